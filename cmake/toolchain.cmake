@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Faster builds where the tools are present; sanitizers on request.
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers need these: https://ccache.dev/manual/latest.html (section "Precompiled headers").
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+if(TVM_SANITIZE)
+  add_compile_options(-fsanitize=${TVM_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${TVM_SANITIZE})
+endif()

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// IRModule: lookup, update, equality by function name.
+#include "tvm/ir/module.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tvm {
+
+IRModule::IRModule(Map<GlobalVar, BaseFunc> functions, DictAttrs attrs,
+                   Map<String, Array<GlobalInfo>> global_infos) {
+  *this = New<IRModule>([&](IRModuleObj* n) {
+    n->functions = std::move(functions);
+    n->attrs = attrs.defined() ? std::move(attrs) : DictAttrs(Map<String, Any>());
+    n->global_infos = std::move(global_infos);
+  });
+}
+IRModule IRModule::FromFunc(const BaseFunc& func) {
+  String name = func->GetAttr<String>(attr::kGlobalSymbol, "main");
+  return IRModule({{GlobalVar(name), func}});
+}
+void IRModuleObj::Init() {
+  std::set<std::string> names;
+  for (const auto& [var, func] : functions) {
+    if (!names.insert(var->name_hint).second) {
+      TVM_FFI_THROW(ValueError) << "IRModule: expected unique function names, got '"
+                                << var->name_hint << "' twice";
+    }
+  }
+}
+GlobalVar IRModuleObj::FindGlobalVar(const String& name) const {
+  for (const auto& [var, func] : functions) {
+    if (var->name_hint == name) return var;
+  }
+  return GlobalVar();
+}
+GlobalVar IRModuleObj::GetGlobalVar(const String& name) const {
+  if (GlobalVar var = FindGlobalVar(name); var.defined()) return var;
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const auto& [var, func] : Sorted()) {
+    names.push_back(View(var->name_hint));
+    list += (list.empty() ? "" : ", ") + std::string(var->name_hint);
+  }
+  TVM_FFI_THROW(ValueError) << "IRModule: expected the name of a function of the module ("
+                            << (list.empty() ? "it has none" : list) << "), got '" << name << "'"
+                            << DidYouMean(View(name), names);
+  TVM_FFI_UNREACHABLE();
+}
+BaseFunc IRModuleObj::Lookup(const GlobalVar& var) const {
+  auto it = functions.find(var);
+  return it != functions.end() ? (*it).second : functions.at(GetGlobalVar(var->name_hint));
+}
+void IRModuleObj::Update(const GlobalVar& var, const BaseFunc& func) {
+  GlobalVar known = FindGlobalVar(var->name_hint);
+  if (known.defined() && !known.same_as(var)) functions.erase(known);
+  functions.Set(var, func);
+}
+void IRModuleObj::Remove(const GlobalVar& var) {
+  functions.erase(functions.count(var) ? var : GetGlobalVar(var->name_hint));
+}
+std::vector<std::pair<GlobalVar, BaseFunc>> IRModuleObj::Sorted() const {
+  std::vector<std::pair<GlobalVar, BaseFunc>> sorted;
+  for (const auto& [var, func] : functions) sorted.emplace_back(var, func);
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return View(a.first->name_hint) < View(b.first->name_hint);
+  });
+  return sorted;
+}
+
+namespace {
+/// What equality and hashing see of a module: names, then the variables (as definitions), then the
+/// functions, in the order of the names.
+struct Parts {
+  Array<String> names;
+  Array<GlobalVar> vars;
+  Array<BaseFunc> functions;
+  explicit Parts(const IRModuleObj* module) {
+    for (const auto& [var, func] : module->Sorted()) {
+      names.push_back(var->name_hint);
+      vars.push_back(var);
+      functions.push_back(func);
+    }
+  }
+};
+bool ModuleEqual(IRModule lhs, IRModule rhs, Function equal) {
+  Parts a(lhs.get()), b(rhs.get());
+  auto same = [&](Any x, Any y, int region, const char* field) {
+    return equal(x, y, region, field).cast<bool>();
+  };
+  return same(lhs->attrs, rhs->attrs, kTVMFFIDefRegionKindNone, "attrs") &&
+         same(lhs->global_infos, rhs->global_infos, kTVMFFIDefRegionKindNone, "global_infos") &&
+         same(a.names, b.names, kTVMFFIDefRegionKindNone, "names") &&
+         same(a.vars, b.vars, kTVMFFIDefRegionKindPattern, "functions") &&
+         same(a.functions, b.functions, kTVMFFIDefRegionKindNone, "functions");
+}
+int64_t ModuleHash(IRModule module, int64_t seed, Function hash) {
+  Parts parts(module.get());
+  seed = hash(module->attrs, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
+  seed = hash(module->global_infos, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
+  seed = hash(parts.names, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
+  seed = hash(parts.vars, seed, static_cast<int>(kTVMFFIDefRegionKindPattern)).cast<int64_t>();
+  return hash(parts.functions, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
+}
+
+/// A name or a variable of the module.
+GlobalVar Resolve(const IRModule& module, const Variant<String, GlobalVar>& var) {
+  if (auto name = var.as<String>()) return module->GetGlobalVar(*name);
+  GlobalVar v = *var.as<GlobalVar>();
+  return module->functions.count(v) ? v : module->GetGlobalVar(v->name_hint);
+}
+IRModuleObj* Mutable(const IRModule& module) { return const_cast<IRModuleObj*>(module.get()); }
+
+TVM_REGISTER() {
+  RegisterBase<GlobalInfoObj>("Something a module declares once for all its functions.");
+  RegisterNode<DummyGlobalInfoObj>("A global info without content.");
+  RegisterNode<IRModuleObj>("The functions of a program, by name.");
+  int32_t index = IRModuleObj::RuntimeTypeIndex();
+  SetTypeAttr(index, "__s_equal__", Function::FromTyped(&ModuleEqual));
+  SetTypeAttr(index, "__s_hash__", Function::FromTyped(&ModuleHash));
+
+  Def("ir.IRModule.get_global_var", [](IRModule m, String name) { return m->GetGlobalVar(name); },
+      "The variable of a function; ValueError when there is none.", Arg("self"), Arg("name"));
+  Def("ir.IRModule.get_global_vars", [](IRModule m) {
+    Array<GlobalVar> vars;
+    for (const auto& [var, func] : m->Sorted()) vars.push_back(var);
+    return vars;
+  }, "The variables of all functions, in the order of their names.", Arg("self"));
+  Def("ir.IRModule._lookup", [](IRModule m, Variant<String, GlobalVar> v) { return m->Lookup(Resolve(m, v)); },
+      "The function of a name or variable.", Arg("self"), Arg("var"));
+  Def("ir.IRModule._contains", [](IRModule m, Variant<String, GlobalVar> v) {
+    auto name = v.as<String>() ? *v.as<String>() : (*v.as<GlobalVar>())->name_hint;
+    return m->FindGlobalVar(name).defined();
+  }, "Whether the module has a function of that name.", Arg("self"), Arg("var"));
+  Def("ir.IRModule._remove", [](IRModule m, Variant<String, GlobalVar> v) { Mutable(m)->Remove(Resolve(m, v)); },
+      "Removes a function.", Arg("self"), Arg("var"));
+  Def("ir.IRModule._update", [](IRModule m, GlobalVar var, BaseFunc f) { Mutable(m)->Update(var, f); },
+      "Adds or replaces a function.", Arg("self"), Arg("var"), Arg("func"));
+  Def("ir.IRModule.update_global_info", [](IRModule m, String name, Array<GlobalInfo> infos) {
+    Mutable(m)->global_infos.Set(name, infos);
+  }, "Sets the global infos of a name.", Arg("self"), Arg("name"), Arg("global_info"));
+  Def("ir.IRModule.clone", [](IRModule m) { return IRModule(m->functions, m->attrs, m->global_infos); },
+      "A copy that can be changed independently.", Arg("self"));
+  Def("ir.IRModule.with_attr", [](IRModule m, String key, Any value) { return WithAttr(m, key, value); },
+      "A copy with an attribute set.", Arg("self"), Arg("attr_key"), Arg("attr_value"));
+  Def("ir.IRModule.without_attr", [](IRModule m, String key) { return WithoutAttr(m, key); },
+      "A copy without an attribute.", Arg("self"), Arg("attr_key"));
+}
+}  // namespace
+}  // namespace tvm

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node tables: filling tvm-ffi's C tables, constructors, child lists, bounded destruction.
+#include "tvm/ir/node.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+
+namespace tvm {
+namespace {
+std::map<int32_t, NodeInfo*>& Registered() {
+  static auto* infos = new std::map<int32_t, NodeInfo*>();
+  return *infos;
+}
+TVMFFIByteArray Bytes(std::string_view s) { return {s.data(), s.size()}; }
+
+
+/// Sets one field; an error names node and field.
+void Assign(const NodeInfo& info, Object* node, const Field& f, const TVMFFIAny* value) {
+  if (f.ops->set(reinterpret_cast<char*>(node) + f.offset, value) == 0) return;
+  ffi::Error e = ffi::detail::MoveFromSafeCallRaised();
+  throw ffi::Error(e.kind(), std::string(info.key) + ": field '" + f.name + "': " + e.message(), e.backtrace());
+}
+
+/// Constructor of every node: positional arguments in the order of `params`, defaults for the rest.
+int InitNode(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
+  try {
+    const NodeInfo& info = InfoOf(static_cast<NodeInfo*>(self)->type_index);
+    if (n > static_cast<int>(info.params.size()))
+      TVM_FFI_THROW(TypeError) << info.key << ": expected at most " << info.params.size() << " arguments, got " << n;
+    ObjectPtr<Object> node = info.create();
+    for (int i = 0; i < static_cast<int>(info.params.size()); ++i) {
+      const Field& f = *info.params[i];
+      if (i < n) {
+        Assign(info, node.get(), f, &args[i]);
+      } else if (f.flags & kTVMFFIFieldFlagBitMaskHasDefault) {
+        TVMFFIAny value = ffi::AnyView(f.value).CopyToTVMFFIAny();
+        Assign(info, node.get(), f, &value);
+      } else {
+        TVM_FFI_THROW(TypeError) << info.key << ": missing argument '" << f.name << "'";
+      }
+    }
+    if (info.init) info.init(node.get());
+    *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(ObjectRef(std::move(node))));
+    return 0;
+  } catch (...) { return ReportException(); }
+}
+int CopyNodePacked(void* self, const TVMFFIAny* args, int32_t, TVMFFIAny* ret) {
+  auto* node = static_cast<const Object*>(static_cast<void*>(args[0].v_obj));
+  *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(ObjectRef(static_cast<NodeInfo*>(self)->copy(node))));
+  return 0;
+}
+
+/// Where `name` stands in a list "a,b,c"; behind all others when it is not there.
+size_t PositionIn(std::string_view list, std::string_view name) {
+  for (size_t begin = 0; begin < list.size();) {
+    size_t end = std::min(list.find(',', begin), list.size());
+    if (list.substr(begin, end - begin) == name) return begin;
+    begin = end + 1;
+  }
+  return list.size();
+}
+
+ObjectPtr<Object> ShallowCopy(const NodeInfo& info, const Object* node) {
+  if (info.copy) return info.copy(node);
+  TVMFFIByteArray key = Bytes("__ffi_shallow_copy__");  // a class defined in Python
+  const TVMFFITypeAttrColumn* column = TVMFFIGetTypeAttrColumn(&key);
+  auto fn = ffi::AnyView::CopyFromTVMFFIAny(column->data[info.type_index - column->begin_index]).cast<ffi::Function>();
+  return ffi::detail::ObjectUnsafe::ObjectPtrFromObjectRef<Object>(fn(ffi::GetRef<ObjectRef>(node)).cast<ObjectRef>());
+}
+}  // namespace
+
+std::atomic<const NodeInfo*> node_infos[kMaxTypes];
+
+void SetTypeAttr(int32_t type_index, const char* name, Function fn) {
+  TVMFFIAny any = AnyView(fn).CopyToTVMFFIAny();
+  TVMFFIByteArray key = Bytes(name);
+  TVM_FFI_CHECK_SAFE_CALL(TVMFFITypeRegisterAttr(type_index, &key, &any));
+}
+
+void AddField(NodeInfo* info, const char* name, int64_t offset, const TypeOps* ops, bool inherited,
+              std::initializer_list<Trait> traits) {
+  Field f{name, offset, 0, ops, nullptr, inherited};
+  for (const Trait& t : traits) {
+    f.flags |= t.flags;
+    if (t.flags & kTVMFFIFieldFlagBitMaskHasDefault) f.value = t.value;
+  }
+  info->own.push_back(std::move(f));
+}
+
+void RegisterNodeInfo(NodeInfo* info) {
+  if (const TVMFFITypeMetadata* owner = TVMFFIGetTypeInfo(info->type_index)->metadata) {
+    Dl_info lib{};
+    dladdr(reinterpret_cast<void*>(owner->creator), &lib);
+    TVM_FFI_THROW(ImportError) << "the type " << info->key << " is already registered by "
+                               << (lib.dli_fname ? lib.dli_fname : "another library in this process");
+  }
+  TVMFFITypeMetadata meta{};
+  meta.total_size = 0;
+  meta.structural_eq_hash_kind = info->equality;
+  meta.creator = info->creator;
+  meta.doc = Bytes(info->doc);
+  TVM_FFI_CHECK_SAFE_CALL(TVMFFITypeRegisterMetadata(info->type_index, &meta));
+  for (const Field& f : info->own) {
+    if (f.inherited) continue;
+    TVMFFIFieldInfo field{};
+    field.name = Bytes(f.name);
+    field.flags = f.flags;
+    field.size = f.ops->size;
+    field.alignment = f.ops->align;
+    field.offset = f.offset;
+    field.getter = f.ops->get;
+    field.setter = reinterpret_cast<void*>(f.ops->set);
+    field.default_value_or_factory = ffi::AnyView(f.value).CopyToTVMFFIAny();
+    field.field_static_type_index = f.ops->static_index;
+    TVM_FFI_CHECK_SAFE_CALL(TVMFFITypeRegisterField(info->type_index, &field));
+  }
+  if (info->create) {
+    SetTypeAttr(info->type_index, "__ffi_init__", Function::FromExternC(info, &InitNode, nullptr));
+    SetTypeAttr(info->type_index, "__ffi_shallow_copy__",
+                Function::FromExternC(info, &CopyNodePacked, nullptr));
+  }
+  Registered()[info->type_index] = info;
+}
+
+const NodeInfo& ResolveNodeInfo(int32_t type_index) {
+  static std::recursive_mutex mutex;
+  std::lock_guard lock(mutex);
+  const TVMFFITypeInfo* type = TVMFFIGetTypeInfo(type_index);
+  auto it = Registered().find(type_index);
+  auto* info = it != Registered().end() ? it->second : new NodeInfo();  // lives as long as the process
+  info->type_index = type_index;
+  info->children.clear();
+  info->params.clear();
+  for (const Field& f : info->own) {
+    if (!(f.flags & kTVMFFIFieldFlagBitMaskInitOff)) info->params.push_back(&f);
+  }
+  if (type->type_depth > 1) {
+    const NodeInfo& parent = InfoOf(type->type_ancestors[type->type_depth - 1]->type_index);
+    info->children = parent.children;
+    for (const Field* f : parent.params) {
+      bool listed = std::any_of(info->params.begin(), info->params.end(),
+                                [&](const Field* p) { return p->offset == f->offset; });
+      if (!listed) info->params.push_back(f);
+    }
+  }
+  if (!info->param_order.empty()) {
+    std::stable_sort(info->params.begin(), info->params.end(), [&](const Field* a, const Field* b) {
+      return PositionIn(info->param_order, a->name) < PositionIn(info->param_order, b->name);
+    });
+  }
+  std::stable_partition(info->params.begin(), info->params.end(),
+                        [](const Field* f) { return !(f->flags & kTVMFFIFieldFlagBitMaskHasDefault); });
+  std::vector<const Field*> own;
+  for (const Field& f : info->own) {
+    if (!f.inherited) own.push_back(&f);
+  }
+  for (int i = 0; i < type->num_fields; ++i) {
+    const TVMFFIFieldInfo* f = &type->fields[i];
+    ChildKind kind = !own.empty() ? own[i]->ops->child
+                     : f->field_static_type_index == kTVMFFIAny ? ChildKind::kAny
+                     : f->field_static_type_index >= kTVMFFIStaticObjectBegin && f->size == 8 ? ChildKind::kRef : ChildKind::kNone;
+    bool ignored = (f->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) && (f->flags & kTVMFFIFieldFlagBitMaskReprOff);
+    if (kind != ChildKind::kNone && !ignored) info->children.push_back({f->offset, kind, f});
+  }
+  if (type_index < kMaxTypes) node_infos[type_index].store(info, std::memory_order_release);
+  return *info;
+}
+
+namespace {
+Any MapValue(const Any& value, MapFn map, void* context) {
+  int32_t t = value.type_index();
+  if (t == ffi::TypeIndex::kTVMFFIArray) {
+    const auto* array = value.as<ffi::ArrayObj>();
+    Array<Any> copy;
+    for (size_t i = 0; i < array->size(); ++i) {
+      Any mapped = MapValue((*array)[i], map, context);
+      if (mapped.same_as((*array)[i])) continue;
+      if (copy.empty()) copy = Array<Any>(array->begin(), array->end());
+      copy.Set(i, std::move(mapped));
+    }
+    return copy.empty() ? value : Any(copy);
+  }
+  if (t == ffi::TypeIndex::kTVMFFIMap) {
+    Map<Any, Any> result;
+    bool changed = false;
+    for (const auto& [k, v] : *value.as<ffi::MapObj>()) {
+      Any key = MapValue(k, map, context), mapped = MapValue(v, map, context);
+      changed |= !key.same_as(k) || !mapped.same_as(v);
+      result.Set(std::move(key), std::move(mapped));
+    }
+    return changed ? Any(result) : value;
+  }
+  if (t < ffi::TypeIndex::kTVMFFIDynObjectBegin) return value;
+  return map(context, *value.as<ObjectRef>());
+}
+}  // namespace
+
+ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context) {
+  const NodeInfo& info = InfoOf(node->type_index());
+  ObjectPtr<Object> copy;
+  for (const Child& c : info.children) {
+    const char* p = reinterpret_cast<const char*>(node) + c.offset;
+    bool any = c.kind == ChildKind::kAny;
+    const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
+    Any mapped;
+    if (any || (ref.defined() && IsContainer(ref->type_index()))) {
+      Any old = any ? *reinterpret_cast<const Any*>(p) : Any(ref);
+      mapped = MapValue(old, map, context);
+      if (mapped.same_as(old)) continue;
+    } else {
+      if (!ref.defined()) continue;
+      ObjectRef now = map(context, ref);
+      if (now.same_as(ref)) continue;
+      if (now.defined() && now->type_index() == ref->type_index()) {  // fits: the old one did
+        if (!copy) copy = ShallowCopy(info, node);
+        *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) = std::move(now);
+        continue;
+      }
+      mapped = std::move(now);
+    }
+    if (!copy) copy = ShallowCopy(info, node);
+    void* target = reinterpret_cast<char*>(copy.get()) + c.offset;
+    TVM_FFI_CHECK_SAFE_CALL(ffi::reflection::CallFieldSetter(c.info, target, reinterpret_cast<const TVMFFIAny*>(&mapped)));
+  }
+  if (!copy) return ffi::GetRef<ObjectRef>(node);
+  if (info.init) info.init(copy.get());
+  return ObjectRef(std::move(copy));
+}
+
+ObjectRef CopyNode(const Object* node) {
+  return ObjectRef(ShallowCopy(InfoOf(node->type_index()), node));
+}
+
+void BoundedDelete(void* object, int flags) {
+  struct Pending { void* object; int flags; };
+  static constinit thread_local int depth = 0;
+  static constinit thread_local std::vector<Pending>* pending = nullptr;
+  auto destroy = InfoOf(static_cast<TVMFFIObject*>(object)->type_index).destroy;
+  if (depth >= 256) {  // the object is dead already; only its members still have to go
+    if (!pending) pending = new std::vector<Pending>();
+    return pending->push_back({object, flags});
+  }
+  ++depth;
+  destroy(object, flags);
+  while (depth == 1 && pending && !pending->empty()) {
+    Pending p = pending->back();
+    pending->pop_back();
+    InfoOf(static_cast<TVMFFIObject*>(p.object)->type_index).destroy(p.object, p.flags);
+  }
+  --depth;
+}
+
+HandlerTable::HandlerTable(std::initializer_list<std::pair<int32_t, Fn>> handlers)
+    : handlers_(handlers), cache_(static_cast<std::atomic<Fn>*>(calloc(kMaxTypes, sizeof(std::atomic<Fn>)))) {}
+
+HandlerTable::Fn HandlerTable::Resolve(int32_t type_index) const {
+  const TVMFFITypeInfo* type = TVMFFIGetTypeInfo(type_index);
+  Fn found = &None;
+  int best = -1;
+  for (const auto& [index, fn] : handlers_) {
+    int depth = index == type_index ? type->type_depth : -1;
+    for (int d = 0; d < type->type_depth && depth < 0; ++d) {
+      if (type->type_ancestors[d]->type_index == index) depth = d;
+    }
+    if (depth > best) best = depth, found = fn;
+  }
+  if (type_index < kMaxTypes) cache_[type_index].store(found, std::memory_order_relaxed);
+  return found;
+}
+
+// ---- entry points that tvm-ffi implements --------------------------------
+namespace {
+template <class... A>
+Any CallDeep(const ffi::Function& fn, A&&... args) {
+  auto call = [&] { return fn(args...); };
+  if (stack_state.deep) return call();
+  // These functions have no effects: try where we are, which costs nothing, and once more where there is room.
+  try {
+    return call();
+  } catch (const ffi::Error& e) {
+    if (e.kind() != "RecursionError") throw;
+  }
+  return OnDeepStack(call);
+}
+#define TVM_FFI_FUNCTION(name) \
+  ([]() -> const ffi::Function& { static auto* fn = new ffi::Function(ffi::Function::GetGlobalRequired(name)); return *fn; }())
+/// Loaded data did not pass a constructor: run every Init, children first.
+void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* done) {
+  if (!done->emplace(node.get(), true).second) return;
+  CheckStack();
+  VisitChildren(node.get(), [&](const ObjectRef& c) { InitLoaded(c, done); });
+  if (auto init = InfoOf(node->type_index()).init) init(const_cast<Object*>(node.get()));
+}
+bool StructuralEqual(Any a, Any b, bool map_free_vars) {
+  return CallDeep(TVM_FFI_FUNCTION("ffi.StructuralEqual"), a, b, map_free_vars, false).cast<bool>();
+}
+int64_t StructuralHash(Any a, bool map_free_vars) {
+  return CallDeep(TVM_FFI_FUNCTION("ffi.StructuralHash"), a, map_free_vars, false).cast<int64_t>();
+}
+String SaveJson(Any a) { return CallDeep(TVM_FFI_FUNCTION("ffi.ToJSONGraphString"), a, nullptr).cast<String>(); }
+Any LoadJson(String text) {
+  Any value = CallDeep(TVM_FFI_FUNCTION("ffi.FromJSONGraphString"), text);
+  std::unordered_map<const Object*, bool> done;
+  OnDeepStack([&] {
+    auto visit = [&](const ObjectRef& r) { InitLoaded(r, &done); };
+    VisitValue(value, visit);
+  });
+  return value;
+}
+String Repr(Any a) {
+  try {
+    return CallDeep(TVM_FFI_FUNCTION("ffi.ReprPrint"), a).cast<String>();
+  } catch (const ffi::Error& e) {  // tvm-ffi's printer has its own stack, limited to 2^20 levels
+    if (e.message().find("maximum stack depth") != std::string::npos) ThrowRecursionError();
+    throw;
+  }
+}
+
+Any DescribeNode(String key) {
+  int32_t index;
+  TVMFFIByteArray bytes{key.data(), key.size()};
+  if (TVMFFITypeKeyToIndex(&bytes, &index) != 0) {
+    ffi::detail::MoveFromSafeCallRaised();
+    return nullptr;
+  }
+  const NodeInfo& info = InfoOf(index);
+  std::vector<Arg> args;
+  std::vector<TypeSchemaFn> schemas;
+  for (const Field* f : info.params) {
+    args.push_back(f->flags & kTVMFFIFieldFlagBitMaskHasDefault ? Arg(f->name, f->value)
+                                                                 : Arg(f->name));
+    schemas.push_back(f->ops->schema);
+  }
+  return Describe(info.doc, args, schemas);
+}
+
+TVM_REGISTER() {
+  RegisterBase<NodeObj>("Base of all nodes.");
+  Def("ir.structural_equal", &StructuralEqual, "Equality up to the names of bound variables.", Arg("lhs"), Arg("rhs"), Arg("map_free_vars", false));
+  Def("ir.structural_hash", &StructuralHash, "Hash that agrees with structural_equal.", Arg("node"), Arg("map_free_vars", false));
+  Def("ir.save_json", &SaveJson, "The node and all it refers to, as JSON text.", Arg("node"));
+  Def("ir.load_json", &LoadJson, "Reads what save_json wrote and checks every node in it.", Arg("json_str"));
+  Def("ir.DescribeNode", &DescribeNode, "", Arg("key"));
+  Def("ir.Repr", &Repr, "Raw form: class and fields.", Arg("node"));
+}
+}  // namespace
+}  // namespace tvm

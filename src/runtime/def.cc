@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function registry and what Python asks of it.
+#include "tvm/runtime/def.h"
+
+#include <tvm/ffi/extra/c_env_api.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tvm {
+namespace {
+std::map<std::string_view, const FnInfo*>& Functions() {
+  static auto* table = new std::map<std::string_view, const FnInfo*>();
+  return *table;
+}
+/// One type out of a schema; `pos` is behind it afterwards.
+std::string ParseType(std::string_view s, size_t* pos) {
+  size_t begin = s.find("\"type\":\"", *pos) + 8, end = s.find('"', begin);
+  std::string name(s.substr(begin, end - begin)), args;
+  *pos = end + 1;
+  if (s.substr(*pos, 8) == ",\"args\":") {
+    for (*pos += 9; s[*pos] != ']';) {
+      if (s[*pos] == ',') ++*pos, args += ", ";
+      args += ParseType(s, pos);
+    }
+    ++*pos;
+  }
+  ++*pos;  // the closing brace
+  if (name.rfind("ffi.", 0) == 0) name = name.substr(4);
+  if (name == "String") name = "str";
+  return args.empty() ? name : name + "[" + args + "]";
+}
+std::string TypeOf(const ffi::AnyView& value) {
+  std::string key = value.GetTypeKey();
+  return key == "ffi.SmallStr" || key == "ffi.String" ? "str" : key;
+}
+}  // namespace
+
+std::vector<void (*)()>& Registrations() {
+  static auto* list = new std::vector<void (*)()>();
+  return *list;
+}
+int AddRegistration(void (*fn)()) {
+  Registrations().push_back(fn);
+  return 0;
+}
+void Initialize() {
+  for (auto fn : std::exchange(Registrations(), {})) fn();
+}
+/// Called by the Python package after loading a library.
+extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_Init(void*, const TVMFFIAny*, int32_t, TVMFFIAny*) {
+  try {
+    Initialize();
+    return 0;
+  } catch (...) {
+    return ReportException();
+  }
+}
+
+std::string PrettyType(std::string_view schema) {
+  size_t pos = 0;
+  return ParseType(schema, &pos);
+}
+void ThrowWrongType(const ffi::AnyView& got, TypeSchemaFn expected) {
+  TVM_FFI_THROW(TypeError) << "expected " << PrettyType(expected()) << ", got " << TypeOf(got);
+  TVM_FFI_UNREACHABLE();
+}
+void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaFn expected) {
+  TVM_FFI_THROW(TypeError) << info->name << ": parameter '" << info->args[i].name << "': expected "
+                           << PrettyType(expected()) << ", got " << TypeOf(got);
+  TVM_FFI_UNREACHABLE();
+}
+void CheckCount(const FnInfo* info, int expected, int got) {
+  if (expected != got) TVM_FFI_THROW(TypeError) << info->name << ": expected " << expected << " arguments, got " << got;
+}
+int ReportException() noexcept {
+  try {
+    throw;
+  } catch (const ffi::Error& e) {
+    ffi::detail::SetSafeCallRaised(e);
+  } catch (const std::bad_alloc&) {
+    ffi::detail::SetSafeCallRaised(ffi::Error("MemoryError", "out of memory", ""));
+  } catch (const std::exception& e) {
+    ffi::detail::SetSafeCallRaised(ffi::Error("InternalError", e.what(), ""));
+  }
+  return -1;
+}
+void CheckSignals() {
+  if (TVMFFIEnvCheckSignals() != 0) throw ffi::EnvErrorAlreadySet();
+}
+const FnInfo* FindFunction(std::string_view name) {
+  auto it = Functions().find(name);
+  return it == Functions().end() ? nullptr : it->second;
+}
+std::vector<std::string_view> ListFunctions(std::string_view prefix) {
+  std::vector<std::string_view> names;
+  for (auto it = Functions().lower_bound(prefix); it != Functions().end(); ++it) {
+    if (it->first.substr(0, prefix.size()) != prefix) break;
+    names.push_back(it->first);
+  }
+  return names;
+}
+std::string DidYouMean(std::string_view got, const std::vector<std::string_view>& names) {
+  size_t best = std::max<size_t>(2, got.size() / 3) + 1;
+  std::string_view nearest;
+  for (std::string_view name : names) {
+    // Levenshtein distance, one row at a time.
+    std::vector<size_t> row(name.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (size_t i = 0; i < got.size(); ++i) {
+      size_t diagonal = std::exchange(row[0], i + 1);
+      for (size_t j = 0; j < name.size(); ++j) {
+        size_t replace = diagonal + (got[i] != name[j]);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
+      }
+    }
+    if (row.back() < best) best = row.back(), nearest = name;
+  }
+  return nearest.empty() ? "" : ", did you mean '" + std::string(nearest) + "'?";
+}
+void RegisterFunction(FnInfo* info, TVMFFISafeCallType call) {
+  if (ffi::Function::GetGlobal(info->name)) {
+    TVM_FFI_THROW(ImportError) << "the function " << info->name << " is already registered in this process";
+  }
+  TVMFFIObjectHandle fn;
+  TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionCreate(info, call, nullptr, &fn));
+  TVMFFIByteArray name{info->name, std::char_traits<char>::length(info->name)};
+  TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionSetGlobal(&name, fn, 0));
+  TVMFFIObjectDecRef(fn);
+  Functions()[info->name] = info;
+}
+
+Array<Any> Describe(const char* doc, const std::vector<Arg>& args,
+                    const std::vector<TypeSchemaFn>& schemas) {
+  Array<String> names, types;
+  Array<Any> defaults;
+  for (const Arg& a : args) {
+    names.push_back(a.name);
+    if (a.has_default) defaults.push_back(a.value);
+  }
+  for (auto schema : schemas) types.push_back(PrettyType(schema()));
+  return {String(doc), names, defaults, types};
+}
+
+namespace {
+/// What Describe says of a registered function, or None.
+Any DescribeFunction(String name) {
+  const FnInfo* f = FindFunction(std::string_view(name.data(), name.size()));
+  return f ? Any(Describe(f->doc, f->args, f->schemas)) : Any(nullptr);
+}
+Array<String> ListFunctionNames(String prefix) {
+  Array<String> names;
+  for (std::string_view name : ListFunctions({prefix.data(), prefix.size()})) {
+    names.push_back(String(std::string(name)));
+  }
+  return names;
+}
+TVM_REGISTER() {
+  Def("ir.DescribeFunction", &DescribeFunction, "", Arg("name"));
+  Def("ir.ListFunctions", &ListFunctionNames, "", Arg("prefix"));
+}
+}  // namespace
+}  // namespace tvm
