@@ -184,6 +184,12 @@ TVM_REGISTER() {
   Def("runtime.LoadModuleFromBytes", [](ffi::Bytes bytes) {
         return LoadModuleFromBytes({bytes.data(), bytes.size()});
       }, "Loads the contents of a shared library.", Arg("bytes"));
+  Def("runtime.CheckLibrary", [](ffi::Bytes bytes) {
+        std::string_view file(bytes.data(), bytes.size());
+        CheckSharedLibrary("library", file);
+        CheckRequirements("library", file);
+        return ExportedNames(file);
+      }, "The functions of a shared library; ValueError where LoadModuleFromBytes would refuse it.", Arg("bytes"));
   Def("runtime.LoadStaticLibrary", &LoadStaticLibrary,
       "Objects or an archive made elsewhere, linked when the module that imports it is exported.",
       Arg("path"), Arg("func_names"));

@@ -27,8 +27,9 @@ std::string Listing(const Array<String>& names) {
 }
 [[noreturn]] void ThrowNoFunction(const Module& mod, const String& name) {
   Array<String> names = FunctionNames(mod);
-  std::vector<std::string_view> views;
-  for (const String& n : names) views.push_back(View(n));
+  // Array hands out copies, and short strings live inside them: views need owners of their own.
+  std::vector<std::string> owners(names.begin(), names.end());
+  std::vector<std::string_view> views(owners.begin(), owners.end());
   std::string known = names.empty() ? "" : "; its functions are: " + Listing(names);
   TVM_FFI_THROW(AttributeError) << "module of kind '" << mod->kind() << "' has no function '" << name
                                 << "'" << DidYouMean(View(name), views) << known;

@@ -106,6 +106,22 @@ def _archive(files, output):
             archive.write(data + b"\n" * (len(data) % 2))
 
 
+def unarchive(path, folder):
+    """Extracts the objects of a static library."""
+    data, at, files = Path(path).read_bytes(), 8, []
+    if data[:8] != b"!<arch>\n":
+        raise ValueError(f"{path}: expected a static library")
+    while at + 60 <= len(data):
+        name, size, end = data[at : at + 16].decode("latin-1").rstrip(), data[at + 48 : at + 58], at + 60
+        if data[at + 58 : at + 60] != b"`\n" or not size.strip().isdigit() or end + int(size) > len(data):
+            raise ValueError(f"{path}: the static library is truncated or damaged at byte {at}")
+        if name not in ("/", "//", "/SYM64/"):  # the index of symbols and the table of long names
+            files.append(Path(folder) / f"member{len(files)}.o")
+            files[-1].write_bytes(data[end : end + int(size)])
+        at = end + int(size) + int(size) % 2
+    return files
+
+
 def _tar(files, output):
     with tarfile.open(output, "w") as tar:
         for path in files:

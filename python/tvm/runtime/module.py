@@ -159,31 +159,29 @@ def load_module(path, fmt=""):
 
 def _load_linked(path, suffix):
     """Objects become a temporary shared library, which is loaded."""
-    from .export import link_shared
+    from .export import link_shared, unarchive
 
     if not os.path.exists(path):
         raise FileNotFoundError(f"no such file: {path}")
     with tempfile.TemporaryDirectory(prefix="tvm-") as folder:
-        files, options = [path], []
+        files = [path]
         if suffix == ".tar":
-            try:
-                with tarfile.open(path) as tar:
-                    members = [m for m in tar.getmembers() if m.isfile()]
-                    tar.extractall(folder, members=members, filter="data")
-            except (tarfile.TarError, EOFError) as error:
-                raise ValueError(f"{path}: not a whole archive: {error}") from error
-            files = [os.path.join(folder, m.name) for m in members]
+            files = _untar(path, folder)
         elif suffix == ".a":
-            options = ["--whole-archive"] if _linker_is_built_in() else ["-Wl,--whole-archive"]
+            files = unarchive(path, folder)
         library = os.path.join(folder, "linked.so")
-        link_shared(library, files, **({"options": options} if options else {}))
+        link_shared(library, files)
         return load_module(library)
 
 
-def _linker_is_built_in():
-    from .export import linker
-
-    return linker() is not None
+def _untar(path, folder):
+    try:
+        with tarfile.open(path) as tar:
+            members = [m for m in tar.getmembers() if m.isfile()]
+            tar.extractall(folder, members=members, filter="data")
+    except (tarfile.TarError, EOFError) as error:
+        raise ValueError(f"{path}: not a whole archive: {error}") from error
+    return [os.path.join(folder, m.name) for m in members]
 
 
 def load_static_library(path, func_names):
