@@ -57,6 +57,13 @@ llvm_config(LLVM_LIBS --link-static --libs ${llvm_components})
 llvm_config(LLVM_SYSTEM_LIBS --link-static --system-libs)
 # Debian's pass registry names Polly: polly.cc stands in for it.
 list(FILTER LLVM_LIBS EXCLUDE REGEX "^-lPolly")
+# Compression comes along statically where the archive exists: other machines may lack these libraries.
+foreach(compression z zstd)
+  find_library(STATIC_${compression} lib${compression}.a)
+  if(STATIC_${compression})
+    list(TRANSFORM LLVM_SYSTEM_LIBS REPLACE "^-l${compression}$" ${STATIC_${compression}})
+  endif()
+endforeach()
 
 file(GLOB_RECURSE LLVM_BACKEND_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/llvm/*.cc)
 tvm_library(tvm_llvm SOURCES ${LLVM_BACKEND_SOURCES} PCH include/tvm/ir/node.h)
