@@ -60,6 +60,7 @@ enum class CallEffectKind : int {
   ROW(tvm_stack_alloca,            kPure,           false, "Memory of this call: (kind, count).")                             \
   ROW(tvm_stack_make_shape,        kPure,           false, "A shape on the stack.")                                           \
   ROW(tvm_stack_make_array,        kPure,           false, "A DLTensor on the stack.")                                        \
+  ROW(tvm_raise_error,             kControlJump,    false, "Raises an error: (class, printf format, values...).")             \
   ROW(tvm_throw_last_error,        kUpdateState,    false, "Returns the error that was raised.")                              \
   ROW(tvm_tuple,                   kSpecialCallArg, false, "A tuple of values.")                                              \
   ROW(tvm_context_id,              kReadState,      false, "The device of the current context.")                              \

@@ -130,6 +130,9 @@ struct BufferLoad : PrimExpr {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(BufferLoad, PrimExpr, BufferLoadObj);
 };
 
+/// The type of what `indices` address in a buffer; errors begin with the name of the node.
+DataType AccessType(const Buffer& buffer, const Array<PrimExpr>& indices, const char* node);
+
 /// An element of a tensor that is not a buffer yet.
 struct ProducerLoadObj : PrimExprObj {
   DataProducer producer;

@@ -272,7 +272,7 @@ struct EvaluateObj : StmtObj {
 };
 struct Evaluate : Stmt {
   explicit Evaluate(PrimExpr value, Optional<Span> span = {});
-  static Stmt Nothing() { return Evaluate(0); }
+  static Stmt Nothing() { return Evaluate(PrimExpr(0)); }
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Evaluate, Stmt, EvaluateObj);
 };
 bool IsNothing(const Stmt& stmt);
