@@ -15,7 +15,7 @@ TVM_NODE_REF(Attrs, ObjectRef, AttrsObj);
 struct DictAttrsObj : AttrsObj {
   Map<String, Any> dict;
   static void Fields(auto&& def) {
-    def("__dict__", &DictAttrsObj::dict, Default(Map<String, Any>()));
+    def("dict", &DictAttrsObj::dict, Default(Map<String, Any>()));
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("ir.DictAttrs", DictAttrsObj, AttrsObj);
 };

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine-learning compiler: tensor programs in, fast native code out."""
+
+import importlib
+
+import tvm_ffi
+
+from . import _aliases, _libs, error
+
+__version__ = "0.1.0"
+
+_libs.check_ffi_version()
+_libs.load("tvm_runtime")
+_libs.load_optional("tvm")  # a deployment may hold the runtime alone
+_aliases.install()
+
+
+def __getattr__(name):
+    """Submodules and the names that live in them are loaded on first use."""
+    if name[:1] == "_":
+        raise AttributeError(f"module 'tvm' has no attribute '{name}'")
+    value = _aliases.resolve("tvm." + name)
+    if value is None:
+        try:
+            value = importlib.import_module("tvm." + name)
+        except ModuleNotFoundError as missing:
+            if missing.name != "tvm." + name:
+                raise
+            hint = _aliases.did_you_mean(name, __dir__())
+            raise AttributeError(f"module 'tvm' has no attribute '{name}'{hint}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    import pkgutil
+
+    modules = (m.name for m in pkgutil.iter_modules(__path__) if m.name[0] != "_")
+    return sorted({*globals(), *modules, *_aliases.names_in("tvm")})

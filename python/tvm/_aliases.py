@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and shortcuts."""
+
+import difflib
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+
+# module -> the module it is
+MODULES = {
+    "tvm.instrument": "tvm.ir.instrument",
+    "tvm.container": "tvm.ir.container",
+    "tvm.transform": "tvm.ir.transform",
+    "tvm.tirx": "tvm.tir",
+    "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
+    "tvm.contrib.cc": "tvm.support.cc",
+    "tvm.contrib.tar": "tvm.support.tar",
+    "tvm.contrib.utils": "tvm.support.utils",
+    "tvm.ffi": "tvm_ffi",
+    "tvm.runtime.ndarray": "tvm.nd",
+}
+
+_DEVICES = ("cpu", "cuda", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon", "webgpu")
+
+# module -> {name in it: where it is defined}
+NAMES = {
+    "tvm": {
+        "register_object": "tvm_ffi.register_object",
+        "register_global_func": "tvm_ffi.register_global_func",
+        "register_func": "tvm_ffi.register_global_func",
+        "get_global_func": "tvm_ffi.get_global_func",
+        "remove_global_func": "tvm_ffi.remove_global_func",
+        "list_global_func_names": "tvm_ffi.registry.list_global_func_names",
+        "register_error": "tvm_ffi.register_error",
+        "convert": "tvm_ffi.convert",
+        "Object": "tvm_ffi.Object",
+        "DataType": "tvm_ffi.dtype",
+        "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
+        "Device": "tvm.runtime.Device",
+        "TVMError": "tvm.error.TVMError",
+        "device": "tvm.runtime.device",
+        **{name: f"tvm.runtime.{name}" for name in _DEVICES},
+        "IRModule": "tvm.ir.IRModule",
+        "build": "tvm.driver.build",
+        "compile": "tvm.driver.compile",
+    },
+    "tvm.nd": {
+        "array": "tvm.runtime.tensor",
+        "empty": "tvm.runtime.empty",
+        "NDArray": "tvm.runtime.Tensor",
+        "from_dlpack": "tvm.runtime.from_dlpack",
+        "device": "tvm.runtime.device",
+        **{name: f"tvm.runtime.{name}" for name in _DEVICES},
+    },
+    "tvm.runtime": {
+        "ndarray": "tvm.nd",
+        "NDArray": "tvm.runtime.Tensor",
+        "PackedFunc": "tvm_ffi.Function",
+        "ShapeTuple": "tvm_ffi.Shape",
+        "String": "tvm_ffi.core.String",
+        "Object": "tvm_ffi.Object",
+        "ObjectConvertible": "tvm_ffi.ObjectConvertible",
+        "DataType": "tvm_ffi.dtype",
+        "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
+        "convert": "tvm_ffi.convert",
+        "system_lib": "tvm_ffi.system_lib",
+        "const": "tvm.tir.const",
+    },
+}
+
+
+def names_in(module):
+    """The alias names of one module."""
+    prefix = module + "."
+    below = [m[len(prefix) :] for m in (*MODULES, *NAMES) if m.startswith(prefix)]
+    return [*NAMES.get(module, ()), *(m for m in below if "." not in m)]
+
+
+def _lookup(path):
+    """The object of a dotted path."""
+    parts = path.split(".")
+    for i in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:i]))
+        except ModuleNotFoundError as error:
+            if not ".".join(parts[:i]).startswith(str(error.name)):
+                raise
+            continue
+        for part in parts[i:]:
+            value = getattr(value, part)
+        return value
+    raise ModuleNotFoundError(f"No module named '{path}'", name=path)
+
+
+def resolve(name):
+    """What the alias `name` stands for, or None where it is no alias."""
+    module, _, attr = name.rpartition(".")
+    target = NAMES.get(module, {}).get(attr)
+    return None if target is None else _lookup(target)
+
+
+def fill(module_name):
+    """`__getattr__` and `__dir__` of a module that has aliases: `__getattr__, __dir__ = _aliases.fill(__name__)`."""
+    module = sys.modules[module_name]
+
+    def __getattr__(name):
+        value = resolve(f"{module_name}.{name}")
+        if value is None:
+            hint = did_you_mean(name, __dir__()) if name[:1] != "_" else ""
+            raise AttributeError(f"module '{module_name}' has no attribute '{name}'{hint}")
+        setattr(module, name, value)
+        return value
+
+    def __dir__():
+        return sorted({*vars(module), *names_in(module_name)})
+
+    return __getattr__, __dir__
+
+
+def did_you_mean(name, names):
+    """", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports alias modules: the very module another name stands for, or one that holds alias names only."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if not fullname.startswith("tvm."):
+            return None
+        known = self._target(fullname) is not None or fullname in NAMES
+        if not known and not any(m.startswith(fullname + ".") for m in MODULES):
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+
+    @staticmethod
+    def _target(fullname):
+        """Also of modules below an alias: tvm.tirx.transform is tvm.tir.transform."""
+        head, tail = fullname, ""
+        while head:
+            if head in MODULES:
+                return MODULES[head] + tail
+            head, _, last = head.rpartition(".")
+            tail = f".{last}{tail}"
+        return None
+
+    def create_module(self, spec):
+        target = self._target(spec.name)
+        if target is None:
+            return None
+        module = importlib.import_module(target)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        spec = module.__spec__
+        if spec.loader_state is not None:
+            module.__spec__ = spec.loader_state
+        elif spec.name in NAMES:
+            module.__getattr__, module.__dir__ = fill(spec.name)
+
+
+def install():
+    """After the regular finders: a real module wins over an alias."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

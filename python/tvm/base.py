@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that scripts import from `tvm.base`."""
+
+from .error import TVMError
+
+PY3STATEMENT = "The minimal Python requirement is Python 3.9"
+
+
+def py_str(x):
+    """Bytes as text."""
+    return x.decode("utf-8")
+
+
+__all__ = ["PY3STATEMENT", "TVMError", "py_str"]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exception classes, and which of them keep their type when they cross into C++ and back."""
+
+import ast
+import builtins
+
+from tvm_ffi import core, register_error
+
+
+class TVMError(RuntimeError):
+    """Base of the errors that fit no built-in class."""
+
+
+@register_error
+class InternalError(TVMError):
+    """A broken invariant inside the library: please report it."""
+
+
+@register_error
+class RPCError(TVMError):
+    """The remote side failed."""
+
+
+@register_error
+class RPCSessionTimeoutError(RPCError, TimeoutError):
+    """The remote side did not answer in time."""
+
+
+@register_error
+class OpError(TVMError):
+    """Base of the errors about one operator."""
+
+
+@register_error
+class OpNotImplemented(OpError, NotImplementedError):
+    """The operator is not implemented."""
+
+
+@register_error
+class OpAttributeRequired(OpError, AttributeError):
+    """An attribute of the operator is missing."""
+
+
+@register_error
+class OpAttributeInvalid(OpError, AttributeError):
+    """An attribute of the operator has a value that is not allowed."""
+
+
+@register_error
+class OpAttributeUnImplemented(OpError, NotImplementedError):
+    """An attribute of the operator has a value that is not supported."""
+
+
+@register_error
+class DiagnosticError(TVMError):
+    """Diagnostics of level error were reported."""
+
+
+@register_error
+class ScheduleError(TVMError, ValueError):
+    """A schedule primitive cannot be applied."""
+
+
+def _key_error(message):
+    """KeyError quotes its message in str(); a message that crossed as text must not be quoted twice."""
+    try:
+        return KeyError(ast.literal_eval(message))
+    except (SyntaxError, ValueError):
+        return KeyError(message)
+
+
+def _system_exit(message):
+    """The exit code crosses as text."""
+    if message in ("None", ""):
+        return SystemExit()
+    return SystemExit(int(message) if message.lstrip("-").isdigit() else message)
+
+
+def _from_message(cls):
+    """For a class whose constructor wants more than a message: a subclass that is content with one."""
+
+    def new(cls, message):
+        args = (message, [RuntimeError(message)]) if issubclass(cls, BaseExceptionGroup) else (message,)
+        return BaseException.__new__(cls, *args) if len(args) == 1 else base.__new__(cls, *args)
+
+    base = cls
+    body = {"__new__": new, "__init__": lambda self, message: None, "__str__": lambda self: self.args[0]}
+    return type(cls.__name__, (cls,), body)
+
+
+def _takes_message(cls):
+    try:
+        return str(cls("message")) == "message"
+    except TypeError:
+        return False
+
+
+def _register_builtins():
+    special = {KeyError: _key_error, SystemExit: _system_exit}
+    for name, cls in vars(builtins).items():
+        if isinstance(cls, type) and issubclass(cls, BaseException) and cls.__name__ == name:
+            core.ERROR_TYPE_TO_NAME[cls] = name
+            make = special.get(cls) or (cls if _takes_message(cls) else _from_message(cls))
+            core.ERROR_NAME_TO_TYPE[name] = make
+
+
+_register_builtins()
+register_error("TVMError", TVMError)
