@@ -14,7 +14,7 @@ def resident_kib():
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
 
-sys.modules["torch"] = None
+sys.modules["torch"] = None  # type: ignore[assignment]
 before, begin = resident_kib(), time.perf_counter()
 __import__(sys.argv[1])
 print(time.perf_counter() - begin, resident_kib() - before)

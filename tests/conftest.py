@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share."""
 
-import faulthandler
-import os
-
 import pytest
 
-
-def pytest_configure(config):
-    # apache-tvm-ffi installs a SIGSEGV handler when it is imported; ours comes after it, so that a
-    # crash names the test.
-    import tvm_ffi  # noqa: F401
-
-    faulthandler.enable(open(os.dup(2), "w"))
+# apache-tvm-ffi installs a SIGSEGV handler when it is imported; pytest's, which names the test that
+# crashed, is installed after this file has been read.
+import tvm_ffi  # noqa: F401
 
 
 def pytest_addoption(parser):
