@@ -213,11 +213,18 @@ class BaseExpr(Node):
     pass
 
 
+def with_operators(cls):
+    """Class decorator: the comparisons of ExprOp win over those that every object has."""
+    for name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
+        setattr(cls, name, getattr(ExprOp, name))
+    cls.__hash__ = tvm_ffi.Object.__hash__
+    return cls
+
+
+@with_operators
 @register_node("ir.PrimExpr")
 class PrimExpr(BaseExpr, ExprOp):
-    __eq__ = ExprOp.__eq__
-    __ne__ = ExprOp.__ne__
-    __hash__ = tvm_ffi.Object.__hash__
+    pass
 
 
 @register_node("ir.IntImm")

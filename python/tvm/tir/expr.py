@@ -12,6 +12,7 @@ from tvm.ir.expr import (
     PrimExpr,
     Range,
     div_ambiguity_error,
+    with_operators,
 )
 from tvm.ir.op import Op
 from tvm.ir.type import PrimType, Type
@@ -46,6 +47,7 @@ class SizeVar(Var):
     pass
 
 
+@with_operators
 @register_node("tir.IterVar")
 class IterVar(Node, ExprOp):
     DataPar = 0
@@ -70,10 +72,6 @@ class IterVar(Node, ExprOp):
     @property
     def dtype(self):
         return self.var.dtype
-
-    __eq__ = ExprOp.__eq__
-    __ne__ = ExprOp.__ne__
-    __hash__ = tvm_ffi.Object.__hash__
 
 
 @register_node("tir.StringImm")
