@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-install(TARGETS tvm_runtime tvm DESTINATION tvm/lib)
+# Libraries, headers and the CMake package, laid out as in the wheel's folder `tvm`.
+include(CMakePackageConfigHelpers)
+install(TARGETS tvm_runtime tvm EXPORT tvmTargets LIBRARY DESTINATION lib)
 if(TARGET tvm_llvm)
-  install(TARGETS tvm_llvm DESTINATION tvm/lib)
+  install(TARGETS tvm_llvm LIBRARY DESTINATION lib)  # loaded at run time, never linked against
 endif()
+install(DIRECTORY include/tvm DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(EXPORT tvmTargets NAMESPACE tvm:: DESTINATION lib/cmake/tvm)
+configure_package_config_file(cmake/tvmConfig.cmake.in ${CMAKE_BINARY_DIR}/tvmConfig.cmake
+  INSTALL_DESTINATION lib/cmake/tvm)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tvmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tvmConfig.cmake ${CMAKE_BINARY_DIR}/tvmConfigVersion.cmake
+  DESTINATION lib/cmake/tvm)

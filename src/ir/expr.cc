@@ -110,6 +110,7 @@ FloatFormat FormatOf(DataType type) {
   switch (type.code()) {
     case kDLFloat:
       if (type.bits() == 16) return {11, -14, 65504.0, F::kInfinity};
+      if (type.bits() == 64) return {53, -1022, 0x1.fffffffffffffp1023, F::kInfinity};
       return {24, -126, 0x1.fffffep127, F::kInfinity};
     case kDLBfloat: return {8, -126, 0x1.fep127, F::kInfinity};
     case kDLFloat8_e3m4: return {5, -2, 15.5, F::kInfinity};
@@ -128,6 +129,8 @@ FloatFormat FormatOf(DataType type) {
   TVM_FFI_UNREACHABLE();
 }
 }  // namespace
+
+double LargestFinite(DataType type) { return FormatOf(type).max; }
 
 double RoundToFloatType(double value, DataType type) {
   if (type.code() == kDLFloat && type.bits() == 64) return value;
@@ -227,6 +230,10 @@ TVM_REGISTER() {
   RegisterBase<BaseFuncObj>("Base of functions.");
   RegisterBase<AttrsObj>("Base of attributes.");
   RegisterNode<DictAttrsObj>("Attributes by name.");
+  Def("ir.Range_", &Range::FromMinExtent, "[min, min + extent)", Arg("min"), Arg("extent"), Arg("span", nullptr));
+  Def("ir.BaseFunc._with_attr",
+      [](BaseFunc f, String key, Any value) -> BaseFunc { return WithAttr(f, key, value); },
+      "A copy with an attribute set.", Arg("self"), Arg("attr_key"), Arg("attr_value"));
   Def("ir.BaseFunc.without_attr", [](BaseFunc f, String key) -> BaseFunc { return WithoutAttr(f, key); },
       "A copy without an attribute.", Arg("self"), Arg("attr_key"));
 }

@@ -2,6 +2,8 @@
 // Node tables: filling tvm-ffi's C tables, constructors, child lists, bounded destruction.
 #include "tvm/ir/node.h"
 
+#include "tvm/ir/structural.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -296,14 +298,18 @@ void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* 
   VisitChildren(node.get(), [&](const ObjectRef& c) { InitLoaded(c, done); });
   if (auto init = InfoOf(node->type_index()).init) init(const_cast<Object*>(node.get()));
 }
-bool StructuralEqual(Any a, Any b, bool map_free_vars) {
+}  // namespace
+
+bool StructuralEqual(const Any& a, const Any& b, bool map_free_vars) {
   return CallDeep(TVM_FFI_FUNCTION("ffi.StructuralEqual"), a, b, map_free_vars, false).cast<bool>();
 }
-int64_t StructuralHash(Any a, bool map_free_vars) {
+int64_t StructuralHash(const Any& a, bool map_free_vars) {
   return CallDeep(TVM_FFI_FUNCTION("ffi.StructuralHash"), a, map_free_vars, false).cast<int64_t>();
 }
-String SaveJson(Any a) { return CallDeep(TVM_FFI_FUNCTION("ffi.ToJSONGraphString"), a, nullptr).cast<String>(); }
-Any LoadJson(String text) {
+String SaveJson(const Any& a) {
+  return CallDeep(TVM_FFI_FUNCTION("ffi.ToJSONGraphString"), a, nullptr).cast<String>();
+}
+Any LoadJson(const String& text) {
   Any value = CallDeep(TVM_FFI_FUNCTION("ffi.FromJSONGraphString"), text);
   std::unordered_map<const Object*, bool> done;
   OnDeepStack([&] {
@@ -311,6 +317,13 @@ Any LoadJson(String text) {
     VisitValue(value, visit);
   });
   return value;
+}
+
+namespace {
+/// Access paths of the first difference, or None.
+Any FirstMismatch(Any a, Any b, bool map_free_vars, bool skip_tensor_content) {
+  return CallDeep(TVM_FFI_FUNCTION("ffi.GetFirstStructuralMismatch"), a, b, map_free_vars,
+                  skip_tensor_content);
 }
 String Repr(Any a) {
   try {
@@ -342,6 +355,9 @@ Any DescribeNode(String key) {
 TVM_REGISTER() {
   RegisterBase<NodeObj>("Base of all nodes.");
   Def("ir.structural_equal", &StructuralEqual, "Equality up to the names of bound variables.", Arg("lhs"), Arg("rhs"), Arg("map_free_vars", false));
+  Def("ir.get_first_structural_mismatch", &FirstMismatch,
+      "The access paths to the first difference on both sides, or None.", Arg("lhs"), Arg("rhs"),
+      Arg("map_free_vars", false), Arg("skip_tensor_content", false));
   Def("ir.structural_hash", &StructuralHash, "Hash that agrees with structural_equal.", Arg("node"), Arg("map_free_vars", false));
   Def("ir.save_json", &SaveJson, "The node and all it refers to, as JSON text.", Arg("node"));
   Def("ir.load_json", &LoadJson, "Reads what save_json wrote and checks every node in it.", Arg("json_str"));

@@ -65,6 +65,8 @@ struct FloatImm : PrimExpr {
 /// `value` rounded to nearest even in a floating-point `type` (overflow to what the format has for
 /// it: infinity, NaN or its largest value).
 double RoundToFloatType(double value, DataType type);
+/// The largest finite number of a floating-point type.
+double LargestFinite(DataType type);
 
 /// [min, min + extent)
 struct RangeObj : NodeObj {

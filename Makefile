@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target does its own set-up: a fresh Debian 12 or Ubuntu 24.04 machine needs only git and make.
+SHELL := /bin/bash -euo pipefail
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+BUILD := build
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check
+ABS_PYTHON = $(CURDIR)/$(BIN)/python
+# With these, pip's build and a developer's `ninja -C build` share one incremental build folder.
+PIP_BUILD := --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.TVM_BUILD_TESTS=ON
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help system build demo test cpp-test python-test cpp-examples bench bench-peers wheel check clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+system: ## system packages that are missing, through apt
+	scripts/install_system_packages.sh
+
+$(VENV)/.ready: pyproject.toml | system
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet $$($(BIN)/python scripts/requirements.py build run test wheel)
+	touch $@
+
+build: system $(VENV)/.ready ## environment, libraries, and the package installed into .venv
+	$(PIP) install --quiet --no-deps --force-reinstall $(PIP_BUILD) .
+
+demo: build ## compile, check and time a tensor expression
+	cd examples && ../$(BIN)/python quickstart.py
+
+test: cpp-test python-test cpp-examples ## C++ and Python tests, and the C++ examples
+
+cpp-test: build ## C++ tests
+	cmake --build $(BUILD) -j $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+python-test: build ## Python tests, against the installed package
+	$(BIN)/python -m pytest -q tests
+
+cpp-examples: build ## the C++ examples, against the installed package, without Python at run time
+	scripts/run_cpp_examples.sh $(ABS_PYTHON)
+
+bench: build ## us and installed peers in one run; NAMES="sigmoid overhead" chooses
+	$(BIN)/python -m bench $(NAMES)
+
+bench-peers: .venv-peer-tvm/.ready ## environment of the peer that cannot share a process with us
+.venv-peer-tvm/.ready: bench/peer_requirements.txt | system
+	$(PYTHON) -m venv .venv-peer-tvm
+	.venv-peer-tvm/bin/pip --disable-pip-version-check install --quiet -r $<
+	touch $@
+
+wheel: system $(VENV)/.ready ## a wheel in wheelhouse/ that runs on other machines
+	rm -rf dist wheelhouse
+	$(PIP) wheel --quiet --no-deps $(PIP_BUILD) -w dist .
+	$(BIN)/python scripts/repair_wheel.py dist wheelhouse
+
+check: build ## formatting, lint, structure, fast tests
+	./check
+
+clean: ## everything that was built; the environments stay
+	rm -rf $(BUILD) dist wheelhouse examples/cpp/build

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers the operators of the tables in builtin.h.
+#include "tvm/expr/builtin.h"
+
+#include <array>
+#include <unordered_map>
+
+namespace tvm::tir {
+namespace {
+struct Row {
+  const char* name;
+  CallEffectKind effect;
+  bool lane_wise;
+  const char* doc;
+};
+constexpr Row kRows[] = {
+#define ROW(name, effect, lane_wise, doc) {"tir." #name, CallEffectKind::effect, lane_wise, doc},
+    TVM_BUILTINS(ROW)
+#undef ROW
+#define ROW(name, doc) {"tir." #name, CallEffectKind::kPure, true, doc},
+        TVM_UNARY_MATH(ROW) TVM_ROUNDING_MATH(ROW) TVM_BINARY_MATH(ROW)
+#undef ROW
+            {"tir.pow", CallEffectKind::kPure, true, "x to the power y."},
+    {"tir.fabs", CallEffectKind::kPure, true, "The absolute value of a float."},
+};
+/// By operator object: calls ask this for every node.
+const std::unordered_map<const Object*, const Row*>& RowsByOp() {
+  static const auto* table = [] {
+    auto* rows = new std::unordered_map<const Object*, const Row*>();
+    for (const Row& row : kRows) rows->emplace(Op::Register(row.name, row.doc).get(), &row);
+    return rows;
+  }();
+  return *table;
+}
+const Row* FindRow(const RelaxExpr& op) {
+  auto it = RowsByOp().find(op.get());
+  return it == RowsByOp().end() ? nullptr : it->second;
+}
+}  // namespace
+
+namespace builtin {
+#define ROW(name, ...)                              \
+  const Op& name() {                                \
+    static const Op op = Op::Register("tir." #name); \
+    return op;                                      \
+  }
+TVM_BUILTINS(ROW)
+TVM_UNARY_MATH(ROW)
+TVM_ROUNDING_MATH(ROW)
+TVM_BINARY_MATH(ROW)
+ROW(pow)
+ROW(fabs)
+#undef ROW
+}  // namespace builtin
+
+CallEffectKind EffectOf(const RelaxExpr& op) {
+  if (const Row* row = FindRow(op)) return row->effect;
+  auto* other = op.as<OpObj>();
+  Any effect = other ? ffi::GetRef<Op>(other).GetAttr("TCallEffectKind") : Any(nullptr);
+  return effect == nullptr ? CallEffectKind::kOpaque
+                           : static_cast<CallEffectKind>(effect.cast<int64_t>());
+}
+bool IsLaneWise(const RelaxExpr& op) {
+  if (const Row* row = FindRow(op)) return row->lane_wise;
+  auto* other = op.as<OpObj>();
+  return other && ffi::GetRef<Op>(other).GetAttr("TVectorizable") != nullptr;
+}
+
+TVM_REGISTER() {
+  for (const Row& row : kRows) {
+    Op op = Op::Register(row.name, row.doc);
+    op.SetAttr("TCallEffectKind", static_cast<int64_t>(row.effect));
+    op.SetAttr("TScriptPrinterName", String(row.name + 4));
+    if (row.lane_wise) op.SetAttr("TVectorizable", true);
+  }
+}
+}  // namespace tvm::tir

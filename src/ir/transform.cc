@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running passes; the pass context; the registries of passes and options.
+#include "tvm/ir/transform.h"
+
+#include <map>
+
+#include "tvm/ir/stack.h"
+
+namespace tvm::transform {
+namespace {
+struct PassEntry {
+  const FnInfo* info;
+  Function run;
+  int32_t function_type;  // -1: the pass takes the module
+  Array<String> required;
+};
+struct ConfigEntry {
+  Any fallback;
+  const char* doc;
+  TypeSchemaFn schema;
+  bool (*accepts)(const Any&);
+};
+/// By short name: "tir.transform.UnrollLoop" is "tir.UnrollLoop".
+std::map<std::string, PassEntry, std::less<>>& Passes() {
+  static auto* passes = new std::map<std::string, PassEntry, std::less<>>();
+  return *passes;
+}
+std::map<std::string, ConfigEntry, std::less<>>& Configs() {
+  static auto* configs = new std::map<std::string, ConfigEntry, std::less<>>();
+  return *configs;
+}
+std::string ShortName(std::string name) {
+  if (size_t p = name.find(".transform."); p != std::string::npos) name.erase(p, 10);
+  return name;
+}
+thread_local std::vector<PassContext> contexts;
+
+/// Callbacks may be Python: they run on the thread's own stack.
+template <class... A>
+Any CallBack(const Optional<Function>& fn, const A&... args) {
+  if (!fn.has_value()) return nullptr;
+  return OnHomeStack([&] { return fn.value()(args...); });
+}
+}  // namespace
+
+PassInfo::PassInfo(int64_t opt_level, String name, Array<String> required, bool traceable) {
+  *this = New<PassInfo>([&](PassInfoObj* n) {
+    n->opt_level = opt_level, n->name = name, n->required = required, n->traceable = traceable;
+  });
+}
+ModulePass::ModulePass(Function pass_func, PassInfo info) {
+  *this = New<ModulePass>([&](ModulePassObj* n) { n->pass_func = pass_func, n->info = info; });
+}
+Sequential::Sequential(Array<Pass> passes, String name) {
+  *this = New<Sequential>(
+      [&](SequentialObj* n) { n->passes = passes, n->info = PassInfo(0, name); });
+}
+
+// ---- running ----------------------------------------------------------------------------------
+IRModule Pass::operator()(IRModule mod) const {
+  PassContext ctx = PassContext::Current();
+  const PassInfo& info = get()->info;
+  for (const PassInstrument& i : ctx->instruments) {
+    Any run = CallBack(i->should_run, mod, info);
+    if (run != nullptr && !run.cast<bool>()) return mod;
+  }
+  for (const PassInstrument& i : ctx->instruments) CallBack(i->run_before_pass, mod, info);
+  OnHomeStack([] { CheckSignals(); });
+  mod = OnDeepStack([&] { return get()->Run(std::move(mod), ctx); });
+  for (const PassInstrument& i : ctx->instruments) CallBack(i->run_after_pass, mod, info);
+  return mod;
+}
+IRModule ModulePassObj::Run(IRModule mod, const PassContext& ctx) const {
+  // A pass written in C++ stays on the deep stack; one written in Python must not run there.
+  bool is_native = pass_func.get()->cpp_call != nullptr;
+  Any result = is_native ? pass_func(mod, ctx) : OnHomeStack([&] { return pass_func(mod, ctx); });
+  auto module = result.try_cast<IRModule>();
+  if (!module || !module->defined()) {
+    TVM_FFI_THROW(TypeError) << info->name << ": expected the pass to return an IRModule, got "
+                             << result.GetTypeKey();
+  }
+  return *module;
+}
+IRModule SequentialObj::Run(IRModule mod, const PassContext& ctx) const {
+  for (const Pass& pass : passes) {
+    if (!pass.as<SequentialObj>() && !ctx->Enables(pass->info)) continue;
+    for (const String& name : pass->info->required) mod = GetPass(name)(std::move(mod));
+    mod = pass(std::move(mod));
+  }
+  return mod;
+}
+
+// ---- context ----------------------------------------------------------------------------------
+bool PassContextObj::Enables(const PassInfo& info) const {
+  auto has = [&](const Array<String>& names) {
+    return std::find(names.begin(), names.end(), info->name) != names.end();
+  };
+  if (has(disabled_pass)) return false;
+  return has(required_pass) || opt_level >= info->opt_level;
+}
+/// Unknown keys are errors: a misspelt option must not be lost.
+void PassContextObj::Init() {
+  auto unknown = [](const String& key, const std::vector<std::string_view>& names) {
+    TVM_FFI_THROW(ValueError) << "PassContext: expected the name of an option, got '" << key << "'"
+                              << DidYouMean(View(key), names);
+  };
+  for (const auto& [key, value] : config) {
+    if (auto it = Configs().find(View(key)); it != Configs().end()) {
+      if (!it->second.accepts(value)) {
+        TVM_FFI_THROW(TypeError) << "PassContext: expected " << PrettyType(it->second.schema())
+                                 << " for the option '" << key << "', got " << value.GetTypeKey();
+      }
+      continue;
+    }
+    auto pass = Passes().find(View(key));
+    if (pass == Passes().end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, entry] : Configs()) names.push_back(name);
+      for (const auto& [name, entry] : Passes()) names.push_back(name);
+      unknown(key, names);
+    }
+    auto options = value.try_cast<Map<String, Any>>();
+    if (!options) {
+      TVM_FFI_THROW(TypeError) << "PassContext: expected a dict of options for '" << key
+                               << "', got " << value.GetTypeKey();
+    }
+    std::vector<std::string_view> names;
+    for (const Arg& a : pass->second.info->args) names.push_back(a.name);
+    for (const auto& [name, unused] : *options) {
+      if (std::find(names.begin() + 1, names.end(), View(name)) == names.end()) {
+        TVM_FFI_THROW(ValueError) << "PassContext: " << key << " has no option '" << name << "'"
+                                  << DidYouMean(View(name), names);
+      }
+    }
+  }
+}
+Any PassContextObj::ConfigValue(const String& key) const {
+  auto it = config.find(key);
+  if (it != config.end()) return (*it).second;
+  auto entry = Configs().find(View(key));
+  TVM_FFI_ICHECK(entry != Configs().end()) << "no option '" << key << "' is registered";
+  return entry->second.fallback;
+}
+PassContext PassContext::Current() {
+  if (!contexts.empty()) return contexts.back();
+  static const auto* fallback = new PassContext(New<PassContext>([](PassContextObj*) {}));
+  return *fallback;
+}
+
+// ---- registries -------------------------------------------------------------------------------
+void RegisterConfig(const char* key, Any fallback, const char* doc, TypeSchemaFn schema,
+                    bool (*accepts)(const Any&)) {
+  Configs()[key] = {std::move(fallback), doc, schema, accepts};
+}
+
+namespace {
+/// The pass with its options bound: what the caller gave, else the context's, else the default.
+Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> options) {
+  auto run = [&entry, name, options](IRModule mod, PassContext ctx) -> IRModule {
+    Optional<Map<String, Any>> config;
+    if (ctx->config.count(name)) config = ctx->config[name].cast<Map<String, Any>>();
+    std::vector<Any> args{nullptr};
+    for (size_t i = 1; i < entry.info->args.size(); ++i) {
+      const Arg& arg = entry.info->args[i];
+      Any value = i - 1 < options.size() ? options[i - 1] : Any(nullptr);
+      if (value == nullptr) {
+        value = config && config->count(arg.name) ? (*config)[arg.name] : arg.value;
+      }
+      args.push_back(value);
+    }
+    auto call = [&](Any program) {
+      args[0] = std::move(program);
+      std::vector<AnyView> views(args.begin(), args.end());
+      Any result;
+      entry.run.CallPacked(views.data(), static_cast<int>(views.size()), &result);
+      return result;
+    };
+    if (entry.function_type < 0) return call(mod).cast<IRModule>();
+    Map<GlobalVar, BaseFunc> functions = mod->functions;
+    for (const auto& [var, func] : mod->functions) {
+      if (func->type_index() != entry.function_type) continue;
+      BaseFunc result = call(func).cast<BaseFunc>();
+      if (!result.same_as(func)) functions.Set(var, result);
+    }
+    if (functions.same_as(mod->functions)) return mod;
+    return IRModule(functions, mod->attrs, mod->global_infos);
+  };
+  return ModulePass(Function::FromTyped(run), PassInfo(0, name, entry.required));
+}
+/// The Python factory: its parameters are the options.
+int MakePass(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
+  try {
+    auto* info = static_cast<const FnInfo*>(self);
+    CheckCount(info, static_cast<int>(info->args.size()), n);
+    Array<Any> options;
+    for (int i = 0; i < n; ++i) options.push_back(Any(AnyView::CopyFromTVMFFIAny(args[i])));
+    *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(GetPass(ShortName(info->name), options)));
+    return 0;
+  } catch (...) {
+    return ReportException();
+  }
+}
+}  // namespace
+
+void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type,
+                  Array<String> required) {
+  Passes()[ShortName(info->name)] = {info, Function::FromExternC(info, call, nullptr),
+                                     function_type, std::move(required)};
+  auto* factory = new FnInfo{info->name, info->doc, nullptr, {}, {}};
+  for (size_t i = 1; i < info->args.size(); ++i) {
+    factory->args.emplace_back(info->args[i].name, nullptr);
+    factory->schemas.push_back(info->schemas[i]);
+  }
+  factory->schemas.push_back(&ffi::detail::TypeSchema<Pass>::v);
+  RegisterFunction(factory, &MakePass);
+}
+Pass GetPass(const String& name, const Array<Any>& options) {
+  auto it = Passes().find(ShortName(name));
+  if (it == Passes().end()) {
+    std::vector<std::string_view> names;
+    for (const auto& [known, entry] : Passes()) names.push_back(known);
+    TVM_FFI_THROW(ValueError) << "GetPass: expected the name of a pass, got '" << name << "'"
+                              << DidYouMean(View(name), names);
+  }
+  return BindPass(it->second, it->first, options);
+}
+
+namespace {
+void EnterContext(PassContext ctx) {
+  contexts.push_back(ctx);
+  try {
+    for (const PassInstrument& i : ctx->instruments) CallBack(i->enter_pass_ctx);
+  } catch (...) {
+    contexts.pop_back();
+    throw;
+  }
+}
+void ExitContext(PassContext ctx) {
+  TVM_FFI_CHECK(!contexts.empty() && contexts.back().same_as(ctx), RuntimeError)
+      << "PassContext: expected contexts to be left in the reverse order of entering";
+  contexts.pop_back();
+  for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
+}
+/// {key: {"type", "default", "doc"}} of all options; a pass's options are a dict.
+Map<String, Map<String, Any>> ListConfigs() {
+  Map<String, Map<String, Any>> result;
+  for (const auto& [key, c] : Configs()) {
+    result.Set(key, {{"type", String(PrettyType(c.schema()))}, {"default", c.fallback}, {"doc", String(c.doc)}});
+  }
+  for (const auto& [key, pass] : Passes()) {
+    Map<String, Any> defaults;
+    for (size_t i = 1; i < pass.info->args.size(); ++i) {
+      defaults.Set(pass.info->args[i].name, pass.info->args[i].value);
+    }
+    if (!defaults.empty()) {
+      result.Set(key, {{"type", String("Map[str, Any]")}, {"default", defaults}, {"doc", String(pass.info->doc)}});
+    }
+  }
+  return result;
+}
+
+TVM_REGISTER() {
+  RegisterNode<PassInfoObj>("What is known of a pass.");
+  RegisterBase<PassObj>("A program transformation.");
+  RegisterNode<ModulePassObj>("A pass given by a function (module, context) -> module.");
+  RegisterNode<SequentialObj>("Passes one after the other.");
+  RegisterNode<PassInstrumentObj>("Observes (and may skip) passes.");
+  RegisterNode<PassContextObj>("Options that hold while passes run.");
+  Def("transform.RunPass", [](Pass pass, IRModule mod) { return pass(mod); }, "Applies a pass.",
+      Arg("pass_obj"), Arg("mod"));
+  Def("transform.GetPass", &GetPass, "A registered pass by its name.", Arg("name"), Arg("options", Array<Any>()));
+  Def("transform.EnterPassContext", &EnterContext, "", Arg("ctx"));
+  Def("transform.ExitPassContext", &ExitContext, "", Arg("ctx"));
+  Def("transform.GetCurrentPassContext", [] { return PassContext::Current(); }, "");
+  Def("transform.ListConfigs", &ListConfigs, "All options of PassContext.");
+  Def("transform.OverrideInstruments", [](PassContext ctx, Array<PassInstrument> instruments) {
+    for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
+    const_cast<PassContextObj*>(ctx.get())->instruments = instruments;
+    for (const PassInstrument& i : instruments) CallBack(i->enter_pass_ctx);
+  }, "Replaces the instruments of an entered context.", Arg("ctx"), Arg("instruments"));
+}
+}  // namespace
+}  // namespace tvm::transform
