@@ -72,7 +72,9 @@ void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaF
   TVM_FFI_UNREACHABLE();
 }
 void CheckCount(const FnInfo* info, int expected, int got) {
-  if (expected != got) TVM_FFI_THROW(TypeError) << info->name << ": expected " << expected << " arguments, got " << got;
+  if (expected != got)
+    TVM_FFI_THROW(TypeError) << info->name << ": expected " << expected << " arguments, got "
+                             << got;
 }
 int ReportException() noexcept {
   try {
@@ -122,7 +124,8 @@ std::string DidYouMean(std::string_view got, const std::vector<std::string_view>
 }
 void RegisterFunction(FnInfo* info, TVMFFISafeCallType call) {
   if (ffi::Function::GetGlobal(info->name)) {
-    TVM_FFI_THROW(ImportError) << "the function " << info->name << " is already registered in this process";
+    TVM_FFI_THROW(ImportError) << "the function " << info->name
+                               << " is already registered in this process";
   }
   TVMFFIObjectHandle fn;
   TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionCreate(info, call, nullptr, &fn));

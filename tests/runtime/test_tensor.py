@@ -4,11 +4,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import tvm
 from tvm import runtime
 from tvm.runtime import Tensor, empty, tensor
 
@@ -40,7 +39,9 @@ def all_values(name):
     """Every bit pattern of a small type, random ones of a large type."""
     if name in ML:
         dtype = np.dtype(getattr(ml_dtypes, name))
-        patterns = np.arange(2 ** min(BITS[name], 16), dtype="uint8" if BITS[name] <= 8 else "uint16")
+        patterns = np.arange(
+            2 ** min(BITS[name], 16), dtype="uint8" if BITS[name] <= 8 else "uint16"
+        )
         if name in ("int4", "int2"):
             half = 2 ** (BITS[name] - 1)
             return np.arange(-half, half).astype(dtype)
@@ -60,7 +61,9 @@ def test_round_trip_of_every_value(name):
     t = tensor(values)
     assert str(t.dtype) == name and t.shape == values.shape
     same(t.numpy(), values)
-    odd = values[: len(values) // 2 * 2 - 1].reshape(-1, 1)  # an odd number: the last byte is half used
+    odd = values[: len(values) // 2 * 2 - 1].reshape(
+        -1, 1
+    )  # an odd number: the last byte is half used
     same(tensor(odd).numpy(), odd)
     copy = t.copyto(tvm.cpu())
     same(copy.numpy(), values)
@@ -88,7 +91,11 @@ def test_conversion_on_copyfrom():
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda: empty((2, 3)).copyfrom(np.zeros((3, 2))), ValueError, r"expected shape \(2, 3\), got \(3, 2\)"),
+        (
+            lambda: empty((2, 3)).copyfrom(np.zeros((3, 2))),
+            ValueError,
+            r"expected shape \(2, 3\), got \(3, 2\)",
+        ),
         (lambda: empty((2,)).copyfrom(object()), ValueError, r"expected shape \(2,\), got \(\)"),
         (lambda: tensor("text"), TypeError, "tensor: expected numbers, got"),
         (lambda: tensor([[1], [2, 3]]), TypeError, "tensor: expected numbers, got list"),
@@ -100,9 +107,21 @@ def test_conversion_on_copyfrom():
         (lambda: empty((1 << 40, 1 << 40)), MemoryError, "larger than the address space"),
         (lambda: empty((1 << 61,), "int8"), MemoryError, "cannot allocate|larger"),
         (lambda: empty((1 << 62,), "int4"), MemoryError, "cannot allocate|larger"),
-        (lambda: empty((3,)).copyto(empty((4,))), ValueError, r"copy: expected shape \(4,\), got \(3,\)"),
-        (lambda: empty((3,)).copyto(empty((3,), "int32")), TypeError, "expected dtype int32, got float32"),
-        (lambda: empty((3,)).copyto("cpu"), TypeError, "copyto: expected a tensor or a device, got str"),
+        (
+            lambda: empty((3,)).copyto(empty((4,))),
+            ValueError,
+            r"copy: expected shape \(4,\), got \(3,\)",
+        ),
+        (
+            lambda: empty((3,)).copyto(empty((3,), "int32")),
+            TypeError,
+            "expected dtype int32, got float32",
+        ),
+        (
+            lambda: empty((3,)).copyto("cpu"),
+            TypeError,
+            "copyto: expected a tensor or a device, got str",
+        ),
         (lambda: empty((3,))[3], IndexError, r"index in \[-3, 3\) on axis 0, got 3"),
         (lambda: empty((3,))[0, 0], IndexError, "at most 1 indices, got 2"),
         (lambda: empty((3,))["x"], TypeError, "integers and slices as index, got str"),
@@ -110,7 +129,11 @@ def test_conversion_on_copyfrom():
         (lambda: empty((3,))._create_view((4,)), ValueError, "needs 16 bytes, the tensor has 12"),
         (lambda: empty((3,))._create_view((1,), relative_byte_offset=-4), ValueError, "at byte -4"),
         (lambda: empty((3,))._create_view((1,), relative_byte_offset=12), ValueError, "at byte 12"),
-        (lambda: empty((4, 4))[:, 1]._create_view((4,)), ValueError, "expected a contiguous tensor"),
+        (
+            lambda: empty((4, 4))[:, 1]._create_view((4,)),
+            ValueError,
+            "expected a contiguous tensor",
+        ),
         (lambda: len(empty(())), TypeError, "a scalar has no length"),
     ],
 )
@@ -266,4 +289,4 @@ def test_old_spellings():
 
     assert array is tensor and nd.array is tensor
     with pytest.raises(AttributeError, match="no attribute 'arry', did you mean 'array'"):
-        tvm.nd.arry
+        _ = tvm.nd.arry

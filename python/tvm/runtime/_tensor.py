@@ -40,7 +40,10 @@ def _numpy_dtype(dtype):
 
 
 class Tensor(core.Tensor):
-    """An n-dimensional array on a device. It shares its memory with NumPy and PyTorch through DLPack."""
+    """An n-dimensional array on a device.
+
+    It shares its memory with NumPy and PyTorch through DLPack.
+    """
 
     __slots__ = ()
 
@@ -71,7 +74,7 @@ class Tensor(core.Tensor):
         if len(index) > self.ndim:
             raise IndexError(f"tensor: expected at most {self.ndim} indices, got {len(index)}")
         shape, strides, offset = [], [], 0
-        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides)):
+        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             i = index[axis] if axis < len(index) else slice(None)
             if isinstance(i, slice):
                 start, stop, step = i.indices(extent)
@@ -83,7 +86,8 @@ class Tensor(core.Tensor):
                 i = i.__index__()
                 if not -extent <= i < extent:
                     raise IndexError(
-                        f"tensor: expected an index in [{-extent}, {extent}) on axis {axis}, got {i}"
+                        f"tensor: expected an index in [{-extent}, {extent}) on axis {axis}, "
+                        f"got {i}"
                     )
                 offset += stride * (i % extent)
             else:
@@ -114,7 +118,10 @@ class Tensor(core.Tensor):
         return np.from_dlpack(_view(self, tvm_ffi.Shape((nbytes,)), "uint8", 0))
 
     def numpy(self):
-        """A copy as NumPy array. Types of less than a byte come one to a byte, as ml_dtypes keeps them."""
+        """A copy as NumPy array.
+
+        Types of less than a byte come one to a byte, as ml_dtypes keeps them.
+        """
         source = self
         if self.device.dlpack_device_type() != 1 or not self.is_contiguous():
             source = _empty(tvm_ffi.Shape(self.shape), self.dtype, cpu(0), None)
@@ -124,10 +131,15 @@ class Tensor(core.Tensor):
             packed, source = source, _empty(tvm_ffi.Shape(self.shape), "uint8", cpu(0), None)
             _unpack(packed, source)
         raw = source._bytes()
-        return (raw.copy() if source is self else raw).view(dtype.base).reshape(self.shape + dtype.shape)
+        return (
+            (raw.copy() if source is self else raw)
+            .view(dtype.base)
+            .reshape(self.shape + dtype.shape)
+        )
 
     def copyfrom(self, source_array):
-        """Copies from a NumPy array (or what becomes one, or a tensor) of the same shape; converts the dtype."""
+        """Copies from a NumPy array (or what becomes one, or a tensor) of the same shape; converts
+        the dtype."""
         if isinstance(source_array, core.Tensor):
             _copy(source_array, self)
             return self

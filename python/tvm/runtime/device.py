@@ -99,7 +99,8 @@ def _kind_name(target):
 
 
 def device(target, dev_id=None, *, index=None):
-    """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-cores=2")."""
+    """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-
+    cores=2")."""
     dev_id = index if dev_id is None else dev_id
     if isinstance(target, core.Device):
         return target

@@ -8,7 +8,10 @@ from .module import Module, load_module
 
 
 class Executable:
-    """A compiled module. Indexing and calling make it runnable first where it still is source code."""
+    """A compiled module.
+
+    Indexing and calling make it runnable first where it still is source code.
+    """
 
     def __init__(self, mod):
         self.mod = mod
@@ -28,7 +31,8 @@ class Executable:
         return getattr(self.jit(), name)
 
     def jit(self, *, fcompile=None, addons=None, force_recompile=False, **kwargs) -> Module:
-        """The runnable module; code that is not runnable yet is compiled into a temporary library and loaded."""
+        """The runnable module; code that is not runnable yet is compiled into a temporary library
+        and loaded."""
         if self._jitted is not None and not force_recompile:
             return self._jitted
         if fcompile is None and not addons and not force_recompile and self._runs():
@@ -50,7 +54,9 @@ class Executable:
             pending += [m for m in mod.imports if not any(m.same_as(s) for s in seen)]
         return True
 
-    def export_library(self, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
+    def export_library(
+        self, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs
+    ):
         """Writes the module with everything it imports, as Module.export_library."""
         return self.mod.export_library(
             file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs

@@ -24,7 +24,8 @@ _keep = tvm_ffi.get_global_func("ffi.ModuleGlobalsAdd")
 
 
 class BenchmarkResult:
-    """Seconds of one call, measured several times: `results`, and their mean, median, min, max, std."""
+    """Seconds of one call, measured several times: `results`, and their mean, median, min, max,
+    std."""
 
     def __init__(self, results):
         self.results = tuple(map(float, results))
@@ -34,12 +35,15 @@ class BenchmarkResult:
         self.std = statistics.pstdev(self.results)
 
     def __repr__(self):
-        fields = ", ".join(f"{n}={getattr(self, n)}" for n in ("min", "mean", "median", "max", "std"))
+        fields = ", ".join(
+            f"{n}={getattr(self, n)}" for n in ("min", "mean", "median", "max", "std")
+        )
         return f"BenchmarkResult({fields}, results={self.results})"
 
     def __str__(self):
         scale, unit = next(
-            ((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s), (1e-9, "ns")
+            ((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s),
+            (1e-9, "ns"),
         )
         names = ("mean", "median", "max", "min", "std")
         head = "".join(f"{n + ' (' + unit + ')':^14}" for n in names)
@@ -48,7 +52,10 @@ class BenchmarkResult:
 
 
 class Module(_Module):
-    """Compiled functions and the modules they import. Called like a function it runs `main`, or its only function."""
+    """Compiled functions and the modules they import.
+
+    Called like a function it runs `main`, or its only function.
+    """
 
     __slots__ = ()
 
@@ -89,12 +96,20 @@ class Module(_Module):
         return list(self.imports)
 
     def export_library(
-        self, file_name, *, fcompile=None, fpack_imports=None, addons=None, workspace_dir=None, **kwargs
+        self,
+        file_name,
+        *,
+        fcompile=None,
+        fpack_imports=None,
+        addons=None,
+        workspace_dir=None,
+        **kwargs,
     ):
-        """Writes the module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
+        """Writes the module with everything it imports.
 
-        `fcompile(output, files, **kwargs)` links; without it the built-in linker does, or a system compiler
-        where this build has none. `addons` are further files to link.
+        The suffix says as what: .so, .o, .a, .tar. `fcompile(output, files, **kwargs)` links;
+        without it the built-in linker does, or a system compiler where this build has none.
+        `addons` are further files to link.
         """
         from .export import export_library
 
@@ -117,9 +132,11 @@ class Module(_Module):
         cache_flush_bytes=0,
         f_preproc="",
     ):
-        """A function that runs `func_name` on its arguments `repeat` times `number` calls and returns a
-        BenchmarkResult with the seconds of one call per repeat. A repeat that takes less than `min_repeat_ms`
-        runs again with more calls."""
+        """A function that measures `func_name` on its arguments and returns a BenchmarkResult.
+
+        It holds the seconds of one call for each of `repeat` rounds of `number` calls. A round
+        that takes less than `min_repeat_ms` runs again with more calls.
+        """
         function = self.get_function(func_name, True) if func_name else _entry_function(self)
         evaluate = _time_evaluator(
             function,
