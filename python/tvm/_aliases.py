@@ -2,10 +2,8 @@
 """All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and
 shortcuts."""
 
-import difflib
 import importlib
-import importlib.abc
-import importlib.util
+import importlib.machinery
 import sys
 
 # module -> the module it is
@@ -123,11 +121,13 @@ def fill(module_name):
 
 def did_you_mean(name, names):
     """ ", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    import difflib
+
     near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
     return f", did you mean '{near[0]}'?" if near else ""
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:
     """Imports alias modules: the very module another name stands for, or one that holds alias
     names only."""
 
@@ -137,7 +137,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         known = self._target(fullname) is not None or fullname in NAMES
         if not known and not any(m.startswith(fullname + ".") for m in MODULES):
             return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     @staticmethod
     def _target(fullname):

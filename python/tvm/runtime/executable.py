@@ -2,7 +2,6 @@
 """What the compiler hands out: a module that is made runnable on first use."""
 
 import os
-import tempfile
 
 from .module import Module, load_module
 
@@ -38,6 +37,8 @@ class Executable:
         if fcompile is None and not addons and not force_recompile and self._runs():
             self._jitted = self.mod
         else:
+            import tempfile
+
             with tempfile.TemporaryDirectory(prefix="tvm-") as folder:
                 path = os.path.join(folder, "jit.so")
                 self.mod.export_library(path, fcompile=fcompile, addons=addons, **kwargs)

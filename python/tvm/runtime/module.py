@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules: calling, loading, exporting, timing."""
 
+import math
 import os
-import statistics
-import tarfile
-import tempfile
 
 import tvm_ffi
 from tvm_ffi import Module as _Module
@@ -29,10 +27,11 @@ class BenchmarkResult:
 
     def __init__(self, results):
         self.results = tuple(map(float, results))
-        self.mean = statistics.fmean(self.results)
-        self.median = statistics.median(self.results)
-        self.min, self.max = min(self.results), max(self.results)
-        self.std = statistics.pstdev(self.results)
+        ordered, n = sorted(self.results), len(self.results)
+        self.min, self.max = ordered[0], ordered[-1]
+        self.mean = math.fsum(ordered) / n
+        self.median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+        self.std = math.sqrt(math.fsum((r - self.mean) ** 2 for r in ordered) / n)
 
     def __repr__(self):
         fields = ", ".join(
@@ -176,6 +175,8 @@ def load_module(path, fmt=""):
 
 def _load_linked(path, suffix):
     """Objects become a temporary shared library, which is loaded."""
+    import tempfile
+
     from .export import link_shared, unarchive
 
     if not os.path.exists(path):
@@ -192,6 +193,8 @@ def _load_linked(path, suffix):
 
 
 def _untar(path, folder):
+    import tarfile
+
     try:
         with tarfile.open(path) as tar:
             members = [m for m in tar.getmembers() if m.isfile()]
