@@ -3,9 +3,8 @@
 
 import importlib
 
-import tvm_ffi
-
-from . import _aliases, _libs, error
+from . import _aliases, _libs
+from . import error as error  # registers the classes that cross into C++ and back
 
 __version__ = "0.1.0"
 
@@ -13,6 +12,8 @@ _libs.check_ffi_version()
 _libs.load("tvm_runtime")
 _libs.load_optional("tvm")  # a deployment may hold the runtime alone
 _aliases.install()
+
+from . import runtime as runtime  # noqa: E402  gives tensors, devices and modules their classes
 
 
 def __getattr__(name):
