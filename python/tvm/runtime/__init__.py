@@ -18,6 +18,14 @@ from .device import (
     vulkan,
     webgpu,
 )
+from .executable import Executable
+from .module import BenchmarkResult, Module, enabled, load_module, load_static_library
+from .params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)
 
 _alias, _alias_names = _aliases.fill(__name__)
 _derived, _derived_names = _derive.fill(__name__)
