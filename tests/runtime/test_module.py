@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules: functions, loading, exporting, timing, and files that must be refused."""
 
+import ctypes
 import os
 import shutil
 import struct
@@ -217,6 +218,34 @@ def test_static_library_links_into_a_c_program(compile_c, kernels, tmp_path):
     command = ["cc", tmp_path / "main.c", tmp_path / "libout.a", "-o", program]
     subprocess.run(command, check=True)
     subprocess.run([program], check=True)
+
+
+def test_header_for_system_library_linking(compile_c, kernels, tmp_path):
+    static = runtime.load_static_library(
+        compile_c(kernels["two"].replace("__tvm_ffi_double", "__tvm_ffi_header_test"), ".o"), []
+    )
+    static.export_library(tmp_path / "my-model.a")
+    program = f"""#include "{tmp_path}/my-model.h"
+    __attribute__((constructor)) static void Start(void) {{ my_model_register(); }}"""
+    shared = compile_c(program, extra=[tmp_path / "my-model.a"])
+    ctypes.CDLL(str(shared))
+    mod = runtime.system_lib("")
+    np.testing.assert_array_equal(doubled(mod, "header_test"), [0, 2, 4, 6, 8])
+    x = runtime.tensor(np.zeros(9, "float32"))
+    mod["parallel_add_one"](x, 3, -1)
+    assert (x.numpy() == 1).all()
+    with pytest.raises(IndexError, match="task failed"):  # on the pool: the pointer was filled
+        mod["parallel_add_one"](x, 8, 5)
+
+
+def test_archives_are_unpacked_into_archives(compile_c, kernels, tmp_path):
+    first = runtime.load_static_library(compile_c(kernels["only"], ".o"), ["double"])
+    first.export_library(tmp_path / "first.a")
+    again = runtime.load_static_library(tmp_path / "first.a", ["double"])
+    again.export_library(tmp_path / "second.a")
+    np.testing.assert_array_equal(
+        doubled(runtime.load_module(tmp_path / "second.a")), [0, 2, 4, 6, 8]
+    )
 
 
 def test_failed_export_leaves_the_old_file(compile_c, kernels, tmp_path):
