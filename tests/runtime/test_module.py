@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -278,6 +279,22 @@ def test_parallel_kernel_uses_the_pool(compile_c, kernels):
     assert (x.numpy() == 6).all()
     with pytest.raises(IndexError, match="task failed"):
         mod["parallel_add_one"](x, 8, 5)
+
+
+def test_one_module_from_many_threads(compile_c, kernels):
+    mod = runtime.load_module(compile_c(kernels["two"]))
+    tensors = [runtime.tensor(np.zeros(333, "float32")) for _ in range(4)]
+
+    def work(x):
+        for _ in range(100):
+            mod["parallel_add_one"](x, 4, -1)
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in tensors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((x.numpy() == 100).all() for x in tensors)
 
 
 def test_requirements_of_a_library_are_checked(compile_c, kernels):
