@@ -271,9 +271,9 @@ class Mutator {
  public:
   ObjectRef operator()(const ObjectRef& node) {
     if (StackIsLow()) [[unlikely]] return Recurse([&] { return (*this)(node); });
-    if (!InfoOf(node->type_index()).shared) return Map(node);
+    if (!InfoOf(node->type_index()).shared) return Dispatch(node);
     if (auto it = shared_.find(node.get()); it != shared_.end()) return it->second.second;
-    ObjectRef result = Map(node);
+    ObjectRef result = Dispatch(node);
     shared_[node.get()] = {node, result};  // the key must stay alive as long as its entry
     return result;
   }
@@ -292,7 +292,7 @@ class Mutator {
   void Remap(const ObjectRef& from, const ObjectRef& to) { shared_[from.get()] = {from, to}; }
 
  private:
-  ObjectRef Map(const ObjectRef& node) {
+  ObjectRef Dispatch(const ObjectRef& node) {
     if (auto fn = reinterpret_cast<ObjectRef (*)(Self*, const Object*)>(
             Table().Find(node->type_index()))) {
       return fn(static_cast<Self*>(this), node.get());
