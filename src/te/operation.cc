@@ -98,6 +98,18 @@ void CheckState(const String& name, const Tensor& state, const Tensor& t, size_t
   }
 }
 
+/// Whether the value differs from element to element: it uses an axis or reads a tensor.
+bool IsPerElement(const PrimExpr& e, const Array<IterVar>& axis) {
+  bool found = false;
+  PreOrderVisit(e, [&](const ObjectRef& node) {
+    found = found || node.as<ProducerLoadObj>() ||
+            std::any_of(axis.begin(), axis.end(),
+                        [&](const IterVar& iv) { return iv->var.same_as(node); });
+    return !found;
+  });
+  return found;
+}
+
 /// The variables in the body that are neither axes nor bound by a reduction in it.
 Array<Var> FreeVars(const Array<PrimExpr>& body, const Array<IterVar>& axis) {
   std::set<const Object*> seen;
@@ -387,6 +399,7 @@ TVM_REGISTER() {
   Def("te._op.outputs", &Outputs, "", Arg("op"));
   Def("te._op.scan", &scan, "", Arg("init"), Arg("update"), Arg("state_placeholder"), Arg("inputs"),
       Arg("name"), Arg("tag"), Arg("attrs"));
+  Def("te._op.is_per_element", &IsPerElement, "", Arg("e"), Arg("axis"));
   Def("te._op.free_vars", &FreeVars, "", Arg("body"), Arg("axis"));
 }
 }  // namespace

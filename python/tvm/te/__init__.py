@@ -2,31 +2,20 @@
 """Tensor expressions: what each element of a tensor is."""
 
 from tvm import tir
-from tvm.tir import comm_reducer, max, min, sum
 
-from .operation import (
-    AXIS_SEPARATOR,
-    compute,
-    const,
-    create_prim_func,
-    extern,
-    extern_primfunc,
-    placeholder,
-    reduce_axis,
-    scan,
-    size_var,
-    thread_axis,
-    var,
-)
-from .tag import TagScope, tag_scope
-from .tensor import BaseComputeOp, ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from .operation import *  # noqa: F403
+from .tag import TagScope, tag_scope  # noqa: F401
+from .tensor import *  # noqa: F403
 
 # Names that are those of tvm.tir.
 _TIR = frozenset(
-    "any all min_value max_value trace exp erf tanh sigmoid log tan cos sin sqrt rsqrt floor ceil sinh cosh log2 "
-    "log10 asin asinh acos acosh atan atanh trunc abs round nearbyint power popcount fmod if_then_else isnan "
-    "isfinite isinf div indexdiv indexmod truncdiv truncmod floordiv floormod logaddexp add subtract "
-    "multiply".split()
+    """
+    any all min_value max_value trace exp erf tanh sigmoid log tan cos sin sqrt rsqrt
+    floor ceil sinh cosh log2 log10 asin asinh acos acosh atan atanh trunc abs round
+    nearbyint power popcount fmod if_then_else isnan isfinite isinf div indexdiv indexmod
+    truncdiv truncmod floordiv floormod logaddexp comm_reducer min max sum add subtract
+    multiply
+    """.split()
 )
 
 

@@ -10,7 +10,10 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _is_ours(filename):
-    return filename.startswith(_PACKAGE) or f"{os.sep}tvm_ffi{os.sep}" in filename or filename == "<string>"
+    # Errors from C++ carry frames of C++ files.
+    if not filename.endswith((".py", ">")) or filename in ("<string>", "<unknown>"):
+        return True
+    return filename.startswith(_PACKAGE) or f"{os.sep}tvm_ffi{os.sep}" in filename
 
 
 def describe(filename, line):

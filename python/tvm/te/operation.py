@@ -4,13 +4,29 @@
 import inspect
 
 import tvm_ffi
+
 from tvm import tir
 from tvm.ir import Array, Range
 from tvm.tir import IterVar, Var, convert
 
-from . import _location
+from . import _location, _truth
 from .tag import TagScope
 from .tensor import ComputeOp, ExternOp, Tensor, TensorSlice, _op
+
+__all__ = [
+    "AXIS_SEPARATOR",
+    "compute",
+    "const",
+    "create_prim_func",
+    "extern",
+    "extern_primfunc",
+    "placeholder",
+    "reduce_axis",
+    "scan",
+    "size_var",
+    "thread_axis",
+    "var",
+]
 
 AXIS_SEPARATOR = "axis_separator"  # tvm.tir.IndexMap.AXIS_SEPARATOR
 
@@ -43,13 +59,15 @@ def placeholder(shape, dtype=None, name="placeholder"):
 def _axis_names(fcompute, ndim, name, varargs_names):
     """The names of the function's parameters: one per axis, `*i` stands for all further ones."""
     if not callable(fcompute):
-        raise TypeError(f"{name}: expected a function of the indices, got {type(fcompute).__name__}")
+        got = type(fcompute).__name__
+        raise TypeError(f"{name}: expected a function of the indices, got {got}")
     kinds = inspect.Parameter
     try:
         parameters = inspect.signature(fcompute).parameters.values()
     except ValueError:  # a builtin without a signature: it takes what it takes
         return [f"i{i}" for i in range(ndim)]
-    fixed = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    positional = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    fixed = [p for p in parameters if p.kind in positional]
     rest = [p.name for p in parameters if p.kind == kinds.VAR_POSITIONAL]
     required = [p for p in fixed if p.default is kinds.empty]
     names = [p.name for p in fixed[: max(ndim, len(required))]]
@@ -61,13 +79,15 @@ def _axis_names(fcompute, ndim, name, varargs_names):
             names += varargs_names
         else:
             raise ValueError(
-                f"{name}: expected {further} varargs_names for the axes of *{rest[0]}, got {len(varargs_names)}"
+                f"{name}: expected {further} varargs_names for the axes of *{rest[0]}, "
+                f"got {len(varargs_names)}"
             )
     if len(names) != ndim:
         example = ", ".join((names + [f"i{i}" for i in range(len(names), ndim)])[:ndim])
         raise ValueError(
-            f"{name}: expected a function of {ndim} {'index' if ndim == 1 else 'indices'}, one per dimension of the "
-            f"shape, got one of {len(names)}; write `lambda {example}: ...`" + ("" if rest else " or `lambda *i: ...`")
+            f"{name}: expected a function of {ndim} {'index' if ndim == 1 else 'indices'}, one per "
+            f"dimension of the shape, got one of {len(names)}; write `lambda {example}: ...`"
+            + ("" if rest else " or `lambda *i: ...`")
         )
     return names
 
@@ -77,14 +97,20 @@ def _value(name, value):
     if isinstance(value, Tensor):
         if value.ndim == 0:
             return value()
-        raise TypeError(f"{name}: expected the value of one element, got the tensor {value.name}; write {value.name}[...]")
+        raise TypeError(
+            f"{name}: expected the value of one element, got the tensor {value.name}; "
+            f"write {value.name}[{', '.join('ijkl'[: value.ndim])}]"
+        )
     if value is None:
-        raise TypeError(f"{name}: expected the value of one element, got None; does the function return it?")
+        raise TypeError(
+            f"{name}: expected the value of one element, got None; does the function return it?"
+        )
     try:
         return convert(value.asobject() if isinstance(value, TensorSlice) else value)
     except TypeError:
         raise TypeError(
-            f"{name}: expected an expression as the value of one element, got {type(value).__name__}; "
+            f"{name}: expected an expression as the value of one element, "
+            f"got {type(value).__name__}; "
             "read an input through te.placeholder and pass the data when you run the function"
         ) from None
 
@@ -97,12 +123,12 @@ def _check_free_reduce_axes(name, body, axis, fcompute):
     scope = inspect.getclosurevars(fcompute) if inspect.isfunction(fcompute) else None
     known = [*scope.nonlocals.values(), *scope.globals.values()] if scope else []
     known += [v for values in known if isinstance(values, (list, tuple)) for v in values]
-    for v in known:
-        if isinstance(v, IterVar) and v.iter_type == IterVar.CommReduce and any(v.var.same_as(f) for f in free):
+    for v in (v for v in known if isinstance(v, IterVar)):
+        if v.iter_type == IterVar.CommReduce and any(v.var.same_as(f) for f in free):
             k = v.var.name
             raise ValueError(
-                f"{name}: expected the reduction axis {k} inside a reduction over it, got it outside; "
-                f"write te.sum(..., axis={k}), te.max(..., axis={k}) or another reducer"
+                f"{name}: expected the reduction axis {k} inside a reduction over it, "
+                f"got it outside; write te.sum(..., axis={k}), te.max(..., axis={k}) or another reducer"
             )
 
 
@@ -112,18 +138,20 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
     scope = TagScope.get_current()
     if scope is not None:
         if tag:
-            raise ValueError(f"{name}: expected no tag inside tag_scope('{scope.tag}'), got '{tag}'")
+            raise ValueError(
+                f"{name}: expected no tag inside tag_scope('{scope.tag}'), got '{tag}'"
+            )
         tag = scope.tag
     shape = _shape(name, shape)
     try:
         names = _axis_names(fcompute, len(shape), name, varargs_names)
-        axis = [IterVar(Range(0, extent) if isinstance(extent, int) else Range(extent), n, 0)
-                for n, extent in zip(names, shape)]  # fmt: skip
-        result = fcompute(*(iv.var for iv in axis))
+        axis = [IterVar(Range(e), n, 0) for n, e in zip(names, shape, strict=True)]
+        with _truth.inside(axis):
+            result = fcompute(*(iv.var for iv in axis))
         several = isinstance(result, (tuple, list, Array))
         body = [_value(name, v) for v in (result if several else [result])]
-        _check_free_reduce_axes(name, body, axis, fcompute)
         op = ComputeOp(name, tag, attrs or {}, axis, body)
+        _check_free_reduce_axes(name, body, axis, fcompute)
     except Exception as error:
         _location.add(error, _location.of_error(error) or _location.of_function(fcompute))
         raise
@@ -138,8 +166,8 @@ def _list(value):
 
 @_location.located
 def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attrs=None):
-    """A recurrence along the first axis: `init` gives the first elements of the state, `update` each further
-    one from those before, which it reads through `state_placeholder`.
+    """A recurrence along the first axis: `init` gives the first elements of the state, `update`
+    each further one from those before, which it reads through `state_placeholder`.
 
     m, n = te.var("m"), te.var("n")
     X = te.placeholder((m, n), name="X")
@@ -167,8 +195,8 @@ def extern(
     tag="",
     attrs=None,
 ):
-    """Tensors that a statement fills: `fcompute(ins, outs)` gives it for the buffers of inputs and outputs, as a
-    statement or as a call.
+    """Tensors that a statement fills: `fcompute(ins, outs)` gives it for the buffers of inputs and
+    outputs, as a statement or as a call.
 
     te.extern((n,), [A], lambda ins, outs: tvm.tir.call_packed("my.sort", ins[0], outs[0]))
     """
@@ -177,8 +205,10 @@ def extern(
     inputs = _list(inputs)
     for i, t in enumerate(inputs):
         if not isinstance(t, Tensor):
-            raise TypeError(f"{name}: expected tensors as inputs, got {type(t).__name__} as number {i}")
-    several = isinstance(shape, (tuple, list, Array)) and len(shape) and isinstance(shape[0], (tuple, list, Array))
+            got = type(t).__name__
+            raise TypeError(f"{name}: expected tensors as inputs, got {got} as number {i}")
+    sequence = (tuple, list, Array)
+    several = isinstance(shape, sequence) and len(shape) > 0 and isinstance(shape[0], sequence)
     shapes = [_shape(name, s) for s in (shape if several else [shape])]
     if in_buffers is None:
         in_buffers = [tir.decl_buffer(t.shape, t.dtype, t.op.name) for t in inputs]
@@ -187,31 +217,34 @@ def extern(
             types = {str(t.dtype) for t in inputs}
             if len(types) != 1:
                 raise ValueError(
-                    f"{name}: expected dtype, as the inputs do not have one type in common, got {sorted(types)}"
+                    f"{name}: expected dtype, as the inputs have no common type, got {sorted(types)}"
                 )
             dtype = types.pop()
         dtypes = _list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * len(shapes)
         if len(dtypes) != len(shapes):
-            raise ValueError(f"{name}: expected one dtype per output ({len(shapes)}), got {len(dtypes)}")
-        out_buffers = [tir.decl_buffer(s, t, name) for s, t in zip(shapes, dtypes)]
+            raise ValueError(
+                f"{name}: expected one dtype per output ({len(shapes)}), got {len(dtypes)}"
+            )
+        out_buffers = [tir.decl_buffer(s, t, name) for s, t in zip(shapes, dtypes, strict=True)]
     in_buffers, out_buffers = _list(in_buffers), _list(out_buffers)
     body = fcompute(in_buffers, out_buffers)
     if isinstance(body, tir.PrimExpr):
         body = tir.Evaluate(body)
     if not isinstance(body, tir.Stmt):
-        raise TypeError(f"{name}: expected the function to give a statement or a call, got {type(body).__name__}")
+        got = type(body).__name__
+        raise TypeError(f"{name}: expected the function to give a statement or a call, got {got}")
     outputs = _op.outputs(ExternOp(name, tag, attrs or {}, inputs, in_buffers, out_buffers, body))
     return outputs[0] if len(outputs) == 1 else list(outputs)
 
 
 @_location.located
 def extern_primfunc(input_tensors, primfunc, **kwargs):
-    """The tensors that a PrimFunc writes when its other buffers are the given tensors, in their order."""
+    """The tensors that a PrimFunc writes, its other buffers being the given tensors in order."""
     inputs = _list(input_tensors)
     ins, outs, body = _op.split_primfunc(inputs, primfunc)
-    kwargs.setdefault("name", str(primfunc.attrs.get("global_symbol", "extern_primfunc")) if primfunc.attrs else "extern")
+    shapes = [list(b.shape) for b in outs]
     return extern(
-        [list(b.shape) for b in outs], inputs, lambda _i, _o: body, in_buffers=ins, out_buffers=outs, **kwargs
+        shapes, inputs, lambda _ins, _outs: body, in_buffers=ins, out_buffers=outs, **kwargs
     )
 
 
@@ -233,11 +266,11 @@ def const(value, dtype="int32", span=None):
 
 @_location.located
 def thread_axis(dom=None, tag="", name="", span=None):
-    """An iterator bound to a thread: `te.thread_axis((0, 128), "threadIdx.x")`, or the tag alone."""
+    """An iterator over threads: `te.thread_axis((0, 128), "threadIdx.x")`, or the tag alone."""
     if isinstance(dom, str):
         dom, tag = None, dom
     if not tag:
-        raise ValueError("thread_axis: expected the tag of a thread such as 'threadIdx.x', got none")
+        raise ValueError("thread_axis: expected a tag such as 'threadIdx.x', got none")
     return IterVar(dom, name or tag, IterVar.ThreadIndex, tag, span)
 
 
@@ -249,12 +282,13 @@ def reduce_axis(dom, name="rv", thread_tag="", span=None):
 
 @_location.located
 def create_prim_func(ops, index_dtype_override=None):
-    """The function that computes the tensors of `ops` which are no placeholders. `ops` lists its parameters:
-    placeholders, results and scalar variables."""
+    """The function that computes the tensors of `ops` which are no placeholders. `ops` lists its
+    parameters: placeholders, results and scalar variables."""
     ops = _list(ops)
     for i, op in enumerate(ops):
         if not isinstance(op, (Tensor, Var)):
+            got = type(op).__name__
             raise TypeError(
-                f"create_prim_func: expected tensors and variables, got {type(op).__name__} as number {i}"
+                f"create_prim_func: expected tensors and variables, got {got} as number {i}"
             )
     return _op.create_prim_func(ops, index_dtype_override)

@@ -21,7 +21,9 @@ class TagScope:
     def __enter__(self):
         current = TagScope.get_current()
         if current is not None:
-            raise ValueError(f"tag_scope: expected no scope inside another, got '{self.tag}' in '{current.tag}'")
+            raise ValueError(
+                f"tag_scope: expected no scope inside another, got '{self.tag}' in '{current.tag}'"
+            )
         _local.scope = self
         return self
 

@@ -2,12 +2,24 @@
 """Tensors and operations with Python behaviour."""
 
 import tvm_ffi
+
 from tvm._derive import Node, register_node
 from tvm.ir import structural_equal
 from tvm.ir.expr import EqualOp, ExprOp, IntImm, NotEqualOp, _Functions
 from tvm.tir.buffer import DataProducer
 
 from . import _location
+
+__all__ = [
+    "BaseComputeOp",
+    "ComputeOp",
+    "ExternOp",
+    "Operation",
+    "PlaceholderOp",
+    "ScanOp",
+    "Tensor",
+    "TensorSlice",
+]
 
 _op = _Functions("te._op.")
 
@@ -134,7 +146,7 @@ def _broadcast(name, tensors):
         extents = [t.shape[t.ndim - d] for t in tensors if t.ndim >= d]
         wide = [e for e in extents if not _is_one(e)] or extents
         if not all(structural_equal(wide[0], e) for e in wide[1:]):
-            shapes = " and ".join(f"{t.name} {list(t.shape)}" for t in tensors)
+            shapes = " and ".join(f"{t.name} ({', '.join(map(str, t.shape))})" for t in tensors)
             raise ValueError(f"{name}: expected shapes that broadcast, got {shapes}")
         shape.append(wide[0])
     return shape
@@ -151,7 +163,7 @@ def _elementwise(name, op, *operands):
         if not isinstance(x, Tensor):
             return x
         indices = indices[len(indices) - x.ndim :]
-        return x(*(0 if _is_one(e) else i for i, e in zip(indices, x.shape)))
+        return x(*(0 if _is_one(e) else i for i, e in zip(indices, x.shape, strict=True)))
 
     return compute(shape, lambda *i: op(*(element(x, i) for x in operands)), name=name)
 
@@ -168,8 +180,8 @@ def _operator(name):
 
 
 for _name in (
-    *(f"__{r}{op}__" for op in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for r in ("", "r")),
-    *(f"__{r}{op}__" for op in ("and", "or", "xor", "lshift", "rshift") for r in ("", "r")),
-    *("__neg__", "__invert__", "__abs__", "__lt__", "__le__", "__gt__", "__ge__"),
+    *"add sub mul truediv floordiv mod pow and or xor lshift rshift".split(),
+    *"radd rsub rmul rtruediv rfloordiv rmod rpow rand ror rxor rlshift rrshift".split(),
+    *"neg invert abs lt le gt ge".split(),
 ):
-    setattr(Tensor, _name, _operator(_name))
+    setattr(Tensor, f"__{_name}__", _operator(f"__{_name}__"))
