@@ -128,7 +128,7 @@ def _check_free_reduce_axes(name, body, axis, fcompute):
             k = v.var.name
             raise ValueError(
                 f"{name}: expected the reduction axis {k} inside a reduction over it, "
-                f"got it outside; write te.sum(..., axis={k}), te.max(..., axis={k}) or another reducer"
+                f"got it outside; write te.sum(..., axis={k}), te.max(..., axis={k}) or the like"
             )
 
 
@@ -217,7 +217,7 @@ def extern(
             types = {str(t.dtype) for t in inputs}
             if len(types) != 1:
                 raise ValueError(
-                    f"{name}: expected dtype, as the inputs have no common type, got {sorted(types)}"
+                    f"{name}: expected dtype, as the inputs have no common one, got {sorted(types)}"
                 )
             dtype = types.pop()
         dtypes = _list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * len(shapes)
