@@ -119,6 +119,10 @@ class ImportTree {
                                 << "' can be neither compiled nor saved";
     }
     ffi::Bytes bytes = mod->SaveToBytes();
+    if (bytes.size() == 0) {  // tvm-ffi's reader takes it for the end of the data
+      TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
+                                << "' was saved as no bytes at all";
+    }
     Put(out, std::string_view(mod->kind()));
     Put(out, std::string_view(bytes.data(), bytes.size()));
   }

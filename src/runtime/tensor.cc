@@ -103,7 +103,8 @@ uint64_t DataSize(ShapeView shape, DLDataType dtype) {
 }
 
 Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device, std::string_view scope) {
-  if (dtype.code == kDLOpaqueHandle || BitsOf(dtype) == 0) {
+  bool odd_float = dtype.code == kDLFloat && dtype.bits != 16 && dtype.bits != 32 && dtype.bits != 64;
+  if (dtype.code == kDLOpaqueHandle || BitsOf(dtype) == 0 || odd_float) {
     TVM_FFI_THROW(TypeError) << "tensor: expected a dtype with values, got " << Str(dtype);
   }
   uint64_t nbytes = DataSize(shape, dtype);
@@ -182,7 +183,7 @@ Tensor CreateView(const Tensor& data, ShapeView shape, DLDataType dtype, int64_t
 }
 
 namespace {
-/// One value per byte (sign-extended for integers) <-> packed values, element 0 in the lowest bits.
+/// One value per byte, in its lowest bits as ml_dtypes keeps it, <-> packed values.
 void CheckPacked(const char* what, const Tensor& bytes, const Tensor& packed) {
   int bits = BitsOf(packed.dtype());
   if (bits >= 8 || bytes.dtype().bits != 8 || !bytes.is_contiguous() || !packed.is_contiguous() ||
@@ -198,14 +199,11 @@ void Unpack(Tensor packed, Tensor bytes) {
   auto* in = reinterpret_cast<const uint8_t*>(Data(packed));
   auto* out = reinterpret_cast<uint8_t*>(Data(bytes));
   unsigned bits = BitsOf(packed.dtype()), mask = (1u << bits) - 1;
-  bool negative = packed.dtype().code == kDLInt;
   int64_t last = static_cast<int64_t>(DataSize(packed.shape(), packed.dtype())) - 1;
   for (int64_t i = 0, n = packed.numel(); i < n; ++i) {
     int64_t bit = i * bits, byte = bit / 8;
     unsigned word = in[byte] | (byte < last ? in[byte + 1] << 8 : 0);
-    unsigned value = (word >> (bit % 8)) & mask;
-    if (negative && (value >> (bits - 1))) value |= ~mask;
-    out[i] = static_cast<uint8_t>(value);
+    out[i] = static_cast<uint8_t>((word >> (bit % 8)) & mask);
   }
 }
 void Pack(Tensor bytes, Tensor packed) {
