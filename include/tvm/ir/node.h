@@ -20,6 +20,10 @@ inline Trait Binds() { return {kTVMFFIFieldFlagBitMaskSEqHashDefPattern, nullptr
 inline Trait Ignored() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore | kTVMFFIFieldFlagBitMaskReprOff, nullptr}; }
 /// The field is printed but does not count for equality (names of variables).
 inline Trait NameOnly() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore, nullptr}; }
+/// The field refers to something beyond the program (the tensor an element is read from): visitors and
+/// mutators do not go there.
+constexpr int64_t kNotVisited = int64_t{1} << 62;
+inline Trait NotVisited() { return {kNotVisited, nullptr}; }
 /// `Init` fills the field; it is no constructor parameter.
 inline Trait Computed() { return {kTVMFFIFieldFlagBitMaskInitOff, nullptr}; }
 inline Trait Default(Any value) { return {kTVMFFIFieldFlagBitMaskHasDefault, std::move(value)}; }
@@ -54,7 +58,7 @@ struct NodeInfo {
   std::string_view param_order;
   std::vector<Field> own;
   // From here on filled on first use: the parent may register later than the child.
-  std::vector<Child> children;
+  std::vector<Child> children, not_visited;
   std::vector<const Field*> params;
 };
 
