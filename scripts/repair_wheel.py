@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a wheel portable: `repair_wheel.py dist wheelhouse`.
 
-libtvm_ffi stays out of the bundle: it belongs to apache-tvm-ffi, and a second copy would be a second
-registry of functions and types.
+libtvm_ffi stays out of the bundle: it belongs to apache-tvm-ffi, and a second copy would be a
+second registry of functions and types.
 """
 
 import os

@@ -66,6 +66,7 @@ NAMES = {
         "convert": "tvm_ffi.convert",
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
+        "num_threads": "tvm.runtime.NumThreads",
     },
 }
 
@@ -77,27 +78,14 @@ def names_in(module):
     return [*NAMES.get(module, ()), *(m for m in below if "." not in m)]
 
 
-def _lookup(path):
-    """The object of a dotted path."""
-    parts = path.split(".")
-    for i in range(len(parts), 0, -1):
-        try:
-            value = importlib.import_module(".".join(parts[:i]))
-        except ModuleNotFoundError as error:
-            if not ".".join(parts[:i]).startswith(str(error.name)):
-                raise
-            continue
-        for part in parts[i:]:
-            value = getattr(value, part)
-        return value
-    raise ModuleNotFoundError(f"No module named '{path}'", name=path)
-
-
 def resolve(name):
     """What the alias `name` stands for, or None where it is no alias."""
     module, _, attr = name.rpartition(".")
     target = NAMES.get(module, {}).get(attr)
-    return None if target is None else _lookup(target)
+    if target is None:
+        return None
+    module, _, attr = target.rpartition(".")
+    return getattr(importlib.import_module(module), attr)
 
 
 def fill(module_name):

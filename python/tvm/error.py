@@ -61,30 +61,38 @@ class ScheduleError(TVMError, ValueError):
     """A schedule primitive cannot be applied."""
 
 
-def _key_error(message):
+class _KeyErrorFromText:
     """KeyError quotes its message in str(); a message that crossed as text must not be quoted twice."""
-    try:
-        return KeyError(ast.literal_eval(message))
-    except (SyntaxError, ValueError):
-        return KeyError(message)
+
+    def __new__(cls, message):
+        try:
+            return KeyError(ast.literal_eval(message))
+        except (SyntaxError, ValueError):
+            return KeyError(message)
 
 
-def _system_exit(message):
+class _SystemExitFromText:
     """The exit code crosses as text."""
-    if message in ("None", ""):
-        return SystemExit()
-    return SystemExit(int(message) if message.lstrip("-").isdigit() else message)
+
+    def __new__(cls, message):
+        if message in ("None", ""):
+            return SystemExit()
+        return SystemExit(int(message) if message.lstrip("-").isdigit() else message)
 
 
 def _from_message(cls):
     """For a class whose constructor wants more than a message: a subclass that is content with one."""
+    group = hasattr(cls, "exceptions")
 
-    def new(cls, message):
-        args = (message, [RuntimeError(message)]) if issubclass(cls, BaseExceptionGroup) else (message,)
-        return BaseException.__new__(cls, *args) if len(args) == 1 else base.__new__(cls, *args)
+    def new(kind, message):
+        if group:
+            return cls.__new__(kind, message, [RuntimeError(message)])
+        return BaseException.__new__(kind, message)
 
-    base = cls
-    body = {"__new__": new, "__init__": lambda self, message: None, "__str__": lambda self: self.args[0]}
+    def init(self, message):
+        self.args = (message,)
+
+    body = {"__new__": new, "__init__": init, "__str__": lambda self: self.args[0]}
     return type(cls.__name__, (cls,), body)
 
 
@@ -96,7 +104,7 @@ def _takes_message(cls):
 
 
 def _register_builtins():
-    special = {KeyError: _key_error, SystemExit: _system_exit}
+    special = {KeyError: _KeyErrorFromText, SystemExit: _SystemExitFromText}
     for name, cls in vars(builtins).items():
         if isinstance(cls, type) and issubclass(cls, BaseException) and cls.__name__ == name:
             core.ERROR_TYPE_TO_NAME[cls] = name

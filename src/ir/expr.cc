@@ -230,6 +230,10 @@ TVM_REGISTER() {
   RegisterBase<BaseFuncObj>("Base of functions.");
   RegisterBase<AttrsObj>("Base of attributes.");
   RegisterNode<DictAttrsObj>("Attributes by name.");
+  Def("ir.Range_", &Range::FromMinExtent, "[min, min + extent)", Arg("min"), Arg("extent"), Arg("span", nullptr));
+  Def("ir.BaseFunc._with_attr",
+      [](BaseFunc f, String key, Any value) -> BaseFunc { return WithAttr(f, key, value); },
+      "A copy with an attribute set.", Arg("self"), Arg("attr_key"), Arg("attr_value"));
   Def("ir.BaseFunc.without_attr", [](BaseFunc f, String key) -> BaseFunc { return WithoutAttr(f, key); },
       "A copy without an attribute.", Arg("self"), Arg("attr_key"));
 }

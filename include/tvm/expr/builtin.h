@@ -52,6 +52,7 @@ enum class CallEffectKind : int {
   ROW(undef,                       kReadState,      false, "Any value.")                                                      \
   ROW(assume,                      kEmbedInfo,      false, "States a condition that holds here.")                             \
   ROW(address_of,                  kPure,           false, "The address of a buffer element.")                                \
+  ROW(type_annotation,             kPure,           false, "A type as an argument of a call.")                                \
   ROW(tvm_access_ptr,              kSpecialCallArg, false, "A typed pointer with offset, extent and access mask.")            \
   ROW(tvm_static_handle,           kSpecialCallArg, false, "A handle that lives as long as the module.")                      \
   ROW(handle_add_byte_offset,      kPure,           false, "A handle moved by bytes.")                                        \

@@ -5,6 +5,8 @@ import os
 import platform
 import re
 
+import tvm_ffi
+
 _VECTOR = re.compile(r"sse4|avx|fma|f16c|amx|neon|asimd|^sve|^sme(?!p)|bf16|fphp|vnni|^v$")
 
 
@@ -25,31 +27,6 @@ def _field(text, *names):
     return ""
 
 
-def cpu_limit(root="/sys/fs/cgroup", membership="/proc/self/cgroup"):
-    """The number of CPUs the control group grants, or None: the tightest limit up to the root."""
-    limits = []
-    for line in _read(membership).splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":  # version 2: "<quota or max> <period>"
-            base, name = root, "cpu.max"
-        elif "cpu" in controllers.split(","):
-            base, name = os.path.join(root, "cpu"), "cpu.cfs_quota_us"
-        else:
-            continue
-        folder = path.strip("/")
-        while True:
-            here = os.path.join(base, folder)
-            words = _read(os.path.join(here, name)).split()
-            if name == "cpu.cfs_quota_us":
-                words += _read(os.path.join(here, "cpu.cfs_period_us")).split()
-            if len(words) == 2 and words[0] not in ("max", "-1"):
-                limits.append(int(words[0]) / int(words[1]))
-            if not folder:
-                break
-            folder = os.path.dirname(folder)
-    return min(limits, default=None)
-
-
 def vector_features(features):
     """Those that decide which code is generated."""
     return [f for f in features if _VECTOR.search(f)]
@@ -67,8 +44,8 @@ def facts():
         "libc": " ".join(platform.libc_ver()),
         "cpu": _field(cpuinfo, "model name", "Model", "uarch") or platform.processor(),
         "cpus": os.cpu_count(),
-        "cpus_allowed": len(os.sched_getaffinity(0)),
-        "cpu_limit": cpu_limit(),
+        "cpus_available": tvm_ffi.get_global_func("runtime.available_cpus")(),
+        "threads": tvm_ffi.get_global_func("runtime.NumThreads")(),
         "memory_gib": round(int(memory[0]) / 2**20, 1) if memory else None,
         "nvidia_driver": driver.group(1) if driver else None,
         "cpu_features": sorted(_field(cpuinfo, "flags", "Features", "isa").split()),

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m bench NAME...`: measures us and the peers alternately and prints ratios."""
+
+import argparse
+import json
+import sys
+
+
+def parse(arguments):
+    from .cases import CASES
+
+    names = {name: case.__doc__ for name, case in CASES.items()}
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        epilog="\n".join(f"  {name:10}{doc}" for name, doc in names.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", help="benchmarks to run (all of them)")
+    parser.add_argument("--rounds", type=int, default=15, help="samples of each subject (15)")
+    parser.add_argument("--seconds", type=float, default=0.03, help="length of a sample (0.03)")
+    parser.add_argument("--threads", type=int, default=1, help="for everyone (1, pinned)")
+    parser.add_argument("--without", action="append", default=[], help="leave a subject out")
+    parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
+    parser.add_argument("--json", help="also write the rows to this file")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in CASES]
+    if unknown:
+        parser.error(f"expected names out of {', '.join(CASES)}; got {', '.join(unknown)}")
+    if options.rounds < 2:
+        parser.error(f"--rounds: expected at least 2, got {options.rounds}")
+    return options
+
+
+def main(arguments):
+    from . import peers, report
+    from .cases import CASES
+
+    options = parse(arguments)
+    peers.pin(options.threads)
+    subjects, notes = peers.installed(options.threads)
+    subjects = [s for s in subjects if s.name not in options.without]
+    for note in notes:
+        print("note:", note)
+    rows, failures = [], []
+    for name in options.names or CASES:
+        try:
+            rows += CASES[name](name, subjects, options)
+        except Exception as error:  # the other benchmarks still have something to say
+            failures.append(f"{name}: {type(error).__name__}: {error}")
+    for subject in subjects:
+        if isinstance(subject, peers.Worker):
+            subject.close()
+    print(report.table(rows))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(report.as_json(rows), file, indent=1)
+    sys.exit("\n".join(failures) if failures else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

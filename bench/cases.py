@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured. A case is a function of (name, subjects, options) that returns rows."""
+
+import functools
+import math
+import subprocess
+
+import numpy as np
+
+from . import measure, peers, programs
+from .measure import Row
+
+EXACT = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "log": np.log,
+}
+
+
+def unary(name, subjects, options):
+    """Elementwise on 1024x1024 float32."""
+    x = np.random.default_rng(options.seed).normal(0, 3, (1024, 1024)).astype(np.float32)
+    if name == "log":
+        x = np.exp(x)
+    timed = {s.name: t for s in subjects if (t := s.unary(name, x)) is not None}
+    samples = measure.time_alternating(timed, options.rounds, options.seconds)
+    exact = EXACT[name](x.astype(np.float64))
+    return [
+        Row(name, who, samples[who], ulp=measure.max_ulp(timed[who].output(), exact))
+        for who in timed
+    ]
+
+
+def overhead(name, subjects, options):
+    """Calling exp on one element: what a call costs."""
+    x = np.ones(1, np.float32)
+    timed = {s.name: s.unary("exp", x) for s in subjects}
+    timed["tvm, main function"] = programs.unary("exp", x, by_function=True)
+    samples = measure.time_alternating(timed, options.rounds, options.seconds)
+    return [Row(name, who, samples[who]) for who in timed]
+
+
+def import_cost(name, subjects, options):
+    """`import tvm` in a new process, PyTorch hidden: time, and memory that stays."""
+    probe = str(peers.ROOT / "bench/import_probe.py")
+
+    def run(python):
+        command = [python, probe, "tvm"]
+        words = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+        return float(words[0]), float(words[1]) * 1024
+
+    runs = {who: functools.partial(run, python) for who, python in peers.pythons().items()}
+    for warm_up in runs.values():
+        warm_up()
+    samples = measure.alternate(runs, options.rounds)
+    return [
+        Row(f"{name}, {what}", who, [s[i] for s in samples[who]], unit)
+        for i, (what, unit) in enumerate([("time", "s"), ("memory", "B")])
+        for who in samples
+    ]
+
+
+def compile_latency(name, subjects, options):
+    """Sigmoid from expression to callable, first in a process, and later ones."""
+
+    def first(who, python):
+        worker = peers.Worker(who, python)
+        try:
+            worker.ask("version")  # imports
+            return worker.ask("compile_seconds", 1024)
+        finally:
+            worker.close()
+
+    pythons = peers.pythons()
+    cold = {who: functools.partial(first, who, python) for who, python in pythons.items()}
+    rows = [
+        Row(f"{name}, first", *item) for item in measure.alternate(cold, options.rounds).items()
+    ]
+    workers = [peers.Worker(who, python) for who, python in pythons.items()]
+    columns = iter(range(1025, 1 << 20))
+    warm = {w.name: lambda w=w: w.ask("compile_seconds", next(columns)) for w in workers}
+    for warm_up in warm.values():
+        warm_up()
+    samples = measure.alternate(warm, options.rounds)
+    for worker in workers:
+        worker.close()
+    return rows + [Row(f"{name}, later", *item) for item in samples.items()]
+
+
+CASES = {
+    **dict.fromkeys(programs.UNARY, unary),
+    "overhead": overhead,
+    "import": import_cost,
+    "compile": compile_latency,
+}

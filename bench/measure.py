@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternating measurement, and the error of a float32 result in units in the last place."""
+
+import dataclasses
+import statistics
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Row:
+    """What one subject did in one case; `samples` are of the same rounds for all subjects."""
+
+    case: str
+    subject: str
+    samples: list
+    unit: str = "s"
+    ulp: float | None = None
+
+    @property
+    def median(self):
+        return statistics.median(self.samples)
+
+    @property
+    def spread(self):
+        """Half the distance between the quartiles, relative to the median."""
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / 2 / self.median
+
+    def ratio(self, ours):
+        """How many times what we need: the median over rounds, which cancels a drifting clock."""
+        return statistics.median(p / q for p, q in zip(self.samples, ours.samples, strict=True))
+
+
+def calibrate(timed, seconds):
+    """How many calls last about `seconds`; also the warm-up."""
+    number = 1
+    while True:
+        took = timed.time(number)
+        if took >= seconds / 2:
+            return max(1, round(number * seconds / took))
+        number = max(number * 2, int(number * seconds / max(took, 1e-9) / 2))
+
+
+def alternate(subjects, rounds):
+    """{name: samples}: every round takes one sample of each, in an order that rotates."""
+    names = list(subjects)
+    samples = {name: [] for name in names}
+    for i in range(rounds):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            samples[name].append(subjects[name]())
+    return samples
+
+
+def time_alternating(timed, rounds, seconds):
+    """Seconds per call, for {name: Timed or Remote}."""
+    numbers = {name: calibrate(t, seconds) for name, t in timed.items()}
+
+    def sample(name):
+        return lambda: timed[name].time(numbers[name]) / numbers[name]
+
+    return alternate({name: sample(name) for name in timed}, rounds)
+
+
+def max_ulp(result, exact):
+    """The largest error of float32 `result` against float64 `exact`; 0.5 is correct rounding."""
+    result, exact = np.asarray(result).ravel(), np.asarray(exact).ravel()
+    rounded = exact.astype(np.float32)
+    finite = np.isfinite(rounded)
+    if not np.array_equal(result[~finite], rounded[~finite], equal_nan=True):
+        return float("inf")
+    step = np.spacing(np.abs(rounded[finite])).astype(np.float64)
+    error = np.abs(result[finite].astype(np.float64) - exact[finite]) / step
+    return float(np.max(error, initial=0.0)) if np.all(np.isfinite(error)) else float("inf")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs written in the interface we share with Apache TVM.
+
+This file runs in our process for us and in a worker for Apache TVM, so both compile the same text.
+"""
+
+import functools
+import time
+
+UNARY = {
+    "sigmoid": lambda te, x: 1 / (1 + te.exp(-x)),
+    "exp": lambda te, x: te.exp(x),
+    "tanh": lambda te, x: te.tanh(x),
+    "erf": lambda te, x: te.erf(x),
+    "log": lambda te, x: te.log(x),
+}
+
+
+def unary_func(name, shape, dtype="float32"):
+    from tvm import te
+
+    a = te.placeholder(shape, dtype, name="A")
+    b = te.compute(shape, lambda *i: UNARY[name](te, a(*i)), name="B")
+    return te.create_prim_func([a, b])
+
+
+def host_target():
+    """This machine. We detect it; Apache TVM has to be told the CPU, or it uses no AVX."""
+    import tvm
+
+    target = tvm.target.Target("llvm")
+    if "mcpu" in target.attrs:
+        return target
+    return tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
+
+
+class Timed:
+    """Something that can be called and timed in this process."""
+
+    def __init__(self, call, output=None):
+        self.call, self.output = call, output
+
+    def time(self, number):
+        call = self.call
+        begin = time.perf_counter()
+        for _ in range(number):
+            call()
+        return time.perf_counter() - begin
+
+
+def unary(name, x, by_function=False):
+    """One elementwise kernel on the array `x`, ready to run."""
+    import tvm
+
+    module = tvm.compile(unary_func(name, x.shape, str(x.dtype)), target=host_target())
+    function = module["main"] if by_function else module
+    a, b = tvm.runtime.tensor(x), tvm.runtime.empty(x.shape, str(x.dtype))
+    return Timed(functools.partial(function, a, b), b.numpy)
+
+
+def compile_seconds(columns):
+    """From expression to callable; new columns are a new program, so no cache answers."""
+    import tvm
+
+    begin = time.perf_counter()
+    module = tvm.compile(unary_func("sigmoid", (1024, columns)), target=host_target())
+    module["main"]
+    return time.perf_counter() - begin

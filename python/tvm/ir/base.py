@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source positions, equality, JSON and registered functions as nodes."""
+
+import tvm_ffi
+from tvm._derive import Node, construct, fill, register_node
+
+_ir, _ = fill("tvm.ir")
+
+
+@register_node("ir.SourceName")
+class SourceName(Node):
+    pass
+
+
+@register_node("ir.Span")
+class Span(Node):
+    def __init__(self, source_name, line, end_line, column, end_column):
+        if isinstance(source_name, str):
+            source_name = SourceName(source_name)
+        construct(self, source_name, line, end_line, column, end_column)
+
+
+class EnvFunc(tvm_ffi.core.ObjectConvertible):
+    """A function of the global registry, by name."""
+
+    def __init__(self, name):
+        self.name = name
+        self.func = tvm_ffi.get_global_func(name)
+
+    def __call__(self, *args):
+        return self.func(*args)
+
+    @staticmethod
+    def get(name):
+        return EnvFunc(name)
+
+    def asobject(self):
+        return self.func
+
+
+def save_json(node):
+    """The node and all it refers to, as JSON text."""
+    return str(_ir("save_json")(node))
+
+
+def load_json(json_str):
+    """Reads what save_json wrote and checks every node in it."""
+    return _ir("load_json")(json_str)
+
+
+def assert_structural_equal(lhs, rhs, map_free_vars=False):
+    """ValueError that shows where the two differ unless they are structurally equal."""
+    mismatch = _ir("get_first_structural_mismatch")(lhs, rhs, map_free_vars, False)
+    if mismatch is None:
+        return
+    left, right = mismatch
+    raise ValueError(
+        "assert_structural_equal: expected equal programs, got a first difference at\n"
+        f"  left  {left}\n  right {right}\nleft:\n{_text(lhs)}\nright:\n{_text(rhs)}"
+    )
+
+
+def _text(node):
+    text = str(node)
+    return text if len(text) < 20000 else text[:20000] + "\n..."

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes and their context."""
+
+import functools
+import inspect
+import re
+
+import tvm_ffi
+from tvm._derive import Node, construct, function, register_node
+
+_run, _enter, _exit, _current, _list_configs, _override = (
+    function("transform." + name, __name__)
+    for name in (
+        "RunPass",
+        "EnterPassContext",
+        "ExitPassContext",
+        "GetCurrentPassContext",
+        "ListConfigs",
+        "OverrideInstruments",
+    )
+)
+
+
+@register_node("transform.PassInfo")
+class PassInfo(Node):
+    pass
+
+
+@register_node("transform.PassContext")
+class PassContext(Node):
+    """Options that hold while passes run: `with PassContext(opt_level=3, config={...}):`."""
+
+    def __init__(
+        self, opt_level=2, required_pass=None, disabled_pass=None, instruments=None, config=None
+    ):
+        config = {k: dict(v) if hasattr(v, "items") else v for k, v in (config or {}).items()}
+        construct(
+            self, opt_level, required_pass or [], disabled_pass or [], instruments or [], config
+        )
+
+    def __enter__(self):
+        _enter(self)
+        return self
+
+    def __exit__(self, ptype, value, trace):
+        _exit(self)
+
+    def override_instruments(self, instruments):
+        """Replaces the instruments while the context is entered."""
+        _override(self, instruments or [])
+
+    @staticmethod
+    def current():
+        """The innermost context of this thread."""
+        return _current()
+
+    @staticmethod
+    def list_configs():
+        """{option: {"type", "default", "doc"}}"""
+        return {str(k): dict(v.items()) for k, v in _list_configs().items()}
+
+
+@register_node("transform.Pass")
+class Pass(Node):
+    def __call__(self, mod):
+        return _run(self, mod)
+
+
+@register_node("transform.ModulePass")
+class ModulePass(Pass):
+    pass
+
+
+@register_node("transform.Sequential")
+class Sequential(Pass):
+    def __init__(self, passes=None, opt_level=0, name="sequential", required=None, traceable=False):
+        construct(self, passes or [], PassInfo(opt_level, name, required or [], traceable))
+
+
+def _pass_decorator(make):
+    """module_pass and prim_func_pass: of a function or of a class with `transform_...`."""
+
+    def decorator(pass_func=None, opt_level=None, name=None, required=None, traceable=False):
+        if opt_level is None:
+            raise ValueError("expected opt_level for the pass, got none")
+
+        def create(arg):
+            info = PassInfo(opt_level, name or arg.__name__, required or [], traceable)
+            if not inspect.isclass(arg):
+                if not callable(arg):
+                    raise TypeError(f"expected a function or a class, got {type(arg).__name__}")
+                return make(arg, info)
+
+            @functools.wraps(arg, updated=())
+            def create_from_class(*args, **kwargs):
+                instance = arg(*args, **kwargs)
+                method = getattr(instance, "transform_module", None) or getattr(
+                    instance, "transform_function", None
+                )
+                if method is None:
+                    raise TypeError(
+                        f"{arg.__name__}: expected a method transform_module or transform_function"
+                    )
+                return make(method, info)
+
+            return create_from_class
+
+        return create(pass_func) if pass_func is not None else create
+
+    return decorator
+
+
+def _make_module_pass(func, info):
+    return ModulePass(tvm_ffi.convert(lambda mod, ctx: func(mod, ctx)), info)
+
+
+module_pass = _pass_decorator(_make_module_pass)
+module_pass.__doc__ = "Makes a pass of a function (module, context) -> module or of a class."
+
+
+def PrintIR(header=""):
+    """Prints the module and returns it unchanged."""
+
+    @module_pass(opt_level=0, name="PrintIR")
+    def print_ir(mod, ctx):
+        if header:
+            print(header)
+        print(mod)
+        return mod
+
+    return print_ir
+
+
+def ApplyPassToFunction(transform, func_name_regex, error_if_no_function_matches_regex=False):
+    """Runs a pass on the functions whose whole name matches."""
+    pattern = re.compile(func_name_regex)
+
+    @module_pass(opt_level=0, name="ApplyPassToFunction")
+    def apply(mod, ctx):
+        from tvm.ir import IRModule
+
+        matched = {v: f for v, f in mod.functions_items() if pattern.fullmatch(v.name_hint)}
+        if not matched and error_if_no_function_matches_regex:
+            names = [v.name_hint for v in mod.get_global_vars()]
+            raise ValueError(
+                f"ApplyPassToFunction: expected a function that matches '{func_name_regex}', got {names}"
+            )
+        changed = transform(IRModule(matched, mod.attrs, mod.global_infos))
+        result = mod.clone()
+        for var in matched:
+            del result[var]
+        result.update(changed)
+        return result
+
+    return apply

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU as a device.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "tvm/runtime/device.h"
+#include "tvm/runtime/thread_pool.h"
+
+namespace tvm::runtime {
+namespace {
+/// The text after "key   : " of the first line with that key.
+std::string Lookup(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    size_t colon = line.find(':');
+    size_t begin = colon == std::string::npos ? colon : line.find_first_not_of(" \t", colon + 1);
+    if (begin != std::string::npos) return line.substr(begin);
+  }
+  return "";
+}
+Any PositiveOrNone(double value) {
+  return value > 0 ? Any(static_cast<int64_t>(value)) : Any(nullptr);
+}
+/// In kB in /proc/meminfo; None where there is no such file.
+Any MemInfo(std::string_view key) {
+  return PositiveOrNone(std::atof(Lookup("/proc/meminfo", key).c_str()) * 1024);
+}
+
+class CpuDevice : public DeviceAPI {
+ public:
+  Any GetAttr(DLDevice device, DeviceAttr attr) final {
+    switch (attr) {
+      case DeviceAttr::kExist: return device.device_id == 0;
+      case DeviceAttr::kDeviceName: {
+        std::string name = Lookup("/proc/cpuinfo", "model name");
+        return name.empty() ? Any(nullptr) : Any(String(name));
+      }
+      case DeviceAttr::kMaxClockRate:
+        return PositiveOrNone(std::atof(Lookup("/proc/cpuinfo", "cpu MHz").c_str()) * 1000);
+      case DeviceAttr::kMultiProcessorCount: return AvailableCpus();
+#ifdef _SC_LEVEL2_CACHE_SIZE
+      case DeviceAttr::kL2CacheSizeBytes: return PositiveOrNone(sysconf(_SC_LEVEL2_CACHE_SIZE));
+#endif
+      case DeviceAttr::kTotalGlobalMemory: return MemInfo("MemTotal");
+      case DeviceAttr::kAvailableGlobalMemory: return MemInfo("MemAvailable");
+      default: return nullptr;
+    }
+  }
+  void* Alloc(DLDevice, uint64_t nbytes, size_t alignment, std::string_view scope) final {
+    if (!scope.empty() && scope != "global") {
+      TVM_FFI_THROW(ValueError) << "cpu: expected the memory scope 'global', got '" << scope << "'";
+    }
+    void* data = nullptr;
+    if (nbytes > uint64_t{PTRDIFF_MAX} ||
+        posix_memalign(&data, alignment, std::max<uint64_t>(nbytes, 1)) != 0) {
+      TVM_FFI_THROW(MemoryError) << "cpu: cannot allocate " << nbytes << " bytes";
+    }
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    // Fewer TLB misses on large tensors; only whole huge pages inside the block are affected.
+    constexpr uint64_t kHuge = uint64_t{2} << 20;
+    if (nbytes >= 4 * kHuge) {
+      uint64_t begin = (reinterpret_cast<uint64_t>(data) + kHuge - 1) / kHuge * kHuge;
+      uint64_t end = (reinterpret_cast<uint64_t>(data) + nbytes) / kHuge * kHuge;
+      madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+    }
+#endif
+    return data;
+  }
+  void Free(DLDevice, void* data) final { std::free(data); }
+  void Copy(DLDevice, const void* from, DLDevice, void* to, uint64_t nbytes) final {
+    std::memmove(to, from, nbytes);
+  }
+  // Functions on the CPU return when they are done: there is one stream, null.
+  TVMFFIStreamHandle CreateStream(DLDevice) final { return nullptr; }
+  void FreeStream(DLDevice, TVMFFIStreamHandle stream) final { CheckStream(stream); }
+  void Sync(DLDevice, TVMFFIStreamHandle stream) final { CheckStream(stream); }
+
+ private:
+  static void CheckStream(TVMFFIStreamHandle stream) {
+    if (stream) TVM_FFI_THROW(ValueError) << "cpu: expected the stream 0, got " << stream;
+  }
+};
+TVM_REGISTER() { RegisterDeviceAPI(kDLCPU, new CpuDevice()); }
+}  // namespace
+}  // namespace tvm::runtime

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share."""
+
+import pytest
+
+# apache-tvm-ffi installs a SIGSEGV handler when it is imported; pytest's, which names the test that
+# crashed, is installed after this file has been read.
+import tvm_ffi  # noqa: F401
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(request):
+    """`golden("name.txt", text)` compares with the file beside the test, or writes it."""
+
+    def compare(name, text):
+        path = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: run pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs in the documentation run as they are printed."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def python_of(page):
+    """All Python of a page as one program, with the page's line numbers."""
+    text = page.read_text(encoding="utf-8")
+    program = ""
+    for block in _BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start(1))
+        program += "\n" * (line - program.count("\n")) + block.group(1)
+    return program
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if python_of(p)], ids=lambda page: page.name)
+def test_page(page, tmp_path):
+    program = tmp_path / page.name
+    program.write_text(python_of(page))
+    run = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_quickstart():
+    program = ROOT / "examples/quickstart.py"
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "The result is right." in run.stdout
+
+
+@pytest.mark.parametrize(
+    "page", sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
