@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 ABS_PYTHON = $(CURDIR)/$(BIN)/python
 # With these, pip's build and a developer's `ninja -C build` share one incremental build folder.
-PIP_BUILD := --no-build-isolation -C build-dir=$(BUILD) -C cmake.define.TVM_BUILD_TESTS=ON
+PIP_BUILD := --no-build-isolation --config-settings=build-dir=$(BUILD) \
+  --config-settings=cmake.define.TVM_BUILD_TESTS=ON
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 .DEFAULT_GOAL := help

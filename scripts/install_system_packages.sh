@@ -8,8 +8,8 @@ packages=(build-essential ccache cmake git libgtest-dev libzstd-dev mold ninja-b
 # ./check formats with this; a distribution without it leaves that step to a machine that has it.
 optional=(clang-format-19)
 
-installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
-available() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+available() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[!\(]* ]]; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 if ! command -v apt-get >/dev/null; then

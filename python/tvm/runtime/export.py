@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing modules to files: shared and static libraries, objects, archives of objects."""
+
+import contextlib
+import os
+import shutil
+import struct
+import tarfile
+import tempfile
+from pathlib import Path
+
+import tvm_ffi
+
+from tvm import _libs
+
+_compiled = tvm_ffi.get_global_func("runtime.ModuleCompiled")
+_export_data = tvm_ffi.get_global_func("runtime.ModuleExportData")
+_global_symbols = tvm_ffi.get_global_func("runtime.ObjectGlobalSymbols")
+
+_OBJECT, _SOURCE = ("o", "obj", "a"), ("c", "cc", "cpp", "cu")
+
+
+def linker():
+    """The built-in linker as `f(objects, output, options)`, or None in a build without one."""
+    link = tvm_ffi.get_global_func("codegen.link_shared", allow_missing=True)
+    if link is None and _libs.load_optional("tvm_llvm"):
+        link = tvm_ffi.get_global_func("codegen.link_shared", allow_missing=True)
+    return link
+
+
+def link_shared(output, files, fcompile=None, **kwargs):
+    """Links files into a shared library: with `fcompile`, the built-in linker, or a system
+    compiler."""
+    output, files = str(output), [str(f) for f in files]
+    sources = [f for f in files if Path(f).suffix[1:] in _SOURCE]
+    if fcompile is None and not sources and "cc" not in kwargs and (link := linker()):
+        link(files, output, [str(option) for option in kwargs.get("options") or ()])
+    elif fcompile is None:
+        from tvm.support import cc
+
+        cc.create_shared(output, files, **kwargs)
+    else:
+        fcompile(output, files, **kwargs)
+    if not os.path.exists(output):
+        raise RuntimeError(f"export_library: the linker ended well but did not write {output}")
+
+
+def _write_code(mod, folder):
+    """Files with the code of every compiled module below `mod`."""
+    files = []
+    for index, part in enumerate(_compiled(mod)):
+        formats = [str(f) for f in part.get_write_formats()]
+        suffix = next((f for f in (*_OBJECT, *_SOURCE) if f in formats), None)
+        if suffix is None:
+            raise ValueError(
+                f"export_library: expected a module of kind '{part.kind}' to write objects or C, "
+                f"got formats {formats}"
+            )
+        path = folder / f"lib{index}.{suffix}"
+        part.write_to_file(str(path), suffix)
+        files.append(path)
+    if not files:
+        raise ValueError(f"export_library: a module of kind '{mod.kind}' holds no code to export")
+    return files
+
+
+def _collect(mod, folder, addons, fcompile, kwargs):
+    """All files to link: code, saved imports, and what the caller adds."""
+    files = _write_code(mod, folder)
+    like = next((f for f in files if f.suffix == ".o"), None)
+    if like is None:  # only C: an empty translation unit says which machine it is compiled for
+        like = folder / "empty.o"
+        (folder / "empty.c").write_text("")
+        from tvm.support import cc
+
+        options = ["-c", *(kwargs.get("options") or ())]
+        cc._run(like, [folder / "empty.c"], options, kwargs.get("cc"), None, "compile")
+    data = bytes(_export_data(mod, str(like)))
+    if data:
+        (folder / "data.o").write_bytes(data)
+        files.append(folder / "data.o")
+    return files + [Path(f) for f in addons or ()]
+
+
+def _require_objects(files, what):
+    sources = [f.name for f in files if f.suffix[1:] not in _OBJECT]
+    if sources:
+        raise ValueError(f"export_library: expected objects for {what}, got sources {sources}")
+
+
+def _archive(files, output):
+    """A static library in the common (System V) form, with the index of symbols that linkers ask
+    for."""
+    members = [(f.name, f.read_bytes()) for f in files]
+    symbols = [(i, str(s)) for i, f in enumerate(files) for s in _global_symbols(str(f))]
+    names = b"".join(s.encode() + b"\0" for _, s in symbols)
+    index_size = 4 + 4 * len(symbols) + len(names)
+    offsets, at = [], 8 + 60 + index_size + index_size % 2
+    for _, data in members:
+        offsets.append(at)
+        at += 60 + len(data) + len(data) % 2
+    index = (
+        struct.pack(f">I{len(symbols)}I", len(symbols), *(offsets[i] for i, _ in symbols)) + names
+    )
+    with open(output, "wb") as archive:
+        archive.write(b"!<arch>\n")
+        for name, data in [("", index), *members]:
+            # Time, owner and mode are fixed: the same code gives the same file.
+            archive.write(
+                f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(data):<10}`\n".encode()
+            )
+            archive.write(data + b"\n" * (len(data) % 2))
+
+
+def unarchive(path, folder):
+    """Extracts the objects of a static library."""
+    data, at, files = Path(path).read_bytes(), 8, []
+    if data[:8] != b"!<arch>\n":
+        raise ValueError(f"{path}: expected a static library")
+    while at + 60 <= len(data):
+        name, size, end = (
+            data[at : at + 16].decode("latin-1").rstrip(),
+            data[at + 48 : at + 58],
+            at + 60,
+        )
+        if (
+            data[at + 58 : at + 60] != b"`\n"
+            or not size.strip().isdigit()
+            or end + int(size) > len(data)
+        ):
+            raise ValueError(f"{path}: the static library is truncated or damaged at byte {at}")
+        if name not in ("/", "//", "/SYM64/"):  # the index of symbols and the table of long names
+            files.append(Path(folder) / f"member{len(files)}.o")
+            files[-1].write_bytes(data[end : end + int(size)])
+        at = end + int(size) + int(size) % 2
+    return files
+
+
+def _tar(files, output):
+    with tarfile.open(output, "w") as tar:
+        for path in files:
+            info = tarfile.TarInfo(path.name)
+            info.size, info.mode = path.stat().st_size, 0o644
+            with open(path, "rb") as file:
+                tar.addfile(info, file)
+
+
+def _write(suffix, files, output, fcompile, kwargs):
+    if suffix == ".tar":
+        _tar(files, output)
+    elif suffix == ".a":
+        _require_objects(files, "a static library")
+        _archive(files, output)
+    elif suffix in (".o", ".obj"):
+        _require_objects(files, "an object file")
+        if len(files) == 1:
+            shutil.copyfile(files[0], output)
+        else:
+            options = ["-r", *(kwargs.pop("options", None) or ())]
+            link_shared(output, files, fcompile, options=options, **kwargs)
+    else:
+        link_shared(output, files, fcompile, **kwargs)
+
+
+@contextlib.contextmanager
+def workspace(folder):
+    """A folder for intermediate files: the caller's, which stays, or a temporary one."""
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="tvm-") as name:
+            yield Path(name)
+    elif not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"export_library: the folder workspace_dir={folder!r} does not exist"
+        )
+    else:
+        yield Path(folder)
+
+
+def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
+    """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
+
+    A library that a process has loaded under this name stays as it is: the new file replaces it.
+    """
+    output = Path(os.fspath(file_name))
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"export_library: the folder of {str(output)!r} does not exist")
+    suffix = output.suffix
+    if fcompile is not None and not suffix:
+        suffix = "." + getattr(fcompile, "output_format", "so")
+        output = output.with_suffix(suffix)
+    with workspace(workspace_dir) as folder:
+        files = _collect(mod, folder, addons, fcompile, kwargs)
+        # Beside its place, so that renaming is atomic; with its suffix, which linkers look at.
+        partial = output.with_name(f".{output.stem}.{os.getpid()}{suffix}")
+        try:
+            _write(suffix, files, partial, fcompile, dict(kwargs))
+            os.replace(partial, output)
+        finally:
+            partial.unlink(missing_ok=True)
+    return str(output)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Target kinds: device, keys and options, one row each.
+#include "ir/target/target_tables.h"
+
+namespace tvm {
+namespace {
+constexpr auto kInt = OptionType::kInt;
+constexpr auto kBool = OptionType::kBool;
+constexpr auto kString = OptionType::kString;
+constexpr auto kStrings = OptionType::kStrings;
+
+std::vector<TargetOption> Bools(std::initializer_list<const char*> names) {
+  std::vector<TargetOption> options;
+  for (const char* name : names) options.push_back({name, kBool});
+  return options;
+}
+std::vector<TargetOption> Ints(std::initializer_list<const char*> names) {
+  std::vector<TargetOption> options;
+  for (const char* name : names) options.push_back({name, kInt});
+  return options;
+}
+std::vector<TargetOption> operator+(std::vector<TargetOption> a, const std::vector<TargetOption>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+}  // namespace
+
+const std::vector<TargetKindRow>& TargetKindTable() {
+  static const auto* table = new std::vector<TargetKindRow>{
+      {"llvm", kDLCPU, {"cpu"},
+       std::vector<TargetOption>{{"mattr", kStrings}, {"mcpu", kString}, {"mtriple", kString},
+                                 {"mfloat-abi", kString}, {"mabi", kString}, {"num-cores", kInt},
+                                 {"opt-level", kInt}, {"cl-opt", kStrings}, {"jit", kString},
+                                 {"vector-width", kInt}} +
+           Bools({"fast-math", "fast-math-nnan", "fast-math-ninf", "fast-math-nsz",
+                  "fast-math-arcp", "fast-math-contract", "fast-math-reassoc"}) +
+           Ints({"l1-cache-bytes", "l2-cache-bytes", "l3-cache-bytes"})},
+      {"c", kDLCPU, {"cpu"},
+       {{"mcpu", kString}, {"march", kString}, {"workspace-byte-alignment", kInt},
+        {"constants-byte-alignment", kInt}, {"num-cores", kInt}, {"mattr", kStrings},
+        {"mtriple", kString}}},
+      {"cuda", kDLCUDA, {"cuda", "gpu"},
+       {{"mcpu", kString}, {"arch", kString}, {"max_shared_memory_per_block", kInt},
+        {"max_threads_per_block", kInt}, {"thread_warp_size", kInt, 32},
+        {"registers_per_block", kInt}, {"l2_cache_size_bytes", kInt},
+        {"max_num_threads", kInt, 1024}}},
+      {"nvptx", kDLCUDA, {"cuda", "gpu"},
+       {{"mcpu", kString}, {"mtriple", kString}, {"max_num_threads", kInt, 1024},
+        {"thread_warp_size", kInt, 32}}},
+      {"rocm", kDLROCM, {"rocm", "gpu"},
+       {{"mcpu", kString}, {"mtriple", kString}, {"mattr", kStrings},
+        {"max_num_threads", kInt, 256}, {"max_threads_per_block", kInt, 256},
+        {"max_shared_memory_per_block", kInt, 65536}, {"thread_warp_size", kInt, 64}}},
+      {"opencl", kDLOpenCL, {"opencl", "gpu"},
+       {{"max_threads_per_block", kInt, 256}, {"max_shared_memory_per_block", kInt, 16384},
+        {"max_num_threads", kInt, 256}, {"thread_warp_size", kInt, 1},
+        {"texture_spatial_limit", kInt, 16384}, {"texture_depth_limit", kInt, 2048},
+        {"max_function_args", kInt, 128}, {"image_base_address_alignment", kInt, 64}}},
+      {"metal", kDLMetal, {"metal", "gpu"},
+       {{"max_num_threads", kInt, 256}, {"max_threads_per_block", kInt, 256},
+        {"max_shared_memory_per_block", kInt, 32768}, {"thread_warp_size", kInt, 16},
+        {"max_function_args", kInt, 31}}},
+      {"vulkan", kDLVulkan, {"vulkan", "gpu"},
+       std::vector<TargetOption>{{"mattr", kStrings}, {"supports_float32", kBool, true},
+                                 {"supports_int32", kBool, true}, {"max_num_threads", kInt, 256},
+                                 {"max_threads_per_block", kInt, 256}, {"thread_warp_size", kInt, 1},
+                                 {"device_type", kString}, {"device_name", kString},
+                                 {"driver_name", kString}} +
+           Bools({"supports_float16", "supports_float64", "supports_int8", "supports_int16",
+                  "supports_int64", "supports_8bit_buffer", "supports_16bit_buffer",
+                  "supports_storage_buffer_storage_class", "supports_push_descriptor",
+                  "supports_dedicated_allocation", "supports_integer_dot_product",
+                  "supports_cooperative_matrix"}) +
+           Ints({"supported_subgroup_operations", "max_block_size_x", "max_block_size_y",
+                 "max_block_size_z", "max_push_constants_size", "max_uniform_buffer_range",
+                 "max_storage_buffer_range", "max_per_stage_descriptor_storage_buffer",
+                 "max_shared_memory_per_block", "driver_version", "vulkan_api_version",
+                 "max_spirv_version"})},
+      {"webgpu", kDLWebGPU, {"webgpu", "gpu"}, {{"max_num_threads", kInt, 256}}},
+      {"hexagon", kDLHexagon, {"hexagon", "cpu"},
+       {{"mattr", kStrings}, {"mcpu", kString}, {"mtriple", kString}, {"llvm-options", kStrings},
+        {"num-cores", kInt}, {"vtcm-capacity", kInt}}},
+      {"ext_dev", kDLExtDev, {}, {}},
+      {"composite", kDLCPU, {}, {{"devices", OptionType::kTargets}}},
+      {"test", kDLCPU, {}, {}},
+  };
+  return *table;
+}
+
+const std::vector<TargetOption>& CommonTargetOptions() {
+  static const auto* options = new std::vector<TargetOption>{
+      {"keys", kStrings}, {"tag", kString},  {"device", kString}, {"model", kString},
+      {"libs", kStrings}, {"host", kString}, {"from_device", kInt}, {"target_device_type", kInt}};
+  return *options;
+}
+}  // namespace tvm

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables behind targets: kinds with their options, and tags.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tvm/ir/target.h"
+
+namespace tvm {
+
+enum class OptionType { kInt, kBool, kString, kStrings, kTargets };
+
+/// An option of a kind: its name, type and default (None: no default).
+struct TargetOption {
+  const char* name;
+  OptionType type;
+  Any fallback = nullptr;
+};
+struct TargetKindRow {
+  const char* name;
+  int device_type;
+  std::vector<const char*> keys;
+  std::vector<TargetOption> options;
+};
+const std::vector<TargetKindRow>& TargetKindTable();
+/// Options that every kind takes.
+const std::vector<TargetOption>& CommonTargetOptions();
+const TargetKindRow& RowOf(const TargetKind& kind);
+/// Tag -> target as string or JSON.
+std::map<std::string, std::string, std::less<>> BuiltinTags();
+
+/// Fills in what this machine is, where the attributes leave it open: CPU name, features, cores,
+/// caches.
+void DetectHost(Map<String, Any>* attrs);
+
+}  // namespace tvm
