@@ -75,9 +75,9 @@ Value ExpM1(Expansion& let, const Value& x) {
   return Fma(power_minus_one, scale, scale - 1.0);
 }
 
-/// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. The sum is that of
-/// 2^n + 1, which is exact where both count, and e^r - 1: one rounding. 2^n comes as two factors,
-/// see Exp.
+/// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. 2^n comes as two
+/// factors, see Exp. Of the summands 2^n, 1 and e^r - 1 the last one to be added is 1 where 2^n is
+/// smaller: then one rounding counts.
 Value Sigmoid(Expansion& let, const Value& x) {
   double limit = FormatOf(x).bits == 64 ? 746 : 104;
   Value a = let("a", AtLeast(AtMost(x, limit / 2), -limit));
@@ -87,8 +87,10 @@ Value Sigmoid(Expansion& let, const Value& x) {
   Value half = let("half", bits >> 1);
   Value first = let("first", PowerOfTwo(half));
   Value second = let("second", PowerOfTwo(bits - half));
-  Value power_minus_one = Fma(Quotient(r) * r, r, r);
-  Value sum = Fma(first, second, 1.0) + power_minus_one;
+  Value power_minus_one = let("u", Fma(Quotient(r) * r, r, r));
+  Value small = let("small", x < -0.5);
+  Value sum =
+      Fma(first, second, Choose(small, power_minus_one, 1.0)) + Choose(small, 1.0, power_minus_one);
   return first / sum * second;
 }
 
