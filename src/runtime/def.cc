@@ -67,8 +67,13 @@ void ThrowWrongType(const ffi::AnyView& got, TypeSchemaFn expected) {
   TVM_FFI_UNREACHABLE();
 }
 void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaFn expected) {
+  std::string want = PrettyType(expected());
+  bool is_data = got.type_index() == ffi::TypeIndex::kTVMFFITensor && want == "ir.PrimExpr";
   TVM_FFI_THROW(TypeError) << info->name << ": parameter '" << info->args[i].name << "': expected "
-                           << PrettyType(expected()) << ", got " << TypeOf(got);
+                           << want << ", got " << TypeOf(got)
+                           << (is_data ? "; an expression has no data yet: use an element of a "
+                                         "te.placeholder, and numpy for arrays"
+                                       : "");
   TVM_FFI_UNREACHABLE();
 }
 void CheckCount(const FnInfo* info, int expected, int got) {
