@@ -36,7 +36,7 @@ struct PassList {
 };
 }  // namespace
 
-Pass DefaultPipeline() {
+Pass DefaultPipeline(const Target& target) {
   PassList list;
   // clang-format off
   list("tir.CanonicalizeLoop")
@@ -77,10 +77,10 @@ Pass FinalizeDevice() {
 namespace {
 TVM_REGISTER() {
   Def("tir.pipeline.default", &DefaultPipeline,
-      "The passes from blocks to plain functions with packed entries.");
-  Def("tir.pipeline.finalize_host_passes", &FinalizeHost,
+      "The passes from blocks to plain functions with packed entries.", Arg("target"));
+  Def("tir.pipeline.finalize_host", &FinalizeHost,
       "The last passes for functions that run on the host.");
-  Def("tir.pipeline.finalize_device_passes", &FinalizeDevice,
+  Def("tir.pipeline.finalize_device", &FinalizeDevice,
       "The last passes for functions that run on a device.");
 }
 }  // namespace

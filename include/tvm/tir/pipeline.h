@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lowering pipelines.
+// The lists of passes between a program and code generation; src/tir/pipeline.cc reads top to bottom.
 #pragma once
+#include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
 
-/// From functions with blocks to plain functions and their packed entries. The list depends on the
-/// options of the current PassContext.
-::tvm::transform::Pass DefaultPipeline();
-/// What is left for functions on the host, and for those on a device, before code generation.
-::tvm::transform::Pass FinalizeHost();
-::tvm::transform::Pass FinalizeDevice();
+/// Lowers functions for a target up to the split between host and device.
+transform::Pass DefaultPipeline(const Target& target);
+/// What remains to be done for functions of the host, and of devices.
+transform::Pass FinalizeHost();
+transform::Pass FinalizeDevice();
 
 }  // namespace tvm::tir

@@ -1,37 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering pipelines by name. The default one is the list in C++."""
+"""The lists of passes between a program and code generation."""
 
-import tvm
-from tvm._derive import fill
+from tvm._derive import function
+from tvm.target import Target
 
-__getattr__, __dir__ = fill(__name__)
-_PIPELINES = {}
+_default, finalize_host_passes, finalize_device_passes = (
+    function("tir.pipeline." + name, __name__) for name in ("default", "finalize_host", "finalize_device")
+)
 
 
 def default_tir_pipeline():
-    """The passes from blocks to plain functions with packed entries."""
-    return __getattr__("default")()
+    """The passes of the current target, else of this machine."""
+    return _default(Target.current() or Target("llvm"))
+
+
+PIPELINE_MAP = {"default": default_tir_pipeline}
 
 
 def get_tir_pipeline(name="default", **kwargs):
-    """The pipeline of that name, as a pass."""
-    if name == "default":
-        return default_tir_pipeline(**kwargs)
-    if name not in _PIPELINES:
-        known = ", ".join(sorted(["default", *_PIPELINES]))
-        raise ValueError(f"get_tir_pipeline: expected one of {known}, got {name!r}")
-    return _PIPELINES[name](**kwargs)
-
-
-def register_tir_pipeline(name, factory):
-    """Makes `factory(**kwargs)`, which returns a pass, known to get_tir_pipeline."""
-    if name == "default" or name in _PIPELINES:
-        raise ValueError(f"register_tir_pipeline: expected a new name, got {name!r}")
-    _PIPELINES[name] = factory
-    return factory
+    """A pipeline by name."""
+    if name not in PIPELINE_MAP:
+        raise ValueError(f"get_tir_pipeline: expected one of {sorted(PIPELINE_MAP)}, got '{name}'")
+    return PIPELINE_MAP[name](**kwargs)
 
 
 def get_default_tir_pipeline(target):
-    """The pipeline for a target."""
-    tvm.target.Target(target)
-    return default_tir_pipeline()
+    """The pipeline of a target."""
+    return _default(Target.canon_target(target))
