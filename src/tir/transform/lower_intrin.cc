@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands intrinsics into what the target's code generator knows.
-#include "tvm/expr/op.h"
+#include "tvm/expr/math.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
-#if __has_include("tvm/expr/math.h")
-#include "tvm/expr/math.h"
-#endif
 
 namespace tvm::tir {
 namespace {
@@ -15,11 +12,8 @@ struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, BufferObj> {
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
-#if __has_include("tvm/expr/math.h")
     PrimExpr expanded = ExpandMath(call.get(), target);
-    if (expanded.defined() && !expanded.same_as(call)) return Mutate(expanded);
-#endif
-    return call;
+    return expanded.same_as(call) ? ObjectRef(call) : ObjectRef(Mutate(expanded));
   }
 };
 }  // namespace
