@@ -96,15 +96,6 @@ void FloatImmObj::Init() {
   value = RoundToFloatType(value, dtype);
 }
 
-namespace {
-/// A floating-point format: precision (with the hidden bit), exponent range of normal numbers, the
-/// largest finite value and what lies beyond it.
-struct FloatFormat {
-  int precision, min_exponent;
-  double max;
-  enum { kInfinity, kNaN, kSaturate } overflow;
-  bool negative_zero = true, is_signed = true;
-};
 FloatFormat FormatOf(DataType type) {
   using F = FloatFormat;
   switch (type.code()) {
@@ -128,7 +119,6 @@ FloatFormat FormatOf(DataType type) {
   }
   TVM_FFI_UNREACHABLE();
 }
-}  // namespace
 
 double LargestFinite(DataType type) { return FormatOf(type).max; }
 

@@ -13,8 +13,8 @@ inline PrimExpr StripLikely(const PrimExpr& cond) {
   return call && call->Is(builtin::likely()) ? call->args[0] : cond;
 }
 
-/// Tells `analyzer` what `var = value` says, without making results refer to `value` where that would
-/// compute it again.
+/// Tells `analyzer` what `var = value` says, without making results refer to `value` where that
+/// would compute it again.
 inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& value) {
   if (!var.dtype().is_index()) return;
   if (value.as<IntImmObj>() || value.as<VarObj>()) return analyzer->Bind(var, value, true);
@@ -26,8 +26,8 @@ inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& 
 /// Enters loops, conditions, lets, thread extents and blocks into `analyzer` while their bodies are
 /// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
 template <class Self, class... Nodes>
-struct AnalyzedStmtMutator
-    : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, AssertStmtObj, AttrStmtObj, BlockRealizeObj, Nodes...> {
+struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, AssertStmtObj,
+                                     AttrStmtObj, BlockRealizeObj, Nodes...> {
   using Base = AnalyzedStmtMutator;
   arith::Analyzer analyzer;
 
@@ -79,7 +79,9 @@ struct AnalyzedStmtMutator
     }
     return IfThenElse(cond, then_case, else_case, op->span);
   }
-  ObjectRef Rewrite(const AssertStmtObj* op) { return RewriteAssert(op, this->Mutate(op->condition)); }
+  ObjectRef Rewrite(const AssertStmtObj* op) {
+    return RewriteAssert(op, this->Mutate(op->condition));
+  }
   ObjectRef RewriteAssert(const AssertStmtObj* op, const PrimExpr& cond) {
     Stmt body = Under(cond, op->body);
     if (cond.same_as(op->condition) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
@@ -88,7 +90,8 @@ struct AnalyzedStmtMutator
   ObjectRef Rewrite(const AttrStmtObj* op) {
     if (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread) {
       if (auto iv = op->node.template as<IterVar>()) {
-        analyzer.Bind((*iv)->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value), true);
+        analyzer.Bind((*iv)->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value),
+                      true);
       }
     }
     return MapChildren(op, *this);
@@ -97,10 +100,12 @@ struct AnalyzedStmtMutator
     for (const IterVar& iv : op->block->iter_vars) {
       if (iv->dom.has_value()) analyzer.Bind(iv->var, iv->dom.value(), true);
     }
-    Array<PrimExpr> values = op->iter_values.Map([&](const PrimExpr& e) { return this->Mutate(e); });
+    Array<PrimExpr> values =
+        op->iter_values.Map([&](const PrimExpr& e) { return this->Mutate(e); });
     PrimExpr predicate = this->Mutate(op->predicate);
     Block block = Under(predicate, op->block);
-    if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) && block.same_as(op->block)) {
+    if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) &&
+        block.same_as(op->block)) {
       return ffi::GetRef<ObjectRef>(op);
     }
     return BlockRealize(values, predicate, block, op->span);
@@ -117,7 +122,8 @@ struct AnalyzedMutator : AnalyzedStmtMutator<Self, SelectObj, CallObj, LetObj, N
   ObjectRef Rewrite(const SelectObj* op) {
     PrimExpr cond = this->Mutate(op->condition);
     if (!cond.dtype().is_scalar()) return MapChildren(op, *this);
-    PrimExpr t = this->Under(cond, op->true_value), f = this->Under(logical_not(cond), op->false_value);
+    PrimExpr t = this->Under(cond, op->true_value),
+             f = this->Under(logical_not(cond), op->false_value);
     if (cond.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
       return ffi::GetRef<ObjectRef>(op);
     }

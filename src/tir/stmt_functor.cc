@@ -25,14 +25,22 @@ Stmt SetBody(const Stmt& stmt, Stmt body) {
 Stmt MergeNest(const std::vector<Stmt>& nest, Stmt body) {
   for (auto it = nest.rbegin(); it != nest.rend(); ++it) {
     const Stmt& s = *it;
-    if (s.as<ForObj>()) body = SetBody<For>(s, body);
-    else if (s.as<LetStmtObj>()) body = SetBody<LetStmt>(s, body);
-    else if (s.as<AttrStmtObj>()) body = SetBody<AttrStmt>(s, body);
-    else if (s.as<AllocateObj>()) body = SetBody<Allocate>(s, body);
-    else if (s.as<DeclBufferObj>()) body = SetBody<DeclBuffer>(s, body);
-    else if (s.as<AssertStmtObj>()) body = SetBody<AssertStmt>(s, body);
-    else if (auto* i = s.as<IfThenElseObj>()) body = IfThenElse(i->condition, body, {}, i->span);
-    else TVM_FFI_THROW(InternalError) << "MergeNest: " << s.GetTypeKey() << " has no single body";
+    if (s.as<ForObj>())
+      body = SetBody<For>(s, body);
+    else if (s.as<LetStmtObj>())
+      body = SetBody<LetStmt>(s, body);
+    else if (s.as<AttrStmtObj>())
+      body = SetBody<AttrStmt>(s, body);
+    else if (s.as<AllocateObj>())
+      body = SetBody<Allocate>(s, body);
+    else if (s.as<DeclBufferObj>())
+      body = SetBody<DeclBuffer>(s, body);
+    else if (s.as<AssertStmtObj>())
+      body = SetBody<AssertStmt>(s, body);
+    else if (auto* i = s.as<IfThenElseObj>())
+      body = IfThenElse(i->condition, body, {}, i->span);
+    else
+      TVM_FFI_THROW(InternalError) << "MergeNest: " << s.GetTypeKey() << " has no single body";
   }
   return body;
 }
@@ -40,9 +48,9 @@ Stmt MergeNest(const std::vector<Stmt>& nest, Stmt body) {
 namespace {
 /// Gives new objects to whatever the program defines. Fields marked Binds say where variables are
 /// defined; buffers and iterators are mapped once by the mutator itself.
-struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-                         BlockObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj, CommReducerObj,
-                         PrimFuncObj> {
+struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj, AllocateObj,
+                         AllocateConstObj, BlockObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj,
+                         ReduceObj, CommReducerObj, PrimFuncObj> {
   std::unordered_map<const VarObj*, Var> vars;
   std::unordered_set<const BufferObj*> defined;
 
@@ -69,8 +77,12 @@ struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj,
   ObjectRef Rewrite(const ForObj* op) { return Define(op->loop_var), MapChildren(op, *this); }
   ObjectRef Rewrite(const LetStmtObj* op) { return Define(op->var), MapChildren(op, *this); }
   ObjectRef Rewrite(const LetObj* op) { return Define(op->var), MapChildren(op, *this); }
-  ObjectRef Rewrite(const AllocateObj* op) { return Define(op->buffer_var), MapChildren(op, *this); }
-  ObjectRef Rewrite(const AllocateConstObj* op) { return Define(op->buffer_var), MapChildren(op, *this); }
+  ObjectRef Rewrite(const AllocateObj* op) {
+    return Define(op->buffer_var), MapChildren(op, *this);
+  }
+  ObjectRef Rewrite(const AllocateConstObj* op) {
+    return Define(op->buffer_var), MapChildren(op, *this);
+  }
   ObjectRef Rewrite(const BlockObj* op) {
     for (const IterVar& iv : op->iter_vars) Define(iv->var);
     for (const Buffer& b : op->alloc_buffers) Define(b);
@@ -82,9 +94,12 @@ struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj,
     defined.insert(op->buffer.get());
     return MapChildren(op, *this);
   }
-  ObjectRef Rewrite(const BufferRealizeObj* op) { return Define(op->buffer), MapChildren(op, *this); }
+  ObjectRef Rewrite(const BufferRealizeObj* op) {
+    return Define(op->buffer), MapChildren(op, *this);
+  }
   ObjectRef Rewrite(const AttrStmtObj* op) {
-    if (auto iv = op->node.as<IterVar>(); iv && op->attr_key == attr::kThreadExtent && !vars.count((*iv)->var.get()))
+    if (auto iv = op->node.as<IterVar>();
+        iv && op->attr_key == attr::kThreadExtent && !vars.count((*iv)->var.get()))
       Define((*iv)->var);
     return MapChildren(op, *this);
   }
@@ -114,19 +129,21 @@ struct Transformer : Mutator<Transformer, StmtObj, PrimExprObj> {
   const Optional<Function>& postorder;
   std::unordered_set<int32_t> enabled;  // empty: all
 
-  Transformer(const Optional<Function>& pre, const Optional<Function>& post, const Optional<Array<String>>& only)
+  Transformer(const Optional<Function>& pre, const Optional<Function>& post,
+              const Optional<Array<String>>& only)
       : preorder(pre), postorder(post) {
     if (!only.has_value()) return;
     for (const String& name : only.value()) {
       std::string key = name;
-      // Operators are named without a node of their own in old scripts: "tir.Call" and "Call" are one.
+      // Operators are named without a node of their own in old scripts: "tir.Call" and "Call" are
+      // one.
       if (key.find('.') == std::string::npos) key = "tir." + key;
       TVMFFIByteArray bytes{key.data(), key.size()};
       int32_t index;
       if (TVMFFITypeKeyToIndex(&bytes, &index) != 0) {
         ffi::details::MoveFromSafeCallRaised();
-        TVM_FFI_THROW(ValueError) << "ir_transform: expected the type key of a node in only_enable, got '" << name
-                                  << "'";
+        TVM_FFI_THROW(ValueError)
+            << "ir_transform: expected the type key of a node in only_enable, got '" << name << "'";
       }
       enabled.insert(index);
     }
@@ -160,9 +177,8 @@ Stmt IRTransform(Stmt stmt, const Optional<Function>& preorder, const Optional<F
 
 namespace {
 void VisitPost(ObjectRef node, Function fvisit) {
-  OnDeepStack([&] {
-    PostOrderVisit(node, [&](const ObjectRef& n) { OnHomeStack([&] { fvisit(n); }); });
-  });
+  OnDeepStack(
+      [&] { PostOrderVisit(node, [&](const ObjectRef& n) { OnHomeStack([&] { fvisit(n); }); }); });
 }
 void VisitPre(ObjectRef node, Function fvisit) {
   OnDeepStack([&] {
@@ -172,23 +188,40 @@ void VisitPre(ObjectRef node, Function fvisit) {
     });
   });
 }
-/// Keys may be variables or, for whole buffers, buffers.
+Stmt ReplaceGlobalVars(Stmt stmt, Map<GlobalVar, GlobalVar> replacements) {
+  struct Replacer : Mutator<Replacer, GlobalVarObj> {
+    const ffi::Map<GlobalVar, GlobalVar>& map;
+    explicit Replacer(const ffi::Map<GlobalVar, GlobalVar>& map) : map(map) {}
+    ObjectRef Rewrite(const GlobalVarObj* op) {
+      auto it = map.find(ffi::GetRef<GlobalVar>(op));
+      return it == map.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef((*it).second);
+    }
+  } replace(replacements);
+  return OnDeepStack([&] { return replace.Mutate(stmt); });
+}
 ObjectRef SubstituteAny(ObjectRef node, Map<Var, PrimExpr> vmap) {
   return OnDeepStack([&] { return Substitute(node, vmap); });
 }
 
 TVM_REGISTER() {
   Def("tir.stmt_functor.ir_transform", &IRTransform,
-      "Rewrites a statement: preorder(node) gives a replacement whose children are left alone, or None; "
-      "postorder(node) sees the node with its children rewritten. only_enable lists the type keys to pass.",
+      "Rewrites a statement: preorder(node) gives a replacement whose children are left alone, or "
+      "None; "
+      "postorder(node) sees the node with its children rewritten. only_enable lists the type keys "
+      "to pass.",
       Arg("stmt"), Arg("preorder"), Arg("postorder"), Arg("only_enable", nullptr));
-  Def("tir.stmt_functor.post_order_visit", &VisitPost, "Calls fvisit on every node, children first.", Arg("stmt"),
-      Arg("fvisit"));
+  Def("tir.stmt_functor.post_order_visit", &VisitPost,
+      "Calls fvisit on every node, children first.", Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.pre_order_visit", &VisitPre,
-      "Calls fvisit on every node, parents first; goes on below unless fvisit returns False.", Arg("stmt"),
-      Arg("fvisit"));
-  Def("tir.stmt_functor.substitute", &SubstituteAny, "The node with variables replaced.", Arg("node"), Arg("vmap"));
-  Def("tir.stmt_functor.renew_defs", [](PrimFunc func) { return OnDeepStack([&] { return RenewDefs(func); }); },
+      "Calls fvisit on every node, parents first; goes on below unless fvisit returns False.",
+      Arg("stmt"), Arg("fvisit"));
+  Def("tir.stmt_functor.substitute", &SubstituteAny, "The node with variables replaced.",
+      Arg("node"), Arg("vmap"));
+  Def("tir.stmt_functor.replace_global_vars", &ReplaceGlobalVars,
+      "The statement with calls renamed.", Arg("stmt"), Arg("replacements"));
+  Def(
+      "tir.stmt_functor.renew_defs",
+      [](PrimFunc func) { return OnDeepStack([&] { return RenewDefs(func); }); },
       "A copy of the function in which everything defined inside is new.", Arg("func"));
 }
 }  // namespace

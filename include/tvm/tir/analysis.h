@@ -4,20 +4,22 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tvm/expr/builtin.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/function.h"
 
 namespace tvm::tir {
 
-/// For each buffer the innermost loop or block around all its accesses; an undefined statement stands
-/// for the whole function. A buffer that a reduction block writes lives outside the reduction's loops.
+/// For each buffer the innermost loop or block around all its accesses; an undefined statement
+/// stands for the whole function. A buffer that a reduction block writes lives outside the
+/// reduction's loops.
 Map<Buffer, Optional<Stmt>> DetectBufferAccessLCA(const PrimFunc& func);
-/// The innermost place where each buffer may be allocated: as above, but outside serial loops that no
-/// block iterator runs over, because values may be carried from one iteration to the next there.
+/// The innermost place where each buffer may be allocated: as above, but outside serial loops that
+/// no block iterator runs over, because values may be carried from one iteration to the next there.
 Map<Buffer, Optional<Stmt>> DetectAllocationPlace(const PrimFunc& func);
 
-/// Regions of buffers a block touches: [reads, writes, opaque], where opaque are buffers used through
-/// their data pointer. Loop variables inside the block are relaxed to their ranges.
+/// Regions of buffers a block touches: [reads, writes, opaque], where opaque are buffers used
+/// through their data pointer. Loop variables inside the block are relaxed to their ranges.
 Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
                                                 const Map<Var, Buffer>& buffer_var_to_buffer);
 /// The same with opaque accesses counted as read and written.
@@ -29,8 +31,8 @@ Array<Var> UndefinedVars(const ObjectRef& node, const Array<Var>& defined = {});
 
 /// Whether each variable is defined once.
 bool VerifySSA(const PrimFunc& func);
-/// What is wrong with the function: uses of variables or buffers outside their definition, variables
-/// defined twice, block iterators used outside. An empty string: nothing.
+/// What is wrong with the function: uses of variables or buffers outside their definition,
+/// variables defined twice, block iterators used outside. An empty string: nothing.
 std::string FindIllFormed(const PrimFunc& func);
 bool VerifyWellFormed(const PrimFunc& func, bool assert_mode = true);
 bool VerifyWellFormed(const IRModule& mod, bool assert_mode = true);

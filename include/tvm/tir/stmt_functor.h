@@ -24,14 +24,14 @@ Stmt MergeNest(const std::vector<Stmt>& nest, Stmt body);
 /// A copy of the program in which every variable, iterator and buffer defined inside is a new one.
 PrimFunc RenewDefs(const PrimFunc& func);
 
-/// Rewrites statements and expressions with two callbacks. `preorder(node)` gives the node's replacement
-/// (whose children are not visited) or None; `postorder(node)` sees the node with its children done.
-/// With `only_enable`, only nodes of those type keys are passed.
+/// Rewrites statements and expressions with two callbacks. `preorder(node)` gives the node's
+/// replacement (whose children are not visited) or None; `postorder(node)` sees the node with its
+/// children done. With `only_enable`, only nodes of those type keys are passed.
 Stmt IRTransform(Stmt stmt, const Optional<Function>& preorder, const Optional<Function>& postorder,
                  const Optional<Array<String>>& only_enable = {});
 
-/// The program with every variable defined once: a definition that repeats another one's variable gets
-/// a new variable.
+/// The program with every variable defined once: a definition that repeats another one's variable
+/// gets a new variable.
 PrimFunc ConvertSSA(PrimFunc func);
 Stmt ConvertSSA(Stmt stmt);
 

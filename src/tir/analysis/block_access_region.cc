@@ -24,7 +24,8 @@ struct Accesses {
       for (size_t i = 0; i < buffer->shape.size(); ++i) {
         Range full = Range::FromMinExtent(MakeZero(buffer->shape[i].dtype()), buffer->shape[i]);
         Range range = sets[i].CoverRange(full);
-        region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min), analyzer->Simplify(range->extent)));
+        region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min),
+                                              analyzer->Simplify(range->extent)));
       }
       result.push_back(BufferRegion(buffer, region));
     }
@@ -32,8 +33,8 @@ struct Accesses {
   }
 };
 
-struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj, BufferLoadObj,
-                               BufferStoreObj, VarObj, DeclBufferObj> {
+struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj,
+                               BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj> {
   const Map<Var, Buffer>& buffer_of_data;
   Accesses reads, writes, opaque;
   arith::DomMap doms;
@@ -45,8 +46,9 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
       if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
-        return arith::Union({arith::EvalSet(ramp->base, doms),
-                             arith::EvalSet(ramp->base + ramp->stride * (e.dtype().lanes() - 1), doms)});
+        return arith::Union(
+            {arith::EvalSet(ramp->base, doms),
+             arith::EvalSet(ramp->base + ramp->stride * (e.dtype().lanes() - 1), doms)});
       }
       return IntSet::Everything();
     }
@@ -113,7 +115,8 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
 };
 }  // namespace
 
-Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block, const Map<Var, Buffer>& buffer_var_to_buffer) {
+Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
+                                                const Map<Var, Buffer>& buffer_var_to_buffer) {
   AccessVisitor visit(buffer_var_to_buffer);
   for (const MatchBufferRegion& m : block->match_buffers) visit(m->source);
   if (block->init.has_value()) visit(block->init.value());
@@ -126,7 +129,8 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block, const Map<Va
     for (const BufferRegion& r : regions) {
       bool is_own = false;
       for (const Buffer& b : block->alloc_buffers) is_own |= b.same_as(r->buffer);
-      for (const MatchBufferRegion& m : block->match_buffers) is_own |= m->buffer.same_as(r->buffer);
+      for (const MatchBufferRegion& m : block->match_buffers)
+        is_own |= m->buffer.same_as(r->buffer);
       if (!is_own) result.push_back(r);
     }
     return result;
@@ -139,7 +143,8 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block, const Map<Va
     if (visit.reads.regions.count(m->buffer.get())) reads.Add(m->source->buffer, region);
     if (visit.writes.regions.count(m->buffer.get())) writes.Add(m->source->buffer, region);
   }
-  return {outside(reads.Result(&analyzer)), outside(writes.Result(&analyzer)), outside(visit.opaque.Result(&analyzer))};
+  return {outside(reads.Result(&analyzer)), outside(writes.Result(&analyzer)),
+          outside(visit.opaque.Result(&analyzer))};
 }
 
 Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,
@@ -165,10 +170,12 @@ Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,
 namespace {
 TVM_REGISTER() {
   Def("tir.analysis.get_block_access_region", &GetBlockAccessRegion,
-      "[reads, writes, opaque]: the regions a block touches; opaque ones are used through their data pointer.",
+      "[reads, writes, opaque]: the regions a block touches; opaque ones are used through their "
+      "data pointer.",
       Arg("block"), Arg("buffer_var_map"));
   Def("tir.analysis.get_block_read_write_region", &GetBlockReadWriteRegion,
-      "[reads, writes] of a block, opaque accesses counted as both.", Arg("block"), Arg("buffer_var_map"));
+      "[reads, writes] of a block, opaque accesses counted as both.", Arg("block"),
+      Arg("buffer_var_map"));
 }
 }  // namespace
 }  // namespace tvm::tir

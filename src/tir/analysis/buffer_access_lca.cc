@@ -10,15 +10,17 @@ namespace tvm::tir {
 namespace {
 struct Scope {
   const Scope* parent;
-  const StmtObj* stmt;  // a For or a Block; null for the function
+  const StmtObj* stmt;             // a For or a Block; null for the function
   const BlockRealizeObj* realize;  // of a Block
   int depth;
 };
 const Scope* CommonScope(const Scope* a, const Scope* b) {
   if (!a || !b) return a ? a : b;
   while (a != b) {
-    if (a->depth >= b->depth) a = a->parent;
-    else b = b->parent;
+    if (a->depth >= b->depth)
+      a = a->parent;
+    else
+      b = b->parent;
   }
   return a;
 }
@@ -28,8 +30,8 @@ const ForObj* LoopOf(const Scope* s) {
   return is_loop ? static_cast<const ForObj*>(s->stmt) : nullptr;
 }
 
-struct LcaDetector
-    : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, DeclBufferObj, BufferStoreObj, BufferObj, VarObj> {
+struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, DeclBufferObj,
+                             BufferStoreObj, BufferObj, VarObj> {
   bool for_allocation;
   std::deque<Scope> scopes{{nullptr, nullptr, nullptr, 0}};
   const Scope* current = &scopes.front();
@@ -45,9 +47,9 @@ struct LcaDetector
     order.push_back(buffer);
     owners[buffer->data.get()].push_back(buffer.get());
   }
-  /// Whether a value cannot be carried from one iteration of `loop` to the next, for an access inside
-  /// `block` (or outside all blocks with iterators). Iterators say that iterations are independent,
-  /// those of a reduction only for what it reads; so does the kind of a parallel loop.
+  /// Whether a value cannot be carried from one iteration of `loop` to the next, for an access
+  /// inside `block` (or outside all blocks with iterators). Iterators say that iterations are
+  /// independent, those of a reduction only for what it reads; so does the kind of a parallel loop.
   bool IsIndependent(const ForObj* loop, const BlockRealizeObj* block, bool is_write) const {
     if (IsOne(loop->extent)) return true;
     bool is_spatial = false;
@@ -151,14 +153,20 @@ Map<Buffer, Optional<Stmt>> Detect(const PrimFunc& func, bool for_allocation) {
 }
 }  // namespace
 
-Map<Buffer, Optional<Stmt>> DetectBufferAccessLCA(const PrimFunc& func) { return Detect(func, false); }
-Map<Buffer, Optional<Stmt>> DetectAllocationPlace(const PrimFunc& func) { return Detect(func, true); }
+Map<Buffer, Optional<Stmt>> DetectBufferAccessLCA(const PrimFunc& func) {
+  return Detect(func, false);
+}
+Map<Buffer, Optional<Stmt>> DetectAllocationPlace(const PrimFunc& func) {
+  return Detect(func, true);
+}
 
 namespace {
 TVM_REGISTER() {
-  Def("tir.analysis.detect_buffer_access_lca",
+  Def(
+      "tir.analysis.detect_buffer_access_lca",
       [](PrimFunc func) { return OnDeepStack([&] { return DetectBufferAccessLCA(func); }); },
-      "For each buffer that is used, the innermost loop or block around all its accesses (None: the function).",
+      "For each buffer that is used, the innermost loop or block around all its accesses (None: "
+      "the function).",
       Arg("func"));
 }
 }  // namespace

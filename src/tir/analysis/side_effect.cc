@@ -36,7 +36,8 @@ bool HasIfThenElse(const Stmt& stmt) {
   PreOrderVisit(stmt, [&](const ObjectRef& node) {
     auto* call = node.as<CallObj>();
     auto* realize = node.as<BlockRealizeObj>();
-    found |= node.as<IfThenElseObj>() || node.as<SelectObj>() || (call && call->Is(builtin::if_then_else())) ||
+    found |= node.as<IfThenElseObj>() || node.as<SelectObj>() ||
+             (call && call->Is(builtin::if_then_else())) ||
              (realize && !realize->predicate.as<IntImmObj>());
     return !found;
   });
@@ -44,7 +45,8 @@ bool HasIfThenElse(const Stmt& stmt) {
 }
 
 namespace {
-/// Looks for what a pure function may not do: write memory it did not make, or call what has effects.
+/// Looks for what a pure function may not do: write memory it did not make, or call what has
+/// effects.
 struct PurityVisitor : Visitor<PurityVisitor, AllocateObj, BlockObj, BufferStoreObj, CallObj> {
   std::unordered_map<const VarObj*, bool> own;
   std::string complaint;
@@ -59,16 +61,21 @@ struct PurityVisitor : Visitor<PurityVisitor, AllocateObj, BlockObj, BufferStore
   void Visit(const BufferStoreObj* op) {
     VisitChildren(op, *this);
     if (!own.count(op->buffer->data.get()))
-      complaint = "it writes to buffer " + std::string(op->buffer->name) + ", which it did not allocate";
+      complaint =
+          "it writes to buffer " + std::string(op->buffer->name) + ", which it did not allocate";
   }
   void Visit(const CallObj* op) {
     VisitChildren(op, *this);
     CallEffectKind kind = EffectOf(op->op);
     bool is_return = op->Is(builtin::ret());
-    if (kind == CallEffectKind::kUpdateState || (kind == CallEffectKind::kControlJump && !is_return)) {
+    if (kind == CallEffectKind::kUpdateState ||
+        (kind == CallEffectKind::kControlJump && !is_return)) {
       auto* callee = op->op.as<OpObj>();
       auto* global = op->op.as<GlobalVarObj>();
-      complaint = "it calls " + std::string(callee ? callee->name : global ? global->name_hint : String("a function")) +
+      complaint = "it calls " +
+                  std::string(callee   ? callee->name
+                              : global ? global->name_hint
+                                       : String("a function")) +
                   ", which has effects";
     }
   }
@@ -79,24 +86,32 @@ bool IsPureFunction(const PrimFunc& func, bool assert_on_error) {
   PurityVisitor visit;
   visit(func->body);
   if (assert_on_error && !visit.complaint.empty()) {
-    TVM_FFI_THROW(AssertionError) << "assert_pure_function: expected a function without side effects, but "
-                                  << visit.complaint;
+    TVM_FFI_THROW(AssertionError)
+        << "assert_pure_function: expected a function without side effects, but "
+        << visit.complaint;
   }
   return visit.complaint.empty();
 }
 
 namespace {
 TVM_REGISTER() {
-  Def("tir.analysis.has_if_then_else", [](Stmt stmt) { return OnDeepStack([&] { return HasIfThenElse(stmt); }); },
+  Def(
+      "tir.analysis.has_if_then_else",
+      [](Stmt stmt) { return OnDeepStack([&] { return HasIfThenElse(stmt); }); },
       "Whether the statement contains a condition.", Arg("stmt"));
-  Def("tir.analysis.is_pure_function",
+  Def(
+      "tir.analysis.is_pure_function",
       [](PrimFunc func) { return OnDeepStack([&] { return IsPureFunction(func); }); },
       "Whether calling the function changes no memory but its own.", Arg("func"));
-  Def("tir.analysis.assert_pure_function",
+  Def(
+      "tir.analysis.assert_pure_function",
       [](PrimFunc func) { return OnDeepStack([&] { return IsPureFunction(func, true); }); },
       "Raises AssertionError, with the reason, unless the function is pure.", Arg("func"));
-  Def("tir.analysis.expr_deep_equal",
-      [](PrimExpr lhs, PrimExpr rhs) { return OnDeepStack([&] { return ExprDeepEqual(lhs, rhs); }); },
+  Def(
+      "tir.analysis.expr_deep_equal",
+      [](PrimExpr lhs, PrimExpr rhs) {
+        return OnDeepStack([&] { return ExprDeepEqual(lhs, rhs); });
+      },
       "Whether two expressions are alike, variables being themselves.", Arg("lhs"), Arg("rhs"));
 }
 }  // namespace

@@ -28,7 +28,9 @@ struct OpaqueConverter : Mutator<OpaqueConverter, VarObj, BlockRealizeObj> {
 };
 }  // namespace
 
-PrimFunc ConvertBlocksToOpaque(PrimFunc func) { return RewriteBody(std::move(func), OpaqueConverter()); }
+PrimFunc ConvertBlocksToOpaque(PrimFunc func) {
+  return RewriteBody(std::move(func), OpaqueConverter());
+}
 TVM_PASS(tir, ConvertBlocksToOpaque,
          "Replaces block iterators by the values bound to them.\n\n"
          "    with T.block():                      with T.block():\n"

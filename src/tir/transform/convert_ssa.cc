@@ -8,14 +8,16 @@
 
 namespace tvm::tir {
 namespace {
-/// A variable met a second time as a definition is replaced below that definition. Buffers that depend
-/// on a replaced variable are replaced with it, so the mutator's own memory of buffers is bypassed.
-struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-                              BlockObj, AttrStmtObj, BufferLoadObj, BufferStoreObj, DeclBufferObj, BufferRegionObj> {
+/// A variable met a second time as a definition is replaced below that definition. Buffers that
+/// depend on a replaced variable are replaced with it, so the mutator's own memory of buffers is
+/// bypassed.
+struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj,
+                              AllocateConstObj, BlockObj, AttrStmtObj, BufferLoadObj,
+                              BufferStoreObj, DeclBufferObj, BufferRegionObj> {
   std::unordered_set<const VarObj*> defined;
   std::unordered_map<const VarObj*, std::vector<Var>> renamed;  // innermost last
-  int active = 0;                                                // renamings in force
-  std::map<std::vector<const Object*>, Buffer> buffers;          // by buffer and what it depends on
+  int active = 0;                                               // renamings in force
+  std::map<std::vector<const Object*>, Buffer> buffers;         // by buffer and what it depends on
 
   Var Current(const Var& v) {
     auto it = renamed.find(v.get());
@@ -68,7 +70,8 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
   template <class T>
   ObjectRef MapWithBuffer(const T* op) {
     return MapChildren(op, [&](const ObjectRef& child) -> ObjectRef {
-      if (child->type_index() == BufferObj::RuntimeTypeIndex()) return Renamed(Any(child).cast<Buffer>());
+      if (child->type_index() == BufferObj::RuntimeTypeIndex())
+        return Renamed(Any(child).cast<Buffer>());
       return (*this)(child);
     });
   }
@@ -81,9 +84,12 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
       scope.Define(var);
       auto body = Mutate(op->body);
       Var now = Current(var);
-      if (value.same_as(op->value) && body.same_as(op->body) && now.same_as(var)) return ffi::GetRef<ObjectRef>(op);
-      if constexpr (std::is_same_v<T, LetObj>) return Let(now, value, body, op->span);
-      else return LetStmt(now, value, body, op->span);
+      if (value.same_as(op->value) && body.same_as(op->body) && now.same_as(var))
+        return ffi::GetRef<ObjectRef>(op);
+      if constexpr (std::is_same_v<T, LetObj>)
+        return Let(now, value, body, op->span);
+      else
+        return LetStmt(now, value, body, op->span);
     } else {
       scope.Define(var);
       return MapChildren(op, *this);
@@ -133,7 +139,8 @@ PrimFunc ConvertSSA(PrimFunc func) {
 
 namespace {
 TVM_REGISTER() {
-  ::tvm::transform::DefPass("tir.transform.ConvertSSA", static_cast<PrimFunc (*)(PrimFunc)>(&ConvertSSA),
+  ::tvm::transform::DefPass("tir.transform.ConvertSSA",
+                            static_cast<PrimFunc (*)(PrimFunc)>(&ConvertSSA),
                             "Gives every definition a variable of its own.\n\n"
                             "    for i in range(2): f(i)      for i in range(2): f(i)\n"
                             "    for i in range(2): g(i)  ->  for i_1 in range(2): g(i_1)",

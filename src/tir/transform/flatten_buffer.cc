@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes every buffer access one-dimensional (one index per physical axis).
-#include "tvm/ir/transform.h"
 #include "../analyzed_mutator.h"
+#include "tvm/ir/transform.h"
 
 namespace tvm::tir {
 namespace {
@@ -12,8 +12,8 @@ PrimExpr CastIndex(DataType t, const PrimExpr& e) {
   return cast(t.with_lanes(e.dtype().raw_lanes()), e);
 }
 
-struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, BufferStoreObj, AllocateObj,
-                                       AllocateConstObj> {
+struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, BufferStoreObj,
+                                       AllocateObj, AllocateConstObj> {
   using Base::Rewrite;
   std::unordered_map<const BufferObj*, Buffer> wide;  // with the type that flat indices need
 
@@ -32,7 +32,8 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (analyzer.CanProveLess(size, int64_t{1} << 31)) return result;
     auto widen = [](const PrimExpr& e) { return cast(DataType::Int(64), e); };
     auto* n = Edit(&result);
-    n->shape = n->shape.Map(widen), n->strides = n->strides.Map(widen), n->elem_offset = widen(n->elem_offset);
+    n->shape = n->shape.Map(widen), n->strides = n->strides.Map(widen),
+    n->elem_offset = widen(n->elem_offset);
     return result;
   }
   ObjectRef Rewrite(const BufferObj* op) {
@@ -59,7 +60,8 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
   ObjectRef Rewrite(const BufferLoadObj* op) {
     Array<PrimExpr> indices = FlatIndices(op->buffer, op->indices);
     Buffer buffer = Mutate(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer)) return ffi::GetRef<ObjectRef>(op);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer))
+      return ffi::GetRef<ObjectRef>(op);
     return BufferLoad(buffer, indices, op->predicate, op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
@@ -72,14 +74,15 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     return BufferStore(buffer, value, indices, op->predicate, op->span);
   }
   Array<PrimExpr> FlatExtents(const Var& data, const Array<PrimExpr>& extents, const Stmt& body) {
-    if (auto* decl = body.as<DeclBufferObj>(); decl && decl->buffer->data.same_as(data) &&
-                                               !decl->buffer->axis_separators.empty()) {
+    if (auto* decl = body.as<DeclBufferObj>();
+        decl && decl->buffer->data.same_as(data) && !decl->buffer->axis_separators.empty()) {
       return Mutate(decl->buffer)->shape;
     }
     if (extents.size() == 1) return extents;
     PrimExpr size = IntImm::Int64(1);
     bool is_wide = false;
-    for (const PrimExpr& e : extents) size = size * cast(DataType::Int(64), e), is_wide |= e.dtype().bits() > 32;
+    for (const PrimExpr& e : extents)
+      size = size * cast(DataType::Int(64), e), is_wide |= e.dtype().bits() > 32;
     bool fits = !is_wide && analyzer.CanProveLess(size, int64_t{1} << 31);
     size = analyzer.Simplify(size);
     if (!fits) return {size};

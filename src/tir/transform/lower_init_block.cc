@@ -26,9 +26,10 @@ struct InitLowerer : Mutator<InitLowerer, BlockObj> {
 }  // namespace
 
 PrimFunc LowerInitBlock(PrimFunc func) { return RewriteBody(std::move(func), InitLowerer()); }
-TVM_PASS(tir, LowerInitBlock,
-         "Makes init of a block an ordinary statement.\n\n"
-         "    with T.block(): vk = T.axis.reduce(8, k)      with T.block(): vk = T.axis.reduce(8, k)\n"
-         "      with T.init(): C[0] = 0.0              ->     if vk == 0: C[0] = 0.0\n"
-         "      C[0] = C[0] + A[vk]                           C[0] = C[0] + A[vk]")
+TVM_PASS(
+    tir, LowerInitBlock,
+    "Makes init of a block an ordinary statement.\n\n"
+    "    with T.block(): vk = T.axis.reduce(8, k)      with T.block(): vk = T.axis.reduce(8, k)\n"
+    "      with T.init(): C[0] = 0.0              ->     if vk == 0: C[0] = 0.0\n"
+    "      C[0] = C[0] + A[vk]                           C[0] = C[0] + A[vk]")
 }  // namespace tvm::tir

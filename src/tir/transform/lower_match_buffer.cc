@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces views of buffer regions inside blocks by accesses of the buffers themselves.
+#include "../analyzed_mutator.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
-struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, BufferLoadObj, BufferStoreObj,
-                                                BufferRegionObj, VarObj> {
+struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, BufferLoadObj,
+                                                BufferStoreObj, BufferRegionObj, VarObj> {
   using Base::Rewrite;
   std::unordered_map<const BufferObj*, BufferRegion> views;
   std::unordered_map<const VarObj*, PrimExpr> values;
@@ -25,15 +25,17 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
     return MapChildren(block.get(), *this);
   }
   /// `pattern` is a variable that gets `value`, or an expression that must be equal to it.
-  void Match(const PrimExpr& pattern, const PrimExpr& value, const Buffer& buffer, const char* what) {
+  void Match(const PrimExpr& pattern, const PrimExpr& value, const Buffer& buffer,
+             const char* what) {
     if (auto* var = pattern.as<VarObj>(); var && !values.count(var)) {
       values[var] = cast(pattern.dtype(), value);
       return;
     }
     PrimExpr expected = Mutate(pattern);
     if (analyzer.CanProveEqual(expected, value)) return;
-    TVM_FFI_THROW(ValueError) << "LowerMatchBuffer: expected the " << what << " of " << buffer->name
-                              << " to match its source, got an expression that cannot be proved equal";
+    TVM_FFI_THROW(ValueError)
+        << "LowerMatchBuffer: expected the " << what << " of " << buffer->name
+        << " to match its source, got an expression that cannot be proved equal";
   }
   void Enter(const MatchBufferRegion& m) {
     const Buffer& view = m->buffer;
@@ -54,7 +56,8 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
       if (!view->elem_offset.as<IntImmObj>()) {
         Match(view->elem_offset, offset, view, "elem_offset");
         auto factor = MakeConst(offset.dtype(), view->offset_factor);
-        if (view->offset_factor > 1 && !analyzer.CanProve(equal(floormod(offset, factor), MakeZero(offset.dtype())))) {
+        if (view->offset_factor > 1 &&
+            !analyzer.CanProve(equal(floormod(offset, factor), MakeZero(offset.dtype())))) {
           TVM_FFI_THROW(ValueError) << "LowerMatchBuffer: expected the offset of " << view->name
                                     << " to be a multiple of " << view->offset_factor;
         }
@@ -72,7 +75,10 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
     size_t skipped = source->region.size() - indices.size();
     for (size_t i = 0; i < source->region.size(); ++i) {
       PrimExpr min = source->region[i]->min;
-      result.push_back(i < skipped ? min : min + cast(min.dtype().with_lanes(indices[i - skipped].dtype().raw_lanes()), indices[i - skipped]));
+      result.push_back(
+          i < skipped ? min
+                      : min + cast(min.dtype().with_lanes(indices[i - skipped].dtype().raw_lanes()),
+                                   indices[i - skipped]));
     }
     return result;
   }
@@ -80,14 +86,15 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
     BufferLoad load = Any(MapAround(op)).cast<BufferLoad>();
     auto it = views.find(op->buffer.get());
     if (it == views.end()) return load;
-    return BufferLoad(it->second->buffer, Shift(it->second, load->indices), load->predicate, op->span);
+    return BufferLoad(it->second->buffer, Shift(it->second, load->indices), load->predicate,
+                      op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     BufferStore store = Any(MapAround(op)).cast<BufferStore>();
     auto it = views.find(op->buffer.get());
     if (it == views.end()) return store;
-    return BufferStore(it->second->buffer, store->value, Shift(it->second, store->indices), store->predicate,
-                       op->span);
+    return BufferStore(it->second->buffer, store->value, Shift(it->second, store->indices),
+                       store->predicate, op->span);
   }
   ObjectRef Rewrite(const BufferRegionObj* op) {
     auto it = views.find(op->buffer.get());
@@ -98,8 +105,9 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
     size_t skipped = begin.size() - op->region.size();
     Array<Range> region;
     for (size_t i = 0; i < begin.size(); ++i) {
-      region.push_back(Range::FromMinExtent(
-          begin[i], i < skipped ? MakeConst(begin[i].dtype(), 1) : Mutate(op->region[i - skipped]->extent)));
+      region.push_back(
+          Range::FromMinExtent(begin[i], i < skipped ? MakeConst(begin[i].dtype(), 1)
+                                                     : Mutate(op->region[i - skipped]->extent)));
     }
     return BufferRegion(it->second->buffer, region);
   }

@@ -17,17 +17,18 @@ struct BlockLowerer : Mutator<BlockLowerer, VarObj, BlockRealizeObj, ForObj> {
     return it == unit_loops.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef(it->second);
   }
   /// Annotations whose name begins with "pragma_" become attributes around the statement.
-  Stmt WithPragmas(const Map<String, Any>& annotations, Stmt body, const Any& node) {
+  Stmt WithPragmas(const ffi::Map<String, Any>& annotations, Stmt body, const Any& node) {
     std::vector<std::pair<String, Any>> pragmas;
     for (const auto& [key, value] : annotations) {
       if (IsPragma(key)) pragmas.emplace_back(key, value);
     }
-    std::sort(pragmas.begin(), pragmas.end(), [](auto& a, auto& b) { return View(a.first) > View(b.first); });
+    std::sort(pragmas.begin(), pragmas.end(),
+              [](auto& a, auto& b) { return View(a.first) > View(b.first); });
     for (const auto& [key, value] : pragmas) {
       auto e = value.try_cast<PrimExpr>();
       if (!e) {
-        TVM_FFI_THROW(TypeError) << "LowerOpaqueBlock: expected an expression as value of " << key << ", got "
-                                 << value.GetTypeKey();
+        TVM_FFI_THROW(TypeError) << "LowerOpaqueBlock: expected an expression as value of " << key
+                                 << ", got " << value.GetTypeKey();
       }
       body = AttrStmt(node, key, *e, body);
     }
@@ -55,7 +56,7 @@ struct BlockLowerer : Mutator<BlockLowerer, VarObj, BlockRealizeObj, ForObj> {
     return WithPragmas(block->annotations, body, PrimExpr(0));
   }
   ObjectRef Rewrite(const ForObj* op) {
-    Map<String, Any> kept;
+    ffi::Map<String, Any> kept;
     for (const auto& [key, value] : op->annotations) {
       if (!IsPragma(key)) kept.Set(key, value);
     }
@@ -68,12 +69,14 @@ struct BlockLowerer : Mutator<BlockLowerer, VarObj, BlockRealizeObj, ForObj> {
     For loop = Below<For>(op);
     if (is_thread) {
       const IterVar& binding = loop->thread_binding.value();
-      IterVar iv(Range::FromMinExtent(loop->min, loop->extent), loop->loop_var, IterVarType::kThreadIndex,
-                 binding->thread_tag);
-      String key = binding->thread_tag == "vthread" || View(binding->thread_tag).substr(0, 8) == "vthread."
-                       ? attr::kVirtualThread
-                       : attr::kThreadExtent;
-      return WithPragmas(op->annotations, AttrStmt(iv, key, loop->extent, loop->body), loop->loop_var);
+      IterVar iv(Range::FromMinExtent(loop->min, loop->extent), loop->loop_var,
+                 IterVarType::kThreadIndex, binding->thread_tag);
+      String key =
+          binding->thread_tag == "vthread" || View(binding->thread_tag).substr(0, 8) == "vthread."
+              ? attr::kVirtualThread
+              : attr::kThreadExtent;
+      return WithPragmas(op->annotations, AttrStmt(iv, key, loop->extent, loop->body),
+                         loop->loop_var);
     }
     if (kept.size() != op->annotations.size()) Edit(&loop)->annotations = kept;
     return WithPragmas(op->annotations, loop, op->loop_var);
@@ -88,7 +91,8 @@ PrimFunc LowerOpaqueBlock(PrimFunc func) {
   return RewriteBody(std::move(func), lower);
 }
 TVM_PASS(tir, LowerOpaqueBlock,
-         "Replaces blocks by allocations, conditions and their bodies; loops of one iteration and their variables go.\n\n"
+         "Replaces blocks by allocations, conditions and their bodies; loops of one iteration and "
+         "their variables go.\n\n"
          "    for i in range(8):                         for i in range(8):\n"
          "      with T.block():                            B_data = T.allocate([16], \"float32\")\n"
          "        T.where(i < 7)                      ->   B = T.decl_buffer((16,), data=B_data)\n"

@@ -18,14 +18,17 @@ Stmt Return(const PrimExpr& value) { return Evaluate(Call(kInt32, builtin::ret()
 
 // ---- functions that raise ---------------------------------------------------------------------
 /// A chain of comparisons: the name that belongs to `key`, as a C string.
-PrimExpr NameOf(const PrimExpr& key, const std::vector<std::pair<int, const char*>>& names, const char* fallback) {
+PrimExpr NameOf(const PrimExpr& key, const std::vector<std::pair<int, const char*>>& names,
+                const char* fallback) {
   PrimExpr result = StringImm(fallback);
   for (auto it = names.rbegin(); it != names.rend(); ++it) {
-    result = Call(kHandle, builtin::if_then_else(), {equal(key, PrimExpr(it->first)), StringImm(it->second), result});
+    result = Call(kHandle, builtin::if_then_else(),
+                  {equal(key, PrimExpr(it->first)), StringImm(it->second), result});
   }
   return result;
 }
-PrimFunc RaisingFunction(const Array<Var>& params, const char* format, const Array<PrimExpr>& values) {
+PrimFunc RaisingFunction(const Array<Var>& params, const char* format,
+                         const Array<PrimExpr>& values) {
   Array<PrimExpr> args{StringImm("TypeError"), StringImm(format)};
   for (const PrimExpr& v : values) args.push_back(v);
   Stmt body = Evaluate(Call(kInt32, builtin::tvm_raise_error(), args));
@@ -64,13 +67,17 @@ PrimFunc RaiseWrongDtype() {
   Stmt body = IfThenElse(
       equal(code, PrimExpr(static_cast<int>(kDLBool))) && equal(lanes, PrimExpr(1)),
       raise("%s: expected argument %s of type %s, got bool", {}),
-      IfThenElse(equal(lanes, PrimExpr(1)), raise("%s: expected argument %s of type %s, got %s%d", {name, bits}),
+      IfThenElse(equal(lanes, PrimExpr(1)),
+                 raise("%s: expected argument %s of type %s, got %s%d", {name, bits}),
                  raise("%s: expected argument %s of type %s, got %s%dx%d", {name, bits, lanes})));
-  return PrimFunc({func, param, expected, code, bits, lanes}, SeqStmt::Flatten({body, Return(-1)}), PrimType(kInt32));
+  return PrimFunc({func, param, expected, code, bits, lanes}, SeqStmt::Flatten({body, Return(-1)}),
+                  PrimType(kInt32));
 }
-/// (function, parameter, expected, type index): what kind of value came, by the name Python has for it.
+/// (function, parameter, expected, type index): what kind of value came, by the name Python has for
+/// it.
 PrimFunc RaiseWrongKind() {
-  Var func("func", kHandle), param("param", kHandle), expected("expected", kHandle), type("type_index", kInt32);
+  Var func("func", kHandle), param("param", kHandle), expected("expected", kHandle),
+      type("type_index", kInt32);
   PrimExpr name = NameOf(type,
                          {{kTVMFFINone, "None"},
                           {kTVMFFIInt, "int"},
@@ -108,13 +115,18 @@ struct ReturnRewriter : Mutator<ReturnRewriter, EvaluateObj> {
     used = true;
     PrimExpr value = call->args[0];
     DataType t = value.dtype();
-    int type = t.is_bool() ? kTVMFFIBool : t.is_integer() ? kTVMFFIInt : t.is_float() ? kTVMFFIFloat : kTVMFFIOpaquePtr;
+    int type = t.is_bool()      ? kTVMFFIBool
+               : t.is_integer() ? kTVMFFIInt
+               : t.is_float()   ? kTVMFFIFloat
+                                : kTVMFFIOpaquePtr;
     if (t.is_integer() || t.is_bool()) value = cast(DataType::Int(64), value);
     if (t.is_float()) value = cast(DataType::Float(64), value);
     auto set = [&](int field, const PrimExpr& v) {
-      return Evaluate(Call(kInt32, builtin::tvm_struct_set(), {result, PrimExpr(0), PrimExpr(field), v}));
+      return Evaluate(
+          Call(kInt32, builtin::tvm_struct_set(), {result, PrimExpr(0), PrimExpr(field), v}));
     };
-    return SeqStmt::Flatten({set(builtin::kFFIAnyTypeIndex, PrimExpr(type)), set(builtin::kFFIAnyZeroPadding, PrimExpr(0)),
+    return SeqStmt::Flatten({set(builtin::kFFIAnyTypeIndex, PrimExpr(type)),
+                             set(builtin::kFFIAnyZeroPadding, PrimExpr(0)),
                              set(builtin::kFFIAnyUnionValue, value), Return(0)});
   }
 };
@@ -122,7 +134,7 @@ struct ReturnRewriter : Mutator<ReturnRewriter, EvaluateObj> {
 /// How a function is called after this pass.
 struct Plain {
   GlobalVar var;
-  std::vector<Var> params;  // of the original function, in the order of the plain arguments
+  std::vector<Var> params;     // of the original function, in the order of the plain arguments
   std::vector<int> positions;  // of those among the original parameters; -1: a symbolic size
   bool has_status = true;      // returns 0 or -1; else it returns a value of its own
 };
@@ -137,7 +149,8 @@ struct Splitter {
   explicit Splitter(const IRModule& mod) : mod(mod) {}
 
   static bool IsLowered(const PrimFunc& func) {
-    return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 || func->HasNonzeroAttr("tir.private");
+    return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 ||
+           func->HasNonzeroAttr("tir.private");
   }
   /// The function with plain parameters: data pointers, scalars, then sizes that its body uses.
   PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public) {
@@ -158,7 +171,8 @@ struct Splitter {
       }
     }
     for (int i = 0; i < n; ++i) {
-      if (!func.BufferOf(func->params[i]).defined()) add(func->params[i], i, 0), known.insert(func->params[i].get());
+      if (!func.BufferOf(func->params[i]).defined())
+        add(func->params[i], i, 0), known.insert(func->params[i].get());
     }
     for (int i = n; i > 0; --i) {
       if (Buffer b = func.BufferOf(func->params[i - 1]); b.defined()) body = DeclBuffer(b, body);
@@ -167,8 +181,9 @@ struct Splitter {
       bool is_handle = false;
       for (int i = 0; i < n; ++i) is_handle |= func->params[i].same_as(v);
       if (is_handle) {
-        TVM_FFI_THROW(ValueError) << "MakePackedAPI: expected " << var->name_hint << " to use parameter "
-                                  << v->name_hint << " through its buffer only";
+        TVM_FFI_THROW(ValueError) << "MakePackedAPI: expected " << var->name_hint
+                                  << " to use parameter " << v->name_hint
+                                  << " through its buffer only";
       }
       add(v, -1, 0);
     }
@@ -193,7 +208,8 @@ struct Splitter {
     f->params = params, f->buffer_map = {}, f->body = body, f->ret_type = ret_type;
     inner = WithoutAttr(WithoutAttr(inner, ::tvm::attr::kGlobalSymbol), attr::kIsEntryFunc);
     inner = WithAttr(inner, "tir.private", true);
-    return WithAttr(inner, "tir.param_alignment", Array<int64_t>(alignments.begin(), alignments.end()));
+    return WithAttr(inner, "tir.param_alignment",
+                    Array<int64_t>(alignments.begin(), alignments.end()));
   }
   void Split(const GlobalVar& var, const PrimFunc& func) {
     auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
@@ -214,9 +230,10 @@ struct Splitter {
       args.push_back(value);
     }
     if (inner->params.size() > info.params.size()) args.push_back(arguments.result());
-    PrimFunc entry(arguments.params(), arguments.Wrap(Return(Call(kInt32, info.var, args))), PrimType(kInt32), {},
-                   func->attrs, func->span);
-    entry = WithAttr(entry, ::tvm::attr::kCallingConv, static_cast<int64_t>(CallingConv::kCPackedFunc));
+    PrimFunc entry(arguments.params(), arguments.Wrap(Return(Call(kInt32, info.var, args))),
+                   PrimType(kInt32), {}, func->attrs, func->span);
+    entry =
+        WithAttr(entry, ::tvm::attr::kCallingConv, static_cast<int64_t>(CallingConv::kCPackedFunc));
     functions.Set(var, entry);
   }
 };
@@ -238,9 +255,10 @@ struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
     for (size_t i = 0; i < callee.params.size(); ++i) {
       int position = callee.positions[i];
       if (position < 0 || position >= static_cast<int>(op->args.size())) {
-        TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected a call of " << callee.var->name_hint << " to give "
-                                 << callee.params[i]->name_hint
-                                 << ": shapes of a function that is called must be constants or scalar parameters";
+        TVM_FFI_THROW(TypeError)
+            << "MakePackedAPI: expected a call of " << callee.var->name_hint << " to give "
+            << callee.params[i]->name_hint
+            << ": shapes of a function that is called must be constants or scalar parameters";
       }
       PrimExpr arg = Mutate(op->args[position]);
       if (callee.params[i].dtype().is_handle() && arg.as<BufferLoadObj>()) {
@@ -260,8 +278,9 @@ struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
     const Plain* callee = Callee(ffi::GetRef<PrimExpr>(op));
     if (!callee) return MapChildren(op, *this);
     if (callee->has_status) {
-      TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected the call of " << callee->var->name_hint
-                               << " to be a statement of its own: only private functions return values to others";
+      TVM_FFI_THROW(TypeError)
+          << "MakePackedAPI: expected the call of " << callee->var->name_hint
+          << " to be a statement of its own: only private functions return values to others";
     }
     return PlainCall(op, *callee, op->dtype);
   }
@@ -271,8 +290,10 @@ struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
 IRModule MakePackedAPI(IRModule mod) {
   Splitter split(mod);
   for (const auto& [var, func] : mod->functions) {
-    if (auto* f = func.as<PrimFuncObj>()) split.Split(var, ffi::GetRef<PrimFunc>(f));
-    else split.functions.Set(var, func);
+    if (auto* f = func.as<PrimFuncObj>())
+      split.Split(var, ffi::GetRef<PrimFunc>(f));
+    else
+      split.functions.Set(var, func);
   }
   if (split.plain.empty()) return mod;
   CallRewriter calls(split);
@@ -287,7 +308,8 @@ IRModule MakePackedAPI(IRModule mod) {
       func = WithAttr(func, "tir.private", true);
       // Errors are raised where the functions run: on the same target.
       for (const auto& [other, f] : functions) {
-        if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget)) func = WithAttr(func, ::tvm::attr::kTarget, *target);
+        if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget))
+          func = WithAttr(func, ::tvm::attr::kTarget, *target);
       }
       functions.Set(var, func);
     };
@@ -296,13 +318,17 @@ IRModule MakePackedAPI(IRModule mod) {
   }
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, MakePackedAPI,
-         "Splits each function with a global symbol into a packed entry and an inner function.\n\n"
-         "    def main(A: T.Buffer((n,)), x: T.float32)   ->   def main(self, args, num_args, result) -> int32:\n"
-         "                                                        check and unpack the arguments\n"
-         "                                                        return main_compute_(A.data, x, n)\n"
-         "                                                      def main_compute_(A, x, n) -> int32\n\n"
-         "The inner function takes data pointers, scalars, then the symbolic sizes it uses; its attribute "
-         "tir.param_alignment has the alignment in bytes known of each parameter (0: none). It returns 0, or -1 with an "
-         "error raised. Private functions get plain parameters and calls hand errors on.")
+TVM_PASS(
+    tir, MakePackedAPI,
+    "Splits each function with a global symbol into a packed entry and an inner function.\n\n"
+    "    def main(A: T.Buffer((n,)), x: T.float32)   ->   def main(self, args, num_args, result) "
+    "-> int32:\n"
+    "                                                        check and unpack the arguments\n"
+    "                                                        return main_compute_(A.data, x, n)\n"
+    "                                                      def main_compute_(A, x, n) -> int32\n\n"
+    "The inner function takes data pointers, scalars, then the symbolic sizes it uses; its "
+    "attribute "
+    "tir.param_alignment has the alignment in bytes known of each parameter (0: none). It returns "
+    "0, or -1 with an "
+    "error raised. Private functions get plain parameters and calls hand errors on.")
 }  // namespace tvm::tir

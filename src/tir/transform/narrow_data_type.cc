@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes indices in fewer bits where their bounds allow it.
-#include "tvm/ir/transform.h"
 #include "../analyzed_mutator.h"
+#include "tvm/ir/transform.h"
 
 namespace tvm::tir {
 namespace {
 bool IsArithmetic(const PrimExprObj* e) {
   static const std::unordered_map<int32_t, bool> kinds = {
-      {AddObj::RuntimeTypeIndex(), true},      {SubObj::RuntimeTypeIndex(), true},
-      {MulObj::RuntimeTypeIndex(), true},      {DivObj::RuntimeTypeIndex(), true},
-      {ModObj::RuntimeTypeIndex(), true},      {FloorDivObj::RuntimeTypeIndex(), true},
-      {FloorModObj::RuntimeTypeIndex(), true}, {MinObj::RuntimeTypeIndex(), true},
-      {MaxObj::RuntimeTypeIndex(), true},      {RampObj::RuntimeTypeIndex(), true},
+      {AddObj::RuntimeTypeIndex(), true},       {SubObj::RuntimeTypeIndex(), true},
+      {MulObj::RuntimeTypeIndex(), true},       {DivObj::RuntimeTypeIndex(), true},
+      {ModObj::RuntimeTypeIndex(), true},       {FloorDivObj::RuntimeTypeIndex(), true},
+      {FloorModObj::RuntimeTypeIndex(), true},  {MinObj::RuntimeTypeIndex(), true},
+      {MaxObj::RuntimeTypeIndex(), true},       {RampObj::RuntimeTypeIndex(), true},
       {BroadcastObj::RuntimeTypeIndex(), true}, {SelectObj::RuntimeTypeIndex(), true}};
   return kinds.count(e->type_index());
 }
@@ -25,7 +25,9 @@ struct FitChecker {
   bool Fits(const PrimExpr& e) {
     if (!e.dtype().is_int()) return true;  // conditions of selects: narrowed by themselves
     if (e.dtype().bits() <= bits) return true;
-    if (auto* c = e.as<CastObj>(); c && c->value.dtype().is_int() && c->value.dtype().bits() <= bits) return true;
+    if (auto* c = e.as<CastObj>();
+        c && c->value.dtype().is_int() && c->value.dtype().bits() <= bits)
+      return true;
     auto in_range = [&](const PrimExpr& scalar) {
       arith::ConstIntBound b = analyzer->const_int_bound(scalar);
       int64_t limit = int64_t{1} << (bits - 1);
@@ -34,7 +36,8 @@ struct FitChecker {
     if (auto* ramp = e.as<RampObj>()) {
       if (e.dtype().is_scalable()) return false;
       return Fits(ramp->base) && Fits(ramp->stride) &&
-             in_range(ramp->base + ramp->stride * MakeConst(ramp->stride.dtype(), e.dtype().lanes() - 1));
+             in_range(ramp->base +
+                      ramp->stride * MakeConst(ramp->stride.dtype(), e.dtype().lanes() - 1));
     }
     if (auto* b = e.as<BroadcastObj>()) return Fits(b->value);
     if (!e.dtype().is_scalar() || !in_range(e)) return false;
@@ -48,8 +51,8 @@ struct FitChecker {
 };
 
 /// Finds the variables that occur in expressions which need all their bits.
-struct WideVarFinder
-    : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStoreObj, LTObj, LEObj, GTObj, GEObj, EQObj, NEObj> {
+struct WideVarFinder : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStoreObj, LTObj, LEObj,
+                                       GTObj, GEObj, EQObj, NEObj> {
   using Base::Rewrite;
   int bits;
   bool has_wide = false;
@@ -112,13 +115,14 @@ struct WideVarFinder
   ObjectRef Rewrite(const NEObj* op) { return Compare(op); }
 };
 
-struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, BufferStoreObj, LTObj, LEObj, GTObj, GEObj,
-                                  EQObj, NEObj> {
+struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, BufferStoreObj, LTObj,
+                                  LEObj, GTObj, GEObj, EQObj, NEObj> {
   using Base::Rewrite;
   int bits;
   const std::unordered_map<const VarObj*, bool>& wide;
   std::unordered_map<const VarObj*, Var> narrow;  // definitions seen that were narrowed
-  Narrower(int bits, const std::unordered_map<const VarObj*, bool>& wide) : bits(bits), wide(wide) {}
+  Narrower(int bits, const std::unordered_map<const VarObj*, bool>& wide)
+      : bits(bits), wide(wide) {}
 
   bool Fits(const PrimExpr& e) { return FitChecker{&analyzer, bits}.Fits(e); }
   bool IsNarrowed(const Var& v) { return IsWideInt(v.dtype(), bits) && !wide.count(v.get()); }
@@ -136,16 +140,22 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
       if (c->value.dtype().bits() <= bits) return cast(t, Mutate(c->value));
     }
     if (!IsArithmetic(e.get())) return cast(t, Mutate(e));
-    return Any(MapChildren(e.get(), [&](const ObjectRef& child) -> ObjectRef {
-             auto c = child.as<PrimExpr>();
-             if (!c) return child;
-             bool is_lanes = (e.as<RampObj>() && child.same_as(e.as<RampObj>()->lanes)) ||
-                             (e.as<BroadcastObj>() && child.same_as(e.as<BroadcastObj>()->lanes));
-             if (is_lanes) return child;
-             return IsWideInt(c->dtype(), bits) ? InNarrow(*c) : Mutate(*c);
-           })).template cast<PrimExpr>();
+    return Any(MapChildren(e.get(),
+                           [&](const ObjectRef& child) -> ObjectRef {
+                             auto c = child.as<PrimExpr>();
+                             if (!c) return child;
+                             bool is_lanes =
+                                 (e.as<RampObj>() && child.same_as(e.as<RampObj>()->lanes)) ||
+                                 (e.as<BroadcastObj>() &&
+                                  child.same_as(e.as<BroadcastObj>()->lanes));
+                             if (is_lanes) return child;
+                             return IsWideInt(c->dtype(), bits) ? InNarrow(*c) : Mutate(*c);
+                           }))
+        .template cast<PrimExpr>();
   }
-  PrimExpr Index(const PrimExpr& e) { return IsWideInt(e.dtype(), bits) && Fits(e) ? InNarrow(e) : Mutate(e); }
+  PrimExpr Index(const PrimExpr& e) {
+    return IsWideInt(e.dtype(), bits) && Fits(e) ? InNarrow(e) : Mutate(e);
+  }
 
   ObjectRef Rewrite(const VarObj* op) {
     auto it = narrow.find(op);
@@ -175,8 +185,10 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
     Var var = op->var.CopyWithDType(value.dtype());
     narrow.emplace(op->var.get(), var);
     auto body = Mutate(op->body);
-    if constexpr (std::is_same_v<T, LetObj>) return Let(var, value, body, op->span);
-    else return LetStmt(var, value, body, op->span);
+    if constexpr (std::is_same_v<T, LetObj>)
+      return Let(var, value, body, op->span);
+    else
+      return LetStmt(var, value, body, op->span);
   }
   ObjectRef Rewrite(const LetStmtObj* op) { return NarrowLet(op); }
   ObjectRef Rewrite(const LetObj* op) { return NarrowLet(op); }
@@ -194,7 +206,8 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
   }
   template <class Ref, class N>
   ObjectRef Compare(const N* op) {
-    if (!IsWideInt(op->a.dtype(), bits) || !Fits(op->a) || !Fits(op->b)) return MapChildren(op, *this);
+    if (!IsWideInt(op->a.dtype(), bits) || !Fits(op->a) || !Fits(op->b))
+      return MapChildren(op, *this);
     return Ref(InNarrow(op->a), InNarrow(op->b), op->span);
   }
   ObjectRef Rewrite(const LTObj* op) { return Compare<LT>(op); }
@@ -208,7 +221,8 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
 
 PrimFunc NarrowDataType(PrimFunc func, int64_t target_bits) {
   if (target_bits != 8 && target_bits != 16 && target_bits != 32) {
-    TVM_FFI_THROW(ValueError) << "NarrowDataType: expected target_bits 8, 16 or 32, got " << target_bits;
+    TVM_FFI_THROW(ValueError) << "NarrowDataType: expected target_bits 8, 16 or 32, got "
+                              << target_bits;
   }
   WideVarFinder find(static_cast<int>(target_bits));
   find.LearnParams(func);

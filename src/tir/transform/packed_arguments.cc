@@ -8,9 +8,12 @@
 
 namespace tvm::tir {
 namespace {
-constexpr DataType kInt32 = DataType::Int(32), kInt64 = DataType::Int(64), kHandle = DataType::Handle();
+constexpr DataType kInt32 = DataType::Int(32), kInt64 = DataType::Int(64),
+                   kHandle = DataType::Handle();
 
-PrimExpr IsNull(const PrimExpr& handle) { return Call(DataType::Bool(), builtin::isnullptr(), {handle}); }
+PrimExpr IsNull(const PrimExpr& handle) {
+  return Call(DataType::Bool(), builtin::isnullptr(), {handle});
+}
 PrimExpr AddBytes(const PrimExpr& handle, const PrimExpr& bytes) {
   return Call(kHandle, builtin::handle_add_byte_offset(), {handle, bytes});
 }
@@ -23,13 +26,14 @@ std::string Escaped(const std::string& text) {
 PrimExpr IsDevice(const PrimExpr& type, int64_t expected) {
   PrimExpr ok = equal(type, PrimExpr(static_cast<int>(expected)));
   if (expected != kDLCPU) return ok;
-  for (int host : {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged}) ok = ok || equal(type, PrimExpr(host));
+  for (int host : {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged})
+    ok = ok || equal(type, PrimExpr(host));
   return ok;
 }
 }  // namespace
 
-PackedArguments::PackedArguments(const PrimFunc& func, std::string name, GlobalVar raise_wrong_dtype,
-                                 GlobalVar raise_wrong_kind)
+PackedArguments::PackedArguments(const PrimFunc& func, std::string name,
+                                 GlobalVar raise_wrong_dtype, GlobalVar raise_wrong_kind)
     : func_(func),
       name_(Escaped(name)),
       raise_wrong_dtype_(std::move(raise_wrong_dtype)),
@@ -78,24 +82,28 @@ void PackedArguments::Check(const PrimExpr& cond, const char* error, const std::
 }
 void PackedArguments::CheckKind(int i, const PrimExpr& cond, const char* expected) {
   PrimExpr type = Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32);
-  PrimExpr raise = Call(kInt32, raise_wrong_kind_,
-                        {StringImm(name_), StringImm(func_->params[i]->name_hint), StringImm(expected), type});
-  steps_.push_back(IfThenElse(logical_not(likely(cond)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
+  PrimExpr raise =
+      Call(kInt32, raise_wrong_kind_,
+           {StringImm(name_), StringImm(func_->params[i]->name_hint), StringImm(expected), type});
+  steps_.push_back(
+      IfThenElse(logical_not(likely(cond)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
 }
 PrimExpr PackedArguments::ValueOf(const Var& var) const {
   auto it = values_.find(var.get());
   return it == values_.end() ? PrimExpr() : it->second;
 }
 PrimExpr PackedArguments::Resolve(const PrimExpr& e, const Buffer& buffer) const {
-  return Substitute(e, [&](const Var& v) {
-    PrimExpr value = ValueOf(v);
-    if (!value.defined()) {
-      TVM_FFI_THROW(ValueError) << "MakePackedAPI: expected the arguments of " << name_ << " to determine "
-                                << v->name_hint << ", which buffer " << buffer->name << " uses: it must be a scalar "
-                                << "parameter or be a dimension, stride or offset of a buffer by itself";
-    }
-    return value;
-  });
+  return Substitute(
+      e, [&](const Var& v) {
+        PrimExpr value = ValueOf(v);
+        if (!value.defined()) {
+          TVM_FFI_THROW(ValueError)
+              << "MakePackedAPI: expected the arguments of " << name_ << " to determine "
+              << v->name_hint << ", which buffer " << buffer->name << " uses: it must be a scalar "
+              << "parameter or be a dimension, stride or offset of a buffer by itself";
+        }
+        return value;
+      });
 }
 int64_t PackedArguments::CheckedAlignment(const Buffer& buffer) {
   // Tensors of other libraries are aligned as their elements are; only a buffer that says otherwise
@@ -107,8 +115,10 @@ int64_t PackedArguments::CheckedAlignment(const Buffer& buffer) {
 }
 Stmt PackedArguments::Wrap(Stmt body) const {
   for (auto it = steps_.rbegin(); it != steps_.rend(); ++it) {
-    if (auto* let = it->as<LetStmtObj>()) body = LetStmt(let->var, let->value, body);
-    else body = SeqStmt::Flatten({*it, body});
+    if (auto* let = it->as<LetStmtObj>())
+      body = LetStmt(let->var, let->value, body);
+    else
+      body = SeqStmt::Flatten({*it, body});
   }
   return body;
 }
@@ -117,7 +127,8 @@ Stmt PackedArguments::Wrap(Stmt body) const {
 void PackedArguments::CheckCount() {
   int n = static_cast<int>(func_->params.size());
   std::string plural = n == 1 ? " argument" : " arguments";
-  Check(equal(num_args_, PrimExpr(n)), "TypeError", "expected " + std::to_string(n) + plural + ", got %d", {num_args_});
+  Check(equal(num_args_, PrimExpr(n)), "TypeError",
+        "expected " + std::to_string(n) + plural + ", got %d", {num_args_});
 }
 void PackedArguments::UnpackScalar(int i) {
   const Var& param = func_->params[i];
@@ -128,10 +139,14 @@ void PackedArguments::UnpackScalar(int i) {
   auto value = [&](DataType as) { return Get(args_, i, builtin::kFFIAnyUnionValue, as); };
   if (t.is_handle()) {
     // Objects are passed as their addresses, tensors as DLTensor*.
-    CheckKind(i, is(kTVMFFINone) || is(kTVMFFIOpaquePtr) || is(kTVMFFIDLTensorPtr) || is(kTVMFFIRawStr) ||
-                     type >= PrimExpr(static_cast<int>(kTVMFFIStaticObjectBegin)), "a pointer or a tensor");
-    Bind(param, if_then_else(is(kTVMFFITensor), AddBytes(value(kHandle), PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))),
-                             value(kHandle)));
+    CheckKind(i,
+              is(kTVMFFINone) || is(kTVMFFIOpaquePtr) || is(kTVMFFIDLTensorPtr) ||
+                  is(kTVMFFIRawStr) || type >= PrimExpr(static_cast<int>(kTVMFFIStaticObjectBegin)),
+              "a pointer or a tensor");
+    Bind(param,
+         if_then_else(is(kTVMFFITensor),
+                      AddBytes(value(kHandle), PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))),
+                      value(kHandle)));
     return;
   }
   if (t.is_float()) {
@@ -141,8 +156,9 @@ void PackedArguments::UnpackScalar(int i) {
     return;
   }
   if (!t.is_scalar() || !(t.is_integer() || t.is_bool())) {
-    TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected parameters of " << name_ << " that are scalars, handles or buffers, got "
-                             << name << " of type " << t;
+    TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected parameters of " << name_
+                             << " that are scalars, handles or buffers, got " << name << " of type "
+                             << t;
   }
   CheckKind(i, is(kTVMFFIInt) || is(kTVMFFIBool), t.is_bool() ? "bool" : "int");
   PrimExpr wide = Let(name + ".value", value(kInt64));
@@ -152,7 +168,8 @@ void PackedArguments::UnpackScalar(int i) {
   }
   if (t.bits() < 64) {
     PrimExpr low = cast(kInt64, min_value(t)), high = cast(kInt64, max_value(t));
-    Check(low <= wide && wide <= high, "ValueError", "expected argument " + Escaped(name) + " to fit " + t.str() + ", got %lld", {wide});
+    Check(low <= wide && wide <= high, "ValueError",
+          "expected argument " + Escaped(name) + " to fit " + t.str() + ", got %lld", {wide});
   }
   Bind(param, cast(t, wide));
 }
@@ -161,32 +178,44 @@ void PackedArguments::UnpackTensor(int i) {
   std::string name = buffer->name, shown = Escaped(name);
   PrimExpr type = Let(name + ".type_index", Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32));
   PrimExpr is_object = equal(type, PrimExpr(static_cast<int>(kTVMFFITensor)));
-  CheckKind(i, is_object || equal(type, PrimExpr(static_cast<int>(kTVMFFIDLTensorPtr))), "a tensor");
+  CheckKind(i, is_object || equal(type, PrimExpr(static_cast<int>(kTVMFFIDLTensorPtr))),
+            "a tensor");
   PrimExpr raw = Get(args_, i, builtin::kFFIAnyUnionValue, kHandle);
   Tensor t;
-  t.handle = Let(name + ".tensor",
-                 if_then_else(is_object, AddBytes(raw, PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))), raw));
-  Check(logical_not(IsNull(t.handle)), "ValueError", "expected argument " + shown + " to be a tensor, got a null pointer");
+  t.handle =
+      Let(name + ".tensor",
+          if_then_else(is_object, AddBytes(raw, PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))),
+                       raw));
+  Check(logical_not(IsNull(t.handle)), "ValueError",
+        "expected argument " + shown + " to be a tensor, got a null pointer");
   values_[func_->params[i].get()] = t.handle;
 
   int ndim = static_cast<int>(buffer->shape.size());
   PrimExpr got = Get(t.handle, 0, builtin::kDLTensorNDim, kInt32);
   Check(equal(got, PrimExpr(ndim)), "ValueError",
-        "expected argument " + shown + " with " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") + ", got %d", {got});
+        "expected argument " + shown + " with " + std::to_string(ndim) +
+            (ndim == 1 ? " dimension" : " dimensions") + ", got %d",
+        {got});
 
   DataType dt = buffer->dtype;
   PrimExpr code = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeCode, DataType::UInt(8)));
   PrimExpr bits = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeBits, DataType::UInt(8)));
   PrimExpr lanes = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeLanes, DataType::UInt(16)));
-  PrimExpr same = equal(code, PrimExpr(dt.code())) && equal(bits, PrimExpr(dt.bits())) && equal(lanes, PrimExpr(dt.lanes()));
-  PrimExpr raise = Call(kInt32, raise_wrong_dtype_, {StringImm(name_), StringImm(name), StringImm(dt.str()), code, bits, lanes});
-  steps_.push_back(IfThenElse(logical_not(likely(same)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
+  PrimExpr same = equal(code, PrimExpr(dt.code())) && equal(bits, PrimExpr(dt.bits())) &&
+                  equal(lanes, PrimExpr(dt.lanes()));
+  PrimExpr raise =
+      Call(kInt32, raise_wrong_dtype_,
+           {StringImm(name_), StringImm(name), StringImm(dt.str()), code, bits, lanes});
+  steps_.push_back(
+      IfThenElse(logical_not(likely(same)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
 
   auto target = func_->GetAttr<Target>(::tvm::attr::kTarget);
-  int64_t device = target.has_value() ? target.value()->DeviceType() : kDLCPU;
+  int64_t device = kDLCPU;
+  if (target.has_value()) device = target.value()->DeviceType();
   PrimExpr device_type = Get(t.handle, 0, builtin::kDLTensorDeviceType, kInt32);
   Check(IsDevice(device_type, device), "ValueError",
-        "expected argument " + shown + " on device type " + std::to_string(device) + ", got %d", {device_type});
+        "expected argument " + shown + " on device type " + std::to_string(device) + ", got %d",
+        {device_type});
 
   t.shape = Let(name + ".shape", Get(t.handle, 0, builtin::kDLTensorShape, kHandle));
   t.strides = Let(name + ".strides", Get(t.handle, 0, builtin::kDLTensorStrides, kHandle));
@@ -218,7 +247,8 @@ void PackedArguments::CheckShape(int i) {
     PrimExpr expected = cast(kInt64, Resolve(buffer->shape[d], buffer));
     // What the tensor's own extent was bound to is equal by definition.
     std::string dim = Escaped(buffer->name) + ".shape[" + std::to_string(d) + "]";
-    Check(equal(t.extents[d], expected), "ValueError", "expected " + dim + " to be %lld, got %lld", {expected, t.extents[d]});
+    Check(equal(t.extents[d], expected), "ValueError", "expected " + dim + " to be %lld, got %lld",
+          {expected, t.extents[d]});
     if (AsConstInt(expected)) t.extents[d] = expected;
     t.has_elements = t.has_elements && not_equal(t.extents[d], IntImm::Int64(0));
   }
@@ -231,19 +261,27 @@ void PackedArguments::CheckStrides(int i) {
   std::vector<PrimExpr> compact(ndim, IntImm::Int64(1));
   for (size_t d = ndim - 1; d > 0; --d) compact[d - 1] = compact[d] * t.extents[d];
   PrimExpr no_strides = IsNull(t.strides);
-  auto stride = [&](size_t d) { return Get(t.strides, static_cast<int>(d), builtin::kInt64ArrayElem, kInt64); };
-  auto name = [&](size_t d) { return Escaped(buffer->name) + ".strides[" + std::to_string(d) + "]"; };
+  auto stride = [&](size_t d) {
+    return Get(t.strides, static_cast<int>(d), builtin::kInt64ArrayElem, kInt64);
+  };
+  auto name = [&](size_t d) {
+    return Escaped(buffer->name) + ".strides[" + std::to_string(d) + "]";
+  };
   // The stride of a dimension of one element is never used.
-  auto is_used = [&](size_t d) { return not_equal(t.extents[d], IntImm::Int64(1)) && t.has_elements; };
+  auto is_used = [&](size_t d) {
+    return not_equal(t.extents[d], IntImm::Int64(1)) && t.has_elements;
+  };
   if (buffer->strides.empty()) {
     size_t first = steps_.size();
     for (size_t d = 0; d < ndim; ++d) {
       Check(equal(stride(d), compact[d]) || logical_not(is_used(d)), "ValueError",
-            "expected " + name(d) + " of a compact tensor to be %lld, got %lld", {compact[d], stride(d)});
+            "expected " + name(d) + " of a compact tensor to be %lld, got %lld",
+            {compact[d], stride(d)});
     }
     Array<Stmt> checks(steps_.begin() + first, steps_.end());
     steps_.resize(first);
-    if (!checks.empty()) steps_.push_back(IfThenElse(logical_not(no_strides), SeqStmt::Flatten(checks)));
+    if (!checks.empty())
+      steps_.push_back(IfThenElse(logical_not(no_strides), SeqStmt::Flatten(checks)));
     return;
   }
   for (size_t d = 0; d < ndim; ++d) {
@@ -266,7 +304,8 @@ void PackedArguments::BindData(int i) {
   Buffer buffer = func_.BufferOf(func_->params[i]);
   std::string name = buffer->name, shown = Escaped(name);
   Tensor& t = tensors_[i];
-  PrimExpr offset = cast(kInt64, Get(t.handle, 0, builtin::kDLTensorByteOffset, DataType::UInt(64)));
+  PrimExpr offset =
+      cast(kInt64, Get(t.handle, 0, builtin::kDLTensorByteOffset, DataType::UInt(64)));
   PrimExpr data = Get(t.handle, 0, builtin::kDLTensorData, kHandle);
   int64_t element_bits = int64_t{buffer->dtype.bits()} * buffer->dtype.lanes();
   if (IsZero(buffer->elem_offset)) {
@@ -276,7 +315,8 @@ void PackedArguments::BindData(int i) {
     offset = Let(name + ".byte_offset", offset);
     PrimExpr factor = bytes * IntImm::Int64(std::max<int64_t>(1, buffer->offset_factor));
     Check(equal(floormod(offset, factor), IntImm::Int64(0)), "ValueError",
-          "expected the byte offset of " + shown + " to be a multiple of %lld, got %lld", {factor, offset});
+          "expected the byte offset of " + shown + " to be a multiple of %lld, got %lld",
+          {factor, offset});
     PrimExpr elements = floordiv(offset, bytes);
     auto* var = buffer->elem_offset.as<VarObj>();
     if (var && !values_.count(var)) {
@@ -284,18 +324,20 @@ void PackedArguments::BindData(int i) {
     } else {
       PrimExpr expected = cast(kInt64, Resolve(buffer->elem_offset, buffer));
       Check(equal(elements, expected), "ValueError",
-            "expected the offset of " + shown + " to be %lld elements, got %lld", {expected, elements});
+            "expected the offset of " + shown + " to be %lld elements, got %lld",
+            {expected, elements});
     }
   }
   PrimExpr bound = Bind(buffer->data, data);
-  Check(logical_not(IsNull(Get(t.handle, 0, builtin::kDLTensorData, kHandle)) && t.has_elements), "ValueError",
-        "expected argument " + shown + " with data, got a null data pointer");
+  Check(logical_not(IsNull(Get(t.handle, 0, builtin::kDLTensorData, kHandle)) && t.has_elements),
+        "ValueError", "expected argument " + shown + " with data, got a null data pointer");
   int64_t alignment = CheckedAlignment(buffer);
   if (alignment <= 1) return;
   PrimExpr address = reinterpret(DataType::UInt(64), bound);
   PrimExpr rest = floormod(address, MakeConst(DataType::UInt(64), alignment));
   Check(equal(rest, MakeConst(DataType::UInt(64), 0)), "ValueError",
-        "expected the data of " + shown + " aligned to " + std::to_string(alignment) + " bytes, got an address %lld beyond that",
+        "expected the data of " + shown + " aligned to " + std::to_string(alignment) +
+            " bytes, got an address %lld beyond that",
         {cast(kInt64, rest)});
 }
 

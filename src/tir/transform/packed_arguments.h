@@ -8,13 +8,15 @@
 
 namespace tvm::tir {
 
-/// Builds the statements at the beginning of a packed entry: every argument is read and checked once,
-/// and every variable of the signature is defined. Errors name the function, the parameter, what was
-/// expected and what came.
+/// Builds the statements at the beginning of a packed entry: every argument is read and checked
+/// once, and every variable of the signature is defined. Errors name the function, the parameter,
+/// what was expected and what came.
 class PackedArguments {
  public:
-  /// `raise_wrong_dtype` and `raise_wrong_kind` are functions of the module that raise those errors.
-  PackedArguments(const PrimFunc& func, std::string name, GlobalVar raise_wrong_dtype, GlobalVar raise_wrong_kind);
+  /// `raise_wrong_dtype` and `raise_wrong_kind` are functions of the module that raise those
+  /// errors.
+  PackedArguments(const PrimFunc& func, std::string name, GlobalVar raise_wrong_dtype,
+                  GlobalVar raise_wrong_kind);
 
   /// The parameters (self, args, num_args, result) of the entry.
   Array<Var> params() const { return {self_, args_, num_args_, result_}; }
@@ -37,7 +39,8 @@ class PackedArguments {
 
   PrimExpr Bind(const Var& var, PrimExpr value);
   PrimExpr Let(const std::string& name, PrimExpr value);
-  void Check(const PrimExpr& cond, const char* error, const std::string& format, const Array<PrimExpr>& values = {});
+  void Check(const PrimExpr& cond, const char* error, const std::string& format,
+             const Array<PrimExpr>& values = {});
   void CheckKind(int i, const PrimExpr& cond, const char* expected);
   /// `e` with the variables of the signature replaced; ValueError when one is not known.
   PrimExpr Resolve(const PrimExpr& e, const Buffer& buffer) const;

@@ -10,11 +10,11 @@ namespace {
 struct AllocationPlanner : Mutator<AllocationPlanner, ForObj, BlockObj> {
   std::unordered_map<const Object*, Array<Buffer>> placed;  // by loop or block
   std::unordered_map<const Object*, bool> is_moved;         // buffers with a place
-  Map<Var, Buffer> buffer_of_data;
+  ffi::Map<Var, Buffer> buffer_of_data;
 
   explicit AllocationPlanner(const PrimFunc& func) {
     for (const auto& [param, buffer] : func->buffer_map) buffer_of_data.Set(buffer->data, buffer);
-    Map<Buffer, Optional<Stmt>> lca = DetectAllocationPlace(func);
+    ffi::Map<Buffer, Optional<Stmt>> lca = DetectAllocationPlace(func);
     struct Collector : Visitor<Collector, BlockObj> {
       std::vector<std::pair<const BlockObj*, Buffer>> found;
       void Visit(const BlockObj* op) {
@@ -41,7 +41,8 @@ struct AllocationPlanner : Mutator<AllocationPlanner, ForObj, BlockObj> {
       for (const Buffer& b : it->second) buffers.push_back(b);
     }
     bool same = buffers.size() == op->alloc_buffers.size();
-    for (size_t i = 0; same && i < buffers.size(); ++i) same = buffers[i].same_as(op->alloc_buffers[i]);
+    for (size_t i = 0; same && i < buffers.size(); ++i)
+      same = buffers[i].same_as(op->alloc_buffers[i]);
     if (!same) Edit(&block)->alloc_buffers = buffers;
     return block;
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes statements that do nothing.
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
-struct NoOpRemover
-    : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetStmtObj, SeqStmtObj, AttrStmtObj, AllocateObj,
-              AllocateConstObj, DeclBufferObj, EvaluateObj, BufferStoreObj, PrimExprObj, BufferObj> {
+struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetStmtObj, SeqStmtObj,
+                             AttrStmtObj, AllocateObj, AllocateConstObj, DeclBufferObj, EvaluateObj,
+                             BufferStoreObj, PrimExprObj, BufferObj> {
   ObjectRef Rewrite(const PrimExprObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
 
@@ -36,8 +36,11 @@ struct NoOpRemover
     bool no_then = IsNothing(branch->then_case);
     bool no_else = !branch->else_case.has_value() || IsNothing(branch->else_case.value());
     if (no_then && no_else) return Effects({branch->condition});
-    if (no_then) return IfThenElse(logical_not(StripLikely(branch->condition)), branch->else_case.value(), {}, op->span);
-    if (no_else && branch->else_case.has_value()) return IfThenElse(branch->condition, branch->then_case, {}, op->span);
+    if (no_then)
+      return IfThenElse(logical_not(StripLikely(branch->condition)), branch->else_case.value(), {},
+                        op->span);
+    if (no_else && branch->else_case.has_value())
+      return IfThenElse(branch->condition, branch->then_case, {}, op->span);
     return branch;
   }
   ObjectRef Rewrite(const LetStmtObj* op) {
@@ -74,7 +77,8 @@ struct NoOpRemover
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     auto* load = op->value.as<BufferLoadObj>();
-    if (!load || !load->buffer.same_as(op->buffer) || load->predicate.has_value() || op->predicate.has_value()) {
+    if (!load || !load->buffer.same_as(op->buffer) || load->predicate.has_value() ||
+        op->predicate.has_value()) {
       return ffi::GetRef<ObjectRef>(op);
     }
     for (size_t i = 0; i < load->indices.size(); ++i) {
@@ -87,7 +91,8 @@ struct NoOpRemover
 
 PrimFunc RemoveNoOp(PrimFunc func) { return RewriteBody(std::move(func), NoOpRemover()); }
 TVM_PASS(tir, RemoveNoOp,
-         "Removes statements that do nothing: loops and branches without bodies, lets that are not used, values "
+         "Removes statements that do nothing: loops and branches without bodies, lets that are not "
+         "used, values "
          "stored where they were read.\n\n"
          "    for i in range(16):            (nothing)\n"
          "      if i < 4: A[i] = A[i]   ->")

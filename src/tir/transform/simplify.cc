@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simplifies every expression with what loops and conditions around it say.
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
@@ -10,7 +10,8 @@ struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, Buff
   using Base::Rewrite;
 
   ObjectRef Rewrite(const PrimExprObj* op) {
-    if (op->type_index() == IntImmObj::RuntimeTypeIndex() || op->type_index() == StringImmObj::RuntimeTypeIndex()) {
+    if (op->type_index() == IntImmObj::RuntimeTypeIndex() ||
+        op->type_index() == StringImmObj::RuntimeTypeIndex()) {
       return ffi::GetRef<ObjectRef>(op);
     }
     return analyzer.Simplify(ffi::GetRef<PrimExpr>(op));
@@ -30,7 +31,8 @@ struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, Buff
     PrimExpr cond = Mutate(op->condition);
     PrimExpr plain = StripLikely(cond);
     if (IsTrue(plain)) return Mutate(op->then_case);
-    if (IsFalse(plain)) return op->else_case.has_value() ? Mutate(op->else_case.value()) : Evaluate::Nothing();
+    if (IsFalse(plain))
+      return op->else_case.has_value() ? Mutate(op->else_case.value()) : Evaluate::Nothing();
     return RewriteIf(op, cond);
   }
   ObjectRef Rewrite(const AssertStmtObj* op) {
@@ -40,26 +42,30 @@ struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, Buff
   ObjectRef Rewrite(const BufferStoreObj* op) {
     BufferStore store = Below<BufferStore>(op);
     // Writing back what was read does nothing.
-    if (auto* load = store->value.as<BufferLoadObj>(); load && load->buffer.same_as(store->buffer) &&
-                                                       !load->predicate.has_value() && !store->predicate.has_value()) {
+    if (auto* load = store->value.as<BufferLoadObj>();
+        load && load->buffer.same_as(store->buffer) && !load->predicate.has_value() &&
+        !store->predicate.has_value()) {
       bool same = true;
       for (size_t i = 0; same && i < load->indices.size(); ++i) {
         same = ExprDeepEqual(load->indices[i], store->indices[i]);
       }
-      if (same && SideEffect(store->value) <= CallEffectKind::kReadState) return Evaluate::Nothing();
+      if (same && SideEffect(store->value) <= CallEffectKind::kReadState)
+        return Evaluate::Nothing();
     }
     return store;
   }
 };
 }  // namespace
 
-PrimFunc Simplify(PrimFunc func, bool transitively_prove_inequalities, bool convert_boolean_to_and_of_ors,
-                  bool apply_constraints_to_boolean_branches) {
+PrimFunc Simplify(PrimFunc func, bool transitively_prove_inequalities,
+                  bool convert_boolean_to_and_of_ors, bool apply_constraints_to_boolean_branches) {
   Simplifier simplify;
-  simplify.analyzer.set_enabled_extensions(
-      (transitively_prove_inequalities ? arith::kTransitivelyProveInequalities : 0) |
-      (convert_boolean_to_and_of_ors ? arith::kConvertBooleanToAndOfOrs : 0) |
-      (apply_constraints_to_boolean_branches ? arith::kApplyConstraintsToBooleanBranches : 0));
+  int64_t extensions = arith::kNone;
+  if (transitively_prove_inequalities) extensions |= arith::kTransitivelyProveInequalities;
+  if (convert_boolean_to_and_of_ors) extensions |= arith::kConvertBooleanToAndOfOrs;
+  if (apply_constraints_to_boolean_branches)
+    extensions |= arith::kApplyConstraintsToBooleanBranches;
+  simplify.analyzer.set_enabled_extensions(extensions);
   simplify.LearnParams(func);
   return RewriteBody(std::move(func), simplify);
 }

@@ -35,7 +35,8 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
   }
   ObjectRef Rewrite(const ForObj* op) {
     int64_t outer_steps = std::exchange(steps, 0);
-    int64_t outer_loops = std::exchange(loops_inside, 0), outer_unrolled = std::exchange(unrolled_inside, 0);
+    int64_t outer_loops = std::exchange(loops_inside, 0),
+            outer_unrolled = std::exchange(unrolled_inside, 0);
     For loop = Below<For>(op);
     auto extent = AsConstInt(loop->extent);
     bool may = op->kind == ForKind::kSerial && extent && *extent >= 0 && loops_inside == 0 &&
@@ -70,7 +71,9 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
     Array<Stmt> copies;
     for (int64_t i = 0; i < extent; i += step) {
       PrimExpr value = loop->min + MakeConst(loop->loop_var.dtype(), i);
-      copies.push_back(Substitute(loop->body, [&](const Var& v) { return v.same_as(loop->loop_var) ? value : PrimExpr(); }));
+      copies.push_back(Substitute(loop->body, [&](const Var& v) {
+        return v.same_as(loop->loop_var) ? value : PrimExpr();
+      }));
     }
     made_copies |= copies.size() > 1;
     return SeqStmt::Flatten(copies);
@@ -107,8 +110,8 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
 };
 }  // namespace
 
-PrimFunc UnrollLoop(PrimFunc func, int64_t auto_max_step, int64_t auto_max_depth, int64_t auto_max_extent,
-                    bool explicit_unroll, bool unroll_local_access) {
+PrimFunc UnrollLoop(PrimFunc func, int64_t auto_max_step, int64_t auto_max_depth,
+                    int64_t auto_max_extent, bool explicit_unroll, bool unroll_local_access) {
   Unroller unroll;
   unroll.auto_max_step = auto_max_step, unroll.auto_max_depth = auto_max_depth;
   unroll.auto_max_extent = auto_max_extent, unroll.explicit_unroll = explicit_unroll;
@@ -117,10 +120,11 @@ PrimFunc UnrollLoop(PrimFunc func, int64_t auto_max_step, int64_t auto_max_depth
   return unroll.made_copies ? ConvertSSA(std::move(func)) : func;
 }
 TVM_PASS(tir, UnrollLoop,
-         "Repeats the bodies of loops marked T.unroll, and of short inner loops where an option or the attribute "
+         "Repeats the bodies of loops marked T.unroll, and of short inner loops where an option or "
+         "the attribute "
          "pragma_auto_unroll_max_step allows it.\n\n"
          "    for i in T.unroll(2): A[i] = x  ->  A[0] = x\n"
          "                                        A[1] = x",
-         Arg("auto_max_step", 0), Arg("auto_max_depth", 8), Arg("auto_max_extent", 0), Arg("explicit_unroll", true),
-         Arg("unroll_local_access", false))
+         Arg("auto_max_step", 0), Arg("auto_max_depth", 8), Arg("auto_max_extent", 0),
+         Arg("explicit_unroll", true), Arg("unroll_local_access", false))
 }  // namespace tvm::tir

@@ -2,8 +2,9 @@
 // Turns all iterations of a vectorized loop into operations on vectors.
 //
 // The loop variable becomes the vector [min, min + 1, …]; what depends on it becomes a vector too.
-// Where a condition differs between lanes, loads and stores get it as their predicate. A statement that
-// has no vector form runs lane by lane in a serial loop instead; nothing else of the loop does.
+// Where a condition differs between lanes, loads and stores get it as their predicate. A statement
+// that has no vector form runs lane by lane in a serial loop instead; nothing else of the loop
+// does.
 #include <unordered_set>
 
 #include "tvm/arith/analyzer.h"
@@ -29,18 +30,19 @@ std::optional<int64_t> ScalableFactor(const PrimExpr& e) {
 }
 
 struct Vectorizer
-    : Mutator<Vectorizer, VarObj, AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj, MinObj, MaxObj,
-              EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, AndObj, OrObj, NotObj, SelectObj, CastObj, CallObj, LetObj,
-              BroadcastObj, BufferLoadObj, PrimExprObj, BufferStoreObj, IfThenElseObj, ForObj, LetStmtObj, SeqStmtObj,
-              AllocateObj, DeclBufferObj, AttrStmtObj, StmtObj> {
+    : Mutator<Vectorizer, VarObj, AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj,
+              MinObj, MaxObj, EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, AndObj, OrObj, NotObj,
+              SelectObj, CastObj, CallObj, LetObj, BroadcastObj, BufferLoadObj, PrimExprObj,
+              BufferStoreObj, IfThenElseObj, ForObj, LetStmtObj, SeqStmtObj, AllocateObj,
+              DeclBufferObj, AttrStmtObj, StmtObj> {
   Var var;
   PrimExpr min, lanes;
   int raw_lanes;  // negative for scalable vectors
   bool may_predicate;
   arith::Analyzer* analyzer;
-  PrimExpr mask;        // of the lanes that are active here; undefined: all
-  bool failed = false;  // what was just rewritten has no vector form
-  std::unordered_map<const VarObj*, Var> lets;         // scalar -> vector
+  PrimExpr mask;                                // of the lanes that are active here; undefined: all
+  bool failed = false;                          // what was just rewritten has no vector form
+  std::unordered_map<const VarObj*, Var> lets;  // scalar -> vector
   std::unordered_map<const VarObj*, bool> private_data;  // memory each lane has its own element of
 
   // ---- expressions ----------------------------------------------------------------------------
@@ -91,8 +93,10 @@ struct Vectorizer
         int64_t span = *stride * raw_lanes;
         arith::ModularSet base = analyzer->modular_set(ra->base);
         if (*divisor % span == 0 && base->coeff % span == 0 && base->base % span < *stride) {
-          if constexpr (std::is_same_v<Ref, FloorDiv>) return Broadcast(floordiv(ra->base, b), lanes);
-          else return Ramp(floormod(ra->base, b), ra->stride, lanes);
+          if constexpr (std::is_same_v<Ref, FloorDiv>)
+            return Broadcast(floordiv(ra->base, b), lanes);
+          else
+            return Ramp(floormod(ra->base, b), ra->stride, lanes);
         }
       }
     }
@@ -110,7 +114,8 @@ struct Vectorizer
   ObjectRef Rewrite(const CastObj* op) {
     PrimExpr value = Mutate(op->value);
     if (value.same_as(op->value)) return ffi::GetRef<ObjectRef>(op);
-    if (auto* ramp = value.as<RampObj>(); ramp && op->dtype.is_int() && op->dtype.bits() > value.dtype().bits()) {
+    if (auto* ramp = value.as<RampObj>();
+        ramp && op->dtype.is_int() && op->dtype.bits() > value.dtype().bits()) {
       return Ramp(cast(op->dtype, ramp->base), cast(op->dtype, ramp->stride), lanes);
     }
     return Cast(op->dtype.with_lanes(value.dtype().raw_lanes()), value, op->span);
@@ -141,7 +146,9 @@ struct Vectorizer
     if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     return Let(op->var, value, body, op->span);
   }
-  ObjectRef Rewrite(const BroadcastObj* op) { return DependsOnLane(ffi::GetRef<ObjectRef>(op)) ? Fail(op) : ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const BroadcastObj* op) {
+    return DependsOnLane(ffi::GetRef<ObjectRef>(op)) ? Fail(op) : ffi::GetRef<ObjectRef>(op);
+  }
   /// Whatever has no rule: fine as long as it is the same in all lanes.
   ObjectRef Rewrite(const PrimExprObj* op) {
     return DependsOnLane(ffi::GetRef<ObjectRef>(op)) ? Fail(op) : ffi::GetRef<ObjectRef>(op);
@@ -167,7 +174,8 @@ struct Vectorizer
     if (is_vector) n->dtype = op->dtype.with_lanes(raw_lanes);
     return call;
   }
-  /// if_then_else evaluates only the chosen side; with vectors both are, so loads need the condition.
+  /// if_then_else evaluates only the chosen side; with vectors both are, so loads need the
+  /// condition.
   ObjectRef Conditional(const CallObj* op) {
     PrimExpr cond = Mutate(op->args[0]);
     if (!IsVector(cond)) {
@@ -207,7 +215,7 @@ struct Vectorizer
     return found;
   }
   /// Indices with at most the last one a vector; nothing when that is not so.
-  Optional<Array<PrimExpr>> Indices(const Buffer& buffer, const Array<PrimExpr>& indices) {
+  std::optional<Array<PrimExpr>> Indices(const Buffer& buffer, const Array<PrimExpr>& indices) {
     Array<PrimExpr> result = indices.Map([&](const PrimExpr& e) { return Mutate(e); });
     for (size_t i = 0; i + 1 < result.size(); ++i) {
       if (IsVector(result[i])) failed = true;
@@ -221,7 +229,9 @@ struct Vectorizer
       } else if (!IsVector(i)) {
         result.Set(0, Ramp(i * MakeConst(i.dtype(), raw_lanes), MakeConst(i.dtype(), 1), lanes));
       } else {
-        result.Set(0, i * MakeConst(i.dtype(), raw_lanes) + Ramp(MakeZero(i.dtype().element()), MakeConst(i.dtype().element(), 1), lanes));
+        result.Set(
+            0, i * MakeConst(i.dtype(), raw_lanes) +
+                   Ramp(MakeZero(i.dtype().element()), MakeConst(i.dtype().element(), 1), lanes));
       }
     }
     // A vector that was there before does not mix with this loop.
@@ -249,8 +259,8 @@ struct Vectorizer
 
   // ---- statements -----------------------------------------------------------------------------
   /// `stmt`, or the original one in a serial loop over the lanes when there is no vector form. Not
-  /// possible where it needs a let or memory that exists only as a vector: then the statement around
-  /// it is tried.
+  /// possible where it needs a let or memory that exists only as a vector: then the statement
+  /// around it is tried.
   ObjectRef Resolve(const StmtObj* op, const ObjectRef& stmt) {
     if (!failed) return stmt;
     bool needs_vector = UsesVar(ffi::GetRef<ObjectRef>(op), [&](const VarObj* v) {
@@ -260,7 +270,8 @@ struct Vectorizer
     failed = false;
     Var lane = var.CopyWithSuffix("_s");
     PrimExpr value = min + lane;
-    Stmt body = Substitute(ffi::GetRef<Stmt>(op), [&](const Var& v) { return v.same_as(var) ? value : PrimExpr(); });
+    Stmt body = Substitute(ffi::GetRef<Stmt>(op),
+                           [&](const Var& v) { return v.same_as(var) ? value : PrimExpr(); });
     return For(lane, MakeZero(var.dtype()), cast(var.dtype(), lanes), ForKind::kSerial, body);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
@@ -355,7 +366,8 @@ struct Vectorizer
     return Resolve(op, failed ? ffi::GetRef<ObjectRef>(op) : ObjectRef(SeqStmt::Flatten(seq)));
   }
   ObjectRef Rewrite(const AllocateObj* op) {
-    if (raw_lanes < 0 || op->extents.size() != 1 || DependsOnLane(op->extents[0]) || mask.defined()) {
+    if (raw_lanes < 0 || op->extents.size() != 1 || DependsOnLane(op->extents[0]) ||
+        mask.defined()) {
       failed = true;
       return Resolve(op, ffi::GetRef<ObjectRef>(op));
     }
@@ -364,7 +376,8 @@ struct Vectorizer
     private_data.erase(op->buffer_var.get());
     if (failed) return Resolve(op, ffi::GetRef<ObjectRef>(op));
     PrimExpr extent = op->extents[0] * MakeConst(op->extents[0].dtype(), raw_lanes);
-    return Allocate(op->buffer_var, op->dtype, {extent}, op->condition, body, op->annotations, op->span);
+    return Allocate(op->buffer_var, op->dtype, {extent}, op->condition, body, op->annotations,
+                    op->span);
   }
   ObjectRef Rewrite(const DeclBufferObj* op) {
     if (private_data.count(op->buffer->data.get())) {
@@ -409,17 +422,21 @@ struct LoopVectorizer : Mutator<LoopVectorizer, ForObj> {
     auto extent = AsConstInt(loop->extent);
     auto factor = ScalableFactor(loop->extent);
     if ((!extent && !factor) || !loop->HasTrivialStep()) {
-      TVM_FFI_THROW(ValueError) << "VectorizeLoop: expected a constant extent (or one of vscale) of the vectorized loop "
-                                << loop->loop_var->name_hint << ", got " << loop->extent.GetTypeKey();
+      TVM_FFI_THROW(ValueError)
+          << "VectorizeLoop: expected a constant extent (or one of vscale) of the vectorized loop "
+          << loop->loop_var->name_hint << ", got " << loop->extent.GetTypeKey();
     }
     if (extent && *extent < 2) {
       if (*extent < 1) return Evaluate::Nothing();
-      return Substitute(loop->body, [&](const Var& v) { return v.same_as(loop->loop_var) ? loop->min : PrimExpr(); });
+      return Substitute(loop->body, [&](const Var& v) {
+        return v.same_as(loop->loop_var) ? loop->min : PrimExpr();
+      });
     }
     int64_t count = extent ? *extent : *factor;
     if (count > INT16_MAX || (factor && count < 2)) {
-      TVM_FFI_THROW(ValueError) << "VectorizeLoop: expected at most " << INT16_MAX << " lanes for the loop "
-                                << loop->loop_var->name_hint << ", got " << count;
+      TVM_FFI_THROW(ValueError) << "VectorizeLoop: expected at most " << INT16_MAX
+                                << " lanes for the loop " << loop->loop_var->name_hint << ", got "
+                                << count;
     }
     Vectorizer vectorize;
     vectorize.var = loop->loop_var, vectorize.min = loop->min;
@@ -434,17 +451,22 @@ struct LoopVectorizer : Mutator<LoopVectorizer, ForObj> {
 PrimFunc VectorizeLoop(PrimFunc func, bool enable_vectorize) {
   LoopVectorizer vectorize;
   vectorize.enable = enable_vectorize;
-  auto config = ::tvm::transform::PassContext::Current()->GetConfig<Optional<bool>>("tir.enable_buffer_level_predication");
+  auto config = ::tvm::transform::PassContext::Current()->GetConfig<Optional<bool>>(
+      "tir.enable_buffer_level_predication");
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  vectorize.may_predicate = config.value_or(target.has_value() && target.value()->kind->name == "llvm");
+  vectorize.may_predicate =
+      config.value_or(target.has_value() && target.value()->kind->name == "llvm");
   return RewriteBody(std::move(func), vectorize);
 }
-TVM_PASS(tir, VectorizeLoop,
-         "Makes all iterations of vectorized loops operations on vectors.\n\n"
-         "    for i in T.vectorized(4):                 B[T.Ramp(j * 4, 1, 4)] =\n"
-         "      B[j * 4 + i] = A[j * 4 + i] + x    ->     A[T.Ramp(j * 4, 1, 4)] + T.Broadcast(x, 4)\n\n"
-         "With tir.enable_buffer_level_predication, a condition that differs between lanes becomes the predicate of "
-         "loads and stores; otherwise such a statement runs lane by lane. Without enable_vectorize the loops become "
-         "serial.",
-         Arg("enable_vectorize", true))
+TVM_PASS(
+    tir, VectorizeLoop,
+    "Makes all iterations of vectorized loops operations on vectors.\n\n"
+    "    for i in T.vectorized(4):                 B[T.Ramp(j * 4, 1, 4)] =\n"
+    "      B[j * 4 + i] = A[j * 4 + i] + x    ->     A[T.Ramp(j * 4, 1, 4)] + T.Broadcast(x, 4)\n\n"
+    "With tir.enable_buffer_level_predication, a condition that differs between lanes becomes the "
+    "predicate of "
+    "loads and stores; otherwise such a statement runs lane by lane. Without enable_vectorize the "
+    "loops become "
+    "serial.",
+    Arg("enable_vectorize", true))
 }  // namespace tvm::tir

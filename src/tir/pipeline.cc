@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering: the passes from a function with blocks to one for code generation, top to bottom.
+#include "tvm/tir/pipeline.h"
+
+namespace tvm::tir {
+using ::tvm::transform::GetPass;
+using ::tvm::transform::Pass;
+using ::tvm::transform::PassContext;
+using ::tvm::transform::Sequential;
+
+namespace {
+/// A list of passes in which some depend on the options of the context.
+struct PassList {
+  PassContext ctx = PassContext::Current();
+  Array<Pass> passes;
+
+  PassList& operator()(const char* name, const Array<Any>& options = {}) {
+    passes.push_back(GetPass(name, options));
+    return *this;
+  }
+  bool Is(const char* option) const { return ctx->GetConfig<bool>(option); }
+  PassList& If(bool condition, const char* name, const Array<Any>& options = {}) {
+    return condition ? (*this)(name, options) : *this;
+  }
+  /// Passes that the user added after this phase.
+  PassList& Added(int64_t phase) {
+    for (const Array<Any>& entry : ctx->GetConfig<Array<Array<Any>>>("tir.add_lower_pass")) {
+      if (entry.size() != 2) {
+        TVM_FFI_THROW(ValueError)
+            << "tir.add_lower_pass: expected [phase, pass] pairs, got a list of " << entry.size();
+      }
+      if (entry[0].cast<int64_t>() == phase) passes.push_back(entry[1].cast<Pass>());
+    }
+    return *this;
+  }
+};
+}  // namespace
+
+Pass DefaultPipeline(const Target& target) {
+  PassList list;
+  // clang-format off
+  list("tir.CanonicalizeLoop")
+      ("tir.LowerInitBlock")
+      ("tir.PlanAndUpdateBufferAllocationLocation")
+      ("tir.ConvertBlocksToOpaque")
+      ("tir.CompactBufferAllocation")
+      ("tir.LowerMatchBuffer")
+      .Added(0)
+      ("tir.Simplify")
+      ("tir.LowerOpaqueBlock")
+      ("tir.FlattenBuffer")
+      ("tir.NarrowDataType", {32})
+      .Added(1)
+      ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
+      ("tir.UnrollLoop")
+      ("tir.Simplify")
+      ("tir.RemoveNoOp")
+      .Added(2)
+      ("tir.AnnotateEntryFunc")
+      ("tir.SplitHostDevice")
+      ("tir.MakePackedAPI")
+      .Added(3);
+  // clang-format on
+  return Sequential(list.passes, "tir.pipeline.default");
+}
+Pass FinalizeHost() {
+  PassList list;
+  list("tir.LowerTVMBuiltin")("tir.LowerIntrin");
+  return Sequential(list.passes, "tir.pipeline.finalize_host");
+}
+Pass FinalizeDevice() {
+  PassList list;
+  list("tir.Simplify")("tir.LowerIntrin");
+  return Sequential(list.passes, "tir.pipeline.finalize_device");
+}
+
+namespace {
+TVM_REGISTER() {
+  Def("tir.pipeline.default", &DefaultPipeline,
+      "The passes from blocks to plain functions with packed entries.", Arg("target"));
+  Def("tir.pipeline.finalize_host", &FinalizeHost,
+      "The last passes for functions that run on the host.");
+  Def("tir.pipeline.finalize_device", &FinalizeDevice,
+      "The last passes for functions that run on a device.");
+}
+}  // namespace
+}  // namespace tvm::tir

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of tensor intrinsics.
+#include <mutex>
+
+#include "tvm/tir/function.h"
+
+namespace tvm::tir {
+namespace {
+struct IntrinTable {
+  std::mutex mutex;
+  Map<String, TensorIntrin> intrins;
+};
+IntrinTable& Intrins() {
+  static auto* table = new IntrinTable();
+  return *table;
+}
+void RegisterIntrin(String name, TensorIntrin intrin, bool override) {
+  IntrinTable& t = Intrins();
+  std::lock_guard lock(t.mutex);
+  if (!override && t.intrins.count(name)) {
+    TVM_FFI_THROW(ValueError) << "TensorIntrin: expected a name that is not registered, got '"
+                              << name << "' (override=True replaces it)";
+  }
+  t.intrins.Set(name, intrin);
+}
+Optional<TensorIntrin> GetIntrin(String name, bool allow_missing) {
+  IntrinTable& t = Intrins();
+  std::lock_guard lock(t.mutex);
+  if (auto it = t.intrins.find(name); it != t.intrins.end()) return (*it).second;
+  if (allow_missing) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& [known, intrin] : t.intrins) names.push_back(known);
+  std::vector<std::string_view> views(names.begin(), names.end());
+  TVM_FFI_THROW(ValueError) << "TensorIntrin: expected the name of a registered intrinsic, got '"
+                            << name << "'" << DidYouMean(View(name), views);
+  TVM_FFI_UNREACHABLE();
+}
+
+TVM_REGISTER() {
+  Def("tir.TensorIntrinRegister", &RegisterIntrin, "Makes an intrinsic known by its name.",
+      Arg("name"), Arg("intrin"), Arg("override", false));
+  Def("tir.TensorIntrinGet", &GetIntrin, "A registered intrinsic.", Arg("name"),
+      Arg("allow_missing", false));
+}
+}  // namespace
+}  // namespace tvm::tir

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes loops begin at 0 and go in steps of 1.
+#include "../analyzed_mutator.h"
+#include "tvm/ir/transform.h"
+
+namespace tvm::tir {
+namespace {
+struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
+  using Base::Rewrite;
+  std::unordered_map<const VarObj*, PrimExpr> values;
+
+  ObjectRef Rewrite(const VarObj* op) {
+    auto it = values.find(op);
+    return it == values.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef(it->second);
+  }
+  ObjectRef Rewrite(const ForObj* op) {
+    // A thread's index keeps its range: other launches refer to it.
+    if ((IsZero(op->min) && op->HasTrivialStep()) || op->kind == ForKind::kThreadBinding)
+      return Base::Rewrite(op);
+    PrimExpr min = Mutate(op->min), extent = Mutate(op->extent);
+    PrimExpr step =
+        op->step.has_value() ? Mutate(op->step.value()) : MakeConst(op->loop_var.dtype(), 1);
+    PrimExpr count = analyzer.Simplify(ceildiv(extent, step));
+    Var var = op->loop_var.CopyWithSuffix("");
+    analyzer.Bind(var, Range::FromMinExtent(MakeZero(var.dtype()), count), true);
+    values[op->loop_var.get()] = var * step + min;
+    For loop = ffi::GetRef<For>(op);
+    auto* n = Edit(&loop);
+    n->loop_var = var, n->min = MakeZero(var.dtype()), n->extent = count, n->step = std::nullopt;
+    n->body = Mutate(op->body);
+    return loop;
+  }
+};
+}  // namespace
+
+PrimFunc CanonicalizeLoop(PrimFunc func) {
+  LoopCanonicalizer canonicalize;
+  canonicalize.LearnParams(func);
+  return RewriteBody(std::move(func), canonicalize);
+}
+TVM_PASS(tir, CanonicalizeLoop,
+         "Makes loops begin at 0 and go in steps of 1.\n\n"
+         "    for i in range(2, 10, 4): A[i] = x  ->  for i in range(2): A[i * 4 + 2] = x")
+}  // namespace tvm::tir

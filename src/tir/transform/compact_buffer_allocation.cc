@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shrinks the buffers that blocks allocate to the regions that are accessed.
+#include "../analyzed_mutator.h"
+#include "tvm/ir/transform.h"
+
+namespace tvm::tir {
+namespace {
+using arith::IntSet;
+
+/// What a dimension becomes: indices begin at `min` of the original one.
+struct Compact {
+  Array<Range> region;
+  Buffer buffer;
+};
+struct Alignment {
+  size_t axis;
+  int64_t factor, offset;
+};
+
+/// Collects, for each buffer that a block allocates, the union of its accesses over the loops
+/// inside.
+struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadObj, BufferStoreObj,
+                                         VarObj, DeclBufferObj> {
+  using Base::Rewrite;
+  bool is_strict;
+  struct Allocation {
+    size_t depth = 0;  // loops outside
+    Array<Array<IntSet>> accesses;
+    bool is_opaque = false;
+  };
+  std::vector<std::pair<Var, Range>> loops;
+  std::vector<PrimExpr> conditions;
+  std::unordered_map<const BufferObj*, Allocation> allocations;
+  std::unordered_map<const VarObj*, const BufferObj*> owner;  // by data pointer
+  std::unordered_map<const BufferObj*, std::vector<Alignment>> alignments;
+  std::unordered_map<const Object*, Compact> result;
+
+  ObjectRef Rewrite(const ForObj* op) {
+    loops.emplace_back(op->loop_var, Range::FromMinExtent(op->min, op->extent));
+    ObjectRef loop = Base::Rewrite(op);
+    loops.pop_back();
+    return loop;
+  }
+  ObjectRef Rewrite(const IfThenElseObj* op) {
+    Mutate(op->condition);
+    Under(op->condition, op->then_case, StripLikely(op->condition));
+    if (op->else_case.has_value()) {
+      PrimExpr otherwise = logical_not(StripLikely(op->condition));
+      Under(otherwise, op->else_case.value(), otherwise);
+    }
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const CallObj* op) {
+    if (!op->Is(builtin::if_then_else())) return MapChildren(op, *this);
+    Mutate(op->args[0]);
+    PrimExpr cond = StripLikely(op->args[0]), otherwise = logical_not(cond);
+    Under(cond, op->args[1], cond);
+    Under(otherwise, op->args[2], otherwise);
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const BlockRealizeObj* op) {
+    Mutate(op->predicate);
+    Under(op->predicate, op->block, op->predicate);
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  template <class T>
+  void Under(const PrimExpr& cond, const T& node, const PrimExpr& pushed) {
+    conditions.push_back(pushed);
+    Base::Under(cond, node);
+    conditions.pop_back();
+  }
+  ObjectRef Rewrite(const BlockObj* op) {
+    for (const Buffer& b : op->alloc_buffers) {
+      allocations[b.get()].depth = loops.size();
+      owner[b->data.get()] = b.get();
+    }
+    if (auto it = op->annotations.find(attr::kStorageAlignment); it != op->annotations.end()) {
+      for (const Array<int64_t>& a : (*it).second.cast<Array<Array<int64_t>>>()) {
+        const Buffer& b = op->writes[a[0]]->buffer;
+        alignments[b.get()].push_back({static_cast<size_t>(a[1]), a[2], a[3]});
+      }
+    }
+    for (const MatchBufferRegion& m : op->match_buffers) {
+      // The view may be used in any way: all of its source is.
+      Access(m->source->buffer, m->source->region);
+      owner[m->buffer->data.get()] = nullptr;
+    }
+    if (op->init.has_value()) Mutate(op->init.value());
+    Mutate(op->body);
+    for (const Buffer& b : op->alloc_buffers) Finish(b);
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const BufferLoadObj* op) {
+    Access(op->buffer, BufferRegion::Point(op->buffer, op->indices)->region);
+    for (const PrimExpr& i : op->indices) Mutate(i);
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const BufferStoreObj* op) {
+    Access(op->buffer, BufferRegion::Point(op->buffer, op->indices)->region);
+    for (const PrimExpr& i : op->indices) Mutate(i);
+    Mutate(op->value);
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const DeclBufferObj* op) {
+    Mutate(op->buffer->data);
+    return MapChildren(op, [&](const ObjectRef& child) {
+      return child.same_as(op->buffer) ? child : (*this)(child);
+    });
+  }
+  /// The pointer itself: what happens to it is not known.
+  ObjectRef Rewrite(const VarObj* op) {
+    if (auto it = owner.find(op); it != owner.end() && it->second)
+      allocations[it->second].is_opaque = true;
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  void Access(const Buffer& buffer, const Array<Range>& region) {
+    auto it = allocations.find(buffer.get());
+    if (it == allocations.end()) {
+      auto view = owner.find(buffer->data.get());
+      if (view != owner.end() && view->second) allocations[view->second].is_opaque = true;
+      return;
+    }
+    ffi::Map<Var, Range> relaxed;
+    for (size_t i = it->second.depth; i < loops.size(); ++i)
+      relaxed.Set(loops[i].first, loops[i].second);
+    PrimExpr predicate = const_true();
+    for (const PrimExpr& c : conditions) predicate = predicate && c;
+    it->second.accesses.push_back(
+        arith::EstimateRegionUpperBound(region, relaxed, predicate, &analyzer));
+  }
+  void Finish(const Buffer& buffer) {
+    Allocation& a = allocations[buffer.get()];
+    std::vector<Alignment> aligned = alignments[buffer.get()];
+    if (a.is_opaque || a.accesses.empty() || buffer->shape.empty()) {
+      if (!aligned.empty() && !buffer->shape.empty())
+        result[buffer.get()] = {{}, WithStrides(buffer, aligned)};
+      return;
+    }
+    Array<IntSet> sets = arith::UnionRegion(a.accesses);
+    Array<Range> region;
+    Array<PrimExpr> shape;
+    bool changed = false;
+    for (size_t i = 0; i < buffer->shape.size(); ++i) {
+      Range range = Bound(sets[i], buffer->shape[i]);
+      region.push_back(range);
+      shape.push_back(range->extent);
+      changed |= !IsZero(range->min) || !range->extent.same_as(buffer->shape[i]);
+    }
+    if (!changed && aligned.empty()) return;
+    Buffer compact = buffer;
+    auto* n = Edit(&compact);
+    n->shape = shape;
+    if (!n->strides.empty()) return;  // a layout that was chosen stays
+    result[buffer.get()] = {region, WithStrides(compact, aligned)};
+  }
+  /// The range of a dimension that is accessed; all of it where that is not known to be less.
+  Range Bound(const IntSet& set, const PrimExpr& extent) {
+    Range full = Range::FromMinExtent(MakeZero(extent.dtype()), extent);
+    if (set.IsNothing() || !set.HasLowerBound() || !set.HasUpperBound()) return full;
+    PrimExpr low = analyzer.Simplify(cast(extent.dtype(), set.min()));
+    PrimExpr high = analyzer.Simplify(cast(extent.dtype(), set.max()));
+    PrimExpr size = analyzer.Simplify(high - low + 1);
+    if (!AsConstInt(size)) {
+      // The same amount in each iteration of the loops outside, or at least a bound for it.
+      arith::ConstIntBound bound = analyzer.const_int_bound(size);
+      auto all = AsConstInt(extent);
+      bool is_bounded = bound->max_value != arith::ConstIntBoundObj::kPosInf;
+      if (is_bounded && (!all || bound->max_value < *all))
+        size = MakeConst(extent.dtype(), bound->max_value);
+      else if (all || !analyzer.CanProve(size <= extent))
+        return full;
+    }
+    if (is_strict) {
+      if (analyzer.CanProve(size >= extent)) return full;
+      // Accesses outside of the buffer are guarded by conditions: the region begins inside.
+      if (!analyzer.CanProve(low >= MakeZero(low.dtype())))
+        low = analyzer.Simplify(max(low, MakeZero(low.dtype())));
+    }
+    if (auto count = AsConstInt(size); count && *count < 1) size = MakeConst(extent.dtype(), 1);
+    return Range::FromMinExtent(low, size);
+  }
+  /// Strides that obey `factor * k + offset` for the axes asked for.
+  Buffer WithStrides(Buffer buffer, const std::vector<Alignment>& aligned) {
+    if (aligned.empty()) return buffer;
+    std::vector<PrimExpr> strides(buffer->shape.size());
+    PrimExpr stride = MakeConst(buffer->IndexType(), 1);
+    for (size_t i = buffer->shape.size(); i > 0; --i) {
+      for (const Alignment& a : aligned) {
+        if (a.axis != i - 1 || a.factor <= 0) continue;
+        PrimExpr factor = MakeConst(stride.dtype(), a.factor),
+                 offset = MakeConst(stride.dtype(), a.offset);
+        stride = stride + floormod(factor + offset - floormod(stride, factor), factor);
+      }
+      strides[i - 1] = analyzer.Simplify(stride);
+      stride = strides[i - 1] * buffer->shape[i - 1];
+    }
+    Edit(&buffer)->strides = Array<PrimExpr>(strides.begin(), strides.end());
+    return buffer;
+  }
+};
+
+struct Compacter : AnalyzedStmtMutator<Compacter, BlockObj, BufferObj, BufferLoadObj,
+                                       BufferStoreObj, BufferRegionObj> {
+  using Base::Rewrite;
+  std::unordered_map<const Object*, Compact> compact;
+
+  ObjectRef Rewrite(const BufferObj* op) {
+    auto it = compact.find(op);
+    return it == compact.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef(it->second.buffer);
+  }
+  PrimExpr Shifted(const Compact& c, size_t i, const PrimExpr& index) {
+    if (c.region.empty() || IsZero(c.region[i]->min)) return index;
+    return analyzer.Simplify(index - cast(index.dtype().element(), c.region[i]->min));
+  }
+  template <class Ref>
+  ObjectRef RewriteAccess(const typename Ref::ContainerType* op) {
+    auto it = compact.find(op->buffer.get());
+    Ref access = this->template Below<Ref>(op);
+    if (it == compact.end()) return access;
+    Array<PrimExpr> indices;
+    for (size_t i = 0; i < access->indices.size(); ++i)
+      indices.push_back(Shifted(it->second, i, access->indices[i]));
+    Edit(&access)->indices = indices;
+    return access;
+  }
+  ObjectRef Rewrite(const BufferLoadObj* op) { return RewriteAccess<BufferLoad>(op); }
+  ObjectRef Rewrite(const BufferStoreObj* op) { return RewriteAccess<BufferStore>(op); }
+  ObjectRef Rewrite(const BufferRegionObj* op) {
+    auto it = compact.find(op->buffer.get());
+    BufferRegion r = Below<BufferRegion>(op);
+    if (it == compact.end()) return r;
+    Array<Range> region;
+    for (size_t i = 0; i < r->region.size(); ++i) {
+      region.push_back(
+          Range::FromMinExtent(Shifted(it->second, i, r->region[i]->min), r->region[i]->extent));
+    }
+    return BufferRegion(r->buffer, region);
+  }
+  ObjectRef Rewrite(const BlockObj* op) {
+    Block block = Below<Block>(op);
+    if (op->annotations.count(attr::kStorageAlignment)) {
+      auto* n = Edit(&block);
+      n->annotations.erase(attr::kStorageAlignment);
+    }
+    return block;
+  }
+};
+}  // namespace
+
+PrimFunc CompactBufferAllocation(PrimFunc func, bool is_strict) {
+  RegionCollector collect;
+  collect.is_strict = is_strict;
+  collect.LearnParams(func);
+  collect.Mutate(func->body);
+  if (collect.result.empty()) return func;
+  Compacter compact;
+  compact.compact = std::move(collect.result);
+  compact.LearnParams(func);
+  return RewriteBody(std::move(func), compact);
+}
+TVM_PASS(tir, CompactBufferAllocation,
+         "Shrinks the buffers of blocks to what is accessed.\n\n"
+         "    for i in range(16):                        for i in range(16):\n"
+         "      with T.block():                            with T.block():\n"
+         "        B = T.alloc_buffer((16, 16))        ->     B = T.alloc_buffer((1, 16))\n"
+         "        for j in range(16): B[i, j] = ..           for j in range(16): B[0, j] = ..\n\n"
+         "With is_strict no dimension grows. Honours the block annotation buffer_dim_align.",
+         Arg("is_strict", true))
+}  // namespace tvm::tir

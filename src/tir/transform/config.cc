@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of PassContext that belong to no single pass.
+#include "tvm/ir/transform.h"
+
+namespace tvm::tir {
+namespace {
+TVM_REGISTER() {
+  using ::tvm::transform::DefConfig;
+  DefConfig<bool>("tir.disable_vectorize", false, "Makes vectorized loops serial.");
+  DefConfig<bool>("tir.disable_storage_rewrite", false, "Keeps allocations as they are written.");
+  DefConfig<bool>("tir.disable_cse_tir", false, "Keeps repeated subexpressions.");
+  DefConfig<bool>("tir.enable_equiv_terms_in_cse_tir", false,
+                  "Common subexpressions may differ in form if they simplify to the same.");
+  DefConfig<bool>("tir.disable_assert", false, "Removes assertions of the program.");
+  DefConfig<bool>("tir.instrument_bound_checkers", false,
+                  "Checks every index of a buffer at run time.");
+  DefConfig<bool>("tir.debug_keep_trivial_loop", false, "Keeps loops of one iteration.");
+  DefConfig<Optional<bool>>(
+      "tir.enable_buffer_level_predication", nullptr,
+      "Vectorized loads and stores under a condition get it as their predicate. Unset: on the "
+      "llvm target.");
+  DefConfig<bool>("tir.detect_global_barrier", false,
+                  "Looks for barriers across a whole GPU launch.");
+  DefConfig<bool>("tir.use_async_copy", false, "Copies to shared memory asynchronously.");
+  DefConfig<bool>("tir.merge_static_smem", false, "Merges allocations of static shared memory.");
+  DefConfig<bool>("tir.ptx_ldg32", false, "Loads read-only data through the texture cache.");
+  DefConfig<bool>("tir.instrument_lwp", false, "Records when loops begin and end.");
+  DefConfig<bool>("tir.enable_debug", false, "Keeps names and line numbers in the generated code.");
+  DefConfig<bool>("tir.noalias", true, "Buffers of different parameters do not overlap.");
+  DefConfig<bool>("tir.is_entry_func", false, "The function is the entry of its module.");
+  DefConfig<bool>("tir.default_schedule", true, "Schedules functions that nobody scheduled.");
+  DefConfig<int64_t>("tir.vtcm_capacity", 0, "Bytes of tightly coupled memory; 0: no limit.");
+  DefConfig<Array<Array<Any>>>(
+      "tir.add_lower_pass", Array<Array<Any>>(),
+      "[phase, pass] pairs: passes added after phase 0 (blocks), 1 (flattening), 2 (loops) or "
+      "3 (at the end) of the pipeline.");
+}
+}  // namespace
+}  // namespace tvm::tir

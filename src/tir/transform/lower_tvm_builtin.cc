@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowers calls of packed functions, structures on the stack, assertions and large allocations to
+// what a code generator knows.
+#include <algorithm>
+
+#include "tvm/expr/op.h"
+#include "tvm/ir/target.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+constexpr DataType kInt32 = DataType::Int(32), kInt64 = DataType::Int(64),
+                   kHandle = DataType::Handle();
+/// Larger constant allocations come from the workspace: a thread's stack is small.
+constexpr int64_t kMaxStackBytes = 16384;
+
+PrimExpr StructSet(const PrimExpr& structure, int64_t index, int field, const PrimExpr& value) {
+  return Call(kInt32, builtin::tvm_struct_set(),
+              {structure, PrimExpr(static_cast<int>(index)), PrimExpr(field), value});
+}
+bool StartsWithClass(const std::string& message) {
+  size_t colon = message.find(": ");
+  if (colon == std::string::npos || colon == 0) return false;
+  return std::all_of(message.begin(), message.begin() + colon,
+                     [](char c) { return std::isalnum(c) || c == '_' || c == '.'; }) &&
+         (message.compare(colon - std::min<size_t>(colon, 5), std::min<size_t>(colon, 5),
+                          "Error") == 0);
+}
+
+/// Memory on the stack that all calls of one body share.
+struct StackSizes {
+  int64_t packed_args = 0, shape_elements = 0, tensors = 0;
+};
+
+struct BuiltinLowerer
+    : Mutator<BuiltinLowerer, CallObj, EvaluateObj, LetStmtObj, BufferStoreObj, IfThenElseObj,
+              ForObj, WhileObj, AssertStmtObj, AllocateObj, AttrStmtObj> {
+  int64_t device_type = kDLCPU;
+  PrimExpr device_id = 0;
+  // Of the function or parallel loop body being rewritten.
+  Var args{"stack_args", kHandle}, shapes{"stack_shapes", kHandle},
+      tensors{"stack_tensors", kHandle};
+  StackSizes used, now;
+  std::vector<Stmt> before;  // statements that the expression being rewritten needs first
+
+  // ---- scopes ---------------------------------------------------------------------------------
+  /// A body that may run in a thread of its own gets its own memory.
+  Stmt Body(const Stmt& body) {
+    StackSizes outer_used = std::exchange(used, {}), outer_now = std::exchange(now, {});
+    Var outer_args = std::exchange(args, Var("stack_args", kHandle));
+    Var outer_shapes = std::exchange(shapes, Var("stack_shapes", kHandle));
+    Var outer_tensors = std::exchange(tensors, Var("stack_tensors", kHandle));
+    Stmt result = Mutate(body);
+    auto alloc = [&](const Var& var, const char* kind, int64_t count) {
+      if (count == 0) return;
+      PrimExpr memory = Call(kHandle, builtin::tvm_stack_alloca(),
+                             {StringImm(kind), PrimExpr(static_cast<int>(count))});
+      result = LetStmt(var, memory, result);
+    };
+    alloc(args, "tvm_ffi_any", used.packed_args);
+    alloc(shapes, "shape", used.shape_elements);
+    alloc(tensors, "array", used.tensors);
+    used = outer_used, now = outer_now;
+    args = outer_args, shapes = outer_shapes, tensors = outer_tensors;
+    return result;
+  }
+  /// `rewrite()` with what its expressions need done first in front of it.
+  template <class F>
+  Stmt WithPreparation(F&& rewrite) {
+    std::vector<Stmt> outer = std::exchange(before, {});
+    StackSizes saved = now;
+    Stmt stmt = rewrite();
+    now = saved;
+    Array<Stmt> seq(before.begin(), before.end());
+    before = std::move(outer);
+    if (seq.empty()) return stmt;
+    seq.push_back(stmt);
+    return SeqStmt::Flatten(seq);
+  }
+  void Keep() {
+    used.packed_args = std::max(used.packed_args, now.packed_args);
+    used.shape_elements = std::max(used.shape_elements, now.shape_elements);
+    used.tensors = std::max(used.tensors, now.tensors);
+  }
+
+  // ---- statements -----------------------------------------------------------------------------
+  ObjectRef Rewrite(const EvaluateObj* op) {
+    return WithPreparation([&] { return Any(MapChildren(op, *this)).cast<Stmt>(); });
+  }
+  ObjectRef Rewrite(const BufferStoreObj* op) {
+    return WithPreparation([&] { return Any(MapChildren(op, *this)).cast<Stmt>(); });
+  }
+  ObjectRef Rewrite(const LetStmtObj* op) {
+    PrimExpr value;
+    Stmt body;
+    return WithPreparation([&] {
+      value = Mutate(op->value);
+      std::vector<Stmt> own = std::exchange(before, {});
+      body = Mutate(op->body);
+      before = std::move(own);
+      if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<Stmt>(op);
+      return Stmt(LetStmt(op->var, value, body, op->span));
+    });
+  }
+  ObjectRef Rewrite(const IfThenElseObj* op) {
+    return WithPreparation([&] {
+      PrimExpr cond = Mutate(op->condition);
+      std::vector<Stmt> own = std::exchange(before, {});
+      Stmt then_case = Mutate(op->then_case);
+      Optional<Stmt> else_case = op->else_case;
+      if (else_case.has_value()) else_case = Mutate(else_case.value());
+      before = std::move(own);
+      bool same_else = !else_case.has_value() || else_case.value().same_as(op->else_case.value());
+      if (cond.same_as(op->condition) && then_case.same_as(op->then_case) && same_else)
+        return ffi::GetRef<Stmt>(op);
+      return Stmt(IfThenElse(cond, then_case, else_case, op->span));
+    });
+  }
+  ObjectRef Rewrite(const ForObj* op) {
+    return WithPreparation([&] {
+      PrimExpr min = Mutate(op->min), extent = Mutate(op->extent);
+      std::vector<Stmt> own = std::exchange(before, {});
+      Stmt body = op->kind == ForKind::kParallel ? Body(op->body) : Mutate(op->body);
+      before = std::move(own);
+      if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body))
+        return ffi::GetRef<Stmt>(op);
+      For loop = ffi::GetRef<For>(op);
+      auto* n = Edit(&loop);
+      n->min = min, n->extent = extent, n->body = body;
+      return Stmt(loop);
+    });
+  }
+  ObjectRef Rewrite(const WhileObj* op) {
+    std::vector<Stmt> outer = std::exchange(before, {});
+    PrimExpr cond = Mutate(op->condition);
+    if (!before.empty()) {
+      TVM_FFI_THROW(ValueError)
+          << "LowerTVMBuiltin: expected the condition of a while loop without packed calls";
+    }
+    before = std::move(outer);
+    Stmt body = Mutate(op->body);
+    if (cond.same_as(op->condition) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
+    return While(cond, body, op->span);
+  }
+  /// assert cond, message  ->  if not cond: raise
+  ObjectRef Rewrite(const AssertStmtObj* op) {
+    return WithPreparation([&] {
+      PrimExpr cond = Mutate(op->condition);
+      std::string text = "the assertion failed", error = "RuntimeError";
+      if (auto* message = op->message.as<StringImmObj>()) text = message->value;
+      if (StartsWithClass(text)) {
+        size_t colon = text.find(": ");
+        error = text.substr(0, colon), text = text.substr(colon + 2);
+      }
+      Stmt raise = Evaluate(Call(kInt32, builtin::tvm_raise_error(),
+                                 {StringImm(error), StringImm("%s"), StringImm(text)}));
+      std::vector<Stmt> own = std::exchange(before, {});
+      Stmt body = Mutate(op->body);
+      before = std::move(own);
+      return SeqStmt::Flatten({IfThenElse(logical_not(likely(cond)), raise, {}, op->span), body});
+    });
+  }
+  ObjectRef Rewrite(const AttrStmtObj* op) {
+    if (op->attr_key == attr::kDeviceId) {
+      PrimExpr outer = std::exchange(device_id, Mutate(op->value));
+      Stmt body = Mutate(op->body);
+      device_id = outer;
+      return body;
+    }
+    if (op->attr_key == attr::kDeviceType) {
+      int64_t outer = std::exchange(device_type, AsConstInt(op->value).value_or(device_type));
+      Stmt body = Mutate(op->body);
+      device_type = outer;
+      return body;
+    }
+    return MapChildren(op, *this);
+  }
+  /// Memory that is large, or whose size is not known, comes from the workspace and is given back.
+  ObjectRef Rewrite(const AllocateObj* op) {
+    Allocate allocate = Below<Allocate>(op);
+    const String& scope = op->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
+    int64_t bytes_per_element = (int64_t{op->dtype.bits()} * op->dtype.lanes() + 7) / 8;
+    int64_t count = op->ConstantSize();
+    bool is_host = device_type == kDLCPU;
+    if (!is_host || (scope != "global" && scope != "local")) return allocate;
+    if (count > 0 && count * bytes_per_element <= kMaxStackBytes) return allocate;
+    PrimExpr bytes = MakeConst(DataType::UInt(64), bytes_per_element);
+    for (const PrimExpr& e : allocate->extents) bytes = bytes * cast(DataType::UInt(64), e);
+    PrimExpr memory = Call(kHandle, builtin::TVMBackendAllocWorkspace(),
+                           {PrimExpr(static_cast<int>(device_type)), device_id, bytes,
+                            PrimExpr(op->dtype.code()), PrimExpr(op->dtype.bits())});
+    Stmt failed = Evaluate(
+        Call(kInt32, builtin::tvm_raise_error(),
+             {StringImm("MemoryError"), StringImm("expected %lld bytes of workspace, got none"),
+              cast(kInt64, bytes)}));
+    PrimExpr is_null = Call(DataType::Bool(), builtin::isnullptr(), {allocate->buffer_var});
+    // Size 0 needs no memory, and may get none.
+    PrimExpr needed = not_equal(bytes, MakeConst(DataType::UInt(64), 0));
+    Stmt free =
+        Evaluate(Call(kInt32, builtin::TVMBackendFreeWorkspace(),
+                      {PrimExpr(static_cast<int>(device_type)), device_id, allocate->buffer_var}));
+    Stmt body = SeqStmt::Flatten({IfThenElse(is_null && needed, failed), allocate->body, free});
+    return LetStmt(allocate->buffer_var, memory, body, op->span);
+  }
+
+  // ---- calls ----------------------------------------------------------------------------------
+  ObjectRef Rewrite(const CallObj* op) {
+    if (op->Is(builtin::tvm_call_packed())) return Packed(op, builtin::tvm_call_packed_lowered());
+    if (op->Is(builtin::tvm_call_trace_packed()))
+      return Packed(op, builtin::tvm_call_trace_packed_lowered());
+    if (op->Is(builtin::tvm_call_cpacked())) return Packed(op, builtin::tvm_call_cpacked_lowered());
+    if (op->Is(builtin::tvm_stack_make_shape())) return MakeShape(op);
+    if (op->Is(builtin::tvm_stack_make_array())) return MakeTensor(op);
+    if (op->Is(builtin::tvm_context_id())) return cast(op->dtype, device_id);
+    if (op->Is(builtin::if_then_else())) {
+      PrimExpr cond = Mutate(op->args[0]);
+      size_t prepared = before.size();
+      PrimExpr t = Mutate(op->args[1]), f = Mutate(op->args[2]);
+      if (before.size() != prepared) {
+        // What one side needs must not be done when the other one is chosen.
+        TVM_FFI_THROW(ValueError)
+            << "LowerTVMBuiltin: expected the values of if_then_else without packed calls";
+      }
+      if (cond.same_as(op->args[0]) && t.same_as(op->args[1]) && f.same_as(op->args[2]))
+        return ffi::GetRef<ObjectRef>(op);
+      return Call(op->dtype, op->op, {cond, t, f}, op->span);
+    }
+    return MapChildren(op, *this);
+  }
+  /// f(name, a, b)  ->  args[0] = a; args[1] = b; f_lowered(name, args, 0, 2)
+  ObjectRef Packed(const CallObj* op, const Op& lowered) {
+    int64_t base = now.packed_args;
+    int64_t shape_base = now.shape_elements, tensor_base = now.tensors;
+    size_t n = op->args.size() - 1;
+    now.packed_args += static_cast<int64_t>(n) + 1;  // one more for the result
+    Keep();
+    std::vector<PrimExpr> values;
+    for (size_t i = 1; i <= n; ++i) values.push_back(Mutate(op->args[i]));
+    for (size_t i = 0; i < n; ++i) {
+      const PrimExpr& arg = values[i];
+      DataType t = arg.dtype();
+      int type = kTVMFFIOpaquePtr;
+      PrimExpr value = arg;
+      auto* call = op->args[i + 1].as<CallObj>();
+      if (arg.as<StringImmObj>())
+        type = kTVMFFIRawStr;
+      else if (call && call->Is(builtin::tvm_stack_make_array()))
+        type = kTVMFFIDLTensorPtr;
+      else if (IsNullHandle(arg))
+        type = kTVMFFINone;
+      else if (t.is_bool())
+        type = kTVMFFIBool, value = cast(kInt64, arg);
+      else if (t.is_integer())
+        type = kTVMFFIInt, value = cast(kInt64, arg);
+      else if (t.is_float())
+        type = kTVMFFIFloat, value = cast(DataType::Float(64), arg);
+      auto set = [&](int field, const PrimExpr& v) {
+        before.push_back(Evaluate(StructSet(args, base + static_cast<int64_t>(i), field, v)));
+      };
+      set(builtin::kFFIAnyTypeIndex, PrimExpr(type));
+      set(builtin::kFFIAnyZeroPadding, PrimExpr(0));
+      set(builtin::kFFIAnyUnionValue, value);
+    }
+    now.shape_elements = shape_base, now.tensors = tensor_base;
+    Array<PrimExpr> lowered_args{op->args[0], args, PrimExpr(static_cast<int>(base)),
+                                 PrimExpr(static_cast<int>(base + static_cast<int64_t>(n)))};
+    return Call(op->dtype, lowered, lowered_args, op->span);
+  }
+  static bool IsNullHandle(const PrimExpr& e) {
+    auto* call = e.as<CallObj>();
+    return e.dtype().is_handle() && call && call->Is(builtin::reinterpret()) &&
+           IsConstInt(call->args[0], 0);
+  }
+  PrimExpr Offset(const Var& memory, int64_t index, int64_t bytes) {
+    if (index == 0) return memory;
+    return Call(kHandle, builtin::handle_add_byte_offset(),
+                {memory, PrimExpr(static_cast<int>(index * bytes))});
+  }
+  ObjectRef MakeShape(const CallObj* op) {
+    int64_t base = now.shape_elements;
+    now.shape_elements += static_cast<int64_t>(op->args.size());
+    Keep();
+    for (size_t i = 0; i < op->args.size(); ++i) {
+      before.push_back(
+          Evaluate(StructSet(shapes, base + static_cast<int64_t>(i), builtin::kInt64ArrayElem,
+                             cast(kInt64, Mutate(op->args[i])))));
+    }
+    return Offset(shapes, base, 8);
+  }
+  /// (data, shape, strides or 0, ndim, a value of the element type, element offset)
+  ObjectRef MakeTensor(const CallObj* op) {
+    int64_t index = now.tensors++;
+    Keep();
+    PrimExpr data = Mutate(op->args[0]), shape = Mutate(op->args[1]), strides = Mutate(op->args[2]);
+    DataType t = op->args[4].dtype();
+    PrimExpr offset = Mutate(op->args[5]);
+    if (!strides.dtype().is_handle()) strides = MakeConst(kHandle, 0);
+    auto set = [&](int field, const PrimExpr& v) {
+      before.push_back(Evaluate(StructSet(tensors, index, field, v)));
+    };
+    int64_t bits = int64_t{t.bits()} * t.lanes();
+    PrimExpr bytes =
+        floordiv(cast(DataType::UInt(64), offset) * MakeConst(DataType::UInt(64), bits),
+                 MakeConst(DataType::UInt(64), 8));
+    set(builtin::kDLTensorData, data);
+    set(builtin::kDLTensorShape, shape);
+    set(builtin::kDLTensorStrides, strides);
+    set(builtin::kDLTensorNDim, Mutate(op->args[3]));
+    set(builtin::kDLTensorTypeCode, MakeConst(DataType::UInt(8), t.code()));
+    set(builtin::kDLTensorTypeBits, MakeConst(DataType::UInt(8), t.bits()));
+    set(builtin::kDLTensorTypeLanes, MakeConst(DataType::UInt(16), t.lanes()));
+    set(builtin::kDLTensorByteOffset, bytes);
+    set(builtin::kDLTensorDeviceId, cast(kInt32, device_id));
+    set(builtin::kDLTensorDeviceType, PrimExpr(static_cast<int>(device_type)));
+    return Call(kHandle, builtin::tvm_struct_get(),
+                {tensors, PrimExpr(static_cast<int>(index)),
+                 PrimExpr(static_cast<int>(builtin::kDLTensorAddr))});
+  }
+};
+}  // namespace
+
+PrimFunc LowerTVMBuiltin(PrimFunc func) {
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
+  BuiltinLowerer lower;
+  Stmt body = lower.Body(func->body);
+  return WithBody(std::move(func), body);
+}
+TVM_PASS(
+    tir, LowerTVMBuiltin,
+    "Lowers packed calls, shapes and tensors on the stack, assertions and large allocations.\n\n"
+    "    assert n > 0, \"ValueError: n\"     if not n > 0: raise_error(\"ValueError\", \"n\")\n"
+    "    call_packed(\"f\", x)          ->    args[0] = x; call_packed_lowered(\"f\", args, 0, 1)\n"
+    "    A = T.allocate([1 << 20])          A = TVMBackendAllocWorkspace(..); ..; "
+    "TVMBackendFreeWorkspace(A)")
+}  // namespace tvm::tir

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps small floating-point types as integers in memory.
+#include "small_float.h"
+#include "tvm/ir/target.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+struct StorageLegalizer
+    : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj, CallObj, LetStmtObj, LetObj, BufferStoreObj,
+              AllocateObj, AllocateConstObj, ForObj> {
+  bool (*matches)(DataType);  // values kept as bits
+  std::unordered_map<const VarObj*, Var> vars;
+  int packed_stores = 0;
+
+  DataType StoredType(DataType t) const { return matches(t) ? BitsType(t) : t; }
+  Var Stored(const Var& var) {
+    auto it = vars.find(var.get());
+    if (it != vars.end()) return it->second;
+    Var result = var;
+    if (auto* pointer = var->type_annotation.as<PointerTypeObj>()) {
+      auto* element = pointer->element_type.as<PrimTypeObj>();
+      if (element && StoredType(element->dtype) != element->dtype) {
+        result = Var(var->name_hint, PointerType(PrimType(StoredType(element->dtype)), pointer->storage_scope), var->span);
+      }
+    } else if (matches(var.dtype())) {
+      result = Var(var->name_hint, BitsType(var.dtype()), var->span);
+    }
+    vars.emplace(var.get(), result);
+    return result;
+  }
+  ObjectRef Rewrite(const VarObj* op) { return Stored(ffi::GetRef<Var>(op)); }
+  ObjectRef Rewrite(const BufferObj* op) {
+    Buffer buffer = Below<Buffer>(op);
+    DataType t = StoredType(op->dtype);
+    if (t == op->dtype) return buffer;
+    Edit(&buffer)->dtype = t;
+    return buffer;
+  }
+  ObjectRef Rewrite(const FloatImmObj* op) {
+    if (!matches(op->dtype)) return ffi::GetRef<ObjectRef>(op);
+    return IntImm(BitsType(op->dtype), ConstantBits(op->value, op->dtype), op->span);
+  }
+  /// Lets hold bits where their values do.
+  template <class Ref>
+  ObjectRef RewriteLet(const typename Ref::ContainerType* op) {
+    return Ref(Stored(op->var), Mutate(op->value), Mutate(op->body), op->span);
+  }
+  ObjectRef Rewrite(const LetStmtObj* op) { return RewriteLet<LetStmt>(op); }
+  ObjectRef Rewrite(const LetObj* op) { return RewriteLet<Let>(op); }
+
+  ObjectRef Rewrite(const CastObj* op) {
+    DataType from = op->value.dtype(), to = op->dtype;
+    if (!matches(from) && !matches(to)) return MapChildren(op, *this);
+    PrimExpr value = Mutate(op->value);
+    if (matches(from)) value = BitsToFloat(value, from);
+    if (!matches(to)) return cast(to, value, op->span);
+    DataType t = value.dtype();
+    if (!t.is_float()) value = cast(DataType::Float(t.bits() > 16 ? 64 : 32, t.raw_lanes()), value);
+    else if (t.bits() < 32) value = cast(DataType::Float(32, t.raw_lanes()), value);
+    return FloatToBits(value, to);
+  }
+  ObjectRef Rewrite(const CallObj* op) {
+    bool is_bits = matches(op->dtype);
+    Array<PrimExpr> args = op->args.Map([&](const PrimExpr& e) { return Mutate(e); });
+    DataType t = is_bits ? BitsType(op->dtype) : op->dtype;
+    if (op->Is(builtin::reinterpret())) return reinterpret(t, args[0], op->span);
+    if (args.same_as(op->args) && !is_bits) return ffi::GetRef<ObjectRef>(op);
+    Call call = ffi::GetRef<Call>(op);
+    auto* n = Edit(&call);
+    n->args = args, n->dtype = t;
+    return call;
+  }
+  ObjectRef Rewrite(const AllocateObj* op) {
+    Allocate allocate = Below<Allocate>(op);
+    DataType t = StoredType(op->dtype);
+    if (t != op->dtype) Edit(&allocate)->dtype = t;
+    return allocate;
+  }
+  ObjectRef Rewrite(const AllocateConstObj* op) {
+    AllocateConst allocate = Below<AllocateConst>(op);
+    DataType t = StoredType(op->dtype);
+    if (t != op->dtype) Edit(&allocate)->dtype = t;
+    return allocate;
+  }
+  ObjectRef Rewrite(const BufferStoreObj* op) {
+    packed_stores += op->buffer->dtype.bits() < 8;
+    return MapChildren(op, *this);
+  }
+  /// Two iterations may write to one byte: then they cannot run at the same time.
+  ObjectRef Rewrite(const ForObj* op) {
+    int before = packed_stores;
+    For loop = Below<For>(op);
+    if (packed_stores != before && loop->kind == ForKind::kParallel) Edit(&loop)->kind = ForKind::kSerial;
+    return loop;
+  }
+};
+
+PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
+  StorageLegalizer legalize;
+  legalize.matches = matches;
+  for (const auto& [param, buffer] : func->buffer_map) {
+    if (legalize.StoredType(buffer->dtype) != buffer->dtype) {
+      TVM_FFI_THROW(ValueError) << pass << ": expected a function without buffer_map, run MakePackedAPI first";
+    }
+  }
+  Array<Var> params = func->params.Map([&](const Var& p) { return legalize.Stored(p); });
+  Stmt body = legalize.Mutate(func->body);
+  if (!params.same_as(func->params)) Edit(&func)->params = params;
+  return WithBody(std::move(func), body);
+}
+}  // namespace
+
+PrimFunc BF16StorageLegalize(PrimFunc func) {
+  return Legalize(std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize");
+}
+TVM_PASS(tir, BF16StorageLegalize,
+         "Keeps bfloat16 as uint16; casts become operations on bits.\n\n"
+         "    float32(A[i])  ->  reinterpret(\"float32\", uint32(A[i]) << 16)")
+
+PrimFunc FP8StorageLegalize(PrimFunc func) {
+  return Legalize(std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); },
+                  "FP8StorageLegalize");
+}
+TVM_PASS(tir, FP8StorageLegalize,
+         "Keeps the 8-, 6- and 4-bit floats as unsigned integers of their width; casts become operations on bits.\n\n"
+         "    B[i] = A[i]  (float8_e5m2)  ->  B[i] = A[i]  (uint8)\n\n"
+         "Parallel loops that store elements smaller than a byte become serial: two iterations may share a byte.")
+}  // namespace tvm::tir
