@@ -42,6 +42,7 @@ struct Field {
   int64_t offset, flags;
   const TypeOps* ops;
   Any value;
+  bool HasDefault() const { return flags & kTVMFFIFieldFlagBitMaskHasDefault; }
   bool inherited;  // a field of a base class, listed again because the constructor takes it here
 };
 struct Child { int64_t offset; ChildKind kind; const TVMFFIFieldInfo* info; };
