@@ -104,33 +104,32 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
   Array<Buffer> outputs;
   for (int64_t i = 0; i < op->NumOutputs(); ++i) outputs.push_back(Output(self, i));
 
-  // Extents may depend on outer axes: first in terms of the loops, then of the block's iterators.
+  std::vector<IterVar> axes(op->axis.begin(), op->axis.end());
+  axes.insert(axes.end(), op->reduce_axis.begin(), op->reduce_axis.end());
   struct Loop {
     Var var;
     Range range;
   };
   std::vector<Loop> loops;
-  std::vector<IterVar> axes(op->axis.begin(), op->axis.end());
-  axes.insert(axes.end(), op->reduce_axis.begin(), op->reduce_axis.end());
+  Array<IterVar> iters;
+  Array<PrimExpr> values, indices;
   auto bind = [&](const IterVar& axis, const Var& var) {
     vars_[axis->var.get()] = cast(axis->var.dtype(), var);
   };
-  Array<PrimExpr> values, indices;
+  // A range may depend on axes before it: on their loops, which are outside of the block.
   for (const IterVar& axis : axes) {
-    bool is_time = time.has_value() && loops.empty() && values.empty();
-    Var var = is_time ? time.value() : Var(axis->var->name_hint, index_type_);
-    if (!is_time) loops.push_back({var, IndexRange(axis->dom.value())});
-    bind(axis, var);
-    values.push_back(var);
-  }
-  Array<IterVar> iters;
-  for (const IterVar& axis : axes) {
-    Var var("v_" + std::string(axis->var->name_hint), index_type_);
-    bool is_time = time.has_value() && iters.empty();
     Range range = IndexRange(axis->dom.value());
-    bind(axis, var);
-    iters.push_back(IterVar(range, var, is_time ? IterVarType::kOrdered : axis->iter_type));
-    if (iters.size() <= op->axis.size()) indices.push_back(var);
+    bool is_time = time.has_value() && iters.empty();
+    Var loop = is_time ? time.value() : Var(axis->var->name_hint, index_type_);
+    if (!is_time) loops.push_back({loop, range});
+    bind(axis, loop);
+    values.push_back(loop);
+    iters.push_back(IterVar(range, Var("v_" + std::string(axis->var->name_hint), index_type_),
+                            is_time ? IterVarType::kOrdered : axis->iter_type));
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    bind(axes[i], iters[i]->var);
+    if (i < op->axis.size()) indices.push_back(iters[i]->var);
   }
   if (iters.empty()) {  // a scalar: schedules want a block with an iterator
     iters.push_back(IterVar(Range::FromMinExtent(MakeZero(index_type_), MakeConst(index_type_, 1)),
