@@ -348,6 +348,13 @@ def test_scan_reads_another_moment_of_a_stage():
         te.create_prim_func([te.scan(init, update, state)])
 
 
+def test_axis_of_another_operation():
+    row = te.compute((4,), lambda i: te.sum(A[i, K], axis=K), name="row")
+    wrong = te.compute((4,), lambda i, k=K: row[i] + A[i, k], name="wrong")
+    with pytest.raises(ValueError, match="the variables of wrong .* got k; an axis of te.reduce_"):
+        te.create_prim_func([A, wrong])
+
+
 def test_specialize_names_what_does_not_fit():
     func = te.create_prim_func([A, compute(lambda i, j: A[i, j])])
     wrong = tir.decl_buffer((4, 6))

@@ -68,7 +68,8 @@ def test_sigmoid_structure():
     assert [str(loop.loop_var.name) for loop in (outer, inner)] == ["i", "j"]
     assert [int(loop.extent) for loop in (outer, inner)] == [4, 5]
     realize = inner.body
-    assert [v.same_as(loop.loop_var) for v, loop in zip(realize.iter_values, (outer, inner))]
+    assert realize.iter_values[0].same_as(outer.loop_var)
+    assert realize.iter_values[1].same_as(inner.loop_var)
     block = realize.block
     assert block.name_hint == "C" and kinds(block) == "SS" and names(block) == ["v_i", "v_j"]
     v_i, v_j = (iv.var for iv in block.iter_vars)
