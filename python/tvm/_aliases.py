@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and shortcuts."""
+"""All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and
+shortcuts."""
 
-import difflib
 import importlib
-import importlib.abc
-import importlib.util
+import importlib.machinery
 import sys
 
 # module -> the module it is
@@ -21,7 +20,18 @@ MODULES = {
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
-_DEVICES = ("cpu", "cuda", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon", "webgpu")
+_DEVICES = (
+    "cpu",
+    "cuda",
+    "rocm",
+    "opencl",
+    "metal",
+    "vpi",
+    "vulkan",
+    "ext_dev",
+    "hexagon",
+    "webgpu",
+)
 
 # module -> {name in it: where it is defined}
 NAMES = {
@@ -45,6 +55,12 @@ NAMES = {
         "build": "tvm.driver.build",
         "compile": "tvm.driver.compile",
     },
+    "tvm.runtime.container": {
+        "String": "tvm_ffi.core.String",
+        "ShapeTuple": "tvm_ffi.Shape",
+    },
+    "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
+    "tvm.runtime.object_generic": {"const": "tvm.tir.const"},
     "tvm.nd": {
         "array": "tvm.runtime.tensor",
         "empty": "tvm.runtime.empty",
@@ -67,6 +83,8 @@ NAMES = {
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
         "num_threads": "tvm.runtime.NumThreads",
+        "Report": "tvm.runtime.profiling.Report",
+        "Scriptable": "tvm.runtime.script_printer.Scriptable",
     },
 }
 
@@ -88,32 +106,20 @@ def resolve(name):
     return getattr(importlib.import_module(module), attr)
 
 
-def fill(module_name):
-    """`__getattr__` and `__dir__` of a module that has aliases: `__getattr__, __dir__ = _aliases.fill(__name__)`."""
-    module = sys.modules[module_name]
+def no_attribute(module, name, names):
+    """The AttributeError for a name that a module lacks; `names()` lists what it has."""
+    hint = ""
+    if name[:1] != "_":
+        import difflib
 
-    def __getattr__(name):
-        value = resolve(f"{module_name}.{name}")
-        if value is None:
-            hint = did_you_mean(name, __dir__()) if name[:1] != "_" else ""
-            raise AttributeError(f"module '{module_name}' has no attribute '{name}'{hint}")
-        setattr(module, name, value)
-        return value
-
-    def __dir__():
-        return sorted({*vars(module), *names_in(module_name)})
-
-    return __getattr__, __dir__
+        near = difflib.get_close_matches(name, [n for n in names() if n[:1] != "_"], n=1)
+        hint = f", did you mean '{near[0]}'?" if near else ""
+    return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 
-def did_you_mean(name, names):
-    """", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
-    near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
-    return f", did you mean '{near[0]}'?" if near else ""
-
-
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports alias modules: the very module another name stands for, or one that holds alias names only."""
+class _Finder:
+    """Imports alias modules: the very module another name stands for, or one that holds alias
+    names only."""
 
     def find_spec(self, fullname, path=None, target=None):
         if not fullname.startswith("tvm."):
@@ -121,7 +127,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         known = self._target(fullname) is not None or fullname in NAMES
         if not known and not any(m.startswith(fullname + ".") for m in MODULES):
             return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     @staticmethod
     def _target(fullname):
@@ -147,7 +153,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec.loader_state is not None:
             module.__spec__ = spec.loader_state
         elif spec.name in NAMES:
-            module.__getattr__, module.__dir__ = fill(spec.name)
+            module.__getattr__, module.__dir__ = self._names(spec.name)
+
+    @staticmethod
+    def _names(module):
+        def __getattr__(name):
+            value = resolve(f"{module}.{name}")
+            if value is None:
+                raise no_attribute(module, name, __dir__)
+            return value
+
+        def __dir__():
+            return sorted(names_in(module))
+
+        return __getattr__, __dir__
 
 
 def install():

@@ -4,7 +4,6 @@
 import pickle
 
 import pytest
-
 import tvm
 from tvm import runtime
 

@@ -4,11 +4,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import tvm
 from tvm import runtime
 from tvm.runtime import Tensor, empty, tensor
 
@@ -40,13 +39,21 @@ def all_values(name):
     """Every bit pattern of a small type, random ones of a large type."""
     if name in ML:
         dtype = np.dtype(getattr(ml_dtypes, name))
-        patterns = np.arange(2 ** min(BITS[name], 16), dtype="uint8" if BITS[name] <= 8 else "uint16")
+        patterns = np.arange(
+            2 ** min(BITS[name], 16), dtype="uint8" if BITS[name] <= 8 else "uint16"
+        )
         if name in ("int4", "int2"):
             half = 2 ** (BITS[name] - 1)
             return np.arange(-half, half).astype(dtype)
         return patterns.view(dtype)
     raw = np.random.default_rng(0).integers(0, 256, 8 * 30, dtype="uint8")
     return (raw % 2 == 0) if name == "bool" else raw.view(name)
+
+
+def raw(t):
+    """The bytes of a tensor."""
+    nbytes = -(-t.numel() * t.dtype.bits // 8)
+    return t._create_view((nbytes,), "uint8").numpy().tolist()
 
 
 def same(a, b):
@@ -60,7 +67,9 @@ def test_round_trip_of_every_value(name):
     t = tensor(values)
     assert str(t.dtype) == name and t.shape == values.shape
     same(t.numpy(), values)
-    odd = values[: len(values) // 2 * 2 - 1].reshape(-1, 1)  # an odd number: the last byte is half used
+    odd = values[: len(values) // 2 * 2 - 1].reshape(
+        -1, 1
+    )  # an odd number: the last byte is half used
     same(tensor(odd).numpy(), odd)
     copy = t.copyto(tvm.cpu())
     same(copy.numpy(), values)
@@ -68,10 +77,16 @@ def test_round_trip_of_every_value(name):
 
 def test_packed_storage():
     t = tensor(np.array([1, -2, 3], ml_dtypes.int4))
-    assert list(t._bytes()) == [0xE1, 0x03]  # element 0 in the lower half
-    assert list(tensor(np.array([0.5, 6.0], ml_dtypes.float4_e2m1fn))._bytes()) == [0x71]
-    assert list(tensor(np.array([True, False, True]))._bytes()) == [1, 0, 1]
-    assert empty((1001,), "uint1")._bytes().nbytes == 126
+    assert raw(t) == [0xE1, 0x03]  # element 0 in the lower half
+    assert raw(tensor(np.array([0.5, 6.0], ml_dtypes.float4_e2m1fn))) == [0x71]
+    assert raw(tensor(np.array([True, False, True]))) == [1, 0, 1]
+    assert len(raw(empty((1001,), "uint1"))) == 126
+
+
+def test_read_only_source():
+    array = np.arange(3)
+    array.flags.writeable = False
+    assert tensor(array).numpy().tolist() == [0, 1, 2]
 
 
 def test_conversion_on_copyfrom():
@@ -88,7 +103,11 @@ def test_conversion_on_copyfrom():
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda: empty((2, 3)).copyfrom(np.zeros((3, 2))), ValueError, r"expected shape \(2, 3\), got \(3, 2\)"),
+        (
+            lambda: empty((2, 3)).copyfrom(np.zeros((3, 2))),
+            ValueError,
+            r"expected shape \(2, 3\), got \(3, 2\)",
+        ),
         (lambda: empty((2,)).copyfrom(object()), ValueError, r"expected shape \(2,\), got \(\)"),
         (lambda: tensor("text"), TypeError, "tensor: expected numbers, got"),
         (lambda: tensor([[1], [2, 3]]), TypeError, "tensor: expected numbers, got list"),
@@ -100,9 +119,21 @@ def test_conversion_on_copyfrom():
         (lambda: empty((1 << 40, 1 << 40)), MemoryError, "larger than the address space"),
         (lambda: empty((1 << 61,), "int8"), MemoryError, "cannot allocate|larger"),
         (lambda: empty((1 << 62,), "int4"), MemoryError, "cannot allocate|larger"),
-        (lambda: empty((3,)).copyto(empty((4,))), ValueError, r"copy: expected shape \(4,\), got \(3,\)"),
-        (lambda: empty((3,)).copyto(empty((3,), "int32")), TypeError, "expected dtype int32, got float32"),
-        (lambda: empty((3,)).copyto("cpu"), TypeError, "copyto: expected a tensor or a device, got str"),
+        (
+            lambda: empty((3,)).copyto(empty((4,))),
+            ValueError,
+            r"copy: expected shape \(4,\), got \(3,\)",
+        ),
+        (
+            lambda: empty((3,)).copyto(empty((3,), "int32")),
+            TypeError,
+            "expected dtype int32, got float32",
+        ),
+        (
+            lambda: empty((3,)).copyto("cpu"),
+            TypeError,
+            "copyto: expected a tensor or a device, got str",
+        ),
         (lambda: empty((3,))[3], IndexError, r"index in \[-3, 3\) on axis 0, got 3"),
         (lambda: empty((3,))[0, 0], IndexError, "at most 1 indices, got 2"),
         (lambda: empty((3,))["x"], TypeError, "integers and slices as index, got str"),
@@ -110,7 +141,11 @@ def test_conversion_on_copyfrom():
         (lambda: empty((3,))._create_view((4,)), ValueError, "needs 16 bytes, the tensor has 12"),
         (lambda: empty((3,))._create_view((1,), relative_byte_offset=-4), ValueError, "at byte -4"),
         (lambda: empty((3,))._create_view((1,), relative_byte_offset=12), ValueError, "at byte 12"),
-        (lambda: empty((4, 4))[:, 1]._create_view((4,)), ValueError, "expected a contiguous tensor"),
+        (
+            lambda: empty((4, 4))[:, 1]._create_view((4,)),
+            ValueError,
+            "expected a contiguous tensor",
+        ),
         (lambda: len(empty(())), TypeError, "a scalar has no length"),
     ],
 )
@@ -266,4 +301,4 @@ def test_old_spellings():
 
     assert array is tensor and nd.array is tensor
     with pytest.raises(AttributeError, match="no attribute 'arry', did you mean 'array'"):
-        tvm.nd.arry
+        _ = tvm.nd.arry

@@ -29,9 +29,13 @@ class FakeObj final : public ffi::ModuleObj {
   int mask_;
   std::string text_;
 };
-Module Fake(int mask, std::string text) { return Module(ffi::make_object<FakeObj>(mask, std::move(text))); }
+Module Fake(int mask, std::string text) {
+  return Module(ffi::make_object<FakeObj>(mask, std::move(text)));
+}
 Module Code() { return Fake(Module::kCompilationExportable, "code"); }
-Module Data(std::string text) { return Fake(Module::kBinarySerializable | Module::kRunnable, std::move(text)); }
+Module Data(std::string text) {
+  return Fake(Module::kBinarySerializable | Module::kRunnable, std::move(text));
+}
 
 TEST(PackImports, NothingToPackForCodeAlone) {
   Module a = Code();
@@ -81,7 +85,8 @@ class Export : public testing::Test {
 };
 TEST_F(Export, ImportsComeBack) {
   if (!Function::GetGlobal("ffi.Module.load_from_bytes.fake")) {
-    Function::SetGlobal("ffi.Module.load_from_bytes.fake", Function::FromTyped([](ffi::Bytes bytes) {
+    Function::SetGlobal("ffi.Module.load_from_bytes.fake",
+                        Function::FromTyped([](ffi::Bytes bytes) {
                           return Data(std::string(bytes.data(), bytes.size()));
                         }));
   }
@@ -92,7 +97,9 @@ TEST_F(Export, ImportsComeBack) {
   Module loaded = RoundTrip(a);
   EXPECT_STREQ(loaded->kind(), "library");
   ASSERT_EQ(loaded->imports().size(), 2u);
-  auto text = [](const Any& m) { return GetFunction(m.cast<Module>(), "text")().cast<std::string>(); };
+  auto text = [](const Any& m) {
+    return GetFunction(m.cast<Module>(), "text")().cast<std::string>();
+  };
   EXPECT_EQ(text(loaded->imports()[0]), "left");
   EXPECT_EQ(text(loaded->imports()[1]), "shared");
   Module again = loaded->imports()[0].cast<Module>();

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// How expressions print. The short form of an operation is used exactly where the operator, applied
+// to the operands, gives the very node back: what would fold or convert is written as a constructor.
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+
+#include "printer.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::script {
+using namespace tir;
+namespace {
+
+// ---- binary operations --------------------------------------------------------------------------
+struct BinaryForm {
+  const char* symbol;    // between the operands; null: a call
+  const char* function;  // T.<function>(a, b)
+  Precedence precedence;
+  PrimExpr (*make)(PrimExpr, PrimExpr, Optional<Span>);
+};
+const std::unordered_map<int32_t, BinaryForm>& BinaryForms() {
+  static const auto* forms = new std::unordered_map<int32_t, BinaryForm>{
+      {AddObj::RuntimeTypeIndex(), {"+", nullptr, kSum, &add}},
+      {SubObj::RuntimeTypeIndex(), {"-", nullptr, kSum, &sub}},
+      {MulObj::RuntimeTypeIndex(), {"*", nullptr, kProduct, &mul}},
+      {DivObj::RuntimeTypeIndex(), {"/", "truncdiv", kProduct, &div}},
+      {ModObj::RuntimeTypeIndex(), {nullptr, "truncmod", kAtom, &truncmod}},
+      {FloorDivObj::RuntimeTypeIndex(), {"//", nullptr, kProduct, &floordiv}},
+      {FloorModObj::RuntimeTypeIndex(), {"%", nullptr, kProduct, &floormod}},
+      {MinObj::RuntimeTypeIndex(), {nullptr, "min", kAtom, &min}},
+      {MaxObj::RuntimeTypeIndex(), {nullptr, "max", kAtom, &max}},
+      {EQObj::RuntimeTypeIndex(), {"==", nullptr, kCompare, &equal}},
+      {NEObj::RuntimeTypeIndex(), {"!=", nullptr, kCompare, &not_equal}},
+      {LTObj::RuntimeTypeIndex(), {"<", nullptr, kCompare, &less}},
+      {LEObj::RuntimeTypeIndex(), {"<=", nullptr, kCompare, &less_equal}},
+      {GTObj::RuntimeTypeIndex(), {">", nullptr, kCompare, &greater}},
+      {GEObj::RuntimeTypeIndex(), {">=", nullptr, kCompare, &greater_equal}},
+      {AndObj::RuntimeTypeIndex(), {"and", nullptr, kAnd, &logical_and}},
+      {OrObj::RuntimeTypeIndex(), {"or", nullptr, kOr, &logical_or}},
+  };
+  return *forms;
+}
+bool IsConstant(const PrimExpr& e) {
+  return e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<BroadcastObj>() || e.as<StringImmObj>();
+}
+/// Whether make(a, b) is the node itself.
+bool Rebuilds(const BinaryForm& form, const Object* node, const PrimExpr& a, const PrimExpr& b) {
+  bool numbers = a.dtype().is_integer() || a.dtype().is_float();
+  if (numbers && !IsConstant(a) && !IsConstant(b) && !a.same_as(b)) return true;
+  if (a.as<StringImmObj>() && b.as<StringImmObj>()) return false;  // Python would compare the texts
+  try {
+    PrimExpr made = form.make(a, b, {});
+    auto* again = static_cast<const BinaryOpFields*>(made.get());
+    return made->type_index() == node->type_index() && again->a.same_as(a) && again->b.same_as(b);
+  } catch (const ffi::Error&) {
+    return false;  // the operator refuses what the node holds
+  }
+}
+/// Prints a binary node; false if it has no short form.
+bool PrintBinary(Printer& p, const BinaryForm& form, const BinaryOpFields* n, int min_precedence) {
+  if (!Rebuilds(form, n, n->a, n->b)) return false;
+  bool infix = form.symbol && (!form.function || n->dtype.is_float());
+  if (!infix) {
+    p.Tir(form.function);
+    Printer::List list(p, "(", ")");
+    list.Item().Expr(n->a);
+    list.Item().Expr(n->b);
+    return true;
+  }
+  bool parentheses = form.precedence < min_precedence;
+  if (parentheses) p << "(";
+  // Comparisons chain in Python; the others group from the left.
+  p.Expr(n->a, form.precedence == kCompare ? kCompare + 1 : form.precedence);
+  p << " " << form.symbol << " ";
+  p.Expr(n->b, form.precedence + 1);
+  if (parentheses) p << ")";
+  return true;
+}
+
+// ---- constants ----------------------------------------------------------------------------------
+void PrintInt(Printer& p, int64_t value, DataType type) {
+  if (type.is_bool()) p << (value ? "True" : "False");
+  else if (type.is_uint() && value < 0) p << std::to_string(static_cast<uint64_t>(value));
+  else p << value;
+}
+void PrintFloat(Printer& p, double value) {
+  if (!std::isfinite(value)) {
+    p.Quote(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    return;
+  }
+  char buffer[64];
+  std::string_view text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr - buffer);
+  // An integer literal keeps neither the sign of zero nor, beyond 64 bits, its value.
+  bool integer = text.find_first_of(".e") == std::string_view::npos;
+  p << text << (integer && (text.size() > 15 || (value == 0 && std::signbit(value))) ? ".0" : "");
+}
+void PrintIntImm(Printer& p, const IntImmObj* n) {
+  p.Tir(n->dtype.str()) << "(";
+  PrintInt(p, n->value, n->dtype);
+  p << ")";
+}
+void PrintFloatImm(Printer& p, const FloatImmObj* n) {
+  if (n->dtype == p.config->float_dtype && std::isfinite(n->value)) return PrintFloat(p, n->value);
+  p.Tir(n->dtype.str()) << "(";
+  PrintFloat(p, n->value);
+  p << ")";
+}
+void PrintStringImm(Printer& p, const StringImmObj* n) {
+  p.Tir("StringImm(").Quote(View(n->value)) << ")";
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+/// What T.<name>(…) returns for operators whose Python function does not infer it, and how many
+/// arguments it takes ("*": any number). "first" and "last": the type is one more argument there.
+struct CallForm {
+  std::string_view type;
+  int count;
+};
+const CallForm* FindCallForm(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> rows[] = {
+      {"handle",
+       "tvm_stack_alloca 2 tvm_stack_make_shape * tvm_stack_make_array 6 tvm_tuple * "
+       "handle_add_byte_offset 2 lookup_param 1 start_profile_intrinsic 1 end_profile_intrinsic 1 "
+       "tvm_thread_allreduce * tvm_access_ptr 5 tvm_throw_last_error 0 tvm_load_matrix_sync 8 "
+       "tvm_store_matrix_sync 8 tvm_fill_fragment 6 tvm_mma_sync 8 tvm_bmma_sync 8 "
+       "simdgroup_multiply_accumulate 8 TVMBackendAllocWorkspace 5 anylist_getitem 2"},
+      {"bool", "tvm_thread_invariant 1 isnullptr 1 ignore_loop_partition 1 assume 1"},
+      {"int32",
+       "tvm_call_packed * tvm_call_cpacked * tvm_call_packed_lowered * tvm_call_cpacked_lowered * "
+       "tvm_struct_set 4 undef 0 tvm_storage_sync 1 q_multiply_shift 4 q_multiply_shift_per_axis 7 "
+       "TVMBackendFreeWorkspace 3 anylist_resetitem 2 vscale 0 break_loop 0 continue_loop 0"},
+      {"uint32", "tvm_warp_activemask 0"},
+      {"void",
+       "ptx_commit_group 0 ptx_wait_group 1 ptx_cp_async_barrier 1 ptx_init_barrier_thread_count 2 "
+       "ptx_arrive_barrier 1 ptx_arrive_barrier_expect_tx 2 ptx_wait_barrier 1 create_barriers 1 "
+       "thread_return 0"},
+      {"first",
+       "call_extern * call_pure_extern * call_llvm_intrin * call_llvm_pure_intrin * mma_store 6 "
+       "mma_fill 3 ptx_ldmatrix 7 ptx_cp_async 5 ptx_cp_async_bulk 6 ptx_mma 13 ptx_mma_sp 16 "
+       "vectorlow 1 vectorhigh 1 vectorcombine 2 get_active_lane_mask 2 reinterpret 1 "
+       "type_annotation 0"},
+      {"last", "tvm_struct_get 3"},
+  };
+  static const auto* table = [&] {
+    auto* result = new std::unordered_map<std::string_view, CallForm>();
+    for (auto [type, names] : rows) {
+      for (size_t at = 0; at < names.size();) {
+        size_t space = names.find(' ', at), end = std::min(names.find(' ', space + 1), names.size());
+        std::string_view count = names.substr(space + 1, end - space - 1);
+        int n = -1;
+        std::from_chars(count.data(), count.data() + count.size(), n);
+        result->emplace(names.substr(at, space - at), CallForm{type, n});
+        at = end + 1;
+      }
+    }
+    return result;
+  }();
+  auto it = table->find(name);
+  return it == table->end() ? nullptr : &it->second;
+}
+/// Whether the registered function of that name, applied to the arguments, gives the call back.
+bool FunctionRebuilds(std::string_view name, const CallObj* n) {
+  std::string full = "tir." + std::string(name == "fabs" ? "abs" : name);
+  const FnInfo* info = FindFunction(full);
+  if (!info || info->args.size() != n->args.size() + 1) return false;  // one more: the span
+  std::vector<AnyView> args;
+  for (const Any& a : *static_cast<const ffi::ArrayObj*>(n->args.get())) args.push_back(a);
+  args.push_back(nullptr);
+  try {
+    Any result;
+    ffi::Function::GetGlobalRequired(full).CallPacked(args.data(), args.size(), &result);
+    auto* call = result.as<CallObj>();
+    if (!call || !call->op.same_as(n->op) || call->dtype != n->dtype) return false;
+    for (size_t i = 0; i < n->args.size(); ++i) {
+      if (!call->args[i].same_as(n->args[i])) return false;
+    }
+    return true;
+  } catch (const ffi::Error&) {
+    return false;
+  }
+}
+/// Operators whose Python function is stricter than the node.
+bool ArgumentsFit(std::string_view name, const CallObj* n) {
+  size_t count = n->args.size();
+  if (name == "call_extern" || name == "call_pure_extern")
+    return count > 0 && n->args[0].as<StringImmObj>();
+  if (name == "call_llvm_intrin" || name == "call_llvm_pure_intrin")
+    return count > 0 && n->args[0].as<IntImmObj>() && n->args[0].dtype() == DataType::UInt(32);
+  if (name == "reinterpret")
+    return count == 1 && n->args[0].dtype() != n->dtype &&
+           n->args[0].dtype().bits() * n->args[0].dtype().lanes() == n->dtype.bits() * n->dtype.lanes();
+  if (name == "address_of") return count == 1 && n->args[0].as<BufferLoadObj>();
+  if (name == "ret") return count == 0 ? n->dtype.is_void() : count == 1 && n->args[0].dtype() == n->dtype;
+  return true;
+}
+void PrintCallOf(Printer& p, const CallObj* n, const GlobalVarObj* callee) {
+  const PrimFuncObj* func = nullptr;
+  if (p.module) {
+    auto it = p.module->functions.find(ffi::GetRef<GlobalVar>(callee));
+    if (it != p.module->functions.end()) func = (*it).second.as<PrimFuncObj>();
+  }
+  std::string target = func ? std::string(p.config->module_alias) + "." + std::string(callee->name_hint) : "";
+  if (func && n->annotations.empty() && DataTypeOf(func->ret_type) == n->dtype) {
+    p << target;
+    Printer::List list(p, "(", ")");
+    p.Exprs(list, n->args);
+    return;
+  }
+  p.Tir("Call");
+  Printer::List list(p, "(", ")");
+  list.Item().Quote(n->dtype.str());
+  list.Item();
+  if (func) p << target;
+  else p.Ir("GlobalVar(").Quote(View(callee->name_hint)) << ")";
+  {
+    list.Item();
+    Printer::List args(p, "[", "]");
+    p.Exprs(args, n->args);
+  }
+  if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+}
+void PrintCall(Printer& p, const CallObj* n) {
+  if (auto* callee = n->op.as<GlobalVarObj>()) return PrintCallOf(p, n, callee);
+  auto* op = n->op.as<OpObj>();
+  std::string_view full = View(op->name);
+  std::string_view name = full.starts_with("tir.") ? full.substr(4) : "";
+  std::string_view type;
+  bool fits = false;
+  if (!name.empty() && n->annotations.empty() && ArgumentsFit(name, n)) {
+    if (const CallForm* form = FindCallForm(name)) {
+      type = form->type;
+      bool given = type == "first" || type == "last";
+      DataType expected = given           ? n->dtype
+                          : type == "void" ? DataType::Void()
+                                           : DataType(String(std::string(type)));
+      fits = n->dtype == expected &&
+             (form->count < 0 || form->count == static_cast<int>(n->args.size()));
+    } else {
+      fits = name == "address_of" ? n->dtype == DataType::Handle()
+                                  : name == "ret" || FunctionRebuilds(name, n);
+    }
+  }
+  if (!fits) type = "first", p.Tir("call_intrin");
+  else p.Tir(name);
+  Printer::List list(p, "(", ")");
+  if (type == "first") list.Item().Quote(n->dtype.str());
+  if (!fits) list.Item().Quote(full);
+  p.Exprs(list, n->args);
+  if (type == "last") list.Item().Quote(n->dtype.str());
+  if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+}
+
+// ---- the others ---------------------------------------------------------------------------------
+void PrintVar(Printer& p, const VarObj* n) { p << p.Name(n); }
+void PrintBufferName(Printer& p, const BufferObj* n) { p << p.Name(n, n->name); }
+void PrintCast(Printer& p, const CastObj* n) {
+  p.Tir("Cast(").Quote(n->dtype.str()) << ", ";
+  p.Expr(n->value);
+  p << ")";
+}
+void PrintLet(Printer& p, const LetObj* n) {
+  p.Tir("Let(");
+  p.Expr(n->body);
+  p << ", where={" << p.Name(n->var.get()) << ": ";
+  p.Expr(n->value);
+  p << "})";
+}
+void PrintLoad(Printer& p, const BufferLoadObj* n) { p.Access(n->buffer, n->indices, n->predicate); }
+void PrintProducerLoad(Printer& p, const ProducerLoadObj* n) {
+  p << p.Name(n->producer.get(), n->producer->GetNameHint()) << "[";
+  Printer::List list(p, "", "]");
+  p.Exprs(list, n->indices);
+}
+void PrintRange(Printer& p, const RangeObj* n) {
+  PrimExpr end = n->min + n->extent;
+  bool exact = IsZero(n->min) || (n->min.as<IntImmObj>() && n->extent.as<IntImmObj>());
+  p.Ir(exact ? "Range(" : "Range.from_min_extent(");
+  p.Expr(n->min);
+  p << ", ";
+  p.Expr(exact ? end : n->extent);
+  p << ")";
+}
+constexpr const char* kIterTypes[] = {"DataPar",  "ThreadIndex", "CommReduce",   "Ordered",   "Opaque",
+                                      "Unrolled", "Vectorized",  "Parallelized", "Tensorized"};
+void PrintIterVar(Printer& p, const IterVarObj* n) {
+  p.Tir("iter_var");
+  Printer::List list(p, "(", ")");
+  list.Item() << p.Name(n->var.get());
+  list.Item();
+  if (n->dom.has_value()) p.Node(n->dom.value().get(), &n->dom);
+  else p << "None";
+  list.Item().Quote(kIterTypes[static_cast<int>(n->iter_type)]);
+  list.Item().Quote(View(n->thread_tag));
+}
+void PrintConstructor(Printer& p, const PrimExprObj* n) { p.Construct(n); }
+void PrintRegion(Printer& p, const BufferRegionObj* n) { p.Region(n); }
+}  // namespace
+
+void Printer::Expr(const Object* e, const void* slot, int min_precedence) {
+  if (StackIsLow()) [[unlikely]] return Recurse([&] { Expr(e, slot, min_precedence); });
+  CheckSize();
+  size_t begin = out_.size();
+  if (auto it = BinaryForms().find(e->type_index()); it != BinaryForms().end()) {
+    if (!PrintBinary(*this, it->second, static_cast<const BinaryOpFields*>(e), min_precedence)) {
+      Construct(e);
+    }
+  } else if (e->IsInstance<NotObj>()) {
+    const PrimExpr& a = static_cast<const NotObj*>(e)->a;
+    if (AsConstInt(a)) {
+      Construct(e);
+    } else {
+      bool parentheses = kNot < min_precedence;
+      if (parentheses) *this << "(";
+      *this << "not ";
+      Expr(a, kNot);
+      if (parentheses) *this << ")";
+    }
+  } else if (auto* imm = e->IsInstance<IntImmObj>() ? static_cast<const IntImmObj*>(e) : nullptr;
+             imm && imm->dtype == config->int_dtype) {
+    PrintInt(*this, imm->value, imm->dtype);
+  } else if (e->IsInstance<StringImmObj>()) {
+    Quote(View(static_cast<const StringImmObj*>(e)->value));
+  } else {
+    return Node(e, slot);
+  }
+  if (Marks()) [[unlikely]] AddMark(e, slot, begin, out_.size());
+}
+void Printer::Exprs(List& list, const Array<PrimExpr>& exprs) {
+  if (exprs.empty()) return;
+  for (const Any& e : *static_cast<const ffi::ArrayObj*>(exprs.get())) {
+    list.Item().Expr(e.as<Object>(), &e);
+  }
+}
+void Printer::Tuple(const Array<PrimExpr>& exprs) {
+  List list(*this, "(", ")", true);
+  Exprs(list, exprs);
+}
+void Printer::Access(const ObjectRef& buffer, const Array<PrimExpr>& indices,
+                     const Optional<PrimExpr>& predicate) {
+  Node(buffer.get(), &buffer);
+  if (predicate.has_value()) {
+    *this << ".vload(";
+    List list(*this, "[", "]");
+    Exprs(list, indices);
+  } else {
+    List list(*this, "[", "]");
+    if (indices.empty()) *this << "()";
+    for (const Any& a : *static_cast<const ffi::ArrayObj*>(indices.get())) {
+      list.Item();
+      auto* ramp = a.as<RampObj>();
+      auto* lanes = ramp ? ramp->lanes.as<IntImmObj>() : nullptr;
+      if (lanes && lanes->dtype == DataType::Int(32) && IsOne(ramp->stride)) {
+        Expr(ramp->base);
+        *this << ":";
+        Expr(ramp->base + ramp->lanes);
+      } else {
+        Expr(a.as<Object>(), &a);
+      }
+    }
+    return;
+  }
+  *this << ", predicate=";
+  Expr(predicate.value());
+  *this << ")";
+}
+void Printer::Region(const BufferRegionObj* region) {
+  Node(region->buffer.get(), &region->buffer);
+  List list(*this, "[", "]");
+  if (region->region.empty()) *this << "()";
+  for (const Any& a : *static_cast<const ffi::ArrayObj*>(region->region.get())) {
+    auto* range = a.as<RangeObj>();
+    list.Item().Expr(range->min);
+    auto* one = range->extent.as<IntImmObj>();
+    if (one && one->value == 1 && one->dtype == range->min.dtype()) continue;
+    *this << ":";
+    Expr(range->min + range->extent);
+  }
+}
+
+namespace {
+TVM_REGISTER() {
+  DefPrint<IntImmObj, &PrintIntImm>();
+  DefPrint<FloatImmObj, &PrintFloatImm>();
+  DefPrint<StringImmObj, &PrintStringImm>();
+  DefPrint<VarObj, &PrintVar>();
+  DefPrint<BufferObj, &PrintBufferName>();
+  DefPrint<CastObj, &PrintCast>();
+  DefPrint<LetObj, &PrintLet>();
+  DefPrint<CallObj, &PrintCall>();
+  DefPrint<BufferLoadObj, &PrintLoad>();
+  DefPrint<ProducerLoadObj, &PrintProducerLoad>();
+  DefPrint<RangeObj, &PrintRange>();
+  DefPrint<IterVarObj, &PrintIterVar>();
+  DefPrint<BufferRegionObj, &PrintRegion>();
+  // Any other expression is a call of its constructor.
+  DefPrint<PrimExprObj, &PrintConstructor>();
+}
+}  // namespace
+}  // namespace tvm::script

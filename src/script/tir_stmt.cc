@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// How statements print.
+#include "printer.h"
+#include "tvm/expr/op.h"
+#include "tvm/ir/structural.h"
+
+namespace tvm::script {
+using namespace tir;
+
+void Printer::Stmt(const Object* stmt, const void* slot, bool tail) {
+  if (StackIsLow()) [[unlikely]] return Recurse([&] { Stmt(stmt, slot, tail); });
+  CheckSize();
+  if (auto* seq = stmt->IsInstance<SeqStmtObj>() ? static_cast<const SeqStmtObj*>(stmt) : nullptr) {
+    size_t last = seq->seq.size() - 1, i = 0;
+    for (const Any& s : *static_cast<const ffi::ArrayObj*>(seq->seq.get())) {
+      Stmt(s.as<Object>(), &s, tail && i++ == last);
+    }
+    return;
+  }
+  FlushBuffers();
+  size_t begin = out_.size();
+  bool outer = std::exchange(tail_, tail);
+  if (PrintHandler handler = FindPrintHandler(stmt->type_index())) {
+    handler(*this, stmt);
+  } else {
+    TVM_FFI_THROW(TypeError) << "script: expected a statement with a printed form, got "
+                             << stmt->GetTypeKey();
+  }
+  tail_ = outer;
+  MarkLine(stmt, slot, begin);
+}
+
+namespace {
+void Indented(Printer& p, const Stmt& body) {
+  Printer::Scope scope(p);
+  Printer::Indent indent(p);
+  p.Stmt(body);
+}
+
+// ---- definitions for a body ---------------------------------------------------------------------
+void PrintLetStmt(Printer& p, const LetStmtObj* n) {
+  const VarObj* var = n->var.get();
+  bool plain = StructuralEqual(var->type_annotation, PrimType(n->value.dtype()));
+  bool known = p.Known(var);  // one variable defined twice stays one
+  if (p.tail() && !known) {
+    // x: T.int32 = value
+    p.Begin();
+    p << p.Define(var, var->name_hint) << ": ";
+    p.Annotation(var->type_annotation);
+    p << " = ";
+    p.Expr(n->value);
+    p.End();
+    return p.Stmt(n->body);
+  }
+  p.Scoped(var, var->name_hint, [&] {
+    p.Tir("LetStmt");
+    Printer::List list(p, "(", ")");
+    list.Item().Expr(n->value);
+    if (known) list.Keyword("var") << p.Name(var);
+    else if (!plain) list.Item().Annotation(var->type_annotation);
+  }, n->body);
+}
+void PrintAssert(Printer& p, const AssertStmtObj* n) {
+  if (p.tail()) {
+    p.Begin();
+    p << "assert ";
+    p.Expr(n->condition);
+    p << ", ";
+    p.Expr(n->message);
+    p.End();
+    return p.Stmt(n->body);
+  }
+  p.Scoped(nullptr, "", [&] {
+    p.Tir("Assert(");
+    p.Expr(n->condition);
+    p << ", ";
+    p.Expr(n->message);
+    p << ")";
+  }, n->body);
+}
+/// The type T.allocate gives its variable.
+bool HasAllocatedType(const Var& var, DataType dtype) {
+  auto* pointer = var->type_annotation.as<PointerTypeObj>();
+  auto* element = pointer ? pointer->element_type.as<PrimTypeObj>() : nullptr;
+  return element && element->dtype == dtype;
+}
+void AllocateArgs(Printer& p, Printer::List& list, const Array<PrimExpr>& extents, DataType dtype) {
+  list.Item();
+  {
+    Printer::List shape(p, "[", "]");
+    p.Exprs(shape, extents);
+  }
+  list.Item().Quote(dtype.str());
+}
+/// A T.decl_buffer without data allocates what it declares.
+bool IsAllocatedBuffer(const AllocateObj* n, const DeclBufferObj* decl) {
+  const BufferObj* b = decl->buffer.get();
+  return b->data.same_as(n->buffer_var) && b->dtype == n->dtype && IsTrue(n->condition) &&
+         n->annotations.empty() && HasAllocatedType(n->buffer_var, n->dtype) &&
+         StructuralEqual(b->shape, n->extents);
+}
+void PrintAllocate(Printer& p, const AllocateObj* n) {
+  auto* decl = n->body.as<DeclBufferObj>();
+  if (decl && p.config->syntax_sugar && !p.Known(n->buffer_var.get()) &&
+      !p.Known(decl->buffer.get()) && IsAllocatedBuffer(n, decl)) {
+    return p.DeclareBuffer(decl, true);
+  }
+  const String& scope = n->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
+  p.Scoped(n->buffer_var.get(), n->buffer_var->name_hint, [&] {
+    p.Tir("allocate");
+    Printer::List list(p, "(", ")");
+    AllocateArgs(p, list, n->extents, n->dtype);
+    list.Item().Quote(View(scope));
+    if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+    if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+    if (!HasAllocatedType(n->buffer_var, n->dtype)) {
+      list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
+    }
+  }, n->body);
+}
+void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
+  p.Scoped(n->buffer_var.get(), n->buffer_var->name_hint, [&] {
+    p.Tir("allocate_const");
+    Printer::List list(p, "(", ")");
+    list.Item();
+    if (n->data.has_value()) p.Value(n->data.value());
+    else p << "None";
+    list.Item().Quote(n->dtype.str());
+    list.Item();
+    {
+      Printer::List shape(p, "[", "]");
+      p.Exprs(shape, n->extents);
+    }
+    if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+    if (n->irmod_storage_idx.has_value())
+      list.Keyword("irmod_storage_idx").Value(n->irmod_storage_idx.value());
+    if (!HasAllocatedType(n->buffer_var, n->dtype)) {
+      list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
+    }
+  }, n->body);
+}
+void PrintDeclBuffer(Printer& p, const DeclBufferObj* n) { p.DeclareBuffer(n, false); }
+void PrintBufferRealize(Printer& p, const BufferRealizeObj* n) {
+  if (!p.Known(n->buffer.get())) p.DefineBuffer(n->buffer.get(), "Buffer");
+  p.Scoped(nullptr, "", [&] {
+    p.Tir("realize");
+    Printer::List list(p, "(", ")");
+    list.Item();
+    p.Region(BufferRegion(n->buffer, n->bounds).get());
+    list.Item().Quote(View(n->buffer.scope()));
+    if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+  }, n->body);
+}
+void PrintAttrStmt(Printer& p, const AttrStmtObj* n) {
+  if (auto* iter = n->node.as<IterVarObj>()) {
+    const VarObj* var = iter->var.get();
+    const Range* dom = iter->dom.has_value() ? &*reinterpret_cast<const Range*>(&iter->dom) : nullptr;
+    if (n->attr_key == tir::attr::kThreadExtent && iter->iter_type == IterVarType::kThreadIndex &&
+        dom && IsZero((*dom)->min) && !p.Known(var) && var->dtype == n->value.dtype() &&
+        (*dom)->min.dtype() == n->value.dtype() && StructuralEqual((*dom)->extent, n->value)) {
+      return p.Scoped(var, var->name_hint, [&] {
+        p.Tir("launch_thread(").Quote(View(iter->thread_tag)) << ", ";
+        p.Expr(n->value);
+        p << ")";
+      }, n->body);
+    }
+    if (!p.Known(var)) p.DefineVar(var);
+  }
+  p.Scoped(nullptr, "", [&] {
+    p.Tir("attr");
+    Printer::List list(p, "(", ")");
+    list.Item().Value(n->node);
+    list.Item().Quote(View(n->attr_key));
+    list.Item().Expr(n->value);
+  }, n->body);
+}
+
+// ---- loops and branches -------------------------------------------------------------------------
+bool IsGridLoop(const ForObj* n) {
+  return n->kind == ForKind::kSerial && IsZero(n->min) && !n->step.has_value() &&
+         n->annotations.empty() && !n->thread_binding.has_value();
+}
+bool Uses(const PrimExpr& e, const std::vector<const ForObj*>& loops) {
+  struct Finder : Visitor<Finder, VarObj> {
+    const std::vector<const ForObj*>* loops;
+    bool found = false;
+    void Visit(const VarObj* var) {
+      for (const ForObj* loop : *loops) found |= loop->loop_var.get() == var;
+    }
+  } finder;
+  finder.loops = &loops;
+  finder(e);
+  return finder.found;
+}
+void LoopHeader(Printer& p, const ForObj* n) {
+  constexpr const char* kinds[] = {"serial", "parallel", "vectorized", "unroll", "thread_binding"};
+  const IterVarObj* thread = nullptr;
+  if (n->thread_binding.has_value()) {
+    thread = n->thread_binding.value().get();
+    if (thread->dom.has_value() && !p.Known(thread->var.get())) p.DefineVar(thread->var.get());
+  }
+  bool thread_loop = n->kind == ForKind::kThreadBinding;
+  p.Begin();
+  p << "for " << p.Define(n->loop_var.get(), n->loop_var->name_hint) << " in ";
+  bool range = n->kind == ForKind::kSerial && n->annotations.empty() && !thread;
+  if (range) p << "range";
+  else p.Tir(kinds[static_cast<int>(n->kind)]);
+  Printer::List list(p, "(", ")");
+  if (!IsZero(n->min) || (range && n->step.has_value())) list.Item().Expr(n->min);
+  list.Item().Expr(n->min + n->extent);
+  if (thread) {
+    list.Keyword("thread");
+    bool plain = thread_loop && !thread->dom.has_value() &&
+                 thread->iter_type == IterVarType::kThreadIndex &&
+                 thread->var->dtype == n->loop_var->dtype;
+    if (plain) p.Quote(View(thread->thread_tag));
+    else p.Node(thread);
+  }
+  if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+  if (n->step.has_value()) {
+    if (range) list.Item();
+    else list.Keyword("step");
+    p.Expr(n->step.value());
+  }
+}
+void PrintFor(Printer& p, const ForObj* n) {
+  size_t begin = p.Position();
+  std::vector<const ForObj*> nest{n};
+  std::vector<const void*> slots{nullptr};
+  if (p.config->syntax_sugar && IsGridLoop(n)) {
+    while (auto* inner = nest.back()->body.as<ForObj>()) {
+      if (!IsGridLoop(inner) || Uses(inner->extent, nest) || p.Known(inner->loop_var.get())) break;
+      slots.push_back(&nest.back()->body);
+      nest.push_back(inner);
+    }
+  }
+  Printer::Scope scope(p);
+  if (nest.size() == 1) {
+    LoopHeader(p, n);
+  } else {
+    p.Begin();
+    p << "for ";
+    {
+      Printer::List names(p, "", "");
+      for (const ForObj* loop : nest) {
+        names.Item() << p.Define(loop->loop_var.get(), loop->loop_var->name_hint);
+      }
+    }
+    p << " in ";
+    p.Tir("grid");
+    Printer::List list(p, "(", ")");
+    for (const ForObj* loop : nest) list.Item().Expr(loop->extent);
+  }
+  p << ":";
+  p.End();
+  for (size_t i = 1; i < nest.size(); ++i) p.MarkLine(nest[i], slots[i], begin);
+  Printer::Indent indent(p);
+  for (const ForObj* loop : nest) p.loops[loop->loop_var.get()] = loop;
+  p.Stmt(nest.back()->body);
+  for (const ForObj* loop : nest) p.loops.erase(loop->loop_var.get());
+}
+void PrintWhile(Printer& p, const WhileObj* n) {
+  p.Begin();
+  p << "while ";
+  p.Expr(n->condition);
+  p << ":";
+  p.End();
+  Indented(p, n->body);
+}
+void PrintIf(Printer& p, const IfThenElseObj* n) {
+  const char* keyword = "if ";
+  for (;;) {
+    p.Begin();
+    p << keyword;
+    p.Expr(n->condition);
+    p << ":";
+    p.End();
+    Indented(p, n->then_case);
+    if (!n->else_case.has_value()) return;
+    const Stmt& other = *reinterpret_cast<const Stmt*>(&n->else_case);
+    auto* next = other.as<IfThenElseObj>();
+    if (!next) {
+      p.Begin();
+      p << "else:";
+      p.End();
+      return Indented(p, other);
+    }
+    n = next, keyword = "elif ";
+  }
+}
+
+// ---- leaves -------------------------------------------------------------------------------------
+void PrintStore(Printer& p, const BufferStoreObj* n) {
+  p.Begin();
+  if (n->predicate.has_value()) {
+    p.Node(n->buffer.get(), &n->buffer);
+    p << ".vstore(";
+    {
+      Printer::List list(p, "[", "]");
+      p.Exprs(list, n->indices);
+    }
+    p << ", ";
+    p.Expr(n->value);
+    p << ", predicate=";
+    p.Expr(n->predicate.value());
+    p << ")";
+  } else {
+    p.Access(n->buffer, n->indices, {});
+    p << " = ";
+    p.Expr(n->value);
+  }
+  p.End();
+}
+void PrintEvaluate(Printer& p, const EvaluateObj* n) {
+  p.Begin();
+  auto* call = n->value.as<CallObj>();
+  bool plain = call && call->annotations.empty();
+  if (plain && call->Is(builtin::ret()) && call->args.size() == 1 &&
+      call->args[0].dtype() == call->dtype) {
+    p << "return ";
+    p.Expr(call->args[0]);
+  } else if (plain && call->Is(builtin::ret()) && call->args.empty() && call->dtype.is_void()) {
+    p << "return";
+  } else if (plain && call->args.empty() && call->dtype == DataType::Int(32) &&
+             (call->Is(builtin::break_loop()) || call->Is(builtin::continue_loop()))) {
+    p << (call->Is(builtin::break_loop()) ? "break" : "continue");
+  } else if (call) {
+    p.Expr(n->value);
+  } else {
+    p.Tir("evaluate(");
+    p.Expr(n->value);
+    p << ")";
+  }
+  p.End();
+}
+
+TVM_REGISTER() {
+  DefPrint<LetStmtObj, &PrintLetStmt>();
+  DefPrint<AssertStmtObj, &PrintAssert>();
+  DefPrint<AllocateObj, &PrintAllocate>();
+  DefPrint<AllocateConstObj, &PrintAllocateConst>();
+  DefPrint<DeclBufferObj, &PrintDeclBuffer>();
+  DefPrint<BufferRealizeObj, &PrintBufferRealize>();
+  DefPrint<AttrStmtObj, &PrintAttrStmt>();
+  DefPrint<ForObj, &PrintFor>();
+  DefPrint<WhileObj, &PrintWhile>();
+  DefPrint<IfThenElseObj, &PrintIf>();
+  DefPrint<BufferStoreObj, &PrintStore>();
+  DefPrint<EvaluateObj, &PrintEvaluate>();
+}
+}  // namespace
+}  // namespace tvm::script
