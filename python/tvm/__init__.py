@@ -3,15 +3,17 @@
 
 import importlib
 
+import tvm_ffi
+
 from . import _aliases, _libs
 from . import error as error  # registers the classes that cross into C++ and back
-
-__version__ = "0.1.0"
 
 _libs.check_ffi_version()
 _libs.load("tvm_runtime")
 _libs.load_optional("tvm")  # a deployment may hold the runtime alone
 _aliases.install()
+# CMakeLists.txt holds the version, the library knows it.
+__version__ = str(tvm_ffi.get_global_func("support.libinfo")()["TVM_VERSION"])
 
 from . import runtime as runtime  # noqa: E402  gives tensors, devices and modules their classes
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and shortcuts."""
+"""All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and
+shortcuts."""
 
-import difflib
 import importlib
-import importlib.abc
-import importlib.util
+import importlib.machinery
 import sys
 
 # module -> the module it is
@@ -21,7 +20,18 @@ MODULES = {
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
-_DEVICES = ("cpu", "cuda", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon", "webgpu")
+_DEVICES = (
+    "cpu",
+    "cuda",
+    "rocm",
+    "opencl",
+    "metal",
+    "vpi",
+    "vulkan",
+    "ext_dev",
+    "hexagon",
+    "webgpu",
+)
 
 # module -> {name in it: where it is defined}
 NAMES = {
@@ -67,6 +77,8 @@ NAMES = {
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
         "num_threads": "tvm.runtime.NumThreads",
+        "Report": "tvm.runtime.profiling.Report",
+        "Scriptable": "tvm.runtime.script_printer.Scriptable",
     },
 }
 
@@ -89,7 +101,8 @@ def resolve(name):
 
 
 def fill(module_name):
-    """`__getattr__` and `__dir__` of a module that has aliases: `__getattr__, __dir__ = _aliases.fill(__name__)`."""
+    """`__getattr__` and `__dir__` of a module that has aliases: `__getattr__, __dir__ =
+    _aliases.fill(__name__)`."""
     module = sys.modules[module_name]
 
     def __getattr__(name):
@@ -107,13 +120,16 @@ def fill(module_name):
 
 
 def did_you_mean(name, names):
-    """", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    """ ", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    import difflib
+
     near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
     return f", did you mean '{near[0]}'?" if near else ""
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports alias modules: the very module another name stands for, or one that holds alias names only."""
+class _Finder:
+    """Imports alias modules: the very module another name stands for, or one that holds alias
+    names only."""
 
     def find_spec(self, fullname, path=None, target=None):
         if not fullname.startswith("tvm."):
@@ -121,7 +137,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         known = self._target(fullname) is not None or fullname in NAMES
         if not known and not any(m.startswith(fullname + ".") for m in MODULES):
             return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     @staticmethod
     def _target(fullname):

@@ -15,7 +15,8 @@ _SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 
 def search_path():
-    """The folders looked into, in order: TVM_LIBRARY_PATH, the installed package, the checkout's build."""
+    """The folders looked into, in order: TVM_LIBRARY_PATH, the installed package, the checkout's
+    build."""
     env = [Path(p) for p in os.environ.get("TVM_LIBRARY_PATH", "").split(os.pathsep) if p]
     return [*env, _PACKAGE / "lib", _PACKAGE.parent.parent / "build" / "lib"]
 
@@ -45,7 +46,10 @@ def load(name):
 
 
 def load_optional(name):
-    """Like `load`, but False where the library does not exist. One that exists and is broken raises."""
+    """Like `load`, but False where the library does not exist.
+
+    One that exists and is broken raises.
+    """
     if find(name) is None:
         return False
     load(name)

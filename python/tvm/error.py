@@ -62,7 +62,8 @@ class ScheduleError(TVMError, ValueError):
 
 
 class _KeyErrorFromText:
-    """KeyError quotes its message in str(); a message that crossed as text must not be quoted twice."""
+    """KeyError quotes its message in str(); a message that crossed as text must not be quoted
+    twice."""
 
     def __new__(cls, message):
         try:
@@ -81,7 +82,8 @@ class _SystemExitFromText:
 
 
 def _from_message(cls):
-    """For a class whose constructor wants more than a message: a subclass that is content with one."""
+    """For a class whose constructor wants more than a message: a subclass that is content with
+    one."""
     group = hasattr(cls, "exceptions")
 
     def new(kind, message):

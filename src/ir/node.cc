@@ -136,14 +136,14 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
   auto it = Registered().find(type_index);
   auto* info = it != Registered().end() ? it->second : new NodeInfo();  // lives as long as the process
   info->type_index = type_index;
-  info->children.clear();
+  info->children.clear(), info->not_visited.clear();
   info->params.clear();
   for (const Field& f : info->own) {
     if (!(f.flags & kTVMFFIFieldFlagBitMaskInitOff)) info->params.push_back(&f);
   }
   if (type->type_depth > 1) {
     const NodeInfo& parent = InfoOf(type->type_ancestors[type->type_depth - 1]->type_index);
-    info->children = parent.children;
+    info->children = parent.children, info->not_visited = parent.not_visited;
     for (const Field* f : parent.params) {
       bool listed = std::any_of(info->params.begin(), info->params.end(),
                                 [&](const Field* p) { return p->offset == f->offset; });
@@ -167,7 +167,8 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
                      : f->field_static_type_index == kTVMFFIAny ? ChildKind::kAny
                      : f->field_static_type_index >= kTVMFFIStaticObjectBegin && f->size == 8 ? ChildKind::kRef : ChildKind::kNone;
     bool ignored = (f->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) && (f->flags & kTVMFFIFieldFlagBitMaskReprOff);
-    if (kind != ChildKind::kNone && !ignored) info->children.push_back({f->offset, kind, f});
+    if (kind == ChildKind::kNone || ignored) continue;
+    (f->flags & kNotVisited ? info->not_visited : info->children).push_back({f->offset, kind, f});
   }
   if (type_index < kMaxTypes) node_infos[type_index].store(info, std::memory_order_release);
   return *info;
@@ -295,7 +296,11 @@ Any CallDeep(const ffi::Function& fn, A&&... args) {
 void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* done) {
   if (!done->emplace(node.get(), true).second) return;
   CheckStack();
-  VisitChildren(node.get(), [&](const ObjectRef& c) { InitLoaded(c, done); });
+  auto visit = [&](const ObjectRef& c) { InitLoaded(c, done); };
+  VisitChildren(node.get(), visit);
+  for (const Child& c : InfoOf(node->type_index()).not_visited) {
+    VisitValue(Any(*reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(node.get()) + c.offset)), visit);
+  }
   if (auto init = InfoOf(node->type_index()).init) init(const_cast<Object*>(node.get()));
 }
 }  // namespace

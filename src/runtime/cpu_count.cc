@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many CPUs this process may use: affinity and the cgroup's quota.
+#include "runtime/cpu_count.h"
+
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
 
-#include "runtime/cpu_count.h"
 #include "tvm/runtime/thread_pool.h"
 #ifdef __linux__
 #include <sched.h>

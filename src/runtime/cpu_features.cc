@@ -16,15 +16,17 @@ const std::map<std::string, bool>& CpuFeatures() {
     std::map<std::string, bool> f;
 #if defined(__x86_64__) || defined(__i386__)
 #define TVM_FEATURE(name) f[name] = __builtin_cpu_supports(name) != 0;
-    TVM_FEATURE("sse4.1") TVM_FEATURE("sse4.2") TVM_FEATURE("popcnt") TVM_FEATURE("avx")
-    TVM_FEATURE("avx2") TVM_FEATURE("fma") TVM_FEATURE("bmi") TVM_FEATURE("bmi2")
-    TVM_FEATURE("avx512f") TVM_FEATURE("avx512cd") TVM_FEATURE("avx512bw") TVM_FEATURE("avx512dq")
-    TVM_FEATURE("avx512vl") TVM_FEATURE("avx512vbmi") TVM_FEATURE("avx512vbmi2")
-    TVM_FEATURE("avx512ifma") TVM_FEATURE("avx512vnni") TVM_FEATURE("avx512bitalg")
-    TVM_FEATURE("avx512vpopcntdq") TVM_FEATURE("avx512bf16")
+    TVM_FEATURE("sse4.1")
+    TVM_FEATURE("sse4.2") TVM_FEATURE("popcnt") TVM_FEATURE("avx") TVM_FEATURE("avx2")
+        TVM_FEATURE("fma") TVM_FEATURE("bmi") TVM_FEATURE("bmi2") TVM_FEATURE("avx512f")
+            TVM_FEATURE("avx512cd") TVM_FEATURE("avx512bw") TVM_FEATURE("avx512dq")
+                TVM_FEATURE("avx512vl") TVM_FEATURE("avx512vbmi") TVM_FEATURE("avx512vbmi2")
+                    TVM_FEATURE("avx512ifma") TVM_FEATURE("avx512vnni") TVM_FEATURE("avx512bitalg")
+                        TVM_FEATURE("avx512vpopcntdq") TVM_FEATURE("avx512bf16")
 #if defined(__GNUC__) && !defined(__clang__)
-    TVM_FEATURE("f16c") TVM_FEATURE("avxvnni") TVM_FEATURE("avx512fp16") TVM_FEATURE("amx-tile")
-    TVM_FEATURE("amx-int8") TVM_FEATURE("amx-bf16")
+                            TVM_FEATURE("f16c") TVM_FEATURE("avxvnni") TVM_FEATURE("avx512fp16")
+                                TVM_FEATURE("amx-tile") TVM_FEATURE("amx-int8")
+                                    TVM_FEATURE("amx-bf16")
 #endif
 #undef TVM_FEATURE
 #elif defined(__linux__) && defined(__aarch64__)
@@ -37,18 +39,21 @@ const std::map<std::string, bool>& CpuFeatures() {
     f["i8mm"] = more & HWCAP2_I8MM;
     f["bf16"] = more & HWCAP2_BF16;
 #endif
-    return f;
+                                        return f;
   }());
   return *features;
 }
 
 namespace {
 TVM_REGISTER() {
-  Def("runtime.cpu_features", [] {
+  Def(
+      "runtime.cpu_features",
+      [] {
         Map<String, bool> result;
         for (const auto& [name, has] : CpuFeatures()) result.Set(name, has);
         return result;
-      }, "Vector and matrix features by LLVM's name, and whether this CPU has them.");
+      },
+      "Vector and matrix features by LLVM's name, and whether this CPU has them.");
 }
 }  // namespace
 }  // namespace tvm::runtime

@@ -67,12 +67,19 @@ void ThrowWrongType(const ffi::AnyView& got, TypeSchemaFn expected) {
   TVM_FFI_UNREACHABLE();
 }
 void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaFn expected) {
+  std::string want = PrettyType(expected());
+  bool is_data = got.type_index() == ffi::TypeIndex::kTVMFFITensor && want == "ir.PrimExpr";
   TVM_FFI_THROW(TypeError) << info->name << ": parameter '" << info->args[i].name << "': expected "
-                           << PrettyType(expected()) << ", got " << TypeOf(got);
+                           << want << ", got " << TypeOf(got)
+                           << (is_data ? "; an expression has no data yet: use an element of a "
+                                         "te.placeholder, and numpy for arrays"
+                                       : "");
   TVM_FFI_UNREACHABLE();
 }
 void CheckCount(const FnInfo* info, int expected, int got) {
-  if (expected != got) TVM_FFI_THROW(TypeError) << info->name << ": expected " << expected << " arguments, got " << got;
+  if (expected != got)
+    TVM_FFI_THROW(TypeError) << info->name << ": expected " << expected << " arguments, got "
+                             << got;
 }
 int ReportException() noexcept {
   try {
@@ -122,7 +129,8 @@ std::string DidYouMean(std::string_view got, const std::vector<std::string_view>
 }
 void RegisterFunction(FnInfo* info, TVMFFISafeCallType call) {
   if (ffi::Function::GetGlobal(info->name)) {
-    TVM_FFI_THROW(ImportError) << "the function " << info->name << " is already registered in this process";
+    TVM_FFI_THROW(ImportError) << "the function " << info->name
+                               << " is already registered in this process";
   }
   TVMFFIObjectHandle fn;
   TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionCreate(info, call, nullptr, &fn));

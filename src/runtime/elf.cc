@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing ELF without a linker or compiler at hand. Every offset is checked against the file.
+// Reading and writing ELF without a linker or compiler at hand. Every offset is checked against the
+// file.
 #include "runtime/elf.h"
 
 #include <elf.h>
@@ -48,14 +49,22 @@ constexpr int kMachine = EM_NONE;  // unknown: the loader decides
 
 std::string MachineName(int machine) {
   switch (machine) {
-    case EM_X86_64: return "x86_64";
-    case EM_AARCH64: return "aarch64";
-    case EM_ARM: return "arm";
-    case EM_386: return "i386";
-    case EM_RISCV: return "riscv";
-    case EM_PPC64: return "ppc64";
-    case EM_S390: return "s390";
-    default: return "ELF machine " + std::to_string(machine);
+    case EM_X86_64:
+      return "x86_64";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_ARM:
+      return "arm";
+    case EM_386:
+      return "i386";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_S390:
+      return "s390";
+    default:
+      return "ELF machine " + std::to_string(machine);
   }
 }
 
@@ -87,7 +96,8 @@ void VisitSymbols(std::string_view file, unsigned table_type, F&& visit) {
     for (uint64_t j = 0; symbols && text && j < n; ++j) {
       if (symbols[j].st_name >= strings.sh_size) continue;
       const char* name = text + symbols[j].st_name;
-      visit(std::string_view(name, strnlen(name, strings.sh_size - symbols[j].st_name)), symbols[j]);
+      visit(std::string_view(name, strnlen(name, strings.sh_size - symbols[j].st_name)),
+            symbols[j]);
     }
   }
 }
@@ -115,7 +125,7 @@ template <class... A>
 
 MappedFile::MappedFile(const std::string& path) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info {};
+  struct stat info{};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     int error = fd < 0 ? errno : EISDIR;
     if (fd >= 0) close(fd);
@@ -154,7 +164,8 @@ void CheckSharedLibrary(const std::string& name, std::string_view file) {
          header->e_type == ET_REL ? "an object file" : "another kind of ELF file");
   }
   auto* programs = header->e_phentsize == sizeof(Native::Phdr)
-                       ? At<Native::Phdr>(file, header->e_phoff, header->e_phnum) : nullptr;
+                       ? At<Native::Phdr>(file, header->e_phoff, header->e_phnum)
+                       : nullptr;
   uint64_t end = header->e_shoff + uint64_t{header->e_shnum} * header->e_shentsize;
   for (int i = 0; programs && i < header->e_phnum; ++i) {
     end = std::max<uint64_t>(end, programs[i].p_offset + programs[i].p_filesz);
@@ -243,7 +254,8 @@ std::string WriteDataObject(const typename E::Ehdr& like,
   auto at = [&](const char* name) { return static_cast<unsigned>(names.find(name)); };
   add(1, at(".rodata"), SHT_PROGBITS, data, kAlign);
   sections[1].sh_flags = SHF_ALLOC;
-  std::string_view rows(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(table[0]));
+  std::string_view rows(reinterpret_cast<const char*>(table.data()),
+                        table.size() * sizeof(table[0]));
   add(2, at(".symtab"), SHT_SYMTAB, rows, 8);
   sections[2].sh_link = 3;
   sections[2].sh_info = 1;  // the first global one

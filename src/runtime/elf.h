@@ -29,7 +29,8 @@ std::vector<std::string> DynamicSymbols(std::string_view file, std::string_view 
 /// The bytes of a defined dynamic symbol, empty when there is none.
 std::string_view SymbolData(std::string_view file, std::string_view name);
 
-/// A relocatable object for the machine of the object `like` with one read-only data symbol per entry.
+/// A relocatable object for the machine of the object `like` with one read-only data symbol per
+/// entry.
 std::string DataObject(std::string_view like, const std::map<std::string, std::string>& symbols);
 /// Names of the global symbols an object defines (for the index of an archive).
 std::vector<std::string> GlobalSymbols(std::string_view object);

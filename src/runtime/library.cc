@@ -18,7 +18,8 @@ namespace {
 /// A loaded library that knows its functions; everything else is tvm-ffi's module.
 class LibraryObj final : public ffi::ModuleObj {
  public:
-  LibraryObj(Module inner, Array<String> names) : inner_(std::move(inner)), names_(std::move(names)) {
+  LibraryObj(Module inner, Array<String> names)
+      : inner_(std::move(inner)), names_(std::move(names)) {
     imports_ = inner_->imports();
   }
   const char* kind() const final { return inner_->kind(); }
@@ -52,7 +53,8 @@ std::map<std::string, std::string> ParseInfo(std::string_view text) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     size_t equals = line.find('=');
-    if (equals != std::string_view::npos) info[std::string(line.substr(0, equals))] = line.substr(equals + 1);
+    if (equals != std::string_view::npos)
+      info[std::string(line.substr(0, equals))] = line.substr(equals + 1);
   }
   return info;
 }
@@ -60,8 +62,8 @@ std::map<std::string, std::string> ParseInfo(std::string_view text) {
 void CheckRequirements(const std::string& name, std::string_view file) {
   auto info = ParseInfo(SymbolData(file, kLibraryInfo));
   if (int format = std::atoi(info["format"].c_str()); format > kLibraryFormat) {
-    TVM_FFI_THROW(ValueError) << name << ": made by a newer version: expected format " << kLibraryFormat
-                              << " or lower, got " << format;
+    TVM_FFI_THROW(ValueError) << name << ": made by a newer version: expected format "
+                              << kLibraryFormat << " or lower, got " << format;
   }
   std::string missing;
   std::string_view features = info["cpu_features"];
@@ -69,7 +71,8 @@ void CheckRequirements(const std::string& name, std::string_view file) {
     std::string feature(features.substr(0, features.find(',')));
     features.remove_prefix(std::min(features.size(), feature.size() + 1));
     auto it = CpuFeatures().find(feature);
-    if (it != CpuFeatures().end() && !it->second) missing += (missing.empty() ? "" : ", ") + feature;
+    if (it != CpuFeatures().end() && !it->second)
+      missing += (missing.empty() ? "" : ", ") + feature;
   }
   if (!missing.empty()) {
     TVM_FFI_THROW(ValueError) << name << ": made for a CPU with " << missing
@@ -83,8 +86,9 @@ Array<String> ExportedNames(std::string_view file) {
   }
   return names;
 }
-/// The system's loader returns the library it already has when it is given a name it knows, whatever the
-/// file holds now. "./" and "/" at the end of the folder spell a new name for the same file.
+/// The system's loader returns the library it already has when it is given a name it knows,
+/// whatever the file holds now. "./" and "/" at the end of the folder spell a new name for the same
+/// file.
 std::string FreshSpelling(const std::string& folder, const std::string& file) {
   static std::atomic<unsigned> counter{0};
   std::string path = folder + "/";
@@ -172,24 +176,32 @@ Module LoadStaticLibrary(String path, Array<String> names) {
   MappedFile file(name);
   std::string bytes(file.bytes());
   bool archive = bytes.rfind("!<arch>\n", 0) == 0;
-  if (!archive && bytes.rfind("\x7f" "ELF", 0) != 0) {
+  if (!archive && bytes.rfind("\x7f"
+                              "ELF",
+                              0) != 0) {
     TVM_FFI_THROW(ValueError) << path << ": expected an object file or a static library";
   }
   return Module(ffi::make_object<StaticLibraryObj>(std::move(bytes), archive ? "a" : "o", names));
 }
 
 TVM_REGISTER() {
-  Def("runtime.LoadModule", [](String path) { return LoadModule(std::string(path)); },
+  Def(
+      "runtime.LoadModule", [](String path) { return LoadModule(std::string(path)); },
       "Loads a shared library after checking the file.", Arg("path"));
-  Def("runtime.LoadModuleFromBytes", [](ffi::Bytes bytes) {
-        return LoadModuleFromBytes({bytes.data(), bytes.size()});
-      }, "Loads the contents of a shared library.", Arg("bytes"));
-  Def("runtime.CheckLibrary", [](ffi::Bytes bytes) {
+  Def(
+      "runtime.LoadModuleFromBytes",
+      [](ffi::Bytes bytes) { return LoadModuleFromBytes({bytes.data(), bytes.size()}); },
+      "Loads the contents of a shared library.", Arg("bytes"));
+  Def(
+      "runtime.CheckLibrary",
+      [](ffi::Bytes bytes) {
         std::string_view file(bytes.data(), bytes.size());
         CheckSharedLibrary("library", file);
         CheckRequirements("library", file);
         return ExportedNames(file);
-      }, "The functions of a shared library; ValueError where LoadModuleFromBytes would refuse it.", Arg("bytes"));
+      },
+      "The functions of a shared library; ValueError where LoadModuleFromBytes would refuse it.",
+      Arg("bytes"));
   Def("runtime.LoadStaticLibrary", &LoadStaticLibrary,
       "Objects or an archive made elsewhere, linked when the module that imports it is exported.",
       Arg("path"), Arg("func_names"));

@@ -31,8 +31,8 @@ std::string Listing(const Array<String>& names) {
   std::vector<std::string> owners(names.begin(), names.end());
   std::vector<std::string_view> views(owners.begin(), owners.end());
   std::string known = names.empty() ? "" : "; its functions are: " + Listing(names);
-  TVM_FFI_THROW(AttributeError) << "module of kind '" << mod->kind() << "' has no function '" << name
-                                << "'" << DidYouMean(View(name), views) << known;
+  TVM_FFI_THROW(AttributeError) << "module of kind '" << mod->kind() << "' has no function '"
+                                << name << "'" << DidYouMean(View(name), views) << known;
   TVM_FFI_UNREACHABLE();
 }
 }  // namespace
@@ -47,13 +47,16 @@ Function EntryFunction(const Module& mod) {
   Array<String> names = FunctionNames(mod);
   if (names.size() == 1) return GetFunction(mod, names[0]);
   if (names.empty()) ThrowNoFunction(mod, "main");
-  TVM_FFI_THROW(AttributeError) << "module: expected a function 'main' or only one function to call, "
-                                << "got: " << Listing(names) << "; write mod[\"name\"](...)";
+  TVM_FFI_THROW(AttributeError)
+      << "module: expected a function 'main' or only one function to call, "
+      << "got: " << Listing(names) << "; write mod[\"name\"](...)";
   TVM_FFI_UNREACHABLE();
 }
 
 namespace {
-bool IsCompiled(const Module& mod) { return mod->GetPropertyMask() & Module::kCompilationExportable; }
+bool IsCompiled(const Module& mod) {
+  return mod->GetPropertyMask() & Module::kCompilationExportable;
+}
 
 /// Reachable modules in depth-first order, each once.
 void Collect(const Module& mod, std::vector<Module>* order) {
@@ -119,6 +122,10 @@ class ImportTree {
                                 << "' can be neither compiled nor saved";
     }
     ffi::Bytes bytes = mod->SaveToBytes();
+    if (bytes.size() == 0) {  // tvm-ffi's reader takes it for the end of the data
+      TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
+                                << "' was saved as no bytes at all";
+    }
     Put(out, std::string_view(mod->kind()));
     Put(out, std::string_view(bytes.data(), bytes.size()));
   }
@@ -155,7 +162,8 @@ Array<Module> CompiledModules(const Module& mod) {
 std::string PackImports(const Module& mod) { return ImportTree(mod).Pack(); }
 
 namespace {
-/// The object that export links beside the compiled ones, or empty bytes when it would hold nothing.
+/// The object that export links beside the compiled ones, or empty bytes when it would hold
+/// nothing.
 ffi::Bytes ExportData(Module mod, String object_path) {
   std::map<std::string, std::string> symbols;
   if (std::string packed = PackImports(mod); !packed.empty()) {
@@ -180,22 +188,30 @@ ffi::Bytes ExportData(Module mod, String object_path) {
 }
 
 TVM_REGISTER() {
-  Def("runtime.ModuleFunctionNames", &FunctionNames, "Names of a module's functions, where it can list them.",
+  Def("runtime.ModuleFunctionNames", &FunctionNames,
+      "Names of a module's functions, where it can list them.", Arg("mod"));
+  Def("runtime.ModuleGetFunction", &GetFunction,
+      "A function of a module; names the nearest when it has none.", Arg("mod"), Arg("name"),
+      Arg("query_imports", false));
+  Def("runtime.ModuleEntryFunction", &EntryFunction, "`main`, or the only function of a module.",
       Arg("mod"));
-  Def("runtime.ModuleGetFunction", &GetFunction, "A function of a module; names the nearest when it has none.",
-      Arg("mod"), Arg("name"), Arg("query_imports", false));
-  Def("runtime.ModuleEntryFunction", &EntryFunction, "`main`, or the only function of a module.", Arg("mod"));
   Def("runtime.ModuleCompiled", &CompiledModules, "Reachable modules that write code.", Arg("mod"));
   Def("runtime.ModuleExportData", &ExportData,
-      "Saved imports and requirements of a module as an object file for the machine of another object.",
+      "Saved imports and requirements of a module as an object file for the machine of another "
+      "object.",
       Arg("mod"), Arg("object_path"));
-  Def("runtime.ObjectGlobalSymbols", [](String path) {
+  Def(
+      "runtime.ObjectGlobalSymbols",
+      [](String path) {
         Array<String> names;
-        for (const std::string& name : GlobalSymbols(MappedFile(path).bytes())) names.push_back(name);
+        for (const std::string& name : GlobalSymbols(MappedFile(path).bytes()))
+          names.push_back(name);
         return names;
-      }, "Global symbols that an object file defines.", Arg("path"));
-  Def("runtime.ModuleSaveToBytes", [](Module mod) { return mod->SaveToBytes(); }, "A module as bytes.",
-      Arg("mod"));
+      },
+      "Global symbols that an object file defines.", Arg("path"));
+  Def(
+      "runtime.ModuleSaveToBytes", [](Module mod) { return mod->SaveToBytes(); },
+      "A module as bytes.", Arg("mod"));
 }
 }  // namespace
 }  // namespace tvm::runtime

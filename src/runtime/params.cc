@@ -12,11 +12,13 @@
 
 namespace tvm::runtime {
 namespace {
-// All little-endian: list magic, 0, names (count, each length and text), count, tensors: tensor magic, 0,
-// device type and index (i32), ndim (i32), dtype (u8 code, u8 bits, u16 lanes), shape (i64), nbytes (i64), data.
+// All little-endian: list magic, 0, names (count, each length and text), count, tensors: tensor
+// magic, 0, device type and index (i32), ndim (i32), dtype (u8 code, u8 bits, u16 lanes), shape
+// (i64), nbytes (i64), data.
 constexpr uint64_t kListMagic = 0xF7E58D4F05049CB7, kTensorMagic = 0xDD5E40F096B4A13F;
 constexpr DLDevice kCpu{kDLCPU, 0};
-static_assert(std::endian::native == std::endian::little, "tensor data is written as it lies in memory");
+static_assert(std::endian::native == std::endian::little,
+              "tensor data is written as it lies in memory");
 
 using Write = std::function<void(const void*, uint64_t)>;
 
@@ -60,8 +62,8 @@ class Reader {
   uint64_t left() const { return left_; }
   void Read(void* to, uint64_t n, const char* what) {
     if (n > left_) {
-      TVM_FFI_THROW(ValueError) << "load_param_dict: " << what << " needs " << n << " bytes, only " << left_
-                                << " are left: the data is truncated or no parameter file";
+      TVM_FFI_THROW(ValueError) << "load_param_dict: " << what << " needs " << n << " bytes, only "
+                                << left_ << " are left: the data is truncated or no parameter file";
     }
     if (file_ && n && std::fread(to, 1, n, file_) != n) {
       TVM_FFI_THROW(OSError) << "load_param_dict: cannot read " << what;
@@ -82,8 +84,8 @@ class Reader {
   uint64_t Count(const char* what, uint64_t least) {
     auto n = Get<uint64_t>(what);
     if (n > left_ / least) {
-      TVM_FFI_THROW(ValueError) << "load_param_dict: " << what << " is " << n << ", more than " << left_
-                                << " bytes can hold";
+      TVM_FFI_THROW(ValueError) << "load_param_dict: " << what << " is " << n << ", more than "
+                                << left_ << " bytes can hold";
     }
     return n;
   }
@@ -98,12 +100,14 @@ Tensor LoadTensor(Reader* in, const std::string& name) {
   auto fail = [&](const std::string& text) {
     TVM_FFI_THROW(ValueError) << "load_param_dict: tensor '" << name << "': " << text;
   };
-  if (in->Get<uint64_t>("a tensor's header") != kTensorMagic) fail("expected the header of a tensor");
+  if (in->Get<uint64_t>("a tensor's header") != kTensorMagic)
+    fail("expected the header of a tensor");
   in->Get<uint64_t>("a tensor's header");
   in->Get<int64_t>("a tensor's device");  // loaded to the CPU, wherever it was
   auto ndim = in->Get<int32_t>("a tensor's rank");
   if (ndim < 0 || ndim > 64) fail("expected a rank from 0 to 64, got " + std::to_string(ndim));
-  DLDataType dtype{in->Get<uint8_t>("a dtype"), in->Get<uint8_t>("a dtype"), in->Get<uint16_t>("a dtype")};
+  DLDataType dtype{in->Get<uint8_t>("a dtype"), in->Get<uint8_t>("a dtype"),
+                   in->Get<uint16_t>("a dtype")};
   if (dtype.code == kDLOpaqueHandle || dtype.bits == 0 || dtype.lanes == 0) fail("unknown dtype");
   std::vector<int64_t> extents(ndim);
   for (int64_t& extent : extents) extent = in->Get<int64_t>("a shape");
@@ -130,15 +134,18 @@ Map<String, Tensor> Load(Reader in) {
     in.Read(name.data(), name.size(), "a name");
   }
   if (uint64_t count = in.Count("the number of tensors", 1); count != names.size()) {
-    TVM_FFI_THROW(ValueError) << "load_param_dict: expected " << names.size() << " tensors, got " << count;
+    TVM_FFI_THROW(ValueError) << "load_param_dict: expected " << names.size() << " tensors, got "
+                              << count;
   }
   Map<String, Tensor> params;
   for (const std::string& name : names) {
-    if (params.count(name)) TVM_FFI_THROW(ValueError) << "load_param_dict: the name '" << name << "' occurs twice";
+    if (params.count(name))
+      TVM_FFI_THROW(ValueError) << "load_param_dict: the name '" << name << "' occurs twice";
     params.Set(name, LoadTensor(&in, name));
   }
   if (in.left() != 0) {
-    TVM_FFI_THROW(ValueError) << "load_param_dict: " << in.left() << " bytes follow the last tensor";
+    TVM_FFI_THROW(ValueError) << "load_param_dict: " << in.left()
+                              << " bytes follow the last tensor";
   }
   return params;
 }
@@ -159,7 +166,8 @@ struct File {
 
 std::string SaveParams(const Map<String, Tensor>& params) {
   std::string out;
-  Save(params, [&](const void* data, uint64_t n) { out.append(static_cast<const char*>(data), n); });
+  Save(params,
+       [&](const void* data, uint64_t n) { out.append(static_cast<const char*>(data), n); });
   return out;
 }
 Map<String, Tensor> LoadParams(std::string_view bytes) { return Load(Reader(bytes)); }
@@ -184,7 +192,7 @@ void SaveParamsToFile(const Map<String, Tensor>& params, const std::string& path
 }
 Map<String, Tensor> LoadParamsFromFile(const std::string& path) {
   File file(path, "rb");
-  struct stat info {};
+  struct stat info{};
   if (fstat(fileno(file.handle), &info) != 0 || !S_ISREG(info.st_mode)) {
     TVM_FFI_THROW(OSError) << "cannot read " << path << ": not a regular file";
   }
@@ -193,14 +201,21 @@ Map<String, Tensor> LoadParamsFromFile(const std::string& path) {
 
 namespace {
 TVM_REGISTER() {
-  Def("runtime.SaveParams", [](Map<String, Tensor> params) { return ffi::Bytes(SaveParams(params)); },
+  Def(
+      "runtime.SaveParams",
+      [](Map<String, Tensor> params) { return ffi::Bytes(SaveParams(params)); },
       "Named tensors as bytes.", Arg("params"));
-  Def("runtime.LoadParams", [](ffi::Bytes bytes) { return LoadParams({bytes.data(), bytes.size()}); },
+  Def(
+      "runtime.LoadParams",
+      [](ffi::Bytes bytes) { return LoadParams({bytes.data(), bytes.size()}); },
       "Named tensors from bytes of SaveParams.", Arg("bytes"));
-  Def("runtime.SaveParamsToFile", [](Map<String, Tensor> params, String path) {
-        SaveParamsToFile(params, std::string(path));
-      }, "Named tensors into a file, which appears whole or not at all.", Arg("params"), Arg("path"));
-  Def("runtime.LoadParamsFromFile", [](String path) { return LoadParamsFromFile(std::string(path)); },
+  Def(
+      "runtime.SaveParamsToFile",
+      [](Map<String, Tensor> params, String path) { SaveParamsToFile(params, std::string(path)); },
+      "Named tensors into a file, which appears whole or not at all.", Arg("params"), Arg("path"));
+  Def(
+      "runtime.LoadParamsFromFile",
+      [](String path) { return LoadParamsFromFile(std::string(path)); },
       "Named tensors from a file of SaveParamsToFile.", Arg("path"));
 }
 }  // namespace

@@ -17,7 +17,10 @@ std::string Str(ShapeView shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 std::string Str(DLDataType t) { return ffi::DLDataTypeToString(t); }
-char* Data(const Tensor& t) { const DLTensor* d = t.GetDLTensorPtr(); return static_cast<char*>(d->data) + d->byte_offset; }
+char* Data(const Tensor& t) {
+  const DLTensor* d = t.GetDLTensorPtr();
+  return static_cast<char*>(d->data) + d->byte_offset;
+}
 
 /// Extents of shape times strides, from the lowest to behind the highest element, in elements.
 /// Empty tensors touch nothing.
@@ -47,16 +50,16 @@ struct Allocation {
   void FreeData(DLTensor* t) { FindDeviceAPI(t->device.device_type)->Free(t->device, t->data); }
 };
 
-/// Of views: the address goes into `data`, not into `byte_offset`, which several consumers of DLPack
-/// forget to add.
+/// Of views: the address goes into `data`, not into `byte_offset`, which several consumers of
+/// DLPack forget to add.
 struct Sharing {
   Tensor owner;
   void AllocData(DLTensor* t, char* address) { t->data = address; }
   void FreeData(DLTensor*) {}
 };
 
-/// Copies `ndim` dimensions of strided elements on the CPU; the innermost run is one memcpy where both
-/// sides are dense there.
+/// Copies `ndim` dimensions of strided elements on the CPU; the innermost run is one memcpy where
+/// both sides are dense there.
 void CopyStrided(int ndim, const int64_t* shape, char* to, const int64_t* to_strides,
                  const char* from, const int64_t* from_strides, int64_t item) {
   if (ndim == 0) {
@@ -89,7 +92,8 @@ uint64_t DataSize(ShapeView shape, DLDataType dtype) {
   bool overflow = false, empty = false;
   for (int64_t extent : shape) {
     if (extent < 0) {
-      TVM_FFI_THROW(ValueError) << "tensor: expected extents of at least 0, got shape " << Str(shape);
+      TVM_FFI_THROW(ValueError) << "tensor: expected extents of at least 0, got shape "
+                                << Str(shape);
     }
     empty |= extent == 0;
     overflow |= __builtin_mul_overflow(bits, extent, &bits);
@@ -103,7 +107,9 @@ uint64_t DataSize(ShapeView shape, DLDataType dtype) {
 }
 
 Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device, std::string_view scope) {
-  if (dtype.code == kDLOpaqueHandle || BitsOf(dtype) == 0) {
+  bool odd_float =
+      dtype.code == kDLFloat && dtype.bits != 16 && dtype.bits != 32 && dtype.bits != 64;
+  if (dtype.code == kDLOpaqueHandle || BitsOf(dtype) == 0 || odd_float) {
     TVM_FFI_THROW(TypeError) << "tensor: expected a dtype with values, got " << Str(dtype);
   }
   uint64_t nbytes = DataSize(shape, dtype);
@@ -159,7 +165,8 @@ Tensor StridedView(const Tensor& data, ShapeView shape, ShapeView strides, int64
   }
   int64_t item = BitsOf(dtype) / 8;
   Span old = SpanOf(data.shape(), data.strides()), now = SpanOf(shape, strides);
-  __int128 low = __int128{now.low} * item + byte_offset, high = __int128{now.high} * item + byte_offset;
+  __int128 low = __int128{now.low} * item + byte_offset,
+           high = __int128{now.high} * item + byte_offset;
   if (low < __int128{old.low} * item || high > __int128{old.high} * item) {
     TVM_FFI_THROW(ValueError) << "view: shape " << Str(shape) << ", strides " << Str(strides)
                               << " and byte offset " << byte_offset << " reach outside the tensor";
@@ -176,19 +183,21 @@ Tensor CreateView(const Tensor& data, ShapeView shape, DLDataType dtype, int64_t
   uint64_t have = DataSize(data.shape(), data.dtype()), need = DataSize(shape, dtype);
   if (byte_offset < 0 || static_cast<uint64_t>(byte_offset) > have || need > have - byte_offset) {
     TVM_FFI_THROW(ValueError) << "view: shape " << Str(shape) << " of " << Str(dtype) << " at byte "
-                              << byte_offset << " needs " << need << " bytes, the tensor has " << have;
+                              << byte_offset << " needs " << need << " bytes, the tensor has "
+                              << have;
   }
   return Tensor::FromNDAlloc(Sharing{data}, shape, dtype, data.device(), Data(data) + byte_offset);
 }
 
 namespace {
-/// One value per byte (sign-extended for integers) <-> packed values, element 0 in the lowest bits.
+/// One value per byte, in its lowest bits as ml_dtypes keeps it, <-> packed values.
 void CheckPacked(const char* what, const Tensor& bytes, const Tensor& packed) {
   int bits = BitsOf(packed.dtype());
   if (bits >= 8 || bytes.dtype().bits != 8 || !bytes.is_contiguous() || !packed.is_contiguous() ||
       bytes.numel() != packed.numel() || bytes.device().device_type != kDLCPU ||
       packed.device().device_type != kDLCPU) {
-    TVM_FFI_THROW(ValueError) << what << ": expected as many bytes as elements of less than a byte, "
+    TVM_FFI_THROW(ValueError) << what
+                              << ": expected as many bytes as elements of less than a byte, "
                               << "contiguous on the CPU, got " << Str(bytes.shape()) << " and "
                               << Str(packed.shape()) << " of " << Str(packed.dtype());
   }
@@ -198,14 +207,11 @@ void Unpack(Tensor packed, Tensor bytes) {
   auto* in = reinterpret_cast<const uint8_t*>(Data(packed));
   auto* out = reinterpret_cast<uint8_t*>(Data(bytes));
   unsigned bits = BitsOf(packed.dtype()), mask = (1u << bits) - 1;
-  bool negative = packed.dtype().code == kDLInt;
   int64_t last = static_cast<int64_t>(DataSize(packed.shape(), packed.dtype())) - 1;
   for (int64_t i = 0, n = packed.numel(); i < n; ++i) {
     int64_t bit = i * bits, byte = bit / 8;
     unsigned word = in[byte] | (byte < last ? in[byte + 1] << 8 : 0);
-    unsigned value = (word >> (bit % 8)) & mask;
-    if (negative && (value >> (bits - 1))) value |= ~mask;
-    out[i] = static_cast<uint8_t>(value);
+    out[i] = static_cast<uint8_t>((word >> (bit % 8)) & mask);
   }
 }
 void Pack(Tensor bytes, Tensor packed) {
@@ -223,20 +229,32 @@ void Pack(Tensor bytes, Tensor packed) {
 }
 
 TVM_REGISTER() {
-  Def("runtime.TensorEmpty", [](Shape shape, DLDataType dtype, DLDevice device, Optional<String> scope) {
+  Def(
+      "runtime.TensorEmpty",
+      [](Shape shape, DLDataType dtype, DLDevice device, Optional<String> scope) {
         return Empty(shape, dtype, device, scope ? View(*scope) : "");
-      }, "An uninitialised tensor.", Arg("shape"), Arg("dtype"), Arg("device"),
+      },
+      "An uninitialised tensor.", Arg("shape"), Arg("dtype"), Arg("device"),
       Arg("mem_scope", nullptr));
-  Def("runtime.TensorCopy", &CopyTensor, "Copies a tensor into another one.", Arg("source"), Arg("to"));
-  Def("runtime.TensorStridedView", [](Tensor t, Shape shape, Shape strides, int64_t byte_offset) {
+  Def("runtime.TensorCopy", &CopyTensor, "Copies a tensor into another one.", Arg("source"),
+      Arg("to"));
+  Def(
+      "runtime.TensorStridedView",
+      [](Tensor t, Shape shape, Shape strides, int64_t byte_offset) {
         return StridedView(t, shape, strides, byte_offset);
-      }, "A strided view.", Arg("tensor"), Arg("shape"), Arg("strides"), Arg("byte_offset"));
-  Def("runtime.TensorCreateView", [](Tensor t, Shape shape, DLDataType dtype, int64_t byte_offset) {
+      },
+      "A strided view.", Arg("tensor"), Arg("shape"), Arg("strides"), Arg("byte_offset"));
+  Def(
+      "runtime.TensorCreateView",
+      [](Tensor t, Shape shape, DLDataType dtype, int64_t byte_offset) {
         return CreateView(t, shape, dtype, byte_offset);
-      }, "The same bytes with another shape and dtype.", Arg("tensor"), Arg("shape"), Arg("dtype"),
+      },
+      "The same bytes with another shape and dtype.", Arg("tensor"), Arg("shape"), Arg("dtype"),
       Arg("relative_byte_offset", 0));
-  Def("runtime.TensorUnpack", &Unpack, "Packed values to one per byte.", Arg("packed"), Arg("bytes"));
-  Def("runtime.TensorPack", &Pack, "One value per byte to packed values.", Arg("bytes"), Arg("packed"));
+  Def("runtime.TensorUnpack", &Unpack, "Packed values to one per byte.", Arg("packed"),
+      Arg("bytes"));
+  Def("runtime.TensorPack", &Pack, "One value per byte to packed values.", Arg("bytes"),
+      Arg("packed"));
 }
 }  // namespace
 }  // namespace tvm::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent fork-join pool: one mailbox per worker, task i preferably on worker i, the caller works too.
+// Persistent fork-join pool: one mailbox per worker, task i preferably on worker i, the caller
+// works too.
 #include "tvm/runtime/thread_pool.h"
 
 #include <pthread.h>
@@ -29,8 +30,8 @@ inline void Pause() {
   asm volatile("yield");
 #endif
 }
-/// Spins until `done()`, by the clock: the length of a pause differs by an order of magnitude between
-/// CPUs. False when the time is over.
+/// Spins until `done()`, by the clock: the length of a pause differs by an order of magnitude
+/// between CPUs. False when the time is over.
 template <class F>
 bool SpinUntil(F&& done) {
   auto end = std::chrono::steady_clock::now() + kSpin;
@@ -97,8 +98,8 @@ class Job {
 
 thread_local bool in_task = false;
 
-/// One worker and its mailbox. `job_` is null (free), a job (offered), or a job with its lowest bit set
-/// (accepted); only its caller withdraws an offer, only the worker ends an accepted job.
+/// One worker and its mailbox. `job_` is null (free), a job (offered), or a job with its lowest bit
+/// set (accepted); only its caller withdraws an offer, only the worker ends an accepted job.
 class alignas(128) Worker {
  public:
   bool Offer(Job* job) {
@@ -151,7 +152,8 @@ class Pool {
  public:
   static Pool& Get() {
     Pool* pool = instance.load(std::memory_order_acquire);
-    if (pool) [[likely]] return *pool;
+    if (pool) [[likely]]
+      return *pool;
     static std::once_flag once;
     // Only the forking thread lives on in the child: it starts with a pool without workers.
     std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { instance.store(nullptr); }); });
@@ -180,7 +182,8 @@ class Pool {
  private:
   int Grow(int wanted) {
     int present = size_.load(std::memory_order_acquire);
-    if (present >= wanted) [[likely]] return wanted;
+    if (present >= wanted) [[likely]]
+      return wanted;
     std::lock_guard lock(mutex_);
     present = size_.load();
     // Signals belong to the threads of the program (Ctrl-C to Python's main thread).
@@ -270,7 +273,8 @@ namespace {
 void ConfigThreadPool(int mode, int nthreads) {
   if (mode != 0 && mode != 1) {
     TVM_FFI_THROW(ValueError) << "config_threadpool: expected mode 0 or 1 (the operating system "
-                                 "places the threads), got " << mode;
+                                 "places the threads), got "
+                              << mode;
   }
   SetNumThreads(nthreads);
 }

@@ -49,7 +49,8 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
       if (seconds * 1e3 >= o.min_repeat_ms) break;
       if (seconds == 0 && ++zero >= o.limit_zero_time_iterations) break;
       // The next guess hits the wanted time, or at least grows: short runs are measured badly.
-      double wanted = seconds > 0 ? o.min_repeat_ms / (seconds * 1e3 / static_cast<double>(number)) : 0;
+      double wanted =
+          seconds > 0 ? o.min_repeat_ms / (seconds * 1e3 / static_cast<double>(number)) : 0;
       number = std::max(static_cast<int64_t>(std::min(wanted + 1, 1e12)),
                         number + std::max<int64_t>(1, number / 2));
       CheckSignals();
@@ -62,21 +63,30 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
   return results;
 }
 
-Function TimeEvaluator(Function f, DLDevice device, int64_t number, int64_t repeat, double min_repeat_ms,
-                       int64_t limit_zero_time_iterations, int64_t cooldown_interval_ms,
-                       int64_t repeats_to_cooldown, int64_t cache_flush_bytes, String preproc) {
+Function TimeEvaluator(Function f, DLDevice device, int64_t number, int64_t repeat,
+                       double min_repeat_ms, int64_t limit_zero_time_iterations,
+                       int64_t cooldown_interval_ms, int64_t repeats_to_cooldown,
+                       int64_t cache_flush_bytes, String preproc) {
   if (number < 1 || repeat < 1) {
-    TVM_FFI_THROW(ValueError) << "time_evaluator: expected number and repeat of at least 1, got " << number
-                              << " and " << repeat;
+    TVM_FFI_THROW(ValueError) << "time_evaluator: expected number and repeat of at least 1, got "
+                              << number << " and " << repeat;
   }
   GetDeviceAPI(device.device_type);
-  TimingOptions o{device, number, repeat, min_repeat_ms, limit_zero_time_iterations,
-                  cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, {}};
+  TimingOptions o{device,
+                  number,
+                  repeat,
+                  min_repeat_ms,
+                  limit_zero_time_iterations,
+                  cooldown_interval_ms,
+                  repeats_to_cooldown,
+                  cache_flush_bytes,
+                  {}};
   if (!preproc.empty()) {
     o.preproc = Function::GetGlobal(preproc);
     if (!o.preproc) {
-      TVM_FFI_THROW(ValueError) << "time_evaluator: expected f_preproc to name a global function, got '"
-                                << preproc << "'";
+      TVM_FFI_THROW(ValueError)
+          << "time_evaluator: expected f_preproc to name a global function, got '" << preproc
+          << "'";
     }
   }
   return Function::FromPacked(
@@ -90,7 +100,8 @@ void FlushCaches(ffi::PackedArgs args, Any*) {
     auto tensor = args[i].try_cast<ffi::TensorView>();
     if (!tensor || tensor->device().device_type != kDLCPU || !tensor->IsContiguous()) continue;
     auto* data = static_cast<const char*>(tensor->data_ptr());
-    for (size_t at = 0, size = ffi::GetDataSize(*tensor); at < size; at += 64) __builtin_ia32_clflush(data + at);
+    for (size_t at = 0, size = ffi::GetDataSize(*tensor); at < size; at += 64)
+      __builtin_ia32_clflush(data + at);
   }
   __builtin_ia32_mfence();
 #else
@@ -100,10 +111,11 @@ void FlushCaches(ffi::PackedArgs args, Any*) {
 
 TVM_REGISTER() {
   Def("runtime.TimeEvaluator", &TimeEvaluator,
-      "A function that runs `f` on its arguments and returns the seconds of one call, once per repeat.",
+      "A function that runs `f` on its arguments and returns the seconds of one call, once per "
+      "repeat.",
       Arg("f"), Arg("device"), Arg("number", 10), Arg("repeat", 1), Arg("min_repeat_ms", 0),
-      Arg("limit_zero_time_iterations", 100), Arg("cooldown_interval_ms", 0), Arg("repeats_to_cooldown", 1),
-      Arg("cache_flush_bytes", 0), Arg("f_preproc", ""));
+      Arg("limit_zero_time_iterations", 100), Arg("cooldown_interval_ms", 0),
+      Arg("repeats_to_cooldown", 1), Arg("cache_flush_bytes", 0), Arg("f_preproc", ""));
   Function::SetGlobal("cache_flush_cpu_non_first_arg", Function::FromPacked(&FlushCaches));
 }
 }  // namespace

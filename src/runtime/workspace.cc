@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory of generated code (per thread, reused), and the runtime's entries in exported libraries.
+// Scratch memory of generated code (per thread, reused), and the runtime's entries in exported
+// libraries.
 #include <tvm/ffi/extra/c_env_api.h>
 
 #include <algorithm>
@@ -19,8 +20,8 @@ struct Block {
   void* data;
   uint64_t size;
 };
-/// Blocks of one thread. A request takes the smallest free block that is large enough; where none is,
-/// the largest free one goes back first, so that growing requests do not pile up.
+/// Blocks of one thread. A request takes the smallest free block that is large enough; where none
+/// is, the largest free one goes back first, so that growing requests do not pile up.
 class Workspace {
  public:
   ~Workspace() {
@@ -34,7 +35,8 @@ class Workspace {
     uint64_t size = std::max(kPage, (nbytes + kPage - 1) / kPage * kPage);
     auto best = free_.end(), largest = free_.end();
     for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->device.device_type != device.device_type || it->device.device_id != device.device_id) {
+      if (it->device.device_type != device.device_type ||
+          it->device.device_id != device.device_id) {
         continue;
       }
       if (it->size >= size && (best == free_.end() || it->size < best->size)) best = it;
@@ -54,7 +56,8 @@ class Workspace {
   }
   void Free(void* data) {
     // Requests nest: the block is nearly always the last one.
-    auto it = std::find_if(used_.rbegin(), used_.rend(), [&](const Block& b) { return b.data == data; });
+    auto it =
+        std::find_if(used_.rbegin(), used_.rend(), [&](const Block& b) { return b.data == data; });
     if (it == used_.rend()) {
       TVM_FFI_THROW(ValueError) << "workspace: expected an address that this thread allocated, got "
                                 << data;
@@ -72,7 +75,8 @@ Workspace& ThreadWorkspace() {
 }
 }  // namespace
 
-extern "C" void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int, int) {
+extern "C" void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int,
+                                          int) {
   try {
     return ThreadWorkspace().Alloc({static_cast<DLDeviceType>(device_type), device_id}, nbytes);
   } catch (...) {
@@ -90,8 +94,8 @@ extern "C" int TVMBackendFreeWorkspace(int, int, void* ptr) {
 }
 
 namespace {
-/// Exported libraries hold pointers of these names; tvm-ffi fills them on loading, and they stay null in
-/// a process without this runtime.
+/// Exported libraries hold pointers of these names; tvm-ffi fills them on loading, and they stay
+/// null in a process without this runtime.
 TVM_REGISTER() {
   auto add = [](const char* name, auto* fn) {
     TVM_FFI_CHECK_SAFE_CALL(TVMFFIEnvModRegisterContextSymbol(name, reinterpret_cast<void*>(fn)));

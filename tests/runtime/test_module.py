@@ -9,9 +9,8 @@ import sys
 
 import numpy as np
 import pytest
-import tvm_ffi
-
 import tvm
+import tvm_ffi
 from tvm import runtime
 
 
@@ -35,11 +34,15 @@ def test_functions_of_a_loaded_library(compile_c, kernels):
 
 def test_missing_function_names_the_nearest(compile_c, kernels):
     mod = runtime.load_module(compile_c(kernels["two"]))
-    with pytest.raises(AttributeError, match="no function 'duoble', did you mean 'double'.*its functions are: "):
+    with pytest.raises(
+        AttributeError, match="no function 'duoble', did you mean 'double'.*its functions are: "
+    ):
         mod["duoble"]
     with pytest.raises(AttributeError, match="no function 'nothing_like_it'"):
         mod.nothing_like_it()
-    with pytest.raises(AttributeError, match="expected a function 'main' or only one.*double, parallel_add_one"):
+    with pytest.raises(
+        AttributeError, match="expected a function 'main' or only one.*double, parallel_add_one"
+    ):
         mod(1)
     with pytest.raises(TypeError, match="expected a function's name, got int"):
         mod[0]
@@ -108,7 +111,8 @@ def test_other_architecture(compile_c, kernels):
 
 
 def test_corrupt_headers_never_crash(compile_c, kernels):
-    """Flips bytes of the headers one after the other: an error or a module, but the process goes on."""
+    """Flips bytes of the headers one after the other: an error or a module, but the process goes
+    on."""
     path = compile_c(kernels["only"])
     data = path.read_bytes()
     script = (
@@ -126,7 +130,9 @@ def test_corrupt_headers_never_crash(compile_c, kernels):
     )
     assert len(data) > 64
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    out = subprocess.run([sys.executable, "-c", script, str(path)], env=env, capture_output=True, text=True)
+    out = subprocess.run(
+        [sys.executable, "-c", script, str(path)], env=env, capture_output=True, text=True
+    )
     assert out.stdout.strip() == "alive", out.stderr
 
 
@@ -138,7 +144,9 @@ def test_missing_dependency_is_an_error(compile_c):
 
 @pytest.mark.parametrize("suffix", [".so", ".o", ".a", ".tar"])
 def test_export_and_load(compile_c, kernels, tmp_path, suffix):
-    static = runtime.load_static_library(compile_c(kernels["two"], ".o"), ["double", "parallel_add_one"])
+    static = runtime.load_static_library(
+        compile_c(kernels["two"], ".o"), ["double", "parallel_add_one"]
+    )
     assert static.kind == "static_library" and static.implements_function("double")
     out = tmp_path / f"out{suffix}"
     static.export_library(out)
@@ -169,7 +177,9 @@ def test_export_with_fcompile(compile_c, kernels, tmp_path):
 
     static.export_library(tmp_path / "out.so", fcompile=fcompile, options=["-s"])
     assert len(calls) == 1 and calls[0][1] == ["-s"]
-    np.testing.assert_array_equal(doubled(runtime.load_module(tmp_path / "out.so")), [0, 2, 4, 6, 8])
+    np.testing.assert_array_equal(
+        doubled(runtime.load_module(tmp_path / "out.so")), [0, 2, 4, 6, 8]
+    )
 
 
 def test_export_errors(compile_c, kernels, tmp_path):
@@ -200,7 +210,9 @@ def test_static_library_links_into_a_c_program(compile_c, kernels, tmp_path):
     """The archive has an index: a linker that takes only what is asked for finds the function."""
     static = runtime.load_static_library(compile_c(kernels["only"], ".o"), ["double"])
     static.export_library(tmp_path / "libout.a")
-    (tmp_path / "main.c").write_text("int __tvm_ffi_double(); int main() { return __tvm_ffi_double == 0; }")
+    (tmp_path / "main.c").write_text(
+        "int __tvm_ffi_double(); int main() { return __tvm_ffi_double == 0; }"
+    )
     program = tmp_path / "program"
     command = ["cc", tmp_path / "main.c", tmp_path / "libout.a", "-o", program]
     subprocess.run(command, check=True)
@@ -240,7 +252,8 @@ def test_parallel_kernel_uses_the_pool(compile_c, kernels):
 
 
 def test_requirements_of_a_library_are_checked(compile_c, kernels):
-    info = 'const char __tvm_library_info[] = "format=%s\\ncpu_features=%s\\ntarget=llvm -mcpu=future\\n";'
+    info = 'const char __tvm_library_info[] = "format=%s\\ncpu_features=%s\\n'
+    info += 'target=llvm -mcpu=future\\n";'
     features = tvm.get_global_func("runtime.cpu_features")()
     have = ",".join(str(k) for k, v in features.items() if v)
     doubled(runtime.load_module(compile_c(kernels["two"] + info % (1, have))))
@@ -248,7 +261,9 @@ def test_requirements_of_a_library_are_checked(compile_c, kernels):
         runtime.load_module(compile_c(kernels["two"] + info % (2, have)))
     lacking = [str(k) for k, v in features.items() if not v]
     if lacking:
-        with pytest.raises(ValueError, match=f"made for a CPU with {lacking[0]}.*llvm -mcpu=future"):
+        with pytest.raises(
+            ValueError, match=f"made for a CPU with {lacking[0]}.*llvm -mcpu=future"
+        ):
             runtime.load_module(compile_c(kernels["two"] + info % (1, have + "," + lacking[0])))
 
 
@@ -263,7 +278,11 @@ def test_time_evaluator(compile_c, kernels):
     long = mod.time_evaluator("double", "cpu", number=1, repeat=1, min_repeat_ms=5)(x, y)
     assert long.mean < 0.005
     mod.time_evaluator(
-        "double", tvm.cpu(), number=1, cache_flush_bytes=1 << 16, f_preproc="cache_flush_cpu_non_first_arg"
+        "double",
+        tvm.cpu(),
+        number=1,
+        cache_flush_bytes=1 << 16,
+        f_preproc="cache_flush_cpu_non_first_arg",
     )(x, y)
     with pytest.raises(ValueError, match="at least 1, got 0 and 1"):
         mod.time_evaluator("double", tvm.cpu(), number=0)
@@ -298,7 +317,9 @@ def test_imports_and_cycles(compile_c, kernels):
     a, b = (runtime.load_module(compile_c(kernels[k])) for k in ("two", "triple"))
     a.import_module(b)
     assert [m.function_names() for m in a.imports] == [["parallel_add_one", "triple"]]
-    np.testing.assert_array_equal(doubled({"triple": a.get_function("triple", True)}, "triple"), [0, 3, 6, 9, 12])
+    np.testing.assert_array_equal(
+        doubled({"triple": a.get_function("triple", True)}, "triple"), [0, 3, 6, 9, 12]
+    )
     with pytest.raises(AttributeError):
         a.get_function("triple")
     a.clear_imports()
@@ -313,5 +334,6 @@ def test_system_lib_and_enabled():
 
 
 def test_library_pointers_stay_null_without_a_runtime(compile_c, kernels):
-    """The symbol is a variable of the library: tvm-ffi fills it only where a runtime registered it."""
+    """The symbol is a variable of the library: tvm-ffi fills it only where a runtime registered
+    it."""
     assert tvm_ffi.load_module(str(compile_c(kernels["two"])))["parallel_add_one"] is not None

@@ -138,7 +138,7 @@ struct ProducerLoadObj : PrimExprObj {
   DataProducer producer;
   Array<PrimExpr> indices;
   static void Fields(auto&& def) {
-    def("producer", &ProducerLoadObj::producer);
+    def("producer", &ProducerLoadObj::producer, NotVisited());
     def("indices", &ProducerLoadObj::indices);
   }
   void Init() { dtype = producer->GetDataType(); }

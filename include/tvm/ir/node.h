@@ -20,6 +20,10 @@ inline Trait Binds() { return {kTVMFFIFieldFlagBitMaskSEqHashDefPattern, nullptr
 inline Trait Ignored() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore | kTVMFFIFieldFlagBitMaskReprOff, nullptr}; }
 /// The field is printed but does not count for equality (names of variables).
 inline Trait NameOnly() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore, nullptr}; }
+/// The field refers to something beyond the program (the tensor an element is read from): visitors and
+/// mutators do not go there.
+constexpr int64_t kNotVisited = int64_t{1} << 62;
+inline Trait NotVisited() { return {kNotVisited, nullptr}; }
 /// `Init` fills the field; it is no constructor parameter.
 inline Trait Computed() { return {kTVMFFIFieldFlagBitMaskInitOff, nullptr}; }
 inline Trait Default(Any value) { return {kTVMFFIFieldFlagBitMaskHasDefault, std::move(value)}; }
@@ -55,7 +59,7 @@ struct NodeInfo {
   std::string_view param_order;
   std::vector<Field> own;
   // From here on filled on first use: the parent may register later than the child.
-  std::vector<Child> children;
+  std::vector<Child> children, not_visited;
   std::vector<const Field*> params;
 };
 
@@ -272,9 +276,9 @@ class Mutator {
  public:
   ObjectRef operator()(const ObjectRef& node) {
     if (StackIsLow()) [[unlikely]] return Recurse([&] { return (*this)(node); });
-    if (!InfoOf(node->type_index()).shared) return Map(node);
+    if (!InfoOf(node->type_index()).shared) return Dispatch(node);
     if (auto it = shared_.find(node.get()); it != shared_.end()) return it->second.second;
-    ObjectRef result = Map(node);
+    ObjectRef result = Dispatch(node);
     shared_[node.get()] = {node, result};  // the key must stay alive as long as its entry
     return result;
   }
@@ -293,7 +297,7 @@ class Mutator {
   void Remap(const ObjectRef& from, const ObjectRef& to) { shared_[from.get()] = {from, to}; }
 
  private:
-  ObjectRef Map(const ObjectRef& node) {
+  ObjectRef Dispatch(const ObjectRef& node) {
     if (auto fn = reinterpret_cast<ObjectRef (*)(Self*, const Object*)>(
             Table().Find(node->type_index()))) {
       return fn(static_cast<Self*>(this), node.get());

@@ -7,23 +7,39 @@
 
 namespace tvm::runtime {
 
-constexpr size_t kAllocAlignment = 64;  ///< of every tensor and workspace: one cache line, one AVX-512 vector
+constexpr size_t kAllocAlignment =
+    64;  ///< of every tensor and workspace: one cache line, one AVX-512 vector
 
 /// What a device can tell about itself; None where it does not know.
 enum class DeviceAttr : int {
-  kExist, kMaxThreadsPerBlock, kWarpSize, kMaxSharedMemoryPerBlock, kComputeVersion, kDeviceName,
-  kMaxClockRate, kMultiProcessorCount, kMaxThreadDimensions, kApiVersion, kDriverVersion,
-  kL2CacheSizeBytes, kTotalGlobalMemory, kAvailableGlobalMemory, kTextureSpatialLimit,
+  kExist,
+  kMaxThreadsPerBlock,
+  kWarpSize,
+  kMaxSharedMemoryPerBlock,
+  kComputeVersion,
+  kDeviceName,
+  kMaxClockRate,
+  kMultiProcessorCount,
+  kMaxThreadDimensions,
+  kApiVersion,
+  kDriverVersion,
+  kL2CacheSizeBytes,
+  kTotalGlobalMemory,
+  kAvailableGlobalMemory,
+  kTextureSpatialLimit,
   kCount,
 };
 
-/// One per device kind, registered once and never destroyed. All methods may be called from any thread.
+/// One per device kind, registered once and never destroyed. All methods may be called from any
+/// thread.
 class DeviceAPI {
  public:
   virtual ~DeviceAPI() = default;
   virtual Any GetAttr(DLDevice device, DeviceAttr attr) = 0;
-  /// Raises MemoryError when there is none. `scope` names a kind of memory of the device, "" the usual one.
-  virtual void* Alloc(DLDevice device, uint64_t nbytes, size_t alignment, std::string_view scope = "") = 0;
+  /// Raises MemoryError when there is none. `scope` names a kind of memory of the device, "" the
+  /// usual one.
+  virtual void* Alloc(DLDevice device, uint64_t nbytes, size_t alignment,
+                      std::string_view scope = "") = 0;
   virtual void Free(DLDevice device, void* data) = 0;
   /// Copies contiguous bytes; one of the devices is of this kind, the other too or the CPU. Returns
   /// when the bytes may be used.

@@ -8,8 +8,9 @@
 namespace tvm::runtime {
 using ffi::Shape, ffi::ShapeView, ffi::Tensor;
 
-/// Bytes of `shape` elements, packed: types of less than a byte share bytes, element 0 in the lowest
-/// bits. ValueError for a negative extent, MemoryError when the size does not fit in 63 bits.
+/// Bytes of `shape` elements, packed: types of less than a byte share bytes, element 0 in the
+/// lowest bits. ValueError for a negative extent, MemoryError when the size does not fit in 63
+/// bits.
 uint64_t DataSize(ShapeView shape, DLDataType dtype);
 
 /// Uninitialised, contiguous, 64-byte aligned.

@@ -21,31 +21,28 @@ class Attrs(Node):
 
 @register_node("ir.DictAttrs")
 class DictAttrs(Attrs):
-    def _dict(self):
-        return object.__getattribute__(self, "__dict__")
-
     def keys(self):
-        return self._dict().keys()
+        return self.dict.keys()
 
     def items(self):
-        return self._dict().items()
+        return self.dict.items()
 
     def get(self, key, default=None):
-        return self._dict().get(key, default)
+        return self.dict.get(key, default)
 
     def __getitem__(self, key):
-        return self._dict()[key]
+        return self.dict[key]
 
     def __contains__(self, key):
-        return key in self._dict()
+        return key in self.dict
 
     def __len__(self):
-        return len(self._dict())
+        return len(self.dict)
 
     def __iter__(self):
-        return iter(self._dict())
+        return iter(self.dict)
 
     def __getattr__(self, name):
-        if name[:2] != "__" and name in self._dict():
-            return self._dict()[name]
+        if name[:2] != "__" and name != "dict" and name in self.dict:
+            return self.dict[name]
         return super().__getattr__(name)

@@ -173,6 +173,9 @@ class _DeferredCompare(tvm_ffi.core.ObjectConvertible, ExprOp):
 
     __slots__ = ("a", "b")
 
+    # Called when Python asks for the truth; te.compute refuses it for elements and indices.
+    check_truth = staticmethod(lambda comparison: None)
+
     def __init__(self, a, b, span=None):
         self.a, self.b = a, b
 
@@ -188,6 +191,7 @@ class _DeferredCompare(tvm_ffi.core.ObjectConvertible, ExprOp):
 
 class EqualOp(_DeferredCompare):
     def __bool__(self):
+        self.check_truth(self)
         return _same(self.a, self.b)
 
     def asobject(self):
@@ -196,6 +200,7 @@ class EqualOp(_DeferredCompare):
 
 class NotEqualOp(_DeferredCompare):
     def __bool__(self):
+        self.check_truth(self)
         return not _same(self.a, self.b)
 
     def asobject(self):

@@ -34,8 +34,9 @@ class PassContext(Node):
         self, opt_level=2, required_pass=None, disabled_pass=None, instruments=None, config=None
     ):
         config = {k: dict(v) if hasattr(v, "items") else v for k, v in (config or {}).items()}
-        instruments = [getattr(i, "instrument", i) for i in instruments or []]
-        construct(self, opt_level, required_pass or [], disabled_pass or [], instruments, config)
+        construct(
+            self, opt_level, required_pass or [], disabled_pass or [], instruments or [], config
+        )
 
     def __enter__(self):
         _enter(self)
@@ -46,7 +47,7 @@ class PassContext(Node):
 
     def override_instruments(self, instruments):
         """Replaces the instruments while the context is entered."""
-        _override(self, [getattr(i, "instrument", i) for i in instruments or []])
+        _override(self, instruments or [])
 
     @staticmethod
     def current():

@@ -27,6 +27,35 @@ from .params import (
     save_param_dict_to_file,
 )
 
+__all__ = [
+    "BenchmarkResult",
+    "Device",
+    "Executable",
+    "Module",
+    "Tensor",
+    "cpu",
+    "cuda",
+    "device",
+    "empty",
+    "enabled",
+    "ext_dev",
+    "from_dlpack",
+    "hexagon",
+    "load_module",
+    "load_param_dict",
+    "load_param_dict_from_file",
+    "load_static_library",
+    "metal",
+    "opencl",
+    "rocm",
+    "save_param_dict",
+    "save_param_dict_to_file",
+    "tensor",
+    "vpi",
+    "vulkan",
+    "webgpu",
+]
+
 _alias, _alias_names = _aliases.fill(__name__)
 _derived, _derived_names = _derive.fill(__name__)
 

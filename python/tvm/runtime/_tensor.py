@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors: creation from NumPy and friends, copies, views."""
 
+import functools
+
 import numpy as np
 import tvm_ffi
 from tvm_ffi import core
 
-from .device import cpu
+from .device import cpu as _cpu
 from .device import device as _device
 
+_CPU = _cpu(0)
 _empty = tvm_ffi.get_global_func("runtime.TensorEmpty")
 _copy = tvm_ffi.get_global_func("runtime.TensorCopy")
 _view = tvm_ffi.get_global_func("runtime.TensorCreateView")
@@ -16,17 +19,14 @@ _pack = tvm_ffi.get_global_func("runtime.TensorPack")
 _unpack = tvm_ffi.get_global_func("runtime.TensorUnpack")
 
 
-def _numpy_dtype(dtype):
-    """The NumPy dtype of one element of a tvm_ffi dtype (ml_dtypes for what NumPy lacks)."""
-    name = str(dtype)
-    lanes = getattr(dtype, "lanes", 1)
+@functools.cache
+def _numpy_dtype(name):
+    """The NumPy dtype of one element (ml_dtypes for what NumPy lacks); vectors are subarrays."""
+    name, lanes = str(name), tvm_ffi.dtype(name).lanes
     if lanes != 1:
-        base, _, _ = name.rpartition("x")
-        return np.dtype((_numpy_dtype(tvm_ffi.dtype(base)), (lanes,)))
-    if name == "bool":
-        return np.dtype("bool")
-    if name == "uint1":
-        return np.dtype("uint8")
+        return np.dtype((_numpy_dtype(name.rpartition("x")[0]), (lanes,)))
+    if name in ("bool", "uint1"):
+        return np.dtype("bool" if name == "bool" else "uint8")
     try:
         return np.dtype(name)
     except TypeError:
@@ -39,8 +39,19 @@ def _numpy_dtype(dtype):
     return np.dtype(kind)
 
 
+def _over(array, shape, dtype):
+    """A tensor over the memory of a contiguous array."""
+    # NumPy exports the types it defines itself, except bool in its older versions.
+    if array.ndim == len(shape) and array.dtype.isbuiltin == 1 and array.dtype == dtype != "bool":
+        return core.from_dlpack(array)
+    return _view(core.from_dlpack(array.reshape(-1).view("uint8")), shape, dtype, 0)
+
+
 class Tensor(core.Tensor):
-    """An n-dimensional array on a device. It shares its memory with NumPy and PyTorch through DLPack."""
+    """An n-dimensional array on a device.
+
+    It shares its memory with NumPy and PyTorch through DLPack.
+    """
 
     __slots__ = ()
 
@@ -48,7 +59,7 @@ class Tensor(core.Tensor):
         """A view of part of the tensor: integers and slices, as in NumPy."""
         shape, strides, offset = self._select(index)
         item = tvm_ffi.dtype(self.dtype).itemsize
-        return _strided(self, tvm_ffi.Shape(shape), tvm_ffi.Shape(strides), offset * item)
+        return _strided(self, shape, strides, offset * item)
 
     def __setitem__(self, index, value):
         """Copies `value` into part of the tensor."""
@@ -71,7 +82,7 @@ class Tensor(core.Tensor):
         if len(index) > self.ndim:
             raise IndexError(f"tensor: expected at most {self.ndim} indices, got {len(index)}")
         shape, strides, offset = [], [], 0
-        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides)):
+        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
             i = index[axis] if axis < len(index) else slice(None)
             if isinstance(i, slice):
                 start, stop, step = i.indices(extent)
@@ -83,7 +94,8 @@ class Tensor(core.Tensor):
                 i = i.__index__()
                 if not -extent <= i < extent:
                     raise IndexError(
-                        f"tensor: expected an index in [{-extent}, {extent}) on axis {axis}, got {i}"
+                        f"tensor: expected an index in [{-extent}, {extent}) on axis {axis}, "
+                        f"got {i}"
                     )
                 offset += stride * (i % extent)
             else:
@@ -108,57 +120,51 @@ class Tensor(core.Tensor):
             return np.from_dlpack(self)
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
-    def _bytes(self):
-        """The memory of a contiguous CPU tensor as a NumPy array of bytes."""
-        nbytes = -(-self.numel() * self.dtype.bits * self.dtype.lanes // 8)
-        return np.from_dlpack(_view(self, tvm_ffi.Shape((nbytes,)), "uint8", 0))
-
     def numpy(self):
-        """A copy as NumPy array. Types of less than a byte come one to a byte, as ml_dtypes keeps them."""
-        source = self
-        if self.device.dlpack_device_type() != 1 or not self.is_contiguous():
-            source = _empty(tvm_ffi.Shape(self.shape), self.dtype, cpu(0), None)
-            _copy(self, source)
-        dtype = _numpy_dtype(self.dtype)
-        if self.dtype.bits < 8:
-            packed, source = source, _empty(tvm_ffi.Shape(self.shape), "uint8", cpu(0), None)
-            _unpack(packed, source)
-        raw = source._bytes()
-        return (raw.copy() if source is self else raw).view(dtype.base).reshape(self.shape + dtype.shape)
+        """A copy as NumPy array.
+
+        Types of less than a byte come one to a byte, as ml_dtypes keeps them.
+        """
+        shape, name = self.shape, self.dtype
+        dtype = _numpy_dtype(name)
+        array = np.empty(shape + dtype.shape, dtype.base)
+        if name.bits * name.lanes < 8:
+            on_cpu = self.device.dlpack_device_type() == 1
+            _unpack(self if on_cpu else self.copyto(_CPU), _over(array, shape, "uint8"))
+        else:
+            _copy(self, _over(array, shape, name))
+        return array
 
     def copyfrom(self, source_array):
-        """Copies from a NumPy array (or what becomes one, or a tensor) of the same shape; converts the dtype."""
+        """Copies from an array, or what becomes one, of the same shape; converts the dtype."""
         if isinstance(source_array, core.Tensor):
             _copy(source_array, self)
             return self
-        dtype = _numpy_dtype(self.dtype)
+        shape, name = self.shape, self.dtype
+        dtype = _numpy_dtype(name)
         try:
             array = np.asarray(source_array)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"copyfrom: expected an array, got {type(source_array).__name__}: {error}"
             ) from error
-        if array.shape != self.shape + dtype.shape:
-            raise ValueError(
-                f"copyfrom: expected shape {self.shape + dtype.shape}, got {array.shape}"
-            )
-        array = np.ascontiguousarray(array, dtype.base).reshape(array.shape)
-        direct = self.device.dlpack_device_type() == 1 and self.is_contiguous()
-        target = self if direct else _empty(tvm_ffi.Shape(self.shape), self.dtype, cpu(0), None)
-        if self.dtype.bits < 8:
-            values = _empty(tvm_ffi.Shape(self.shape), "uint8", cpu(0), None)
-            values._bytes()[:] = array.reshape(-1).view("uint8")
-            _pack(values, target)
+        if array.shape != shape + dtype.shape:
+            raise ValueError(f"copyfrom: expected shape {shape + dtype.shape}, got {array.shape}")
+        array = np.asarray(array, dtype.base, order="C")
+        if not array.flags.writeable:  # DLPack cannot say that it only reads
+            array = array.copy()
+        if name.bits * name.lanes < 8:
+            packed = _empty(shape, name, _CPU, None)
+            _pack(_over(array, shape, "uint8"), packed)
+            _copy(packed, self)
         else:
-            target._bytes()[:] = array.reshape(-1).view("uint8")
-        if target is not self:
-            _copy(target, self)
+            _copy(_over(array, shape, name), self)
         return self
 
     def copyto(self, target, mem_scope=None):
         """Copies to a tensor, or to a new one on a device; returns the copy."""
         if isinstance(target, core.Device):
-            target = _empty(tvm_ffi.Shape(self.shape), self.dtype, target, mem_scope)
+            target = _empty(self.shape, self.dtype, target, mem_scope)
         elif not isinstance(target, core.Tensor):
             raise TypeError(f"copyto: expected a tensor or a device, got {type(target).__name__}")
         _copy(self, target)
@@ -171,7 +177,7 @@ class Tensor(core.Tensor):
     def _create_view(self, shape, dtype=None, relative_byte_offset=0):
         """A tensor over the same bytes with another shape and dtype."""
         dtype = self.dtype if dtype is None else dtype
-        return _view(self, tvm_ffi.Shape(tuple(shape)), dtype, relative_byte_offset)
+        return _view(self, tuple(shape), dtype, relative_byte_offset)
 
 
 tvm_ffi.register_object("ffi.Tensor")(Tensor)
@@ -186,13 +192,13 @@ def from_dlpack(ext_tensor):
 def empty(shape, dtype="float32", device=None, mem_scope=None):
     """An uninitialised tensor, on the CPU by default."""
     shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
-    device = cpu(0) if device is None else _device(device)
-    return _empty(tvm_ffi.Shape(shape), dtype, device, mem_scope)
+    device = _CPU if device is None else _device(device)
+    return _empty(shape, dtype, device, mem_scope)
 
 
 def tensor(arr, device=None, mem_scope=None):
     """A tensor with a copy of `arr`: an array, a tensor of any framework, or nested lists."""
-    device = cpu(0) if device is None else _device(device)
+    device = _CPU if device is None else _device(device)
     if not isinstance(arr, (np.ndarray, core.Tensor)) and hasattr(arr, "__dlpack__"):
         arr = core.from_dlpack(arr)
     if isinstance(arr, core.Tensor):
@@ -202,4 +208,4 @@ def tensor(arr, device=None, mem_scope=None):
         dtype = tvm_ffi.dtype(arr.dtype.name)
     except (TypeError, ValueError) as error:
         raise TypeError(f"tensor: expected numbers, got {type(arr).__name__}: {error}") from error
-    return _empty(tvm_ffi.Shape(arr.shape), dtype, device, mem_scope).copyfrom(arr)
+    return _empty(arr.shape, dtype, device, mem_scope).copyfrom(arr)

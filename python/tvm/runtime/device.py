@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: names and targets to devices, and what a device tells about itself."""
 
-import json
-
 import tvm_ffi
 from tvm_ffi import core
 
@@ -48,6 +46,8 @@ class Device(core.Device):
     @property
     def max_thread_dimensions(self):
         """Largest extents of a block, as a list of three."""
+        import json
+
         value = _api["GetDeviceAttr"](self, 8)
         return None if value is None else json.loads(str(value))
 
@@ -86,6 +86,8 @@ def _kind_name(target):
     if isinstance(target, str):
         text = target.strip()
         if text.startswith("{"):
+            import json
+
             return _kind_name(json.loads(text))
         if "/" in text.split(" ")[0].split(":")[0]:  # a tag such as nvidia/geforce-rtx-3090
             from tvm.target import Target
@@ -99,7 +101,8 @@ def _kind_name(target):
 
 
 def device(target, dev_id=None, *, index=None):
-    """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-cores=2")."""
+    """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-
+    cores=2")."""
     dev_id = index if dev_id is None else dev_id
     if isinstance(target, core.Device):
         return target

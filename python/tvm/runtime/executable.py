@@ -2,13 +2,15 @@
 """What the compiler hands out: a module that is made runnable on first use."""
 
 import os
-import tempfile
 
 from .module import Module, load_module
 
 
 class Executable:
-    """A compiled module. Indexing and calling make it runnable first where it still is source code."""
+    """A compiled module.
+
+    Indexing and calling make it runnable first where it still is source code.
+    """
 
     def __init__(self, mod):
         self.mod = mod
@@ -28,12 +30,15 @@ class Executable:
         return getattr(self.jit(), name)
 
     def jit(self, *, fcompile=None, addons=None, force_recompile=False, **kwargs) -> Module:
-        """The runnable module; code that is not runnable yet is compiled into a temporary library and loaded."""
+        """The runnable module; code that is not runnable yet is compiled into a temporary library
+        and loaded."""
         if self._jitted is not None and not force_recompile:
             return self._jitted
         if fcompile is None and not addons and not force_recompile and self._runs():
             self._jitted = self.mod
         else:
+            import tempfile
+
             with tempfile.TemporaryDirectory(prefix="tvm-") as folder:
                 path = os.path.join(folder, "jit.so")
                 self.mod.export_library(path, fcompile=fcompile, addons=addons, **kwargs)
@@ -50,7 +55,9 @@ class Executable:
             pending += [m for m in mod.imports if not any(m.same_as(s) for s in seen)]
         return True
 
-    def export_library(self, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
+    def export_library(
+        self, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs
+    ):
         """Writes the module with everything it imports, as Module.export_library."""
         return self.mod.export_library(
             file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs

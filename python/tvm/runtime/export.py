@@ -29,7 +29,8 @@ def linker():
 
 
 def link_shared(output, files, fcompile=None, **kwargs):
-    """Links files into a shared library: with `fcompile`, the built-in linker, or a system compiler."""
+    """Links files into a shared library: with `fcompile`, the built-in linker, or a system
+    compiler."""
     output, files = str(output), [str(f) for f in files]
     sources = [f for f in files if Path(f).suffix[1:] in _SOURCE]
     if fcompile is None and not sources and "cc" not in kwargs and (link := linker()):
@@ -88,7 +89,8 @@ def _require_objects(files, what):
 
 
 def _archive(files, output):
-    """A static library in the common (System V) form, with the index of symbols that linkers ask for."""
+    """A static library in the common (System V) form, with the index of symbols that linkers ask
+    for."""
     members = [(f.name, f.read_bytes()) for f in files]
     symbols = [(i, str(s)) for i, f in enumerate(files) for s in _global_symbols(str(f))]
     names = b"".join(s.encode() + b"\0" for _, s in symbols)
@@ -97,12 +99,16 @@ def _archive(files, output):
     for _, data in members:
         offsets.append(at)
         at += 60 + len(data) + len(data) % 2
-    index = struct.pack(f">I{len(symbols)}I", len(symbols), *(offsets[i] for i, _ in symbols)) + names
+    index = (
+        struct.pack(f">I{len(symbols)}I", len(symbols), *(offsets[i] for i, _ in symbols)) + names
+    )
     with open(output, "wb") as archive:
         archive.write(b"!<arch>\n")
         for name, data in [("", index), *members]:
             # Time, owner and mode are fixed: the same code gives the same file.
-            archive.write(f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(data):<10}`\n".encode())
+            archive.write(
+                f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(data):<10}`\n".encode()
+            )
             archive.write(data + b"\n" * (len(data) % 2))
 
 
@@ -112,8 +118,16 @@ def unarchive(path, folder):
     if data[:8] != b"!<arch>\n":
         raise ValueError(f"{path}: expected a static library")
     while at + 60 <= len(data):
-        name, size, end = data[at : at + 16].decode("latin-1").rstrip(), data[at + 48 : at + 58], at + 60
-        if data[at + 58 : at + 60] != b"`\n" or not size.strip().isdigit() or end + int(size) > len(data):
+        name, size, end = (
+            data[at : at + 16].decode("latin-1").rstrip(),
+            data[at + 48 : at + 58],
+            at + 60,
+        )
+        if (
+            data[at + 58 : at + 60] != b"`\n"
+            or not size.strip().isdigit()
+            or end + int(size) > len(data)
+        ):
             raise ValueError(f"{path}: the static library is truncated or damaged at byte {at}")
         if name not in ("/", "//", "/SYM64/"):  # the index of symbols and the table of long names
             files.append(Path(folder) / f"member{len(files)}.o")
@@ -155,7 +169,9 @@ def workspace(folder):
         with tempfile.TemporaryDirectory(prefix="tvm-") as name:
             yield Path(name)
     elif not os.path.isdir(folder):
-        raise FileNotFoundError(f"export_library: the folder workspace_dir={folder!r} does not exist")
+        raise FileNotFoundError(
+            f"export_library: the folder workspace_dir={folder!r} does not exist"
+        )
     else:
         yield Path(folder)
 
@@ -163,7 +179,7 @@ def workspace(folder):
 def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
 
-    A library that another process has loaded under this name stays as it is: the new file replaces it.
+    A library that a process has loaded under this name stays as it is: the new file replaces it.
     """
     output = Path(os.fspath(file_name))
     if not output.parent.is_dir():

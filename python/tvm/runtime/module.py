@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules: calling, loading, exporting, timing."""
 
+import math
 import os
-import statistics
-import tarfile
-import tempfile
 
 import tvm_ffi
 from tvm_ffi import Module as _Module
@@ -24,22 +22,27 @@ _keep = tvm_ffi.get_global_func("ffi.ModuleGlobalsAdd")
 
 
 class BenchmarkResult:
-    """Seconds of one call, measured several times: `results`, and their mean, median, min, max, std."""
+    """Seconds of one call, measured several times: `results`, and their mean, median, min, max,
+    std."""
 
     def __init__(self, results):
         self.results = tuple(map(float, results))
-        self.mean = statistics.fmean(self.results)
-        self.median = statistics.median(self.results)
-        self.min, self.max = min(self.results), max(self.results)
-        self.std = statistics.pstdev(self.results)
+        ordered, n = sorted(self.results), len(self.results)
+        self.min, self.max = ordered[0], ordered[-1]
+        self.mean = math.fsum(ordered) / n
+        self.median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+        self.std = math.sqrt(math.fsum((r - self.mean) ** 2 for r in ordered) / n)
 
     def __repr__(self):
-        fields = ", ".join(f"{n}={getattr(self, n)}" for n in ("min", "mean", "median", "max", "std"))
+        fields = ", ".join(
+            f"{n}={getattr(self, n)}" for n in ("min", "mean", "median", "max", "std")
+        )
         return f"BenchmarkResult({fields}, results={self.results})"
 
     def __str__(self):
         scale, unit = next(
-            ((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s), (1e-9, "ns")
+            ((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s),
+            (1e-9, "ns"),
         )
         names = ("mean", "median", "max", "min", "std")
         head = "".join(f"{n + ' (' + unit + ')':^14}" for n in names)
@@ -48,7 +51,10 @@ class BenchmarkResult:
 
 
 class Module(_Module):
-    """Compiled functions and the modules they import. Called like a function it runs `main`, or its only function."""
+    """Compiled functions and the modules they import.
+
+    Called like a function it runs `main`, or its only function.
+    """
 
     __slots__ = ()
 
@@ -89,12 +95,20 @@ class Module(_Module):
         return list(self.imports)
 
     def export_library(
-        self, file_name, *, fcompile=None, fpack_imports=None, addons=None, workspace_dir=None, **kwargs
+        self,
+        file_name,
+        *,
+        fcompile=None,
+        fpack_imports=None,
+        addons=None,
+        workspace_dir=None,
+        **kwargs,
     ):
-        """Writes the module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
+        """Writes the module with everything it imports.
 
-        `fcompile(output, files, **kwargs)` links; without it the built-in linker does, or a system compiler
-        where this build has none. `addons` are further files to link.
+        The suffix says as what: .so, .o, .a, .tar. `fcompile(output, files, **kwargs)` links;
+        without it the built-in linker does, or a system compiler where this build has none.
+        `addons` are further files to link.
         """
         from .export import export_library
 
@@ -117,9 +131,11 @@ class Module(_Module):
         cache_flush_bytes=0,
         f_preproc="",
     ):
-        """A function that runs `func_name` on its arguments `repeat` times `number` calls and returns a
-        BenchmarkResult with the seconds of one call per repeat. A repeat that takes less than `min_repeat_ms`
-        runs again with more calls."""
+        """A function that measures `func_name` on its arguments and returns a BenchmarkResult.
+
+        It holds the seconds of one call for each of `repeat` rounds of `number` calls. A round
+        that takes less than `min_repeat_ms` runs again with more calls.
+        """
         function = self.get_function(func_name, True) if func_name else _entry_function(self)
         evaluate = _time_evaluator(
             function,
@@ -159,6 +175,8 @@ def load_module(path, fmt=""):
 
 def _load_linked(path, suffix):
     """Objects become a temporary shared library, which is loaded."""
+    import tempfile
+
     from .export import link_shared, unarchive
 
     if not os.path.exists(path):
@@ -175,6 +193,8 @@ def _load_linked(path, suffix):
 
 
 def _untar(path, folder):
+    import tarfile
+
     try:
         with tarfile.open(path) as tar:
             members = [m for m in tar.getmembers() if m.isfile()]

@@ -24,7 +24,8 @@ def save_param_dict(params):
 
 
 def save_param_dict_to_file(params, path):
-    """A dictionary of names to tensors (or arrays) into a file, which appears whole or not at all."""
+    """A dictionary of names to tensors (or arrays) into a file, which appears whole or not at all.
+    A dictionary of names to tensors (or arrays) into a file, which appears whole or not at all."""
     _save_file(_tensors(params), os.fspath(path))
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linking and compiling with a system compiler. Exporting a library does not need one where libtvm_llvm is."""
+"""Linking and compiling with a system compiler.
+
+Exporting a library does not need one where libtvm_llvm is.
+"""
 
 import os
 import shutil

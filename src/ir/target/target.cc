@@ -140,7 +140,7 @@ Map<String, Any> ParseString(const String& text) {
   return config;
 }
 Map<String, Any> ParseJson(const String& text) {
-  static const Function parse = Function::GetGlobalRequired("ffi.FromJSON");
+  static const Function parse = Function::GetGlobalRequired("ffi.json.Parse");
   try {
     return parse(text).cast<Map<String, Any>>();
   } catch (const ffi::Error& e) {

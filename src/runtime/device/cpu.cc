@@ -37,20 +37,26 @@ class CpuDevice : public DeviceAPI {
  public:
   Any GetAttr(DLDevice device, DeviceAttr attr) final {
     switch (attr) {
-      case DeviceAttr::kExist: return device.device_id == 0;
+      case DeviceAttr::kExist:
+        return device.device_id == 0;
       case DeviceAttr::kDeviceName: {
         std::string name = Lookup("/proc/cpuinfo", "model name");
         return name.empty() ? Any(nullptr) : Any(String(name));
       }
       case DeviceAttr::kMaxClockRate:
         return PositiveOrNone(std::atof(Lookup("/proc/cpuinfo", "cpu MHz").c_str()) * 1000);
-      case DeviceAttr::kMultiProcessorCount: return AvailableCpus();
+      case DeviceAttr::kMultiProcessorCount:
+        return AvailableCpus();
 #ifdef _SC_LEVEL2_CACHE_SIZE
-      case DeviceAttr::kL2CacheSizeBytes: return PositiveOrNone(sysconf(_SC_LEVEL2_CACHE_SIZE));
+      case DeviceAttr::kL2CacheSizeBytes:
+        return PositiveOrNone(sysconf(_SC_LEVEL2_CACHE_SIZE));
 #endif
-      case DeviceAttr::kTotalGlobalMemory: return MemInfo("MemTotal");
-      case DeviceAttr::kAvailableGlobalMemory: return MemInfo("MemAvailable");
-      default: return nullptr;
+      case DeviceAttr::kTotalGlobalMemory:
+        return MemInfo("MemTotal");
+      case DeviceAttr::kAvailableGlobalMemory:
+        return MemInfo("MemAvailable");
+      default:
+        return nullptr;
     }
   }
   void* Alloc(DLDevice, uint64_t nbytes, size_t alignment, std::string_view scope) final {

@@ -13,14 +13,29 @@ struct Kind {
 };
 /// The first name of a type is the one printed; the others are target kinds that run on it.
 constexpr Kind kKinds[] = {
-    {"cpu", kDLCPU},          {"llvm", kDLCPU},           {"c", kDLCPU},
-    {"composite", kDLCPU},    {"test", kDLCPU},           {"cuda", kDLCUDA},
-    {"nvptx", kDLCUDA},       {"cuda_host", kDLCUDAHost}, {"cuda_managed", kDLCUDAManaged},
-    {"opencl", kDLOpenCL},    {"vulkan", kDLVulkan},      {"metal", kDLMetal},
-    {"mps", kDLMetal},        {"vpi", kDLVPI},            {"rocm", kDLROCM},
-    {"rocm_host", kDLROCMHost}, {"ext_dev", kDLExtDev},   {"oneapi", kDLOneAPI},
-    {"webgpu", kDLWebGPU},    {"wgpu", kDLWebGPU},        {"hexagon", kDLHexagon},
-    {"maia", kDLMAIA},        {"trn", kDLTrn},
+    {"cpu", kDLCPU},
+    {"llvm", kDLCPU},
+    {"c", kDLCPU},
+    {"composite", kDLCPU},
+    {"test", kDLCPU},
+    {"cuda", kDLCUDA},
+    {"nvptx", kDLCUDA},
+    {"cuda_host", kDLCUDAHost},
+    {"cuda_managed", kDLCUDAManaged},
+    {"opencl", kDLOpenCL},
+    {"vulkan", kDLVulkan},
+    {"metal", kDLMetal},
+    {"mps", kDLMetal},
+    {"vpi", kDLVPI},
+    {"rocm", kDLROCM},
+    {"rocm_host", kDLROCMHost},
+    {"ext_dev", kDLExtDev},
+    {"oneapi", kDLOneAPI},
+    {"webgpu", kDLWebGPU},
+    {"wgpu", kDLWebGPU},
+    {"hexagon", kDLHexagon},
+    {"maia", kDLMAIA},
+    {"trn", kDLTrn},
 };
 constexpr int kMaxType = 64;
 std::atomic<DeviceAPI*> apis[kMaxType];
@@ -86,26 +101,38 @@ Any GetDeviceAttr(DLDevice device, int attr) {
   return api->GetAttr(device, kind);
 }
 TVM_REGISTER() {
-  Def("runtime.ParseDevice", [](String text, int id) { return ParseDevice(View(text), id); },
+  Def(
+      "runtime.ParseDevice", [](String text, int id) { return ParseDevice(View(text), id); },
       "The device of a device name or a target.", Arg("text"), Arg("device_id", 0));
-  Def("runtime.DeviceName", [](int type) { return DeviceName(static_cast<DLDeviceType>(type)); },
+  Def(
+      "runtime.DeviceName", [](int type) { return DeviceName(static_cast<DLDeviceType>(type)); },
       "The name of a DLPack device type.", Arg("device_type"));
   Def("runtime.GetDeviceAttr", &GetDeviceAttr, "What a device tells about itself, or None.",
       Arg("device"), Arg("attr"));
-  Def("runtime.Device_StreamCreate", [](DLDevice d) {
+  Def(
+      "runtime.Device_StreamCreate",
+      [](DLDevice d) {
         return reinterpret_cast<int64_t>(GetDeviceAPI(d.device_type)->CreateStream(d));
-      }, "A new stream.", Arg("device"));
-  Def("runtime.Device_StreamFree", [](DLDevice d, int64_t stream) {
+      },
+      "A new stream.", Arg("device"));
+  Def(
+      "runtime.Device_StreamFree",
+      [](DLDevice d, int64_t stream) {
         GetDeviceAPI(d.device_type)->FreeStream(d, AsStream(stream));
-      }, "Ends a stream of Device_StreamCreate.", Arg("device"), Arg("stream"));
-  Def("runtime.Device_SetStream", [](DLDevice d, int64_t stream) {
+      },
+      "Ends a stream of Device_StreamCreate.", Arg("device"), Arg("stream"));
+  Def(
+      "runtime.Device_SetStream",
+      [](DLDevice d, int64_t stream) {
         GetDeviceAPI(d.device_type);
         TVM_FFI_CHECK_SAFE_CALL(
             TVMFFIEnvSetStream(d.device_type, d.device_id, AsStream(stream), nullptr));
-      }, "Makes a stream the current one of this thread.", Arg("device"), Arg("stream"));
-  Def("runtime.Device_StreamSync", [](DLDevice d, int64_t stream) {
-        GetDeviceAPI(d.device_type)->Sync(d, AsStream(stream));
-      }, "Waits for everything queued on a stream (0: the current one).", Arg("device"),
+      },
+      "Makes a stream the current one of this thread.", Arg("device"), Arg("stream"));
+  Def(
+      "runtime.Device_StreamSync",
+      [](DLDevice d, int64_t stream) { GetDeviceAPI(d.device_type)->Sync(d, AsStream(stream)); },
+      "Waits for everything queued on a stream (0: the current one).", Arg("device"),
       Arg("stream", 0));
 }
 }  // namespace

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor expressions: what each element of a tensor is."""
+
+from tvm import tir
+
+from .operation import *  # noqa: F403
+from .tag import TagScope, tag_scope  # noqa: F401
+from .tensor import *  # noqa: F403
+
+# Names that are those of tvm.tir.
+_TIR = frozenset(
+    """
+    any all min_value max_value trace exp erf tanh sigmoid log tan cos sin sqrt rsqrt
+    floor ceil sinh cosh log2 log10 asin asinh acos acosh atan atanh trunc abs round
+    nearbyint power popcount fmod if_then_else isnan isfinite isinf div indexdiv indexmod
+    truncdiv truncmod floordiv floormod logaddexp comm_reducer min max sum add subtract
+    multiply
+    """.split()
+)
+
+
+def __getattr__(name):
+    if name in _TIR:
+        value = globals()[name] = getattr(tir, name)
+        return value
+    raise AttributeError(f"module 'tvm.te' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_TIR})

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// TIR -> LLVM IR. A ModuleGen makes one LLVM module of lowered functions, a FunctionGen one function
+// of it. What arrives has been through the TIR pipeline: flat buffers, packed entries, no blocks.
+// - bool is i1 in registers and one byte in memory.
+// - A function gives 0, or -1 with the error of tvm-ffi set; callers pass -1 on.
+// - Index arithmetic (loop and shape variables) carries nsw, data arithmetic wraps.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "backend/llvm/target_machine.h"
+#include "tvm/expr/builtin.h"
+#include "tvm/tir/function.h"
+
+namespace tvm::codegen {
+using namespace tvm::tir;  // NOLINT(*)
+
+/// One function of the module being compiled.
+struct FunctionInfo {
+  PrimFunc func;
+  std::string symbol;
+  bool packed = false;    ///< Has the packed interface of tvm-ffi.
+  bool internal = false;  ///< Not visible outside the library.
+  DataType result;        ///< void: the function returns a status only.
+};
+
+class ModuleGen {
+ public:
+  ModuleGen(llvm::LLVMContext& context, llvm::TargetMachine& machine, const MachineOptions& options,
+            const std::string& name);
+  void Declare(const GlobalVar& var, const FunctionInfo& info);
+  void Define(const FunctionInfo& info);
+  std::unique_ptr<llvm::Module> Finish();
+
+  // ---- types ----
+  llvm::Type* ScalarType(DataType t);    ///< In registers: bool is i1.
+  llvm::Type* TypeOf(DataType t);        ///< With lanes.
+  llvm::Type* MemoryType(DataType t);    ///< In memory: bool is i8.
+  llvm::StructType* DLTensorType();
+  llvm::StructType* AnyType();
+  llvm::IntegerType* SizeType() { return llvm::IntegerType::get(context, layout.getPointerSizeInBits()); }
+
+  // ---- globals ----
+  llvm::Constant* Text(std::string_view text);
+  /// A pointer that the loader of the library fills in: null in a process without the runtime.
+  llvm::GlobalVariable* ContextPointer(const std::string& name);
+  llvm::FunctionCallee Extern(const std::string& name, llvm::FunctionType* type);
+  /// int32 raise(class, format, values...) for these types of values: formats, sets the error, gives -1.
+  llvm::Function* RaiseFunction(const std::vector<llvm::Type*>& values);
+  /// A function of the module with the attributes all of them have.
+  llvm::Function* NewFunction(llvm::FunctionType* type, const std::string& name, bool internal);
+
+  llvm::LLVMContext& context;
+  llvm::TargetMachine& machine;
+  const MachineOptions& options;
+  std::unique_ptr<llvm::Module> module;
+  const llvm::DataLayout& layout;
+  std::unordered_map<std::string, std::pair<llvm::Function*, FunctionInfo>> functions;
+  llvm::IntegerType *i1, *i8, *i32, *i64;
+  llvm::PointerType* ptr;
+
+ private:
+  std::unordered_map<std::string, llvm::Constant*> texts_;
+  llvm::AttrBuilder attributes_;
+  llvm::StructType *tensor_ = nullptr, *any_ = nullptr;
+};
+
+/// Where a loop goes on and ends, and how many workspaces were there when it began.
+struct LoopFrame {
+  llvm::BasicBlock *next, *end;
+  size_t workspaces;
+};
+
+class FunctionGen
+    : public Visitor<FunctionGen, PrimExprObj, VarObj, IntImmObj, FloatImmObj, StringImmObj, CastObj,
+                     AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj, MinObj,
+                     MaxObj, EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, AndObj, OrObj, NotObj,
+                     SelectObj, BufferLoadObj, RampObj, BroadcastObj, ShuffleObj, CallObj, LetObj,
+                     StmtObj, LetStmtObj, AssertStmtObj, ForObj, WhileObj, BufferStoreObj,
+                     AllocateObj, AllocateConstObj, DeclBufferObj, AttrStmtObj, SeqStmtObj,
+                     IfThenElseObj, EvaluateObj> {
+ public:
+  FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result);
+  /// Binds the parameters and emits the body.
+  void EmitBody(const Array<Var>& params, const Stmt& body, bool noalias);
+
+  template <class T>
+  void Visit(const T* node) {
+    if constexpr (std::is_base_of_v<PrimExprObj, T>) {
+      value_ = Emit(node);
+    } else {
+      Emit(node);
+    }
+  }
+
+ private:
+  using Value = llvm::Value;
+  Value* Gen(const PrimExpr& e) {
+    (*this)(e);
+    return value_;
+  }
+  void Gen(const Stmt& s) { (*this)(s); }
+
+  // ---- expressions (codegen_expr.cc, codegen_call.cc, codegen_memory.cc) ----
+  Value* Emit(const PrimExprObj*);
+  Value* Emit(const VarObj*);
+  Value* Emit(const IntImmObj*);
+  Value* Emit(const FloatImmObj*);
+  Value* Emit(const StringImmObj*);
+  Value* Emit(const CastObj*);
+#define DECLARE(Name, ...) Value* Emit(const Name##Obj*)
+  TVM_BINARY_NODES(DECLARE);
+#undef DECLARE
+  Value* Emit(const NotObj*);
+  Value* Emit(const SelectObj*);
+  Value* Emit(const BufferLoadObj*);
+  Value* Emit(const RampObj*);
+  Value* Emit(const BroadcastObj*);
+  Value* Emit(const ShuffleObj*);
+  Value* Emit(const CallObj*);
+  Value* Emit(const LetObj*);
+  // ---- statements (codegen_stmt.cc) ----
+  void Emit(const StmtObj*);
+  void Emit(const LetStmtObj*);
+  void Emit(const AssertStmtObj*);
+  void Emit(const ForObj*);
+  void Emit(const WhileObj*);
+  void Emit(const BufferStoreObj*);
+  void Emit(const AllocateObj*);
+  void Emit(const AllocateConstObj*);
+  void Emit(const DeclBufferObj*);
+  void Emit(const AttrStmtObj*);
+  void Emit(const SeqStmtObj*);
+  void Emit(const IfThenElseObj*);
+  void Emit(const EvaluateObj*);
+
+  // ---- arithmetic ----
+  Value* Arithmetic(llvm::Instruction::BinaryOps integer, llvm::Instruction::BinaryOps real,
+                    const BinaryOpFields* op);
+  Value* Compare(llvm::CmpInst::Predicate s, llvm::CmpInst::Predicate u, llvm::CmpInst::Predicate f,
+                 const BinaryOpFields* op);
+  Value* MinMax(const BinaryOpFields* op, bool max);
+  /// Quotient and remainder, towards zero or down; 0 when the divisor is 0.
+  Value* Divide(const BinaryOpFields* op, bool floor, bool remainder);
+  Value* FloatRemainder(Value* a, Value* b, bool floor);
+  Value* Convert(Value* v, DataType from, DataType to);
+  Value* Shift(const CallObj* op, bool left);
+  Value* Splat(Value* scalar, DataType type);
+  Value* Lane(DataType type, uint64_t v) { return llvm::ConstantInt::get(gen_.TypeOf(type), v); }
+  /// Whether the value is computed from loop and shape variables alone.
+  bool IsIndex(Value* v) const { return llvm::isa<llvm::Constant>(v) || index_values_.count(v); }
+  Value* MarkIndex(Value* v, bool index) {
+    if (index && !llvm::isa<llvm::Constant>(v)) index_values_.insert(v);
+    return v;
+  }
+  bool NonNegative(const PrimExpr& e) const;
+
+  // ---- calls ----
+  Value* IfThenElseValue(const CallObj* op);
+  Value* CallExtern(const CallObj* op, bool pure);
+  Value* CallFunction(const CallObj* op, const GlobalVarObj* var);
+  Value* CallIntrinsic(const CallObj* op);
+  Value* UnaryMath(const CallObj* op, unsigned intrinsic);
+  Value* VectorPart(const CallObj* op, int first);
+  Value* StackAlloca(const CallObj* op);
+  Value* PackedHandle(const std::string& name);
+  Value* CallPackedLowered(const CallObj* op, bool by_symbol);
+  Value* StructField(const CallObj* op, bool set);
+  Value* Reinterpret(const CallObj* op);
+
+  // ---- memory ----
+  Value* ElementPointer(const Buffer& buffer, Value* index);
+  llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
+  Value* LoadVector(const BufferLoadObj* op);
+  Value* PackedLoad(const BufferLoadObj* op);
+  void PackedStore(const BufferStoreObj* op);
+  void StoreVector(const BufferStoreObj* op, Value* value);
+  Value* ToMemory(Value* v, DataType type);
+  Value* FromMemory(Value* v, DataType type);
+  Value* AddressOf(const BufferLoadObj* load);
+  template <class I>
+  I* Annotate(I* access, const Buffer& buffer);
+
+  // ---- control ----
+  llvm::BasicBlock* Block(const llvm::Twine& name);
+  llvm::AllocaInst* StackSlot(llvm::Type* type, uint64_t count, llvm::Align align,
+                              const llvm::Twine& name);
+  void EmitLoop(Value* begin, Value* end, Value* step, const Var& var, const Map<String, Any>& annotations,
+                const Stmt& body, bool unrolled);
+  void EmitParallel(const ForObj* op);
+  void Branch(Value* cond, bool likely, llvm::BasicBlock* yes, llvm::BasicBlock* no);
+  /// Raises unless `ok`; a cold block.
+  void RaiseUnless(Value* ok, std::string_view cls, std::string_view format,
+                   const std::vector<Value*>& values = {});
+  void Raise(std::string_view cls, std::string_view format, const std::vector<Value*>& values);
+  /// Leaves with -1 when `status` is not 0.
+  void Propagate(Value* status);
+  void Return(Value* status, Value* result = nullptr);
+  void FreeWorkspaces(size_t down_to);
+  Value* AllocWorkspace(Value* bytes, DataType dtype);
+  void FreeWorkspace(Value* pointer);
+  Value* CondOf(const PrimExpr& e, bool* likely);
+
+  ModuleGen& gen_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_;
+  DataType result_;
+  Value* value_ = nullptr;
+  std::unordered_map<const Object*, Value*> vars_;
+  std::unordered_map<const Object*, int64_t> pointer_align_;
+  std::unordered_set<Value*> index_values_;
+  std::unordered_set<const Object*> shape_vars_, nonnegative_vars_, noalias_vars_, volatile_vars_;
+  std::vector<LoopFrame> loops_;
+  std::vector<Value*> workspaces_;
+  uint64_t stack_bytes_ = 0;
+};
+
+/// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.
+[[noreturn]] void Unsupported(const std::string& what, const Optional<Span>& span = {});
+
+}  // namespace tvm::codegen

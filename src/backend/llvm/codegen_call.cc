@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: operators that lowering leaves (one row each), functions of the module, C functions, LLVM
+// intrinsics.
+#include <llvm/IR/Intrinsics.h>
+
+#include "backend/llvm/codegen.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::codegen {
+using Value = llvm::Value;
+
+Value* FunctionGen::Emit(const CallObj* op) {
+  if (auto* var = op->op.as<GlobalVarObj>()) return CallFunction(op, var);
+  using Handler = Value* (*)(FunctionGen*, const CallObj*);
+  using Gen = FunctionGen*;
+  using Op = const CallObj*;
+  namespace bi = tvm::tir::builtin;
+  static const auto* table = [] {
+    auto* rows = new std::unordered_map<const Object*, Handler>();
+    auto row = [&](const tvm::Op& o, Handler h) { rows->emplace(o.get(), h); };
+#define BINARY(name, Create) \
+    row(bi::name(), [](Gen g, Op o) -> Value* { Value* a = g->Gen(o->args[0]); return g->b_.Create(a, g->Gen(o->args[1])); })
+    BINARY(bitwise_and, CreateAnd);
+    BINARY(bitwise_or, CreateOr);
+    BINARY(bitwise_xor, CreateXor);
+#undef BINARY
+#define UNARY(name, id) \
+    row(bi::name(), [](Gen g, Op o) -> Value* { return g->UnaryMath(o, llvm::Intrinsic::id); })
+    UNARY(sqrt, sqrt);
+    UNARY(floor, floor);
+    UNARY(ceil, ceil);
+    UNARY(trunc, trunc);
+    UNARY(round, roundeven);
+    UNARY(nearbyint, roundeven);
+    UNARY(fabs, fabs);
+#undef UNARY
+    row(bi::bitwise_not(), [](Gen g, Op o) { return g->b_.CreateNot(g->Gen(o->args[0])); });
+    row(bi::shift_left(), [](Gen g, Op o) { return g->Shift(o, true); });
+    row(bi::shift_right(), [](Gen g, Op o) { return g->Shift(o, false); });
+    row(bi::popcount(), [](Gen g, Op o) -> Value* {
+      Value* v = g->b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, g->Gen(o->args[0]));
+      return g->b_.CreateZExtOrTrunc(v, g->gen_.TypeOf(o->dtype));
+    });
+    row(bi::clz(), [](Gen g, Op o) -> Value* {
+      Value* v = g->Gen(o->args[0]);
+      v = g->b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, v, g->b_.getFalse());
+      return g->b_.CreateZExtOrTrunc(v, g->gen_.TypeOf(o->dtype));
+    });
+    row(bi::fma(), [](Gen g, Op o) -> Value* {
+      Value *x = g->Gen(o->args[0]), *y = g->Gen(o->args[1]), *z = g->Gen(o->args[2]);
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
+    });
+    row(bi::copysign(), [](Gen g, Op o) -> Value* {
+      Value* x = g->Gen(o->args[0]);
+      return g->b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, g->Gen(o->args[1]));
+    });
+    row(bi::fmod(), [](Gen g, Op o) -> Value* {
+      Value* x = g->Gen(o->args[0]);
+      return g->FloatRemainder(x, g->Gen(o->args[1]), false);
+    });
+    row(bi::isnan(), [](Gen g, Op o) -> Value* {
+      Value* v = g->Gen(o->args[0]);
+      return o->args[0].dtype().is_float() ? g->b_.CreateFCmpUNO(v, v)
+                                           : llvm::Constant::getNullValue(g->gen_.TypeOf(o->dtype));
+    });
+    row(bi::reinterpret(), [](Gen g, Op o) { return g->Reinterpret(o); });
+    row(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
+    for (const tvm::Op& same : {bi::likely(), bi::ignore_loop_partition(), bi::tvm_thread_invariant()}) {
+      row(same, [](Gen g, Op o) { return g->Gen(o->args[0]); });
+    }
+    row(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
+      auto *low = o->args[0].as<IntImmObj>(), *high = o->args[1].as<IntImmObj>();
+      if (!low || !high) Unsupported("expected constants in large_uint_imm", o->span);
+      uint64_t v = static_cast<uint64_t>(high->value) << 32 | (static_cast<uint64_t>(low->value) & 0xffffffff);
+      return g->Lane(o->dtype, v);
+    });
+    row(bi::undef(), [](Gen g, Op o) -> Value* {
+      return g->b_.CreateFreeze(llvm::UndefValue::get(g->gen_.TypeOf(o->dtype)));
+    });
+    row(bi::assume(), [](Gen g, Op o) -> Value* {
+      g->b_.CreateAssumption(g->Gen(o->args[0]));
+      return g->b_.getTrue();
+    });
+    // ---- pointers ----
+    row(bi::isnullptr(), [](Gen g, Op o) { return g->b_.CreateIsNull(g->Gen(o->args[0])); });
+    row(bi::handle_add_byte_offset(), [](Gen g, Op o) -> Value* {
+      Value* p = g->Gen(o->args[0]);
+      Value* n = g->b_.CreateSExtOrTrunc(g->Gen(o->args[1]), g->gen_.SizeType());
+      return g->b_.CreateGEP(g->gen_.i8, p, n);
+    });
+    row(bi::address_of(), [](Gen g, Op o) -> Value* {
+      if (auto* load = o->args[0].as<BufferLoadObj>()) return g->AddressOf(load);
+      Unsupported("expected an element of a buffer in address_of", o->span);
+    });
+    row(bi::tvm_struct_get(), [](Gen g, Op o) { return g->StructField(o, false); });
+    row(bi::tvm_struct_set(), [](Gen g, Op o) { return g->StructField(o, true); });
+    row(bi::tvm_stack_alloca(), [](Gen g, Op o) { return g->StackAlloca(o); });
+    row(bi::prefetch(), [](Gen g, Op o) -> Value* {
+      Value* p = o->args[0].as<BufferLoadObj>() ? g->AddressOf(o->args[0].as<BufferLoadObj>()) : g->Gen(o->args[0]);
+      auto number = [&](size_t i, int fallback) -> Value* {
+        auto* c = i < o->args.size() ? o->args[i].as<IntImmObj>() : nullptr;
+        return g->b_.getInt32(c ? static_cast<int>(c->value) : fallback);
+      };
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {p->getType()}, {p, number(1, 0), number(2, 3), number(3, 1)});
+    });
+    row(bi::atomic_add(), [](Gen g, Op o) -> Value* {
+      Value *p = g->Gen(o->args[0]), *v = g->Gen(o->args[1]);
+      auto kind = o->args[1].dtype().is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
+      return g->b_.CreateAtomicRMW(kind, p, v, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
+    });
+    row(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
+      Value* bytes = g->b_.CreateZExtOrTrunc(g->Gen(o->args[2]), g->gen_.i64);
+      return g->AllocWorkspace(bytes, DataType::UInt(8));
+    });
+    row(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
+      g->FreeWorkspace(g->Gen(o->args[2]));
+      return g->b_.getInt32(0);
+    });
+    // ---- control ----
+    row(bi::ret(), [](Gen g, Op o) -> Value* {
+      Value* v = o->args.empty() ? nullptr : g->Gen(o->args[0]);
+      if (g->result_.is_void()) {
+        g->Return(v && v->getType() == g->gen_.i32 ? v : g->b_.getInt32(0));
+      } else {
+        g->Return(g->b_.getInt32(0), g->Convert(v, o->args[0].dtype(), g->result_));
+      }
+      return g->b_.getInt32(0);
+    });
+    auto jump = [](Gen g, Op o, bool leave) -> Value* {
+      if (g->loops_.empty()) Unsupported("break or continue outside of a loop", o->span);
+      const LoopFrame& loop = g->loops_.back();
+      g->FreeWorkspaces(loop.workspaces);
+      g->b_.CreateBr(leave ? loop.end : loop.next);
+      return g->b_.getInt32(0);
+    };
+    static const auto do_jump = jump;
+    row(bi::break_loop(), [](Gen g, Op o) { return do_jump(g, o, true); });
+    row(bi::continue_loop(), [](Gen g, Op o) { return do_jump(g, o, false); });
+    row(bi::tvm_raise_error(), [](Gen g, Op o) -> Value* {
+      auto *cls = o->args[0].as<StringImmObj>(), *format = o->args[1].as<StringImmObj>();
+      if (!cls || !format) Unsupported("expected texts as class and format of an error", o->span);
+      std::vector<Value*> values;
+      for (size_t i = 2; i < o->args.size(); ++i) {
+        DataType t = o->args[i].dtype();
+        Value* v = g->Gen(o->args[i]);
+        if ((t.is_uint() || t.is_bool()) && t.bits() < 32) v = g->b_.CreateZExt(v, g->gen_.i32);
+        values.push_back(v);
+      }
+      g->Raise(View(cls->value), View(format->value), values);
+      return g->b_.getInt32(0);
+    });
+    row(bi::tvm_throw_last_error(), [](Gen g, Op) -> Value* {
+      g->Return(g->b_.getInt32(-1));
+      return g->b_.getInt32(0);
+    });
+    // ---- calls ----
+    row(bi::call_extern(), [](Gen g, Op o) { return g->CallExtern(o, false); });
+    row(bi::call_pure_extern(), [](Gen g, Op o) { return g->CallExtern(o, true); });
+    row(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+    row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+    row(bi::tvm_call_packed_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, false); });
+    row(bi::tvm_call_cpacked_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, true); });
+    // ---- vectors ----
+    row(bi::vscale(), [](Gen g, Op o) -> Value* {
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::vscale, {g->gen_.TypeOf(o->dtype)}, {});
+    });
+    row(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
+      Value *base = g->Gen(o->args[0]), *limit = g->Gen(o->args[1]);
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask, {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
+    });
+    row(bi::vectorlow(), [](Gen g, Op o) { return g->VectorPart(o, 0); });
+    row(bi::vectorhigh(), [](Gen g, Op o) { return g->VectorPart(o, o->dtype.lanes()); });
+    row(bi::vectorcombine(), [](Gen g, Op o) -> Value* {
+      Value *a = g->Gen(o->args[0]), *b = g->Gen(o->args[1]);
+      std::vector<int> all(o->dtype.lanes());
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+      return g->b_.CreateShuffleVector(a, b, all);
+    });
+    for (const tvm::Op& none : {bi::start_profile_intrinsic(), bi::end_profile_intrinsic()}) {
+      row(none, [](Gen g, Op) -> Value* { return g->b_.getInt32(0); });
+    }
+    return rows;
+  }();
+  auto it = table->find(op->op.get());
+  if (it == table->end()) {
+    auto* named = op->op.as<OpObj>();
+    Unsupported("expected LowerIntrin to have lowered the call of " + (named ? std::string(named->name) : std::string("?")), op->span);
+  }
+  return it->second(this, op);
+}
+
+Value* FunctionGen::UnaryMath(const CallObj* op, unsigned id) {
+  Value* v = Gen(op->args[0]);
+  if (!op->dtype.is_float()) return v;  // rounding functions of integers
+  return b_.CreateUnaryIntrinsic(id, v);
+}
+Value* FunctionGen::VectorPart(const CallObj* op, int first) {
+  std::vector<int> part(op->dtype.lanes());
+  for (size_t i = 0; i < part.size(); ++i) part[i] = first + static_cast<int>(i);
+  return b_.CreateShuffleVector(Gen(op->args[0]), part);
+}
+
+// ---- functions ------------------------------------------------------------------------------------
+Value* FunctionGen::CallFunction(const CallObj* op, const GlobalVarObj* var) {
+  auto it = gen_.functions.find(var->name_hint);
+  if (it == gen_.functions.end()) {
+    TVM_FFI_THROW(ValueError) << "LLVM code generation: expected " << View(var->name_hint)
+                              << " to be a function of the module that is compiled";
+  }
+  auto& [f, info] = it->second;
+  if (op->args.size() != f->arg_size()) {
+    TVM_FFI_THROW(ValueError) << "LLVM code generation: expected " << f->arg_size()
+                              << " arguments in the call of " << View(var->name_hint) << ", got "
+                              << op->args.size();
+  }
+  std::vector<Value*> args;
+  for (size_t i = 0; i < op->args.size(); ++i) {
+    Value* v = Gen(op->args[i]);
+    if (v->getType() != f->getArg(i)->getType()) {
+      TVM_FFI_THROW(TypeError) << "LLVM code generation: expected argument " << i << " of "
+                               << View(var->name_hint) << " to be of type "
+                               << info.func->params[i].dtype() << ", got " << op->args[i].dtype();
+    }
+    args.push_back(v);
+  }
+  Value* result = b_.CreateCall(f, args);
+  if (info.packed || info.result.is_void()) {
+    Propagate(result);
+    return b_.getInt32(0);
+  }
+  if (!info.internal) return result;
+  Propagate(b_.CreateExtractValue(result, 0));
+  return b_.CreateExtractValue(result, 1);
+}
+
+Value* FunctionGen::CallExtern(const CallObj* op, bool pure) {
+  auto* name = op->args[0].as<StringImmObj>();
+  if (!name) Unsupported("expected the name of the external function first", op->span);
+  std::vector<llvm::Type*> types;
+  std::vector<Value*> args;
+  for (size_t i = 1; i < op->args.size(); ++i) {
+    // C passes bool as a byte.
+    Value* v = ToMemory(Gen(op->args[i]), op->args[i].dtype());
+    args.push_back(v);
+    types.push_back(v->getType());
+  }
+  auto* type = llvm::FunctionType::get(op->dtype.is_void() ? b_.getVoidTy() : gen_.MemoryType(op->dtype), types, false);
+  auto* call = b_.CreateCall(gen_.Extern(std::string(name->value), type), args);
+  for (size_t i = 1; i < op->args.size(); ++i) {
+    DataType t = op->args[i].dtype();
+    if (t.is_scalar() && !t.is_float() && !t.is_handle() && t.bits() < 32) {
+      call->addParamAttr(i - 1, t.is_int() ? llvm::Attribute::SExt : llvm::Attribute::ZExt);
+    }
+  }
+  if (pure) {
+    call->setDoesNotThrow();
+    call->addFnAttr(llvm::Attribute::WillReturn);
+    call->setMemoryEffects(llvm::MemoryEffects::none());
+  }
+  return op->dtype.is_void() ? b_.getInt32(0) : FromMemory(call, op->dtype);
+}
+
+Value* FunctionGen::CallIntrinsic(const CallObj* op) {
+  llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+  if (auto* number = op->args[0].as<IntImmObj>()) {
+    if (number->value > 0 && number->value < llvm::Intrinsic::num_intrinsics) {
+      id = static_cast<llvm::Intrinsic::ID>(number->value);
+    }
+  } else if (auto* name = op->args[0].as<StringImmObj>()) {
+    id = llvm::Intrinsic::lookupIntrinsicID(std::string(name->value));
+  }
+  if (id == llvm::Intrinsic::not_intrinsic) {
+    TVM_FFI_THROW(ValueError) << "call_llvm_intrin: expected the number or name of an LLVM intrinsic first";
+  }
+  std::vector<Value*> args;
+  std::vector<llvm::Type*> types;
+  for (size_t i = 1; i < op->args.size(); ++i) {
+    args.push_back(Gen(op->args[i]));
+    types.push_back(args.back()->getType());
+  }
+  llvm::Type* result = op->dtype.is_void() ? b_.getVoidTy() : gen_.TypeOf(op->dtype);
+  llvm::SmallVector<llvm::Type*, 4> overloads;
+  auto* type = llvm::FunctionType::get(result, types, false);
+  if (!llvm::Intrinsic::getIntrinsicSignature(id, type, overloads)) {
+    std::string shown;
+    llvm::raw_string_ostream os(shown);
+    type->print(os);
+    TVM_FFI_THROW(TypeError) << "call_llvm_intrin: expected arguments and result that fit "
+                             << llvm::Intrinsic::getBaseName(id).str() << ", got " << shown;
+  }
+  auto* callee = llvm::Intrinsic::getOrInsertDeclaration(gen_.module.get(), id, overloads);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (callee->hasParamAttribute(i, llvm::Attribute::ImmArg) && !llvm::isa<llvm::ConstantInt>(args[i])) {
+      TVM_FFI_THROW(ValueError) << "call_llvm_intrin: expected a constant as argument " << i << " of "
+                                << llvm::Intrinsic::getBaseName(id).str();
+    }
+  }
+  Value* call = b_.CreateCall(callee, args);
+  return op->dtype.is_void() ? b_.getInt32(0) : call;
+}
+
+}  // namespace tvm::codegen

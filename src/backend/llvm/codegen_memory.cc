@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores: scalars, contiguous vectors, gathers, masks, and types packed below a byte.
+#include <numeric>
+
+#include "backend/llvm/codegen.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::codegen {
+using Value = llvm::Value;
+
+namespace {
+/// A number that divides the value of an index for sure.
+int64_t FactorOf(const PrimExpr& e) {
+  constexpr int64_t kAny = 1 << 20;  // of zero
+  if (auto* c = e.as<IntImmObj>()) return c->value == 0 ? kAny : std::gcd(c->value, kAny);
+  if (auto* n = e.as<MulObj>()) return std::min(kAny, FactorOf(n->a) * FactorOf(n->b));
+  if (auto* n = e.as<AddObj>()) return std::gcd(FactorOf(n->a), FactorOf(n->b));
+  if (auto* n = e.as<SubObj>()) return std::gcd(FactorOf(n->a), FactorOf(n->b));
+  if (auto* n = e.as<CastObj>(); n && n->dtype.is_index()) return FactorOf(n->value);
+  return 1;
+}
+/// Ramp(base, 1, lanes)?
+const RampObj* Contiguous(const PrimExpr& index) {
+  auto* ramp = index.as<RampObj>();
+  if (!ramp || !ramp->base.dtype().is_scalar()) return nullptr;
+  auto* stride = ramp->stride.as<IntImmObj>();
+  return stride && stride->value == 1 ? ramp : nullptr;
+}
+bool IsPacked(DataType t) { return t.is_integer() && t.bits() < 8; }
+PrimExpr OnlyIndex(const Buffer& buffer, const Array<PrimExpr>& indices, const Optional<Span>& span) {
+  if (indices.size() != 1) {
+    Unsupported("expected FlattenBuffer to leave one index of " + std::string(buffer->name) +
+                ", got " + std::to_string(indices.size()), span);
+  }
+  return indices[0];
+}
+}  // namespace
+
+Value* FunctionGen::ToMemory(Value* v, DataType type) {
+  return type.is_bool() ? b_.CreateZExt(v, gen_.MemoryType(type)) : v;
+}
+Value* FunctionGen::FromMemory(Value* v, DataType type) {
+  return type.is_bool() ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v;
+}
+template <class I>
+I* FunctionGen::Annotate(I* access, const Buffer& buffer) {
+  if constexpr (requires { access->setVolatile(true); }) {
+    if (volatile_vars_.count(buffer->data.get())) access->setVolatile(true);
+  }
+  return access;
+}
+
+Value* FunctionGen::ElementPointer(const Buffer& buffer, Value* index) {
+  Value* base = Gen(buffer->data);
+  llvm::Type* element = gen_.MemoryType(buffer->dtype);
+  // Offsets count in pointers' size: int32 indices are extended, which nsw lets LLVM move about.
+  auto wide = [&](Value* v) {
+    llvm::Type* t = v->getType()->getWithNewType(gen_.SizeType());
+    return v->getType()->getScalarSizeInBits() < gen_.SizeType()->getBitWidth() ? b_.CreateSExt(v, t)
+                                                                               : v;
+  };
+  auto* offset = buffer->elem_offset.as<IntImmObj>();
+  if (!offset || offset->value != 0) {
+    base = b_.CreateInBoundsGEP(element, base, wide(Gen(buffer->elem_offset)));
+  }
+  return b_.CreateInBoundsGEP(element, base, wide(index));
+}
+llvm::Align FunctionGen::AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const {
+  int64_t element = gen_.layout.getTypeStoreSize(gen_.MemoryType(buffer->dtype.element())).getFixedValue();
+  auto it = pointer_align_.find(buffer->data.get());
+  int64_t known = it == pointer_align_.end() ? element : it->second;
+  auto* offset = buffer->elem_offset.as<IntImmObj>();
+  int64_t factor = FactorOf(index) * buffer->dtype.lanes();
+  if (!offset || offset->value != 0) factor = std::gcd(factor, std::max<int64_t>(buffer->offset_factor, 1));
+  // Natural alignment of one element always holds.
+  return llvm::Align(std::max(std::gcd(known, factor * element), element & -element));
+}
+
+// ---- loads ----------------------------------------------------------------------------------------
+Value* FunctionGen::Emit(const BufferLoadObj* op) {
+  PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
+  if (IsPacked(op->buffer->dtype)) return PackedLoad(op);
+  if (index.dtype().is_vector()) return LoadVector(op);
+  llvm::Type* type = gen_.MemoryType(op->dtype);
+  Value* p = ElementPointer(op->buffer, Gen(index));
+  llvm::Align align = AlignOf(op->buffer, index, op->dtype.lanes());
+  if (op->predicate) {
+    Value* mask = Gen(*op->predicate);
+    if (!mask->getType()->isVectorTy()) Unsupported("a predicate on a scalar load", op->span);
+    return FromMemory(b_.CreateMaskedLoad(type, p, align, mask, llvm::Constant::getNullValue(type)), op->dtype);
+  }
+  return FromMemory(Annotate(b_.CreateAlignedLoad(type, p, align), op->buffer), op->dtype);
+}
+Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
+  PrimExpr index = op->indices[0];
+  llvm::Type* type = gen_.MemoryType(op->dtype);
+  Value* zeros = llvm::Constant::getNullValue(type);
+  Value* mask = op->predicate ? Gen(*op->predicate) : nullptr;
+  if (auto* ramp = Contiguous(index)) {
+    Value* p = ElementPointer(op->buffer, Gen(ramp->base));
+    llvm::Align align = AlignOf(op->buffer, ramp->base, op->dtype.lanes());
+    if (mask) return FromMemory(b_.CreateMaskedLoad(type, p, align, mask, zeros), op->dtype);
+    return FromMemory(Annotate(b_.CreateAlignedLoad(type, p, align), op->buffer), op->dtype);
+  }
+  if (op->buffer->dtype.is_vector()) Unsupported("a gather of vectors", op->span);
+  if (auto* all = index.as<BroadcastObj>(); all && !mask && all->value.dtype().is_scalar()) {
+    Value* p = ElementPointer(op->buffer, Gen(all->value));
+    DataType one = op->dtype.element();
+    auto* load = Annotate(b_.CreateAlignedLoad(gen_.MemoryType(one), p, AlignOf(op->buffer, all->value, 1)), op->buffer);
+    return Splat(FromMemory(load, one), op->dtype);
+  }
+  // Backwards: one load, reversed. Small forward strides: the elements between belong to the buffer.
+  if (auto* ramp = index.as<RampObj>(); ramp && !mask && !op->dtype.is_scalable() && ramp->base.dtype().is_scalar()) {
+    auto* stride = ramp->stride.as<IntImmObj>();
+    int lanes = op->dtype.lanes();
+    if (stride && (stride->value == -1 || (stride->value >= 2 && stride->value <= 4))) {
+      int step = static_cast<int>(stride->value), span = std::abs(step) * (lanes - 1) + 1;
+      Value* base = Gen(ramp->base);
+      if (step < 0) base = b_.CreateSub(base, llvm::ConstantInt::get(base->getType(), lanes - 1));
+      auto* wide = llvm::FixedVectorType::get(type->getScalarType(), span);
+      auto* load = Annotate(b_.CreateAlignedLoad(wide, ElementPointer(op->buffer, base), AlignOf(op->buffer, IntImm::Int32(1), 1)), op->buffer);
+      std::vector<int> pick;
+      for (int i = 0; i < lanes; ++i) pick.push_back(step < 0 ? lanes - 1 - i : i * step);
+      return FromMemory(b_.CreateShuffleVector(load, pick), op->dtype);
+    }
+  }
+  Value* pointers = ElementPointer(op->buffer, Gen(index));
+  return FromMemory(b_.CreateMaskedGather(type, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask, zeros), op->dtype);
+}
+
+// ---- stores ---------------------------------------------------------------------------------------
+void FunctionGen::Emit(const BufferStoreObj* op) {
+  PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
+  if (IsPacked(op->buffer->dtype)) return PackedStore(op);
+  Value* value = ToMemory(Gen(op->value), op->value.dtype());
+  if (index.dtype().is_vector()) return StoreVector(op, value);
+  Value* p = ElementPointer(op->buffer, Gen(index));
+  llvm::Align align = AlignOf(op->buffer, index, op->value.dtype().lanes());
+  if (op->predicate) {
+    Value* mask = Gen(*op->predicate);
+    if (!mask->getType()->isVectorTy()) Unsupported("a predicate on a scalar store", op->span);
+    b_.CreateMaskedStore(value, p, align, mask);
+    return;
+  }
+  Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+}
+void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
+  PrimExpr index = op->indices[0];
+  Value* mask = op->predicate ? Gen(*op->predicate) : nullptr;
+  if (auto* ramp = Contiguous(index)) {
+    Value* p = ElementPointer(op->buffer, Gen(ramp->base));
+    llvm::Align align = AlignOf(op->buffer, ramp->base, op->value.dtype().lanes());
+    if (mask) {
+      b_.CreateMaskedStore(value, p, align, mask);
+    } else {
+      Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+    }
+    return;
+  }
+  if (op->buffer->dtype.is_vector()) Unsupported("a scatter of vectors", op->span);
+  Value* pointers = ElementPointer(op->buffer, Gen(index));
+  b_.CreateMaskedScatter(value, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask);
+}
+
+// ---- below a byte: element i is in bits [i * width, (i + 1) * width) of the memory, lowest first ----
+Value* FunctionGen::PackedLoad(const BufferLoadObj* op) {
+  Unsupported("expected types below a byte to be legalised, got a load of " + op->dtype.str(), op->span);
+}
+void FunctionGen::PackedStore(const BufferStoreObj* op) {
+  Unsupported("expected types below a byte to be legalised, got a store of " + op->value.dtype().str(), op->span);
+}
+
+Value* FunctionGen::AddressOf(const BufferLoadObj* load) {
+  PrimExpr index = OnlyIndex(load->buffer, load->indices, load->span);
+  if (auto* ramp = index.as<RampObj>()) index = ramp->base;  // of a vector: its first element
+  return ElementPointer(load->buffer, Gen(index));
+}
+
+}  // namespace tvm::codegen

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What LLVM needs to know of a target, and the machines made for it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tvm/ir/target.h"
+
+namespace llvm {
+class MCSubtargetInfo;
+class Target;
+class TargetMachine;
+}  // namespace llvm
+
+namespace tvm::codegen {
+
+/// The options of an `llvm` target, checked: triple, CPU and features are ones LLVM knows.
+struct MachineOptions {
+  std::string triple, cpu, features, abi, float_abi;
+  int opt_level = 3;
+  int vector_width = 0;  ///< Bits of the vectors LLVM shall prefer; 0: its own choice for the CPU.
+  bool nnan = false, ninf = false, nsz = false, arcp = false, contract = true, reassoc = false;
+  std::vector<std::string> cl_opt;
+
+  /// ValueError for a name LLVM does not know, or a triple without a code generator.
+  static MachineOptions From(const Target& target);
+  static MachineOptions Host();
+  /// Equal for equal machines.
+  std::string Key() const;
+};
+
+/// Registers the parts of LLVM that `triple` needs, and only those: others cost load time.
+const llvm::Target* FindBackend(const std::string& triple);
+/// The features, processors and widths of a CPU; features as LLVM writes them: "+avx2,-sse4a".
+std::unique_ptr<llvm::MCSubtargetInfo> SubtargetOf(const std::string& triple,
+                                                   const std::string& cpu,
+                                                   const std::string& features);
+/// Names of the features that are on for these options, sorted.
+std::vector<std::string> EnabledFeatures(const MachineOptions& options);
+
+/// A machine for one compilation at a time, from a pool: making one costs more than compiling a
+/// small function.
+class MachineLease {
+ public:
+  explicit MachineLease(const MachineOptions& options);
+  ~MachineLease();
+  MachineLease(const MachineLease&) = delete;
+  MachineLease& operator=(const MachineLease&) = delete;
+  llvm::TargetMachine* operator->() const { return machine_.get(); }
+  llvm::TargetMachine& operator*() const { return *machine_; }
+
+ private:
+  std::string key_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+};
+
+/// The name, triple and features of this machine's processor.
+std::string HostCpu();
+std::string HostTriple();
+std::string HostFeatures();
+
+}  // namespace tvm::codegen

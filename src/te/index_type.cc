@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing the index type of a function and bringing expressions to it.
+#include "te/index_type.h"
+
+#include <unordered_set>
+
+namespace tvm::te {
+using namespace tir;
+namespace {
+
+template <class... Obj>
+bool IsOneOf(const PrimExpr& e) {
+  static const std::unordered_set<int32_t> types = {Obj::RuntimeTypeIndex()...};
+  return types.count(e->type_index());
+}
+bool IsArithmetic(const PrimExpr& e) {
+  return IsOneOf<AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj, MinObj, MaxObj,
+                 SelectObj>(e);
+}
+bool IsComparison(const PrimExpr& e) {
+  return IsOneOf<EQObj, NEObj, LTObj, LEObj, GTObj, GEObj>(e);
+}
+
+/// The node with its integer operands in `t`, or all in int64 where one needs that.
+PrimExpr Rebuild(const PrimExpr& e, DataType t) {
+  DataType common = t;
+  std::vector<PrimExpr> operands;
+  VisitChildren(e.get(), [&](const ObjectRef& child) {
+    PrimExpr operand = Any(child).cast<PrimExpr>();
+    if (operand.dtype().is_integer()) operand = ToIndexType(operand, t);
+    if (operand.dtype().is_index() && operand.dtype().bits() > common.bits()) {
+      common = operand.dtype();
+    }
+    operands.push_back(operand);
+  });
+  size_t next = 0;
+  ObjectRef result = MapChildren(e.get(), [&](const ObjectRef&) -> ObjectRef {
+    PrimExpr operand = operands[next++];
+    return operand.dtype().is_integer() ? cast(common, operand) : operand;
+  });
+  return Any(result).cast<PrimExpr>();
+}
+
+/// A variable that got another type: Cast(its old type, the new variable).
+bool IsRetyped(const PrimExpr& e, DataType t) {
+  const auto* c = e.as<CastObj>();
+  return c && e.dtype().is_index() && c->value.dtype() == t && c->value.as<VarObj>();
+}
+bool HasRetyped(const PrimExpr& e, DataType t) {
+  if (IsRetyped(e, t)) return true;
+  bool found = false;
+  if (IsArithmetic(e)) {
+    VisitChildren(e.get(), [&](const ObjectRef& child) {
+      found = found || HasRetyped(Any(child).cast<PrimExpr>(), t);
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
+DataType WidestIndexType(const std::vector<Operation>& ops) {
+  int bits = 32;
+  auto add = [&](const PrimExpr& e) { bits = std::max(bits, e.dtype().bits()); };
+  for (const Operation& op : ops) {
+    for (int64_t i = 0; i < op->NumOutputs(); ++i) {
+      for (const PrimExpr& extent : op->OutputShape(i)) add(extent);
+    }
+    if (const auto* compute = op.as<ComputeOpObj>()) {
+      for (const IterVar& iv : compute->reduce_axis) add(iv->dom.value()->extent);
+    }
+  }
+  return DataType::Int(bits);
+}
+
+PrimExpr ToIndexType(const PrimExpr& e, DataType t) {
+  if (e.dtype() == t) return e;
+  if (auto value = AsConstInt(e)) {
+    bool fits = t.bits() == 64 || *value == static_cast<int32_t>(*value);
+    return IntImm(fits ? t : DataType::Int(64), *value);
+  }
+  if (IsRetyped(e, t)) return e.as<CastObj>()->value;
+  if (e.dtype().is_index() && IsArithmetic(e)) return Rebuild(e, t);
+  // A wider value that is no index arithmetic may need its width.
+  return e.dtype().is_integer() && e.dtype().bits() > t.bits() ? e : cast(t, e);
+}
+
+PrimExpr CompareInIndexType(const PrimExpr& e, DataType t) {
+  if (!IsComparison(e)) return e;
+  bool retyped = false;
+  VisitChildren(e.get(), [&](const ObjectRef& child) {
+    retyped = retyped || HasRetyped(Any(child).cast<PrimExpr>(), t);
+  });
+  return retyped ? Rebuild(e, t) : e;
+}
+
+}  // namespace tvm::te

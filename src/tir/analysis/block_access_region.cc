@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The regions of buffers that a block reads and writes.
+#include "tvm/arith/analyzer.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/tir/analysis.h"
+
+namespace tvm::tir {
+namespace {
+using arith::IntSet;
+
+struct Accesses {
+  std::vector<Buffer> order;
+  std::unordered_map<const BufferObj*, Array<Array<IntSet>>> regions;
+  void Add(const Buffer& buffer, Array<IntSet> region) {
+    auto [it, is_new] = regions.try_emplace(buffer.get());
+    if (is_new) order.push_back(buffer);
+    it->second.push_back(std::move(region));
+  }
+  Array<BufferRegion> Result(arith::Analyzer* analyzer) const {
+    Array<BufferRegion> result;
+    for (const Buffer& buffer : order) {
+      Array<IntSet> sets = arith::UnionRegion(regions.at(buffer.get()));
+      Array<Range> region;
+      for (size_t i = 0; i < buffer->shape.size(); ++i) {
+        Range full = Range::FromMinExtent(MakeZero(buffer->shape[i].dtype()), buffer->shape[i]);
+        Range range = sets[i].CoverRange(full);
+        region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min), analyzer->Simplify(range->extent)));
+      }
+      result.push_back(BufferRegion(buffer, region));
+    }
+    return result;
+  }
+};
+
+struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj, BufferLoadObj,
+                               BufferStoreObj, VarObj, DeclBufferObj> {
+  const Map<Var, Buffer>& buffer_of_data;
+  Accesses reads, writes, opaque;
+  arith::DomMap doms;
+  Map<Var, PrimExpr> lets;
+
+  explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
+
+  IntSet Relax(const PrimExpr& index) {
+    PrimExpr e = Substitute(index, lets);
+    if (!e.dtype().is_scalar()) {
+      if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
+        return arith::Union({arith::EvalSet(ramp->base, doms),
+                             arith::EvalSet(ramp->base + ramp->stride * (e.dtype().lanes() - 1), doms)});
+      }
+      return IntSet::Everything();
+    }
+    return arith::EvalSet(e, doms);
+  }
+  void Access(Accesses* to, const Buffer& buffer, const Array<PrimExpr>& indices) {
+    Array<IntSet> region;
+    for (const PrimExpr& i : indices) region.push_back(Relax(i));
+    to->Add(buffer, region);
+  }
+  void Visit(const ForObj* op) {
+    (*this)(op->min), (*this)(op->extent);
+    IntSet set = arith::EvalSet(Range::FromMinExtent(op->min, op->extent), doms);
+    doms.Set(op->loop_var, set);
+    (*this)(op->body);
+    doms.erase(op->loop_var);
+  }
+  template <class T>
+  void VisitLet(const T* op) {
+    (*this)(op->value);
+    bool is_index = op->var.dtype().is_index() && SideEffect(op->value) <= CallEffectKind::kPure;
+    if (is_index) lets.Set(op->var, Substitute(op->value, lets));
+    (*this)(op->body);
+  }
+  void Visit(const LetStmtObj* op) { VisitLet(op); }
+  void Visit(const LetObj* op) { VisitLet(op); }
+  void Visit(const BlockRealizeObj* op) {
+    Map<Var, PrimExpr> values;
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      (*this)(op->iter_values[i]);
+      values.Set(op->block->iter_vars[i]->var, op->iter_values[i]);
+    }
+    auto add = [&](Accesses* to, const Array<BufferRegion>& regions) {
+      for (const BufferRegion& r : regions) {
+        Array<IntSet> sets;
+        for (const Range& range : r->region) {
+          Range bound = Substitute(Substitute(range, values), lets);
+          sets.push_back(arith::EvalSet(bound, doms));
+        }
+        to->Add(r->buffer, sets);
+      }
+    };
+    add(&reads, op->block->reads);
+    add(&writes, op->block->writes);
+  }
+  void Visit(const BufferLoadObj* op) {
+    Access(&reads, op->buffer, op->indices);
+    for (const PrimExpr& i : op->indices) (*this)(i);
+  }
+  void Visit(const BufferStoreObj* op) {
+    Access(&writes, op->buffer, op->indices);
+    (*this)(op->value);
+    for (const PrimExpr& i : op->indices) (*this)(i);
+  }
+  void Visit(const DeclBufferObj* op) { (*this)(op->body); }
+  void Visit(const VarObj* op) {
+    auto it = buffer_of_data.find(ffi::GetRef<Var>(op));
+    if (it == buffer_of_data.end()) return;
+    const Buffer& buffer = (*it).second;
+    Array<IntSet> region;
+    for (size_t i = 0; i < buffer->shape.size(); ++i) region.push_back(IntSet::Everything());
+    opaque.Add(buffer, region);
+  }
+};
+}  // namespace
+
+Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block, const Map<Var, Buffer>& buffer_var_to_buffer) {
+  AccessVisitor visit(buffer_var_to_buffer);
+  for (const MatchBufferRegion& m : block->match_buffers) visit(m->source);
+  if (block->init.has_value()) visit(block->init.value());
+  visit(block->body);
+  arith::Analyzer analyzer;
+  for (const IterVar& iv : block->iter_vars) analyzer.Bind(iv->var, iv->dom.value());
+  // Views and memory of the block's own are not seen from outside.
+  auto outside = [&](const Array<BufferRegion>& regions) {
+    Array<BufferRegion> result;
+    for (const BufferRegion& r : regions) {
+      bool is_own = false;
+      for (const Buffer& b : block->alloc_buffers) is_own |= b.same_as(r->buffer);
+      for (const MatchBufferRegion& m : block->match_buffers) is_own |= m->buffer.same_as(r->buffer);
+      if (!is_own) result.push_back(r);
+    }
+    return result;
+  };
+  Accesses reads = visit.reads, writes = visit.writes;
+  // An access through a view is one to what it views.
+  for (const MatchBufferRegion& m : block->match_buffers) {
+    Array<IntSet> region;
+    for (const Range& r : m->source->region) region.push_back(IntSet::FromRange(r));
+    if (visit.reads.regions.count(m->buffer.get())) reads.Add(m->source->buffer, region);
+    if (visit.writes.regions.count(m->buffer.get())) writes.Add(m->source->buffer, region);
+  }
+  return {outside(reads.Result(&analyzer)), outside(writes.Result(&analyzer)), outside(visit.opaque.Result(&analyzer))};
+}
+
+Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,
+                                                   const Map<Var, Buffer>& buffer_var_to_buffer) {
+  Array<Array<BufferRegion>> access = GetBlockAccessRegion(block, buffer_var_to_buffer);
+  auto with_opaque = [&](const Array<BufferRegion>& regions) {
+    Array<BufferRegion> result;
+    auto is_opaque = [&](const Buffer& b) {
+      for (const BufferRegion& o : access[2]) {
+        if (o->buffer.same_as(b)) return true;
+      }
+      return false;
+    };
+    for (const BufferRegion& r : regions) {
+      if (!is_opaque(r->buffer)) result.push_back(r);
+    }
+    for (const BufferRegion& o : access[2]) result.push_back(o);
+    return result;
+  };
+  return {with_opaque(access[0]), with_opaque(access[1])};
+}
+
+namespace {
+TVM_REGISTER() {
+  Def("tir.analysis.get_block_access_region", &GetBlockAccessRegion,
+      "[reads, writes, opaque]: the regions a block touches; opaque ones are used through their data pointer.",
+      Arg("block"), Arg("buffer_var_map"));
+  Def("tir.analysis.get_block_read_write_region", &GetBlockReadWriteRegion,
+      "[reads, writes] of a block, opaque accesses counted as both.", Arg("block"), Arg("buffer_var_map"));
+}
+}  // namespace
+}  // namespace tvm::tir

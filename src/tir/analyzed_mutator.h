@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mutators that know what holds where they are: ranges of loops, conditions, values of lets.
+#pragma once
+#include "tvm/arith/analyzer.h"
+#include "tvm/tir/analysis.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+
+/// The condition inside likely(...).
+inline PrimExpr StripLikely(const PrimExpr& cond) {
+  auto* call = cond.as<CallObj>();
+  return call && call->Is(builtin::likely()) ? call->args[0] : cond;
+}
+
+/// Tells `analyzer` what `var = value` says, without making results refer to `value` where that would
+/// compute it again.
+inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& value) {
+  if (!var.dtype().is_index()) return;
+  if (value.as<IntImmObj>() || value.as<VarObj>()) return analyzer->Bind(var, value, true);
+  if (SideEffect(value) > CallEffectKind::kPure) return;
+  analyzer->Update(var, analyzer->const_int_bound(value), true);
+  analyzer->Update(var, analyzer->modular_set(value), true);
+}
+
+/// Enters loops, conditions, lets, thread extents and blocks into `analyzer` while their bodies are
+/// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
+template <class Self, class... Nodes>
+struct AnalyzedStmtMutator
+    : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, AssertStmtObj, AttrStmtObj, BlockRealizeObj, Nodes...> {
+  using Base = AnalyzedStmtMutator;
+  arith::Analyzer analyzer;
+
+  /// What the function says about its parameters: sizes are not negative.
+  void LearnParams(const PrimFunc& func) {
+    for (const auto& [param, buffer] : func->buffer_map) {
+      for (const PrimExpr& e : buffer->shape) {
+        if (e.as<VarObj>() && e.dtype().is_index()) analyzer.MarkGlobalNonNeg(e);
+      }
+    }
+  }
+  template <class T>
+  T Under(const PrimExpr& cond, const T& node) {
+    arith::ConstraintScope scope(&analyzer, StripLikely(cond));
+    return this->Mutate(node);
+  }
+  ObjectRef Rewrite(const ForObj* op) {
+    PrimExpr min = this->Mutate(op->min), extent = this->Mutate(op->extent);
+    Optional<PrimExpr> step = op->step;
+    if (step.has_value()) step = this->Mutate(step.value());
+    analyzer.Bind(op->loop_var, Range::FromMinExtent(min, extent), true);
+    Stmt body = extent.template as<IntImmObj>()
+                    ? this->Mutate(op->body)
+                    : Under(greater(extent, MakeZero(extent.dtype())), op->body);
+    if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body) &&
+        (!step.has_value() || step.value().same_as(op->step.value()))) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    For loop = ffi::GetRef<For>(op);
+    auto* n = Edit(&loop);
+    n->min = min, n->extent = extent, n->body = body, n->step = step;
+    return loop;
+  }
+  ObjectRef Rewrite(const LetStmtObj* op) { return RewriteLet(op, this->Mutate(op->value)); }
+  ObjectRef RewriteLet(const LetStmtObj* op, const PrimExpr& value) {
+    LearnLet(&analyzer, op->var, value);
+    Stmt body = this->Mutate(op->body);
+    if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
+    return LetStmt(op->var, value, body, op->span);
+  }
+  ObjectRef Rewrite(const IfThenElseObj* op) { return RewriteIf(op, this->Mutate(op->condition)); }
+  ObjectRef RewriteIf(const IfThenElseObj* op, const PrimExpr& cond) {
+    Stmt then_case = Under(cond, op->then_case);
+    Optional<Stmt> else_case = op->else_case;
+    if (else_case.has_value()) else_case = Under(logical_not(StripLikely(cond)), else_case.value());
+    bool same_else = !else_case.has_value() || else_case.value().same_as(op->else_case.value());
+    if (cond.same_as(op->condition) && then_case.same_as(op->then_case) && same_else) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return IfThenElse(cond, then_case, else_case, op->span);
+  }
+  ObjectRef Rewrite(const AssertStmtObj* op) { return RewriteAssert(op, this->Mutate(op->condition)); }
+  ObjectRef RewriteAssert(const AssertStmtObj* op, const PrimExpr& cond) {
+    Stmt body = Under(cond, op->body);
+    if (cond.same_as(op->condition) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
+    return AssertStmt(cond, op->message, body, op->span);
+  }
+  ObjectRef Rewrite(const AttrStmtObj* op) {
+    if (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread) {
+      if (auto iv = op->node.template as<IterVar>()) {
+        analyzer.Bind((*iv)->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value), true);
+      }
+    }
+    return MapChildren(op, *this);
+  }
+  ObjectRef Rewrite(const BlockRealizeObj* op) {
+    for (const IterVar& iv : op->block->iter_vars) {
+      if (iv->dom.has_value()) analyzer.Bind(iv->var, iv->dom.value(), true);
+    }
+    Array<PrimExpr> values = op->iter_values.Map([&](const PrimExpr& e) { return this->Mutate(e); });
+    PrimExpr predicate = this->Mutate(op->predicate);
+    Block block = Under(predicate, op->block);
+    if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) && block.same_as(op->block)) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return BlockRealize(values, predicate, block, op->span);
+  }
+};
+
+/// The same for the conditions inside expressions.
+template <class Self, class... Nodes>
+struct AnalyzedMutator : AnalyzedStmtMutator<Self, SelectObj, CallObj, LetObj, Nodes...> {
+  using Base = AnalyzedMutator;
+  using Stmts = AnalyzedStmtMutator<Self, SelectObj, CallObj, LetObj, Nodes...>;
+  using Stmts::Rewrite;
+
+  ObjectRef Rewrite(const SelectObj* op) {
+    PrimExpr cond = this->Mutate(op->condition);
+    if (!cond.dtype().is_scalar()) return MapChildren(op, *this);
+    PrimExpr t = this->Under(cond, op->true_value), f = this->Under(logical_not(cond), op->false_value);
+    if (cond.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return Select(cond, t, f, op->span);
+  }
+  ObjectRef Rewrite(const CallObj* op) {
+    if (!op->Is(builtin::if_then_else())) return MapChildren(op, *this);
+    PrimExpr cond = this->Mutate(op->args[0]);
+    PrimExpr t = this->Under(cond, op->args[1]);
+    PrimExpr f = this->Under(logical_not(StripLikely(cond)), op->args[2]);
+    if (cond.same_as(op->args[0]) && t.same_as(op->args[1]) && f.same_as(op->args[2])) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return if_then_else(cond, t, f, op->span);
+  }
+  ObjectRef Rewrite(const LetObj* op) {
+    PrimExpr value = this->Mutate(op->value);
+    LearnLet(&this->analyzer, op->var, value);
+    PrimExpr body = this->Mutate(op->body);
+    if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
+    return Let(op->var, value, body, op->span);
+  }
+};
+
+}  // namespace tvm::tir

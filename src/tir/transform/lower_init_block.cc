@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the initialisation of reduction blocks an ordinary conditional statement.
+#include "tvm/expr/op.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+struct InitLowerer : Mutator<InitLowerer, BlockObj> {
+  ObjectRef Rewrite(const BlockObj* op) {
+    Block block = Below<Block>(op);
+    if (!block->init.has_value()) return block;
+    PrimExpr first = const_true();
+    for (const IterVar& iv : block->iter_vars) {
+      if (iv->iter_type != IterVarType::kCommReduce || IsOne(iv->dom.value()->extent)) continue;
+      first = first && equal(iv->var, iv->dom.value()->min);
+    }
+    Stmt init = block->init.value();
+    if (!IsTrue(first)) init = IfThenElse(first, init);
+    auto* n = Edit(&block);
+    n->body = SeqStmt::Flatten({init, n->body});
+    n->init = std::nullopt;
+    return block;
+  }
+};
+}  // namespace
+
+PrimFunc LowerInitBlock(PrimFunc func) { return RewriteBody(std::move(func), InitLowerer()); }
+TVM_PASS(tir, LowerInitBlock,
+         "Makes init of a block an ordinary statement.\n\n"
+         "    with T.block(): vk = T.axis.reduce(8, k)      with T.block(): vk = T.axis.reduce(8, k)\n"
+         "      with T.init(): C[0] = 0.0              ->     if vk == 0: C[0] = 0.0\n"
+         "      C[0] = C[0] + A[vk]                           C[0] = C[0] + A[vk]")
+}  // namespace tvm::tir

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simplifies every expression with what loops and conditions around it say.
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/transform.h"
+#include "../analyzed_mutator.h"
+
+namespace tvm::tir {
+namespace {
+struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, BufferStoreObj> {
+  using Base::Rewrite;
+
+  ObjectRef Rewrite(const PrimExprObj* op) {
+    if (op->type_index() == IntImmObj::RuntimeTypeIndex() || op->type_index() == StringImmObj::RuntimeTypeIndex()) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return analyzer.Simplify(ffi::GetRef<PrimExpr>(op));
+  }
+  /// Shapes stay as they were declared.
+  ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+
+  ObjectRef Rewrite(const LetStmtObj* op) {
+    PrimExpr value = Mutate(op->value);
+    Stmt let = Any(RewriteLet(op, value)).cast<Stmt>();
+    // The analyzer put constants and variables in the place of the variable.
+    if (!value.dtype().is_index() || !(value.as<IntImmObj>() || value.as<VarObj>())) return let;
+    Stmt body = Any(let).cast<LetStmt>()->body;
+    return UsesVar(body, [&](const VarObj* v) { return v == op->var.get(); }) ? let : body;
+  }
+  ObjectRef Rewrite(const IfThenElseObj* op) {
+    PrimExpr cond = Mutate(op->condition);
+    PrimExpr plain = StripLikely(cond);
+    if (IsTrue(plain)) return Mutate(op->then_case);
+    if (IsFalse(plain)) return op->else_case.has_value() ? Mutate(op->else_case.value()) : Evaluate::Nothing();
+    return RewriteIf(op, cond);
+  }
+  ObjectRef Rewrite(const AssertStmtObj* op) {
+    PrimExpr cond = Mutate(op->condition);
+    return IsTrue(cond) ? ObjectRef(Mutate(op->body)) : RewriteAssert(op, cond);
+  }
+  ObjectRef Rewrite(const BufferStoreObj* op) {
+    BufferStore store = Below<BufferStore>(op);
+    // Writing back what was read does nothing.
+    if (auto* load = store->value.as<BufferLoadObj>(); load && load->buffer.same_as(store->buffer) &&
+                                                       !load->predicate.has_value() && !store->predicate.has_value()) {
+      bool same = true;
+      for (size_t i = 0; same && i < load->indices.size(); ++i) {
+        same = ExprDeepEqual(load->indices[i], store->indices[i]);
+      }
+      if (same && SideEffect(store->value) <= CallEffectKind::kReadState) return Evaluate::Nothing();
+    }
+    return store;
+  }
+};
+}  // namespace
+
+PrimFunc Simplify(PrimFunc func, bool transitively_prove_inequalities, bool convert_boolean_to_and_of_ors,
+                  bool apply_constraints_to_boolean_branches) {
+  Simplifier simplify;
+  simplify.analyzer.set_enabled_extensions(
+      (transitively_prove_inequalities ? arith::kTransitivelyProveInequalities : 0) |
+      (convert_boolean_to_and_of_ors ? arith::kConvertBooleanToAndOfOrs : 0) |
+      (apply_constraints_to_boolean_branches ? arith::kApplyConstraintsToBooleanBranches : 0));
+  simplify.LearnParams(func);
+  return RewriteBody(std::move(func), simplify);
+}
+TVM_PASS(tir, Simplify,
+         "Simplifies expressions and removes branches that cannot be taken.\n\n"
+         "    for i in range(16):               for i in range(16):\n"
+         "      if i < 20: A[i * 4 // 4] = x ->   A[i] = x",
+         Arg("transitively_prove_inequalities", false), Arg("convert_boolean_to_and_of_ors", false),
+         Arg("apply_constraints_to_boolean_branches", false))
+}  // namespace tvm::tir
