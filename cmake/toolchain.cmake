@@ -11,6 +11,6 @@ if(MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 if(TVM_SANITIZE)
-  add_compile_options(-fsanitize=${TVM_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${TVM_SANITIZE} -fno-omit-frame-pointer -g1 -O1)  # -O2 takes minutes longer
   add_link_options(-fsanitize=${TVM_SANITIZE})
 endif()

@@ -29,8 +29,7 @@ def __getattr__(name):
         except ModuleNotFoundError as missing:
             if missing.name != "tvm." + name:
                 raise
-            hint = _aliases.did_you_mean(name, __dir__())
-            raise AttributeError(f"module 'tvm' has no attribute '{name}'{hint}") from None
+            raise _aliases.no_attribute("tvm", name, __dir__) from None
     globals()[name] = value
     return value
 

@@ -55,6 +55,12 @@ NAMES = {
         "build": "tvm.driver.build",
         "compile": "tvm.driver.compile",
     },
+    "tvm.runtime.container": {
+        "String": "tvm_ffi.core.String",
+        "ShapeTuple": "tvm_ffi.Shape",
+    },
+    "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
+    "tvm.runtime.object_generic": {"const": "tvm.tir.const"},
     "tvm.nd": {
         "array": "tvm.runtime.tensor",
         "empty": "tvm.runtime.empty",
@@ -100,31 +106,15 @@ def resolve(name):
     return getattr(importlib.import_module(module), attr)
 
 
-def fill(module_name):
-    """`__getattr__` and `__dir__` of a module that has aliases: `__getattr__, __dir__ =
-    _aliases.fill(__name__)`."""
-    module = sys.modules[module_name]
+def no_attribute(module, name, names):
+    """The AttributeError for a name that a module lacks; `names()` lists what it has."""
+    hint = ""
+    if name[:1] != "_":
+        import difflib
 
-    def __getattr__(name):
-        value = resolve(f"{module_name}.{name}")
-        if value is None:
-            hint = did_you_mean(name, __dir__()) if name[:1] != "_" else ""
-            raise AttributeError(f"module '{module_name}' has no attribute '{name}'{hint}")
-        setattr(module, name, value)
-        return value
-
-    def __dir__():
-        return sorted({*vars(module), *names_in(module_name)})
-
-    return __getattr__, __dir__
-
-
-def did_you_mean(name, names):
-    """ ", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
-    return f", did you mean '{near[0]}'?" if near else ""
+        near = difflib.get_close_matches(name, [n for n in names() if n[:1] != "_"], n=1)
+        hint = f", did you mean '{near[0]}'?" if near else ""
+    return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 
 class _Finder:
@@ -163,7 +153,20 @@ class _Finder:
         if spec.loader_state is not None:
             module.__spec__ = spec.loader_state
         elif spec.name in NAMES:
-            module.__getattr__, module.__dir__ = fill(spec.name)
+            module.__getattr__, module.__dir__ = self._names(spec.name)
+
+    @staticmethod
+    def _names(module):
+        def __getattr__(name):
+            value = resolve(f"{module}.{name}")
+            if value is None:
+                raise no_attribute(module, name, __dir__)
+            return value
+
+        def __dir__():
+            return sorted(names_in(module))
+
+        return __getattr__, __dir__
 
 
 def install():

@@ -14,6 +14,14 @@ _FFI_FROM, _FFI_BELOW = (0, 1, 12), (0, 2)
 _SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 
+NAMES = ("tvm_runtime", "tvm", "tvm_llvm")
+
+
+def file_name(name):
+    """What the file of library `name` is called on this system."""
+    return f"lib{name}{_SUFFIX}"
+
+
 def search_path():
     """The folders looked into, in order: TVM_LIBRARY_PATH, the installed package, the checkout's
     build."""
@@ -23,7 +31,7 @@ def search_path():
 
 def find(name):
     """The file of library `name` ("tvm_runtime", "tvm", "tvm_llvm"), or None."""
-    candidates = (folder / f"lib{name}{_SUFFIX}" for folder in search_path())
+    candidates = (folder / file_name(name) for folder in search_path())
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -34,7 +42,7 @@ def load(name):
     if path is None:
         looked = "\n".join(f"  {folder}" for folder in search_path())
         raise ImportError(
-            f"library lib{name}{_SUFFIX} not found; looked in\n{looked}\n"
+            f"library {file_name(name)} not found; looked in\n{looked}\n"
             "Build it (`make build`), or set TVM_LIBRARY_PATH to the folder that holds it."
         )
     try:

@@ -366,6 +366,12 @@ TVM_REGISTER() {
   Def("ir.structural_hash", &StructuralHash, "Hash that agrees with structural_equal.", Arg("node"), Arg("map_free_vars", false));
   Def("ir.save_json", &SaveJson, "The node and all it refers to, as JSON text.", Arg("node"));
   Def("ir.load_json", &LoadJson, "Reads what save_json wrote and checks every node in it.", Arg("json_str"));
+  Def("ir.VisitChildren", [](ObjectRef node, Function visit) {
+    VisitChildren(node.get(), [&](const ObjectRef& child) { visit(child); });
+  }, "Calls visit on every child node.", Arg("node"), Arg("visit"));
+  Def("ir.MapChildren", [](ObjectRef node, Function map) {
+    return MapChildren(node.get(), [&](const ObjectRef& child) { return map(child).cast<ObjectRef>(); });
+  }, "The node with every child replaced by what map gives.", Arg("node"), Arg("map"));
   Def("ir.DescribeNode", &DescribeNode, "", Arg("key"));
   Def("ir.Repr", &Repr, "Raw form: class and fields.", Arg("node"));
 }

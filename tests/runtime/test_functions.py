@@ -263,3 +263,40 @@ def test_runtime_without_the_compiler(tmp_path):
     )
     done = run_python(script)
     assert done.stdout == "[1, 2]\n", done.stderr
+
+
+def test_alias_table_leads_somewhere():
+    """Every alias whose target part exists resolves; every alias module imports."""
+    import importlib
+
+    parts = {"tvm_ffi", "tvm.runtime", "tvm.error", "tvm.nd"}
+    checked = 0
+    for module, names in tvm._aliases.NAMES.items():
+        for name, target in names.items():
+            if target.rsplit(".", 1)[0] in parts:
+                assert tvm._aliases.resolve(f"{module}.{name}") is not None
+                assert getattr(importlib.import_module(module), name) is not None
+                checked += 1
+    assert checked > 40
+    assert tvm.runtime.container.ShapeTuple is tvm_ffi.Shape
+    assert {"num_threads", "NDArray"} <= set(dir(runtime)) and "device" in dir(tvm)
+
+
+def test_alias_modules_are_the_module_itself():
+    import tvm.ir.transform
+    import tvm.transform
+
+    assert tvm.transform is tvm.ir.transform
+    assert tvm.transform.__name__ == tvm.transform.__spec__.name == "tvm.ir.transform"
+    with pytest.raises(ModuleNotFoundError):
+        import tvm.no_such_module  # noqa: F401
+
+
+def test_libinfo():
+    from tvm import libinfo
+
+    assert any("libtvm_runtime" in path for path in libinfo.find_lib_path())
+    assert any(os.path.exists(os.path.join(p, "tvm/ffi")) for p in libinfo.find_include_path())
+    assert libinfo.find_lib_path("no_such_library.so", optional=True) is None
+    with pytest.raises(RuntimeError, match="none of these exists"):
+        libinfo.find_lib_path("no_such_library.so")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices, tensors, modules: what a compiled program needs to run."""
 
-from tvm import _aliases, _derive
+from tvm._derive import fill
 
 from ._tensor import Tensor, empty, from_dlpack, tensor
 from .device import (
@@ -56,16 +56,4 @@ __all__ = [
     "webgpu",
 ]
 
-_alias, _alias_names = _aliases.fill(__name__)
-_derived, _derived_names = _derive.fill(__name__)
-
-
-def __getattr__(name):
-    try:
-        return _derived(name)
-    except AttributeError:
-        return _alias(name)
-
-
-def __dir__():
-    return sorted({*_alias_names(), *_derived_names()})
+__getattr__, __dir__ = fill(__name__)

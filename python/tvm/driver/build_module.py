@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tvm.build and tvm.compile."""
+
+import tvm
+from tvm.runtime import Executable
+
+
+def _program(mod, name=None):
+    """The IRModule of what users pass: a PrimFunc, a module, a schedule."""
+    from tvm import ir, tir
+
+    mod = getattr(mod, "mod", mod)  # a Schedule
+    if isinstance(mod, tir.PrimFunc):
+        symbol = name or mod.attrs.get("global_symbol") or "main"
+        return ir.IRModule({symbol: mod.with_attr("global_symbol", symbol)})
+    if not isinstance(mod, ir.IRModule):
+        raise TypeError(
+            f"build: expected a PrimFunc, an IRModule or a Schedule, got {type(mod).__name__}"
+        )
+    if name is not None:
+        functions = mod.get_global_vars()
+        if len(functions) != 1:
+            raise ValueError(f"build: expected one function for name='{name}', got {len(functions)}")
+        mod = mod.replace_global_vars({functions[0]: name})
+    return mod
+
+
+def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
+    """Compiles a PrimFunc, a module of them or a schedule to a runtime module, which is called like a function.
+
+    Parameters
+    ----------
+    mod : PrimFunc, IRModule or Schedule; `input` is another spelling.
+    target : str or Target; the current target, else this machine, if None.
+    pipeline : the passes that lower the program: "default", a Pass, or None for the target's own.
+    name : the name of the function, for a single one.
+    """
+    if (mod is None) == (input is None):
+        raise TypeError("build: expected a program as `mod` (or `input`), once")
+    from tvm.tir.build import build as tir_build
+
+    return tir_build(_program(mod if input is None else input, name), target, pipeline)
+
+
+def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default"):
+    """Compiles a program to an Executable: TIR here, Relax through its own build.
+
+    Parameters
+    ----------
+    mod : PrimFunc, IRModule or Schedule
+    target : str or Target; the current target, else this machine, if None.
+    relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
+    """
+    from tvm import tir
+
+    program = _program(mod)
+    if not all(isinstance(f, tir.PrimFunc) for _, f in program.items()):
+        from tvm import relax  # the graph level builds its own functions
+
+        return relax.build(program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline)
+    return Executable(tvm.tir.build(program, target, tir_pipeline))

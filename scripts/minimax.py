@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derives the polynomials of src/expr/math and prints each as a C++ table (needs mpmath).
+
+Each row is fitted by the Remez exchange, which minimises the largest weighted error on the interval.
+Coefficients are then rounded to the working precision one at a time, lowest power first, and the
+others fitted again, so that the rest makes up for the rounding of each.
+"""
+
+import struct
+import sys
+from dataclasses import dataclass, field
+from typing import Callable
+
+import mpmath as mp
+from mpmath import mpf
+
+mp.mp.dps = 60
+
+
+@dataclass
+class Fit:
+    """f(x) on [low, high] as the sum of c[k] * x**k for k below `count`."""
+
+    f: Callable
+    low: object
+    high: object
+    count: int
+    weight: Callable = None  # of the error; none: the error relative to f
+    fixed: dict = field(default_factory=dict)
+
+
+def rounded(value, bits):
+    """`value` as the nearest float32 (24 bits) or float64 (53 bits)."""
+    if bits == 53:
+        return mpf(float(value))
+    return mpf(struct.unpack("f", struct.pack("f", float(value)))[0])
+
+
+def evaluate(coefficients, x):
+    return mp.polyval(coefficients[::-1], x)
+
+
+class Samples:
+    """f and the weight at Chebyshev nodes, computed once for all exchanges of a fit."""
+
+    def __init__(self, fit, size=700):
+        low, high = mpf(fit.low), mpf(fit.high)
+        nodes = [mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
+        self.x = [(low + high) / 2 - (high - low) / 2 * c for c in nodes]
+        self.f = [fit.f(x) for x in self.x]
+        self.weight = [fit.weight(x) if fit.weight else 1 / abs(y) for x, y in zip(self.x, self.f)]
+
+
+def remez(samples, count, fixed):
+    """The coefficients where `fixed` ones are given, and the largest weighted error."""
+    free = [k for k in range(count) if k not in fixed]
+    known = [fixed.get(k, mpf(0)) for k in range(count)]
+    rest = [y - evaluate(known, x) for x, y in zip(samples.x, samples.f)]
+    size, n = len(rest), len(free) + 1
+    picked = [int((i + 0.5) * size / n) for i in range(n)]
+    best = None
+    for _ in range(30):
+        matrix, right = mp.matrix(n, n), mp.matrix(n, 1)
+        for row, i in enumerate(picked):
+            for column, k in enumerate(free):
+                matrix[row, column] = samples.x[i] ** k
+            matrix[row, n - 1] = (-1) ** row / samples.weight[i]
+            right[row] = rest[i]
+        solution = mp.lu_solve(matrix, right)
+        coefficients = list(known)
+        for k, value in zip(free, solution):
+            coefficients[k] = value
+        error = [
+            (y - evaluate(coefficients, x)) * w
+            for x, y, w in zip(samples.x, samples.f, samples.weight)
+        ]
+        worst = max(abs(e) for e in error)
+        if best is None or worst < best[1]:
+            best = coefficients, worst
+        # One extremum for each run of equal signs; the weakest ends go until n are left.
+        runs = []
+        for i, e in enumerate(error):
+            if not runs or (error[runs[-1]] > 0) != (e > 0):
+                runs.append(i)
+            elif abs(e) > abs(error[runs[-1]]):
+                runs[-1] = i
+        while len(runs) > n:
+            runs.pop(0 if abs(error[runs[0]]) < abs(error[runs[-1]]) else -1)
+        if len(runs) < n or runs == picked:
+            break
+        picked = runs
+    return best
+
+
+def solve(fit, bits):
+    samples = Samples(fit)
+    fixed = {k: mpf(v) for k, v in fit.fixed.items()}
+    for k in range(fit.count):
+        coefficients, worst = remez(samples, fit.count, fixed)
+        if k not in fixed:
+            fixed[k] = rounded(coefficients[k], bits)
+    error = max(
+        abs(y - evaluate([fixed[k] for k in range(fit.count)], x)) * w
+        for x, y, w in zip(samples.x, samples.f, samples.weight)
+    )
+    return [fixed[k] for k in range(fit.count)], worst, error
+
+
+def short_hex(value):
+    mantissa, exponent = float(value).hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.')}p{exponent}"
+
+
+def tail(f, lead, power):
+    """(f(x) - lead(x)) / x**power, for the terms after those that are exact."""
+    return lambda x: (f(x) - lead(x)) / x**power
+
+
+def of_square(f):
+    """The even function f as one of x * x."""
+    return lambda u: f(mp.sqrt(u))
+
+
+ln2 = mp.log(2)
+SMALL = mpf(10) ** -9  # stands for 0 where f is a limit there
+
+
+def exp_tail(count):
+    """exp(r) = 1 + r + r^2 q(r)"""
+    half = ln2 / 2 * mpf("1.001")
+    return Fit(tail(mp.exp, lambda r: 1 + r, 2), -half, half, count, lambda r: r**2 / mp.exp(r))
+
+
+def erf_small(count, high):
+    """erf(x) = x + x p(x^2)"""
+    f = of_square(lambda x: mp.erf(x) / x - 1)
+    return Fit(f, SMALL, high**2, count, of_square(lambda x: x / mp.erf(x)))
+
+
+def erfc_exponent(count, low, high):
+    """erf(x) = 1 - 2^q(x - low)"""
+    return Fit(lambda u: mp.log(mp.erfc(u + low), 2), 0, high - low, count, lambda u: mp.erfc(u + low))
+
+
+def exp2(count):
+    """2^r"""
+    return Fit(lambda x: mp.power(2, x), -0.5005, 0.5005, count)
+
+
+def log_tail(count):
+    """log(1 + f) = f - f^2 / 2 + f^3 q(f)"""
+    third = mpf(1) / 3 + mpf(2) ** -20
+    f = tail(mp.log1p, lambda f: f - f * f / 2, 3)
+    return Fit(f, -third, third, count, lambda f: abs(f**3 / mp.log1p(f)))
+
+
+def log_quotient(count):
+    """log((1 + s) / (1 - s)) = 2 s + s u p(u), u = s^2"""
+    f = of_square(lambda s: (2 * mp.atanh(s) / s - 2) / s**2)
+    return Fit(f, SMALL, mpf("0.0401"), count, of_square(lambda s: s**3 / (2 * mp.atanh(s))))
+
+
+def table():
+    return {
+        "exp32": (24, exp_tail(5)),
+        "exp64": (53, exp_tail(11)),
+        "erf32": (24, erf_small(7, 0.95)),
+        "erf64": (53, erf_small(15, 1)),
+        "erfc32": (24, erfc_exponent(8, 0.9375, 4)),
+        "erfc64": (53, erfc_exponent(20, 1, 6)),
+        "exp2_32": (24, exp2(7)),
+        "exp2_64": (53, exp2(13)),
+        "log32": (24, log_tail(8)),
+        "log64": (53, log_quotient(8)),
+    }
+
+
+def main(names):
+    for name, (bits, fit) in table().items():
+        if names and name not in names:
+            continue
+        coefficients, best, error = solve(fit, bits)
+        print(f"// error 2^{float(mp.log(error, 2)):.1f} (unrounded 2^{float(mp.log(best, 2)):.1f})")
+        body = ", ".join(short_hex(c) for c in coefficients)
+        print(f"constexpr double k_{name}[] = {{{body}}};", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

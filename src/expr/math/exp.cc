@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Powers of a constant base, and the logistic function.
+#include "value.h"
+
+namespace tvm::math {
+namespace {
+// exp(r) = 1 + r + r^2 q(r) for |r| <= log(2) / 2: scripts/minimax.py exp32 exp64
+constexpr double kExp32[] = {0x1.fffffcp-2, 0x1.55548cp-3, 0x1.55585ap-5, 0x1.123d5cp-7,
+                             0x1.6ab6cp-10};
+constexpr double kExp64[] = {0x1p-1,
+                             0x1.555555555555dp-3,
+                             0x1.555555555556cp-5,
+                             0x1.111111110e548p-7,
+                             0x1.6c16c16c0a3dap-10,
+                             0x1.a01a01b5f60bfp-13,
+                             0x1.a01a01e8e11ebp-16,
+                             0x1.71ddeaa5fd258p-19,
+                             0x1.27e4499d3ab67p-22,
+                             0x1.af745bd3f1839p-26,
+                             0x1.2052d04092c1ap-29};
+
+Value Quotient(const Value& r) {
+  return Expansion::Polynomial(r.dtype().bits() == 64 ? Table(kExp64) : Table(kExp32), r);
+}
+
+/// x = n log_base(2) + r log_base(e) with n the nearest integer, held in the low bits of `shifted`.
+struct Reduced {
+  Value shifted, n, r;
+};
+Reduced Reduce(Expansion& let, const Value& x, Base base) {
+  const Format& f = FormatOf(x);
+  Split ln2 = kLn2.In(f), log10_2 = kLog10Of2.In(f), ln10 = kLn10.In(f);
+  // A product with hi leaves an exact remainder as n has few bits; lo makes up for what hi lacks.
+  auto less = [](const Value& x, const Value& n, Split step) {
+    return Fma(n, -step.lo, Fma(n, -step.hi, x));
+  };
+  auto scale = [](const Value& x, Split by) { return Fma(x, by.hi, x * by.lo); };
+  double per_unit = base == Base::kE ? kLog2E.In(f).hi : base == Base::k2 ? 1 : kLog2Of10.In(f).hi;
+  Value shifted = let("t", base == Base::k2 ? x + f.rounder : Fma(x, per_unit, f.rounder));
+  Value n = let("n", shifted - f.rounder);
+  if (base == Base::kE) return {shifted, n, let("r", less(x, n, ln2))};
+  Value rest = let("rest", base == Base::k2 ? x - n : less(x, n, log10_2));
+  return {shifted, n, let("r", scale(rest, base == Base::k2 ? ln2 : ln10))};
+}
+/// Beyond these arguments the results are 0 and infinity.
+Value Clamp(const Value& x, Base base) {
+  struct {
+    double low, high;
+  } limits[2][3] = {{{-104, 89}, {-151, 129}, {-46, 39}},
+                    {{-746, 710}, {-1076, 1025}, {-324, 309}}};
+  auto [low, high] = limits[x.dtype().bits() == 64][static_cast<int>(base)];
+  return AtLeast(AtMost(x, high), low);
+}
+}  // namespace
+
+Value Exp(Expansion& let, const Value& x, Base base) {
+  const Format& f = FormatOf(x);
+  auto [shifted, n, r] = Reduce(let, let("a", Clamp(x, base)), base);
+  Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
+  Value bits = let("bits", Bits(shifted));
+  if (let.has_ldexp) {
+    Value exponent = CastTo(DataType::Int(32), bits - Bits(Value(MakeConst(x.dtype(), f.rounder))));
+    return Value(tir::Call(x.dtype(), tir::builtin::ldexp(), {power.expr, exponent.expr}));
+  }
+  // Two factors of about half the exponent each are normal numbers even where the result is
+  // subnormal or n is 1 above the largest exponent; only the last product rounds.
+  Value half = let("half", bits >> 1);
+  return power * PowerOfTwo(half) * PowerOfTwo(bits - half);
+}
+
+Value ExpM1(Expansion& let, const Value& x) {
+  auto [shifted, n, r] = Reduce(let, x, Base::kE);
+  Value power_minus_one = Fma(Quotient(r) * r, r, r);
+  Value scale = let("scale", PowerOfTwo(Bits(shifted)));
+  return Fma(power_minus_one, scale, scale - 1.0);
+}
+
+/// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. 2^n comes as two
+/// factors, see Exp. Of the summands 2^n, 1 and e^r - 1 the last one to be added is 1 where 2^n is
+/// smaller: then one rounding counts.
+Value Sigmoid(Expansion& let, const Value& x) {
+  double limit = FormatOf(x).bits == 64 ? 746 : 104;
+  Value a = let("a", AtLeast(AtMost(x, limit / 2), -limit));
+  auto [shifted, n, rest] = Reduce(let, a, Base::kE);
+  Value r = let("r", -rest);
+  Value bits = let("bits", Bits(shifted));
+  Value half = let("half", bits >> 1);
+  Value first = let("first", PowerOfTwo(half));
+  Value second = let("second", PowerOfTwo(bits - half));
+  Value power_minus_one = let("u", Fma(Quotient(r) * r, r, r));
+  Value small = let("small", x < -0.5);
+  Value sum =
+      Fma(first, second, Choose(small, power_minus_one, 1.0)) + Choose(small, 1.0, power_minus_one);
+  return first / sum * second;
+}
+
+}  // namespace tvm::math

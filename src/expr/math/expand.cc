@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExpandMath: which function expands how, for every type.
+#include <unordered_map>
+
+#include "value.h"
+
+namespace tvm {
+using namespace tir;
+namespace math {
+
+Value Expansion::operator()(const char* name, const Value& value) {
+  const PrimExpr& e = value.expr;
+  bool is_constant = e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<BroadcastObj>();
+  if (is_constant || e.as<VarObj>()) return value;
+  lets_.emplace_back(Var(name, e.dtype()), e);
+  return Value(lets_.back().first);
+}
+PrimExpr Expansion::Finish(const Value& result) const {
+  PrimExpr body = result.expr;
+  for (auto it = lets_.rbegin(); it != lets_.rend(); ++it) body = Let(it->first, it->second, body);
+  return body;
+}
+Value Expansion::Polynomial(Table c, const Value& x) {
+  Value result(MakeConst(x.dtype(), c.back()));
+  for (size_t i = c.size() - 1; i-- > 0;) result = Fma(result, x, c[i]);
+  return result;
+}
+
+namespace {
+using Unary = Value (*)(Expansion&, const Value&);
+template <Base base>
+Value ExpOf(Expansion& let, const Value& x) {
+  return Exp(let, x, base);
+}
+template <Base base>
+Value LogOf(Expansion& let, const Value& x) {
+  return Log(let, x, base);
+}
+
+using Binary = Value (*)(Expansion&, const Value&, const Value&);
+
+Unary FindUnary(const RelaxExpr& op) {
+  static const std::pair<Op, Unary> table[] = {
+      {builtin::exp(), ExpOf<Base::kE>},
+      {builtin::exp2(), ExpOf<Base::k2>},
+      {builtin::exp10(), ExpOf<Base::k10>},
+      {builtin::log(), LogOf<Base::kE>},
+      {builtin::log2(), LogOf<Base::k2>},
+      {builtin::log10(), LogOf<Base::k10>},
+      {builtin::sigmoid(), Sigmoid},
+      {builtin::tanh(), Tanh},
+      {builtin::erf(), Erf},
+  };
+  for (const auto& [row, fn] : table) {
+    if (op.same_as(row)) return fn;
+  }
+  return nullptr;
+}
+Binary FindBinary(const RelaxExpr& op) { return nullptr; }
+}  // namespace
+}  // namespace math
+
+PrimExpr ExpandMath(const CallObj* call, const Target& target) {
+  auto unary = call->args.size() == 1 ? math::FindUnary(call->op) : nullptr;
+  auto binary = call->args.size() == 2 ? math::FindBinary(call->op) : nullptr;
+  DataType t = call->dtype;
+  if ((!unary && !binary) || !t.is_float()) return ffi::GetRef<PrimExpr>(call);
+  // The same number in every lane is computed once.
+  bool is_broadcast = t.is_vector();
+  for (const PrimExpr& arg : call->args) is_broadcast &= arg.as<BroadcastObj>() != nullptr;
+  if (is_broadcast) {
+    Array<PrimExpr> args =
+        call->args.Map([](const PrimExpr& e) { return e.as<BroadcastObj>()->value; });
+    Call scalar(t.element(), call->op, args, call->span);
+    return Broadcast(ExpandMath(scalar.get(), target), call->args[0].as<BroadcastObj>()->lanes);
+  }
+  bool is_double = t.is_ieee_float() && t.bits() == 64;
+  DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
+  math::Expansion let;
+  auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
+  math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
+  return let.Finish(math::Value(cast(t, result.expr)));
+}
+
+namespace {
+TVM_REGISTER() {
+  Def(
+      "tir.expand_math",
+      [](Call call, Optional<Target> target) {
+        return ExpandMath(call.get(), target.value_or(Target()));
+      },
+      "A call of a mathematical function as arithmetic.", Arg("call"), Arg("target", nullptr));
+}
+}  // namespace
+}  // namespace tvm

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splits each function into a packed entry, which checks its arguments, and an inner function with
+// plain arguments, which does the work.
+#include <unordered_set>
+
+#include "packed_arguments.h"
+#include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/target.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/analysis.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+constexpr DataType kInt32 = DataType::Int(32), kHandle = DataType::Handle();
+Stmt Return(const PrimExpr& value) { return Evaluate(Call(kInt32, builtin::ret(), {value})); }
+
+// ---- functions that raise ---------------------------------------------------------------------
+/// A chain of comparisons: the name that belongs to `key`, as a C string.
+PrimExpr NameOf(const PrimExpr& key, const std::vector<std::pair<int, const char*>>& names, const char* fallback) {
+  PrimExpr result = StringImm(fallback);
+  for (auto it = names.rbegin(); it != names.rend(); ++it) {
+    result = Call(kHandle, builtin::if_then_else(), {equal(key, PrimExpr(it->first)), StringImm(it->second), result});
+  }
+  return result;
+}
+PrimFunc RaisingFunction(const Array<Var>& params, const char* format, const Array<PrimExpr>& values) {
+  Array<PrimExpr> args{StringImm("TypeError"), StringImm(format)};
+  for (const PrimExpr& v : values) args.push_back(v);
+  Stmt body = Evaluate(Call(kInt32, builtin::tvm_raise_error(), args));
+  return PrimFunc(params, SeqStmt::Flatten({body, Return(-1)}), PrimType(kInt32));
+}
+/// (function, parameter, expected, code, bits, lanes): the types of DLPack by their names.
+PrimFunc RaiseWrongDtype() {
+  Var func("func", kHandle), param("param", kHandle), expected("expected", kHandle);
+  Var code("code", kInt32), bits("bits", kInt32), lanes("lanes", kInt32);
+  PrimExpr name = NameOf(code,
+                         {{kDLInt, "int"},
+                          {kDLUInt, "uint"},
+                          {kDLFloat, "float"},
+                          {kDLOpaqueHandle, "handle"},
+                          {kDLBfloat, "bfloat"},
+                          {kDLComplex, "complex"},
+                          {kDLBool, "bool"},
+                          {kDLFloat8_e3m4, "float8_e3m4, bits "},
+                          {kDLFloat8_e4m3, "float8_e4m3, bits "},
+                          {kDLFloat8_e4m3b11fnuz, "float8_e4m3b11fnuz, bits "},
+                          {kDLFloat8_e4m3fn, "float8_e4m3fn, bits "},
+                          {kDLFloat8_e4m3fnuz, "float8_e4m3fnuz, bits "},
+                          {kDLFloat8_e5m2, "float8_e5m2, bits "},
+                          {kDLFloat8_e5m2fnuz, "float8_e5m2fnuz, bits "},
+                          {kDLFloat8_e8m0fnu, "float8_e8m0fnu, bits "},
+                          {kDLFloat6_e2m3fn, "float6_e2m3fn, bits "},
+                          {kDLFloat6_e3m2fn, "float6_e3m2fn, bits "},
+                          {kDLFloat4_e2m1fn, "float4_e2m1fn, bits "}},
+                         "type code with bits ");
+  // float32, float32x4: lanes are shown where there are several.
+  auto raise = [&](const char* format, const Array<PrimExpr>& values) {
+    Array<PrimExpr> args{StringImm("TypeError"), StringImm(format), func, param, expected};
+    for (const PrimExpr& v : values) args.push_back(v);
+    return Evaluate(Call(kInt32, builtin::tvm_raise_error(), args));
+  };
+  Stmt body = IfThenElse(
+      equal(code, PrimExpr(static_cast<int>(kDLBool))) && equal(lanes, PrimExpr(1)),
+      raise("%s: expected argument %s of type %s, got bool", {}),
+      IfThenElse(equal(lanes, PrimExpr(1)), raise("%s: expected argument %s of type %s, got %s%d", {name, bits}),
+                 raise("%s: expected argument %s of type %s, got %s%dx%d", {name, bits, lanes})));
+  return PrimFunc({func, param, expected, code, bits, lanes}, SeqStmt::Flatten({body, Return(-1)}), PrimType(kInt32));
+}
+/// (function, parameter, expected, type index): what kind of value came, by the name Python has for it.
+PrimFunc RaiseWrongKind() {
+  Var func("func", kHandle), param("param", kHandle), expected("expected", kHandle), type("type_index", kInt32);
+  PrimExpr name = NameOf(type,
+                         {{kTVMFFINone, "None"},
+                          {kTVMFFIInt, "int"},
+                          {kTVMFFIBool, "bool"},
+                          {kTVMFFIFloat, "float"},
+                          {kTVMFFIOpaquePtr, "a pointer"},
+                          {kTVMFFIDataType, "dtype"},
+                          {kTVMFFIDevice, "Device"},
+                          {kTVMFFIDLTensorPtr, "Tensor"},
+                          {kTVMFFIRawStr, "str"},
+                          {kTVMFFISmallStr, "str"},
+                          {kTVMFFIStr, "str"},
+                          {kTVMFFIByteArrayPtr, "bytes"},
+                          {kTVMFFISmallBytes, "bytes"},
+                          {kTVMFFIBytes, "bytes"},
+                          {kTVMFFIFunction, "Function"},
+                          {kTVMFFIShape, "Shape"},
+                          {kTVMFFITensor, "Tensor"},
+                          {kTVMFFIArray, "Array"},
+                          {kTVMFFIMap, "Map"},
+                          {kTVMFFIModule, "Module"}},
+                         "an object");
+  return RaisingFunction({func, param, expected, type}, "%s: expected argument %s to be %s, got %s",
+                         {func, param, expected, name});
+}
+
+// ---- the two functions ------------------------------------------------------------------------
+/// Stores what `ret` gives in the result of the packed call.
+struct ReturnRewriter : Mutator<ReturnRewriter, EvaluateObj> {
+  PrimExpr result;
+  bool used = false;
+  ObjectRef Rewrite(const EvaluateObj* op) {
+    auto* call = op->value.as<CallObj>();
+    if (!call || !call->Is(builtin::ret())) return MapChildren(op, *this);
+    used = true;
+    PrimExpr value = call->args[0];
+    DataType t = value.dtype();
+    int type = t.is_bool() ? kTVMFFIBool : t.is_integer() ? kTVMFFIInt : t.is_float() ? kTVMFFIFloat : kTVMFFIOpaquePtr;
+    if (t.is_integer() || t.is_bool()) value = cast(DataType::Int(64), value);
+    if (t.is_float()) value = cast(DataType::Float(64), value);
+    auto set = [&](int field, const PrimExpr& v) {
+      return Evaluate(Call(kInt32, builtin::tvm_struct_set(), {result, PrimExpr(0), PrimExpr(field), v}));
+    };
+    return SeqStmt::Flatten({set(builtin::kFFIAnyTypeIndex, PrimExpr(type)), set(builtin::kFFIAnyZeroPadding, PrimExpr(0)),
+                             set(builtin::kFFIAnyUnionValue, value), Return(0)});
+  }
+};
+
+/// How a function is called after this pass.
+struct Plain {
+  GlobalVar var;
+  std::vector<Var> params;  // of the original function, in the order of the plain arguments
+  std::vector<int> positions;  // of those among the original parameters; -1: a symbolic size
+  bool has_status = true;      // returns 0 or -1; else it returns a value of its own
+};
+
+struct Splitter {
+  const IRModule& mod;
+  GlobalVar wrong_dtype{"__tvm_raise_wrong_dtype"}, wrong_kind{"__tvm_raise_wrong_kind"};
+  std::unordered_map<const GlobalVarObj*, Plain> plain;
+  Map<GlobalVar, BaseFunc> functions;
+  bool raises = false;
+
+  explicit Splitter(const IRModule& mod) : mod(mod) {}
+
+  static bool IsLowered(const PrimFunc& func) {
+    return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 || func->HasNonzeroAttr("tir.private");
+  }
+  /// The function with plain parameters: data pointers, scalars, then sizes that its body uses.
+  PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public) {
+    Plain& info = plain[var.get()];
+    Array<Var> params;
+    std::vector<int64_t> alignments;
+    auto add = [&](const Var& v, int position, int64_t alignment) {
+      params.push_back(v), alignments.push_back(alignment);
+      info.params.push_back(v), info.positions.push_back(position);
+    };
+    int n = static_cast<int>(func->params.size());
+    Stmt body = func->body;
+    std::unordered_set<const VarObj*> known;
+    for (int i = 0; i < n; ++i) {
+      if (Buffer b = func.BufferOf(func->params[i]); b.defined()) {
+        add(b->data, i, PackedArguments::CheckedAlignment(b));
+        known.insert(b->data.get());
+      }
+    }
+    for (int i = 0; i < n; ++i) {
+      if (!func.BufferOf(func->params[i]).defined()) add(func->params[i], i, 0), known.insert(func->params[i].get());
+    }
+    for (int i = n; i > 0; --i) {
+      if (Buffer b = func.BufferOf(func->params[i - 1]); b.defined()) body = DeclBuffer(b, body);
+    }
+    for (const Var& v : UndefinedVars(body, params)) {
+      bool is_handle = false;
+      for (int i = 0; i < n; ++i) is_handle |= func->params[i].same_as(v);
+      if (is_handle) {
+        TVM_FFI_THROW(ValueError) << "MakePackedAPI: expected " << var->name_hint << " to use parameter "
+                                  << v->name_hint << " through its buffer only";
+      }
+      add(v, -1, 0);
+    }
+    ReturnRewriter returns;
+    Type ret_type = func->ret_type;
+    if (is_public) {
+      Var result("result", kHandle);
+      returns.result = result;
+      body = returns.Mutate(body);
+      if (returns.used) params.push_back(result), alignments.push_back(0);
+      ret_type = PrimType(kInt32);
+      body = SeqStmt::Flatten({body, Return(0)});
+    } else if (IsVoidType(ret_type)) {
+      ret_type = PrimType(kInt32);
+      body = SeqStmt::Flatten({body, Return(0)});
+    } else {
+      info.has_status = false;
+    }
+    info.var = is_public ? GlobalVar(std::string(var->name_hint) + "_compute_") : var;
+    PrimFunc inner = func;
+    auto* f = Edit(&inner);
+    f->params = params, f->buffer_map = {}, f->body = body, f->ret_type = ret_type;
+    inner = WithoutAttr(WithoutAttr(inner, ::tvm::attr::kGlobalSymbol), attr::kIsEntryFunc);
+    inner = WithAttr(inner, "tir.private", true);
+    return WithAttr(inner, "tir.param_alignment", Array<int64_t>(alignments.begin(), alignments.end()));
+  }
+  void Split(const GlobalVar& var, const PrimFunc& func) {
+    auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
+    if (IsLowered(func)) return functions.Set(var, func);
+    PrimFunc inner = MakePlain(var, func, symbol.has_value());
+    const Plain& info = plain[var.get()];
+    functions.Set(info.var, inner);
+    if (!symbol.has_value()) return;
+    raises = true;
+    PackedArguments arguments(func, symbol.value(), wrong_dtype, wrong_kind);
+    Array<PrimExpr> args;
+    for (const Var& v : info.params) {
+      PrimExpr value = arguments.ValueOf(v);
+      if (!value.defined()) {
+        TVM_FFI_THROW(ValueError) << "MakePackedAPI: expected variable " << v->name_hint << " of "
+                                  << symbol.value() << " to be defined in it or by its arguments";
+      }
+      args.push_back(value);
+    }
+    if (inner->params.size() > info.params.size()) args.push_back(arguments.result());
+    PrimFunc entry(arguments.params(), arguments.Wrap(Return(Call(kInt32, info.var, args))), PrimType(kInt32), {},
+                   func->attrs, func->span);
+    entry = WithAttr(entry, ::tvm::attr::kCallingConv, static_cast<int64_t>(CallingConv::kCPackedFunc));
+    functions.Set(var, entry);
+  }
+};
+
+/// Calls of functions of the module: plain arguments, and errors handed on.
+struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
+  const Splitter& split;
+  explicit CallRewriter(const Splitter& split) : split(split) {}
+
+  const Plain* Callee(const PrimExpr& e) const {
+    auto* call = e.as<CallObj>();
+    auto* var = call ? call->op.as<GlobalVarObj>() : nullptr;
+    if (!var) return nullptr;
+    auto it = split.plain.find(var);
+    return it == split.plain.end() ? nullptr : &it->second;
+  }
+  PrimExpr PlainCall(const CallObj* op, const Plain& callee, DataType t) {
+    Array<PrimExpr> args;
+    for (size_t i = 0; i < callee.params.size(); ++i) {
+      int position = callee.positions[i];
+      if (position < 0 || position >= static_cast<int>(op->args.size())) {
+        TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected a call of " << callee.var->name_hint << " to give "
+                                 << callee.params[i]->name_hint
+                                 << ": shapes of a function that is called must be constants or scalar parameters";
+      }
+      PrimExpr arg = Mutate(op->args[position]);
+      if (callee.params[i].dtype().is_handle() && arg.as<BufferLoadObj>()) {
+        arg = Call(kHandle, builtin::address_of(), {arg});
+      }
+      args.push_back(arg);
+    }
+    return Call(t, callee.var, args, op->span);
+  }
+  ObjectRef Rewrite(const EvaluateObj* op) {
+    const Plain* callee = Callee(op->value);
+    if (!callee || !callee->has_status) return MapChildren(op, *this);
+    PrimExpr status = PlainCall(op->value.as<CallObj>(), *callee, kInt32);
+    return IfThenElse(not_equal(status, PrimExpr(0)), Return(-1));
+  }
+  ObjectRef Rewrite(const CallObj* op) {
+    const Plain* callee = Callee(ffi::GetRef<PrimExpr>(op));
+    if (!callee) return MapChildren(op, *this);
+    if (callee->has_status) {
+      TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected the call of " << callee->var->name_hint
+                               << " to be a statement of its own: only private functions return values to others";
+    }
+    return PlainCall(op, *callee, op->dtype);
+  }
+};
+}  // namespace
+
+IRModule MakePackedAPI(IRModule mod) {
+  Splitter split(mod);
+  for (const auto& [var, func] : mod->functions) {
+    if (auto* f = func.as<PrimFuncObj>()) split.Split(var, ffi::GetRef<PrimFunc>(f));
+    else split.functions.Set(var, func);
+  }
+  if (split.plain.empty()) return mod;
+  CallRewriter calls(split);
+  Map<GlobalVar, BaseFunc> functions;
+  for (const auto& [var, func] : split.functions) {
+    auto* f = func.as<PrimFuncObj>();
+    bool is_entry = f && f->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0;
+    functions.Set(var, f && !is_entry ? RewriteBody(ffi::GetRef<PrimFunc>(f), calls) : func);
+  }
+  if (split.raises) {
+    auto add = [&](const GlobalVar& var, PrimFunc func) {
+      func = WithAttr(func, "tir.private", true);
+      // Errors are raised where the functions run: on the same target.
+      for (const auto& [other, f] : functions) {
+        if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget)) func = WithAttr(func, ::tvm::attr::kTarget, *target);
+      }
+      functions.Set(var, func);
+    };
+    add(split.wrong_dtype, RaiseWrongDtype());
+    add(split.wrong_kind, RaiseWrongKind());
+  }
+  return IRModule(functions, mod->attrs, mod->global_infos);
+}
+TVM_PASS(tir, MakePackedAPI,
+         "Splits each function with a global symbol into a packed entry and an inner function.\n\n"
+         "    def main(A: T.Buffer((n,)), x: T.float32)   ->   def main(self, args, num_args, result) -> int32:\n"
+         "                                                        check and unpack the arguments\n"
+         "                                                        return main_compute_(A.data, x, n)\n"
+         "                                                      def main_compute_(A, x, n) -> int32\n\n"
+         "The inner function takes data pointers, scalars, then the symbolic sizes it uses; its attribute "
+         "tir.param_alignment has the alignment in bytes known of each parameter (0: none). It returns 0, or -1 with an "
+         "error raised. Private functions get plain parameters and calls hand errors on.")
+}  // namespace tvm::tir
