@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts: conditions that hold become bounds, residues and bounds of sums; comparisons are decided
+// by them.
+#include <numeric>
+
+#include "arith/impl.h"
+
+namespace tvm::arith {
+namespace {
+constexpr int64_t kPosInf = Interval::kPosInf, kNegInf = Interval::kNegInf;
+
+/// Whether `b` is the negation of `a`, by their form.
+bool Negates(const PrimExpr& a, const PrimExpr& b) {
+  auto swapped = [&](auto* x, auto* y) {
+    return x && y && x->a.dtype().is_integer() && ExprDeepEqual(x->a, y->b) &&
+           ExprDeepEqual(x->b, y->a);
+  };
+  auto same = [&](auto* x, auto* y) {
+    return x && y && ExprDeepEqual(x->a, y->a) && ExprDeepEqual(x->b, y->b);
+  };
+  if (auto* n = a.as<NotObj>()) return ExprDeepEqual(n->a, b);
+  if (auto* n = b.as<NotObj>()) return ExprDeepEqual(n->a, a);
+  return swapped(a.as<LTObj>(), b.as<LEObj>()) || swapped(a.as<LEObj>(), b.as<LTObj>()) ||
+         same(a.as<EQObj>(), b.as<NEObj>()) || same(a.as<NEObj>(), b.as<EQObj>());
+}
+/// a > b as b < a.
+PrimExpr Turned(const PrimExpr& cond) {
+  if (auto* n = cond.as<GTObj>()) return LT(n->b, n->a);
+  if (auto* n = cond.as<GEObj>()) return LE(n->b, n->a);
+  return cond;
+}
+bool IsInt(const PrimExpr& e) { return e.dtype().is_integer(); }
+}  // namespace
+
+void Analyzer::Impl::FactsChanged() {
+  bound_cache.Clear();
+  residue_cache.Clear();
+  rewrite_cache.Clear();
+  canonical_cache.Clear();
+}
+
+Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {
+  // Counted from the end of the facts that hold everywhere, for more of those may come.
+  Mark mark{truths.size() - global.truths, linear_facts.size() - global.linear,
+            expr_bounds.size() - global.bounds, expr_residues.size() - global.residues};
+  ++stats.constraints_entered;
+  if (TraitsOf(cond).pure) AddFact(cond);
+  FactsChanged();
+  return mark;
+}
+void Analyzer::Impl::Leave(const Mark& mark) {
+  auto cut = [](auto* list, size_t size) {
+    list->erase(list->begin() + static_cast<int64_t>(size), list->end());
+  };
+  cut(&truths, global.truths + mark.truths);
+  cut(&linear_facts, global.linear + mark.linear);
+  cut(&expr_bounds, global.bounds + mark.bounds);
+  cut(&expr_residues, global.residues + mark.residues);
+  FactsChanged();
+}
+
+void Analyzer::Impl::AddGlobalFact(const PrimExpr& cond) {
+  // Inside a scope the new facts must survive its end: they go to the front.
+  Mark start{truths.size(), linear_facts.size(), expr_bounds.size(), expr_residues.size()};
+  AddFact(cond);
+  auto to_front = [](auto* list, size_t from, size_t* marks) {
+    std::rotate(list->begin() + static_cast<int64_t>(*marks),
+                list->begin() + static_cast<int64_t>(from), list->end());
+    *marks += list->size() - from;
+  };
+  to_front(&truths, start.truths, &global.truths);
+  to_front(&linear_facts, start.linear, &global.linear);
+  to_front(&expr_bounds, start.bounds, &global.bounds);
+  to_front(&expr_residues, start.residues, &global.residues);
+  FactsChanged();
+}
+
+void Analyzer::Impl::AddFact(const PrimExpr& given) {
+  PrimExpr cond = Turned(given);
+  if (!cond.dtype().is_scalar()) return;  // holds in some lanes only
+  if (auto* n = cond.as<AndObj>()) return AddFact(n->a), AddFact(n->b);
+  if (auto* n = cond.as<CallObj>(); n && n->Is(builtin::likely())) return AddFact(n->args[0]);
+  if (auto* n = cond.as<NotObj>()) {
+    if (auto* either = n->a.as<OrObj>()) return AddFact(!either->a), AddFact(!either->b);
+    PrimExpr inner = Turned(n->a);
+    if (auto* o = inner.as<NotObj>()) return AddFact(o->a);
+    if (auto* o = inner.as<EQObj>()) return AddFact(NE(o->a, o->b));
+    if (auto* o = inner.as<NEObj>()) return AddFact(EQ(o->a, o->b));
+    if (auto* o = inner.as<LTObj>(); o && IsInt(o->a)) return AddFact(LE(o->b, o->a));
+    if (auto* o = inner.as<LEObj>(); o && IsInt(o->a)) return AddFact(LT(o->b, o->a));
+  }
+  truths.push_back(cond);
+  if (auto* n = cond.as<LTObj>(); n && IsInt(n->a)) return AddLess(n->a, n->b, 1);
+  if (auto* n = cond.as<LEObj>(); n && IsInt(n->a)) return AddLess(n->a, n->b, 0);
+  if (auto* n = cond.as<EQObj>(); n && IsInt(n->a)) return AddEqual(n->a, n->b);
+  if (auto* n = cond.as<NEObj>(); n && IsInt(n->a)) {
+    // Only the end of a range can be cut off.
+    FactsChanged();
+    auto cut = [&](const PrimExpr& e, const PrimExpr& point) {
+      Interval bound = BoundOf(e), p = BoundOf(point);
+      if (!p.IsPoint() || bound.IsPoint()) return;
+      if (bound.lo == p.lo) expr_bounds.push_back({e, {p.lo + 1, kPosInf}});
+      if (bound.hi == p.lo) expr_bounds.push_back({e, {kNegInf, p.lo - 1}});
+    };
+    cut(n->a, n->b), cut(n->b, n->a);
+  }
+}
+
+/// a + slack <= b
+void Analyzer::Impl::AddLess(const PrimExpr& a, const PrimExpr& b, int64_t slack) {
+  FactsChanged();
+  Interval below = BoundOf(a), above = BoundOf(b);
+  if (above.hi != kPosInf)
+    expr_bounds.push_back({a, Interval::Make(kNegInf, Wide{above.hi} - slack)});
+  if (below.lo != kNegInf)
+    expr_bounds.push_back({b, Interval::Make(Wide{below.lo} + slack, kPosInf)});
+  if (!IsIndex(a) || !IsIndex(b)) return;
+  LinearForm sum = ToLinear(a);
+  sum.Add(ToLinear(b), -1);
+  int64_t divisor = sum.Gcd();
+  if (!sum.valid || divisor == 0) return;
+  int64_t limit = FloorDivInt<int64_t>(-slack - sum.base, divisor);
+  sum.base = 0;
+  for (LinearTerm& t : sum.terms) t.coeff /= divisor;
+  if (sum.terms.size() == 1) {
+    bool positive = sum.terms[0].coeff > 0;
+    Interval bound = positive ? Interval{kNegInf, limit} : Interval{-limit, kPosInf};
+    expr_bounds.push_back({sum.terms[0].atom, bound});
+  } else {
+    linear_facts.push_back({std::move(sum), {kNegInf, limit}});
+  }
+}
+void Analyzer::Impl::AddEqual(const PrimExpr& a, const PrimExpr& b) {
+  AddLess(a, b, 0);
+  AddLess(b, a, 0);
+  auto residue = [&](const PrimExpr& e, const PrimExpr& value) {
+    auto r = AsConstInt(value);
+    auto* floor = e.as<FloorModObj>();
+    auto* trunc = e.as<ModObj>();
+    if (!r || (!floor && !trunc)) return;
+    auto c = AsConstInt(floor ? floor->b : trunc->b);
+    const PrimExpr& dividend = floor ? floor->a : trunc->a;
+    // A truncated remainder of 0 is a floored one of 0; others agree for dividends >= 0 only.
+    if (!c || *c <= 0 || (trunc && *r != 0 && BoundOf(dividend).lo < 0)) return;
+    expr_residues.push_back({dividend, Residue::Make(*c, *r)});
+    LinearForm sum = IsIndex(dividend) ? ToLinear(dividend) : LinearForm();
+    if (sum.valid && sum.terms.size() == 1 && sum.terms[0].coeff == 1) {
+      expr_residues.push_back({sum.terms[0].atom, Residue::Make(*c, Wide{*r} - sum.base)});
+    }
+  };
+  residue(a, b), residue(b, a);
+}
+
+// ---- questions --------------------------------------------------------------------------------
+LinearForm Analyzer::Impl::ToLinear(const PrimExpr& e) {
+  return Recurse([&] {
+    LinearForm result;
+    if (auto c = AsConstInt(e)) {
+      result.Add(*c);
+    } else if (auto* n = e.as<AddObj>()) {
+      result = ToLinear(n->a);
+      result.Add(ToLinear(n->b), 1);
+    } else if (auto* n = e.as<SubObj>()) {
+      result = ToLinear(n->a);
+      result.Add(ToLinear(n->b), -1);
+    } else if (auto* n = e.as<MulObj>()) {
+      LinearForm a = ToLinear(n->a), b = ToLinear(n->b);
+      if (!a.IsConst() && !b.IsConst())
+        result.Add(e, 1);
+      else
+        result.Add(b.IsConst() ? a : b, b.IsConst() ? b.base : a.base);
+    } else if (auto* n = e.as<CastObj>();
+               n && n->value.dtype().is_index() && e.dtype().bits() >= n->value.dtype().bits()) {
+      LinearForm inner = ToLinear(n->value);
+      result.valid = inner.valid;
+      for (const LinearTerm& t : inner.terms) result.Add(cast(e.dtype(), t.atom), t.coeff);
+      result.Add(inner.base);
+    } else {
+      result.Add(e, 1);
+    }
+    return result;
+  });
+}
+
+Interval Analyzer::Impl::BoundByFacts(const LinearForm& sum, int depth) {
+  Interval bound = Interval::Point(sum.base);
+  for (const LinearTerm& t : sum.terms) bound = bound + BoundOf(t.atom) * Interval::Point(t.coeff);
+  if (depth == 0 || linear_facts.empty() || sum.terms.empty()) return bound;
+  for (const LinearFact& fact : linear_facts) {
+    const LinearTerm& lead = fact.sum.terms[0];
+    int64_t coeff = sum.CoeffOf(lead.atom);
+    if (coeff == 0 || coeff % lead.coeff != 0) continue;
+    LinearForm rest = sum;
+    int64_t factor = coeff / lead.coeff;
+    rest.Add(fact.sum, -factor);
+    if (!rest.valid) continue;
+    bound = bound.Intersect(fact.bound * Interval::Point(factor) + BoundByFacts(rest, depth - 1));
+  }
+  return bound;
+}
+Interval Analyzer::Impl::BoundOf(const LinearForm& sum) {
+  if (!sum.valid) return {};
+  return BoundByFacts(sum, extensions & kTransitivelyProveInequalities ? 4 : 2);
+}
+
+Interval Analyzer::Impl::BoundOfDifference(const PrimExpr& a, const PrimExpr& b) {
+  if (ExprDeepEqual(a, b) && TraitsOf(a).pure) return Interval::Point(0);
+  Interval bound = BoundOf(a) - BoundOf(b);
+  if (IsIndex(a) && IsIndex(b)) {
+    LinearForm difference = ToLinear(a);
+    difference.Add(ToLinear(b), -1);
+    bound = bound.Intersect(BoundOf(difference));
+  }
+  return bound;
+}
+
+std::optional<bool> Analyzer::Impl::Decide(const PrimExpr& given) {
+  if (auto c = AsConstInt(given)) return *c != 0;
+  PrimExpr cond = Turned(given);
+  if (cond.dtype().is_scalar()) {
+    for (const PrimExpr& truth : truths) {
+      if (ExprDeepEqual(truth, cond)) return true;
+      if (Negates(truth, cond)) return false;
+    }
+  }
+  auto operands = [&](const auto* n) { return n && IsInt(n->a); };
+  if (auto* n = cond.as<LTObj>(); operands(n)) {
+    Interval d = BoundOfDifference(n->a, n->b);
+    if (d.hi < 0) return true;
+    if (d.lo >= 0) return false;
+  } else if (auto* n = cond.as<LEObj>(); operands(n)) {
+    Interval d = BoundOfDifference(n->a, n->b);
+    if (d.hi <= 0) return true;
+    if (d.lo > 0) return false;
+  } else if (auto* eq = cond.as<EQObj>(); eq || cond.as<NEObj>()) {
+    auto* ne = cond.as<NEObj>();
+    const PrimExpr &a = eq ? eq->a : ne->a, &b = eq ? eq->b : ne->b;
+    if (!IsInt(a)) return std::nullopt;
+    Interval d = BoundOfDifference(a, b);
+    Residue x = ResidueOf(a), y = ResidueOf(b);
+    int64_t modulus = std::gcd(x.coeff, y.coeff);
+    bool apart = modulus > 1 && FloorModInt(x.base, modulus) != FloorModInt(y.base, modulus);
+    if (d == Interval::Point(0)) return eq != nullptr;
+    if (!d.Contains(0) || apart) return eq == nullptr;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tvm::arith

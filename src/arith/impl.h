@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state behind Analyzer: facts in scopes, and the analyses that read them.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "arith/interval.h"
+#include "arith/linear.h"
+#include "tvm/expr/substitute.h"
+
+namespace tvm::arith {
+using namespace tir;  // NOLINT(*)
+
+/// What an expression is made of.
+struct Traits {
+  bool index = true;  // int32 or int64 over loop and shape variables: does not overflow by contract
+  bool pure = true;   // may be dropped and repeated
+};
+
+/// `sum` lies in `bound`, by a constraint or by the range of a variable.
+struct LinearFact {
+  LinearForm sum;
+  Interval bound;
+};
+
+struct RewriteStats {
+  int64_t nodes_visited = 0, constraints_entered = 0, rewrites_attempted = 0,
+          rewrites_performed = 0, max_recursive_depth = 0;
+};
+
+/// Remembers a value per node; keeps the nodes alive, for an address may be used again otherwise.
+template <class V>
+class NodeCache {
+ public:
+  const V* Find(const PrimExpr& e) const {
+    auto it = map_.find(e.get());
+    return it == map_.end() ? nullptr : &it->second.second;
+  }
+  const V& Set(const PrimExpr& e, V value) {
+    if (map_.size() > 8192) map_.clear();
+    return map_[e.get()] = {e, std::move(value)}, map_[e.get()].second;
+  }
+  void Clear() {
+    if (!map_.empty()) map_.clear();
+  }
+  void Swap(NodeCache& other) { map_.swap(other.map_); }
+
+ private:
+  std::unordered_map<const Object*, std::pair<PrimExpr, V>> map_;
+};
+
+struct Analyzer::Impl {
+  explicit Impl(Analyzer* self) : self(self) {}
+  Analyzer* self;
+
+  // ---- facts ----------------------------------------------------------------------------------
+  std::unordered_map<const VarObj*, PrimExpr> values;
+  std::unordered_map<const VarObj*, Interval> var_bounds;
+  std::unordered_map<const VarObj*, Residue> var_residues;
+  std::unordered_map<const VarObj*, Range> var_ranges;
+  std::unordered_map<const VarObj*, bool> data_vars;  // bound to what comes from memory
+  std::vector<Var> keep_alive;
+  std::vector<PrimExpr> truths;  // conditions that hold, as written
+  std::vector<LinearFact> linear_facts;
+  std::vector<std::pair<PrimExpr, Interval>> expr_bounds;
+  std::vector<std::pair<PrimExpr, Residue>> expr_residues;
+  int64_t extensions = 0;
+  RewriteStats stats;
+
+  NodeCache<Interval> bound_cache;
+  NodeCache<Residue> residue_cache;
+  NodeCache<Traits> traits_cache;
+  NodeCache<PrimExpr> rewrite_cache, canonical_cache;
+  void FactsChanged();
+
+  /// Sizes of the stacks of facts; `Leave` goes back to them.
+  struct Mark {
+    size_t truths = 0, linear = 0, bounds = 0, residues = 0;
+  };
+  Mark global;  // how many of the facts hold everywhere
+  Mark Enter(const PrimExpr& cond);
+  /// Holds in all scopes from now on.
+  void AddGlobalFact(const PrimExpr& cond);
+  void Leave(const Mark& mark);
+
+  // ---- analyses -------------------------------------------------------------------------------
+  Traits TraitsOf(const PrimExpr& e);
+  bool IsIndex(const PrimExpr& e) { return e.dtype().is_index() && TraitsOf(e).index; }
+  Interval BoundOf(const PrimExpr& e);
+  Residue ResidueOf(const PrimExpr& e);
+  /// A sum of atoms with constant factors. `e` must be index arithmetic.
+  LinearForm ToLinear(const PrimExpr& e);
+  /// The bounds of a linear form: of its terms one by one, and by the facts about sums.
+  Interval BoundOf(const LinearForm& sum);
+  /// What is known of a - b; everything when the difference may wrap.
+  Interval BoundOfDifference(const PrimExpr& a, const PrimExpr& b);
+  /// true, false or not known: from bounds, residues and facts, without rewriting.
+  std::optional<bool> Decide(const PrimExpr& cond);
+
+  PrimExpr RewriteSimplify(const PrimExpr& e);
+  PrimExpr CanonicalSimplify(const PrimExpr& e);
+  bool ProveBySymbolicBound(const PrimExpr& cond);
+
+ private:
+  void AddFact(const PrimExpr& cond);
+  void AddLess(const PrimExpr& a, const PrimExpr& b, int64_t slack);
+  void AddEqual(const PrimExpr& a, const PrimExpr& b);
+  Interval ComputeBound(const PrimExpr& e);
+  Residue ComputeResidue(const PrimExpr& e);
+  Interval BoundByFacts(const LinearForm& sum, int depth);
+};
+
+/// A scope inside the analyzer, cheaper than ConstraintScope.
+class FactScope {
+ public:
+  FactScope(Analyzer::Impl* impl, const PrimExpr& cond) : impl_(impl), mark_(impl->Enter(cond)) {}
+  ~FactScope() { impl_->Leave(mark_); }
+  FactScope(const FactScope&) = delete;
+
+ private:
+  Analyzer::Impl* impl_;
+  Analyzer::Impl::Mark mark_;
+};
+
+}  // namespace tvm::arith

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rewrite simplifier: bottom-up through an expression, with the tables of rules at every node.
+#include "arith/rewrite/match.h"
+#include "arith/rewrite/vector.h"
+
+namespace tvm::arith {
+namespace {
+
+class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
+                                CommReducerObj> {
+ public:
+  explicit Rewriter(Analyzer::Impl* facts) : facts_(facts) {}
+
+  // Shared things keep their identity: a load must name the very buffer that was declared.
+  ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
+
+  ObjectRef Rewrite(const PrimExprObj* node) {
+    PrimExpr e = ffi::GetRef<PrimExpr>(node);
+    if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
+    if (auto* cached = facts_->rewrite_cache.Find(e)) return *cached;
+    ++facts_->stats.nodes_visited;
+    PrimExpr result = Visit(e);
+    return facts_->rewrite_cache.Set(e, result);
+  }
+
+ private:
+  PrimExpr Visit(const PrimExpr& e) {
+    if (auto* n = e.as<VarObj>()) {
+      auto it = facts_->values.find(n);
+      if (it != facts_->values.end()) return Mutate(it->second);
+      return Make(e);
+    }
+    if (auto* n = e.as<AndObj>()) return Branches(e, n, true);
+    if (auto* n = e.as<OrObj>()) return Branches(e, n, false);
+    if (auto* n = e.as<SelectObj>()) {
+      PrimExpr c = Mutate(n->condition);
+      if (IsTrue(c)) return Mutate(n->true_value);
+      if (IsFalse(c)) return Mutate(n->false_value);
+      PrimExpr t = Under(c, n->true_value), f = Under(Make(!c), n->false_value);
+      if (c.same_as(n->condition) && t.same_as(n->true_value) && f.same_as(n->false_value))
+        return Make(e);
+      return Make(Select(c, t, f, n->span));
+    }
+    if (auto* n = e.as<CallObj>(); n && n->Is(builtin::if_then_else())) {
+      PrimExpr c = Mutate(n->args[0]);
+      if (IsTrue(c)) return Mutate(n->args[1]);
+      if (IsFalse(c)) return Mutate(n->args[2]);
+      PrimExpr t = Under(c, n->args[1]), f = Under(Make(!c), n->args[2]);
+      if (ExprDeepEqual(t, f) && facts_->TraitsOf(c).pure) return t;
+      if (c.same_as(n->args[0]) && t.same_as(n->args[1]) && f.same_as(n->args[2])) return e;
+      return if_then_else(c, t, f, n->span);
+    }
+    if (auto* n = e.as<LetObj>()) return VisitLet(e, n);
+    if (auto* n = e.as<ReduceObj>()) {
+      // The axes are variables of the body with known ranges.
+      for (const IterVar& iv : n->axis) {
+        if (iv->dom.has_value() && !facts_->var_ranges.count(iv->var.get())) {
+          facts_->self->Bind(iv->var, iv->dom.value());
+        }
+      }
+      return Below<PrimExpr, PrimExprObj>(e);
+    }
+    return Make(Below<PrimExpr, PrimExprObj>(e));
+  }
+  template <class Ref, class Obj>
+  Ref Below(const PrimExpr& e) {
+    return Any(MapChildren(e.get(), *this)).cast<Ref>();
+  }
+
+  PrimExpr VisitLet(const PrimExpr& e, const LetObj* n) {
+    PrimExpr value = Mutate(n->value);
+    bool trivial = value.as<IntImmObj>() || value.as<FloatImmObj>() || value.as<VarObj>();
+    if (trivial) {
+      return Mutate(Substitute(n->body, [&](const Var& v) -> PrimExpr {
+        return v.same_as(n->var) ? value : PrimExpr();
+      }));
+    }
+    const VarObj* var = n->var.get();
+    bool integer = value.dtype().is_integer() && !facts_->var_bounds.count(var);
+    bool data = !facts_->TraitsOf(value).index;
+    if (integer) {
+      facts_->var_bounds[var] = facts_->BoundOf(value),
+      facts_->var_residues[var] = facts_->ResidueOf(value);
+    }
+    if (data) facts_->data_vars[var] = true, facts_->traits_cache.Clear();
+    facts_->FactsChanged();
+    PrimExpr body = Mutate(n->body);
+    if (integer) facts_->var_bounds.erase(var), facts_->var_residues.erase(var);
+    // The variable stays marked: it means the same wherever it is used.
+    facts_->FactsChanged();
+    if (!UsesVar(body, [&](const VarObj* v) { return v == var; }) && facts_->TraitsOf(value).pure)
+      return body;
+    if (value.same_as(n->value) && body.same_as(n->body)) return e;
+    return Let(n->var, value, body, n->span);
+  }
+
+  /// `e` simplified where `cond` holds.
+  PrimExpr Under(const PrimExpr& cond, const PrimExpr& e) {
+    if (e.as<IntImmObj>() || e.as<FloatImmObj>() || !cond.dtype().is_scalar()) return Mutate(e);
+    NodeCache<PrimExpr> outer;
+    outer.Swap(facts_->rewrite_cache);
+    PrimExpr result;
+    {
+      FactScope scope(facts_, cond);
+      result = Mutate(e);
+    }
+    outer.Swap(facts_->rewrite_cache);
+    return result;
+  }
+  /// The second operand matters only where the first does not decide.
+  template <class N>
+  PrimExpr Branches(const PrimExpr& e, const N* n, bool is_and) {
+    PrimExpr a = Mutate(n->a);
+    if (AsConstInt(a) && a.dtype().is_scalar()) {
+      bool value = *AsConstInt(a) != 0;
+      return value == is_and ? Mutate(n->b) : a;
+    }
+    PrimExpr b = Under(is_and ? a : Make(!a), n->b);
+    if (!AsConstInt(b) && a.dtype().is_scalar()) {
+      FactScope scope(facts_, is_and ? b : Make(!b));
+      if (auto known = facts_->Decide(a)) {
+        // b stays: what it implies for a does not hold the other way round.
+        return *known == is_and ? b : MakeConst(DataType::Bool(), *known);
+      }
+    }
+    if (a.same_as(n->a) && b.same_as(n->b)) return Make(e);
+    return Make(MakeBinaryNode(e->type_index(), a, b));
+  }
+
+  /// `e`, whose children are simplified already, by the rules.
+  PrimExpr Make(PrimExpr e) {
+    if (depth_ > kMaxDepth) return e;
+    ++depth_;
+    facts_->stats.max_recursive_depth =
+        std::max<int64_t>(facts_->stats.max_recursive_depth, depth_);
+    PrimExpr result = Recurse([&] { return MakeHere(e); });
+    --depth_;
+    return result;
+  }
+  PrimExpr MakeHere(PrimExpr e) {
+    DataType t = e.dtype();
+    if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
+    if (auto* n = AsBinary(e)) {
+      PrimExpr turned = Turn(e, n);
+      if (turned.defined()) return Make(turned);
+      PrimExpr simple = Neutral(e);
+      if (!simple.same_as(e)) return simple;
+      e = MakeBinaryNode(e->type_index(), n->a, n->b).same_as(e) ? e : Ordered(e, n);
+      if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
+    } else if (auto* n = e.as<NotObj>()) {
+      if (auto c = AsConstInt(n->a)) return MakeConst(t, *c == 0 ? 1 : 0);
+    } else if (auto* n = e.as<SelectObj>()) {
+      if (auto c = AsConstInt(n->condition)) return *c ? n->true_value : n->false_value;
+    } else if (auto* n = e.as<CastObj>()) {
+      PrimExpr folded = SimplifyCast(n);
+      if (folded.defined()) return folded;
+    } else if (auto* n = e.as<CallObj>()) {
+      if (n->Is(builtin::likely()) && AsConstInt(n->args[0])) return n->args[0];
+    }
+    bool pure = facts_->TraitsOf(e).pure;
+    if (t.is_integer() && pure) {
+      Interval bound = facts_->BoundOf(e);
+      if (bound.IsPoint()) return MakeConst(t, bound.lo);
+      if (Residue r = facts_->ResidueOf(e); r.IsPoint() && Interval::OfType(t).Contains(r.base))
+        return MakeConst(t, r.base);
+    } else if (t.is_bool() && pure) {
+      if (auto known = facts_->Decide(e)) return MakeConst(t, *known ? 1 : 0);
+    }
+    if (t.is_vector() || IsVectorCompare(e)) {
+      PrimExpr vector = SimplifyVector(e, facts_);
+      if (vector.defined()) {
+        if (auto* b = vector.as<BroadcastObj>())
+          return Broadcast(Mutate(b->value), b->lanes, b->span);
+        return Below<PrimExpr, PrimExprObj>(vector);
+      }
+    }
+    for (const CompiledRule& rule : RulesFor(e->type_index())) {
+      ++facts_->stats.rewrites_attempted;
+      Match match(facts_);
+      if (!match.Try(rule, e)) continue;
+      PrimExpr result = match.Build(rule, [this](PrimExpr n) { return Make(std::move(n)); });
+      if (!result.defined() || result.dtype() != t) continue;
+      ++facts_->stats.rewrites_performed;
+      return result;
+    }
+    return e;
+  }
+  static bool IsVectorCompare(const PrimExpr& e) {
+    auto* n = AsBinary(e);
+    return n && n->a.dtype().is_vector();
+  }
+  PrimExpr Ordered(const PrimExpr& e, const BinaryOpFields* n) {
+    PrimExpr folded = MakeBinaryNode(e->type_index(), n->a, n->b);
+    auto* m = AsBinary(folded);
+    return m && m->a.same_as(n->a) ? e : folded;
+  }
+  /// 0 and 1 where they are neutral, by the operators themselves.
+  PrimExpr Neutral(const PrimExpr& e) {
+    auto* n = AsBinary(e);
+    if (!AsConstInt(n->a) && !AsConstInt(n->b) && !n->a.as<FloatImmObj>() &&
+        !n->b.as<FloatImmObj>())
+      return e;
+    if (!facts_->TraitsOf(e).pure) return e;
+    PrimExpr r;
+    if (e.as<AddObj>())
+      r = add(n->a, n->b);
+    else if (e.as<SubObj>())
+      r = sub(n->a, n->b);
+    else if (e.as<MulObj>())
+      r = mul(n->a, n->b);
+    else if (e.as<DivObj>())
+      r = div(n->a, n->b);
+    else if (e.as<ModObj>() && n->a.dtype().is_integer())
+      r = truncmod(n->a, n->b);
+    else if (e.as<FloorDivObj>())
+      r = floordiv(n->a, n->b);
+    else if (e.as<FloorModObj>())
+      r = floormod(n->a, n->b);
+    else if (e.as<AndObj>())
+      r = logical_and(n->a, n->b);
+    else if (e.as<OrObj>())
+      r = logical_or(n->a, n->b);
+    // The operators build the same node when they know nothing.
+    return r.defined() && r->type_index() != e->type_index()       ? r
+           : (r.defined() && (r.same_as(n->a) || r.same_as(n->b))) ? r
+                                                                   : e;
+  }
+  /// One spelling per comparison: see rules_compare.cc.
+  PrimExpr Turn(const PrimExpr& e, const BinaryOpFields* n) {
+    DataType t = n->a.dtype();
+    if (e.as<GTObj>()) return LT(n->b, n->a);
+    if (e.as<GEObj>()) return LE(n->b, n->a);
+    if (e.as<NEObj>()) return Not(Make(EQ(n->a, n->b)));
+    if (!e.as<LEObj>() || !t.is_integer()) return PrimExpr();
+    auto a = AsConstInt(n->a), b = AsConstInt(n->b);
+    if (a && b) return PrimExpr();
+    Interval domain = Interval::OfType(t);
+    bool exact = !(t.is_uint() && t.bits() == 64);
+    if (b && exact && *b < domain.hi && *b != INT64_MAX) return LT(n->a, MakeConst(t, *b + 1));
+    if (a && exact && *a > domain.lo && *a != INT64_MIN) return LT(MakeConst(t, *a - 1), n->b);
+    if (facts_->IsIndex(n->a) && facts_->IsIndex(n->b))
+      return LT(n->a, Make(Add(n->b, MakeConst(t, 1))));
+    return PrimExpr();
+  }
+  PrimExpr SimplifyCast(const CastObj* n) {
+    PrimExpr folded = cast(n->dtype, n->value);
+    if (!folded.as<CastObj>()) return folded;
+    if (auto* inner = n->value.as<CastObj>()) {
+      DataType from = inner->value.dtype(), via = inner->dtype;
+      bool ints = (from.is_integer() || from.is_bool()) && via.is_integer() &&
+                  (n->dtype.is_integer() || n->dtype.is_bool());
+      Interval value = facts_->BoundOf(inner->value);
+      bool exact = value.Within(Interval::OfType(via)) &&
+                   (value.Bounded() || (from.code() == via.code() && via.bits() >= from.bits()));
+      // Dropping to fewer bits at the end forgets what the middle added.
+      bool narrows = ints && n->dtype.is_integer() && from.is_integer() &&
+                     n->dtype.bits() <= via.bits() && n->dtype.bits() <= from.bits();
+      if (ints && (exact || narrows)) return Make(cast(n->dtype, inner->value));
+    }
+    return PrimExpr();
+  }
+
+  static constexpr int kMaxDepth = 48;
+  Analyzer::Impl* facts_;
+  int depth_ = 0;
+};
+
+/// The readable spellings: x - 1 for x + (-1), x <= y for x < y + 1, c <= x for c - 1 < x, x != y.
+class Spelling : public Mutator<Spelling, AddObj, LTObj, NotObj, BufferObj, DataProducerObj,
+                                IterVarObj, CommReducerObj> {
+ public:
+  ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  ObjectRef Rewrite(const AddObj* n) {
+    auto c = n->b.as<IntImmObj>();
+    if (c && n->dtype.is_int() && c->value < 0 && c->value != Interval::OfType(n->dtype).lo &&
+        c->value != INT64_MIN) {
+      return Sub(Mutate(n->a), IntImm(n->dtype, -c->value), n->span);
+    }
+    return Below<Add>(n);
+  }
+  ObjectRef Rewrite(const LTObj* n) {
+    auto* low = n->a.as<IntImmObj>();
+    DataType t = n->a.dtype();
+    // uint64 keeps its constants: they may be beyond int64.
+    if (low && t.bits() < 64 && low->value < Interval::OfType(t).hi) {
+      return LE(IntImm(t, low->value + 1), Mutate(n->b), n->span);
+    }
+    if (low && t.is_int() && low->value != INT64_MAX)
+      return LE(IntImm(t, low->value + 1), Mutate(n->b), n->span);
+    auto* sum = n->b.as<AddObj>();
+    if (sum && t.is_index() && IsOne(sum->b)) return LE(Mutate(n->a), Mutate(sum->a), n->span);
+    return Below<LT>(n);
+  }
+  ObjectRef Rewrite(const NotObj* n) {
+    if (auto* eq = n->a.as<EQObj>()) return NE(Mutate(eq->a), Mutate(eq->b), n->span);
+    return Below<Not>(n);
+  }
+};
+}  // namespace
+
+PrimExpr Analyzer::Impl::RewriteSimplify(const PrimExpr& e) {
+  return Spelling().Mutate(Rewriter(this).Mutate(e));
+}
+
+}  // namespace tvm::arith

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simplification of vectors: Ramp and Broadcast through arithmetic.
+#include "arith/rewrite/vector.h"
+
+#include "arith/rewrite/match.h"
+
+namespace tvm::arith {
+namespace {
+/// ramp // c and ramp % c where all lanes have one quotient, or every step is a multiple of c.
+PrimExpr DivideRamp(const PrimExpr& e, const RampObj* ramp, const BroadcastObj* by,
+                    Analyzer::Impl* facts) {
+  bool is_div = e.as<FloorDivObj>();
+  if (!is_div && !e.as<FloorModObj>()) return PrimExpr();
+  auto c = AsConstInt(by->value), stride = AsConstInt(ramp->stride),
+       lanes = AsConstInt(ramp->lanes);
+  if (!c || *c <= 0 || !stride || !lanes || !facts->IsIndex(ramp->base)) return PrimExpr();
+  DataType t = ramp->base.dtype();
+  if (*stride % *c == 0) {
+    if (is_div)
+      return Ramp(floordiv(ramp->base, by->value), MakeConst(t, *stride / *c), ramp->lanes);
+    return Broadcast(floormod(ramp->base, by->value), ramp->lanes);
+  }
+  // All lanes lie between two multiples of c.
+  Residue r = facts->ResidueOf(ramp->base);
+  if (r.coeff == 0 || r.coeff % *c == 0) {
+    int64_t first = FloorModInt(r.base, *c);
+    Wide last = Wide{first} + Wide{*stride} * (*lanes - 1);
+    if (last >= 0 && last < *c) {
+      if (is_div) return Broadcast(floordiv(ramp->base, by->value), ramp->lanes);
+      return Ramp(floormod(ramp->base, by->value), ramp->stride, ramp->lanes);
+    }
+  }
+  return PrimExpr();
+}
+}  // namespace
+
+PrimExpr SimplifyVector(const PrimExpr& e, Analyzer::Impl* facts) {
+  auto* n = AsBinary(e);
+  if (auto* select = e.as<SelectObj>()) {
+    auto *c = select->condition.as<BroadcastObj>(), *t = select->true_value.as<BroadcastObj>(),
+         *f = select->false_value.as<BroadcastObj>();
+    return c && t && f ? PrimExpr(Broadcast(Select(c->value, t->value, f->value), c->lanes))
+                       : PrimExpr();
+  }
+  if (auto* inner = e.as<NotObj>()) {
+    auto* b = inner->a.as<BroadcastObj>();
+    return b ? PrimExpr(Broadcast(!b->value, b->lanes)) : PrimExpr();
+  }
+  if (auto* cast_node = e.as<CastObj>()) {
+    auto* b = cast_node->value.as<BroadcastObj>();
+    return b ? PrimExpr(Broadcast(cast(e.dtype().element(), b->value), b->lanes)) : PrimExpr();
+  }
+  if (auto* ramp = e.as<RampObj>()) {
+    return IsZero(ramp->stride) ? PrimExpr(Broadcast(ramp->base, ramp->lanes)) : PrimExpr();
+  }
+  if (!n) return PrimExpr();
+  auto *ba = n->a.as<BroadcastObj>(), *bb = n->b.as<BroadcastObj>();
+  auto *ra = n->a.as<RampObj>(), *rb = n->b.as<RampObj>();
+  auto same_lanes = [](auto* x, auto* y) { return ExprDeepEqual(x->lanes, y->lanes); };
+  if (ba && bb && same_lanes(ba, bb)) {
+    return Broadcast(MakeBinaryNode(e->type_index(), ba->value, bb->value), ba->lanes);
+  }
+  // The rest is arithmetic modulo 2^n, lane by lane.
+  if (e.as<AddObj>()) {
+    if (ra && bb) return Ramp(ra->base + bb->value, ra->stride, ra->lanes);
+    if (ba && rb) return Ramp(ba->value + rb->base, rb->stride, rb->lanes);
+    if (ra && rb && same_lanes(ra, rb))
+      return Ramp(ra->base + rb->base, ra->stride + rb->stride, ra->lanes);
+  } else if (e.as<SubObj>()) {
+    if (ra && bb) return Ramp(ra->base - bb->value, ra->stride, ra->lanes);
+    if (ba && rb) return Ramp(ba->value - rb->base, -rb->stride, rb->lanes);
+    if (ra && rb && same_lanes(ra, rb))
+      return Ramp(ra->base - rb->base, ra->stride - rb->stride, ra->lanes);
+  } else if (e.as<MulObj>()) {
+    if (ra && bb) return Ramp(ra->base * bb->value, ra->stride * bb->value, ra->lanes);
+    if (ba && rb) return Ramp(rb->base * ba->value, rb->stride * ba->value, rb->lanes);
+  } else if (ra && bb) {
+    return DivideRamp(e, ra, bb, facts);
+  }
+  return PrimExpr();
+}
+
+}  // namespace tvm::arith
