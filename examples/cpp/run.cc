@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads an exported kernel and runs it: libtvm_runtime alone, no compiler and no Python.
-#include <tvm/ffi/extra/module.h>
+#include <tvm/runtime/module.h>
 #include <tvm/runtime/tensor.h>
 
 #include <cmath>
@@ -12,8 +12,8 @@ int main(int argc, char** argv) try {
     return 2;
   }
   tvm::Initialize();
-  tvm::ffi::Module kernel = tvm::ffi::Module::LoadFromFile(argv[1]);
-  tvm::Function sigmoid = kernel->GetFunction("main").value();
+  tvm::runtime::Module kernel = tvm::runtime::LoadModule(argv[1]);
+  tvm::Function sigmoid = tvm::runtime::EntryFunction(kernel);
 
   constexpr int64_t kRows = 1024, kColumns = 1024;
   const DLDataType float32{kDLFloat, 32, 1};

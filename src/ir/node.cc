@@ -261,6 +261,7 @@ void BoundedDelete(void* object, int flags) {
 HandlerTable::HandlerTable(std::initializer_list<std::pair<int32_t, Fn>> handlers)
     : handlers_(handlers), cache_(static_cast<std::atomic<Fn>*>(calloc(kMaxTypes, sizeof(std::atomic<Fn>)))) {}
 
+void HandlerTable::None() {}
 HandlerTable::Fn HandlerTable::Resolve(int32_t type_index) const {
   const TVMFFITypeInfo* type = TVMFFIGetTypeInfo(type_index);
   Fn found = &None;

@@ -162,9 +162,8 @@ Array<Module> CompiledModules(const Module& mod) {
 std::string PackImports(const Module& mod) { return ImportTree(mod).Pack(); }
 
 namespace {
-/// The object that export links beside the compiled ones, or empty bytes when it would hold
-/// nothing.
-ffi::Bytes ExportData(Module mod, String object_path) {
+/// What export adds to the compiled code: data symbols and their bytes.
+Map<String, ffi::Bytes> ExportSymbols(Module mod) {
   std::map<std::string, std::string> symbols;
   if (std::string packed = PackImports(mod); !packed.empty()) {
     symbols[ffi::symbol::tvm_ffi_library_bin] = packed;
@@ -183,8 +182,14 @@ ffi::Bytes ExportData(Module mod, String object_path) {
     std::string& text = symbols[kLibraryInfo] = "format=" + std::to_string(kLibraryFormat) + "\n";
     for (const auto& [key, value] : info) text += key + "=" + value + "\n";
   }
-  if (symbols.empty()) return ffi::Bytes("", 0);
-  return ffi::Bytes(DataObject(MappedFile(object_path).bytes(), symbols));
+  Map<String, ffi::Bytes> result;
+  for (const auto& [name, bytes] : symbols) result.Set(name, ffi::Bytes(bytes));
+  return result;
+}
+ffi::Bytes WriteDataObject(String like_path, Map<String, ffi::Bytes> symbols) {
+  std::map<std::string, std::string> plain;
+  for (const auto& [name, bytes] : symbols) plain[name] = std::string(bytes.data(), bytes.size());
+  return ffi::Bytes(DataObject(MappedFile(like_path).bytes(), plain));
 }
 
 TVM_REGISTER() {
@@ -196,10 +201,11 @@ TVM_REGISTER() {
   Def("runtime.ModuleEntryFunction", &EntryFunction, "`main`, or the only function of a module.",
       Arg("mod"));
   Def("runtime.ModuleCompiled", &CompiledModules, "Reachable modules that write code.", Arg("mod"));
-  Def("runtime.ModuleExportData", &ExportData,
-      "Saved imports and requirements of a module as an object file for the machine of another "
-      "object.",
-      Arg("mod"), Arg("object_path"));
+  Def("runtime.ModuleExportSymbols", &ExportSymbols,
+      "Saved imports and requirements of a module, by the symbol that holds them.", Arg("mod"));
+  Def("runtime.WriteDataObject", &WriteDataObject,
+      "An object file with data symbols, for the machine of another object.", Arg("like_path"),
+      Arg("symbols"));
   Def(
       "runtime.ObjectGlobalSymbols",
       [](String path) {

@@ -75,6 +75,16 @@ void CopyStrided(int ndim, const int64_t* shape, char* to, const int64_t* to_str
                 from + i * from_strides[0] * item, from_strides + 1, item);
   }
 }
+/// Whether the elements of two CPU tensors of one dtype may share bytes.
+bool MayOverlap(const Tensor& a, const Tensor& b, int64_t item) {
+  auto range = [&](const Tensor& t) {
+    Span span = SpanOf(t.shape(), t.strides());
+    return std::pair(Data(t) + span.low * item, Data(t) + span.high * item);
+  };
+  auto [a_begin, a_end] = range(a);
+  auto [b_begin, b_end] = range(b);
+  return a_begin < b_end && b_begin < a_end;
+}
 Tensor ToContiguous(const Tensor& t) {
   if (t.is_contiguous()) return t;
   if (t.device().device_type != kDLCPU) {
@@ -141,8 +151,14 @@ void CopyTensor(const Tensor& from, const Tensor& to) {
       TVM_FFI_THROW(ValueError) << "copy: expected contiguous tensors of " << Str(t)
                                 << ", whose elements share bytes";
     }
-    CopyStrided(to.ndim(), to.shape().data(), Data(to), to.strides().data(), Data(from),
-                from.strides().data(), BitsOf(t) / 8);
+    int64_t item = BitsOf(t) / 8;
+    Tensor source = from;
+    if (MayOverlap(from, to, item)) {  // as if all were read before anything is written
+      source = Empty(a, t, kCpu);
+      CopyTensor(from, source);
+    }
+    CopyStrided(to.ndim(), to.shape().data(), Data(to), to.strides().data(), Data(source),
+                source.strides().data(), item);
   } else {
     Tensor dense = ToContiguous(from);
     if (!to.is_contiguous() && kind != kDLCPU) ToContiguous(to);  // raises

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From tensor expressions to a PrimFunc: one block per operation, one buffer per tensor.
-#include "te/index_type.h"
 #include "te/lowering.h"
+#include "tvm/expr/index_type.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::te {
@@ -29,6 +29,20 @@ std::vector<Operation> SortOperations(const std::vector<Tensor>& roots) {
   }
   return order;
 }
+/// The widest type among shapes and iterators of the operations; int32 when there are none.
+DataType WidestIndexType(const std::vector<Operation>& ops) {
+  int bits = 32;
+  auto add = [&](const PrimExpr& e) { bits = std::max(bits, e.dtype().bits()); };
+  for (const Operation& op : ops) {
+    for (int64_t i = 0; i < op->NumOutputs(); ++i) {
+      for (const PrimExpr& extent : op->OutputShape(i)) add(extent);
+    }
+    if (const auto* compute = op.as<ComputeOpObj>()) {
+      for (const IterVar& iv : compute->reduce_axis) add(iv->dom.value()->extent);
+    }
+  }
+  return DataType::Int(bits);
+}
 }  // namespace
 
 // ---- expressions ------------------------------------------------------------------------------
@@ -50,7 +64,9 @@ ObjectRef Lowering::Rewrite(const ProducerLoadObj* load) {
 ObjectRef Lowering::Rewrite(const LetObj* let) {
   PrimExpr value = Mutate(let->value);
   vars_[let->var.get()] = let->var;
-  return Let(let->var, value, Mutate(let->body), let->span);
+  PrimExpr body = Mutate(let->body);
+  vars_.erase(let->var.get());
+  return Let(let->var, value, body, let->span);
 }
 ObjectRef Lowering::Rewrite(const PrimExprObj* e) {
   return CompareInIndexType(Below<PrimExpr>(e), index_type_);

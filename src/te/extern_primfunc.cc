@@ -4,6 +4,7 @@
 
 #include "tvm/expr/substitute.h"
 #include "tvm/te/te.h"
+#include "tvm/tir/stmt_functor.h"
 
 namespace tvm::te {
 using namespace tir;
@@ -43,7 +44,8 @@ Array<Any> SplitPrimFunc(const Array<Tensor>& inputs, PrimFunc func) {
                               << " tensors, one per buffer that the function only reads, got "
                               << inputs.size();
   }
-  func = Specialize(func, shapes);
+  // Its own variables: the function may be used more than once.
+  func = RenewDefs(Specialize(func, shapes));
   written = WrittenBuffers(func->body);
   Array<Buffer> ins, outs;
   for (const Var& param : func->params) {

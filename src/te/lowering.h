@@ -27,8 +27,6 @@ class Lowering
   ObjectRef Rewrite(const PrimExprObj* e);
 
  private:
-  template <class K, class V>
-  using Map = ffi::Map<K, V>;  // the base class has a function of that name
   using TensorKey = std::pair<const Object*, int64_t>;
   static TensorKey KeyOf(const Tensor& t) { return {t->op.get(), t->value_index}; }
 

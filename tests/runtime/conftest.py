@@ -53,7 +53,7 @@ class Compiler:
     def __init__(self, folder):
         self.folder, self.count = folder, 0
 
-    def __call__(self, source, suffix=".so", name=None):
+    def __call__(self, source, suffix=".so", name=None, extra=()):
         """Compiles C; returns the file's path."""
         self.count += 1
         path = self.folder / (name or f"k{self.count}{suffix}")
@@ -62,7 +62,7 @@ class Compiler:
         flags = ["-shared"] if suffix == ".so" else ["-c"]
         include = [f"-I{tvm_ffi.libinfo.find_include_path()}"]
         include += [f"-I{tvm_ffi.libinfo.find_dlpack_include_path()}"]
-        command = ["cc", "-O2", "-fPIC", *flags, *include, "-o", str(path), str(c)]
+        command = ["cc", "-O2", "-fPIC", *flags, *include, "-o", str(path), str(c), *extra]
         subprocess.run(command, check=True)
         return path
 

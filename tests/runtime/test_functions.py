@@ -289,7 +289,7 @@ def test_alias_modules_are_the_module_itself():
     assert tvm.transform is tvm.ir.transform
     assert tvm.transform.__name__ == tvm.transform.__spec__.name == "tvm.ir.transform"
     with pytest.raises(ModuleNotFoundError):
-        import tvm.no_such_module  # noqa: F401
+        import tvm.no_such_module
 
 
 def test_libinfo():

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules: functions, loading, exporting, timing, and files that must be refused."""
 
+import ctypes
 import os
 import shutil
 import struct
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -219,6 +221,34 @@ def test_static_library_links_into_a_c_program(compile_c, kernels, tmp_path):
     subprocess.run([program], check=True)
 
 
+def test_header_for_system_library_linking(compile_c, kernels, tmp_path):
+    static = runtime.load_static_library(
+        compile_c(kernels["two"].replace("__tvm_ffi_double", "__tvm_ffi_header_test"), ".o"), []
+    )
+    static.export_library(tmp_path / "my-model.a")
+    program = f"""#include "{tmp_path}/my-model.h"
+    __attribute__((constructor)) static void Start(void) {{ my_model_register(); }}"""
+    shared = compile_c(program, extra=[tmp_path / "my-model.a"])
+    ctypes.CDLL(str(shared))
+    mod = runtime.system_lib("")
+    np.testing.assert_array_equal(doubled(mod, "header_test"), [0, 2, 4, 6, 8])
+    x = runtime.tensor(np.zeros(9, "float32"))
+    mod["parallel_add_one"](x, 3, -1)
+    assert (x.numpy() == 1).all()
+    with pytest.raises(IndexError, match="task failed"):  # on the pool: the pointer was filled
+        mod["parallel_add_one"](x, 8, 5)
+
+
+def test_archives_are_unpacked_into_archives(compile_c, kernels, tmp_path):
+    first = runtime.load_static_library(compile_c(kernels["only"], ".o"), ["double"])
+    first.export_library(tmp_path / "first.a")
+    again = runtime.load_static_library(tmp_path / "first.a", ["double"])
+    again.export_library(tmp_path / "second.a")
+    np.testing.assert_array_equal(
+        doubled(runtime.load_module(tmp_path / "second.a")), [0, 2, 4, 6, 8]
+    )
+
+
 def test_failed_export_leaves_the_old_file(compile_c, kernels, tmp_path):
     out = compile_c(kernels["two"], name="out.so")
     before = out.read_bytes()
@@ -249,6 +279,22 @@ def test_parallel_kernel_uses_the_pool(compile_c, kernels):
     assert (x.numpy() == 6).all()
     with pytest.raises(IndexError, match="task failed"):
         mod["parallel_add_one"](x, 8, 5)
+
+
+def test_one_module_from_many_threads(compile_c, kernels):
+    mod = runtime.load_module(compile_c(kernels["two"]))
+    tensors = [runtime.tensor(np.zeros(333, "float32")) for _ in range(4)]
+
+    def work(x):
+        for _ in range(100):
+            mod["parallel_add_one"](x, 4, -1)
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in tensors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((x.numpy() == 100).all() for x in tensors)
 
 
 def test_requirements_of_a_library_are_checked(compile_c, kernels):

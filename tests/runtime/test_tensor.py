@@ -208,6 +208,26 @@ def test_views_share_memory():
     assert row.numpy().tolist() == [7, 7, 7] and [float(x.numpy()) for x in row] == [7, 7, 7]
 
 
+def test_overlapping_copies_as_numpy():
+    for target, source in (
+        (np.s_[:], np.s_[::-1]),
+        (np.s_[1:], np.s_[:-1]),
+        (np.s_[:-1], np.s_[1:]),
+        (np.s_[::2], np.s_[:5]),
+        (np.s_[:5], np.s_[::2]),
+    ):
+        array = np.arange(10)
+        t = tensor(array)
+        t[target] = t[source]
+        array[target] = array[source].copy()
+        same(t.numpy(), array)
+    grid = np.arange(9).reshape(3, 3)
+    t = tensor(grid)
+    t[:2] = t[1:]
+    grid[:2] = grid[1:].copy()
+    same(t.numpy(), grid)
+
+
 def test_copies_do_not_share_memory():
     array = np.zeros(3)
     t = tensor(array)

@@ -242,7 +242,7 @@ class HandlerTable {
   }
 
  private:
-  static void None() {}
+  static void None();  // not inline: one address in all libraries
   Fn Resolve(int32_t type_index) const;
   std::vector<std::pair<int32_t, Fn>> handlers_;
   std::atomic<Fn>* cache_;

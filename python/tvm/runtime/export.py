@@ -14,7 +14,8 @@ import tvm_ffi
 from tvm import _libs
 
 _compiled = tvm_ffi.get_global_func("runtime.ModuleCompiled")
-_export_data = tvm_ffi.get_global_func("runtime.ModuleExportData")
+_export_symbols = tvm_ffi.get_global_func("runtime.ModuleExportSymbols")
+_data_object = tvm_ffi.get_global_func("runtime.WriteDataObject")
 _global_symbols = tvm_ffi.get_global_func("runtime.ObjectGlobalSymbols")
 
 _OBJECT, _SOURCE = ("o", "obj", "a"), ("c", "cc", "cpp", "cu")
@@ -64,28 +65,68 @@ def _write_code(mod, folder):
     return files
 
 
-def _collect(mod, folder, addons, fcompile, kwargs):
+def _collect(mod, folder, addons):
     """All files to link: code, saved imports, and what the caller adds."""
     files = _write_code(mod, folder)
-    like = next((f for f in files if f.suffix == ".o"), None)
-    if like is None:  # only C: an empty translation unit says which machine it is compiled for
-        like = folder / "empty.o"
-        (folder / "empty.c").write_text("")
-        from tvm.support import cc
-
-        options = ["-c", *(kwargs.get("options") or ())]
-        cc._run(like, [folder / "empty.c"], options, kwargs.get("cc"), None, "compile")
-    data = bytes(_export_data(mod, str(like)))
-    if data:
-        (folder / "data.o").write_bytes(data)
-        files.append(folder / "data.o")
+    symbols = _export_symbols(mod)
+    if len(symbols):
+        like = next((f for f in files if f.suffix == ".o"), None)
+        # Without an object we do not know the machine: its compiler will make one out of C.
+        data = folder / ("data.c" if like is None else "data.o")
+        data.write_bytes(_c_data(symbols) if like is None else _data_object(str(like), symbols))
+        files.append(data)
     return files + [Path(f) for f in addons or ()]
 
 
-def _require_objects(files, what):
+def _c_data(symbols):
+    definition = "const unsigned char {}[] __attribute__((aligned(64))) = {{{}}};\n"
+    text = (definition.format(name, ",".join(map(str, data))) for name, data in symbols.items())
+    return "".join(text).encode()
+
+
+def _objects(files, folder, what):
+    """The files with archives unpacked; raises where one is no object."""
     sources = [f.name for f in files if f.suffix[1:] not in _OBJECT]
     if sources:
         raise ValueError(f"export_library: expected objects for {what}, got sources {sources}")
+    return [o for f in files for o in (unarchive(f, folder) if f.suffix == ".a" else [f])]
+
+
+_HEADER = """\
+/* Functions of {file}, to be linked into a program; made by export_library. */
+#pragma once
+#include <tvm/ffi/extra/c_env_api.h>
+#ifdef __cplusplus
+extern "C" {{
+#endif
+{declarations}
+/* Call it once: the functions are then found in the system library (ffi.SystemLib). */
+static inline void {stem}_register(void) {{
+{calls}
+}}
+#ifdef __cplusplus
+}}
+#endif
+"""
+
+
+def _header(objects, output, header):
+    """The C header of an object or static library."""
+    prefix, declarations, calls = "__tvm_ffi_", [], []
+    for symbol in dict.fromkeys(str(s) for f in objects for s in _global_symbols(str(f))):
+        if not symbol.startswith((prefix, "__TVMBackend")) or not symbol.isidentifier():
+            continue
+        if symbol.startswith(prefix) and symbol[len(prefix) :][:1] != "_":
+            args = "void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result"
+            declarations.append(f"int {symbol}({args});")
+        else:  # filled by the object layer, or read by it
+            declarations.append(f"extern char {symbol}[];")
+        calls.append(f'  TVMFFIEnvModRegisterSystemLibSymbol("{symbol}", (void*){symbol});')
+    stem = "".join(c if c.isalnum() else "_" for c in output.stem)
+    text = _HEADER.format(
+        file=output.name, declarations="\n".join(declarations), stem=stem, calls="\n".join(calls)
+    )
+    header.write_text(text)
 
 
 def _archive(files, output):
@@ -130,7 +171,7 @@ def unarchive(path, folder):
         ):
             raise ValueError(f"{path}: the static library is truncated or damaged at byte {at}")
         if name not in ("/", "//", "/SYM64/"):  # the index of symbols and the table of long names
-            files.append(Path(folder) / f"member{len(files)}.o")
+            files.append(Path(folder) / f"{Path(path).stem}_{len(files)}.o")
             files[-1].write_bytes(data[end : end + int(size)])
         at = end + int(size) + int(size) % 2
     return files
@@ -145,19 +186,18 @@ def _tar(files, output):
                 tar.addfile(info, file)
 
 
-def _write(suffix, files, output, fcompile, kwargs):
+def _write(suffix, files, output, folder, fcompile, kwargs):
     if suffix == ".tar":
         _tar(files, output)
     elif suffix == ".a":
-        _require_objects(files, "a static library")
-        _archive(files, output)
+        _archive(_objects(files, folder, "a static library"), output)
     elif suffix in (".o", ".obj"):
-        _require_objects(files, "an object file")
-        if len(files) == 1:
-            shutil.copyfile(files[0], output)
+        objects = _objects(files, folder, "an object file")
+        if len(objects) == 1:
+            shutil.copyfile(objects[0], output)
         else:
             options = ["-r", *(kwargs.pop("options", None) or ())]
-            link_shared(output, files, fcompile, options=options, **kwargs)
+            link_shared(output, objects, fcompile, options=options, **kwargs)
     else:
         link_shared(output, files, fcompile, **kwargs)
 
@@ -179,7 +219,8 @@ def workspace(folder):
 def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
 
-    A library that a process has loaded under this name stays as it is: the new file replaces it.
+    Beside .o and .a it writes a C header of the same name. A library that a process has loaded
+    under this name stays as it is: the new file replaces it.
     """
     output = Path(os.fspath(file_name))
     if not output.parent.is_dir():
@@ -189,11 +230,13 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
         suffix = "." + getattr(fcompile, "output_format", "so")
         output = output.with_suffix(suffix)
     with workspace(workspace_dir) as folder:
-        files = _collect(mod, folder, addons, fcompile, kwargs)
+        files = _collect(mod, folder, addons)
         # Beside its place, so that renaming is atomic; with its suffix, which linkers look at.
         partial = output.with_name(f".{output.stem}.{os.getpid()}{suffix}")
         try:
-            _write(suffix, files, partial, fcompile, dict(kwargs))
+            _write(suffix, files, partial, folder, fcompile, dict(kwargs))
+            if suffix in (".o", ".obj", ".a"):
+                _header(_objects(files, folder, "a header"), output, output.with_suffix(".h"))
             os.replace(partial, output)
         finally:
             partial.unlink(missing_ok=True)

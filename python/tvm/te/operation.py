@@ -28,7 +28,7 @@ __all__ = [
     "var",
 ]
 
-AXIS_SEPARATOR = "axis_separator"  # tvm.tir.IndexMap.AXIS_SEPARATOR
+AXIS_SEPARATOR = tir.IndexMap.AXIS_SEPARATOR
 
 
 def _shape(what, shape):

@@ -54,7 +54,7 @@ Rules FloorModRules() {
   return {
       {floormod(x, y), x, x >= 0 && x < y, kFits},
       {floormod(x, x), 0},
-      {floormod(x, -1), 0},
+      {floormod(x, -1), 0, kFits},
       {floormod(x, c1), x + c1, c1 > 0 && x < 0 && 0 - c1 <= x, kIndex},
       {floormod(floormod(x, c1), c2), floormod(x, c2), c1 > 0 && c2 > 0 && floormod(c1, c2) == 0,
        kFits},
@@ -100,7 +100,7 @@ Rules TruncRules() {
       {truncmod(x, y), floormod(x, y), x >= 0 && y >= 0, kFits},
       {truncdiv(x, x), 1, x != 0, kFits},
       {truncmod(x, x), 0},
-      {truncmod(x, -1), 0},
+      {truncmod(x, -1), 0, kFits},
       {truncdiv(x, y), 0, x > 0 - y && x < y, kFits},
       {truncmod(x, y), x, x > 0 - y && x < y, kFits},
       {truncdiv(truncdiv(x, c1), c2), truncdiv(x, c1 * c2), c1 > 0 && c2 > 0, kFits},
@@ -112,7 +112,8 @@ Rules TruncRules() {
       {truncmod(x * c1, c2), 0, c2 != 0 && floormod(c1, c2) == 0, kIndex},
       {truncmod(x * y, y), 0, kIndex},
       {truncmod(x, c1), truncmod(x, 0 - c1), c1 < 0, kFits},
-      {truncmod(truncmod(x, c1), c2), truncmod(x, c2), c2 > 0 && floormod(c1, c2) == 0, kFits},
+      {truncmod(truncmod(x, c1), c2), truncmod(x, c2),
+       c1 != 0 && c2 > 0 && floormod(c1, c2) == 0, kFits},
   };
 }
 

@@ -188,7 +188,8 @@ TVM_REGISTER() {
           for (const auto& [scope, bytes] : CalculateAllocatedBytes(*func)) result.Set(scope, bytes);
           return result;
         }
-        for (const auto& [var, func] : func_or_mod.get<IRModule>()->functions) {
+        IRModule mod = func_or_mod.get<IRModule>();
+        for (const auto& [var, func] : mod->functions) {
           if (auto* f = func.as<PrimFuncObj>()) result.Set(var->name_hint, CalculateAllocatedBytes(ffi::GetRef<PrimFunc>(f)));
         }
         return result;

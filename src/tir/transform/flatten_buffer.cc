@@ -23,12 +23,10 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (result.defined()) return result;
     result = buffer;
     if (buffer->IndexType().bits() >= 64 || buffer->shape.size() < 2) return result;
+    // The extents themselves where they are compact: their product in 32 bits could overflow.
+    Array<PrimExpr> extents = buffer->strides.empty() ? buffer->shape : buffer.Flattened()->shape;
     PrimExpr size = IntImm::Int64(1);
-    for (const PrimExpr& e : buffer.Flattened()->shape) size = size * cast(DataType::Int(64), e);
-    if (buffer->strides.empty()) {
-      size = IntImm::Int64(1);
-      for (const PrimExpr& e : buffer->shape) size = size * cast(DataType::Int(64), e);
-    }
+    for (const PrimExpr& e : extents) size = size * cast(DataType::Int(64), e);
     if (analyzer.CanProveLess(size, int64_t{1} << 31)) return result;
     auto widen = [](const PrimExpr& e) { return cast(DataType::Int(64), e); };
     auto* n = Edit(&result);

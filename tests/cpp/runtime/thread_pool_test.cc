@@ -114,6 +114,9 @@ TEST(ThreadPool, FirstErrorReachesTheCaller) {
   EXPECT_EQ(ran, 16);
 }
 TEST(ThreadPool, WorksInAForkedChild) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer does not allow threads after fork";
+#endif
   Threads scope(4);
   ParallelRun(4, [](int, int) {});
   pid_t child = fork();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing the index type of a function and bringing expressions to it.
-#include "te/index_type.h"
+// Bringing indices to one integer type.
+#include "tvm/expr/index_type.h"
 
 #include <unordered_set>
 
-namespace tvm::te {
-using namespace tir;
+namespace tvm::tir {
 namespace {
 
 template <class... Obj>
@@ -59,27 +58,13 @@ bool HasRetyped(const PrimExpr& e, DataType t) {
 
 }  // namespace
 
-DataType WidestIndexType(const std::vector<Operation>& ops) {
-  int bits = 32;
-  auto add = [&](const PrimExpr& e) { bits = std::max(bits, e.dtype().bits()); };
-  for (const Operation& op : ops) {
-    for (int64_t i = 0; i < op->NumOutputs(); ++i) {
-      for (const PrimExpr& extent : op->OutputShape(i)) add(extent);
-    }
-    if (const auto* compute = op.as<ComputeOpObj>()) {
-      for (const IterVar& iv : compute->reduce_axis) add(iv->dom.value()->extent);
-    }
-  }
-  return DataType::Int(bits);
-}
-
 PrimExpr ToIndexType(const PrimExpr& e, DataType t) {
   if (e.dtype() == t) return e;
   if (auto value = AsConstInt(e)) {
     bool fits = t.bits() == 64 || *value == static_cast<int32_t>(*value);
     return IntImm(fits ? t : DataType::Int(64), *value);
   }
-  if (IsRetyped(e, t)) return e.as<CastObj>()->value;
+  if (const auto* c = e.as<CastObj>(); c && c->value.dtype() == t) return c->value;
   if (e.dtype().is_index() && IsArithmetic(e)) return Rebuild(e, t);
   // A wider value that is no index arithmetic may need its width.
   return e.dtype().is_integer() && e.dtype().bits() > t.bits() ? e : cast(t, e);
@@ -94,4 +79,4 @@ PrimExpr CompareInIndexType(const PrimExpr& e, DataType t) {
   return retyped ? Rebuild(e, t) : e;
 }
 
-}  // namespace tvm::te
+}  // namespace tvm::tir

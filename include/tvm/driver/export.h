@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// From compiled code to a library on disk.
+#pragma once
+#include <tvm/ffi/extra/module.h>
+
+#include <string>
+
+namespace tvm {
+
+/// Writes a compiled module, with everything it imports, as a shared library that libtvm_runtime
+/// loads. The built-in linker is used: no system compiler is needed. The file appears whole or not
+/// at all. RuntimeError in a build without libtvm_llvm, ValueError for a module that holds no
+/// object code.
+void ExportLibrary(const ffi::Module& mod, const std::string& path);
+
+}  // namespace tvm

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building TIR. Types derive from their names, operators and nodes from `tvm.tir`."""
+
+import functools
+import inspect
+
+from tvm import tir as _tir
+
+from . import frame, ir, types
+from .frame import *  # noqa: F403
+from .ir import *  # noqa: F403
+from .ir import as_expr, call
+
+Call = call
+Buffer = ir.buffer
+# Newer spellings of the same things.
+sblock, sblock_attr, sblock_alloc_buffer = ir.block, ir.block_attr, ir.alloc_buffer
+alloc_sblock_buffer = ir.alloc_buffer
+
+_ALIASES = {
+    "fabs": "abs",
+    "broadcast": "Broadcast",
+    "ramp": "Ramp",
+    "tvm_call_packed": "call_packed",
+    "tvm_call_cpacked": "call_cpacked",
+    "tvm_call_packed_lowered": "call_packed_lowered",
+    "tvm_call_cpacked_lowered": "call_cpacked_lowered",
+}
+
+
+def _with_expressions(function):
+    """Slices of buffers among the arguments are vector loads."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        kwargs = {k: as_expr(v) for k, v in kwargs.items()}
+        return function(*[str(a) if isinstance(a, types.DType) else as_expr(a) for a in args], **kwargs)
+
+    return call
+
+
+def __getattr__(name):
+    value = types.dtype(name) if name[:1] != "_" else None
+    if value is None and name == "dtype":
+        value = types.dtype_value
+    if value is None and name in ("Range", "IntImm", "FloatImm"):
+        from tvm import ir as _ir
+
+        value = _ir.Range if name == "Range" else getattr(_tir, name)
+    if value is None and name == "llvm_lookup_intrinsic_id":
+        from tvm.target.codegen import llvm_lookup_intrinsic_id as value
+    if value is None and name[:1] != "_":
+        value = getattr(_tir, _ALIASES.get(name, name), None)
+        if inspect.isfunction(value):
+            value = _with_expressions(value)
+        elif not isinstance(value, type):
+            value = None
+    if value is None:
+        from tvm._aliases import did_you_mean
+
+        raise AttributeError(f"T: expected a name of TVMScript, got '{name}'{did_you_mean(name, __dir__())}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    own = [n for n in globals() if n[0] != "_"]
+    derived = [n for n in dir(_tir) if n[0] != "_" and n not in ("analysis", "transform", "schedule")]
+    return sorted({*own, *derived, *types.NAMES, *_ALIASES, "Range", "dtype", "llvm_lookup_intrinsic_id"})

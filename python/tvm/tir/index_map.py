@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maps between the indices of two layouts of a buffer."""
+
+import inspect
+
+from tvm._derive import Node, construct, register_node
+from tvm.ir import Array
+
+from .expr import Var, convert
+
+
+@register_node("tir.IndexMap")
+class IndexMap(Node):
+    # Between two final indices: flattening starts a new physical dimension there.
+    AXIS_SEPARATOR = "axis_separator"
+
+    def __init__(self, initial_indices, final_indices, inverse_index_map=None):
+        construct(self, initial_indices, [convert(e) for e in final_indices], inverse_index_map)
+
+    @staticmethod
+    def from_func(mapping_function, ndim=None, inverse_index_map=None, *, index_dtype="int64"):
+        """The map that a function gives: `IndexMap.from_func(lambda i, j: [j, i])`. A function with
+        `*args` needs `ndim`."""
+        index_map, separators = IndexMap.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
+        )
+        if separators:
+            raise ValueError(
+                "IndexMap.from_func: expected no AXIS_SEPARATOR, got one; "
+                "write IndexMap.from_func_with_separators"
+            )
+        return index_map
+
+    @staticmethod
+    def from_func_with_separators(
+        mapping_function, ndim=None, inverse_index_map=None, *, index_dtype="int64"
+    ):
+        """(map, positions of the axis separators) of a function that may give AXIS_SEPARATOR."""
+        params = inspect.signature(mapping_function).parameters.values()
+        kinds = inspect.Parameter
+        names = [p.name for p in params if p.kind == kinds.POSITIONAL_OR_KEYWORD]
+        rest = [p.name for p in params if p.kind == kinds.VAR_POSITIONAL]
+        if rest and ndim is None:
+            raise ValueError(
+                "IndexMap.from_func: expected ndim for a function with *args, got none"
+            )
+        if ndim is not None and (len(names) > ndim if rest else len(names) != ndim):
+            raise ValueError(
+                f"IndexMap.from_func: expected a function of {ndim} indices, got one of {len(names)}"
+            )
+        if rest:
+            names += [f"{rest[0]}_{i}" for i in range(ndim - len(names))]
+        initial = [Var(name, index_dtype) for name in names]
+        mapped = mapping_function(*initial)
+        mapped = list(mapped) if isinstance(mapped, (list, tuple, Array)) else [mapped]
+        final, separators = [], []
+        for value in mapped:
+            if isinstance(value, str) and value == IndexMap.AXIS_SEPARATOR:
+                separators.append(len(final))
+            else:
+                final.append(value)
+        if inverse_index_map is not None and not isinstance(inverse_index_map, IndexMap):
+            inverse_index_map = IndexMap.from_func(
+                inverse_index_map, ndim=len(final), index_dtype=index_dtype
+            )
+        return IndexMap(initial, final, inverse_index_map), separators

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about processors and intrinsics that LLVM's tables answer.
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <set>
+
+#include "backend/llvm/target_machine.h"
+
+namespace tvm::codegen {
+namespace {
+MachineOptions Processor(const String& triple, const String& cpu) {
+  MachineOptions o;
+  o.triple = triple.empty() ? HostTriple() : llvm::Triple::normalize(std::string(triple));
+  o.cpu = cpu.empty() && triple.empty() ? HostCpu() : std::string(cpu);
+  return o;
+}
+/// Whether one of `sorted` is `name`.
+bool Has(const std::vector<std::string>& sorted, const std::string& name) {
+  return std::binary_search(sorted.begin(), sorted.end(), name);
+}
+
+Map<String, Any> DescribeHost() {
+  // What the hypervisor or firmware hides of a processor, and what it adds.
+  std::set<std::string> implied;
+  MachineOptions by_name;
+  by_name.triple = HostTriple(), by_name.cpu = HostCpu();
+  for (std::string& f : EnabledFeatures(by_name)) implied.insert(std::move(f));
+  std::set<std::string_view> known;
+  auto info = SubtargetOf(by_name.triple, "", "");
+  for (const auto& row : info->getAllProcessorFeatures()) known.insert(row.Key);
+  Array<String> differences;
+  std::string features = HostFeatures();
+  for (size_t at = 0; at < features.size();) {
+    size_t end = std::min(features.find(',', at), features.size());
+    std::string feature = features.substr(at, end - at);
+    bool on = feature[0] == '+';
+    std::string name = feature.substr(1);
+    if (known.count(name) && on != (implied.count(name) > 0)) differences.push_back(feature);
+    at = end + 1;
+  }
+  return {{"name", String(HostCpu())}, {"triple", String(HostTriple())}, {"mattr", differences}};
+}
+
+bool CpuHasFeature(String triple, String cpu, String feature) {
+  return Has(EnabledFeatures(Processor(triple, cpu)), std::string(feature));
+}
+Array<String> CpuFeatures(String triple, String cpu) {
+  Array<String> names;
+  for (const std::string& f : EnabledFeatures(Processor(triple, cpu))) names.push_back(f);
+  return names;
+}
+Array<String> CpuNames(String triple) {
+  Array<String> names;
+  auto info = SubtargetOf(Processor(triple, "").triple, "", "");
+  for (const auto& row : info->getAllProcessorDescriptions()) names.push_back(row.Key);
+  return names;
+}
+Array<String> Backends() {
+  FindBackend(HostTriple());
+  std::set<std::string> names;
+  for (const auto& t : llvm::TargetRegistry::targets()) names.insert(t.getName());
+  Array<String> result;
+  for (const std::string& n : names) result.push_back(n);
+  return result;
+}
+int64_t LookupIntrinsic(String name) {
+  return static_cast<int64_t>(llvm::Intrinsic::lookupIntrinsicID(std::string(name)));
+}
+String IntrinsicName(int64_t id) {
+  if (id <= 0 || id >= llvm::Intrinsic::num_intrinsics) {
+    TVM_FFI_THROW(ValueError) << "llvm_get_intrinsic_name: expected the number of an intrinsic, got " << id;
+  }
+  return llvm::Intrinsic::getBaseName(static_cast<llvm::Intrinsic::ID>(id)).str();
+}
+/// Bits of the widest vector registers.
+int64_t VectorWidth(Target target) {
+  MachineOptions o = MachineOptions::From(target);
+  if (o.vector_width > 0) return o.vector_width;
+  auto on = EnabledFeatures(o);
+  llvm::Triple triple(o.triple);
+  if (triple.isX86()) return Has(on, "avx512f") ? 512 : Has(on, "avx") ? 256 : 128;
+  if (triple.isRISCV()) {
+    for (int width = 65536; width >= 64; width /= 2) {
+      if (Has(on, "zvl" + std::to_string(width) + "b")) return width;
+    }
+    return 64;
+  }
+  if (triple.isWasm()) return Has(on, "simd128") ? 128 : 64;
+  return 128;
+}
+
+TVM_REGISTER() {
+  Def("target.llvm.version", [] { return String(LLVM_VERSION_STRING); },
+      "Version of the LLVM linked into libtvm_llvm.");
+  Def("target.llvm.host_cpu", &DescribeHost,
+      "This machine: the processor's name, its triple, and mattr: the features in which it differs "
+      "from what the name implies.");
+  Def("target.llvm.cpu_has_feature", &CpuHasFeature,
+      "Whether a processor (this machine's where empty) has a feature.", Arg("triple"), Arg("cpu"),
+      Arg("feature"));
+  Def("target.llvm.cpu_features", &CpuFeatures, "The features of a processor.", Arg("triple"),
+      Arg("cpu"));
+  Def("target.llvm.cpu_archlist", &CpuNames, "The processors LLVM knows of an architecture.",
+      Arg("triple"));
+  Def("target.llvm.targets", &Backends, "The architectures LLVM generates code for.");
+  Def("target.llvm.lookup_intrinsic_id", &LookupIntrinsic,
+      "The number of an LLVM intrinsic, 0 when there is none.", Arg("name"));
+  Def("target.llvm.intrinsic_name", &IntrinsicName, "The name of an LLVM intrinsic.",
+      Arg("intrin_id"));
+  Def("target.llvm.vector_width", &VectorWidth, "Bits of the widest vectors of a target.",
+      Arg("target"));
+}
+}  // namespace
+}  // namespace tvm::codegen

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Python builder of programs needs from C++.
+#include "tvm/expr/op.h"
+#include "tvm/ir/structural.h"
+#include "tvm/tir/function.h"
+
+namespace tvm::script {
+using namespace tir;
+namespace {
+
+/// Names what the builder made; what has a name keeps it.
+void SetName(const ObjectRef& node, const String& name) {
+  auto set = [&](const String& field) {
+    if (field == "") const_cast<String&>(field) = name;
+  };
+  if (auto* var = node.as<VarObj>()) set(var->name_hint);
+  else if (auto* iter = node.as<IterVarObj>()) set(iter->var->name_hint);
+  else if (auto* buffer = node.as<BufferObj>()) set(buffer->name), set(buffer->data->name_hint);
+}
+
+/// The extent of [begin, end): what the printer added to `begin` is found again.
+PrimExpr Extent(PrimExpr begin, PrimExpr end) {
+  if (begin.dtype() != end.dtype()) MatchTypes(&begin, &end, "range");
+  if (IsZero(begin)) return end;
+  if (auto* sum = end.as<AddObj>(); sum && StructuralEqual(sum->a, begin)) return sum->b;
+  if (StructuralEqual(begin, end)) return MakeZero(end.dtype());
+  return end - begin;
+}
+
+bool HasBlock(const Stmt& stmt) {
+  struct Finder : Visitor<Finder, BlockObj, PrimExprObj> {
+    bool found = false;
+    void Visit(const BlockObj*) { found = true; }
+    void Visit(const PrimExprObj*) {}
+  } finder;
+  OnDeepStack([&] { finder(stmt); });
+  return finder.found;
+}
+
+/// A buffer without a name; an offset that is not given is 0.
+Buffer MakeBuffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
+                  Optional<PrimExpr> elem_offset, int64_t align, int64_t offset_factor, int64_t type,
+                  Array<int64_t> axis_separators) {
+  return Buffer(data, dtype, shape, strides, elem_offset.value_or(PrimExpr()), "", align,
+                offset_factor, static_cast<BufferType>(type),
+                axis_separators.Map([](int64_t axis) { return IntImm::Int32(axis); }));
+}
+
+TVM_REGISTER() {
+  Def("script._buffer", &MakeBuffer, "A buffer without a name.", Arg("data"), Arg("dtype"),
+      Arg("shape"), Arg("strides"), Arg("elem_offset"), Arg("align"), Arg("offset_factor"),
+      Arg("buffer_type"), Arg("axis_separators"));
+  Def("script._set_name", &SetName, "Names a variable or buffer that has no name.", Arg("node"),
+      Arg("name"));
+  Def("script._extent", &Extent, "end - begin.", Arg("begin"), Arg("end"));
+  Def("script._has_block", &HasBlock, "Whether the statement holds a block.", Arg("stmt"));
+}
+}  // namespace
+}  // namespace tvm::script
