@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks loops that something may leave early.
+#include "tvm/expr/op.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+struct IrregularAnnotator : Mutator<IrregularAnnotator, ForObj, WhileObj, CallObj> {
+  bool jumps = false;  // a break or continue belongs to the loop being rewritten
+
+  ObjectRef Rewrite(const CallObj* op) {
+    if (op->Is(builtin::break_loop()) || op->Is(builtin::continue_loop())) jumps = true;
+    return MapChildren(op, *this);
+  }
+  ObjectRef Rewrite(const ForObj* op) {
+    bool outer = std::exchange(jumps, false);
+    For loop = Below<For>(op);
+    if (std::exchange(jumps, outer)) {
+      if (op->kind != ForKind::kSerial) {
+        TVM_FFI_THROW(ValueError) << "AnnotateIrregularLoop: expected break and continue in serial loops, got loop "
+                                  << op->loop_var->name_hint << " of another kind";
+      }
+      Edit(&loop)->annotations.Set("irregular_loop_mark", 1);
+    }
+    return loop;
+  }
+  ObjectRef Rewrite(const WhileObj* op) {
+    bool outer = std::exchange(jumps, false);
+    ObjectRef loop = MapChildren(op, *this);
+    jumps = outer;
+    return loop;
+  }
+};
+}  // namespace
+
+PrimFunc AnnotateIrregularLoop(PrimFunc func) { return RewriteBody(std::move(func), IrregularAnnotator()); }
+TVM_PASS(tir, AnnotateIrregularLoop,
+         "Marks loops with break or continue by the annotation irregular_loop_mark, so that no pass reorders them.\n\n"
+         "    for i in range(8):                   for i in T.serial(8, annotations={\"irregular_loop_mark\": 1}):\n"
+         "      if A[i] > 0: T.break_loop()   ->     if A[i] > 0: T.break_loop()")
+}  // namespace tvm::tir

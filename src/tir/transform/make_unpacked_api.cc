@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives functions a C signature: pointers and scalars in the order of their parameters.
+#include "tvm/expr/op.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+
+PrimFunc MakeUnpackedAPI(PrimFunc func) {
+  auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
+  if (!symbol.has_value() || func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0) return func;
+  Array<Var> params;
+  Stmt body = func->body;
+  for (size_t i = func->params.size(); i > 0; --i) {
+    const Var& param = func->params[i - 1];
+    Buffer buffer = func.BufferOf(param);
+    if (!buffer.defined()) {
+      params.insert(params.begin(), param);
+      continue;
+    }
+    for (const PrimExpr& extent : buffer->shape) {
+      bool is_known = extent.as<IntImmObj>();
+      for (const Var& p : func->params) is_known |= p.same_as(extent);
+      if (!is_known) {
+        TVM_FFI_THROW(ValueError) << "MakeUnpackedAPI: expected constants or scalar parameters as the shape of "
+                                  << buffer->name << " in " << symbol.value()
+                                  << ", which has no tensor to take others from";
+      }
+    }
+    params.insert(params.begin(), buffer->data);
+    body = DeclBuffer(buffer, body);
+  }
+  auto* n = Edit(&func);
+  n->params = params, n->buffer_map = {};
+  if (IsVoidType(n->ret_type)) {
+    // The status, as packed functions return it.
+    n->ret_type = PrimType(DataType::Int(32));
+    body = SeqStmt::Flatten({body, Evaluate(Call(DataType::Int(32), builtin::ret(), {PrimExpr(0)}))});
+  }
+  n->body = body;
+  return func;
+}
+TVM_PASS(tir, MakeUnpackedAPI,
+         "Replaces buffers among the parameters by their data pointers; the function returns 0, or -1 after an error.\n\n"
+         "    def f(A: T.Buffer((8,)), n: T.int32)  ->  def f(A: pointer, n: T.int32) -> int32")
+}  // namespace tvm::tir

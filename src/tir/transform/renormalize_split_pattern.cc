@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Undoes a form of quotients that simplification prefers and machines do not.
+#include "tvm/expr/op.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt_functor.h"
+
+namespace tvm::tir {
+namespace {
+struct SplitRenormalizer : Mutator<SplitRenormalizer, FloorDivObj, BufferObj> {
+  ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const FloorDivObj* op) {
+    FloorDiv div = Below<FloorDiv>(op);
+    auto* mod = div->a.as<FloorModObj>();
+    auto divisor = AsConstInt(div->b);
+    auto period = mod ? AsConstInt(mod->b) : std::nullopt;
+    if (!divisor || !period || *divisor <= 0 || *period <= 0 || *period % *divisor != 0) return div;
+    return floormod(floordiv(mod->a, div->b), MakeConst(div->dtype, *period / *divisor));
+  }
+};
+}  // namespace
+
+PrimFunc RenormalizeSplitPattern(PrimFunc func) { return RewriteBody(std::move(func), SplitRenormalizer()); }
+TVM_PASS(tir, RenormalizeSplitPattern,
+         "Divides before taking the remainder, so that quotients can be shared.\n\n"
+         "    x % 64 // 8  ->  x // 8 % 8")
+}  // namespace tvm::tir

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One index per access."""
+
+import tvm
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
+from tvm import tir
+from tvm.tir import transform as tt
+
+
+def _flat(buf, size):
+    return tir.decl_buffer((size,), buf.dtype, name=buf.name, data=buf.data)
+
+
+def test_rows_become_one_run():
+    A, C = buffer((4, 8), name="A"), buffer((4, 8), name="C")
+    before = func([A, C], loop(4, lambda i: loop(8, lambda j: store(C, [i, j], A[i, j] + 1.0), "j")))
+    A1, C1 = _flat(A, 32), _flat(C, 32)
+    body = loop(4, lambda i: loop(8, lambda j: store(C1, i * 8 + j, A1[i * 8 + j] + 1.0), "j"))
+    check(tt.FlattenBuffer(), before, func([A, C], tir.DeclBuffer(A1, tir.DeclBuffer(C1, body))))
+
+
+def test_one_dimension_stays():
+    A = buffer((8,))
+    before = func([A], loop(8, lambda i: store(A, i, 1.0)))
+    check(tt.FlattenBuffer(), before, before)
+
+
+def test_strides_and_offset_are_applied():
+    A = buffer((4, 8), strides=[16, 1], elem_offset=3)
+    before = func([A], loop(4, lambda i: store(A, [i, 2], 1.0)))
+    result = apply(tt.FlattenBuffer(), before)
+    inner = result.body.body
+    i = inner.loop_var
+    analyzer = tvm.arith.Analyzer()
+    assert analyzer.can_prove_equal(inner.body.indices[0], i * 16 + 5)
+    assert inner.body.buffer.elem_offset.value == 0
+
+
+def test_large_buffers_get_64_bit_indices():
+    """70000 * 70000 elements do not fit 32 bits, and neither may n * m."""
+    n, m = tir.Var("n", "int32"), tir.Var("m", "int32")
+    for shape, dtype in [((70000, 70000), "int64"), ((n, m), "int64"), ((700, 700), "int32")]:
+        A = buffer(shape)
+        before = func([A], loop(shape[0], lambda i, A=A: loop(shape[1], lambda j: store(A, [i, j], 1.0), "j")))
+        store_ = apply(tt.FlattenBuffer(), before).body.body.body.body
+        assert store_.indices[0].dtype == dtype
+
+
+def test_allocations_are_flat():
+    A = buffer((4, 8))
+    B = buffer((4, 8), name="B")
+    body = loop(4, lambda i: loop(8, lambda j: store(B, [i, j], A[i, j]), "j"))
+    before = func([A], tir.Allocate(B.data, "float32", [4, 8], tir.const(True), tir.DeclBuffer(B, body)))
+    A1, B1 = _flat(A, 32), _flat(B, 32)
+    body = loop(4, lambda i: loop(8, lambda j: store(B1, i * 8 + j, A1[i * 8 + j]), "j"))
+    allocate = tir.Allocate(B.data, "float32", [32], tir.const(True), tir.DeclBuffer(B1, body))
+    check(tt.FlattenBuffer(), before, func([A], tir.DeclBuffer(A1, allocate)))
