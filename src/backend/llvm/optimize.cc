@@ -62,6 +62,19 @@ class ReportScope {
 };
 }  // namespace
 
+namespace {
+/// The time of LLVM's straight-line vectoriser grows faster than the block it works on.
+constexpr size_t kLargestBlockForSLP = 4096;
+bool HasHugeBlock(const llvm::Module& module) {
+  for (const llvm::Function& function : module) {
+    for (const llvm::BasicBlock& block : function) {
+      if (block.size() > kLargestBlockForSLP) return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options) {
   ReportScope reports(module.getContext());
   std::string problem;
@@ -70,7 +83,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     TVM_FFI_THROW(InternalError) << "LLVM code generation made invalid code: " << problem;
   }
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = options.opt_level >= 2;
+  tuning.LoopVectorization = options.opt_level >= 2;
+  tuning.SLPVectorization = options.opt_level >= 2 && !HasHugeBlock(module);
   tuning.LoopInterleaving = options.opt_level >= 2;
   llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
