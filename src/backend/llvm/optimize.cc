@@ -23,9 +23,8 @@ namespace tvm::codegen {
 void Guarded(void (*fn)(void*), void* data) {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
-      TVM_FFI_THROW(RuntimeError) << "LLVM: " << reason;
-    });
+    llvm::install_fatal_error_handler(
+        [](void*, const char* reason, bool) { TVM_FFI_THROW(RuntimeError) << "LLVM: " << reason; });
   });
   OnDeepStack([&] { fn(data); });
 }
@@ -112,7 +111,8 @@ std::string EmitCode(llvm::Module& module, llvm::TargetMachine& machine, Output 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);
   llvm::legacy::PassManager passes;
-  auto type = kind == Output::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  auto type = kind == Output::kObject ? llvm::CodeGenFileType::ObjectFile
+                                      : llvm::CodeGenFileType::AssemblyFile;
   if (machine.addPassesToEmitFile(passes, os, nullptr, type)) {
     TVM_FFI_THROW(ValueError) << "LLVM: cannot write this kind of file for "
                               << machine.getTargetTriple().str();
