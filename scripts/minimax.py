@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derives the polynomials of src/expr/math and prints each as a C++ table (needs mpmath).
 
-Each row is fitted by the Remez exchange, which minimises the largest weighted error on the interval.
+Each row is fitted by the Remez exchange, which minimises the largest weighted error.
 Coefficients are then rounded to the working precision one at a time, lowest power first, and the
 others fitted again, so that the rest makes up for the rounding of each.
 """
 
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Callable
 
 import mpmath as mp
 from mpmath import mpf
@@ -48,14 +48,16 @@ class Samples:
         nodes = [mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
         self.x = [(low + high) / 2 - (high - low) / 2 * c for c in nodes]
         self.f = [fit.f(x) for x in self.x]
-        self.weight = [fit.weight(x) if fit.weight else 1 / abs(y) for x, y in zip(self.x, self.f)]
+        self.weight = [
+            fit.weight(x) if fit.weight else 1 / abs(y) for x, y in zip(self.x, self.f, strict=True)
+        ]
 
 
 def remez(samples, count, fixed):
     """The coefficients where `fixed` ones are given, and the largest weighted error."""
     free = [k for k in range(count) if k not in fixed]
     known = [fixed.get(k, mpf(0)) for k in range(count)]
-    rest = [y - evaluate(known, x) for x, y in zip(samples.x, samples.f)]
+    rest = [y - evaluate(known, x) for x, y in zip(samples.x, samples.f, strict=True)]
     size, n = len(rest), len(free) + 1
     picked = [int((i + 0.5) * size / n) for i in range(n)]
     best = None
@@ -68,11 +70,11 @@ def remez(samples, count, fixed):
             right[row] = rest[i]
         solution = mp.lu_solve(matrix, right)
         coefficients = list(known)
-        for k, value in zip(free, solution):
+        for k, value in zip(free, solution, strict=True):
             coefficients[k] = value
         error = [
             (y - evaluate(coefficients, x)) * w
-            for x, y, w in zip(samples.x, samples.f, samples.weight)
+            for x, y, w in zip(samples.x, samples.f, samples.weight, strict=True)
         ]
         worst = max(abs(e) for e in error)
         if best is None or worst < best[1]:
@@ -101,7 +103,7 @@ def solve(fit, bits):
             fixed[k] = rounded(coefficients[k], bits)
     error = max(
         abs(y - evaluate([fixed[k] for k in range(fit.count)], x)) * w
-        for x, y, w in zip(samples.x, samples.f, samples.weight)
+        for x, y, w in zip(samples.x, samples.f, samples.weight, strict=True)
     )
     return [fixed[k] for k in range(fit.count)], worst, error
 
@@ -122,6 +124,7 @@ def of_square(f):
 
 
 ln2 = mp.log(2)
+QUARTER = mp.pi / 4 * mpf("1.0001")
 SMALL = mpf(10) ** -9  # stands for 0 where f is a limit there
 
 
@@ -139,7 +142,9 @@ def erf_small(count, high):
 
 def erfc_exponent(count, low, high):
     """erf(x) = 1 - 2^q(x - low)"""
-    return Fit(lambda u: mp.log(mp.erfc(u + low), 2), 0, high - low, count, lambda u: mp.erfc(u + low))
+    return Fit(
+        lambda u: mp.log(mp.erfc(u + low), 2), 0, high - low, count, lambda u: mp.erfc(u + low)
+    )
 
 
 def exp2(count):
@@ -160,6 +165,44 @@ def log_quotient(count):
     return Fit(f, SMALL, mpf("0.0401"), count, of_square(lambda s: s**3 / (2 * mp.atanh(s))))
 
 
+def pow_quotient(count):
+    """log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + s^5 p(s^2)"""
+    f = of_square(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5)
+    return Fit(
+        f, mpf(10) ** -6, mpf("0.0401"), count, of_square(lambda s: s**5 / (2 * mp.atanh(s)))
+    )
+
+
+def sin_tail(count):
+    """sin(r) = r + r^3 p(r^2)"""
+    f = of_square(lambda r: (mp.sin(r) / r - 1) / r**2)
+    return Fit(f, SMALL, QUARTER**2, count, of_square(lambda r: r**3 / mp.sin(r)))
+
+
+def cos_tail(count):
+    """cos(r) = 1 - r^2 / 2 + r^4 p(r^2)"""
+    f = of_square(lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4)
+    return Fit(f, mpf(10) ** -6, QUARTER**2, count, of_square(lambda r: r**4 / mp.cos(r)))
+
+
+def tan_tail(count):
+    """tan(r) = r + r^3 p(r^2)"""
+    f = of_square(lambda r: (mp.tan(r) / r - 1) / r**2)
+    return Fit(f, SMALL, QUARTER**2, count, of_square(lambda r: r**3 / mp.tan(r)))
+
+
+def asin_tail(count):
+    """asin(x) = x + x^3 p(x^2)"""
+    f = of_square(lambda x: (mp.asin(x) / x - 1) / x**2)
+    return Fit(f, SMALL, 0.25, count, of_square(lambda x: x**3 / mp.asin(x)))
+
+
+def atan_tail(count):
+    """atan(x) = x + x^3 p(x^2)"""
+    f = of_square(lambda x: (mp.atan(x) / x - 1) / x**2)
+    return Fit(f, SMALL, 1, count, of_square(lambda x: x**3 / mp.atan(x)))
+
+
 def table():
     return {
         "exp32": (24, exp_tail(5)),
@@ -172,6 +215,17 @@ def table():
         "exp2_64": (53, exp2(13)),
         "log32": (24, log_tail(8)),
         "log64": (53, log_quotient(8)),
+        "sin32": (24, sin_tail(3)),
+        "sin64": (53, sin_tail(7)),
+        "cos32": (24, cos_tail(3)),
+        "cos64": (53, cos_tail(6)),
+        "tan64": (53, tan_tail(17)),
+        "asin32": (24, asin_tail(5)),
+        "asin64": (53, asin_tail(14)),
+        "atan32": (24, atan_tail(9)),
+        "atan64": (53, atan_tail(20)),
+        "pow_log32": (53, log_tail(12)),
+        "pow_log64": (53, pow_quotient(9)),
     }
 
 
@@ -180,7 +234,9 @@ def main(names):
         if names and name not in names:
             continue
         coefficients, best, error = solve(fit, bits)
-        print(f"// error 2^{float(mp.log(error, 2)):.1f} (unrounded 2^{float(mp.log(best, 2)):.1f})")
+        print(
+            f"// error 2^{float(mp.log(error, 2)):.1f} (unrounded 2^{float(mp.log(best, 2)):.1f})"
+        )
         body = ", ".join(short_hex(c) for c in coefficients)
         print(f"constexpr double k_{name}[] = {{{body}}};", flush=True)
 

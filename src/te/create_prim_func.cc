@@ -29,13 +29,19 @@ std::vector<Operation> SortOperations(const std::vector<Tensor>& roots) {
   }
   return order;
 }
-/// The widest type among shapes and iterators of the operations; int32 when there are none.
+/// The widest type among shapes and iterators of the operations, int64 when a tensor has more
+/// elements than int32 counts, int32 when there is nothing.
 DataType WidestIndexType(const std::vector<Operation>& ops) {
   int bits = 32;
   auto add = [&](const PrimExpr& e) { bits = std::max(bits, e.dtype().bits()); };
   for (const Operation& op : ops) {
     for (int64_t i = 0; i < op->NumOutputs(); ++i) {
-      for (const PrimExpr& extent : op->OutputShape(i)) add(extent);
+      int64_t size = 1;
+      for (const PrimExpr& extent : op->OutputShape(i)) {
+        add(extent);
+        bool overflow = __builtin_mul_overflow(size, AsConstInt(extent).value_or(1), &size);
+        if (overflow || size > INT32_MAX) bits = 64;
+      }
     }
     if (const auto* compute = op.as<ComputeOpObj>()) {
       for (const IterVar& iv : compute->reduce_axis) add(iv->dom.value()->extent);

@@ -57,7 +57,7 @@ def test_structural_equality_ignores_names_of_bound_variables():
     assert ir.structural_equal(ir.IRModule({"f": a}), ir.IRModule({"f": b}))
     assert not ir.structural_equal(ir.IRModule({"f": a}), ir.IRModule({"g": b}))
     ir.assert_structural_equal(a, b)
-    with pytest.raises(ValueError, match="extent"):
+    with pytest.raises(ValueError, match=r"shape\[0\]"):
         ir.assert_structural_equal(a, _func(9))
 
 

@@ -334,6 +334,12 @@ def test_constant_shapes_of_int64():
     assert index_types(te.create_prim_func([A, B])) == {"int64"}
 
 
+def test_large_tensors_have_int64_indices():
+    A = te.placeholder((65536, 65536), name="A")
+    B = te.compute((65536,), lambda i: A[i, i], name="B")
+    assert index_types(te.create_prim_func([A, B])) == {"int64"}
+
+
 def test_value_of_an_axis_keeps_its_type():
     B = te.compute((4,), lambda i: i * 3, name="B")
     func = te.create_prim_func([B], index_dtype_override="int64")

@@ -37,9 +37,7 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
     """
     if (mod is None) == (input is None):
         raise TypeError("build: expected a program as `mod` (or `input`), once")
-    from tvm.tir.build import build as tir_build
-
-    return tir_build(_program(mod if input is None else input, name), target, pipeline)
+    return tvm.tir.build(_program(mod if input is None else input, name), target, pipeline)
 
 
 def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default"):

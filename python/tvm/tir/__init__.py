@@ -19,7 +19,7 @@ _MOVED = {
     "interpret": "interpreter",
     "PyStmtExprVisitor": "functor",
     "PyStmtExprMutator": "functor",
-    "build": "build",
+    "build": "_build",
     "get_tir_pipeline": "pipeline",
     "get_default_tir_pipeline": "pipeline",
     "IndexMap": "index_map",

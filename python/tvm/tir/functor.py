@@ -3,6 +3,8 @@
 
 import re
 
+import tvm_ffi
+from tvm import tir
 from tvm._derive import Node, fill
 
 from .expr import PrimExpr
@@ -17,31 +19,11 @@ def _snake(name):
 
 
 class _Functor:
-    """`visit_<node>_(op)` of the subclass, else the generic walk; one method for every node class."""
-
-    _handlers = {}
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        cls._handlers = {}
-
-    def _handler(self, node):
-        cls = type(node)
-        if cls not in self._handlers:
-            names = [f"visit_{_snake(c.__name__)}_" for c in cls.__mro__[:2]]
-            own = (n for n in names if any(n in c.__dict__ for c in type(self).__mro__))
-            self._handlers[cls] = next(own, None)
-        return self._handlers[cls]
-
-    def __getattr__(self, name):
-        """`super().visit_for_(op)` and the like: the generic walk."""
-        if name.startswith("visit_") and name.endswith("_"):
-            return self._default
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    """Calls `visit_<node>_(op)`, which a subclass may override; by default it walks the children."""
 
     def _dispatch(self, node):
-        handler = self._handler(node)
-        return getattr(self, handler)(node) if handler else self._default(node)
+        name = f"visit_{_snake(type(node).__name__)}_"
+        return getattr(self, name, self._default)(node)
 
     def _child(self, node):
         if isinstance(node, Stmt):
@@ -69,7 +51,7 @@ class PyStmtExprVisitor(_Functor):
     """
 
     def _default(self, node):
-        _ir("VisitChildren")(node, lambda child: self._child(child) and None)
+        _ir("VisitChildren")(node, self._child)
 
     default_visit = _default
 
@@ -83,15 +65,21 @@ class PyStmtExprMutator(_Functor):
     """
 
     def _default(self, node):
+        if not isinstance(node, (tir.Buffer, tir.IterVar, tir.DataProducer)):
+            return _ir("MapChildren")(node, self._child)
         shared = self.__dict__.setdefault("_shared", {})
-        if not isinstance(node, (Stmt, PrimExpr)) and node in shared:
-            return shared[node]
-        result = _ir("MapChildren")(node, self._child)
-        if not isinstance(node, (Stmt, PrimExpr)):
-            shared[node] = result
-        return result
+        if node not in shared:
+            shared[node] = _ir("MapChildren")(node, self._child)
+        return shared[node]
 
     default_visit = _default
+
+
+for _key in tvm_ffi.registry.get_registered_type_keys():
+    _name = str(_key).rsplit(".", 1)[-1]
+    if str(_key).startswith(("tir.", "ir.")) and issubclass(getattr(tir, _name, object), (Stmt, PrimExpr)):
+        for _cls in (PyStmtExprVisitor, PyStmtExprMutator):
+            setattr(_cls, f"visit_{_snake(_name)}_", _cls._default)
 
 
 def visitor(cls):

@@ -42,6 +42,21 @@ Reduced Reduce(Expansion& let, const Value& x, Base base) {
   Value rest = let("rest", base == Base::k2 ? x - n : less(x, n, log10_2));
   return {shifted, n, let("r", scale(rest, base == Base::k2 ? ln2 : ln10))};
 }
+/// 2^(n + exponent) e^r
+Value Power(Expansion& let, const Reduced& from, int exponent) {
+  const auto& [shifted, n, r] = from;
+  Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
+  Value bits = let("bits", Bits(shifted));
+  if (let.has_ldexp) {
+    Value zero = Bits(Value(MakeConst(r.dtype(), FormatOf(r).rounder)));
+    Value sum = CastTo(DataType::Int(32), bits - zero + exponent);
+    return Value(tir::Call(r.dtype(), tir::builtin::ldexp(), {power.expr, sum.expr}));
+  }
+  // Two factors of about half the exponent each are normal numbers even where the result is
+  // subnormal or n is 1 above the largest exponent; only the last product rounds.
+  Value half = let("half", bits >> 1);
+  return power * PowerOfTwo(half) * PowerOfTwo(bits - half + exponent);
+}
 /// Beyond these arguments the results are 0 and infinity.
 Value Clamp(const Value& x, Base base) {
   struct {
@@ -54,18 +69,26 @@ Value Clamp(const Value& x, Base base) {
 }  // namespace
 
 Value Exp(Expansion& let, const Value& x, Base base) {
+  return Power(let, Reduce(let, let("a", Clamp(x, base)), base), 0);
+}
+Value ExpScaled(Expansion& let, const Value& x, int exponent) {
+  return Power(let, Reduce(let, x, Base::kE), exponent);
+}
+
+Value Exp2OfSum(Expansion& let, const Value& hi, const Value& lo) {
+  const Format& f = FormatOf(hi);
+  Value shifted = let("t", hi + f.rounder);
+  Value n = let("n", shifted - f.rounder);
+  Value rest = let("rest", (hi - n) + lo);
+  Split ln2 = kLn2.In(f);
+  return Power(let, {shifted, n, let("r", Fma(rest, ln2.hi, rest * ln2.lo))}, 0);
+}
+Value Exp2For32(Expansion& let, const Value& x) {
   const Format& f = FormatOf(x);
-  auto [shifted, n, r] = Reduce(let, let("a", Clamp(x, base)), base);
-  Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
-  Value bits = let("bits", Bits(shifted));
-  if (let.has_ldexp) {
-    Value exponent = CastTo(DataType::Int(32), bits - Bits(Value(MakeConst(x.dtype(), f.rounder))));
-    return Value(tir::Call(x.dtype(), tir::builtin::ldexp(), {power.expr, exponent.expr}));
-  }
-  // Two factors of about half the exponent each are normal numbers even where the result is
-  // subnormal or n is 1 above the largest exponent; only the last product rounds.
-  Value half = let("half", bits >> 1);
-  return power * PowerOfTwo(half) * PowerOfTwo(bits - half);
+  Value shifted = let("t", x + f.rounder);
+  Value r = let("r", (x - (shifted - f.rounder)) * kLn2.In(f).hi);
+  Value power = Fma(Fma(Expansion::Polynomial(kExp32, r), r, 1.0), r, 1.0);
+  return power * PowerOfTwo(Bits(shifted));
 }
 
 Value ExpM1(Expansion& let, const Value& x) {

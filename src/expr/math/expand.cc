@@ -39,6 +39,13 @@ Value LogOf(Expansion& let, const Value& x) {
 
 using Binary = Value (*)(Expansion&, const Value&, const Value&);
 
+template <class Function, size_t n>
+Function Find(const std::pair<Op, Function> (&table)[n], const RelaxExpr& op) {
+  for (const auto& [row, function] : table) {
+    if (op.same_as(row)) return function;
+  }
+  return nullptr;
+}
 Unary FindUnary(const RelaxExpr& op) {
   static const std::pair<Op, Unary> table[] = {
       {builtin::exp(), ExpOf<Base::kE>},
@@ -47,16 +54,32 @@ Unary FindUnary(const RelaxExpr& op) {
       {builtin::log(), LogOf<Base::kE>},
       {builtin::log2(), LogOf<Base::k2>},
       {builtin::log10(), LogOf<Base::k10>},
+      {builtin::log1p(), Log1p},
       {builtin::sigmoid(), Sigmoid},
       {builtin::tanh(), Tanh},
+      {builtin::sinh(), Sinh},
+      {builtin::cosh(), Cosh},
       {builtin::erf(), Erf},
+      {builtin::sin(), Sin},
+      {builtin::cos(), Cos},
+      {builtin::tan(), Tan},
+      {builtin::asin(), Asin},
+      {builtin::acos(), Acos},
+      {builtin::atan(), Atan},
+      {builtin::asinh(), Asinh},
+      {builtin::acosh(), Acosh},
+      {builtin::atanh(), Atanh},
+      {builtin::rsqrt(), Rsqrt},
   };
-  for (const auto& [row, fn] : table) {
-    if (op.same_as(row)) return fn;
-  }
-  return nullptr;
+  return Find(table, op);
 }
-Binary FindBinary(const RelaxExpr& op) { return nullptr; }
+Binary FindBinary(const RelaxExpr& op) {
+  static const std::pair<Op, Binary> table[] = {
+      {builtin::pow(), Pow},     {builtin::atan2(), Atan2},         {builtin::hypot(), Hypot},
+      {builtin::ldexp(), Ldexp}, {builtin::nextafter(), NextAfter},
+  };
+  return Find(table, op);
+}
 }  // namespace
 }  // namespace math
 
@@ -77,6 +100,7 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
+  let.has_ldexp = target.defined() && target->HasFeature("avx512f");
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

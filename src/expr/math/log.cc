@@ -28,18 +28,6 @@ Product Rest(Expansion& let, const Value& f) {
           Fma(s, Fma(Expansion::Polynomial(kLog64, u), u, half), -half)};
 }
 
-/// x = 2^n (1 + f) for positive normal x, with 1 + f in [2/3, 4/3).
-struct Parts {
-  Value exponent, f;
-};
-Parts SplitExponent(Expansion& let, const Value& x) {
-  const Format& f = FormatOf(x);
-  int64_t two_thirds = f.bits == 64 ? 0x3fe5555555555555 : 0x3f2aaaab;
-  Value i = let("i", Bits(x));
-  Value e = let("e", (i - two_thirds) >> f.mantissa);
-  return {e, let("f", FromBits(i - (e << f.mantissa)) - 1.0)};
-}
-
 /// n log(2) + log(1 + f) to a base.
 Value Combine(Expansion& let, const Value& n, const Value& f, Base base) {
   const Format& format = FormatOf(f);
@@ -58,6 +46,14 @@ Value Combine(Expansion& let, const Value& n, const Value& f, Base base) {
 }
 }  // namespace
 
+Parts SplitExponent(Expansion& let, const Value& x) {
+  const Format& f = FormatOf(x);
+  int64_t two_thirds = f.bits == 64 ? 0x3fe5555555555555 : 0x3f2aaaab;
+  Value i = let("i", Bits(x));
+  Value e = let("e", (i - two_thirds) >> f.mantissa);
+  return {e, let("f", FromBits(i - (e << f.mantissa)) - 1.0)};
+}
+
 Value Log(Expansion& let, const Value& x, Base base) {
   const Format& f = FormatOf(x);
   // Subnormal numbers are scaled up first.
@@ -71,6 +67,21 @@ Value Log(Expansion& let, const Value& x, Base base) {
   // NaN for negative numbers and NaN.
   Value positive = Choose(x < kInf, result, x);
   return Choose(x > 0, positive, Choose(x == 0, Value(MakeConst(x.dtype(), -kInf)), kNaN));
+}
+
+/// With u = 1 + x rounded and c the part lost: log(u) + c / u, where c joins the fraction of u.
+Value Log1p(Expansion& let, const Value& x) {
+  const Format& format = FormatOf(x);
+  Value u = let("u", x + 1.0);
+  Value back = let("back", u - 1.0);
+  Value lost = let("lost", (1.0 - (u - back)) + (x - back));
+  auto [e, fraction] = SplitExponent(let, u);
+  Value f = let("f", Fma(lost, PowerOfTwo(0 - e), fraction));
+  Value result = Combine(let, let("n", CastTo(format.Float(), e)), f, Base::kE);
+  // A small x is its own logarithm; this also keeps the sign of 0.
+  Value normal = Choose(Abs(x) < format.min_normal, x, result);
+  Value inside = Choose(x < kInf, normal, x);
+  return Choose(x > -1.0, inside, Choose(x == -1.0, Value(MakeConst(x.dtype(), -kInf)), kNaN));
 }
 
 }  // namespace tvm::math

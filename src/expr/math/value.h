@@ -167,11 +167,35 @@ class Expansion {
 // -------------------------------------------------------
 enum class Base { kE, k2, k10 };
 Value Exp(Expansion& let, const Value& x, Base base);
+/// e^x 2^exponent, which overflows and underflows only where the result does.
+Value ExpScaled(Expansion& let, const Value& x, int exponent);
 /// e^x - 1 for |x| up to the logarithm of the largest number.
 Value ExpM1(Expansion& let, const Value& x);
-Value Sigmoid(Expansion& let, const Value& x);
-Value Tanh(Expansion& let, const Value& x);
-Value Erf(Expansion& let, const Value& x);
+/// 2^(hi + lo) for hi up to about the largest exponent.
+Value Exp2OfSum(Expansion& let, const Value& hi, const Value& lo);
+/// 2^x in float64, good to float32 and for results in its range.
+Value Exp2For32(Expansion& let, const Value& x);
 Value Log(Expansion& let, const Value& x, Base base);
+/// x = 2^n (1 + f) for positive normal x, with 1 + f in [2/3, 4/3).
+struct Parts {
+  Value exponent, f;
+};
+Parts SplitExponent(Expansion& let, const Value& x);
+Value Pow(Expansion& let, const Value& x, const Value& y);
+#define ROW(Name) Value Name(Expansion& let, const Value& x);
+ROW(Sigmoid)
+ROW(Tanh) ROW(Sinh) ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos)
+    ROW(Atan) ROW(Asinh) ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
+#undef ROW
+#define ROW(Name) Value Name(Expansion& let, const Value& x, const Value& y);
+        ROW(Atan2) ROW(Hypot) ROW(NextAfter) ROW(Ldexp)
+#undef ROW
+
+    /// A function of float32 by way of float64: one rounding counts.
+    template <class Function, class... Rest>
+    Value Widened(Expansion& let, Function function, const Rest&... x) {
+  DataType wide = DataType::Float(64);
+  return CastTo(DataType::Float(32), function(let, let("wide", CastTo(wide, x))...));
+}
 
 }  // namespace tvm::math

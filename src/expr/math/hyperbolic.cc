@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hyperbolic functions.
+#include "value.h"
+
+namespace tvm::math {
+
+/// m / (m + 2) with m = e^(2|x|) - 1. Near 0 the errors of m + 2 and of the quotient y would add up
+/// to more than 2 units: there the same value is m/2 - m/2 y, where y is a small correction.
+Value Tanh(Expansion& let, const Value& x) {
+  Value a = let("a", AtMost(Abs(x), FormatOf(x).bits == 64 ? 20.0 : 10.0));
+  Value m = let("m", ExpM1(let, let("b", a + a)));
+  Value y = let("y", m / (m + 2.0));
+  Value half = let("half", m * 0.5);
+  return CopySign(Choose(a < 0.375, Fma(-half, y, half), y), x);
+}
+
+/// (m + m / (m + 1)) / 2 with m = e^|x| - 1; from 22 on, e^-|x| does not count.
+Value Sinh(Expansion& let, const Value& x) {
+  if (x.dtype().bits() == 32) return Widened(let, Sinh, x);
+  Value a = let("a", AtMost(Abs(x), 711.0));
+  Value m = let("m", ExpM1(let, let("b", AtMost(a, 22.0))));
+  Value near = (m + m / (m + 1.0)) * 0.5;
+  return CopySign(Choose(a < 22.0, near, ExpScaled(let, a, -1)), x);
+}
+/// e + 1 / (4 e) with e = e^|x| / 2
+Value Cosh(Expansion& let, const Value& x) {
+  if (x.dtype().bits() == 32) return Widened(let, Cosh, x);
+  Value e = let("e", ExpScaled(let, let("a", AtMost(Abs(x), 711.0)), -1));
+  return e + 0.25 / e;
+}
+
+Value Asinh(Expansion& let, const Value& x) {
+  if (x.dtype().bits() == 32) return Widened(let, Asinh, x);
+  Value a = let("a", Abs(x));
+  Value is_large = let("is_large", a > 0x1p28);
+  Value square = let("square", a * a);
+  Value t = a + square / (Sqrt(square + 1.0) + 1.0);
+  Value y = Log1p(let, let("t", Choose(is_large, a, t)));
+  return CopySign(let("y", y) + Choose(is_large, Value(MakeConst(x.dtype(), kLn2.in64.hi)), 0.0),
+                  x);
+}
+Value Acosh(Expansion& let, const Value& x) {
+  if (x.dtype().bits() == 32) return Widened(let, Acosh, x);
+  Value is_large = let("is_large", x > 0x1p28);
+  Value t = let("u", x - 1.0);
+  Value y = Log1p(let, let("t", Choose(is_large, x, t + Sqrt(t * (t + 2.0)))));
+  y = let("y", y) + Choose(is_large, Value(MakeConst(x.dtype(), kLn2.in64.hi)), 0.0);
+  return Choose(x < 1.0, kNaN, y);
+}
+Value Atanh(Expansion& let, const Value& x) {
+  if (x.dtype().bits() == 32) return Widened(let, Atanh, x);
+  Value a = let("a", Abs(x));
+  return CopySign(Log1p(let, let("t", (a + a) / (1.0 - a))) * 0.5, x);
+}
+
+}  // namespace tvm::math

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sine, cosine and tangent.
+#include "value.h"
+
+namespace tvm::math {
+namespace {
+// sin(r) = r + r^3 p(r^2) for |r| <= pi/4: scripts/minimax.py sin32 sin64
+constexpr double kSin32[] = {-0x1.555546p-3, 0x1.110778p-7, -0x1.9954p-13};
+constexpr double kSin64[] = {-0x1.5555555555555p-3, 0x1.1111111111069p-7,   -0x1.a01a019ffe522p-13,
+                             0x1.71de3a33a5537p-19, -0x1.ae642c515c3c3p-26, 0x1.6109bd34378d9p-33,
+                             -0x1.9ffd544ec14a8p-41};
+// cos(r) = 1 - r^2 / 2 + r^4 p(r^2) for |r| <= pi/4: scripts/minimax.py cos32 cos64
+constexpr double kCos32[] = {1, -0.5, 0x1.55554ap-5, -0x1.6c0c28p-10, 0x1.99e80cp-16};
+constexpr double kCos64[] = {1,
+                             -0.5,
+                             0x1.555555555554bp-5,
+                             -0x1.6c16c16c15013p-10,
+                             0x1.a01a019c8ed07p-16,
+                             -0x1.27e4f7f1410b2p-22,
+                             0x1.1ee9db8e29925p-29,
+                             -0x1.8fa65e8b8d7ccp-37};
+// tan(r) = r + r^3 p(r^2) for |r| <= pi/4: scripts/minimax.py tan64
+constexpr double kTan64[] = {0x1.5555555555555p-2,   0x1.111111111118cp-3,  0x1.ba1ba1ba13defp-5,
+                             0x1.664f4884bd584p-6,   0x1.226e351109c07p-7,  0x1.d6d3e03674ee5p-9,
+                             0x1.7da25927f052bp-10,  0x1.356510bab5cbap-11, 0x1.f4959d07f8167p-13,
+                             0x1.9c6bb3e494d44p-14,  0x1.2d565f6016714p-15, 0x1.69ce0ed502c98p-16,
+                             0x1.d265b7817b05ep-24,  0x1.bc930d2c0587ap-18, 0x1.9a8907392e97ap-21,
+                             -0x1.22b51336c9906p-20, 0x1.214f13187e847p-20};
+
+/// The bits of 1 / (16 pi) in words of 32.
+constexpr uint32_t kInversePi[] = {
+    0x0517cc1b, 0x727220a9, 0x4fe13abe, 0x8fa9a6ee, 0x06db14ac, 0xc9e21c82, 0x0ff28b1d, 0x5ef5de2b,
+    0x0db92371, 0xd2126e97, 0x00324977, 0x504e8c90, 0xe7f0ef58, 0xe5894d39, 0xf74411af, 0xa975da24,
+    0x274ce381, 0x35a2fbf2, 0x09cc8eb1, 0xcc1a99cf, 0xa4e422fc, 0x5defc941, 0xd8ffc4bf, 0xfef02cc0,
+    0x7f79788c, 0x5ad05368, 0xfb69b3f6, 0x793e584d, 0xba7a31fb, 0x34f2ff51, 0x6ba93dd6, 0x3f5f2f8b,
+    0xd9e839cf, 0xbc529497, 0x535fdafd, 0x88fc6ae8, 0x42b01982, 0x37e3db5d, 0x5f867de1};
+
+/// x = n pi/2 + r with |r| <= pi/4; only the low two bits of `n` count.
+struct Angle {
+  Value n, r;
+};
+
+/// The remainder of x - n pi/2 with pi/2 as the sum of three numbers. The first step is exact up to
+/// kNear: the difference is below 1 and a multiple of the last digit of pi/2. All parts are
+/// positive, which keeps the sign of a zero.
+Angle ReduceNear(Expansion& let, const Value& x) {
+  const Format& f = FormatOf(x);
+  struct {
+    double hi, mid, lo;
+  } pi_2[] = {{0x1.921fb4p+0, 0x1.4442dp-24, 0x1.846988p-48},
+              {0x1.921fb54442d18p+0, 0x1.1a62633145c06p-54, 0x1.c1cd129024e08p-107}};
+  auto [hi, mid, lo] = pi_2[f.bits == 64];
+  Value t = let("t", Fma(x, f.bits == 64 ? 0x1.45f306dc9c883p-1 : 0x1.45f306p-1, f.rounder));
+  Value n = let("n", t - f.rounder);
+  Value r = let("r", Fma(n, -lo, Fma(n, -mid, Fma(n, -hi, x))));
+  return {let("bits", Bits(t)), r};
+}
+double Near(const Format& f) { return f.bits == 64 ? 0x1p50 : 0x1p22; }
+
+/// `count` words of 32 bits of 2^(q - 3) / 2 pi modulo 1, each in an integer of 64.
+std::vector<Value> Window(Expansion& let, const Value& shift, size_t count, int levels) {
+  DataType t = shift.dtype();
+  // Pairs of neighbours, of which a shift takes the word that straddles them. The upper bits of the
+  // shift choose the first pair by halving.
+  std::vector<Value> pairs;
+  for (size_t i = 0; i + 1 < std::size(kInversePi); ++i) {
+    uint64_t pair = uint64_t{kInversePi[i]} << 32 | kInversePi[i + 1];
+    pairs.emplace_back(MakeConst(t, static_cast<int64_t>(pair)));
+  }
+  for (int level = levels - 1; level >= 0; --level) {
+    size_t step = size_t{1} << level, kept = count + step - 1;
+    Value is_set = let("is_set", (shift & static_cast<int64_t>(step << 5)) != 0);
+    for (size_t i = 0; i < kept; ++i)
+      pairs[i] = let("p", Choose(is_set, pairs[i + step], pairs[i]));
+    pairs.erase(pairs.begin() + kept, pairs.end());
+  }
+  Value rest = let("rest", shift & int64_t{31});
+  for (Value& pair : pairs) pair = let("w", (pair << rest) >> int64_t{32});
+  return pairs;
+}
+
+/// For any finite |x| from kNear on: the product of its digits with as many bits of 1 / 2 pi as can
+/// matter, in integers (Payne and Hanek). A turn is 2^64, so that whole turns drop out.
+Angle ReduceFar(Expansion& let, const Value& x) {
+  const Format& f = FormatOf(x);
+  DataType u64 = DataType::UInt(64), i64 = DataType::Int(64), f64 = DataType::Float(64);
+  constexpr int64_t kWord = 0xffffffff;
+  Value i = let("i", CastTo(u64, Reinterpret(DataType::UInt(f.bits), Abs(x))));
+  int64_t implicit = int64_t{1} << f.mantissa;
+  Value digits = let("digits", (i & (implicit - 1)) | implicit);
+  Value shift = let("shift", (i >> int64_t{f.mantissa}) - int64_t{f.bias + f.mantissa - 3});
+  Value turn(PrimExpr{}), below(PrimExpr{});
+  if (f.bits == 32) {
+    auto w = Window(let, shift, 3, 2);
+    turn = ((digits * w[0]) << int64_t{32}) + digits * w[1] + ((digits * w[2]) >> int64_t{32});
+    turn = let("turn", turn);
+  } else {
+    // Schoolbook multiplication of two words with six, the columns below the first one.
+    auto w = Window(let, shift, 6, 5);
+    Value low = let("low", digits & kWord), high = let("high", digits >> int64_t{32});
+    std::vector<Value> by_low, by_high;
+    for (const Value& word : w) {
+      by_low.push_back(let("a", low * word)), by_high.push_back(let("b", high * word));
+    }
+    Value carry(MakeConst(x.dtype().with_lanes(x.dtype().raw_lanes()), 0));
+    carry = Value(MakeConst(u64.with_lanes(x.dtype().raw_lanes()), 0));
+    std::vector<Value> column(4, carry);
+    for (int c = 3; c >= 0; --c) {
+      Value sum =
+          let("sum", (by_low[c] & kWord) + (by_high[c + 1] & kWord) +
+                         (by_low[c + 1] >> int64_t{32}) + (by_high[c + 2] >> int64_t{32}) + carry);
+      column[c] = sum & kWord, carry = sum >> int64_t{32};
+    }
+    turn = let("turn", (column[0] << int64_t{32}) | column[1]);
+    below = let("below", (column[2] << int64_t{32}) | column[3]);
+  }
+  Value quadrant = (turn + (int64_t{1} << 61)) >> int64_t{62};
+  // The distance to the nearest multiple of a quarter turn, as a fraction of it.
+  constexpr double kPi_2 = 0x1.921fb54442d18p+0;
+  Value fraction = CastTo(f64, CastTo(i64, turn << int64_t{2}));
+  if (f.bits == 64) {
+    fraction = CastTo(f64, CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
+    fraction =
+        Fma(CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})), 0x1p-63, fraction);
+  }
+  Value r = CastTo(f.Float(), fraction * (kPi_2 * 0x1p-64));
+  Value is_negative = let("is_negative", x < 0);
+  Value n = let("n", CastTo(f.Int(), quadrant));
+  // x - x makes a NaN of an infinity.
+  r = let("r", Choose(is_negative, -r, r) + (x - x));
+  return {let("n", Choose(is_negative, 0 - n, n)), r};
+}
+
+Value SinOf(Expansion& let, const Angle& angle, int quarters) {
+  const Value& r = angle.r;
+  const Format& f = FormatOf(r);
+  bool is_double = f.bits == 64;
+  Value n = let("n", quarters ? angle.n + quarters : angle.n);
+  Value square = let("square", r * r);
+  Value sine =
+      Fma(Expansion::Polynomial(is_double ? Table(kSin64) : Table(kSin32), square) * square, r, r);
+  Value cosine = Expansion::Polynomial(is_double ? Table(kCos64) : Table(kCos32), square);
+  Value either = Choose((n & 1) != 0, cosine, CopySign(sine, r));
+  return FromBits(Bits(either) ^ ((n & 2) << (f.bits - 2)));
+}
+/// -1 / tan(r) one quarter on.
+Value TanOf(Expansion& let, const Angle& angle, int) {
+  const Value& r = angle.r;
+  Value square = let("square", r * r);
+  Value t = let("tangent", CopySign(Fma(Expansion::Polynomial(kTan64, square) * square, r, r), r));
+  return Choose((angle.n & 1) != 0, -1.0 / t, t);
+}
+
+Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), int quarters) {
+  Expansion near, far;
+  Value in_near = function(near, ReduceNear(near, x), quarters);
+  Value in_far = function(far, ReduceFar(far, x), quarters);
+  return Value(
+      if_then_else((Abs(x) < Near(FormatOf(x))).expr, near.Finish(in_near), far.Finish(in_far)));
+}
+}  // namespace
+
+Value Sin(Expansion&, const Value& x) { return OfAngle(x, SinOf, 0); }
+Value Cos(Expansion&, const Value& x) { return OfAngle(x, SinOf, 1); }
+/// float32 by way of float64: the quotient would add up too many roundings.
+Value Tan(Expansion&, const Value& x) {
+  if (x.dtype().bits() == 64) return OfAngle(x, TanOf, 0);
+  return CastTo(DataType::Float(32), OfAngle(CastTo(DataType::Float(64), x), TanOf, 0));
+}
+
+}  // namespace tvm::math
