@@ -60,7 +60,7 @@ def test_load_of_one_element_under_a_predicate_is_guarded():
     before = func([A, B, n], _vectorized(4, lambda i: when(i < n, store(A, i, B[0]))))
     mask = tir.LT(_ramp(0), tir.Broadcast(n, 4))
     value = tir.Broadcast(tir.BufferLoad(B, [0]), 4)
-    expected = func([A, B, n], when(0 < n, tir.BufferStore(A, value, [_ramp(0)], mask)))
+    expected = func([A, B, n], when(tir.LT(0, n), tir.BufferStore(A, value, [_ramp(0)], mask)))
     with tvm.transform.PassContext(config={"tir.enable_buffer_level_predication": True}):
         check(tt.VectorizeLoop(), before, expected)
 
