@@ -17,6 +17,8 @@ MODULES = {
     "tvm.contrib.tar": "tvm.support.tar",
     "tvm.contrib.utils": "tvm.support.utils",
     "tvm.ffi": "tvm_ffi",
+    "tvm.script.tir": "tvm.script.parser.tir",
+    "tvm.script.ir": "tvm.script.parser.ir",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
