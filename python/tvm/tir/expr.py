@@ -25,6 +25,8 @@ def convert(expr):
     """The expression that a Python value stands for; lists become arrays."""
     if isinstance(expr, (list, tuple)):
         return tvm_ffi.Array([convert(e) for e in expr])
+    if isinstance(expr, str):
+        return StringImm(expr)
     return expr if isinstance(expr, tvm_ffi.Object) else _derived("const")(expr)
 
 
@@ -44,7 +46,7 @@ class Var(PrimExpr):
 
 @register_node("tir.SizeVar")
 class SizeVar(Var):
-    pass
+    __init__ = Var.__init__
 
 
 @with_operators
