@@ -21,7 +21,7 @@ from ..ir_builder.ir import (  # noqa: F401
     module_set_attr,
     vdevice,
 )
-from .core.error import ParserError
+from .core.error import ParserError, did_you_mean
 from .core.parser import _VISITORS, register
 
 
@@ -50,8 +50,6 @@ class ModuleNames:
     def __getattr__(self, name):
         frame = self._frame
         if name not in frame.global_vars:
-            from tvm._aliases import did_you_mean
-
             hint = did_you_mean(name, frame.global_vars)
             raise AttributeError(f"expected a function of the module, got '{name}'{hint}")
         return Callee(frame.global_vars[name], frame.signatures.get(name))
@@ -154,8 +152,6 @@ def __getattr__(name):
     """Nodes of the IR core: I.Range, I.GlobalVar, I.PrimType."""
     value = getattr(_ir, name, None) if name[:1].isupper() else None
     if not isinstance(value, type):
-        from tvm._aliases import did_you_mean
-
         raise AttributeError(
             f"I: expected a name of TVMScript, got '{name}'{did_you_mean(name, __dir__())}"
         )

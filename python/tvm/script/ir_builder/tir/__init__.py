@@ -59,11 +59,10 @@ def __getattr__(name):
         elif not isinstance(value, type):
             value = None
     if value is None:
-        from tvm._aliases import did_you_mean
+        from tvm.script.parser.core.error import did_you_mean
 
-        raise AttributeError(
-            f"T: expected a name of TVMScript, got '{name}'{did_you_mean(name, __dir__())}"
-        )
+        hint = did_you_mean(name, __dir__())
+        raise AttributeError(f"T: expected a name of TVMScript, got '{name}'{hint}")
     globals()[name] = value
     return value
 

@@ -599,6 +599,11 @@ def max(a, b):
     return _op.max(as_expr(a), as_expr(b), None)
 
 
+def cast(src, dtype, span=None):
+    """The value in another type."""
+    return _op.cast(str(dtype), as_expr(src), span)
+
+
 def iter_var(v, dom, iter_type, thread_tag=""):
     """An iterator over a variable."""
     kind = getattr(IterVar, iter_type, None) if iter_type[:1].isupper() else None

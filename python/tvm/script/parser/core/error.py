@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors at a place of the source."""
 
+import difflib
+
 from tvm.error import DiagnosticError
 
 
@@ -13,4 +15,10 @@ class ParserError(Exception):
         self.source = None  # where the node comes from, filled by the parser
 
 
-__all__ = ["DiagnosticError", "ParserError"]
+def did_you_mean(name, names):
+    """The nearest of the names as the end of a message, or nothing."""
+    near = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], n=1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
+__all__ = ["DiagnosticError", "ParserError", "did_you_mean"]

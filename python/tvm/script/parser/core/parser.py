@@ -7,10 +7,9 @@ import contextlib
 import inspect
 import threading
 
-from tvm._aliases import did_you_mean
 
 from .diagnostics import Source
-from .error import DiagnosticError, ParserError
+from .error import DiagnosticError, ParserError, did_you_mean
 from .evaluator import Evaluator, is_symbolic
 
 # What a text may use of Python without being given it.
