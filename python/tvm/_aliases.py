@@ -17,6 +17,8 @@ MODULES = {
     "tvm.contrib.tar": "tvm.support.tar",
     "tvm.contrib.utils": "tvm.support.utils",
     "tvm.ffi": "tvm_ffi",
+    "tvm.script.tir": "tvm.script.parser.tir",
+    "tvm.script.ir": "tvm.script.parser.ir",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
@@ -106,14 +108,17 @@ def resolve(name):
     return getattr(importlib.import_module(module), attr)
 
 
+def did_you_mean(name, names):
+    """", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(str(name), [str(n) for n in names if str(n)[:1] != "_"], n=1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
 def no_attribute(module, name, names):
     """The AttributeError for a name that a module lacks; `names()` lists what it has."""
-    hint = ""
-    if name[:1] != "_":
-        import difflib
-
-        near = difflib.get_close_matches(name, [n for n in names() if n[:1] != "_"], n=1)
-        hint = f", did you mean '{near[0]}'?" if near else ""
+    hint = did_you_mean(name, names()) if name[:1] != "_" else ""
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 

@@ -13,9 +13,12 @@ void SetName(const ObjectRef& node, const String& name) {
   auto set = [&](const String& field) {
     if (field == "") const_cast<String&>(field) = name;
   };
-  if (auto* var = node.as<VarObj>()) set(var->name_hint);
-  else if (auto* iter = node.as<IterVarObj>()) set(iter->var->name_hint);
-  else if (auto* buffer = node.as<BufferObj>()) set(buffer->name), set(buffer->data->name_hint);
+  if (auto* var = node.as<VarObj>())
+    set(var->name_hint);
+  else if (auto* iter = node.as<IterVarObj>())
+    set(iter->var->name_hint);
+  else if (auto* buffer = node.as<BufferObj>())
+    set(buffer->name), set(buffer->data->name_hint);
 }
 
 /// The extent of [begin, end): what the printer added to `begin` is found again.
@@ -39,8 +42,8 @@ bool HasBlock(const Stmt& stmt) {
 
 /// A buffer without a name; an offset that is not given is 0.
 Buffer MakeBuffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides,
-                  Optional<PrimExpr> elem_offset, int64_t align, int64_t offset_factor, int64_t type,
-                  Array<int64_t> axis_separators) {
+                  Optional<PrimExpr> elem_offset, int64_t align, int64_t offset_factor,
+                  int64_t type, Array<int64_t> axis_separators) {
   return Buffer(data, dtype, shape, strides, elem_offset.value_or(PrimExpr()), "", align,
                 offset_factor, static_cast<BufferType>(type),
                 axis_separators.Map([](int64_t axis) { return IntImm::Int32(axis); }));

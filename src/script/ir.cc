@@ -12,7 +12,8 @@ void PrintModule(Printer& p, const IRModuleObj* m) {
   p << "@";
   p.Ir("ir_module");
   p.End();
-  p << "class " << (p.config->binding_names.empty() ? "Module" : View(p.config->binding_names[0])) << ":";
+  if (!p.config->binding_names.empty()) p.module_name = p.config->binding_names[0];
+  p << "class " << p.module_name << ":";
   p.End();
   Printer::Indent indent(p);
   p.module = m;
@@ -45,8 +46,10 @@ void PrintModule(Printer& p, const IRModuleObj* m) {
 }
 void PrintGlobalVar(Printer& p, const GlobalVarObj* n) {
   bool member = p.module && p.module->functions.count(ffi::GetRef<GlobalVar>(n));
-  if (member) p << View(p.config->module_alias) << "." << View(n->name_hint);
-  else p.Ir("GlobalVar(").Quote(View(n->name_hint)) << ")";
+  if (member)
+    p << View(p.config->module_alias) << "." << View(n->name_hint);
+  else
+    p.Ir("GlobalVar(").Quote(View(n->name_hint)) << ")";
 }
 void PrintOp(Printer& p, const OpObj* n) { p.Ir("Op.get(").Quote(View(n->name)) << ")"; }
 void PrintTarget(Printer& p, const TargetObj* n) {

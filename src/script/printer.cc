@@ -13,12 +13,12 @@ namespace tvm::script {
 namespace {
 /// Names that mean something in a script, beside Python's keywords.
 constexpr std::string_view kReserved[] = {
-    "False", "None",  "True",   "and",    "as",       "assert", "async",  "await", "break",
-    "class", "cls",   "continue", "def",  "del",      "elif",   "else",   "except", "finally",
-    "for",   "from",  "global", "if",     "import",   "in",     "is",     "lambda", "metadata",
-    "nonlocal", "not", "or",    "pass",   "raise",    "range",  "return", "try",   "tvm",
-    "while", "with",  "yield"};
-constexpr size_t kMaxText = size_t{1} << 30;
+    "False",  "None",    "True",     "and",      "as",     "assert", "async",  "await",
+    "break",  "class",   "cls",      "continue", "def",    "del",    "elif",   "else",
+    "except", "finally", "for",      "from",     "global", "if",     "import", "in",
+    "is",     "lambda",  "metadata", "nonlocal", "not",    "or",     "pass",   "raise",
+    "range",  "return",  "try",      "tvm",      "while",  "with",   "yield"};
+constexpr size_t kMaxText = size_t{256} << 20;
 
 /// A hint as a Python identifier.
 std::string Identifier(std::string_view hint) {
@@ -55,11 +55,12 @@ PrintHandler FindPrintHandler(int32_t type_index) {
 
 Printer::Printer(const PrinterConfigObj* config, const Any& root) : config(config), root_(root) {
   for (std::string_view name : kReserved) used_.emplace(name);
-  for (const String& prefix : {config->ir_prefix, config->tir_prefix, config->relax_prefix,
-                               config->module_alias}) {
+  for (const String& prefix :
+       {config->ir_prefix, config->tir_prefix, config->relax_prefix, config->module_alias}) {
     used_.insert(prefix);
   }
-  for (const ObjectRef& object : config->obj_to_underline) marked_objects_[object.get()] = kUnderline;
+  for (const ObjectRef& object : config->obj_to_underline)
+    marked_objects_[object.get()] = kUnderline;
   for (const auto& [object, note] : config->obj_to_annotate) {
     marked_objects_[object.get()] = AddNote(note);
   }
@@ -80,11 +81,21 @@ Printer& Printer::Quote(std::string_view text) {
   out_ += '"';
   for (char c : text) {
     switch (c) {
-      case '"': out_ += "\\\""; break;
-      case '\\': out_ += "\\\\"; break;
-      case '\n': out_ += "\\n"; break;
-      case '\r': out_ += "\\r"; break;
-      case '\t': out_ += "\\t"; break;
+      case '"':
+        out_ += "\\\"";
+        break;
+      case '\\':
+        out_ += "\\\\";
+        break;
+      case '\n':
+        out_ += "\\n";
+        break;
+      case '\r':
+        out_ += "\\r";
+        break;
+      case '\t':
+        out_ += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           out_ += "\\x";
@@ -101,14 +112,20 @@ Printer& Printer::Quote(std::string_view text) {
 void Printer::CheckSize() const {
   // Text repeats what a program shares: a small one can print without end.
   if (out_.size() > kMaxText) {
-    TVM_FFI_THROW(ValueError) << "script: expected a program of less than 1 GiB of text; it shares "
-                                 "expressions that the text has to repeat";
+    TVM_FFI_THROW(ValueError)
+        << "script: expected a program of less than 256 MiB of text; it shares "
+           "expressions that the text has to repeat";
   }
 }
 
 // ---- names --------------------------------------------------------------------------------------
-std::string Printer::Unique(std::string_view hint) {
+std::string Printer::Unique(const Object* object, std::string_view hint) {
   std::string base = Identifier(hint);
+  if (config->show_object_address) {
+    char address[24];
+    std::snprintf(address, sizeof address, "_%p", static_cast<const void*>(object));
+    base += address;
+  }
   if (used_.insert(base).second) return base;
   int& next = next_suffix_[base];
   for (;;) {
@@ -126,7 +143,7 @@ void Printer::Bind(const Object* object, std::string name) {
   }
 }
 const std::string& Printer::Define(const Object* object, const String& hint) {
-  if (!Known(object)) Bind(object, Unique(View(hint)));
+  if (!Known(object)) Bind(object, Unique(object, View(hint)));
   return names_[object];
 }
 void Printer::DefineAs(const Object* object, std::string text) {
@@ -135,7 +152,7 @@ void Printer::DefineAs(const Object* object, std::string text) {
 const std::string& Printer::Name(const Object* object, const String& hint) {
   if (auto it = names_.find(object); it != names_.end()) return it->second;
   // Free in what is printed: the name holds to the end.
-  return names_.emplace(object, Unique(View(hint))).first->second;
+  return names_.emplace(object, Unique(object, View(hint))).first->second;
 }
 void Printer::Forget(size_t mark) {
   for (; log_.size() > mark; log_.pop_back()) {
@@ -206,12 +223,19 @@ void Printer::Metadata(const Any& value) {
 }
 
 void Printer::Value(const Any& value) {
-  if (StackIsLow()) [[unlikely]] return Recurse([&] { Value(value); });
+  if (StackIsLow()) [[unlikely]]
+    return Recurse([&] { Value(value); });
   CheckSize();
   switch (value.type_index()) {
-    case kTVMFFINone: *this << "None"; return;
-    case kTVMFFIBool: *this << (value.cast<bool>() ? "True" : "False"); return;
-    case kTVMFFIInt: *this << value.cast<int64_t>(); return;
+    case kTVMFFINone:
+      *this << "None";
+      return;
+    case kTVMFFIBool:
+      *this << (value.cast<bool>() ? "True" : "False");
+      return;
+    case kTVMFFIInt:
+      *this << value.cast<int64_t>();
+      return;
     case kTVMFFIFloat: {
       double number = value.cast<double>();
       if (std::isfinite(number)) {
@@ -246,8 +270,10 @@ void Printer::Value(const Any& value) {
       bool text_keys = true;
       const auto& map = *value.as<ffi::MapObj>();
       for (const auto& [key, item] : map) {
-        if (auto name = key.as<String>()) items.emplace_back(*name, &item);
-        else text_keys = false;
+        if (auto name = key.as<String>())
+          items.emplace_back(*name, &item);
+        else
+          text_keys = false;
       }
       List list(*this, "{", "}");
       if (text_keys) {
@@ -284,7 +310,8 @@ void Printer::Node(const Object* node, const void* slot) {
   } else {
     Metadata(Any(ffi::GetRef<ObjectRef>(node)));
   }
-  if (Marks()) [[unlikely]] AddMark(node, slot, begin, out_.size());
+  if (Marks()) [[unlikely]]
+    AddMark(node, slot, begin, out_.size());
 }
 void Printer::Construct(const Object* node) {
   const NodeInfo& info = InfoOf(node->type_index());
@@ -302,8 +329,7 @@ void Printer::Construct(const Object* node) {
     values.emplace_back(f, ffi::detail::AnyUnsafe::MoveTVMFFIAnyToAny(&raw));
   }
   auto is_default = [](const std::pair<const Field*, Any>& v) {
-    return v.first->HasDefault() &&
-           StructuralEqual(v.first->value, v.second);
+    return v.first->HasDefault() && StructuralEqual(v.first->value, v.second);
   };
   while (!values.empty() && is_default(values.back())) values.pop_back();
   (tir ? Tir(key.substr(4)) : Ir(key.substr(3)));
@@ -349,6 +375,8 @@ std::string Printer::Header() const {
 }
 std::string Printer::Run() {
   const Object* node = root_.as<Object>();
+  bool fragment = node && (node->IsInstance<tir::StmtObj>() || node->IsInstance<PrimExprObj>());
+  if (fragment && config->verbose_expr) DeclareFree(root_.cast<ObjectRef>());
   if (node && node->IsInstance<tir::StmtObj>()) {
     Stmt(node, nullptr, true);
   } else if (node && node->IsInstance<PrimExprObj>()) {
@@ -394,7 +422,8 @@ void PrinterConfigObj::Fields(auto&& def) {
   def("show_object_address", &C::show_object_address, Default(false));
   def("show_all_struct_info", &C::show_all_struct_info, Default(true));
   def("path_to_underline", &C::path_to_underline, Default(Array<ffi::reflection::AccessPath>()));
-  def("path_to_annotate", &C::path_to_annotate, Default(Map<ffi::reflection::AccessPath, String>()));
+  def("path_to_annotate", &C::path_to_annotate,
+      Default(Map<ffi::reflection::AccessPath, String>()));
   def("obj_to_underline", &C::obj_to_underline, Default(Array<ObjectRef>()));
   def("obj_to_annotate", &C::obj_to_annotate, Default(Map<ObjectRef, String>()));
 }

@@ -61,8 +61,8 @@ class Printer {
   };
 
   // ---- expressions ------------------------------------------------------------------------------
-  /// Where the parser expects an expression: int32 constants and texts are bare. `slot` is where the
-  /// reference is stored, which is how access paths are recognised.
+  /// Where the parser expects an expression: int32 constants and texts are bare. `slot` is where
+  /// the reference is stored, which is how access paths are recognised.
   void Expr(const PrimExpr& e, int min_precedence = kLowest) { Expr(e.get(), &e, min_precedence); }
   void Expr(const Object* e, const void* slot, int min_precedence = kLowest);
   void Exprs(List& list, const Array<PrimExpr>& exprs);
@@ -134,10 +134,12 @@ class Printer {
   void DefineVar(const tir::VarObj* var);
   void BlockBody(const tir::BlockObj* block, const tir::BlockRealizeObj* realize, bool root);
   void Function(const tir::PrimFuncObj* func, const String& name);
-  /// Buffers that are used without a declaration: each is declared once its variables are in scope.
-  void SetUndeclared(const std::vector<const tir::BufferObj*>& buffers);
+  /// Declares the variables and buffers that `body` uses and nothing defines. Buffers of memory
+  /// that is defined in it follow once their variables are in scope.
+  void DeclareFree(const ObjectRef& body);
   /// The module being printed: calls of its functions are cls.f(…).
   const IRModuleObj* module = nullptr;
+  std::string module_name = "Module";
   /// Loops in scope, for T.axis.remap.
   std::unordered_map<const Object*, const tir::ForObj*> loops;
 
@@ -151,7 +153,8 @@ class Printer {
     int missing;  // variables it needs that are not in scope
   };
   void Forget(size_t mark);
-  std::string Unique(std::string_view hint);
+  void SetUndeclared(const std::vector<const tir::BufferObj*>& buffers);
+  std::string Unique(const Object* object, std::string_view hint);
   void Bind(const Object* object, std::string name);
   void CheckSize() const;
   int AddNote(const String& note);

@@ -11,11 +11,16 @@ namespace {
 const char* AxisFunction(const IterVarObj* iter) {
   if (!iter->dom.has_value() || iter->thread_tag != "") return nullptr;
   switch (iter->iter_type) {
-    case IterVarType::kDataPar: return "spatial";
-    case IterVarType::kCommReduce: return "reduce";
-    case IterVarType::kOrdered: return "scan";
-    case IterVarType::kOpaque: return "opaque";
-    default: return nullptr;
+    case IterVarType::kDataPar:
+      return "spatial";
+    case IterVarType::kCommReduce:
+      return "reduce";
+    case IterVarType::kOrdered:
+      return "scan";
+    case IterVarType::kOpaque:
+      return "opaque";
+    default:
+      return nullptr;
   }
 }
 /// 'S' or 'R' where T.axis.remap finds the range in the loop; else 0.
@@ -48,13 +53,18 @@ void PrintAxis(Printer& p, const IterVarObj* iter, const Any* value) {
   } else {
     const RangeObj* dom = iter->dom.value().get();
     bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
-    if (IsZero(dom->min)) p.Expr(dom->extent);
-    else if (constant) p.Tuple({dom->min, dom->min + dom->extent});
-    else p.Node(dom);
+    if (IsZero(dom->min))
+      p.Expr(dom->extent);
+    else if (constant)
+      p.Tuple({dom->min, dom->min + dom->extent});
+    else
+      p.Node(dom);
   }
   list.Item();
-  if (value) p.Expr(value->as<Object>(), value);
-  else p << "None";
+  if (value)
+    p.Expr(value->as<Object>(), value);
+  else
+    p << "None";
 }
 void PrintAxes(Printer& p, const BlockObj* block, const ffi::ArrayObj* values) {
   size_t count = block->iter_vars.size();
@@ -140,7 +150,7 @@ void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, b
     End();
     Scope scope(*this);
     Indent indent(*this);
-    Stmt(*reinterpret_cast<const tir::Stmt*>(&block->init));
+    Stmt(block->init.value().get(), &block->init, true);
   }
   Stmt(block->body);
 }

@@ -15,8 +15,10 @@ void Printer::Annotation(const Type& type) {
     List list(*this, "(", ")");
     auto* element = pointer->element_type.as<PrimTypeObj>();
     list.Item();
-    if (element) Quote(element->dtype.is_void() ? "void" : element->dtype.str());
-    else Value(pointer->element_type);
+    if (element)
+      Quote(element->dtype.is_void() ? "void" : element->dtype.str());
+    else
+      Value(pointer->element_type);
     if (pointer->storage_scope != "global" && pointer->storage_scope != "") {
       list.Item().Quote(View(pointer->storage_scope));
     }
@@ -73,7 +75,8 @@ void Printer::BufferArgs(List& list, const BufferObj* b, bool with_data) {
   if (!b->strides.empty()) {
     list.Keyword("strides").Tuple(b->strides);
   }
-  if (!HasDefaultOffset(b) || b->offset_factor != 1) list.Keyword("elem_offset").Expr(b->elem_offset);
+  if (!HasDefaultOffset(b) || b->offset_factor != 1)
+    list.Keyword("elem_offset").Expr(b->elem_offset);
   auto scope = ffi::GetRef<Buffer>(b).scope();
   if (scope != "global" && scope != "" && !(with_data && Known(b->data.get()))) {
     list.Keyword("scope").Quote(View(scope));
@@ -115,14 +118,17 @@ void Printer::DeclareBuffer(const DeclBufferObj* n, bool allocates) {
   const BufferObj* b = n->buffer.get();
   DefineVarsOf(b);
   if (!allocates) Name(b->data.get());
-  Scoped(b, b->name, [&] {
-    Tir("decl_buffer");
-    {
-      List list(*this, "(", ")");
-      BufferArgs(list, b, true);
-    }
-    DefineAs(b->data.get(), Name(b, b->name) + ".data");
-  }, n->body);
+  Scoped(
+      b, b->name,
+      [&] {
+        Tir("decl_buffer");
+        {
+          List list(*this, "(", ")");
+          BufferArgs(list, b, true);
+        }
+        DefineAs(b->data.get(), Name(b, b->name) + ".data");
+      },
+      n->body);
 }
 
 }  // namespace tvm::script

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How expressions print. The short form of an operation is used exactly where the operator, applied
-// to the operands, gives the very node back: what would fold or convert is written as a constructor.
+// to the operands, gives the very node back: what would fold or convert is written as a
+// constructor.
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -80,9 +81,12 @@ bool PrintBinary(Printer& p, const BinaryForm& form, const BinaryOpFields* n, in
 
 // ---- constants ----------------------------------------------------------------------------------
 void PrintInt(Printer& p, int64_t value, DataType type) {
-  if (type.is_bool()) p << (value ? "True" : "False");
-  else if (type.is_uint() && value < 0) p << std::to_string(static_cast<uint64_t>(value));
-  else p << value;
+  if (type.is_bool())
+    p << (value ? "True" : "False");
+  else if (type.is_uint() && value < 0)
+    p << std::to_string(static_cast<uint64_t>(value));
+  else
+    p << value;
 }
 void PrintFloat(Printer& p, double value) {
   if (!std::isfinite(value)) {
@@ -146,7 +150,8 @@ const CallForm* FindCallForm(std::string_view name) {
     auto* result = new std::unordered_map<std::string_view, CallForm>();
     for (auto [type, names] : rows) {
       for (size_t at = 0; at < names.size();) {
-        size_t space = names.find(' ', at), end = std::min(names.find(' ', space + 1), names.size());
+        size_t space = names.find(' ', at),
+               end = std::min(names.find(' ', space + 1), names.size());
         std::string_view count = names.substr(space + 1, end - space - 1);
         int n = -1;
         std::from_chars(count.data(), count.data() + count.size(), n);
@@ -189,9 +194,11 @@ bool ArgumentsFit(std::string_view name, const CallObj* n) {
     return count > 0 && n->args[0].as<IntImmObj>() && n->args[0].dtype() == DataType::UInt(32);
   if (name == "reinterpret")
     return count == 1 && n->args[0].dtype() != n->dtype &&
-           n->args[0].dtype().bits() * n->args[0].dtype().lanes() == n->dtype.bits() * n->dtype.lanes();
+           n->args[0].dtype().bits() * n->args[0].dtype().lanes() ==
+               n->dtype.bits() * n->dtype.lanes();
   if (name == "address_of") return count == 1 && n->args[0].as<BufferLoadObj>();
-  if (name == "ret") return count == 0 ? n->dtype.is_void() : count == 1 && n->args[0].dtype() == n->dtype;
+  if (name == "ret")
+    return count == 0 ? n->dtype.is_void() : count == 1 && n->args[0].dtype() == n->dtype;
   return true;
 }
 void PrintCallOf(Printer& p, const CallObj* n, const GlobalVarObj* callee) {
@@ -200,7 +207,8 @@ void PrintCallOf(Printer& p, const CallObj* n, const GlobalVarObj* callee) {
     auto it = p.module->functions.find(ffi::GetRef<GlobalVar>(callee));
     if (it != p.module->functions.end()) func = (*it).second.as<PrimFuncObj>();
   }
-  std::string target = func ? std::string(p.config->module_alias) + "." + std::string(callee->name_hint) : "";
+  std::string target =
+      func ? std::string(p.config->module_alias) + "." + std::string(callee->name_hint) : "";
   if (func && n->annotations.empty() && DataTypeOf(func->ret_type) == n->dtype) {
     p << target;
     Printer::List list(p, "(", ")");
@@ -211,8 +219,10 @@ void PrintCallOf(Printer& p, const CallObj* n, const GlobalVarObj* callee) {
   Printer::List list(p, "(", ")");
   list.Item().Quote(n->dtype.str());
   list.Item();
-  if (func) p << target;
-  else p.Ir("GlobalVar(").Quote(View(callee->name_hint)) << ")";
+  if (func)
+    p << target;
+  else
+    p.Ir("GlobalVar(").Quote(View(callee->name_hint)) << ")";
   {
     list.Item();
     Printer::List args(p, "[", "]");
@@ -231,7 +241,7 @@ void PrintCall(Printer& p, const CallObj* n) {
     if (const CallForm* form = FindCallForm(name)) {
       type = form->type;
       bool given = type == "first" || type == "last";
-      DataType expected = given           ? n->dtype
+      DataType expected = given            ? n->dtype
                           : type == "void" ? DataType::Void()
                                            : DataType(String(std::string(type)));
       fits = n->dtype == expected &&
@@ -241,8 +251,10 @@ void PrintCall(Printer& p, const CallObj* n) {
                                   : name == "ret" || FunctionRebuilds(name, n);
     }
   }
-  if (!fits) type = "first", p.Tir("call_intrin");
-  else p.Tir(name);
+  if (!fits)
+    type = "first", p.Tir("call_intrin");
+  else
+    p.Tir(name);
   Printer::List list(p, "(", ")");
   if (type == "first") list.Item().Quote(n->dtype.str());
   if (!fits) list.Item().Quote(full);
@@ -266,7 +278,9 @@ void PrintLet(Printer& p, const LetObj* n) {
   p.Expr(n->value);
   p << "})";
 }
-void PrintLoad(Printer& p, const BufferLoadObj* n) { p.Access(n->buffer, n->indices, n->predicate); }
+void PrintLoad(Printer& p, const BufferLoadObj* n) {
+  p.Access(n->buffer, n->indices, n->predicate);
+}
 void PrintProducerLoad(Printer& p, const ProducerLoadObj* n) {
   p << p.Name(n->producer.get(), n->producer->GetNameHint()) << "[";
   Printer::List list(p, "", "]");
@@ -281,15 +295,18 @@ void PrintRange(Printer& p, const RangeObj* n) {
   p.Expr(exact ? end : n->extent);
   p << ")";
 }
-constexpr const char* kIterTypes[] = {"DataPar",  "ThreadIndex", "CommReduce",   "Ordered",   "Opaque",
-                                      "Unrolled", "Vectorized",  "Parallelized", "Tensorized"};
+constexpr const char* kIterTypes[] = {"DataPar",    "ThreadIndex",  "CommReduce",
+                                      "Ordered",    "Opaque",       "Unrolled",
+                                      "Vectorized", "Parallelized", "Tensorized"};
 void PrintIterVar(Printer& p, const IterVarObj* n) {
   p.Tir("iter_var");
   Printer::List list(p, "(", ")");
   list.Item() << p.Name(n->var.get());
   list.Item();
-  if (n->dom.has_value()) p.Node(n->dom.value().get(), &n->dom);
-  else p << "None";
+  if (n->dom.has_value())
+    p.Node(n->dom.value().get(), &n->dom);
+  else
+    p << "None";
   list.Item().Quote(kIterTypes[static_cast<int>(n->iter_type)]);
   list.Item().Quote(View(n->thread_tag));
 }
@@ -298,7 +315,8 @@ void PrintRegion(Printer& p, const BufferRegionObj* n) { p.Region(n); }
 }  // namespace
 
 void Printer::Expr(const Object* e, const void* slot, int min_precedence) {
-  if (StackIsLow()) [[unlikely]] return Recurse([&] { Expr(e, slot, min_precedence); });
+  if (StackIsLow()) [[unlikely]]
+    return Recurse([&] { Expr(e, slot, min_precedence); });
   CheckSize();
   size_t begin = out_.size();
   if (auto it = BinaryForms().find(e->type_index()); it != BinaryForms().end()) {
@@ -324,7 +342,8 @@ void Printer::Expr(const Object* e, const void* slot, int min_precedence) {
   } else {
     return Node(e, slot);
   }
-  if (Marks()) [[unlikely]] AddMark(e, slot, begin, out_.size());
+  if (Marks()) [[unlikely]]
+    AddMark(e, slot, begin, out_.size());
 }
 void Printer::Exprs(List& list, const Array<PrimExpr>& exprs) {
   if (exprs.empty()) return;

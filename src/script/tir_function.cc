@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How functions print: the signature, what has to be declared before the body, the implicit root block.
+// How functions print: the signature, what has to be declared before the body, the implicit root
+// block.
 #include "printer.h"
 #include "tvm/expr/op.h"
 
@@ -9,11 +10,11 @@ namespace {
 
 /// What a function uses, and what in it defines something: the difference has to be declared.
 struct Scan : Visitor<Scan, VarObj, BufferObj, ForObj, LetStmtObj, AllocateObj, AllocateConstObj,
-                      DeclBufferObj, BufferRealizeObj, AttrStmtObj, BlockObj> {
+                      DeclBufferObj, BufferRealizeObj, AttrStmtObj, BlockObj, GlobalVarObj> {
   std::unordered_set<const Object*> defined, seen;
   std::vector<const VarObj*> vars;
   std::vector<const BufferObj*> buffers;
-  bool has_block = false;
+  bool has_block = false, has_global = false;
 
   void Visit(const VarObj* var) {
     if (seen.insert(var).second) vars.push_back(var);
@@ -23,6 +24,7 @@ struct Scan : Visitor<Scan, VarObj, BufferObj, ForObj, LetStmtObj, AllocateObj, 
     buffers.push_back(buffer);
     VisitChildren(buffer, *this);
   }
+  void Visit(const GlobalVarObj*) { has_global = true; }
   void Visit(const ForObj* n) { Defines(n->loop_var, n); }
   void Visit(const LetStmtObj* n) { Defines(n->var, n); }
   void Visit(const AllocateObj* n) { Defines(n->buffer_var, n); }
@@ -100,6 +102,32 @@ bool IsRootBlock(const Stmt& body) {
 }
 }  // namespace
 
+void Printer::DeclareFree(const ObjectRef& body) {
+  Scan scan;
+  scan(body);
+  std::vector<const BufferObj*> undeclared;
+  std::unordered_set<const Object*> named_by_buffer;
+  for (const BufferObj* b : scan.buffers) {
+    if (scan.defined.count(b) || Known(b)) continue;
+    undeclared.push_back(b);
+    auto* pointer = b->data->type_annotation.as<PointerTypeObj>();
+    auto* element = pointer->element_type.as<PrimTypeObj>();
+    if (!scan.defined.count(b->data.get()) && element && element->dtype == b->dtype) {
+      named_by_buffer.insert(b->data.get());
+    }
+  }
+  for (const VarObj* var : scan.vars) {
+    if (!scan.defined.count(var) && !Known(var) && !named_by_buffer.count(var)) DefineVar(var);
+  }
+  // Pointers that nothing defines come with the first buffer that uses them.
+  for (const BufferObj* b : undeclared) {
+    if (named_by_buffer.count(b->data.get()) && !Known(b->data.get())) DefineBuffer(b, "Buffer");
+  }
+  std::erase_if(undeclared, [&](const BufferObj* b) { return Known(b); });
+  SetUndeclared(undeclared);
+  FlushBuffers();
+}
+
 void Printer::Function(const PrimFuncObj* f, const String& name) {
   auto symbol = f->GetAttr<String>(tvm::attr::kGlobalSymbol);
   Scan scan;
@@ -142,8 +170,10 @@ void Printer::Function(const PrimFuncObj* f, const String& name) {
         continue;
       }
       params.Item() << Define(param.get(), param->name_hint) << ": ";
-      if (param->IsInstance<SizeVarObj>()) MakeVar(param.get());
-      else Annotation(param->type_annotation);
+      if (param->IsInstance<SizeVarObj>())
+        MakeVar(param.get());
+      else
+        Annotation(param->type_annotation);
       if (b) matched.emplace_back(param.get(), b);
     }
   }
@@ -168,30 +198,15 @@ void Printer::Function(const PrimFuncObj* f, const String& name) {
     *this << ")";
     End();
   }
+  if (module && scan.has_global) {
+    Begin();
+    *this << View(config->module_alias) << " = " << module_name;
+    End();
+  }
   for (auto [param, buffer] : matched) {
     DefineBuffer(buffer, "match_buffer", ffi::GetRef<Var>(param));
   }
-  std::vector<const BufferObj*> undeclared;
-  std::unordered_set<const Object*> named_by_buffer;
-  for (const BufferObj* b : scan.buffers) {
-    if (scan.defined.count(b) || Known(b)) continue;
-    undeclared.push_back(b);
-    auto* pointer = b->data->type_annotation.as<PointerTypeObj>();
-    auto* element = pointer->element_type.as<PrimTypeObj>();
-    if (!scan.defined.count(b->data.get()) && element && element->dtype == b->dtype) {
-      named_by_buffer.insert(b->data.get());
-    }
-  }
-  for (const VarObj* var : scan.vars) {
-    if (!scan.defined.count(var) && !Known(var) && !named_by_buffer.count(var)) DefineVar(var);
-  }
-  // Pointers that nothing defines come with the first buffer that uses them.
-  for (const BufferObj* b : undeclared) {
-    if (named_by_buffer.count(b->data.get()) && !Known(b->data.get())) DefineBuffer(b, "Buffer");
-  }
-  std::erase_if(undeclared, [&](const BufferObj* b) { return Known(b); });
-  SetUndeclared(undeclared);
-  FlushBuffers();
+  DeclareFree(f->body);
   if (implicit_root) {
     auto* realize = f->body.as<BlockRealizeObj>();
     Begin();

@@ -8,7 +8,8 @@ namespace tvm::script {
 using namespace tir;
 
 void Printer::Stmt(const Object* stmt, const void* slot, bool tail) {
-  if (StackIsLow()) [[unlikely]] return Recurse([&] { Stmt(stmt, slot, tail); });
+  if (StackIsLow()) [[unlikely]]
+    return Recurse([&] { Stmt(stmt, slot, tail); });
   CheckSize();
   if (auto* seq = stmt->IsInstance<SeqStmtObj>() ? static_cast<const SeqStmtObj*>(stmt) : nullptr) {
     size_t last = seq->seq.size() - 1, i = 0;
@@ -31,10 +32,10 @@ void Printer::Stmt(const Object* stmt, const void* slot, bool tail) {
 }
 
 namespace {
-void Indented(Printer& p, const Stmt& body) {
+void Indented(Printer& p, const Object* body, const void* slot) {
   Printer::Scope scope(p);
   Printer::Indent indent(p);
-  p.Stmt(body);
+  p.Stmt(body, slot, true);
 }
 
 // ---- definitions for a body ---------------------------------------------------------------------
@@ -52,13 +53,18 @@ void PrintLetStmt(Printer& p, const LetStmtObj* n) {
     p.End();
     return p.Stmt(n->body);
   }
-  p.Scoped(var, var->name_hint, [&] {
-    p.Tir("LetStmt");
-    Printer::List list(p, "(", ")");
-    list.Item().Expr(n->value);
-    if (known) list.Keyword("var") << p.Name(var);
-    else if (!plain) list.Item().Annotation(var->type_annotation);
-  }, n->body);
+  p.Scoped(
+      var, var->name_hint,
+      [&] {
+        p.Tir("LetStmt");
+        Printer::List list(p, "(", ")");
+        list.Item().Expr(n->value);
+        if (known)
+          list.Keyword("var") << p.Name(var);
+        else if (!plain)
+          list.Item().Annotation(var->type_annotation);
+      },
+      n->body);
 }
 void PrintAssert(Printer& p, const AssertStmtObj* n) {
   if (p.tail()) {
@@ -70,13 +76,16 @@ void PrintAssert(Printer& p, const AssertStmtObj* n) {
     p.End();
     return p.Stmt(n->body);
   }
-  p.Scoped(nullptr, "", [&] {
-    p.Tir("Assert(");
-    p.Expr(n->condition);
-    p << ", ";
-    p.Expr(n->message);
-    p << ")";
-  }, n->body);
+  p.Scoped(
+      nullptr, "",
+      [&] {
+        p.Tir("Assert(");
+        p.Expr(n->condition);
+        p << ", ";
+        p.Expr(n->message);
+        p << ")";
+      },
+      n->body);
 }
 /// The type T.allocate gives its variable.
 bool HasAllocatedType(const Var& var, DataType dtype) {
@@ -106,73 +115,90 @@ void PrintAllocate(Printer& p, const AllocateObj* n) {
     return p.DeclareBuffer(decl, true);
   }
   const String& scope = n->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
-  p.Scoped(n->buffer_var.get(), n->buffer_var->name_hint, [&] {
-    p.Tir("allocate");
-    Printer::List list(p, "(", ")");
-    AllocateArgs(p, list, n->extents, n->dtype);
-    list.Item().Quote(View(scope));
-    if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
-    if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
-    if (!HasAllocatedType(n->buffer_var, n->dtype)) {
-      list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
-    }
-  }, n->body);
+  p.Scoped(
+      n->buffer_var.get(), n->buffer_var->name_hint,
+      [&] {
+        p.Tir("allocate");
+        Printer::List list(p, "(", ")");
+        AllocateArgs(p, list, n->extents, n->dtype);
+        list.Item().Quote(View(scope));
+        if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+        if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+        if (!HasAllocatedType(n->buffer_var, n->dtype)) {
+          list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
+        }
+      },
+      n->body);
 }
 void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
-  p.Scoped(n->buffer_var.get(), n->buffer_var->name_hint, [&] {
-    p.Tir("allocate_const");
-    Printer::List list(p, "(", ")");
-    list.Item();
-    if (n->data.has_value()) p.Value(n->data.value());
-    else p << "None";
-    list.Item().Quote(n->dtype.str());
-    list.Item();
-    {
-      Printer::List shape(p, "[", "]");
-      p.Exprs(shape, n->extents);
-    }
-    if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
-    if (n->irmod_storage_idx.has_value())
-      list.Keyword("irmod_storage_idx").Value(n->irmod_storage_idx.value());
-    if (!HasAllocatedType(n->buffer_var, n->dtype)) {
-      list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
-    }
-  }, n->body);
+  p.Scoped(
+      n->buffer_var.get(), n->buffer_var->name_hint,
+      [&] {
+        p.Tir("allocate_const");
+        Printer::List list(p, "(", ")");
+        list.Item();
+        if (n->data.has_value())
+          p.Value(n->data.value());
+        else
+          p << "None";
+        list.Item().Quote(n->dtype.str());
+        list.Item();
+        {
+          Printer::List shape(p, "[", "]");
+          p.Exprs(shape, n->extents);
+        }
+        if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+        if (n->irmod_storage_idx.has_value())
+          list.Keyword("irmod_storage_idx").Value(n->irmod_storage_idx.value());
+        if (!HasAllocatedType(n->buffer_var, n->dtype)) {
+          list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
+        }
+      },
+      n->body);
 }
 void PrintDeclBuffer(Printer& p, const DeclBufferObj* n) { p.DeclareBuffer(n, false); }
 void PrintBufferRealize(Printer& p, const BufferRealizeObj* n) {
   if (!p.Known(n->buffer.get())) p.DefineBuffer(n->buffer.get(), "Buffer");
-  p.Scoped(nullptr, "", [&] {
-    p.Tir("realize");
-    Printer::List list(p, "(", ")");
-    list.Item();
-    p.Region(BufferRegion(n->buffer, n->bounds).get());
-    list.Item().Quote(View(n->buffer.scope()));
-    if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
-  }, n->body);
+  p.Scoped(
+      nullptr, "",
+      [&] {
+        p.Tir("realize");
+        Printer::List list(p, "(", ")");
+        list.Item();
+        p.Region(BufferRegion(n->buffer, n->bounds).get());
+        list.Item().Quote(View(n->buffer.scope()));
+        if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+      },
+      n->body);
 }
 void PrintAttrStmt(Printer& p, const AttrStmtObj* n) {
   if (auto* iter = n->node.as<IterVarObj>()) {
     const VarObj* var = iter->var.get();
-    const Range* dom = iter->dom.has_value() ? &*reinterpret_cast<const Range*>(&iter->dom) : nullptr;
+    Range dom = iter->dom.value_or(Range());
     if (n->attr_key == tir::attr::kThreadExtent && iter->iter_type == IterVarType::kThreadIndex &&
-        dom && IsZero((*dom)->min) && !p.Known(var) && var->dtype == n->value.dtype() &&
-        (*dom)->min.dtype() == n->value.dtype() && StructuralEqual((*dom)->extent, n->value)) {
-      return p.Scoped(var, var->name_hint, [&] {
-        p.Tir("launch_thread(").Quote(View(iter->thread_tag)) << ", ";
-        p.Expr(n->value);
-        p << ")";
-      }, n->body);
+        dom.defined() && IsZero(dom->min) && !p.Known(var) && var->dtype == n->value.dtype() &&
+        dom->min.dtype() == n->value.dtype() && StructuralEqual(dom->extent, n->value)) {
+      return p.Scoped(
+          var, var->name_hint,
+          [&] {
+            p.Tir("launch_thread(").Quote(View(iter->thread_tag)) << ", ";
+            p.Expr(n->value);
+            p << ")";
+          },
+          n->body);
     }
     if (!p.Known(var)) p.DefineVar(var);
   }
-  p.Scoped(nullptr, "", [&] {
-    p.Tir("attr");
-    Printer::List list(p, "(", ")");
-    list.Item().Value(n->node);
-    list.Item().Quote(View(n->attr_key));
-    list.Item().Expr(n->value);
-  }, n->body);
+  p.Scoped(
+      nullptr, "",
+      [&] {
+        p.Tir("attr");
+        Printer::List list(p, "(", ")");
+        list.Item().Value(n->node);
+        list.Item().Quote(View(n->attr_key));
+        list.Item().Expr(n->value);
+      },
+      n->body);
 }
 
 // ---- loops and branches -------------------------------------------------------------------------
@@ -203,8 +229,10 @@ void LoopHeader(Printer& p, const ForObj* n) {
   p.Begin();
   p << "for " << p.Define(n->loop_var.get(), n->loop_var->name_hint) << " in ";
   bool range = n->kind == ForKind::kSerial && n->annotations.empty() && !thread;
-  if (range) p << "range";
-  else p.Tir(kinds[static_cast<int>(n->kind)]);
+  if (range)
+    p << "range";
+  else
+    p.Tir(kinds[static_cast<int>(n->kind)]);
   Printer::List list(p, "(", ")");
   if (!IsZero(n->min) || (range && n->step.has_value())) list.Item().Expr(n->min);
   list.Item().Expr(n->min + n->extent);
@@ -213,13 +241,17 @@ void LoopHeader(Printer& p, const ForObj* n) {
     bool plain = thread_loop && !thread->dom.has_value() &&
                  thread->iter_type == IterVarType::kThreadIndex &&
                  thread->var->dtype == n->loop_var->dtype;
-    if (plain) p.Quote(View(thread->thread_tag));
-    else p.Node(thread);
+    if (plain)
+      p.Quote(View(thread->thread_tag));
+    else
+      p.Node(thread);
   }
   if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
   if (n->step.has_value()) {
-    if (range) list.Item();
-    else list.Keyword("step");
+    if (range)
+      list.Item();
+    else
+      list.Keyword("step");
     p.Expr(n->step.value());
   }
 }
@@ -265,7 +297,7 @@ void PrintWhile(Printer& p, const WhileObj* n) {
   p.Expr(n->condition);
   p << ":";
   p.End();
-  Indented(p, n->body);
+  Indented(p, n->body.get(), &n->body);
 }
 void PrintIf(Printer& p, const IfThenElseObj* n) {
   const char* keyword = "if ";
@@ -275,15 +307,15 @@ void PrintIf(Printer& p, const IfThenElseObj* n) {
     p.Expr(n->condition);
     p << ":";
     p.End();
-    Indented(p, n->then_case);
+    Indented(p, n->then_case.get(), &n->then_case);
     if (!n->else_case.has_value()) return;
-    const Stmt& other = *reinterpret_cast<const Stmt*>(&n->else_case);
+    Stmt other = n->else_case.value();
     auto* next = other.as<IfThenElseObj>();
     if (!next) {
       p.Begin();
       p << "else:";
       p.End();
-      return Indented(p, other);
+      return Indented(p, other.get(), &n->else_case);
     }
     n = next, keyword = "elif ";
   }

@@ -6,8 +6,8 @@
 
 namespace tvm::script {
 
-/// A path leads to the place where a reference is stored. The printer passes these places along with
-/// the objects, so that of two equal operands the right one is found.
+/// A path leads to the place where a reference is stored. The printer passes these places along
+/// with the objects, so that of two equal operands the right one is found.
 void Printer::FindPaths(const Any& root) {
   auto find = [&](const ffi::reflection::AccessPath& path, int note) {
     Any at = root;
@@ -33,7 +33,8 @@ void Printer::FindPaths(const Any& root) {
           if (!field) return;
           slot = reinterpret_cast<const char*>(object) + field->offset;
           TVMFFIAny raw;
-          if (field->getter(const_cast<void*>(slot), &raw) != 0) throw ffi::detail::MoveFromSafeCallRaised();
+          if (field->getter(const_cast<void*>(slot), &raw) != 0)
+            throw ffi::detail::MoveFromSafeCallRaised();
           at = ffi::detail::AnyUnsafe::MoveTVMFFIAnyToAny(&raw);
           break;
         }
@@ -55,7 +56,8 @@ void Printer::FindPaths(const Any& root) {
           at = Any(it->second);
           break;
         }
-        default: return;  // what is missing has no text
+        default:
+          return;  // what is missing has no text
       }
     }
     if (slot) {
@@ -126,8 +128,8 @@ std::string Printer::Decorate(const std::string& text) const {
     if (all) continue;
     int64_t last = std::upper_bound(starts.begin(), starts.end(), end) - starts.begin() - 1;
     int64_t context = std::min(config->num_context_lines, count);
-    for (int64_t i = std::max<int64_t>(0, first - context); i <= std::min(count - 1, last + context);
-         ++i) {
+    for (int64_t i = std::max<int64_t>(0, first - context);
+         i <= std::min(count - 1, last + context); ++i) {
       lines[i].shown = true;
     }
   }
@@ -142,9 +144,8 @@ std::string Printer::Decorate(const std::string& text) const {
       continue;
     }
     std::string number = std::to_string(i + 1);
-    std::string margin = config->print_line_numbers
-                             ? std::string(width - number.size(), ' ') + number + " "
-                             : "";
+    std::string margin =
+        config->print_line_numbers ? std::string(width - number.size(), ' ') + number + " " : "";
     result += margin + std::string(lines[i].text) + lines[i].notes + "\n";
     if (!lines[i].underline.empty())
       result += std::string(margin.size(), ' ') + lines[i].underline + "\n";

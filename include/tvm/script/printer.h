@@ -31,8 +31,8 @@ struct PrinterConfigObj : NodeObj {
 };
 TVM_NODE_REF(PrinterConfig, ObjectRef, PrinterConfigObj);
 
-/// A function, a module, a statement, an expression or any other node as TVMScript. What has no syntax
-/// refers to a metadata section.
+/// A function, a module, a statement, an expression or any other node as TVMScript. What has no
+/// syntax refers to a metadata section.
 String Print(const Any& node, const PrinterConfig& config = PrinterConfig());
 /// The form for messages and Python's repr: script for what has a syntax, else class and fields.
 String Repr(const Any& node);

@@ -2,6 +2,7 @@
 """Options of the TVMScript printer."""
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, register_node
 from tvm._scriptable import Scriptable
 

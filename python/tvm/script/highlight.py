@@ -4,7 +4,6 @@
 import functools
 import os
 import sys
-import warnings
 
 _STYLES = {"light": "default", "dark": "monokai", "ansi": None}
 
@@ -15,7 +14,7 @@ def _in_notebook():
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pygments():
     try:
         import pygments
@@ -30,13 +29,14 @@ def _black(text):
     try:
         import black
     except ModuleNotFoundError:
-        warnings.warn("black_format: expected the package 'black' to be installed; text left as it is")
-        return text
+        raise ModuleNotFoundError(
+            "black_format: expected the package 'black' to be installed"
+        ) from None
     return black.format_str(text, mode=black.FileMode())
 
 
 def cprint(printable, style=None, black_format=None):
-    """Prints Python text: with colours in a notebook or a terminal if Pygments is there, else plain.
+    """Prints Python text: coloured in a notebook or terminal if Pygments is there, else plain.
 
     style: "light", "dark", "ansi" (the terminal's own colours) or the name of a Pygments style."""
     text = printable if isinstance(printable, str) else printable.script()

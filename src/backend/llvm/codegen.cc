@@ -45,26 +45,32 @@ ModuleGen::ModuleGen(llvm::LLVMContext& context, llvm::TargetMachine& machine,
   if (!options.features.empty()) attributes_.addAttribute("target-features", options.features);
   if (options.vector_width > 0) {
     attributes_.addAttribute("prefer-vector-width", std::to_string(options.vector_width));
-    attributes_.addAttribute("min-legal-vector-width", std::to_string(options.vector_width));
   }
   attributes_.addAttribute("no-trapping-math", "true");
   attributes_.addAttribute(llvm::Attribute::NoUnwind);
+  if (options.debug_info) StartDebugInfo();
 }
 
-// ---- types ----------------------------------------------------------------------------------------
+// ---- types
+// ----------------------------------------------------------------------------------------
 llvm::Type* ModuleGen::ScalarType(DataType t) {
   if (t.is_bool()) return i1;
   if (t.is_integer()) return llvm::IntegerType::get(context, t.bits());
   if (t.is_handle()) return ptr;
   if (t.is_ieee_float()) {
     switch (t.bits()) {
-      case 16: return llvm::Type::getHalfTy(context);
-      case 32: return llvm::Type::getFloatTy(context);
-      case 64: return llvm::Type::getDoubleTy(context);
-      default: break;
+      case 16:
+        return llvm::Type::getHalfTy(context);
+      case 32:
+        return llvm::Type::getFloatTy(context);
+      case 64:
+        return llvm::Type::getDoubleTy(context);
+      default:
+        break;
     }
   }
-  Unsupported("expected float types to be legalised to float16, float32 or float64, got " + t.str());
+  Unsupported("expected float types to be legalised to float16, float32 or float64, got " +
+              t.str());
 }
 llvm::Type* ModuleGen::TypeOf(DataType t) {
   if (t.is_void()) return llvm::Type::getVoidTy(context);
@@ -88,11 +94,13 @@ llvm::StructType* ModuleGen::AnyType() {
   return any_;
 }
 
-// ---- globals --------------------------------------------------------------------------------------
+// ---- globals
+// --------------------------------------------------------------------------------------
 llvm::Constant* ModuleGen::Text(std::string_view text) {
   auto& slot = texts_[std::string(text)];
   if (!slot) {
-    auto* data = llvm::ConstantDataArray::getString(context, llvm::StringRef(text.data(), text.size()));
+    auto* data =
+        llvm::ConstantDataArray::getString(context, llvm::StringRef(text.data(), text.size()));
     auto* global = new llvm::GlobalVariable(*module, data->getType(), true,
                                             llvm::GlobalValue::PrivateLinkage, data, "text");
     global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
@@ -122,13 +130,13 @@ llvm::FunctionCallee ModuleGen::Extern(const std::string& name, llvm::FunctionTy
 llvm::Function* ModuleGen::NewFunction(llvm::FunctionType* type, const std::string& name,
                                        bool internal) {
   auto* f = llvm::Function::Create(
-      type, internal ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage, name,
-      *module);
+      type, internal ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage,
+      name, *module);
   f->addFnAttrs(attributes_);
   return f;
 }
 llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values) {
-  std::string name = "raise";
+  std::string name = "tvm.raise";
   for (llvm::Type* t : values) {
     name += t->isPointerTy() ? ".s" : t->isDoubleTy() ? ".f" : t == i64 ? ".l" : ".i";
   }
@@ -155,13 +163,16 @@ llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values)
   return f;
 }
 
-// ---- functions ------------------------------------------------------------------------------------
+// ---- functions
+// ------------------------------------------------------------------------------------
 void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
   std::vector<llvm::Type*> params;
   for (const Var& p : info.func->params) params.push_back(TypeOf(p.dtype()));
   if (info.packed && params != std::vector<llvm::Type*>{ptr, ptr, i32, ptr}) {
-    Unsupported("expected the parameters (self: handle, args: handle, num_args: int32, result: "
-                "handle) for the packed function " + info.symbol);
+    Unsupported(
+        "expected the parameters (self: handle, args: handle, num_args: int32, result: "
+        "handle) for the packed function " +
+        info.symbol);
   }
   llvm::Type* result = i32;
   if (!info.packed && !info.result.is_void()) {
@@ -178,9 +189,12 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
 void ModuleGen::Define(const FunctionInfo& info) {
   llvm::Function* f = module->getFunction(info.symbol);
   // The status of a packed entry is its result.
-  FunctionGen(*this, f, info.packed ? DataType::Void() : info.result)
-      .EmitBody(info.func->params, info.func->body, info.func->HasNonzeroAttr(tir::attr::kNoAlias));
+  FunctionGen(*this, f, info.packed ? DataType::Void() : info.result, info.func->span)
+      .EmitBody(info);
 }
-std::unique_ptr<llvm::Module> ModuleGen::Finish() { return std::move(module); }
+std::unique_ptr<llvm::Module> ModuleGen::Finish() {
+  if (debug_) debug_->finalize();
+  return std::move(module);
+}
 
 }  // namespace tvm::codegen

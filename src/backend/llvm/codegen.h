@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIR -> LLVM IR. A ModuleGen makes one LLVM module of lowered functions, a FunctionGen one function
-// of it. What arrives has been through the TIR pipeline: flat buffers, packed entries, no blocks.
+// TIR -> LLVM IR. A ModuleGen makes one LLVM module of lowered functions, a FunctionGen one
+// function of it. What arrives has been through the TIR pipeline: flat buffers, packed entries, no
+// blocks.
 // - bool is i1 in registers and one byte in memory.
 // - A function gives 0, or -1 with the error of tvm-ffi set; callers pass -1 on.
 // - Index arithmetic (loop and shape variables) carries nsw, data arithmetic wraps.
 #pragma once
+#include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -40,22 +42,29 @@ class ModuleGen {
   std::unique_ptr<llvm::Module> Finish();
 
   // ---- types ----
-  llvm::Type* ScalarType(DataType t);    ///< In registers: bool is i1.
-  llvm::Type* TypeOf(DataType t);        ///< With lanes.
-  llvm::Type* MemoryType(DataType t);    ///< In memory: bool is i8.
+  llvm::Type* ScalarType(DataType t);  ///< In registers: bool is i1.
+  llvm::Type* TypeOf(DataType t);      ///< With lanes.
+  llvm::Type* MemoryType(DataType t);  ///< In memory: bool is i8.
   llvm::StructType* DLTensorType();
   llvm::StructType* AnyType();
-  llvm::IntegerType* SizeType() { return llvm::IntegerType::get(context, layout.getPointerSizeInBits()); }
+  llvm::IntegerType* SizeType() {
+    return llvm::IntegerType::get(context, layout.getPointerSizeInBits());
+  }
 
   // ---- globals ----
   llvm::Constant* Text(std::string_view text);
   /// A pointer that the loader of the library fills in: null in a process without the runtime.
   llvm::GlobalVariable* ContextPointer(const std::string& name);
   llvm::FunctionCallee Extern(const std::string& name, llvm::FunctionType* type);
-  /// int32 raise(class, format, values...) for these types of values: formats, sets the error, gives -1.
+  /// int32 raise(class, format, values...) for these types of values: formats, sets the error,
+  /// gives -1.
   llvm::Function* RaiseFunction(const std::vector<llvm::Type*>& values);
   /// A function of the module with the attributes all of them have.
   llvm::Function* NewFunction(llvm::FunctionType* type, const std::string& name, bool internal);
+
+  // ---- debug information (codegen_debug.cc) ----
+  /// The scope of a function's lines, or null when no debug information is asked for.
+  llvm::DISubprogram* DebugFunction(llvm::Function* f, const Optional<Span>& span);
 
   llvm::LLVMContext& context;
   llvm::TargetMachine& machine;
@@ -67,6 +76,10 @@ class ModuleGen {
   llvm::PointerType* ptr;
 
  private:
+  void StartDebugInfo();
+  llvm::DIFile* DebugFile(const Optional<Span>& span);
+  std::unique_ptr<llvm::DIBuilder> debug_;
+  llvm::DICompileUnit* debug_unit_ = nullptr;
   std::unordered_map<std::string, llvm::Constant*> texts_;
   llvm::AttrBuilder attributes_;
   llvm::StructType *tensor_ = nullptr, *any_ = nullptr;
@@ -74,25 +87,27 @@ class ModuleGen {
 
 /// Where a loop goes on and ends, and how many workspaces were there when it began.
 struct LoopFrame {
-  llvm::BasicBlock *next, *end;
+  llvm::BasicBlock *next, *end;  ///< No end: the iterations run in parallel.
   size_t workspaces;
 };
 
 class FunctionGen
-    : public Visitor<FunctionGen, PrimExprObj, VarObj, IntImmObj, FloatImmObj, StringImmObj, CastObj,
-                     AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj, MinObj,
-                     MaxObj, EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, AndObj, OrObj, NotObj,
-                     SelectObj, BufferLoadObj, RampObj, BroadcastObj, ShuffleObj, CallObj, LetObj,
-                     StmtObj, LetStmtObj, AssertStmtObj, ForObj, WhileObj, BufferStoreObj,
+    : public Visitor<FunctionGen, PrimExprObj, VarObj, IntImmObj, FloatImmObj, StringImmObj,
+                     CastObj, AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj,
+                     MinObj, MaxObj, EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, AndObj, OrObj,
+                     NotObj, SelectObj, BufferLoadObj, RampObj, BroadcastObj, ShuffleObj, CallObj,
+                     LetObj, StmtObj, LetStmtObj, AssertStmtObj, ForObj, WhileObj, BufferStoreObj,
                      AllocateObj, AllocateConstObj, DeclBufferObj, AttrStmtObj, SeqStmtObj,
                      IfThenElseObj, EvaluateObj> {
  public:
-  FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result);
+  FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result,
+              const Optional<Span>& span);
   /// Binds the parameters and emits the body.
-  void EmitBody(const Array<Var>& params, const Stmt& body, bool noalias);
+  void EmitBody(const FunctionInfo& info);
 
   template <class T>
   void Visit(const T* node) {
+    Locate(node->span);
     if constexpr (std::is_base_of_v<PrimExprObj, T>) {
       value_ = Emit(node);
     } else {
@@ -167,6 +182,7 @@ class FunctionGen
   Value* CallExtern(const CallObj* op, bool pure);
   Value* CallFunction(const CallObj* op, const GlobalVarObj* var);
   Value* CallIntrinsic(const CallObj* op);
+  Value* Jump(const CallObj* op, bool leave);
   Value* UnaryMath(const CallObj* op, unsigned intrinsic);
   Value* VectorPart(const CallObj* op, int first);
   Value* StackAlloca(const CallObj* op);
@@ -179,6 +195,8 @@ class FunctionGen
   Value* ElementPointer(const Buffer& buffer, Value* index);
   llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
   Value* LoadVector(const BufferLoadObj* op);
+  /// The byte that holds bits of an element, and the shift to them.
+  std::pair<Value*, Value*> PackedPlace(const Buffer& buffer, Value* index);
   Value* PackedLoad(const BufferLoadObj* op);
   void PackedStore(const BufferStoreObj* op);
   void StoreVector(const BufferStoreObj* op, Value* value);
@@ -192,8 +210,8 @@ class FunctionGen
   llvm::BasicBlock* Block(const llvm::Twine& name);
   llvm::AllocaInst* StackSlot(llvm::Type* type, uint64_t count, llvm::Align align,
                               const llvm::Twine& name);
-  void EmitLoop(Value* begin, Value* end, Value* step, const Var& var, const Map<String, Any>& annotations,
-                const Stmt& body, bool unrolled);
+  void EmitLoop(Value* begin, Value* end, Value* step, const Var& var,
+                const Map<String, Any>& annotations, const Stmt& body, ForKind kind);
   void EmitParallel(const ForObj* op);
   void Branch(Value* cond, bool likely, llvm::BasicBlock* yes, llvm::BasicBlock* no);
   /// Raises unless `ok`; a cold block.
@@ -207,10 +225,13 @@ class FunctionGen
   Value* AllocWorkspace(Value* bytes, DataType dtype);
   void FreeWorkspace(Value* pointer);
   Value* CondOf(const PrimExpr& e, bool* likely);
+  /// Instructions from here on come from this place of the program.
+  void Locate(const Optional<Span>& span);
 
   ModuleGen& gen_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_;
+  llvm::DISubprogram* scope_;
   DataType result_;
   Value* value_ = nullptr;
   std::unordered_map<const Object*, Value*> vars_;
@@ -220,6 +241,7 @@ class FunctionGen
   std::vector<LoopFrame> loops_;
   std::vector<Value*> workspaces_;
   uint64_t stack_bytes_ = 0;
+  bool in_parallel_ = false;
 };
 
 /// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.

@@ -18,14 +18,17 @@ Value* FunctionGen::Emit(const CallObj* op) {
   static const auto* table = [] {
     auto* rows = new std::unordered_map<const Object*, Handler>();
     auto row = [&](const tvm::Op& o, Handler h) { rows->emplace(o.get(), h); };
-#define BINARY(name, Create) \
-    row(bi::name(), [](Gen g, Op o) -> Value* { Value* a = g->Gen(o->args[0]); return g->b_.Create(a, g->Gen(o->args[1])); })
+#define BINARY(name, Create)                    \
+  row(bi::name(), [](Gen g, Op o) -> Value* {   \
+    Value* a = g->Gen(o->args[0]);              \
+    return g->b_.Create(a, g->Gen(o->args[1])); \
+  })
     BINARY(bitwise_and, CreateAnd);
     BINARY(bitwise_or, CreateOr);
     BINARY(bitwise_xor, CreateXor);
 #undef BINARY
 #define UNARY(name, id) \
-    row(bi::name(), [](Gen g, Op o) -> Value* { return g->UnaryMath(o, llvm::Intrinsic::id); })
+  row(bi::name(), [](Gen g, Op o) -> Value* { return g->UnaryMath(o, llvm::Intrinsic::id); })
     UNARY(sqrt, sqrt);
     UNARY(floor, floor);
     UNARY(ceil, ceil);
@@ -65,13 +68,15 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::reinterpret(), [](Gen g, Op o) { return g->Reinterpret(o); });
     row(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
-    for (const tvm::Op& same : {bi::likely(), bi::ignore_loop_partition(), bi::tvm_thread_invariant()}) {
+    for (const tvm::Op& same :
+         {bi::likely(), bi::ignore_loop_partition(), bi::tvm_thread_invariant()}) {
       row(same, [](Gen g, Op o) { return g->Gen(o->args[0]); });
     }
     row(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
       auto *low = o->args[0].as<IntImmObj>(), *high = o->args[1].as<IntImmObj>();
       if (!low || !high) Unsupported("expected constants in large_uint_imm", o->span);
-      uint64_t v = static_cast<uint64_t>(high->value) << 32 | (static_cast<uint64_t>(low->value) & 0xffffffff);
+      uint64_t v = static_cast<uint64_t>(high->value) << 32 |
+                   (static_cast<uint64_t>(low->value) & 0xffffffff);
       return g->Lane(o->dtype, v);
     });
     row(bi::undef(), [](Gen g, Op o) -> Value* {
@@ -96,16 +101,19 @@ Value* FunctionGen::Emit(const CallObj* op) {
     row(bi::tvm_struct_set(), [](Gen g, Op o) { return g->StructField(o, true); });
     row(bi::tvm_stack_alloca(), [](Gen g, Op o) { return g->StackAlloca(o); });
     row(bi::prefetch(), [](Gen g, Op o) -> Value* {
-      Value* p = o->args[0].as<BufferLoadObj>() ? g->AddressOf(o->args[0].as<BufferLoadObj>()) : g->Gen(o->args[0]);
+      Value* p = o->args[0].as<BufferLoadObj>() ? g->AddressOf(o->args[0].as<BufferLoadObj>())
+                                                : g->Gen(o->args[0]);
       auto number = [&](size_t i, int fallback) -> Value* {
         auto* c = i < o->args.size() ? o->args[i].as<IntImmObj>() : nullptr;
         return g->b_.getInt32(c ? static_cast<int>(c->value) : fallback);
       };
-      return g->b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {p->getType()}, {p, number(1, 0), number(2, 3), number(3, 1)});
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {p->getType()},
+                                   {p, number(1, 0), number(2, 3), number(3, 1)});
     });
     row(bi::atomic_add(), [](Gen g, Op o) -> Value* {
       Value *p = g->Gen(o->args[0]), *v = g->Gen(o->args[1]);
-      auto kind = o->args[1].dtype().is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
+      auto kind =
+          o->args[1].dtype().is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
       return g->b_.CreateAtomicRMW(kind, p, v, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
     });
     row(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
@@ -119,6 +127,10 @@ Value* FunctionGen::Emit(const CallObj* op) {
     // ---- control ----
     row(bi::ret(), [](Gen g, Op o) -> Value* {
       Value* v = o->args.empty() ? nullptr : g->Gen(o->args[0]);
+      if (g->in_parallel_) {
+        auto* status = o->args.empty() ? nullptr : o->args[0].as<IntImmObj>();
+        if (!status || status->value != -1) Unsupported("ret in a parallel loop", o->span);
+      }
       if (g->result_.is_void()) {
         g->Return(v && v->getType() == g->gen_.i32 ? v : g->b_.getInt32(0));
       } else {
@@ -126,16 +138,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
       }
       return g->b_.getInt32(0);
     });
-    auto jump = [](Gen g, Op o, bool leave) -> Value* {
-      if (g->loops_.empty()) Unsupported("break or continue outside of a loop", o->span);
-      const LoopFrame& loop = g->loops_.back();
-      g->FreeWorkspaces(loop.workspaces);
-      g->b_.CreateBr(leave ? loop.end : loop.next);
-      return g->b_.getInt32(0);
-    };
-    static const auto do_jump = jump;
-    row(bi::break_loop(), [](Gen g, Op o) { return do_jump(g, o, true); });
-    row(bi::continue_loop(), [](Gen g, Op o) { return do_jump(g, o, false); });
+    row(bi::break_loop(), [](Gen g, Op o) { return g->Jump(o, true); });
+    row(bi::continue_loop(), [](Gen g, Op o) { return g->Jump(o, false); });
     row(bi::tvm_raise_error(), [](Gen g, Op o) -> Value* {
       auto *cls = o->args[0].as<StringImmObj>(), *format = o->args[1].as<StringImmObj>();
       if (!cls || !format) Unsupported("expected texts as class and format of an error", o->span);
@@ -166,7 +170,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
       Value *base = g->Gen(o->args[0]), *limit = g->Gen(o->args[1]);
-      return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask, {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
+      return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask,
+                                   {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
     });
     row(bi::vectorlow(), [](Gen g, Op o) { return g->VectorPart(o, 0); });
     row(bi::vectorhigh(), [](Gen g, Op o) { return g->VectorPart(o, o->dtype.lanes()); });
@@ -184,11 +189,21 @@ Value* FunctionGen::Emit(const CallObj* op) {
   auto it = table->find(op->op.get());
   if (it == table->end()) {
     auto* named = op->op.as<OpObj>();
-    Unsupported("expected LowerIntrin to have lowered the call of " + (named ? std::string(named->name) : std::string("?")), op->span);
+    Unsupported("expected LowerIntrin to have lowered the call of " +
+                    (named ? std::string(named->name) : std::string("?")),
+                op->span);
   }
   return it->second(this, op);
 }
 
+Value* FunctionGen::Jump(const CallObj* op, bool leave) {
+  if (loops_.empty()) Unsupported("break or continue outside of a loop", op->span);
+  const LoopFrame& loop = loops_.back();
+  if (leave && !loop.end) Unsupported("break in a parallel loop", op->span);
+  FreeWorkspaces(loop.workspaces);
+  b_.CreateBr(leave ? loop.end : loop.next);
+  return b_.getInt32(0);
+}
 Value* FunctionGen::UnaryMath(const CallObj* op, unsigned id) {
   Value* v = Gen(op->args[0]);
   if (!op->dtype.is_float()) return v;  // rounding functions of integers
@@ -200,7 +215,8 @@ Value* FunctionGen::VectorPart(const CallObj* op, int first) {
   return b_.CreateShuffleVector(Gen(op->args[0]), part);
 }
 
-// ---- functions ------------------------------------------------------------------------------------
+// ---- functions
+// ------------------------------------------------------------------------------------
 Value* FunctionGen::CallFunction(const CallObj* op, const GlobalVarObj* var) {
   auto it = gen_.functions.find(var->name_hint);
   if (it == gen_.functions.end()) {
@@ -244,7 +260,8 @@ Value* FunctionGen::CallExtern(const CallObj* op, bool pure) {
     args.push_back(v);
     types.push_back(v->getType());
   }
-  auto* type = llvm::FunctionType::get(op->dtype.is_void() ? b_.getVoidTy() : gen_.MemoryType(op->dtype), types, false);
+  auto* type = llvm::FunctionType::get(
+      op->dtype.is_void() ? b_.getVoidTy() : gen_.MemoryType(op->dtype), types, false);
   auto* call = b_.CreateCall(gen_.Extern(std::string(name->value), type), args);
   for (size_t i = 1; i < op->args.size(); ++i) {
     DataType t = op->args[i].dtype();
@@ -270,7 +287,8 @@ Value* FunctionGen::CallIntrinsic(const CallObj* op) {
     id = llvm::Intrinsic::lookupIntrinsicID(std::string(name->value));
   }
   if (id == llvm::Intrinsic::not_intrinsic) {
-    TVM_FFI_THROW(ValueError) << "call_llvm_intrin: expected the number or name of an LLVM intrinsic first";
+    TVM_FFI_THROW(ValueError)
+        << "call_llvm_intrin: expected the number or name of an LLVM intrinsic first";
   }
   std::vector<Value*> args;
   std::vector<llvm::Type*> types;
@@ -290,9 +308,10 @@ Value* FunctionGen::CallIntrinsic(const CallObj* op) {
   }
   auto* callee = llvm::Intrinsic::getOrInsertDeclaration(gen_.module.get(), id, overloads);
   for (size_t i = 0; i < args.size(); ++i) {
-    if (callee->hasParamAttribute(i, llvm::Attribute::ImmArg) && !llvm::isa<llvm::ConstantInt>(args[i])) {
-      TVM_FFI_THROW(ValueError) << "call_llvm_intrin: expected a constant as argument " << i << " of "
-                                << llvm::Intrinsic::getBaseName(id).str();
+    if (callee->hasParamAttribute(i, llvm::Attribute::ImmArg) &&
+        !llvm::isa<llvm::ConstantInt>(args[i])) {
+      TVM_FFI_THROW(ValueError) << "call_llvm_intrin: expected a constant as argument " << i
+                                << " of " << llvm::Intrinsic::getBaseName(id).str();
     }
   }
   Value* call = b_.CreateCall(callee, args);

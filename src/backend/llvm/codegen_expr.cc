@@ -14,10 +14,12 @@ using llvm::Instruction;
 using llvm::Intrinsic::ID;
 using Value = llvm::Value;
 
-// ---- leaves ---------------------------------------------------------------------------------------
+// ---- leaves
+// ---------------------------------------------------------------------------------------
 Value* FunctionGen::Emit(const PrimExprObj* op) {
-  Unsupported("expected an expression that lowering leaves, got " +
-              std::string(String(op->GetTypeKey())), op->span);
+  Unsupported(
+      "expected an expression that lowering leaves, got " + std::string(String(op->GetTypeKey())),
+      op->span);
 }
 Value* FunctionGen::Emit(const VarObj* op) {
   auto it = vars_.find(op);
@@ -44,7 +46,8 @@ Value* FunctionGen::Emit(const LetObj* op) {
   return Gen(op->body);
 }
 
-// ---- arithmetic -----------------------------------------------------------------------------------
+// ---- arithmetic
+// -----------------------------------------------------------------------------------
 Value* FunctionGen::Arithmetic(Instruction::BinaryOps integer, Instruction::BinaryOps real,
                                const BinaryOpFields* op) {
   Value *a = Gen(op->a), *b = Gen(op->b);
@@ -52,14 +55,21 @@ Value* FunctionGen::Arithmetic(Instruction::BinaryOps integer, Instruction::Bina
   if (op->dtype.is_handle()) Unsupported("arithmetic on handles", op->span);
   bool index = op->dtype.is_index() && IsIndex(a) && IsIndex(b);
   Value* v = b_.CreateBinOp(integer, a, b);
-  if (auto* made = llvm::dyn_cast<llvm::BinaryOperator>(v); made && index && made != a && made != b) {
+  if (auto* made = llvm::dyn_cast<llvm::BinaryOperator>(v);
+      made && index && made != a && made != b) {
     made->setHasNoSignedWrap(true);
   }
   return MarkIndex(v, index);
 }
-Value* FunctionGen::Emit(const AddObj* op) { return Arithmetic(Instruction::Add, Instruction::FAdd, op); }
-Value* FunctionGen::Emit(const SubObj* op) { return Arithmetic(Instruction::Sub, Instruction::FSub, op); }
-Value* FunctionGen::Emit(const MulObj* op) { return Arithmetic(Instruction::Mul, Instruction::FMul, op); }
+Value* FunctionGen::Emit(const AddObj* op) {
+  return Arithmetic(Instruction::Add, Instruction::FAdd, op);
+}
+Value* FunctionGen::Emit(const SubObj* op) {
+  return Arithmetic(Instruction::Sub, Instruction::FSub, op);
+}
+Value* FunctionGen::Emit(const MulObj* op) {
+  return Arithmetic(Instruction::Mul, Instruction::FMul, op);
+}
 
 bool FunctionGen::NonNegative(const PrimExpr& e) const {
   if (!e.dtype().is_index()) return e.dtype().is_uint();
@@ -74,7 +84,9 @@ bool FunctionGen::NonNegative(const PrimExpr& e) const {
   if (auto* n = e.as<MaxObj>()) return NonNegative(n->a) || NonNegative(n->b);
   if (auto* n = e.as<FloorModObj>()) return NonNegative(n->b);
   if (auto* n = e.as<ModObj>()) return NonNegative(n->a);
-  if (auto* n = e.as<CastObj>()) return n->value.dtype().bits() <= n->dtype.bits() && n->value.dtype().is_index() && NonNegative(n->value);
+  if (auto* n = e.as<CastObj>())
+    return n->value.dtype().bits() <= n->dtype.bits() && n->value.dtype().is_index() &&
+           NonNegative(n->value);
   return false;
 }
 
@@ -86,7 +98,8 @@ Value* FunctionGen::FloatRemainder(Value* a, Value* b, bool floor) {
   Value* differ = b_.CreateXor(b_.CreateFCmpOLT(r, zero), b_.CreateFCmpOLT(b, zero));
   Value* moved = b_.CreateSelect(differ, b_.CreateFAdd(r, b), r);
   Value* is_zero = b_.CreateFCmpOEQ(r, zero);
-  return b_.CreateSelect(is_zero, b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, b), moved);
+  return b_.CreateSelect(is_zero, b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, b),
+                         moved);
 }
 
 Value* FunctionGen::Divide(const BinaryOpFields* op, bool floor, bool remainder) {
@@ -104,8 +117,10 @@ Value* FunctionGen::Divide(const BinaryOpFields* op, bool floor, bool remainder)
   Value *zero = Lane(t, 0), *one = Lane(t, 1), *minus = Lane(t, ~uint64_t{0});
 
   auto* constant = llvm::dyn_cast<llvm::Constant>(b);
-  auto* divisor = constant ? llvm::dyn_cast_or_null<llvm::ConstantInt>(
-      constant->getType()->isVectorTy() ? constant->getSplatValue() : constant) : nullptr;
+  auto* divisor =
+      constant ? llvm::dyn_cast_or_null<llvm::ConstantInt>(
+                     constant->getType()->isVectorTy() ? constant->getSplatValue() : constant)
+               : nullptr;
   if (divisor && divisor->isZero()) return zero;
   if (divisor && is_signed && divisor->isMinusOne()) return remainder ? zero : b_.CreateNeg(a);
   if (divisor && is_signed && floor && divisor->getValue().isPowerOf2() && !divisor->isNegative()) {
@@ -130,7 +145,8 @@ Value* FunctionGen::Divide(const BinaryOpFields* op, bool floor, bool remainder)
     result = remainder ? b_.CreateSRem(a, safe) : b_.CreateSDiv(a, safe);
   } else {
     Value* r = b_.CreateSRem(a, safe);
-    Value* differ = b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, safe), zero));
+    Value* differ =
+        b_.CreateAnd(b_.CreateICmpNE(r, zero), b_.CreateICmpSLT(b_.CreateXor(r, safe), zero));
     if (remainder) {
       result = b_.CreateSelect(differ, b_.CreateAdd(r, safe), r);
     } else {
@@ -170,7 +186,8 @@ Value* FunctionGen::MinMax(const BinaryOpFields* op, bool max) {
 Value* FunctionGen::Emit(const MinObj* op) { return MinMax(op, false); }
 Value* FunctionGen::Emit(const MaxObj* op) { return MinMax(op, true); }
 
-// ---- comparison and logic -------------------------------------------------------------------------
+// ---- comparison and logic
+// -------------------------------------------------------------------------
 Value* FunctionGen::Compare(CmpInst::Predicate s, CmpInst::Predicate u, CmpInst::Predicate f,
                             const BinaryOpFields* op) {
   Value *a = Gen(op->a), *b = Gen(op->b);
@@ -178,8 +195,10 @@ Value* FunctionGen::Compare(CmpInst::Predicate s, CmpInst::Predicate u, CmpInst:
   if (t.is_float()) return b_.CreateFCmp(f, a, b);
   return b_.CreateICmp(t.is_int() ? s : u, a, b);
 }
-#define COMPARE(Name, s, u, f) \
-  Value* FunctionGen::Emit(const Name##Obj* op) { return Compare(CmpInst::s, CmpInst::u, CmpInst::f, op); }
+#define COMPARE(Name, s, u, f)                              \
+  Value* FunctionGen::Emit(const Name##Obj* op) {           \
+    return Compare(CmpInst::s, CmpInst::u, CmpInst::f, op); \
+  }
 COMPARE(EQ, ICMP_EQ, ICMP_EQ, FCMP_OEQ)
 COMPARE(NE, ICMP_NE, ICMP_NE, FCMP_UNE)
 COMPARE(LT, ICMP_SLT, ICMP_ULT, FCMP_OLT)
@@ -266,7 +285,8 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   return phi;
 }
 
-// ---- conversions ----------------------------------------------------------------------------------
+// ---- conversions
+// ----------------------------------------------------------------------------------
 Value* FunctionGen::Convert(Value* v, DataType from, DataType to) {
   if (from == to) return v;
   if (from.is_scalar() && to.is_vector()) return Splat(Convert(v, from, to.element()), to);
@@ -312,39 +332,16 @@ Value* FunctionGen::Shift(const CallObj* op, bool left) {
   return b_.CreateSelect(inside, left ? b_.CreateShl(a, s) : b_.CreateLShr(a, s), Lane(t, 0));
 }
 
-// ---- vectors --------------------------------------------------------------------------------------
+// ---- vectors
+// --------------------------------------------------------------------------------------
 Value* FunctionGen::Splat(Value* scalar, DataType type) {
   return b_.CreateVectorSplat(llvm::ElementCount::get(type.lanes(), type.is_scalable()), scalar);
 }
-Value* FunctionGen::Emit(const BroadcastObj* op) {
-  Value* v = Gen(op->value);
-  DataType from = op->value.dtype();
-  if (from.is_scalar()) return Splat(v, op->dtype);
-  if (op->dtype.is_scalable()) Unsupported("a vector repeated to a scalable one", op->span);
-  std::vector<int> mask;
-  for (int i = 0; i < op->dtype.lanes(); ++i) mask.push_back(i % from.lanes());
-  return b_.CreateShuffleVector(v, mask);
-}
+Value* FunctionGen::Emit(const BroadcastObj* op) { return Splat(Gen(op->value), op->dtype); }
 Value* FunctionGen::Emit(const RampObj* op) {
   Value *base = Gen(op->base), *stride = Gen(op->stride);
-  DataType t = op->dtype;
-  if (!op->base.dtype().is_scalar()) {
-    // A ramp of vectors: base, base + stride, … one after the other.
-    int lanes = op->base.dtype().lanes(), times = t.lanes() / lanes;
-    std::vector<int> repeat;
-    std::vector<llvm::Constant*> steps;
-    for (int i = 0; i < t.lanes(); ++i) {
-      repeat.push_back(i % lanes);
-      steps.push_back(llvm::ConstantInt::get(gen_.ScalarType(t.element()), i / lanes));
-    }
-    (void)times;
-    Value* wide = b_.CreateShuffleVector(base, repeat);
-    Value* strides = b_.CreateShuffleVector(stride, repeat);
-    return b_.CreateAdd(wide, b_.CreateMul(strides, llvm::ConstantVector::get(steps)));
-  }
-  if (t.is_float()) Unsupported("a ramp of floating-point numbers", op->span);
-  Value* steps = b_.CreateStepVector(gen_.TypeOf(t));
-  return b_.CreateAdd(Splat(base, t), b_.CreateMul(steps, Splat(stride, t)));
+  Value* steps = b_.CreateStepVector(gen_.TypeOf(op->dtype));
+  return b_.CreateAdd(Splat(base, op->dtype), b_.CreateMul(steps, Splat(stride, op->dtype)));
 }
 Value* FunctionGen::Emit(const ShuffleObj* op) {
   std::vector<int> mask;
@@ -366,7 +363,8 @@ Value* FunctionGen::Emit(const ShuffleObj* op) {
                : b_.CreateExtractElement(parts[part], index);
   };
   if (op->dtype.is_scalar()) return element(mask[0]);
-  if (parts.size() <= 2 && std::all_of(sizes.begin(), sizes.end(), [&](int s) { return s == sizes[0] && s > 1; })) {
+  if (parts.size() <= 2 &&
+      std::all_of(sizes.begin(), sizes.end(), [&](int s) { return s == sizes[0] && s > 1; })) {
     Value* second = parts.size() == 2 ? parts[1] : llvm::PoisonValue::get(parts[0]->getType());
     return b_.CreateShuffleVector(parts[0], second, mask);
   }

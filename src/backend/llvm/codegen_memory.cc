@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores: scalars, contiguous vectors, gathers, masks, and types packed below a byte.
+#include <bit>
 #include <numeric>
 
 #include "backend/llvm/codegen.h"
@@ -22,15 +23,16 @@ int64_t FactorOf(const PrimExpr& e) {
 /// Ramp(base, 1, lanes)?
 const RampObj* Contiguous(const PrimExpr& index) {
   auto* ramp = index.as<RampObj>();
-  if (!ramp || !ramp->base.dtype().is_scalar()) return nullptr;
-  auto* stride = ramp->stride.as<IntImmObj>();
+  auto* stride = ramp ? ramp->stride.as<IntImmObj>() : nullptr;
   return stride && stride->value == 1 ? ramp : nullptr;
 }
 bool IsPacked(DataType t) { return t.is_integer() && t.bits() < 8; }
-PrimExpr OnlyIndex(const Buffer& buffer, const Array<PrimExpr>& indices, const Optional<Span>& span) {
+PrimExpr OnlyIndex(const Buffer& buffer, const Array<PrimExpr>& indices,
+                   const Optional<Span>& span) {
   if (indices.size() != 1) {
     Unsupported("expected FlattenBuffer to leave one index of " + std::string(buffer->name) +
-                ", got " + std::to_string(indices.size()), span);
+                    ", got " + std::to_string(indices.size()),
+                span);
   }
   return indices[0];
 }
@@ -56,8 +58,9 @@ Value* FunctionGen::ElementPointer(const Buffer& buffer, Value* index) {
   // Offsets count in pointers' size: int32 indices are extended, which nsw lets LLVM move about.
   auto wide = [&](Value* v) {
     llvm::Type* t = v->getType()->getWithNewType(gen_.SizeType());
-    return v->getType()->getScalarSizeInBits() < gen_.SizeType()->getBitWidth() ? b_.CreateSExt(v, t)
-                                                                               : v;
+    return v->getType()->getScalarSizeInBits() < gen_.SizeType()->getBitWidth()
+               ? b_.CreateSExt(v, t)
+               : v;
   };
   auto* offset = buffer->elem_offset.as<IntImmObj>();
   if (!offset || offset->value != 0) {
@@ -66,17 +69,20 @@ Value* FunctionGen::ElementPointer(const Buffer& buffer, Value* index) {
   return b_.CreateInBoundsGEP(element, base, wide(index));
 }
 llvm::Align FunctionGen::AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const {
-  int64_t element = gen_.layout.getTypeStoreSize(gen_.MemoryType(buffer->dtype.element())).getFixedValue();
+  int64_t element =
+      gen_.layout.getTypeStoreSize(gen_.MemoryType(buffer->dtype.element())).getFixedValue();
   auto it = pointer_align_.find(buffer->data.get());
   int64_t known = it == pointer_align_.end() ? element : it->second;
   auto* offset = buffer->elem_offset.as<IntImmObj>();
   int64_t factor = FactorOf(index) * buffer->dtype.lanes();
-  if (!offset || offset->value != 0) factor = std::gcd(factor, std::max<int64_t>(buffer->offset_factor, 1));
+  if (!offset || offset->value != 0)
+    factor = std::gcd(factor, std::max<int64_t>(buffer->offset_factor, 1));
   // Natural alignment of one element always holds.
   return llvm::Align(std::max(std::gcd(known, factor * element), element & -element));
 }
 
-// ---- loads ----------------------------------------------------------------------------------------
+// ---- loads
+// ----------------------------------------------------------------------------------------
 Value* FunctionGen::Emit(const BufferLoadObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedLoad(op);
@@ -87,7 +93,8 @@ Value* FunctionGen::Emit(const BufferLoadObj* op) {
   if (op->predicate) {
     Value* mask = Gen(*op->predicate);
     if (!mask->getType()->isVectorTy()) Unsupported("a predicate on a scalar load", op->span);
-    return FromMemory(b_.CreateMaskedLoad(type, p, align, mask, llvm::Constant::getNullValue(type)), op->dtype);
+    return FromMemory(b_.CreateMaskedLoad(type, p, align, mask, llvm::Constant::getNullValue(type)),
+                      op->dtype);
   }
   return FromMemory(Annotate(b_.CreateAlignedLoad(type, p, align), op->buffer), op->dtype);
 }
@@ -103,14 +110,17 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
     return FromMemory(Annotate(b_.CreateAlignedLoad(type, p, align), op->buffer), op->dtype);
   }
   if (op->buffer->dtype.is_vector()) Unsupported("a gather of vectors", op->span);
-  if (auto* all = index.as<BroadcastObj>(); all && !mask && all->value.dtype().is_scalar()) {
+  if (auto* all = index.as<BroadcastObj>(); all && !mask) {
     Value* p = ElementPointer(op->buffer, Gen(all->value));
     DataType one = op->dtype.element();
-    auto* load = Annotate(b_.CreateAlignedLoad(gen_.MemoryType(one), p, AlignOf(op->buffer, all->value, 1)), op->buffer);
+    auto* load =
+        Annotate(b_.CreateAlignedLoad(gen_.MemoryType(one), p, AlignOf(op->buffer, all->value, 1)),
+                 op->buffer);
     return Splat(FromMemory(load, one), op->dtype);
   }
-  // Backwards: one load, reversed. Small forward strides: the elements between belong to the buffer.
-  if (auto* ramp = index.as<RampObj>(); ramp && !mask && !op->dtype.is_scalable() && ramp->base.dtype().is_scalar()) {
+  // Backwards: one load, reversed. Small forward strides: the elements between belong to the
+  // buffer.
+  if (auto* ramp = index.as<RampObj>(); ramp && !mask && !op->dtype.is_scalable()) {
     auto* stride = ramp->stride.as<IntImmObj>();
     int lanes = op->dtype.lanes();
     if (stride && (stride->value == -1 || (stride->value >= 2 && stride->value <= 4))) {
@@ -118,17 +128,22 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       Value* base = Gen(ramp->base);
       if (step < 0) base = b_.CreateSub(base, llvm::ConstantInt::get(base->getType(), lanes - 1));
       auto* wide = llvm::FixedVectorType::get(type->getScalarType(), span);
-      auto* load = Annotate(b_.CreateAlignedLoad(wide, ElementPointer(op->buffer, base), AlignOf(op->buffer, IntImm::Int32(1), 1)), op->buffer);
+      auto* load = Annotate(b_.CreateAlignedLoad(wide, ElementPointer(op->buffer, base),
+                                                 AlignOf(op->buffer, IntImm::Int32(1), 1)),
+                            op->buffer);
       std::vector<int> pick;
       for (int i = 0; i < lanes; ++i) pick.push_back(step < 0 ? lanes - 1 - i : i * step);
       return FromMemory(b_.CreateShuffleVector(load, pick), op->dtype);
     }
   }
   Value* pointers = ElementPointer(op->buffer, Gen(index));
-  return FromMemory(b_.CreateMaskedGather(type, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask, zeros), op->dtype);
+  return FromMemory(
+      b_.CreateMaskedGather(type, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask, zeros),
+      op->dtype);
 }
 
-// ---- stores ---------------------------------------------------------------------------------------
+// ---- stores
+// ---------------------------------------------------------------------------------------
 void FunctionGen::Emit(const BufferStoreObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedStore(op);
@@ -162,12 +177,53 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   b_.CreateMaskedScatter(value, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask);
 }
 
-// ---- below a byte: element i is in bits [i * width, (i + 1) * width) of the memory, lowest first ----
+// ---- below a byte: element i is in bits [i * width, (i + 1) * width) of the memory, lowest first
+// ----
+std::pair<Value*, Value*> FunctionGen::PackedPlace(const Buffer& buffer, Value* index) {
+  int bits = buffer->dtype.bits();
+  if (8 % bits != 0 || buffer->dtype.is_vector()) {
+    Unsupported("expected elements below a byte to have 1, 2 or 4 bits, got " +
+                buffer->dtype.str());
+  }
+  auto number = [&](int v) { return llvm::ConstantInt::get(index->getType(), v); };
+  auto* offset = buffer->elem_offset.as<IntImmObj>();
+  if (!offset || offset->value != 0)
+    index = b_.CreateAdd(index, b_.CreateSExtOrTrunc(Gen(buffer->elem_offset), index->getType()));
+  int per_byte = 8 / bits;
+  Value* byte = b_.CreateAShr(index, number(std::countr_zero(static_cast<unsigned>(per_byte))));
+  Value* place = b_.CreateMul(b_.CreateAnd(index, number(per_byte - 1)), number(bits));
+  Value* wide = b_.CreateSExtOrTrunc(byte, gen_.SizeType());
+  return {b_.CreateInBoundsGEP(gen_.i8, Gen(buffer->data), wide), b_.CreateTrunc(place, gen_.i8)};
+}
 Value* FunctionGen::PackedLoad(const BufferLoadObj* op) {
-  Unsupported("expected types below a byte to be legalised, got a load of " + op->dtype.str(), op->span);
+  if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
+  Value* index = Gen(op->indices[0]);
+  llvm::Type* element = gen_.TypeOf(op->buffer->dtype);
+  auto load = [&](Value* i) {
+    auto [p, shift] = PackedPlace(op->buffer, i);
+    return b_.CreateTrunc(b_.CreateLShr(b_.CreateLoad(gen_.i8, p), shift), element);
+  };
+  if (!index->getType()->isVectorTy()) return load(index);
+  Value* result = llvm::PoisonValue::get(gen_.TypeOf(op->dtype));
+  for (int i = 0; i < op->dtype.lanes(); ++i) {
+    result = b_.CreateInsertElement(result, load(b_.CreateExtractElement(index, i)), i);
+  }
+  return result;
 }
 void FunctionGen::PackedStore(const BufferStoreObj* op) {
-  Unsupported("expected types below a byte to be legalised, got a store of " + op->value.dtype().str(), op->span);
+  if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
+  Value *value = Gen(op->value), *index = Gen(op->indices[0]);
+  Value* mask = b_.getInt8(static_cast<uint8_t>((1 << op->buffer->dtype.bits()) - 1));
+  auto store = [&](Value* i, Value* v) {
+    auto [p, shift] = PackedPlace(op->buffer, i);
+    Value* others =
+        b_.CreateAnd(b_.CreateLoad(gen_.i8, p), b_.CreateNot(b_.CreateShl(mask, shift)));
+    b_.CreateStore(b_.CreateOr(others, b_.CreateShl(b_.CreateZExt(v, gen_.i8), shift)), p);
+  };
+  if (!index->getType()->isVectorTy()) return store(index, value);
+  for (int i = 0; i < op->value.dtype().lanes(); ++i) {
+    store(b_.CreateExtractElement(index, i), b_.CreateExtractElement(value, i));
+  }
 }
 
 Value* FunctionGen::AddressOf(const BufferLoadObj* load) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel loops: the body becomes a function of its own, which the runtime calls once per task with a
-// share of the iterations.
+// Parallel loops: the body becomes a function of its own, which the runtime calls once per task
+// with a share of the iterations.
 #include "backend/llvm/codegen.h"
 
 namespace tvm::codegen {
@@ -40,18 +40,20 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   }
   std::string name = function_->getName().str() + ".for_" + std::string(op->loop_var->name_hint);
   auto* body = gen_.NewFunction(llvm::FunctionType::get(gen_.i32, types, false), name, true);
-  FunctionGen inner(gen_, body, DataType::Void());
+  FunctionGen inner(gen_, body, DataType::Void(), op->span);
   inner.shape_vars_ = shape_vars_;
   inner.nonnegative_vars_ = nonnegative_vars_;
   inner.pointer_align_ = pointer_align_;
   inner.volatile_vars_ = volatile_vars_;
+  inner.in_parallel_ = true;
   inner.b_.SetInsertPoint(inner.Block("entry"));
   for (size_t i = 0; i < captures.vars.size(); ++i) {
     const Object* var = captures.vars[i].get();
     llvm::Argument* arg = body->getArg(4 + i);
     arg->setName(std::string(captures.vars[i]->name_hint));
     inner.vars_[var] = arg;
-    if (index_values_.count(values[3 + i]) || llvm::isa<llvm::ConstantInt>(values[3 + i])) inner.MarkIndex(arg, true);
+    if (index_values_.count(values[3 + i]) || llvm::isa<llvm::ConstantInt>(values[3 + i]))
+      inner.MarkIndex(arg, true);
     if (!arg->getType()->isPointerTy()) continue;
     if (auto align = pointer_align_.find(var); align != pointer_align_.end()) {
       arg->addAttr(llvm::Attribute::getWithAlignment(gen_.context, llvm::Align(align->second)));
@@ -68,7 +70,8 @@ void FunctionGen::EmitParallel(const ForObj* op) {
     Value* first = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(2), stride));
     Value* last = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(3), stride));
     if (NonNegative(op->min)) inner.nonnegative_vars_.insert(op->loop_var.get());
-    inner.EmitLoop(first, last, stride, op->loop_var, op->annotations, op->body, false);
+    inner.EmitLoop(first, last, stride, op->loop_var, op->annotations, op->body,
+                   ForKind::kParallel);
     if (!b.GetInsertBlock()->getTerminator()) inner.Return(b.getInt32(0));
   }
 
@@ -82,7 +85,8 @@ void FunctionGen::EmitParallel(const ForObj* op) {
     auto member = [&](size_t i) {
       return b.CreateLoad(members[i], b.CreateStructGEP(closure, task->getArg(2), i));
     };
-    Value* tasks = b.CreateSExtOrTrunc(b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
+    Value* tasks = b.CreateSExtOrTrunc(
+        b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
     Value* id = b.CreateSExtOrTrunc(task->getArg(0), index);
     Value *origin = member(0), *span = member(1), *stride = member(2);
     auto constant = [&](int v) { return llvm::ConstantInt::get(index, v); };
@@ -91,7 +95,8 @@ void FunctionGen::EmitParallel(const ForObj* op) {
     count = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, constant(0));
     Value *share = b.CreateSDiv(count, tasks), *rest = b.CreateSRem(count, tasks);
     auto start = [&](Value* i) {
-      return b.CreateNSWAdd(b.CreateNSWMul(i, share), b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i, rest));
+      return b.CreateNSWAdd(b.CreateNSWMul(i, share),
+                            b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i, rest));
     };
     std::vector<Value*> args = {origin, stride, start(id), start(b.CreateNSWAdd(id, constant(1)))};
     for (size_t i = 3; i < members.size(); ++i) args.push_back(member(i));
@@ -99,20 +104,25 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   }
 
   Value* data = StackSlot(closure, 1, llvm::Align(16), "closure");
-  for (size_t i = 0; i < values.size(); ++i) b_.CreateStore(values[i], b_.CreateStructGEP(closure, data, i));
+  for (size_t i = 0; i < values.size(); ++i)
+    b_.CreateStore(values[i], b_.CreateStructGEP(closure, data, i));
   Value* launch = b_.CreateLoad(gen_.ptr, gen_.ContextPointer("__TVMBackendParallelLaunch"));
   auto *with = Block("launch"), *without = Block("launch.inline"), *end = Block("launch.end");
   Branch(b_.CreateIsNotNull(launch), true, with, without);
   b_.SetInsertPoint(with);
   // 0: as many tasks as there are threads; for few iterations one task each.
   Value* few = b_.CreateICmpSLT(extent, llvm::ConstantInt::get(index, 16));
-  Value* most = b_.CreateSelect(few, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, llvm::ConstantInt::get(index, 1)), llvm::ConstantInt::get(index, 0));
+  Value* most = b_.CreateSelect(
+      few,
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, llvm::ConstantInt::get(index, 1)),
+      llvm::ConstantInt::get(index, 0));
   auto* launch_type = llvm::FunctionType::get(gen_.i32, {gen_.ptr, gen_.ptr, gen_.i32}, false);
   Value* status = b_.CreateCall(launch_type, launch, {task, data, b_.CreateTrunc(most, gen_.i32)});
   b_.CreateBr(end);
   b_.SetInsertPoint(without);
   Value* alone = StackSlot(environment, 1, llvm::Align(8), "environment");
-  b_.CreateStore(llvm::ConstantPointerNull::get(gen_.ptr), b_.CreateStructGEP(environment, alone, 0));
+  b_.CreateStore(llvm::ConstantPointerNull::get(gen_.ptr),
+                 b_.CreateStructGEP(environment, alone, 0));
   b_.CreateStore(b_.getInt32(1), b_.CreateStructGEP(environment, alone, 1));
   Value* status_alone = b_.CreateCall(task, {b_.getInt32(0), alone, data});
   b_.CreateBr(end);

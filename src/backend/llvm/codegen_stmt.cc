@@ -48,8 +48,15 @@ struct Facts : Visitor<Facts, ForObj, BufferObj, AllocateObj, SizeVarObj> {
 };
 }  // namespace
 
-FunctionGen::FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result)
-    : gen_(gen), b_(gen.context), function_(function), result_(result) {
+FunctionGen::FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result,
+                         const Optional<Span>& span)
+    : gen_(gen),
+      b_(gen.context),
+      function_(function),
+      scope_(gen.DebugFunction(function, span)),
+      result_(result) {
+  // LLVM wants a place for calls between functions that have lines.
+  if (scope_) b_.SetCurrentDebugLocation(llvm::DILocation::get(gen.context, 0, 0, scope_));
   llvm::FastMathFlags flags;
   flags.setNoNaNs(gen.options.nnan);
   flags.setNoInfs(gen.options.ninf);
@@ -60,7 +67,11 @@ FunctionGen::FunctionGen(ModuleGen& gen, llvm::Function* function, DataType resu
   b_.setFastMathFlags(flags);
 }
 
-void FunctionGen::EmitBody(const Array<Var>& params, const Stmt& body, bool noalias) {
+void FunctionGen::EmitBody(const FunctionInfo& info) {
+  const Array<Var>& params = info.func->params;
+  const Stmt& body = info.func->body;
+  bool noalias = info.func->HasNonzeroAttr(tir::attr::kNoAlias);
+  auto checked = info.func->GetAttr<Array<int64_t>>("tir.param_alignment");
   Facts facts;
   facts(body);
   shape_vars_ = std::move(facts.shape_vars);
@@ -76,6 +87,8 @@ void FunctionGen::EmitBody(const Array<Var>& params, const Stmt& body, bool noal
     if (!arg->getType()->isPointerTy()) continue;
     auto align = pointer_align_.find(var.get());
     if (align == pointer_align_.end()) continue;  // no buffer's data
+    // The entry checked less than buffers promise where a tensor may begin anywhere.
+    if (checked && i < checked->size()) align->second = std::max<int64_t>((*checked)[i], 1);
     arg->addAttr(llvm::Attribute::getWithAlignment(gen_.context, llvm::Align(align->second)));
     if (noalias) {
       arg->addAttr(llvm::Attribute::NoAlias);
@@ -105,7 +118,8 @@ llvm::AllocaInst* FunctionGen::StackSlot(llvm::Type* type, uint64_t count, llvm:
   return slot;
 }
 
-// ---- leaving, and errors ---------------------------------------------------------------------------
+// ---- leaving, and errors
+// ---------------------------------------------------------------------------
 void FunctionGen::Return(Value* status, Value* result) {
   FreeWorkspaces(0);
   llvm::Type* type = function_->getReturnType();
@@ -161,15 +175,18 @@ Value* FunctionGen::CondOf(const PrimExpr& e, bool* likely) {
   return Gen(e);
 }
 
-// ---- bindings --------------------------------------------------------------------------------------
+// ---- bindings
+// --------------------------------------------------------------------------------------
 void FunctionGen::Emit(const StmtObj* op) {
   Unsupported("expected a statement that lowering leaves, got " +
-              std::string(ffi::String(op->GetTypeKey())), op->span);
+                  std::string(ffi::String(op->GetTypeKey())),
+              op->span);
 }
 void FunctionGen::Emit(const LetStmtObj* op) {
   Value* value = Gen(op->value);
   vars_[op->var.get()] = value;
-  if (!value->hasName() && !llvm::isa<llvm::Constant>(value)) value->setName(std::string(op->var->name_hint));
+  if (!value->hasName() && !llvm::isa<llvm::Constant>(value))
+    value->setName(std::string(op->var->name_hint));
   if (shape_vars_.count(op->var.get())) MarkIndex(value, op->var.dtype().is_index());
   if (NonNegative(op->value)) nonnegative_vars_.insert(op->var.get());
   Gen(op->body);
@@ -196,15 +213,18 @@ void FunctionGen::Emit(const AssertStmtObj* op) {
   std::string message(text->value), cls = "RuntimeError";
   if (size_t colon = message.find(": "); colon != std::string::npos) {
     auto end = message.begin() + static_cast<std::ptrdiff_t>(colon);
-    bool name = colon > 5 && std::all_of(message.begin(), end, [](unsigned char c) { return std::isalpha(c); }) &&
-                message.compare(colon - 5, 5, "Error") == 0;
+    bool name =
+        colon > 5 &&
+        std::all_of(message.begin(), end, [](unsigned char c) { return std::isalpha(c); }) &&
+        message.compare(colon - 5, 5, "Error") == 0;
     if (name) cls = message.substr(0, colon), message = message.substr(colon + 2);
   }
   RaiseUnless(Gen(op->condition), cls, message);
   Gen(op->body);
 }
 
-// ---- control flow ----------------------------------------------------------------------------------
+// ---- control flow
+// ----------------------------------------------------------------------------------
 void FunctionGen::Emit(const IfThenElseObj* op) {
   bool likely = false;
   Value* cond = CondOf(op->condition, &likely);
@@ -236,22 +256,25 @@ void FunctionGen::Emit(const WhileObj* op) {
 }
 void FunctionGen::Emit(const ForObj* op) {
   switch (op->kind) {
-    case ForKind::kParallel: return EmitParallel(op);
-    case ForKind::kThreadBinding: Unsupported("a loop bound to GPU threads on a CPU", op->span);
+    case ForKind::kParallel:
+      return EmitParallel(op);
+    case ForKind::kThreadBinding:
+      Unsupported("a loop bound to GPU threads on a CPU", op->span);
     case ForKind::kVectorized:
       Unsupported("expected VectorizeLoop to have lowered the loop over " +
-                  std::string(op->loop_var->name_hint), op->span);
-    default: break;
+                      std::string(op->loop_var->name_hint),
+                  op->span);
+    default:
+      break;
   }
   Value* begin = Gen(op->min);
   Value* end = b_.CreateAdd(begin, Gen(op->extent), "", false, true);
   Value* step = op->step ? Gen(*op->step) : Lane(op->loop_var.dtype(), 1);
   if (NonNegative(op->min)) nonnegative_vars_.insert(op->loop_var.get());
-  EmitLoop(begin, end, step, op->loop_var, op->annotations, op->body,
-           op->kind == ForKind::kUnrolled);
+  EmitLoop(begin, end, step, op->loop_var, op->annotations, op->body, op->kind);
 }
 void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var,
-                           const Map<String, Any>& annotations, const Stmt& body, bool unrolled) {
+                           const Map<String, Any>& annotations, const Stmt& body, ForKind kind) {
   std::string name(var->name_hint);
   auto *before = b_.GetInsertBlock(), *head = Block("for." + name);
   auto *next = Block("next." + name), *after = Block("end." + name);
@@ -262,7 +285,7 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   phi->addIncoming(begin, before);
   MarkIndex(phi, true);
   vars_[var.get()] = phi;
-  loops_.push_back({next, after, workspaces_.size()});
+  loops_.push_back({next, kind == ForKind::kParallel ? nullptr : after, workspaces_.size()});
   Gen(body);
   loops_.pop_back();
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(next);
@@ -275,7 +298,7 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
     return llvm::MDNode::get(gen_.context, llvm::MDString::get(gen_.context, text));
   };
   std::vector<llvm::Metadata*> facts = {nullptr, flag("llvm.loop.mustprogress")};
-  if (unrolled) facts.push_back(flag("llvm.loop.unroll.full"));
+  if (kind == ForKind::kUnrolled) facts.push_back(flag("llvm.loop.unroll.full"));
   if (annotations.count("pragma_novectorize") || annotations.count("llvm.disable_vectorize")) {
     facts.push_back(llvm::MDNode::get(
         gen_.context, {llvm::MDString::get(gen_.context, "llvm.loop.vectorize.enable"),
@@ -287,7 +310,8 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   b_.SetInsertPoint(after);
 }
 
-// ---- memory of the function ------------------------------------------------------------------------
+// ---- memory of the function
+// ------------------------------------------------------------------------
 void FunctionGen::Emit(const AllocateObj* op) {
   if (auto* c = op->condition.as<IntImmObj>(); c && c->value == 0) return Gen(op->body);
   std::string name(op->buffer_var->name_hint);
@@ -298,14 +322,15 @@ void FunctionGen::Emit(const AllocateObj* op) {
   align = std::max<int64_t>(align, kBufferAlign);
   noalias_vars_.insert(op->buffer_var.get());
   // Types below a byte are packed.
-  auto bytes_of = [&](uint64_t n) { return element ? n * element : (n * op->dtype.bits() * op->dtype.lanes() + 7) / 8; };
+  auto bytes_of = [&](uint64_t n) {
+    return element ? n * element : (n * op->dtype.bits() * op->dtype.lanes() + 7) / 8;
+  };
   if (count > 0 && static_cast<uint64_t>(count) <= kMaxStackBuffer) {
     uint64_t bytes = bytes_of(count);
     if (bytes <= kMaxStackBuffer && stack_bytes_ + bytes <= kMaxStackBytes) {
       stack_bytes_ += bytes;
-      vars_[op->buffer_var.get()] =
-          element ? StackSlot(type, count, llvm::Align(align), name)
-                  : StackSlot(gen_.i8, bytes, llvm::Align(align), name);
+      vars_[op->buffer_var.get()] = element ? StackSlot(type, count, llvm::Align(align), name)
+                                            : StackSlot(gen_.i8, bytes, llvm::Align(align), name);
       return Gen(op->body);
     }
   }
@@ -346,17 +371,21 @@ void FunctionGen::FreeWorkspaces(size_t down_to) {
   for (size_t i = workspaces_.size(); i > down_to; --i) FreeWorkspace(workspaces_[i - 1]);
 }
 Value* FunctionGen::AllocWorkspace(Value* bytes, DataType dtype) {
-  auto* type = llvm::FunctionType::get(gen_.ptr, {gen_.i32, gen_.i32, gen_.i64, gen_.i32, gen_.i32}, false);
+  auto* type =
+      llvm::FunctionType::get(gen_.ptr, {gen_.i32, gen_.i32, gen_.i64, gen_.i32, gen_.i32}, false);
   Value* runtime = b_.CreateLoad(gen_.ptr, gen_.ContextPointer("__TVMBackendAllocWorkspace"));
   auto *with = Block("alloc.runtime"), *without = Block("alloc.plain"), *end = Block("alloc.end");
   Branch(b_.CreateIsNotNull(runtime), true, with, without);
   b_.SetInsertPoint(with);
-  auto* a = b_.CreateCall(type, runtime, {b_.getInt32(kDLCPU), b_.getInt32(0), bytes, b_.getInt32(dtype.code()), b_.getInt32(dtype.bits())});
+  auto* a = b_.CreateCall(type, runtime,
+                          {b_.getInt32(kDLCPU), b_.getInt32(0), bytes, b_.getInt32(dtype.code()),
+                           b_.getInt32(dtype.bits())});
   b_.CreateBr(end);
   b_.SetInsertPoint(without);
   auto* plain = llvm::FunctionType::get(gen_.ptr, {gen_.SizeType(), gen_.SizeType()}, false);
   // aligned_alloc wants a multiple of the alignment, and at least one byte.
-  Value* rounded = b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlign)), b_.getInt64(~(kBufferAlign - 1)));
+  Value* rounded = b_.CreateAnd(b_.CreateAdd(bytes, b_.getInt64(kBufferAlign)),
+                                b_.getInt64(~(kBufferAlign - 1)));
   auto* c = b_.CreateCall(gen_.Extern("aligned_alloc", plain),
                           {llvm::ConstantInt::get(gen_.SizeType(), kBufferAlign),
                            b_.CreateZExtOrTrunc(rounded, gen_.SizeType())});
@@ -366,7 +395,8 @@ Value* FunctionGen::AllocWorkspace(Value* bytes, DataType dtype) {
   auto* memory = b_.CreatePHI(gen_.ptr, 2);
   memory->addIncoming(a, with);
   memory->addIncoming(c, without);
-  RaiseUnless(b_.CreateIsNotNull(memory), "MemoryError", "%s: cannot allocate %lld bytes of temporary memory",
+  RaiseUnless(b_.CreateIsNotNull(memory), "MemoryError",
+              "%s: cannot allocate %lld bytes of temporary memory",
               {gen_.Text(function_->getName().str()), bytes});
   return memory;
 }
@@ -379,7 +409,8 @@ void FunctionGen::FreeWorkspace(Value* pointer) {
   b_.CreateCall(type, runtime, {b_.getInt32(kDLCPU), b_.getInt32(0), pointer});
   b_.CreateBr(end);
   b_.SetInsertPoint(without);
-  b_.CreateCall(gen_.Extern("free", llvm::FunctionType::get(b_.getVoidTy(), {gen_.ptr}, false)), {pointer});
+  b_.CreateCall(gen_.Extern("free", llvm::FunctionType::get(b_.getVoidTy(), {gen_.ptr}, false)),
+                {pointer});
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
 }

@@ -14,8 +14,8 @@ class TargetMachine;
 
 namespace tvm::codegen {
 
-/// Runs `fn`. What LLVM would end the process for becomes a RuntimeError, on a stack deep enough for
-/// large expressions.
+/// Runs `fn`. What LLVM would end the process for becomes a RuntimeError, on a stack deep enough
+/// for large expressions.
 void Guarded(void (*fn)(void*), void* data);
 template <class F>
 void Guarded(F&& fn) {
@@ -24,6 +24,8 @@ void Guarded(F&& fn) {
 
 /// The passes of `options.opt_level`, in place.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options);
+/// Defines the conversions of float16 that x86 without (some) half instructions calls.
+void AddHalfConversions(llvm::Module& module, bool has_f16c);
 enum class Output { kAssembly, kObject };
 /// Changes `module`: instruction selection prepares the IR in place.
 std::string EmitCode(llvm::Module& module, llvm::TargetMachine& machine, Output kind);

@@ -13,6 +13,17 @@
 
 namespace tvm::codegen {
 namespace {
+/// The target asked about: a Target, a text or a dict; else the current one, else this machine.
+MachineOptions Asked(const Any& target) {
+  if (auto text = target.try_cast<String>()) return MachineOptions::From(Target(*text));
+  if (auto config = target.try_cast<Map<String, Any>>())
+    return MachineOptions::From(Target(*config));
+  if (target != nullptr) return MachineOptions::From(target.cast<Target>());
+  if (Target current = Target::Current(); current.defined() && current->kind->name == "llvm") {
+    return MachineOptions::From(current);
+  }
+  return MachineOptions::Host();
+}
 MachineOptions Processor(const String& triple, const String& cpu) {
   MachineOptions o;
   o.triple = triple.empty() ? HostTriple() : llvm::Triple::normalize(std::string(triple));
@@ -49,14 +60,22 @@ Map<String, Any> DescribeHost() {
 bool CpuHasFeature(String triple, String cpu, String feature) {
   return Has(EnabledFeatures(Processor(triple, cpu)), std::string(feature));
 }
-Array<String> CpuFeatures(String triple, String cpu) {
+Array<String> CpuFeatures(Any target) {
   Array<String> names;
-  for (const std::string& f : EnabledFeatures(Processor(triple, cpu))) names.push_back(f);
+  for (const std::string& f : EnabledFeatures(Asked(target))) names.push_back(f);
   return names;
 }
-Array<String> CpuNames(String triple) {
+bool HasFeatures(Variant<String, Array<String>> features, Any target) {
+  auto on = EnabledFeatures(Asked(target));
+  if (auto one = features.as<String>()) return Has(on, std::string(*one));
+  for (const String& f : features.get<Array<String>>()) {
+    if (!Has(on, std::string(f))) return false;
+  }
+  return true;
+}
+Array<String> CpuNames(Any target) {
   Array<String> names;
-  auto info = SubtargetOf(Processor(triple, "").triple, "", "");
+  auto info = SubtargetOf(Asked(target).triple, "", "");
   for (const auto& row : info->getAllProcessorDescriptions()) names.push_back(row.Key);
   return names;
 }
@@ -73,13 +92,14 @@ int64_t LookupIntrinsic(String name) {
 }
 String IntrinsicName(int64_t id) {
   if (id <= 0 || id >= llvm::Intrinsic::num_intrinsics) {
-    TVM_FFI_THROW(ValueError) << "llvm_get_intrinsic_name: expected the number of an intrinsic, got " << id;
+    TVM_FFI_THROW(ValueError)
+        << "llvm_get_intrinsic_name: expected the number of an intrinsic, got " << id;
   }
   return llvm::Intrinsic::getBaseName(static_cast<llvm::Intrinsic::ID>(id)).str();
 }
 /// Bits of the widest vector registers.
-int64_t VectorWidth(Target target) {
-  MachineOptions o = MachineOptions::From(target);
+int64_t VectorWidth(Any target) {
+  MachineOptions o = Asked(target);
   if (o.vector_width > 0) return o.vector_width;
   auto on = EnabledFeatures(o);
   llvm::Triple triple(o.triple);
@@ -94,8 +114,20 @@ int64_t VectorWidth(Target target) {
   return 128;
 }
 
+String SystemTriple() { return HostTriple(); }
+String SystemCpu() { return HostCpu(); }
+String X86Vendor() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") ? "intel" : __builtin_cpu_is("amd") ? "amd" : "unknown";
+#else
+  return "";
+#endif
+}
+
 TVM_REGISTER() {
-  Def("target.llvm.version", [] { return String(LLVM_VERSION_STRING); },
+  Def(
+      "backend.llvm.version", [] { return String(LLVM_VERSION_STRING); },
       "Version of the LLVM linked into libtvm_llvm.");
   Def("target.llvm.host_cpu", &DescribeHost,
       "This machine: the processor's name, its triple, and mattr: the features in which it differs "
@@ -103,17 +135,26 @@ TVM_REGISTER() {
   Def("target.llvm.cpu_has_feature", &CpuHasFeature,
       "Whether a processor (this machine's where empty) has a feature.", Arg("triple"), Arg("cpu"),
       Arg("feature"));
-  Def("target.llvm.cpu_features", &CpuFeatures, "The features of a processor.", Arg("triple"),
-      Arg("cpu"));
-  Def("target.llvm.cpu_archlist", &CpuNames, "The processors LLVM knows of an architecture.",
-      Arg("triple"));
-  Def("target.llvm.targets", &Backends, "The architectures LLVM generates code for.");
-  Def("target.llvm.lookup_intrinsic_id", &LookupIntrinsic,
+  Def("target.codegen.llvm_get_system_triple", &SystemTriple, "The triple of this machine.");
+  Def("target.codegen.llvm_get_system_cpu", &SystemCpu, "LLVM's name of this machine's processor.");
+  Def("target.codegen.llvm_get_system_x86_vendor", &X86Vendor,
+      "intel, amd or unknown; empty for other processors.");
+  Def("target.codegen.llvm_get_targets", &Backends, "The architectures LLVM generates code for.");
+  Def("target.codegen.llvm_get_cpu_archlist", &CpuNames,
+      "The processors LLVM knows of a target's architecture.", Arg("target", nullptr));
+  Def("target.codegen.llvm_get_cpu_features", &CpuFeatures, "The features of a target.",
+      Arg("target", nullptr));
+  for (const char* name :
+       {"target.codegen.llvm_cpu_has_features", "target.codegen.target_has_features"}) {
+    Def(name, &HasFeatures, "Whether a target has all of some features.", Arg("cpu_features"),
+        Arg("target", nullptr));
+  }
+  Def("target.codegen.llvm_get_vector_width", &VectorWidth,
+      "Bits of the widest vectors of a target.", Arg("target", nullptr));
+  Def("target.codegen.llvm_lookup_intrinsic_id", &LookupIntrinsic,
       "The number of an LLVM intrinsic, 0 when there is none.", Arg("name"));
-  Def("target.llvm.intrinsic_name", &IntrinsicName, "The name of an LLVM intrinsic.",
+  Def("target.codegen.llvm_get_intrinsic_name", &IntrinsicName, "The name of an LLVM intrinsic.",
       Arg("intrin_id"));
-  Def("target.llvm.vector_width", &VectorWidth, "Bits of the widest vectors of a target.",
-      Arg("target"));
 }
 }  // namespace
 }  // namespace tvm::codegen

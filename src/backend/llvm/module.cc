@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module that compilation for an `llvm` target gives: callable in this process, writable as files.
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/Target/TargetMachine.h>
-#include <tvm/ffi/extra/module.h>
+// The module that compilation for an `llvm` target gives: callable in this process, writable as
+// files.
+#include "tvm/ir/module.h"
 
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <algorithm>
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/compile.h"
-#include "tvm/ir/module.h"
+#include "tvm/runtime/module.h"
+#include "tvm/runtime/thread_pool.h"
 
 namespace tvm::codegen {
 namespace {
+constexpr std::string_view kPackedPrefix = ffi::symbol::tvm_ffi_symbol_prefix;
 
 /// The functions of one LLVM module: compiled together, internal ones visible to each other.
 using Group = std::vector<std::pair<GlobalVar, FunctionInfo>>;
@@ -29,30 +38,111 @@ FunctionInfo InfoOf(const GlobalVar& var, const PrimFunc& func) {
   info.packed = func->GetAttr<int64_t>(tvm::attr::kCallingConv, 0) ==
                 static_cast<int64_t>(CallingConv::kCPackedFunc);
   info.internal = func->HasNonzeroAttr("tir.private");
-  String symbol = func->GetAttr<String>(tvm::attr::kGlobalSymbol, var->name_hint);
-  info.symbol = (info.packed ? std::string(ffi::symbol::tvm_ffi_symbol_prefix) : "") + std::string(symbol);
+  std::string symbol(func->GetAttr<String>(tvm::attr::kGlobalSymbol, var->name_hint));
+  // A prefix keeps internal names apart from C functions that LLVM knows the meaning of.
+  info.symbol = (info.packed ? std::string(kPackedPrefix) : info.internal ? "tvm." : "") + symbol;
   info.result = DataTypeOf(func->ret_type);
   return info;
 }
 
-/// Makes the LLVM module of a group and hands it to `use` while its machine is there.
+// ---- groups
+// ---------------------------------------------------------------------------------------
+/// Functions of the module that a function calls, and how many nodes it has.
+struct Uses : Visitor<Uses, GlobalVarObj, StmtObj, PrimExprObj> {
+  std::set<std::string> called;
+  size_t nodes = 0;
+  void Visit(const GlobalVarObj* var) { called.insert(std::string(var->name_hint)); }
+  void Visit(const StmtObj* n) { ++nodes, VisitChildren(n, *this); }
+  void Visit(const PrimExprObj* n) { ++nodes, VisitChildren(n, *this); }
+};
+
+/// Splits a large module so that its parts compile at the same time. Visible functions are spread
+/// by size; internal functions go along with their callers, into several groups where need be.
+std::vector<Group> Split(const Group& all, size_t most) {
+  constexpr size_t kWorthAThread = 2000;  // nodes
+  std::map<std::string, size_t> index;
+  std::vector<Uses> uses(all.size());
+  size_t total = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    index[std::string(all[i].first->name_hint)] = i;
+    uses[i](all[i].second.func->body);
+    total += uses[i].nodes;
+  }
+  std::vector<size_t> roots;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].second.internal) roots.push_back(i);
+  }
+  size_t count = std::min({most, roots.size(), total / kWorthAThread});
+  if (count < 2) return {all};
+
+  auto closure = [&](size_t root) {
+    std::set<size_t> seen = {root};
+    std::vector<size_t> open = {root};
+    while (!open.empty()) {
+      size_t i = open.back();
+      open.pop_back();
+      for (const std::string& name : uses[i].called) {
+        auto it = index.find(name);
+        if (it != index.end() && all[it->second].second.internal &&
+            seen.insert(it->second).second) {
+          open.push_back(it->second);
+        }
+      }
+    }
+    return seen;
+  };
+  std::vector<std::pair<size_t, std::set<size_t>>> pieces;
+  for (size_t root : roots) {
+    auto members = closure(root);
+    size_t nodes = 0;
+    for (size_t i : members) nodes += uses[i].nodes;
+    pieces.emplace_back(nodes, std::move(members));
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](auto& a, auto& b) { return a.first > b.first; });
+  std::vector<std::pair<size_t, std::set<size_t>>> bins(count);
+  for (auto& [nodes, members] : pieces) {
+    auto bin = std::min_element(bins.begin(), bins.end(),
+                                [](auto& a, auto& b) { return a.first < b.first; });
+    bin->first += nodes;
+    bin->second.insert(members.begin(), members.end());
+  }
+  std::vector<Group> groups;
+  for (const auto& [nodes, members] : bins) {
+    Group& group = groups.emplace_back();
+    for (size_t i : members) group.push_back(all[i]);
+  }
+  return groups;
+}
+
+// ---- compilation
+// ----------------------------------------------------------------------------------
+/// Makes the optimised LLVM module of a group and hands it to `use` while its machine is there.
 template <class F>
-void WithModule(const Group& group, const MachineOptions& options, F&& use) {
+void WithModule(const Group& group, const Group& all, const MachineOptions& options, F&& use) {
   Guarded([&] {
     MachineLease machine(options);
     llvm::LLVMContext context;
     ModuleGen gen(context, *machine, options, "tvm");
     for (const auto& [var, info] : group) gen.Declare(var, info);
+    for (const auto& [var, info] : all) {
+      // A visible function of another group.
+      if (!info.internal && !gen.functions.count(std::string(var->name_hint)))
+        gen.Declare(var, info);
+    }
     for (const auto& [var, info] : group) gen.Define(info);
     auto module = gen.Finish();
+    auto* features = machine->getMCSubtargetInfo();
+    if (machine->getTargetTriple().isX86() && !features->checkFeatures("+avx512fp16")) {
+      AddHalfConversions(*module, features->checkFeatures("+f16c"));
+    }
     Optimize(*module, *machine, options);
     use(*module, *machine);
   });
 }
-
-Compiled Compile(const Group& group, const MachineOptions& options) {
+Compiled Compile(const Group& group, const Group& all, const MachineOptions& options) {
   Compiled out;
-  WithModule(group, options, [&](llvm::Module& module, llvm::TargetMachine& machine) {
+  WithModule(group, all, options, [&](llvm::Module& module, llvm::TargetMachine& machine) {
     for (const auto& global : module.globals()) {
       if (global.hasWeakAnyLinkage()) out.context_pointers.push_back(global.getName().str());
     }
@@ -61,12 +151,59 @@ Compiled Compile(const Group& group, const MachineOptions& options) {
   return out;
 }
 
+// ---- files
+// ----------------------------------------------------------------------------------------
+void WriteFile(const std::string& name, std::string_view bytes) {
+  std::ofstream file(name, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) TVM_FFI_THROW(OSError) << "cannot write " << name;
+}
+/// A file that is gone at the end of the scope.
+struct TemporaryFile {
+  llvm::SmallString<128> path;
+  TemporaryFile() {
+    if (auto error = llvm::sys::fs::createTemporaryFile("tvm", "o", path)) {
+      TVM_FFI_THROW(OSError) << "cannot make a temporary file: " << error.message();
+    }
+  }
+  ~TemporaryFile() { llvm::sys::fs::remove(path); }
+  std::string str() const { return path.str().str(); }
+};
+std::string MergeObjects(const std::vector<Compiled>& parts) {
+  if (parts.size() == 1) return parts[0].object;
+  std::vector<std::unique_ptr<TemporaryFile>> files;
+  TemporaryFile out;
+  std::vector<std::string> arguments = {"-r", "-o", out.str()};
+  for (const Compiled& part : parts) {
+    files.push_back(std::make_unique<TemporaryFile>());
+    WriteFile(files.back()->str(), part.object);
+    arguments.push_back(files.back()->str());
+  }
+  Link(arguments);
+  std::ifstream file(out.str(), std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+// ---- the module
+// -----------------------------------------------------------------------------------
 class LLVMModuleObj : public ffi::ModuleObj {
  public:
-  LLVMModuleObj(Group functions, Target target) : target_(target), options_(MachineOptions::From(target)), functions_(std::move(functions)) {
-    compiled_.push_back(Compile(functions_, options_));
+  LLVMModuleObj(Group functions, const Target& target)
+      : target_(target), options_(MachineOptions::From(target)), functions_(std::move(functions)) {
+    bool is_elf = llvm::Triple(options_.triple).isOSBinFormatELF();
+    auto groups = Split(functions_, is_elf ? runtime::NumThreads() : 1);
+    compiled_.resize(groups.size());
+    auto one = [&](size_t i) { compiled_[i] = Compile(groups[i], functions_, options_); };
+    if (groups.size() == 1) {
+      one(0);
+    } else {
+      runtime::ParallelRun(static_cast<int>(groups.size()), [&](int i, int) { one(i); });
+    }
     for (const auto& [var, info] : functions_) {
-      if (info.packed) names_.insert(info.symbol.substr(std::string_view(ffi::symbol::tvm_ffi_symbol_prefix).size()));
+      if (info.packed) names_.insert(info.symbol.substr(kPackedPrefix.size()));
     }
   }
 
@@ -77,57 +214,73 @@ class LLVMModuleObj : public ffi::ModuleObj {
   bool ImplementsFunction(const String& name) final { return names_.count(std::string(name)) > 0; }
   Optional<Function> GetFunction(const String& name) final {
     std::string text(name);
-    if (text == "__tvm_function_names") {
+    if (text == runtime::kFunctionNames) {
       Array<String> names;
       for (const std::string& n : names_) names.push_back(n);
       return Function::FromTyped([names]() { return names; });
     }
-    if (text == "__tvm_library_info") {
-      Map<String, String> info;
-      info.Set("target", target_->str());
-      std::string features;
-      for (const std::string& f : EnabledFeatures(options_)) features += (features.empty() ? "" : ",") + f;
-      info.Set("cpu_features", features);
+    if (text == runtime::kLibraryInfo) {
+      Map<String, String> info{{"target", target_->str()}, {"cpu_features", Features()}};
       return Function::FromTyped([info]() { return info; });
     }
     if (!names_.count(text)) return std::nullopt;
-    auto* entry = reinterpret_cast<TVMFFISafeCallType>(Jit().Lookup(ffi::symbol::tvm_ffi_symbol_prefix + text));
+    void* entry = Jit().Lookup(std::string(kPackedPrefix) + text);
     // The function keeps the module, and with it the code, alive.
     auto* self = new ffi::Module(ffi::GetRef<ffi::Module>(this));
-    return Function::FromExternC(self, entry, [](void* p) { delete static_cast<ffi::Module*>(p); });
+    return Function::FromExternC(self, reinterpret_cast<TVMFFISafeCallType>(entry),
+                                 [](void* p) { delete static_cast<ffi::Module*>(p); });
   }
 
-  String InspectSource(const String& format) const final { return Render(format.empty() ? "ll" : format, "inspect_source"); }
-  Array<String> GetWriteFormats() const final { return {"o", "ll", "s", "bc"}; }
+  String InspectSource(const String& format) const final {
+    return Render(format.empty() ? "ll" : std::string(format), "inspect_source");
+  }
+  Array<String> GetWriteFormats() const final { return {"o", "obj", "ll", "s", "asm", "bc"}; }
   void WriteToFile(const String& file_name, const String& format) const final {
     std::string name(file_name), kind(format);
     if (kind.empty()) kind = name.substr(name.find_last_of('.') + 1);
-    std::string bytes = Render(kind, "save");
-    std::ofstream file(name, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) TVM_FFI_THROW(OSError) << "cannot write " << name;
+    WriteFile(name, Render(kind, "write_to_file"));
   }
 
  private:
-  /// Written anew from the functions: kept IR would cost memory that few need.
-  std::string Render(const String& format, const char* what) const {
-    std::string kind(format), text;
-    if (kind == "o" || kind == "obj") return compiled_[0].object;
+  std::string Features() const {
+    std::string list;
+    for (const std::string& f : EnabledFeatures(options_)) list += (list.empty() ? "" : ",") + f;
+    return list;
+  }
+  /// Texts are made anew from the functions: keeping the IR of every module would cost memory.
+  std::string Render(const std::string& kind, const char* what) const {
+    if (kind == "o" || kind == "obj") return MergeObjects(compiled_);
     if (kind != "ll" && kind != "s" && kind != "asm" && kind != "bc") {
-      TVM_FFI_THROW(ValueError) << what << ": expected the format ll, asm, s, bc, o or obj, got '" << kind << "'";
+      TVM_FFI_THROW(ValueError) << what << ": expected the format ll, asm, s, bc, o or obj, got '"
+                                << kind << "'";
     }
-    WithModule(functions_, options_, [&](llvm::Module& module, llvm::TargetMachine& machine) {
-      text = kind == "ll" ? PrintIR(module) : kind == "bc" ? WriteBitcode(module) : EmitCode(module, machine, Output::kAssembly);
+    std::string text;
+    WithModule(functions_, {}, options_, [&](llvm::Module& module, llvm::TargetMachine& machine) {
+      text = kind == "ll"   ? PrintIR(module)
+             : kind == "bc" ? WriteBitcode(module)
+                            : EmitCode(module, machine, Output::kAssembly);
     });
     return text;
+  }
+  void CheckRuns() const {
+    if (options_.triple != HostTriple()) {
+      TVM_FFI_THROW(ValueError) << "cannot run code for " << options_.triple << " on this machine ("
+                                << HostTriple() << "); export it instead";
+    }
+    auto has = EnabledFeatures(MachineOptions::Host());
+    std::string missing;
+    for (const std::string& f : EnabledFeatures(options_)) {
+      if (IsInstructionSet(f) && !std::binary_search(has.begin(), has.end(), f)) missing += " " + f;
+    }
+    if (!missing.empty()) {
+      TVM_FFI_THROW(ValueError) << "cannot run code for " << View(target_->str())
+                                << " on this machine, which lacks" << missing;
+    }
   }
   JitLibrary& Jit() {
     std::lock_guard lock(mutex_);
     if (jit_) return *jit_;
-    if (options_.triple != HostTriple()) {
-      TVM_FFI_THROW(ValueError) << "cannot run code for " << options_.triple << " on this machine (" << HostTriple() << "); export it instead";
-    }
+    CheckRuns();
     std::vector<std::string> objects;
     std::set<std::string> pointers;
     for (const Compiled& c : compiled_) {
@@ -138,7 +291,8 @@ class LLVMModuleObj : public ffi::ModuleObj {
     auto fill = [&](const std::string& name, void* value) {
       if (pointers.count(name)) *static_cast<void**>(jit->Lookup(name)) = value;
     };
-    ffi::Module::VisitContextSymbols(ffi::TypedFunction<void(String, void*)>([&](String name, void* value) { fill(std::string(name), value); }));
+    ffi::Module::VisitContextSymbols(ffi::TypedFunction<void(String, void*)>(
+        [&](String name, void* value) { fill(std::string(name), value); }));
     fill(ffi::symbol::tvm_ffi_library_ctx, static_cast<ffi::ModuleObj*>(this));
     jit_ = std::move(jit);
     return *jit_;
@@ -156,13 +310,19 @@ class LLVMModuleObj : public ffi::ModuleObj {
 ffi::Module Build(IRModule mod, Target target) {
   Group functions;
   for (const auto& [var, func] : mod->Sorted()) {
-    if (auto prim = func.as<PrimFunc>()) functions.emplace_back(var, InfoOf(var, *prim));
+    auto* prim = func.as<PrimFuncObj>();
+    if (!prim) {
+      TVM_FFI_THROW(TypeError) << "target.build.llvm: expected functions of TIR, got "
+                               << func->GetTypeKey() << " as " << View(var->name_hint);
+    }
+    functions.emplace_back(var, InfoOf(var, ffi::GetRef<PrimFunc>(prim)));
   }
   return ffi::Module(ffi::make_object<LLVMModuleObj>(std::move(functions), target));
 }
 
 TVM_REGISTER() {
-  Def("target.build.llvm", &Build, "Compiles the lowered functions of a module with LLVM.", Arg("mod"), Arg("target"));
+  Def("target.build.llvm", &Build, "Compiles the lowered functions of a module with LLVM.",
+      Arg("mod"), Arg("target"));
 }
 }  // namespace
 }  // namespace tvm::codegen

@@ -23,9 +23,8 @@ namespace tvm::codegen {
 void Guarded(void (*fn)(void*), void* data) {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
-      TVM_FFI_THROW(RuntimeError) << "LLVM: " << reason;
-    });
+    llvm::install_fatal_error_handler(
+        [](void*, const char* reason, bool) { TVM_FFI_THROW(RuntimeError) << "LLVM: " << reason; });
   });
   OnDeepStack([&] { fn(data); });
 }
@@ -62,6 +61,20 @@ class ReportScope {
 };
 }  // namespace
 
+namespace {
+/// The time of LLVM's vectorisers grows with the square of the block they work on: 12 s for 10,000
+/// additions in a row.
+constexpr size_t kLargestBlockToVectorize = 4096;
+bool HasHugeBlock(const llvm::Module& module) {
+  for (const llvm::Function& function : module) {
+    for (const llvm::BasicBlock& block : function) {
+      if (block.size() > kLargestBlockToVectorize) return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options) {
   ReportScope reports(module.getContext());
   std::string problem;
@@ -70,7 +83,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     TVM_FFI_THROW(InternalError) << "LLVM code generation made invalid code: " << problem;
   }
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = options.opt_level >= 2;
+  tuning.LoopVectorization = tuning.SLPVectorization =
+      options.opt_level >= 2 && !HasHugeBlock(module);
   tuning.LoopInterleaving = options.opt_level >= 2;
   llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
@@ -97,7 +111,8 @@ std::string EmitCode(llvm::Module& module, llvm::TargetMachine& machine, Output 
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream os(code);
   llvm::legacy::PassManager passes;
-  auto type = kind == Output::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  auto type = kind == Output::kObject ? llvm::CodeGenFileType::ObjectFile
+                                      : llvm::CodeGenFileType::AssemblyFile;
   if (machine.addPassesToEmitFile(passes, os, nullptr, type)) {
     TVM_FFI_THROW(ValueError) << "LLVM: cannot write this kind of file for "
                               << machine.getTargetTriple().str();

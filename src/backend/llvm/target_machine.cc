@@ -16,10 +16,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
+
+#include "tvm/ir/transform.h"
 
 // Every backend's registration functions; which of them run is decided per triple.
-#define LLVM_TARGET(Name)                        \
-  extern "C" void LLVMInitialize##Name##Target(); \
+#define LLVM_TARGET(Name)                             \
+  extern "C" void LLVMInitialize##Name##Target();     \
   extern "C" void LLVMInitialize##Name##TargetInfo(); \
   extern "C" void LLVMInitialize##Name##TargetMC();
 #include <llvm/Config/Targets.def>
@@ -80,9 +83,9 @@ void CheckNames(const llvm::MCSubtargetInfo& info, const std::string& cpu,
     bool sign = !name.empty() && (name[0] == '+' || name[0] == '-');
     if (sign) name.remove_prefix(1);
     if (!sign || !std::binary_search(known.begin(), known.end(), name)) {
-      TVM_FFI_THROW(ValueError)
-          << "target: expected '+' or '-' and a feature of " << info.getTargetTriple().getArchName().str()
-          << " in mattr, got '" << View(feature) << "'" << DidYouMean(name, known);
+      TVM_FFI_THROW(ValueError) << "target: expected '+' or '-' and a feature of "
+                                << info.getTargetTriple().getArchName().str() << " in mattr, got '"
+                                << View(feature) << "'" << DidYouMean(name, known);
     }
   }
 }
@@ -100,11 +103,10 @@ const llvm::Target* FindBackend(const std::string& triple) {
   }();
   (void)infos;
   std::string error;
-  const llvm::Target* target =
-      llvm::TargetRegistry::lookupTarget(TripleArg(triple), error);
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(TripleArg(triple), error);
   if (!target) {
-    TVM_FFI_THROW(ValueError) << "target: expected a triple LLVM generates code for as mtriple, got '"
-                              << triple << "'";
+    TVM_FFI_THROW(ValueError)
+        << "target: expected a triple LLVM generates code for as mtriple, got '" << triple << "'";
   }
   for (const Backend& b : backends) {
     if (b.name != target->getBackendName()) continue;
@@ -130,6 +132,16 @@ std::vector<std::string> EnabledFeatures(const MachineOptions& options) {
     if (info->hasFeature(row.Value)) names.emplace_back(row.Key);
   }
   return names;
+}
+
+bool IsInstructionSet(const std::string& feature) {
+  // What LLVM detects on a machine are instructions; its tables hold advice on tuning besides.
+  static const auto* detected = [] {
+    auto* names = new std::set<std::string, std::less<>>();
+    for (const auto& f : llvm::sys::getHostCPUFeatures()) names->insert(f.first().str());
+    return names;
+  }();
+  return detected->count(feature) > 0;
 }
 
 MachineOptions MachineOptions::From(const Target& target) {
@@ -161,10 +173,16 @@ MachineOptions MachineOptions::From(const Target& target) {
   if (o.opt_level < 0 || o.opt_level > 3) {
     TVM_FFI_THROW(ValueError) << "target: expected opt-level from 0 to 3, got " << o.opt_level;
   }
-  if (!o.float_abi.empty() && o.float_abi != "soft" && o.float_abi != "hard" ) {
-    TVM_FFI_THROW(ValueError) << "target: expected mfloat-abi soft or hard, got '" << o.float_abi << "'";
+  if (!o.float_abi.empty() && o.float_abi != "soft" && o.float_abi != "hard") {
+    TVM_FFI_THROW(ValueError) << "target: expected mfloat-abi soft or hard, got '" << o.float_abi
+                              << "'";
   }
   o.vector_width = static_cast<int>(target->GetAttr<int64_t>("vector-width", 0));
+  // LLVM's tables prefer 256 bits on processors whose clock once dropped with 512.
+  if (o.vector_width == 0 && llvm::Triple(o.triple).isX86() &&
+      SubtargetOf(o.triple, o.cpu, o.features)->checkFeatures("+avx512f")) {
+    o.vector_width = 512;
+  }
   bool all = target->GetAttr<bool>("fast-math", false);
   auto flag = [&](const char* name, bool fallback = false) {
     return target->GetAttr<bool>(name, all || fallback);
@@ -175,6 +193,11 @@ MachineOptions MachineOptions::From(const Target& target) {
   o.arcp = flag("fast-math-arcp");
   o.contract = flag("fast-math-contract", true);
   o.reassoc = flag("fast-math-reassoc");
+  o.debug_info = transform::PassContext::Current()->GetConfig<bool>("llvm.debug_info");
+  if (target->GetAttr<Array<String>>("cl-opt").has_value()) {
+    TVM_FFI_THROW(ValueError)
+        << "target: cl-opt would change LLVM for the whole process; expected other options";
+  }
   return o;
 }
 
@@ -214,8 +237,8 @@ std::unique_ptr<llvm::TargetMachine> NewMachine(const MachineOptions& o) {
       llvm::CodeGenOptLevel::Aggressive};
   // Position independent: one object file serves the JIT and exported libraries.
   std::unique_ptr<llvm::TargetMachine> machine(
-      backend->createTargetMachine(TripleArg(o.triple), o.cpu, o.features, options, llvm::Reloc::PIC_,
-                                   std::nullopt, kLevels[o.opt_level]));
+      backend->createTargetMachine(TripleArg(o.triple), o.cpu, o.features, options,
+                                   llvm::Reloc::PIC_, std::nullopt, kLevels[o.opt_level]));
   if (!machine) {
     TVM_FFI_THROW(ValueError) << "target: LLVM has no code generator for " << o.triple;
   }

@@ -21,7 +21,7 @@ struct MachineOptions {
   int opt_level = 3;
   int vector_width = 0;  ///< Bits of the vectors LLVM shall prefer; 0: its own choice for the CPU.
   bool nnan = false, ninf = false, nsz = false, arcp = false, contract = true, reassoc = false;
-  std::vector<std::string> cl_opt;
+  bool debug_info = false;  ///< Lines of the program, from spans.
 
   /// ValueError for a name LLVM does not know, or a triple without a code generator.
   static MachineOptions From(const Target& target);
@@ -38,6 +38,9 @@ std::unique_ptr<llvm::MCSubtargetInfo> SubtargetOf(const std::string& triple,
                                                    const std::string& features);
 /// Names of the features that are on for these options, sorted.
 std::vector<std::string> EnabledFeatures(const MachineOptions& options);
+
+/// Whether a feature is instructions that a processor may lack, not advice on what is fast on it.
+bool IsInstructionSet(const std::string& feature);
 
 /// A machine for one compilation at a time, from a pool: making one costs more than compiling a
 /// small function.

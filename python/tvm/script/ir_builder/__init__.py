@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs built statement by statement: the layer below the TVMScript parser, and an interface of its own.
+"""Programs built statement by statement: the layer below the parser, and an interface itself.
 
 with IRBuilder() as builder:
     with T.prim_func():

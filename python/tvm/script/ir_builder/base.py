@@ -10,7 +10,7 @@ _set_name = tvm_ffi.get_global_func("script._set_name")
 
 
 class IRBuilderFrame:
-    """A part of the program that is being built; leaving it adds what it holds to the frame outside."""
+    """A part of the program being built; leaving it adds what it holds to the frame outside."""
 
     def __init__(self):
         self._callbacks = []
@@ -69,7 +69,9 @@ class IRBuilder:
     def get(self):
         """What was built."""
         if self.result is None:
-            raise ValueError("IRBuilder: expected a function, a module or a statement to have been built")
+            raise ValueError(
+                "IRBuilder: expected a function, a module or a statement to have been built"
+            )
         return self.result
 
     @staticmethod
@@ -81,8 +83,10 @@ class IRBuilder:
     @staticmethod
     def name_many(s, vs):
         if len(s) != len(vs):
-            raise ValueError(f"IRBuilder: expected as many names as values, got {len(s)} and {len(vs)}")
-        return [IRBuilder.name(name, value) for name, value in zip(s, vs)]
+            raise ValueError(
+                f"IRBuilder: expected as many names as values, got {len(s)} and {len(vs)}"
+            )
+        return [IRBuilder.name(name, value) for name, value in zip(s, vs, strict=True)]
 
     def find(self, kind):
         """The innermost frame of a class, or None."""

@@ -20,7 +20,9 @@ class IRModuleFrame(IRBuilderFrame):
     def _finish(self):
         missing = [name for name in self.global_vars if name not in self.functions]
         if missing:
-            raise ValueError(f"ir_module: expected a definition of {missing[0]}, got a declaration only")
+            raise ValueError(
+                f"ir_module: expected a definition of {missing[0]}, got a declaration only"
+            )
         functions = {self.global_vars[name]: func for name, func in self.functions.items()}
         IRBuilder.current().result = IRModule(functions, self.attrs, self.global_infos)
 
@@ -58,7 +60,7 @@ def def_function(func_name, func):
 
 
 def module_attrs(attrs, allow_overwrite=False):
-    """Sets attributes of the module. Python runs the body of a class before it is parsed: no effect then."""
+    """Sets attributes of the module. When Python runs the body of a class, there is none yet."""
     if IRBuilder.is_in_scope():
         for key, value in attrs.items():
             module_set_attr(key, value, allow_overwrite)
@@ -111,5 +113,7 @@ def lookup_vdevice(target_kind=None, device_index=-1):
     if isinstance(target_kind, str):
         devices = [d for d in devices if str(d.target.kind.name) == target_kind]
     if not devices or device_index >= len(devices):
-        raise ValueError(f"lookup_vdevice: expected a device of the module, got {target_kind}:{device_index}")
+        raise ValueError(
+            f"lookup_vdevice: expected a device of the module, got {target_kind}:{device_index}"
+        )
     return devices[max(device_index, 0)]

@@ -6,7 +6,8 @@ import inspect
 
 from tvm import tir as _tir
 
-from . import frame, ir, types
+from . import frame as frame
+from . import ir, types
 from .frame import *  # noqa: F403
 from .ir import *  # noqa: F403
 from .ir import as_expr, call
@@ -34,7 +35,9 @@ def _with_expressions(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         kwargs = {k: as_expr(v) for k, v in kwargs.items()}
-        return function(*[str(a) if isinstance(a, types.DType) else as_expr(a) for a in args], **kwargs)
+        return function(
+            *[str(a) if isinstance(a, types.DType) else as_expr(a) for a in args], **kwargs
+        )
 
     return call
 
@@ -56,14 +59,19 @@ def __getattr__(name):
         elif not isinstance(value, type):
             value = None
     if value is None:
-        from tvm._aliases import did_you_mean
+        from tvm.script.parser.core.error import did_you_mean
 
-        raise AttributeError(f"T: expected a name of TVMScript, got '{name}'{did_you_mean(name, __dir__())}")
+        hint = did_you_mean(name, __dir__())
+        raise AttributeError(f"T: expected a name of TVMScript, got '{name}'{hint}")
     globals()[name] = value
     return value
 
 
 def __dir__():
     own = [n for n in globals() if n[0] != "_"]
-    derived = [n for n in dir(_tir) if n[0] != "_" and n not in ("analysis", "transform", "schedule")]
-    return sorted({*own, *derived, *types.NAMES, *_ALIASES, "Range", "dtype", "llvm_lookup_intrinsic_id"})
+    derived = [
+        n for n in dir(_tir) if n[0] != "_" and n not in ("analysis", "transform", "schedule")
+    ]
+    return sorted(
+        {*own, *derived, *types.NAMES, *_ALIASES, "Range", "dtype", "llvm_lookup_intrinsic_id"}
+    )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of the TIR builder that make statements, buffers and iterators."""
 
+import builtins
 import contextlib
 import threading
 
 import tvm_ffi
+
 from tvm import tir
 from tvm.ir import PointerType, PrimType, Range
 from tvm.ir.expr import _op
@@ -38,10 +40,13 @@ def vector_indices(region):
         extent = dom.extent
         if not isinstance(extent, tir.IntImm):
             raise ValueError(
-                f"{region.buffer.name}: expected a slice of constant length in dimension {i}, got {extent}"
+                f"{region.buffer.name}: expected a slice of constant length in dimension {i}, "
+                f"got {extent}"
             )
         lanes = int(extent.value)
-        indices.append(dom.min if lanes == 1 else tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes))
+        indices.append(
+            dom.min if lanes == 1 else tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes)
+        )
     return indices
 
 
@@ -49,15 +54,13 @@ def access(buffer, indices):
     """buffer[indices]: an element, or the region where an index is a slice."""
     indices = list(indices) if isinstance(indices, (list, tuple)) else [indices]
     if len(indices) != len(buffer.shape):
-        raise ValueError(
-            f"{buffer.name}: expected {len(buffer.shape)} indices, got {len(indices)}"
-        )
+        raise ValueError(f"{buffer.name}: expected {len(buffer.shape)} indices, got {len(indices)}")
     indices = [i if isinstance(i, slice) else as_expr(i) for i in indices]
     if not any(isinstance(i, slice) for i in indices):
         return BufferLoad(buffer, indices)
     step = next((i.step for i in indices if isinstance(i, slice) and i.step not in (None, 1)), None)
     region = []
-    for i, (index, extent) in enumerate(zip(indices, buffer.shape)):
+    for index, extent in zip(indices, buffer.shape, strict=True):
         if isinstance(index, slice):
             begin = tir.const(0, extent.dtype) if index.start is None else as_expr(index.start)
             end = extent if index.stop is None else as_expr(index.stop)
@@ -102,11 +105,11 @@ def buffer(
         data = Var("", PointerType(PrimType(dtype), scope))
     shape = [as_expr(tir.convert(e)) for e in shape]
     if elem_offset is None and offset_factor not in (0, None):
-        bits = max([32, *(tvm_ffi.dtype(e.dtype).bits for e in shape)])
+        bits = builtins.max([32, *(tvm_ffi.dtype(e.dtype).bits for e in shape)])
         elem_offset = Var("elem_offset", f"int{bits}")
     return _make_buffer(
-        data, dtype, shape, [as_expr(s) for s in strides or []], elem_offset, max(align or 0, 0),
-        offset_factor or 0, _BUFFER_TYPES[buffer_type], [int(a) for a in axis_separators or []],
+        data, dtype, shape, [as_expr(s) for s in strides or []], elem_offset,
+        builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type], [int(a) for a in axis_separators or []],
     )  # fmt: skip
 
 
@@ -194,7 +197,7 @@ def decl_buffer(
     buffer_type="",
     axis_separators=None,
 ):
-    """A view of `data` for the statements that follow; without data the memory is allocated, too."""
+    """A view of `data` for the statements that follow; without data it is allocated, too."""
     made = buffer(
         shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type,
         axis_separators,
@@ -275,7 +278,11 @@ def _set_once(field, value, what):
 
 def where(predicate):
     """The block runs where `predicate` holds."""
-    _set_once("predicate", tir.const(predicate, "bool") if isinstance(predicate, (int, bool)) else predicate, "where")
+    _set_once(
+        "predicate",
+        tir.const(predicate, "bool") if isinstance(predicate, (int, bool)) else predicate,
+        "where",
+    )
 
 
 def _regions(slices, what):
@@ -338,7 +345,9 @@ class axis:
         """An iterator of any kind, bound to a value."""
         owner = _innermost(frame.BlockFrame, "axis")
         if owner.reads is not None or owner.writes is not None or owner.stmts:
-            raise ValueError("axis: expected before T.reads, T.writes and the statements of the block")
+            raise ValueError(
+                "axis: expected before T.reads, T.writes and the statements of the block"
+            )
         owner.iter_vars.append(iter_var)
         if not owner.no_realize:
             if binding is None:
@@ -354,9 +363,11 @@ class axis:
         """Iterators over the same ranges as loops: "SR" with [i, j]."""
         bindings = list(bindings) if isinstance(bindings, (list, tuple)) else [bindings]
         if len(kinds) != len(bindings):
-            raise ValueError(f"axis.remap: expected {len(kinds)} loop variables, got {len(bindings)}")
+            raise ValueError(
+                f"axis.remap: expected {len(kinds)} loop variables, got {len(bindings)}"
+            )
         result = []
-        for kind, binding in zip(kinds, bindings):
+        for kind, binding in zip(kinds, bindings, strict=True):
             if kind not in "SR":
                 raise ValueError(f"axis.remap: expected 'S' or 'R', got '{kind}'")
             make = axis.spatial if kind == "S" else axis.reduce
@@ -367,7 +378,7 @@ class axis:
 def _loop_range(var):
     for loop in reversed(IRBuilder.current().frames):
         if isinstance(loop, frame.ForFrame):
-            for v, dom in zip(loop.vars, loop.doms):
+            for v, dom in zip(loop.vars, loop.doms, strict=True):
                 if v.same_as(var):
                     return dom
     raise ValueError(f"axis.remap: expected the variable of a loop around the block, got {var}")
@@ -412,7 +423,7 @@ def thread_binding(start, stop=None, thread=None, *, annotations=None, step=None
         if isinstance(stop, str):
             stop, thread = None, stop
         else:
-            raise ValueError("thread_binding: expected a thread such as \"threadIdx.x\"")
+            raise ValueError('thread_binding: expected a thread such as "threadIdx.x"')
     return _for(tir.ForKind.THREAD_BINDING, start, stop, annotations, step, thread)
 
 
@@ -423,7 +434,7 @@ def grid(*extents):
     doms = [range_of(as_expr(e)) for e in extents]
 
     def make(vars, doms, body):
-        for var, dom in reversed(list(zip(vars, doms))):
+        for var, dom in reversed(list(zip(vars, doms, strict=True))):
             body = tir.For(var, dom.min, dom.extent, tir.ForKind.SERIAL, body)
         return body
 
@@ -444,7 +455,9 @@ def LetStmt(value, type_annotation=None, *, var=None):
     """A variable with a value for the statements that follow."""
     value = tir.convert(as_expr(value))
     if var is None:
-        var = Var("", as_type(type_annotation) if type_annotation is not None else PrimType(value.dtype))
+        var = Var(
+            "", as_type(type_annotation) if type_annotation is not None else PrimType(value.dtype)
+        )
     if isinstance(value, (tir.IntImm, tir.FloatImm)) and value.dtype != var.dtype:
         value = tir.const(value, var.dtype)
     return frame.LetFrame(lambda body: tir.LetStmt(var, value, body), var)
@@ -475,10 +488,14 @@ def realize(buffer_slice, storage_scope, condition=True):
     )
 
 
-def allocate(extents, dtype, scope="global", condition=None, annotations=None, type_annotation=None):
+def allocate(
+    extents, dtype, scope="global", condition=None, annotations=None, type_annotation=None
+):
     """Memory for the statements that follow."""
     dtype = str(dtype)
-    var = Var("", PointerType(PrimType(dtype), scope) if type_annotation is None else type_annotation)
+    var = Var(
+        "", PointerType(PrimType(dtype), scope) if type_annotation is None else type_annotation
+    )
     condition = _condition(True if condition is None else condition)
     extents = list(extents) if isinstance(extents, (list, tuple, tvm_ffi.Array)) else [extents]
     return frame.AllocateFrame(
@@ -493,11 +510,14 @@ def allocate_const(
     dtype = str(dtype)
     if isinstance(data, (list, tuple)):
         import numpy as np
+
         from tvm.runtime import tensor
 
         shape = [int(e) for e in extents]
         data = tensor(np.asarray(data, dtype=dtype).reshape(shape))
-    var = Var("", PointerType(PrimType(dtype), "global") if type_annotation is None else type_annotation)
+    var = Var(
+        "", PointerType(PrimType(dtype), "global") if type_annotation is None else type_annotation
+    )
     content = irmod_storage_idx if data is None else data
     return frame.AllocateConstFrame(
         lambda body: tir.AllocateConst(var, dtype, extents, content, body, annotations or {}), var
@@ -577,6 +597,11 @@ def min(a, b):
 def max(a, b):
     """The larger one."""
     return _op.max(as_expr(a), as_expr(b), None)
+
+
+def cast(src, dtype, span=None):
+    """The value in another type."""
+    return _op.cast(str(dtype), as_expr(src), span)
 
 
 def iter_var(v, dom, iter_type, thread_tag=""):

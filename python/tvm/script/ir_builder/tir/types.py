@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types as TVMScript writes them: T.int32 is an annotation, T.int32() a variable, T.int32(1) a constant."""
+"""Types: T.int32 is an annotation, T.int32() a variable, T.int32(1) a constant."""
 
 import functools
 import re
 
 import tvm_ffi
+
 from tvm import tir
 from tvm.ir import PointerType, PrimType, Type
 from tvm.tir import SizeVar, Var
@@ -77,7 +78,7 @@ class _Handle(DType):
         return Var("", PointerType(element, storage_scope))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def dtype(name):
     """The constructor of a type's name, or None."""
     if name == "void":
@@ -105,7 +106,8 @@ def as_type(annotation):
 # The names of the interface; any other type that exists works as well.
 _FLOATS = (
     "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
-    "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn float16 float32 float64"
+    "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn "
+    "float16 float32 float64"
 ).split()
 _INTS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 NAMES = [base + lanes for base in _FLOATS for lanes in ("", "x2", "x4", "x8", "x16", "x32", "x64")]

@@ -32,6 +32,10 @@ def buffer(name, dtype, size, align=64):
     return tir.Buffer(data, dtype, [size], [], const(0), name, align, 1, 1)
 
 
+def size_var(name, dtype="int32"):
+    return tir.SizeVar(name, PrimType(dtype))
+
+
 def void():
     return TupleType([])
 
@@ -42,26 +46,45 @@ def attrs(**values):
 
 def packed(name, buffers, scalars=(), inner=None):
     """The packed entry: takes tensors (then numbers) apart and calls `inner` with plain arguments."""
-    handle = tir.Var("self", "handle"), tir.Var("args", "handle"), tir.Var("n", "int32"), tir.Var("r", "handle")
+    handle = (
+        tir.Var("self", "handle"),
+        tir.Var("args", "handle"),
+        tir.Var("n", "int32"),
+        tir.Var("r", "handle"),
+    )
     values = []
     for i, _ in enumerate(buffers):
         tensor = call("handle", "tvm_struct_get", handle[1], const(i), const(FIELD_VALUE))
         tensor = call("handle", "handle_add_byte_offset", tensor, const(HEADER))
         values.append(call("handle", "tvm_struct_get", tensor, const(0), const(FIELD_DATA)))
     for i, var in enumerate(scalars):
-        values.append(call(var.dtype, "tvm_struct_get", handle[1], const(i + len(buffers)), const(FIELD_VALUE)))
-    body = tir.SeqStmt([
-        tir.Evaluate(tir.Call("int32", inner, values)),
-        tir.Evaluate(call("int32", "ret", const(0))),
-    ])
-    return tir.PrimFunc(list(handle), body, PrimType("int32"), {}, attrs(calling_conv=1, global_symbol=name))
+        values.append(
+            call(
+                var.dtype, "tvm_struct_get", handle[1], const(i + len(buffers)), const(FIELD_VALUE)
+            )
+        )
+    body = tir.SeqStmt(
+        [
+            tir.Evaluate(tir.Call("int32", inner, values)),
+            tir.Evaluate(call("int32", "ret", const(0))),
+        ]
+    )
+    return tir.PrimFunc(
+        list(handle), body, PrimType("int32"), {}, attrs(calling_conv=1, global_symbol=name)
+    )
 
 
 def module(body, buffers, scalars=(), name="main", noalias=True):
     """IRModule of one function over `buffers` and `scalars` with its packed entry."""
     inner = GlobalVar(name + "_compute_")
     params = [b.data for b in buffers] + list(scalars)
-    func = tir.PrimFunc(params, body, void(), {}, attrs(global_symbol=name + "_compute_", tir__private=True, tir__noalias=noalias))
+    func = tir.PrimFunc(
+        params,
+        body,
+        void(),
+        {},
+        attrs(global_symbol=name + "_compute_", tir__private=True, tir__noalias=noalias),
+    )
     return IRModule({inner: func, GlobalVar(name): packed(name, buffers, scalars, inner)})
 
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source texts: finding the syntax tree of a function or class, and showing a place in it."""
+
+import ast
+import functools
+import inspect
+import linecache
+import os
+import threading
+
+from .error import DiagnosticError, ParserError
+
+
+class Source:
+    """A program: its tree, and the text to show in errors."""
+
+    def __init__(self, program):
+        self.restricted = isinstance(program, str)  # text gets only the names it was given
+        if isinstance(program, str):
+            self.source_name, self.lines = "<string>", program.splitlines()
+            self.tree = _parse(program, self.source_name, self.lines)
+        elif isinstance(program, ast.AST):
+            self.source_name, self.lines, self.tree = "<ast>", [], program
+        else:
+            self.source_name, self.lines, self.tree = _find(program)
+
+    def as_ast(self):
+        return self.tree
+
+    def show(self, node, message):
+        """The message with file, line and the marked text, as compilers show it."""
+        line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
+        if line is None:
+            return f"{message}\n --> {self.source_name}"
+        text = self.lines[line - 1].rstrip() if line <= len(self.lines) else ""
+        # Columns count bytes.
+        begin = len(text.encode()[:column].decode(errors="ignore"))
+        end = len(text)
+        if getattr(node, "end_lineno", line) == line and node.end_col_offset is not None:
+            end = len(text.encode()[: node.end_col_offset].decode(errors="ignore"))
+        marks = " " * begin + "^" * max(1, end - begin)
+        gutter = " " * len(str(line))
+        return (
+            f"{message}\n{gutter}--> {self.source_name}:{line}:{begin + 1}\n"
+            f"{gutter} |\n{line} | {text}\n{gutter} | {marks}"
+        )
+
+    def error(self, node, message):
+        return DiagnosticError(self.show(node, message))
+
+
+def _parse(text, name, lines):
+    """The tree of a text. Python's parser needs stack for depth: a thread of its own has enough."""
+    result = []
+
+    def run():
+        try:
+            result.append(ast.parse(text, name))
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            result.append(error)
+
+    run()
+    if isinstance(result[0], (RecursionError, MemoryError)):
+        result.clear()
+        old = threading.stack_size(512 << 20)
+        thread = threading.Thread(target=run)
+        thread.start()
+        threading.stack_size(old)
+        thread.join()
+    tree = result[0]
+    if isinstance(tree, ast.AST):
+        return tree
+    if isinstance(tree, SyntaxError):
+        where = ast.Pass(
+            lineno=tree.lineno or 1, col_offset=max((tree.offset or 1) - 1, 0),
+            end_lineno=tree.lineno or 1, end_col_offset=max(tree.end_offset or 0, tree.offset or 1),
+        )  # fmt: skip
+        message = f"expected Python syntax: {tree.msg}"
+    else:
+        where, message = None, "expected a program that Python's parser can read, got one too deep"
+    source = Source.__new__(Source)
+    source.source_name, source.lines = name, lines
+    raise source.error(where, message) from None
+
+
+@functools.lru_cache(maxsize=64)
+def _file_tree(filename, text):
+    """(tree, functions by line of definition, classes by name) of a file, read once."""
+    tree = _parse(text, filename, text.splitlines())
+    functions, classes = {}, {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if isinstance(node, ast.FunctionDef):
+                functions[first, node.name] = node
+            else:
+                classes.setdefault(node.name, []).append((first, node))
+    return tree, functions, classes
+
+
+def _find(program):
+    """(file, lines, tree) of a Python function or class."""
+    if inspect.isfunction(program):
+        filename = program.__code__.co_filename
+    else:
+        module = inspect.getmodule(program)
+        filename = getattr(module, "__file__", None)
+        for member in vars(program).values():
+            if inspect.isfunction(member) and member.__qualname__.startswith(program.__qualname__):
+                filename = member.__code__.co_filename
+    linecache.checkcache(filename or "")
+    lines = linecache.getlines(filename) if filename else []
+    if not lines:
+        raise DiagnosticError(
+            f"expected a definition whose source text is available, got {program.__qualname__} from "
+            f"{filename}. Use tvm.script.from_source(text)"
+        )
+    _, functions, classes = _file_tree(filename, "".join(lines))
+    lines = [line.rstrip("\n") for line in lines]
+    name = os.path.relpath(filename) if os.path.exists(filename) else filename
+    if inspect.isfunction(program):
+        node = functions.get((program.__code__.co_firstlineno, program.__name__))
+        if node is not None:
+            return name, lines, node
+    else:
+        found = classes.get(program.__name__, [])
+        inside = [
+            m.__code__.co_firstlineno
+            for m in vars(program).values()
+            if inspect.isfunction(m) and m.__code__.co_filename == filename
+        ]
+        fits = [n for _, n in found if all(n.lineno <= i <= n.end_lineno for i in inside)]
+        line = getattr(program, "__firstlineno__", None)  # Python 3.13
+        fits = [n for first, n in found if first == line] or fits
+        if len(fits) >= 1:
+            return name, lines, fits[-1]
+    raise DiagnosticError(
+        f"expected to find {program.__qualname__} in {name}, where it is not (any more)"
+    )
+
+
+__all__ = ["DiagnosticError", "ParserError", "Source"]

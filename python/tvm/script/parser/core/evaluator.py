@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions, evaluated by walking the syntax tree: only what is listed here can run."""
+
+import ast
+import operator
+import types as _types
+
+import tvm_ffi
+
+from tvm import tir
+from tvm.ir.expr import ExprOp, _op
+from tvm.tir import Buffer, BufferRegion, PrimExpr
+
+from ...ir_builder.tir import ir as builder
+from .error import ParserError
+
+_BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
+}
+_COMPARE = {
+    ast.Eq: (operator.eq, "equal"),
+    ast.NotEq: (operator.ne, "not_equal"),
+    ast.Lt: (operator.lt, "less"),
+    ast.LtE: (operator.le, "less_equal"),
+    ast.Gt: (operator.gt, "greater"),
+    ast.GtE: (operator.ge, "greater_equal"),
+    ast.Is: (operator.is_, None),
+    ast.IsNot: (operator.is_not, None),
+    ast.In: (lambda a, b: a in b, None),
+    ast.NotIn: (lambda a, b: a not in b, None),
+}
+_UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+# A text could reach anything through these.
+_FORBIDDEN = {"format", "format_map", "mro"}
+
+
+def is_symbolic(value):
+    """Whether a value is known only when the program runs."""
+    return isinstance(value, (PrimExpr, ExprOp, BufferRegion))
+
+
+class Evaluator:
+    """Evaluates expressions with names from `lookup(name)`."""
+
+    def __init__(self, lookup, restricted=False):
+        self.lookup, self.restricted = lookup, restricted
+
+    def eval(self, node):
+        try:
+            method = self._METHODS[type(node)]
+        except KeyError:
+            kind = type(node).__name__
+            raise ParserError(
+                node, f"expected an expression of TVMScript, got Python's {kind}"
+            ) from None
+        return method(self, node)
+
+    def _guard(self, node, function, *args, **kwargs):
+        """Runs Python code for a node; its errors are shown there."""
+        try:
+            return function(*args, **kwargs)
+        except ParserError:
+            raise
+        except Exception as error:
+            raise ParserError(node, f"{type(error).__name__}: {error}") from error
+
+    def constant(self, node):
+        return node.value
+
+    def name(self, node):
+        return self.lookup(node)
+
+    def attribute(self, node):
+        value = self.eval(node.value)
+        if self.restricted and (node.attr.startswith("_") or node.attr in _FORBIDDEN):
+            raise ParserError(node, f"expected a public attribute in a text, got '{node.attr}'")
+        result = self._guard(node, getattr, value, node.attr)
+        if self.restricted and isinstance(result, _types.ModuleType):
+            if not result.__name__.startswith("tvm.script."):
+                raise ParserError(
+                    node, f"expected a name the text was given, got the module {result.__name__}"
+                )
+        return result
+
+    def subscript(self, node):
+        value, index = self.eval(node.value), self.eval(node.slice)
+        return self._guard(node, subscript, value, index)
+
+    def slice(self, node):
+        parts = [None if p is None else self.eval(p) for p in (node.lower, node.upper, node.step)]
+        return slice(*parts)
+
+    def call(self, node):
+        function = self.eval(node.func)
+        args, kwargs = self.items(node.args), {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                kwargs.update(self.eval(keyword.value))
+            else:
+                kwargs[keyword.arg] = self.eval(keyword.value)
+        return self._guard(node, function, *args, **kwargs)
+
+    def items(self, nodes):
+        result = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                result.extend(self.eval(node.value))
+            else:
+                result.append(self.eval(node))
+        return result
+
+    def binary(self, node):
+        # Long sums nest to the left: a loop, for the depth.
+        chain = []
+        while isinstance(node, ast.BinOp):
+            chain.append(node)
+            node = node.left
+        value = self.eval(node)
+        for node in reversed(chain):
+            right = self.eval(node.right)
+            value = self._guard(node, self.operate, _BINARY[type(node.op)], value, right)
+        return value
+
+    def operate(self, function, left, right):
+        return function(builder.as_expr(left), builder.as_expr(right))
+
+    def unary(self, node):
+        value = builder.as_expr(self.eval(node.operand))
+        if isinstance(node.op, ast.Not):
+            return (
+                self._guard(node, _op.logical_not, value, None) if is_symbolic(value) else not value
+            )
+        return self._guard(node, _UNARY[type(node.op)], value)
+
+    def bool_op(self, node):
+        is_and = isinstance(node.op, ast.And)
+        combine = _op.logical_and if is_and else _op.logical_or
+        value = builder.as_expr(self.eval(node.values[0]))
+        for other in node.values[1:]:
+            if is_symbolic(value):
+                value = self._guard(node, combine, value, builder.as_expr(self.eval(other)), None)
+            elif bool(value) is is_and:
+                right = builder.as_expr(self.eval(other))
+                # `True and x` is x; an expression keeps what it is.
+                value = right
+        return value
+
+    def compare(self, node):
+        left, result = self.eval(node.left), None
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            right = self.eval(other)
+            value = self._guard(node, compare, op, left, right)
+            if result is None:
+                result = value
+            elif is_symbolic(result) or is_symbolic(value):
+                result = self._guard(node, _op.logical_and, result, value, None)
+            else:
+                result = result and value
+            left = right
+        return result
+
+    def if_exp(self, node):
+        condition = builder.as_expr(self.eval(node.test))
+        if not is_symbolic(condition):
+            return self.eval(node.body if condition else node.orelse)
+        then, other = builder.as_expr(self.eval(node.body)), builder.as_expr(self.eval(node.orelse))
+        return self._guard(node, tir.if_then_else, condition, then, other)
+
+    def tuple(self, node):
+        return tuple(self.items(node.elts))
+
+    def list(self, node):
+        return self.items(node.elts)
+
+    def set(self, node):
+        return set(self.items(node.elts))
+
+    def dict(self, node):
+        result = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                result.update(self.eval(value))
+            else:
+                result[self.eval(key)] = self.eval(value)
+        return result
+
+    def joined(self, node):
+        return "".join(str(self.eval(part)) for part in node.values)
+
+    def formatted(self, node):
+        value = self.eval(node.value)
+        convert = (
+            {"s": str, "r": repr, "a": ascii}.get(chr(node.conversion))
+            if node.conversion > 0
+            else None
+        )
+        value = convert(value) if convert else value
+        spec = self.eval(node.format_spec) if node.format_spec else ""
+        return format(str(value) if is_symbolic(value) else value, spec)
+
+    def nested(self, names):
+        """An evaluator with more names."""
+        outer = self.lookup
+
+        def lookup(node):
+            return names[node.id] if node.id in names else outer(node)
+
+        return type(self)(lookup, self.restricted)
+
+    def lambda_(self, node):
+        args = node.args
+        if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
+            raise ParserError(node, "expected a lambda with plain parameters")
+        params = [a.arg for a in args.args]
+
+        def function(*values):
+            if len(values) != len(params):
+                raise TypeError(f"lambda: expected {len(params)} arguments, got {len(values)}")
+            return self.nested(dict(zip(params, values, strict=True))).eval(node.body)
+
+        return function
+
+    def comprehension(self, node):
+        results = []
+
+        def run(evaluator, generators):
+            if not generators:
+                if isinstance(node, ast.DictComp):
+                    results.append((evaluator.eval(node.key), evaluator.eval(node.value)))
+                else:
+                    results.append(evaluator.eval(node.elt))
+                return
+            first, rest = generators[0], generators[1:]
+            for item in self._guard(first.iter, python_iterator, evaluator.eval(first.iter)):
+                pairs = []
+                unpack(first.target, item, lambda *pair, pairs=pairs: pairs.append(pair))
+                inner = evaluator.nested({target.id: value for target, value in pairs})
+                if all(inner.eval(test) for test in first.ifs):
+                    run(inner, rest)
+
+        run(self, node.generators)
+        make = {ast.SetComp: set, ast.DictComp: dict}.get(type(node), list)
+        return make(results)
+
+    _METHODS = {
+        ast.Constant: constant,
+        ast.Name: name,
+        ast.Attribute: attribute,
+        ast.Subscript: subscript,
+        ast.Slice: slice,
+        ast.Call: call,
+        ast.BinOp: binary,
+        ast.UnaryOp: unary,
+        ast.BoolOp: bool_op,
+        ast.Compare: compare,
+        ast.IfExp: if_exp,
+        ast.Tuple: tuple,
+        ast.List: list,
+        ast.Set: set,
+        ast.Dict: dict,
+        ast.JoinedStr: joined,
+        ast.FormattedValue: formatted,
+        ast.Lambda: lambda_,
+        ast.ListComp: comprehension,
+        ast.SetComp: comprehension,
+        ast.DictComp: comprehension,
+        ast.GeneratorExp: comprehension,
+    }
+
+
+def subscript(value, index):
+    if isinstance(value, Buffer):
+        return builder.access(value, index)
+    if is_symbolic(index):
+        raise TypeError(f"expected a constant index into {type(value).__name__}, got {index}")
+    return value[index]
+
+
+def compare(op, left, right):
+    python, name = _COMPARE[type(op)]
+    if name is None:
+        return python(left, right)
+    left, right = builder.as_expr(left), builder.as_expr(right)
+    if not is_symbolic(left) and not is_symbolic(right):
+        return python(left, right)
+    if isinstance(left, (str, type(None))) or isinstance(right, (str, type(None))):
+        return python(left, right)  # x is not None, dtype == "float32"
+    return getattr(_op, name)(left, right, None)
+
+
+def python_iterator(value):
+    """Items of a Python value; a loop of the program is none."""
+    if is_symbolic(value) or not hasattr(value, "__iter__"):
+        raise TypeError(f"expected something Python can iterate over, got {type(value).__name__}")
+    return iter(value)
+
+
+def unpack(target, value, bind):
+    """Calls bind(name node, value) for the names of an assignment's target."""
+    if isinstance(target, ast.Name):
+        bind(target, value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        values = (
+            list(value)
+            if isinstance(value, (tuple, list, tvm_ffi.Array)) or hasattr(value, "__iter__")
+            else None
+        )
+        if values is None:
+            raise ParserError(
+                target, f"expected {len(target.elts)} values, got one {type(value).__name__}"
+            )
+        star = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        if star:
+            i, after = star[0], len(target.elts) - star[0] - 1
+            if len(values) < len(target.elts) - 1:
+                raise ParserError(
+                    target, f"expected at least {len(target.elts) - 1} values, got {len(values)}"
+                )
+            values = [*values[:i], values[i : len(values) - after], *values[len(values) - after :]]
+        if len(values) != len(target.elts):
+            raise ParserError(target, f"expected {len(target.elts)} values, got {len(values)}")
+        for part, item in zip(target.elts, values, strict=True):
+            unpack(part.value if isinstance(part, ast.Starred) else part, item, bind)
+    else:
+        raise ParserError(target, f"expected a name, got Python's {type(target).__name__}")

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLD in process: libraries are linked without a compiler on the machine.
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <mutex>
+
+#include "backend/llvm/compile.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace tvm::codegen {
+
+void Link(const std::vector<std::string>& arguments) {
+  // LLD keeps its state in globals.
+  static std::mutex mutex;
+  static bool broken = false;
+  std::lock_guard lock(mutex);
+  if (broken) {
+    TVM_FFI_THROW(RuntimeError)
+        << "link: the linker crashed earlier and cannot be used again in this process";
+  }
+  std::vector<const char*> argv = {"ld.lld"};
+  for (const std::string& a : arguments) argv.push_back(a.c_str());
+  std::string out, err;
+  bool ok = false;
+  Guarded([&] {
+    llvm::raw_string_ostream os(out), es(err);
+    lld::Result result = lld::lldMain(argv, os, es, {{lld::Gnu, &lld::elf::link}});
+    broken = !result.canRunAgain;
+    ok = result.retCode == 0;
+  });
+  if (!ok) TVM_FFI_THROW(ValueError) << "link: " << err;
+}
+
+namespace {
+void LinkShared(Array<String> objects, String output, Array<String> options) {
+  // -z nodelete is not wanted: libraries are unloaded with their modules. Text that is not defined
+  // here (the C library, tvm-ffi) is found in the process that loads the library.
+  std::vector<std::string> arguments = {"-shared",
+                                        "--gc-sections",
+                                        "--hash-style=gnu",
+                                        "--build-id=sha1",
+                                        "-z",
+                                        "relro",
+                                        "-z",
+                                        "noexecstack",
+                                        "--eh-frame-hdr",
+                                        "-o",
+                                        std::string(output)};
+  for (const String& o : options) arguments.emplace_back(o);
+  for (const String& o : objects) arguments.emplace_back(o);
+  Link(arguments);
+}
+TVM_REGISTER() {
+  Def("codegen.link_shared", &LinkShared, "Links object files into a shared library (ELF).",
+      Arg("objects"), Arg("output"), Arg("options", Array<String>()));
+}
+}  // namespace
+}  // namespace tvm::codegen

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules as files and texts, other architectures, targets and errors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from llvm_kernels import buffer, build, call, const, loop, module, run
+from tvm import tir
+
+FOREIGN = {
+    "aarch64-linux-gnu": ("EM_AARCH64", 183, 64),
+    "armv7a-linux-gnueabihf": ("EM_ARM", 40, 32),
+    "riscv64-unknown-linux-gnu": ("EM_RISCV", 243, 64),
+    "riscv32-unknown-linux-gnu": ("EM_RISCV", 243, 32),
+    "i686-linux-gnu": ("EM_386", 3, 32),
+}
+
+
+def add_one(kind=0):
+    a, b, i = buffer("A", "float32", 1024), buffer("B", "float32", 1024), tir.Var("i", "int32")
+    value = tir.BufferLoad(a, [i]) + tir.const(1.0, "float32")
+    return module(loop(i, const(1024), tir.BufferStore(b, value, [i]), kind), [a, b])
+
+
+def check(mod):
+    x, y = np.random.rand(1024).astype("float32"), np.zeros(1024, "float32")
+    run(mod, x, y)
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_sources():
+    mod = build(add_one())
+    assert "define" in mod.inspect_source("ll") and mod.inspect_source() == mod.inspect_source("ll")
+    asm = mod.inspect_source("asm")
+    assert "__tvm_ffi_main" in asm and "vaddps" in asm or "addps" in asm
+    with pytest.raises(
+        ValueError, match="inspect_source: expected the format ll, asm, s, bc, o or obj, got 'ptx'"
+    ):
+        mod.inspect_source("ptx")
+
+
+def test_noalias_loops_vectorise_without_checks():
+    """One version of the loop: the buffers do not overlap, and no test for that is left."""
+    text = build(add_one()).inspect_source("ll")
+    assert "x float>" in text and "memcheck" not in text
+    assert text.count("llvm.loop") <= 2
+
+
+@pytest.mark.parametrize("kind", ["o", "ll", "s", "bc"])
+def test_files(kind, tmp_path):
+    path = tmp_path / f"lib.{kind}"
+    build(add_one()).write_to_file(str(path), kind)
+    start = {"o": b"\x7fELF", "ll": b"; ModuleID", "s": b"\t", "bc": b"BC"}[kind]
+    assert path.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_shared_library(kind, tmp_path):
+    """Linked by LLD; loads in tvm_ffi, in this process and in one without our runtime."""
+    obj, lib = tmp_path / "lib.o", tmp_path / "lib.so"
+    build(add_one(kind)).write_to_file(str(obj), "o")
+    tvm_ffi.get_global_func("codegen.link_shared")([str(obj)], str(lib), [])
+    check(tvm_ffi.load_module(str(lib)))
+    program = f"""
+import numpy as np, tvm_ffi
+x, y = (np.zeros(2048, "float32")[: 1024] for _ in "xy")
+def aligned():
+    raw = np.zeros(1024 + 16, "float32")
+    return raw[-raw.ctypes.data // 4 % 16 :][:1024]
+x, y = aligned(), aligned()
+x[:] = np.arange(1024)
+f = tvm_ffi.load_module({str(lib)!r})["main"]
+f(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(y))
+assert (y == x + 1).all()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_link_errors():
+    link = tvm_ffi.get_global_func("codegen.link_shared")
+    for _ in range(2):  # and again: the linker keeps no broken state
+        with pytest.raises(ValueError, match="link: .*no_such_file.o"):
+            link(["/no_such_file.o"], "/tmp/never.so", [])
+
+
+@pytest.mark.parametrize("triple", FOREIGN)
+@pytest.mark.parametrize("kind", [0, 1])
+def test_object_for_other_machine(triple, kind, tmp_path):
+    mod = build(add_one(kind), f"llvm -mtriple={triple}")
+    path = tmp_path / "lib.o"
+    mod.write_to_file(str(path), "o")
+    data = path.read_bytes()
+    _, machine, bits = FOREIGN[triple]
+    assert data[:4] == b"\x7fELF" and data[4] == bits // 32
+    assert int.from_bytes(data[18:20], "little") == machine
+    with pytest.raises(ValueError, match="cannot run code for .* on this machine"):
+        mod.get_function("main")
+
+
+def test_object_for_webassembly(tmp_path):
+    path = tmp_path / "lib.o"
+    build(add_one(1), "llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128").write_to_file(
+        str(path), "o"
+    )
+    assert path.read_bytes()[:4] == b"\0asm"
+
+
+def test_structure_offsets_follow_the_target():
+    """DLTensor.shape is at byte 24 with pointers of 8 bytes, at 20 with pointers of 4."""
+    handle = tir.Var("t", "handle")
+    shape = call("handle", "tvm_struct_get", handle, const(0), const(2))
+    func = tir.PrimFunc(
+        [handle],
+        tir.Evaluate(call("handle", "ret", shape)),
+        tvm.ir.PointerType(tvm.ir.PrimType("void")),
+        {},
+        tvm.ir.DictAttrs({"global_symbol": "f"}),
+    )
+    mod = tvm.ir.IRModule({tvm.ir.GlobalVar("f"): func})
+    assert "i64 24" in build(mod).inspect_source("ll")
+    assert "i32 20" in build(mod, "llvm -mtriple=armv7a-linux-gnueabihf").inspect_source("ll")
+
+
+def test_wrong_targets():
+    def fails(target, text):
+        with pytest.raises(ValueError, match=text):
+            build(add_one(), target)
+
+    fails(
+        "llvm -mcpu=skylak", "expected a CPU that LLVM knows .*got 'skylak', did you mean 'skylake'"
+    )
+    fails("llvm -mattr=+avx51f", "in mattr, got '\\+avx51f', did you mean 'avx512?f'")
+    fails("llvm -mattr=avx2", "expected '\\+' or '-' and a feature of x86_64 in mattr, got 'avx2'")
+    fails(
+        "llvm -mtriple=nonsense-unknown-none",
+        "expected a triple LLVM generates code for as mtriple",
+    )
+    fails("llvm -opt-level=7", "expected opt-level from 0 to 3, got 7")
+
+
+def test_names():
+    mod = build(add_one())
+    assert list(mod.get_function("__tvm_function_names")()) == ["main"]
+    info = mod.get_function("__tvm_library_info")()
+    assert "llvm" in info["target"] and "sse2" in info["cpu_features"].split(",")
+    assert not mod.implements_function("other")
+
+
+def test_undefined_symbol_is_an_error():
+    a = buffer("A", "float32", 16)
+    value = call(
+        "float32",
+        "call_pure_extern",
+        tir.StringImm("no_such_function_anywhere"),
+        tir.BufferLoad(a, [const(0)]),
+    )
+    mod = build(module(tir.BufferStore(a, value, [const(0)]), [a]))
+    with pytest.raises(RuntimeError, match="no_such_function_anywhere"):
+        mod.get_function("main")
+    check(build(add_one()))  # the session goes on
+
+
+def test_not_lowered():
+    a, i = buffer("A", "float32", 16), tir.Var("i", "int32")
+    with pytest.raises(
+        NotImplementedError, match="expected LowerIntrin to have lowered the call of tir.exp"
+    ):
+        build(
+            module(
+                tir.BufferStore(a, call("float32", "exp", tir.BufferLoad(a, [i])), [i]), [a], [i]
+            )
+        )
+    with pytest.raises(
+        NotImplementedError, match="expected VectorizeLoop to have lowered the loop over i"
+    ):
+        build(
+            module(loop(i, const(16), tir.BufferStore(a, tir.const(0.0, "float32"), [i]), 2), [a])
+        )
+    with pytest.raises(
+        ValueError, match="the variable i is used but not defined in tvm.main_compute_"
+    ):
+        build(module(tir.BufferStore(a, tir.const(0.0, "float32"), [i]), [a]))
+
+
+def test_llvm_failure_is_an_error():
+    """An instruction that the target lacks stops LLVM's selection, not the process."""
+    a = buffer("A", "float32", 64)
+    lanes = tir.Ramp(const(0), const(1), 16)
+    lookup = tvm.target.codegen.llvm_lookup_intrinsic_id("llvm.x86.avx512.rcp14.ps.512")
+    zero = tir.BufferLoad(a, [lanes])
+    value = call(
+        "float32x16",
+        "call_llvm_pure_intrin",
+        const(lookup, "uint32"),
+        zero,
+        zero,
+        tir.const(-1, "int16"),
+    )
+    mod = module(tir.BufferStore(a, value, [lanes]), [a])
+    with pytest.raises(RuntimeError, match="LLVM: "):
+        build(mod, "llvm -mcpu=x86-64")
+    check(build(add_one()))
+
+
+def test_queries():
+    codegen = tvm.target.codegen
+    assert codegen.llvm_version_major() >= 19
+    assert "x86-64" in codegen.llvm_get_targets() and "aarch64" in codegen.llvm_get_targets()
+    assert "znver4" in codegen.llvm_get_cpu_archlist("llvm -mcpu=x86-64-v3")
+    assert codegen.llvm_get_vector_width("llvm -mcpu=x86-64-v3") == 256
+    assert codegen.llvm_get_vector_width("llvm -mcpu=x86-64-v4") == 512
+    assert codegen.llvm_cpu_has_features("avx2", "llvm -mcpu=x86-64-v3")
+    assert not codegen.llvm_cpu_has_features(["avx2", "avx512f"], "llvm -mcpu=x86-64-v3")
+    number = codegen.llvm_lookup_intrinsic_id("llvm.sqrt")
+    assert number > 0 and codegen.llvm_get_intrinsic_name(number) == "llvm.sqrt"
+    assert codegen.llvm_lookup_intrinsic_id("llvm.no.such") == 0
