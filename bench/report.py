@@ -24,9 +24,8 @@ def table(rows):
             ratio = f"{row.ratio(ours):.2f}" if ours else "-"
             ulp = "-" if row.ulp is None else f"{row.ulp:.2f}"
             best, median = (quantity(v, row.unit) for v in (min(row.samples), row.median))
-            lines.append(
-                f"  {row.subject:22}{best:>12}{median:>12}{row.spread:>9.1%}{ratio:>9} {ulp:>8}".rstrip()
-            )
+            columns = f"{best:>12}{median:>12}{row.spread:>9.1%}{ratio:>9} {ulp:>8}"
+            lines.append(f"  {row.subject:22}{columns}")
     return "\n".join(lines)
 
 
