@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-
 import tvm
 from tvm import te, tir
 
@@ -36,7 +35,7 @@ def run(function, *arrays):
 
 
 def units(got, reference):
-    """The distance in units in the last place of the exact value; infinite for a wrong special one."""
+    """The distance in units in the last place; infinite where a special value is wrong."""
     with np.errstate(all="ignore"):
         rounded = reference.astype(got.dtype)
         info = np.finfo(got.dtype)
@@ -63,7 +62,8 @@ def check(name, got, reference, *args):
     worst = int(np.argmax(distance))
     values = [a[worst] for a in args]
     assert distance[worst] <= 2, (
-        f"{name}{tuple(values)}: got {got[worst]}, expected {reference[worst]}: {distance[worst]:.3g} units"
+        f"{name}{tuple(values)}: expected {reference[worst]}, got {got[worst]}: "
+        f"{distance[worst]:.3g} units"
     )
 
 
