@@ -46,25 +46,28 @@ void PrintAxis(Printer& p, const IterVarObj* iter, const Any* value) {
   p.Begin();
   p << p.Define(iter->var.get(), iter->var->name_hint) << " = ";
   p.Tir("axis.") << (function ? function : "iter");
-  Printer::List list(p, "(", ")");
-  list.Item();
-  if (!function) {
-    p.Node(iter);
-  } else {
-    const RangeObj* dom = iter->dom.value().get();
-    bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
-    if (IsZero(dom->min))
-      p.Expr(dom->extent);
-    else if (constant)
-      p.Tuple({dom->min, dom->min + dom->extent});
+  {
+    Printer::List list(p, "(", ")");
+    list.Item();
+    if (!function) {
+      p.Node(iter);
+    } else {
+      const RangeObj* dom = iter->dom.value().get();
+      bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
+      if (IsZero(dom->min))
+        p.Expr(dom->extent);
+      else if (constant)
+        p.Tuple({dom->min, dom->min + dom->extent});
+      else
+        p.Node(dom);
+    }
+    list.Item();
+    if (value)
+      p.Expr(value->as<Object>(), value);
     else
-      p.Node(dom);
+      p << "None";
   }
-  list.Item();
-  if (value)
-    p.Expr(value->as<Object>(), value);
-  else
-    p << "None";
+  p.End();
 }
 void PrintAxes(Printer& p, const BlockObj* block, const ffi::ArrayObj* values) {
   size_t count = block->iter_vars.size();

@@ -23,6 +23,22 @@ inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& 
   analyzer->Update(var, analyzer->modular_set(value), true);
 }
 
+/// Whether all indices are certainly inside the buffer, so that reading is safe where the program
+/// does not ask for it.
+inline bool IsInBounds(arith::Analyzer* analyzer, const Buffer& buffer,
+                       const Array<PrimExpr>& indices) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const PrimExpr& index = indices[i];
+    if (!index.dtype().is_scalar() || SideEffect(index) > CallEffectKind::kPure) return false;
+    arith::ConstIntBound bound = analyzer->const_int_bound(index);
+    auto extent = AsConstInt(buffer->shape[i]);
+    if (bound->min_value < 0) return false;
+    if (extent ? bound->max_value >= *extent : !analyzer->CanProve(less(index, buffer->shape[i])))
+      return false;
+  }
+  return true;
+}
+
 /// Enters loops, conditions, lets, thread extents and blocks into `analyzer` while their bodies are
 /// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
 template <class Self, class... Nodes>

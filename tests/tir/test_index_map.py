@@ -71,7 +71,7 @@ def test_padded(name):
         assert bool(is_padding) == (image not in origin), image
         if image in origin:
             assert at(backward, image) == origin[image]
-    with pytest.raises(ValueError, match="IndexMap: expected a map onto all indices"):
+    with pytest.raises(ValueError, match="IndexMap: expected a map .* and onto"):
         forward.inverse(shape)
 
 

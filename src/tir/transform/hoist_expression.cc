@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves conditions and lets out of the loops they do not depend on.
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
 /// Which conditions and lets are moved. The values are part of the interface.
-enum HoistedConditionals : int64_t { kIfElseStmt = 1, kIfElseExpr = 2, kBooleanExpression = 4, kUsingBlockVar = 8 };
+enum HoistedConditionals : int64_t {
+  kIfElseStmt = 1,
+  kIfElseExpr = 2,
+  kBooleanExpression = 4,
+  kUsingBlockVar = 8
+};
 enum HoistedLetBindings : int64_t { kRequiredByConditional = 1, kLetStmt = 2, kLetExpr = 4 };
 
 bool Uses(const ObjectRef& e, const Var& var) {
   return UsesVar(e, [&](const VarObj* v) { return v == var.get(); });
 }
-/// A value that is the same wherever it is evaluated in the loop, and may be evaluated when the loop
-/// does not run.
+/// A value that is the same wherever it is evaluated in the loop, and may be evaluated when the
+/// loop does not run.
 bool IsInvariant(const PrimExpr& e, const Var& var) {
   return !Uses(e, var) && SideEffect(e) <= CallEffectKind::kPure;
 }
@@ -41,7 +46,8 @@ struct Hoister : Mutator<Hoister, ForObj, IfThenElseObj, PrimExprObj, BufferObj>
       if (branch->else_case.has_value()) else_case = with(branch->else_case.value());
       return IfThenElse(branch->condition, with(branch->then_case), else_case, branch->span);
     }
-    if (auto* let = loop->body.as<LetStmtObj>(); let && (lets & kLetStmt) && IsInvariant(let->value, loop->loop_var)) {
+    if (auto* let = loop->body.as<LetStmtObj>();
+        let && (lets & kLetStmt) && IsInvariant(let->value, loop->loop_var)) {
       Stmt body = let->body;
       Edit(&loop)->body = body;
       return LetStmt(let->var, let->value, Mutate(loop), let->span);
@@ -60,7 +66,8 @@ PrimFunc Hoist(PrimFunc func, int64_t conditionals, int64_t lets) {
 }
 }  // namespace
 
-PrimFunc HoistExpression(PrimFunc func, int64_t hoisted_conditionals, int64_t hoisted_let_bindings) {
+PrimFunc HoistExpression(PrimFunc func, int64_t hoisted_conditionals,
+                         int64_t hoisted_let_bindings) {
   return Hoist(std::move(func), hoisted_conditionals, hoisted_let_bindings);
 }
 TVM_PASS(tir, HoistExpression,
@@ -72,7 +79,8 @@ TVM_PASS(tir, HoistExpression,
 
 PrimFunc HoistIfThenElse(PrimFunc func, Optional<String> variant) {
   if (variant.has_value() && variant.value() != "basic") {
-    TVM_FFI_THROW(ValueError) << "HoistIfThenElse: expected the variant 'basic' or none, got '" << variant.value() << "'";
+    TVM_FFI_THROW(ValueError) << "HoistIfThenElse: expected the variant 'basic' or none, got '"
+                              << variant.value() << "'";
   }
   return Hoist(std::move(func), kIfElseStmt, 0);
 }
