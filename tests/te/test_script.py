@@ -88,12 +88,8 @@ def test_argmax():
                 with T.init():
                     best_v0[v_i] = -1
                     best_v1[v_i] = T.min_value("float32")
-                keep: T.int32 = T.Select(
-                    best_v1[v_i] >= V[v_i, v_k], best_v0[v_i], I[v_i, v_k]
-                )
-                value: T.float32 = T.Select(
-                    best_v1[v_i] >= V[v_i, v_k], best_v1[v_i], V[v_i, v_k]
-                )
+                keep: T.int32 = T.Select(best_v1[v_i] >= V[v_i, v_k], best_v0[v_i], I[v_i, v_k])
+                value: T.float32 = T.Select(best_v1[v_i] >= V[v_i, v_k], best_v1[v_i], V[v_i, v_k])
                 best_v0[v_i] = keep
                 best_v1[v_i] = value
 
