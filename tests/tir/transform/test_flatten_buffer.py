@@ -2,9 +2,10 @@
 """One index per access."""
 
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
 
 
 def _flat(buf, size):
