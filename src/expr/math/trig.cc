@@ -182,11 +182,8 @@ Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), 
   Expansion near, far;
   Value in_near = function(near, ReduceNear(near, x), quarters);
   Value in_far = function(far, ReduceFar(far, x), quarters);
-  // Rarely far: scalars branch.
   Value is_near = Abs(x) < Near(FormatOf(x));
-  Value a(near.Finish(in_near)), b(far.Finish(in_far));
-  if (x.dtype().is_vector()) return Choose(is_near, a, b);
-  return Value(if_then_else(is_near.expr, a.expr, b.expr));
+  return Value(if_then_else(likely(is_near.expr), near.Finish(in_near), far.Finish(in_far)));
 }
 }  // namespace
 
