@@ -192,7 +192,7 @@ OPS = sorted(str(n) for n in Op.list_op_names() if str(n).startswith("tir."))
 
 def test_round_trip_every_operator():
     """Each operator with 0 to 8 arguments and several result types."""
-    assert len(OPS) > 150
+    assert len(OPS) > 130
     arguments = [I, X, A[I, 0], tir.StringImm("s"), P, C, J, Y]
     for name in OPS:
         calls = [
