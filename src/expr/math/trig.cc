@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sine, cosine and tangent.
+#include <optional>
+
 #include "value.h"
 
 namespace tvm::math {
@@ -36,9 +38,11 @@ constexpr uint32_t kInversePi[] = {
     0x6603fbcb, 0xc462d682, 0x9b47db4d, 0x9fb3c9f2, 0xc26dd3d1, 0x8fd9a797, 0xfa8b5d49, 0xeeb1faf9,
     0x7c5ecf41, 0xce7de294, 0xa4ba9afe, 0xd7ec47e3, 0x57421580, 0xcc11bf1e, 0xdaeafc33};
 
-/// x = n pi/2 + r with |r| <= pi/4; only the low two bits of `n` count.
+/// x = n pi/2 + r + lo with |r| <= pi/4; only the low two bits of `n` count. float32 does without
+/// lo: its functions have fewer roundings to add to that of r.
 struct Angle {
   Value n, r;
+  std::optional<Value> lo;
 };
 
 /// The remainder of x - n pi/2 with pi/2 as the sum of three numbers. The first step is exact up to
@@ -53,8 +57,11 @@ Angle ReduceNear(Expansion& let, const Value& x) {
   auto [hi, mid, lo] = pi_2[f.bits == 64];
   Value t = let("t", Fma(x, f.bits == 64 ? 0x1.45f306dc9c883p-1 : 0x1.45f306p-1, f.rounder));
   Value n = let("n", t - f.rounder);
-  Value r = let("r", Fma(n, -lo, Fma(n, -mid, Fma(n, -hi, x))));
-  return {let("bits", Bits(t)), r};
+  Value first = let("first", Fma(n, -hi, x));
+  Value second = let("second", Fma(n, -mid, first));
+  Value bits = let("bits", Bits(t));
+  if (f.bits == 32) return {bits, let("r", Fma(n, -lo, second)), std::nullopt};
+  return {bits, second, let("lo", Fma(n, -lo, Fma(n, -mid, first - second)))};
 }
 /// Beyond, the rounding of 2/pi would make |r| exceed pi/4 by too much.
 double Near(const Format& f) { return f.bits == 64 ? 0x1p40 : 0x1p17; }
@@ -116,20 +123,29 @@ Angle ReduceFar(Expansion& let, const Value& x) {
     below = let("below", (column[2] << int64_t{32}) | column[3]);
   }
   Value quadrant = (turn + (int64_t{1} << 61)) >> int64_t{62};
-  // The distance to the nearest multiple of a quarter turn, as a fraction of it.
-  constexpr double kPi_2 = 0x1.921fb54442d18p+0;
-  Value fraction = CastTo(f64, CastTo(i64, turn << int64_t{2}));
-  if (f.bits == 64) {
-    fraction = CastTo(f64, CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
-    fraction =
-        Fma(CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})), 0x1p-63, fraction);
-  }
-  Value r = CastTo(f.Float(), fraction * (kPi_2 * 0x1p-64));
   Value is_negative = let("is_negative", x < 0);
   Value n = let("n", CastTo(f.Int(), quadrant));
-  // x - x makes a NaN of an infinity.
-  r = let("r", Choose(is_negative, -r, r) + (x - x));
-  return {let("n", Choose(is_negative, 0 - n, n)), r};
+  n = let("n", Choose(is_negative, 0 - n, n));
+  auto with_sign = [&](const char* name, const Value& r) {
+    return let(name, Choose(is_negative, -r, r) + (x - x));  // x - x makes a NaN of an infinity
+  };
+  // The distance to the nearest multiple of a quarter turn, as a fraction of it: 2^64 is all.
+  constexpr Split kUnit{0x1.921fb54442d18p-64, 0x1.1a62633145c07p-118};  // pi/2 2^-64
+  if (f.bits == 32) {
+    Value r = CastTo(f64, CastTo(i64, turn << int64_t{2})) * kUnit.hi;
+    return {n, with_sign("r", CastTo(f.Float(), r)), std::nullopt};
+  }
+  // As a sum of numbers that are exact, then of two.
+  Value distance = let("distance", CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
+  Value a = let("a", CastTo(f64, (distance >> 32) << 32));
+  Value b = let("b", CastTo(f64, distance & kWord));
+  Value c = CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})) * 0x1p-63;
+  Value hi = let("hi", a + b);
+  Value lo = let("rest", (b - (hi - a)) + c);
+  Value product = let("product", hi * kUnit.hi);
+  Value tail = let("tail", Fma(hi, kUnit.lo, Fma(lo, kUnit.hi, Fma(hi, kUnit.hi, -product))));
+  Value r = let("sum", product + tail);
+  return {n, with_sign("r", r), with_sign("lo", (product - r) + tail)};
 }
 
 Value SinOf(Expansion& let, const Angle& angle, int quarters) {
@@ -138,29 +154,36 @@ Value SinOf(Expansion& let, const Angle& angle, int quarters) {
   bool is_double = f.bits == 64;
   Value n = let("n", quarters ? angle.n + quarters : angle.n);
   Value square = let("square", r * r);
-  Value sine =
-      Fma(Expansion::Polynomial(is_double ? Table(kSin64) : Table(kSin32), square) * square, r, r);
+  Value tail = Expansion::Polynomial(is_double ? Table(kSin64) : Table(kSin32), square) * square;
+  Value sine = Fma(tail, r, r);
   Value cosine = Expansion::Polynomial(is_double ? Table(kCos64) : Table(kCos32), square);
+  if (angle.lo) {
+    sine = Fma(tail, r, *angle.lo * Fma(square, -0.5, 1.0)) + r;
+    cosine = Fma(-r, *angle.lo, cosine);
+  }
   Value either = Choose((n & 1) != 0, cosine, CopySign(sine, r));
   return FromBits(Bits(either) ^ ((n & 2) << (f.bits - 2)));
 }
-/// -1 / tan(r) one quarter on.
+/// One quarter on it is -1 / tan(r), with what the rounding of tan(r) lost made good.
 Value TanOf(Expansion& let, const Angle& angle, int) {
   const Value& r = angle.r;
   Value square = let("square", r * r);
-  Value t = let("tangent", CopySign(Fma(Expansion::Polynomial(kTan64, square) * square, r, r), r));
-  return Choose((angle.n & 1) != 0, -1.0 / t, t);
+  Value cubic = let("cubic", Expansion::Polynomial(kTan64, square) * square * r);
+  Value t = let("t", r + cubic);
+  // The slope at r is 1 + t^2.
+  Value rest = let("rest", Fma(*angle.lo, Fma(t, t, 1.0), cubic));
+  Value tangent = let("tangent", r + rest);
+  Value lost = rest - (tangent - r);
+  Value inverse = let("inverse", -1.0 / tangent);
+  return Choose((angle.n & 1) != 0, Fma(inverse * inverse, lost, inverse), CopySign(tangent, r));
 }
 
 Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), int quarters) {
   Expansion near, far;
   Value in_near = function(near, ReduceNear(near, x), quarters);
   Value in_far = function(far, ReduceFar(far, x), quarters);
-  // Rarely far: scalars branch.
   Value is_near = Abs(x) < Near(FormatOf(x));
-  Value a(near.Finish(in_near)), b(far.Finish(in_far));
-  if (x.dtype().is_vector()) return Choose(is_near, a, b);
-  return Value(if_then_else(is_near.expr, a.expr, b.expr));
+  return Value(if_then_else(likely(is_near.expr), near.Finish(in_near), far.Finish(in_far)));
 }
 }  // namespace
 
