@@ -70,7 +70,7 @@ def remez(samples, count, fixed):
             right[row] = rest[i]
         solution = mp.lu_solve(matrix, right)
         coefficients = list(known)
-        for k, value in zip(free, solution, strict=True):
+        for k, value in zip(free, solution, strict=False):
             coefficients[k] = value
         error = [
             (y - evaluate(coefficients, x)) * w
@@ -185,6 +185,12 @@ def cos_tail(count):
     return Fit(f, mpf(10) ** -6, QUARTER**2, count, of_square(lambda r: r**4 / mp.cos(r)))
 
 
+def sinh_tail(count):
+    """sinh(x) = x + x^3 p(x^2)"""
+    f = of_square(lambda x: (mp.sinh(x) / x - 1) / x**2)
+    return Fit(f, SMALL, 1, count, of_square(lambda x: x**3 / mp.sinh(x)))
+
+
 def tan_tail(count):
     """tan(r) = r + r^3 p(r^2)"""
     f = of_square(lambda r: (mp.tan(r) / r - 1) / r**2)
@@ -194,7 +200,7 @@ def tan_tail(count):
 def asin_tail(count):
     """asin(x) = x + x^3 p(x^2)"""
     f = of_square(lambda x: (mp.asin(x) / x - 1) / x**2)
-    return Fit(f, SMALL, 0.25, count, of_square(lambda x: x**3 / mp.asin(x)))
+    return Fit(f, SMALL, mpf(0.5625) ** 2, count, of_square(lambda x: x**3 / mp.asin(x)))
 
 
 def atan_tail(count):
@@ -219,9 +225,10 @@ def table():
         "sin64": (53, sin_tail(7)),
         "cos32": (24, cos_tail(3)),
         "cos64": (53, cos_tail(6)),
+        "sinh64": (53, sinh_tail(8)),
         "tan64": (53, tan_tail(17)),
-        "asin32": (24, asin_tail(5)),
-        "asin64": (53, asin_tail(14)),
+        "asin32": (24, asin_tail(6)),
+        "asin64": (53, asin_tail(15)),
         "atan32": (24, atan_tail(9)),
         "atan64": (53, atan_tail(20)),
         "pow_log32": (53, log_tail(12)),

@@ -32,10 +32,11 @@ Target ChooseTarget(const IRModule& mod, Target target) {
   }
   return DefaultHost();
 }
-ffi::Module GenerateCode(const IRModule& mod, const Target& target) {
+/// The code generator of a target's kind; RuntimeError when this build has none.
+Function CodeGenerator(const Target& target) {
   if (target->kind->name == "llvm" && !LoadLLVM()) {
-    TVM_FFI_THROW(RuntimeError) << "build: expected the LLVM backend (libtvm_llvm) for target " << target->str()
-                                << ", which is not installed; use the target \"c\"";
+    TVM_FFI_THROW(RuntimeError) << "build: expected the LLVM backend (libtvm_llvm) for target "
+                                << target->str() << ", which is not installed";
   }
   auto generate = Function::GetGlobal("target.build." + std::string(target->kind->name));
   if (!generate) {
@@ -43,7 +44,7 @@ ffi::Module GenerateCode(const IRModule& mod, const Target& target) {
                                 << target->str() << ": it has no code generator for kind "
                                 << target->kind->name;
   }
-  return (*generate)(mod, target).cast<ffi::Module>();
+  return *generate;
 }
 /// The lowered functions of one target.
 IRModule Select(const IRModule& mod, const std::vector<std::pair<GlobalVar, BaseFunc>>& functions) {
@@ -63,6 +64,9 @@ ffi::Module Build(IRModule mod, Target target, Optional<transform::Pass> pipelin
   }
   target = ChooseTarget(mod, target);
   Target host = HostOf(target);
+  // Asked first: what cannot be generated need not be lowered.
+  Function generate_host = CodeGenerator(host);
+  CodeGenerator(target);
   mod = transform::GetPass("tir.BindTarget", {target.WithHost(host)})(mod);
   mod = (pipeline.has_value() ? pipeline.value() : tir::DefaultPipeline(target))(mod);
 
@@ -79,10 +83,11 @@ ffi::Module Build(IRModule mod, Target target, Optional<transform::Pass> pipelin
       group.second.emplace_back(var, func);
     }
   }
-  ffi::Module result = GenerateCode(tir::FinalizeHost()(Select(mod, host_functions)), host);
+  IRModule host_module = tir::FinalizeHost()(Select(mod, host_functions));
+  auto result = generate_host(host_module, host).cast<ffi::Module>();
   for (const auto& [name, group] : device_functions) {
     IRModule device = tir::FinalizeDevice()(Select(mod, group.second));
-    result->ImportModule(GenerateCode(device, group.first));
+    result->ImportModule(CodeGenerator(group.first)(device, group.first).cast<ffi::Module>());
   }
   return result;
 }

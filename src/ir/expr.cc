@@ -126,8 +126,8 @@ double RoundToFloatType(double value, DataType type) {
   if (type.code() == kDLFloat && type.bits() == 64) return value;
   FloatFormat f = FormatOf(type);
   if (std::isnan(value)) return f.overflow == FloatFormat::kSaturate ? f.max : value;
+  if (!f.is_signed && value <= 0) return NAN;  // powers of two have no zero
   if (value == 0) return f.negative_zero ? value : 0.0;
-  if (!f.is_signed && value < 0) return NAN;
   double magnitude = std::fabs(value);
   if (std::isfinite(magnitude)) {
     int exponent = std::max(std::ilogb(magnitude), f.min_exponent);
@@ -140,6 +140,7 @@ double RoundToFloatType(double value, DataType type) {
                 : f.overflow == FloatFormat::kNaN    ? NAN
                                                      : f.max;
   }
+  if (!f.is_signed && magnitude == 0) return std::ldexp(1.0, f.min_exponent);
   if (magnitude == 0 && !f.negative_zero) return 0.0;
   return std::copysign(magnitude, value);
 }

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the Python builder of programs needs from C++.
+#include "range.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/structural.h"
 #include "tvm/tir/function.h"
 
 namespace tvm::script {
 using namespace tir;
+
+PrimExpr ExtentOf(PrimExpr begin, PrimExpr end) {
+  if (begin.dtype() != end.dtype()) MatchTypes(&begin, &end, "range");
+  if (IsZero(begin)) return end;
+  if (auto* sum = end.as<AddObj>(); sum && StructuralEqual(sum->a, begin)) return sum->b;
+  if (StructuralEqual(begin, end)) return MakeZero(end.dtype());
+  return end - begin;
+}
+PrimExpr EndOf(const PrimExpr& begin, const PrimExpr& extent) {
+  // What someone wrote as begin:end has the extent end - begin.
+  if (auto* difference = extent.as<SubObj>();
+      difference && StructuralEqual(ExtentOf(begin, difference->a), extent)) {
+    return difference->a;
+  }
+  return begin + extent;
+}
+
 namespace {
 
 /// Names what the builder made; what has a name keeps it.
@@ -19,15 +37,6 @@ void SetName(const ObjectRef& node, const String& name) {
     set(iter->var->name_hint);
   else if (auto* buffer = node.as<BufferObj>())
     set(buffer->name), set(buffer->data->name_hint);
-}
-
-/// The extent of [begin, end): what the printer added to `begin` is found again.
-PrimExpr Extent(PrimExpr begin, PrimExpr end) {
-  if (begin.dtype() != end.dtype()) MatchTypes(&begin, &end, "range");
-  if (IsZero(begin)) return end;
-  if (auto* sum = end.as<AddObj>(); sum && StructuralEqual(sum->a, begin)) return sum->b;
-  if (StructuralEqual(begin, end)) return MakeZero(end.dtype());
-  return end - begin;
 }
 
 bool HasBlock(const Stmt& stmt) {
@@ -55,7 +64,7 @@ TVM_REGISTER() {
       Arg("buffer_type"), Arg("axis_separators"));
   Def("script._set_name", &SetName, "Names a variable or buffer that has no name.", Arg("node"),
       Arg("name"));
-  Def("script._extent", &Extent, "end - begin.", Arg("begin"), Arg("end"));
+  Def("script._extent", &ExtentOf, "end - begin.", Arg("begin"), Arg("end"));
   Def("script._has_block", &HasBlock, "Whether the statement holds a block.", Arg("stmt"));
 }
 }  // namespace

@@ -310,7 +310,8 @@ void Printer::Node(const Object* node, const void* slot) {
   } else {
     Metadata(Any(ffi::GetRef<ObjectRef>(node)));
   }
-  if (Marks()) [[unlikely]]
+  // Functions mark their first line themselves.
+  if (Marks() && !node->IsInstance<BaseFuncObj>()) [[unlikely]]
     AddMark(node, slot, begin, out_.size());
 }
 void Printer::Construct(const Object* node) {

@@ -46,25 +46,28 @@ void PrintAxis(Printer& p, const IterVarObj* iter, const Any* value) {
   p.Begin();
   p << p.Define(iter->var.get(), iter->var->name_hint) << " = ";
   p.Tir("axis.") << (function ? function : "iter");
-  Printer::List list(p, "(", ")");
-  list.Item();
-  if (!function) {
-    p.Node(iter);
-  } else {
-    const RangeObj* dom = iter->dom.value().get();
-    bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
-    if (IsZero(dom->min))
-      p.Expr(dom->extent);
-    else if (constant)
-      p.Tuple({dom->min, dom->min + dom->extent});
+  {
+    Printer::List list(p, "(", ")");
+    list.Item();
+    if (!function) {
+      p.Node(iter);
+    } else {
+      const RangeObj* dom = iter->dom.value().get();
+      bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
+      if (IsZero(dom->min))
+        p.Expr(dom->extent);
+      else if (constant)
+        p.Tuple({dom->min, dom->min + dom->extent});
+      else
+        p.Node(dom);
+    }
+    list.Item();
+    if (value)
+      p.Expr(value->as<Object>(), value);
     else
-      p.Node(dom);
+      p << "None";
   }
-  list.Item();
-  if (value)
-    p.Expr(value->as<Object>(), value);
-  else
-    p << "None";
+  p.End();
 }
 void PrintAxes(Printer& p, const BlockObj* block, const ffi::ArrayObj* values) {
   size_t count = block->iter_vars.size();
@@ -113,9 +116,25 @@ void PrintRegions(Printer& p, const char* function, const Array<BufferRegion>& r
   }
   p.End();
 }
+/// Whether the regions name buffers that the block allocates.
+bool UsesOwnBuffers(const BlockObj* block) {
+  for (const auto* regions : {&block->reads, &block->writes}) {
+    for (const BufferRegion& region : *regions) {
+      for (const Buffer& own : block->alloc_buffers) {
+        if (own.same_as(region->buffer)) return true;
+      }
+    }
+  }
+  return false;
+}
 }  // namespace
 
 void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, bool root) {
+  auto allocate = [&] {
+    for (const Buffer& buffer : block->alloc_buffers) {
+      if (!Known(buffer.get())) DefineBuffer(buffer.get(), "alloc_buffer");
+    }
+  };
   if (!root) {
     PrintAxes(*this, block,
               realize && !realize->iter_values.empty()
@@ -129,6 +148,7 @@ void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, b
       End();
     }
     FlushBuffers();
+    if (UsesOwnBuffers(block)) allocate();
     PrintRegions(*this, "reads", block->reads);
     PrintRegions(*this, "writes", block->writes);
     if (!block->annotations.empty()) {
@@ -139,7 +159,7 @@ void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, b
       End();
     }
   }
-  for (const Buffer& buffer : block->alloc_buffers) DefineBuffer(buffer.get(), "alloc_buffer");
+  allocate();
   for (const MatchBufferRegion& match : block->match_buffers) {
     DefineBuffer(match->buffer.get(), "match_buffer", match->source);
   }

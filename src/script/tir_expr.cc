@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "printer.h"
+#include "range.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::script {
@@ -393,7 +394,7 @@ void Printer::Region(const BufferRegionObj* region) {
     auto* one = range->extent.as<IntImmObj>();
     if (one && one->value == 1 && one->dtype == range->min.dtype()) continue;
     *this << ":";
-    Expr(range->min + range->extent);
+    Expr(EndOf(range->min, range->extent));
   }
 }
 

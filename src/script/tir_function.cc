@@ -25,7 +25,11 @@ struct Scan : Visitor<Scan, VarObj, BufferObj, ForObj, LetStmtObj, AllocateObj, 
     VisitChildren(buffer, *this);
   }
   void Visit(const GlobalVarObj*) { has_global = true; }
-  void Visit(const ForObj* n) { Defines(n->loop_var, n); }
+  void Visit(const ForObj* n) {
+    // The statement declares the variable of a bound thread; see LoopHeader.
+    if (n->thread_binding.has_value()) defined.insert(n->thread_binding.value()->var.get());
+    Defines(n->loop_var, n);
+  }
   void Visit(const LetStmtObj* n) { Defines(n->var, n); }
   void Visit(const AllocateObj* n) { Defines(n->buffer_var, n); }
   void Visit(const AllocateConstObj* n) { Defines(n->buffer_var, n); }

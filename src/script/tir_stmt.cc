@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How statements print.
 #include "printer.h"
+#include "range.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/structural.h"
 
@@ -130,6 +131,47 @@ void PrintAllocate(Printer& p, const AllocateObj* n) {
       },
       n->body);
 }
+template <class T>
+Any NumberAt(const void* data, int64_t i) {
+  T value = static_cast<const T*>(data)[i];
+  if constexpr (std::is_same_v<T, uint64_t>)
+    return static_cast<int64_t>(value);
+  else if constexpr (std::is_floating_point_v<T>)
+    return static_cast<double>(value);
+  else
+    return value;
+}
+/// The elements of a tensor as a list; types that Python has no number for as their bits: then
+/// false.
+bool TensorItems(Printer& p, const ffi::Tensor& tensor) {
+  DataType t = tensor.dtype();
+  bool number = t.is_integer() || t.is_bool() || (t.is_ieee_float() && t.bits() > 16);
+  using Get = Any (*)(const void*, int64_t);
+  Get get = nullptr;
+  if (t.is_ieee_float() && t.bits() == 32)
+    get = &NumberAt<float>;
+  else if (t.is_ieee_float() && t.bits() == 64)
+    get = &NumberAt<double>;
+  else if (t.is_bool())
+    get = &NumberAt<bool>;
+  else if (t.bits() == 8)
+    get = t.is_int() ? &NumberAt<int8_t> : &NumberAt<uint8_t>;
+  else if (t.bits() == 16)
+    get = t.is_int() ? &NumberAt<int16_t> : &NumberAt<uint16_t>;
+  else if (t.bits() == 32)
+    get = t.is_int() ? &NumberAt<int32_t> : &NumberAt<uint32_t>;
+  else if (t.bits() == 64)
+    get = &NumberAt<int64_t>;
+  if (!get || !t.is_scalar() || tensor.device().device_type != kDLCPU || !tensor.IsContiguous()) {
+    TVM_FFI_THROW(TypeError)
+        << "script: expected constant data in the memory of the CPU, of a type "
+           "of whole bytes, got "
+        << t;
+  }
+  Printer::List list(p, "[", "]");
+  for (int64_t i = 0; i < tensor.numel(); ++i) list.Item().Value(get(tensor.data_ptr(), i));
+  return number && !(t.is_uint() && t.bits() == 64);
+}
 void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
   p.Scoped(
       n->buffer_var.get(), n->buffer_var->name_hint,
@@ -137,10 +179,8 @@ void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
         p.Tir("allocate_const");
         Printer::List list(p, "(", ")");
         list.Item();
-        if (n->data.has_value())
-          p.Value(n->data.value());
-        else
-          p << "None";
+        bool bits = n->data.has_value() && !TensorItems(p, n->data.value());
+        if (!n->data.has_value()) p << "None";
         list.Item().Quote(n->dtype.str());
         list.Item();
         {
@@ -148,6 +188,7 @@ void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
           p.Exprs(shape, n->extents);
         }
         if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
+        if (bits) list.Keyword("bits") << "True";
         if (n->irmod_storage_idx.has_value())
           list.Keyword("irmod_storage_idx").Value(n->irmod_storage_idx.value());
         if (!HasAllocatedType(n->buffer_var, n->dtype)) {
@@ -235,7 +276,7 @@ void LoopHeader(Printer& p, const ForObj* n) {
     p.Tir(kinds[static_cast<int>(n->kind)]);
   Printer::List list(p, "(", ")");
   if (!IsZero(n->min) || (range && n->step.has_value())) list.Item().Expr(n->min);
-  list.Item().Expr(n->min + n->extent);
+  list.Item().Expr(EndOf(n->min, n->extent));
   if (thread) {
     list.Keyword("thread");
     bool plain = thread_loop && !thread->dom.has_value() &&
@@ -366,7 +407,10 @@ void PrintEvaluate(Printer& p, const EvaluateObj* n) {
   p.End();
 }
 
+void PrintSeq(Printer& p, const SeqStmtObj* n) { p.Stmt(n, nullptr, p.tail()); }
+
 TVM_REGISTER() {
+  DefPrint<SeqStmtObj, &PrintSeq>();
   DefPrint<LetStmtObj, &PrintLetStmt>();
   DefPrint<AssertStmtObj, &PrintAssert>();
   DefPrint<AllocateObj, &PrintAllocate>();

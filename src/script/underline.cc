@@ -96,7 +96,7 @@ std::string Printer::Decorate(const std::string& text) const {
   if (marks_.empty() && !config->print_line_numbers) return text;
   struct Line {
     std::string_view text;
-    std::string underline, notes;
+    std::string underline = {}, notes = {};
     bool shown = false;
   };
   std::vector<Line> lines;

@@ -47,30 +47,54 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.LowerMatchBuffer")
       .Added(0)
       ("tir.Simplify")
+      ("tir.AnnotateIrregularLoop")
       ("tir.LowerOpaqueBlock")
       ("tir.FlattenBuffer")
+      ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})
       .Added(1)
+      ("tir.LoopPartition")
       ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
+      .If(!list.Is("tir.disable_storage_rewrite"), "tir.StorageRewrite")
+      ("tir.HoistIfThenElse")
       ("tir.UnrollLoop")
+      ("tir.RenormalizeSplitPattern")
       ("tir.Simplify")
       ("tir.RemoveNoOp")
+      ("tir.RewriteUnsafeSelect")
+      .If(list.Is("tir.instrument_bound_checkers"), "tir.InstrumentBoundCheckers")
       .Added(2)
+      ("tir.FP8ComputeLegalize")
+      ("tir.VerifyMemory")
       ("tir.AnnotateEntryFunc")
       ("tir.SplitHostDevice")
       ("tir.MakePackedAPI")
+      ("tir.FP8StorageLegalize")
+      ("tir.BF16StorageLegalize")
       .Added(3);
   // clang-format on
   return Sequential(list.passes, "tir.pipeline.default");
 }
 Pass FinalizeHost() {
   PassList list;
-  list("tir.LowerTVMBuiltin")("tir.LowerIntrin");
+  // clang-format off
+  list.If(list.Is("tir.disable_assert"), "tir.SkipAssert")
+      ("tir.LowerTVMBuiltin")
+      ("tir.LowerCustomDatatypes")
+      ("tir.LowerIntrin")
+      ("tir.LowerDeviceStorageAccessInfo")
+      ("tir.CombineContextCall");
+  // clang-format on
   return Sequential(list.passes, "tir.pipeline.finalize_host");
 }
 Pass FinalizeDevice() {
   PassList list;
-  list("tir.Simplify")("tir.LowerIntrin");
+  // clang-format off
+  list("tir.Simplify")
+      ("tir.LowerCustomDatatypes")
+      ("tir.LowerDeviceStorageAccessInfo")
+      ("tir.LowerIntrin");
+  // clang-format on
   return Sequential(list.passes, "tir.pipeline.finalize_device");
 }
 

@@ -264,6 +264,22 @@ Value* FunctionGen::Emit(const SelectObj* op) {
 Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   bool likely = false;
   Value* cond = CondOf(op->args[0], &likely);
+  if (cond->getType()->isVectorTy() && likely) {
+    // Most vectors have no lane that needs the other value.
+    Value* t = Gen(op->args[1]);
+    auto *from = b_.GetInsertBlock(), *rare = Block("if.rare"), *end = Block("if.end");
+    Branch(b_.CreateAndReduce(cond), likely, end, rare);
+    b_.SetInsertPoint(rare);
+    Value* f = Gen(op->args[2]);
+    Value* mixed = b_.CreateSelect(cond, t, f);
+    rare = b_.GetInsertBlock();
+    b_.CreateBr(end);
+    b_.SetInsertPoint(end);
+    auto* phi = b_.CreatePHI(t->getType(), 2);
+    phi->addIncoming(t, from);
+    phi->addIncoming(mixed, rare);
+    return phi;
+  }
   if (cond->getType()->isVectorTy() || (CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]))) {
     Value* t = Gen(op->args[1]);
     Value* f = Gen(op->args[2]);

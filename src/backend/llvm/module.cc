@@ -3,6 +3,7 @@
 // files.
 #include "tvm/ir/module.h"
 
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -17,6 +18,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/compile.h"
+#include "tvm/runtime/disk_cache.h"
 #include "tvm/runtime/module.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -117,7 +119,8 @@ std::vector<Group> Split(const Group& all, size_t most) {
 
 // ---- compilation
 // ----------------------------------------------------------------------------------
-/// Makes the optimised LLVM module of a group and hands it to `use` while its machine is there.
+/// Makes the LLVM module of a group, not optimised yet, and hands it to `use` while its machine is
+/// there.
 template <class F>
 void WithModule(const Group& group, const Group& all, const MachineOptions& options, F&& use) {
   Guarded([&] {
@@ -136,9 +139,12 @@ void WithModule(const Group& group, const Group& all, const MachineOptions& opti
     if (machine->getTargetTriple().isX86() && !features->checkFeatures("+avx512fp16")) {
       AddHalfConversions(*module, features->checkFeatures("+f16c"));
     }
-    Optimize(*module, *machine, options);
     use(*module, *machine);
   });
+}
+/// Everything the object code of a module depends on.
+std::string CacheKey(const llvm::Module& module, const MachineOptions& options) {
+  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + options.Key() + "\n" + WriteBitcode(module);
 }
 Compiled Compile(const Group& group, const Group& all, const MachineOptions& options) {
   Compiled out;
@@ -146,7 +152,15 @@ Compiled Compile(const Group& group, const Group& all, const MachineOptions& opt
     for (const auto& global : module.globals()) {
       if (global.hasWeakAnyLinkage()) out.context_pointers.push_back(global.getName().str());
     }
+    auto& cache = runtime::DiskCache::Global();
+    std::string key = cache.limit() > 0 ? CacheKey(module, options) : "";
+    if (auto found = cache.Find(key)) {
+      out.object = std::move(*found);
+      return;
+    }
+    Optimize(module, machine, options);
     out.object = EmitCode(module, machine, Output::kObject);
+    cache.Store(key, out.object);
   });
   return out;
 }
@@ -256,6 +270,7 @@ class LLVMModuleObj : public ffi::ModuleObj {
     }
     std::string text;
     WithModule(functions_, {}, options_, [&](llvm::Module& module, llvm::TargetMachine& machine) {
+      Optimize(module, machine, options_);
       text = kind == "ll"   ? PrintIR(module)
              : kind == "bc" ? WriteBitcode(module)
                             : EmitCode(module, machine, Output::kAssembly);

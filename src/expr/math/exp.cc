@@ -50,7 +50,8 @@ Value Power(Expansion& let, const Reduced& from, int exponent) {
   if (let.has_ldexp) {
     Value zero = Bits(Value(MakeConst(r.dtype(), FormatOf(r).rounder)));
     Value sum = CastTo(DataType::Int(32), bits - zero + exponent);
-    return Value(tir::Call(r.dtype(), tir::builtin::ldexp(), {power.expr, sum.expr}));
+    return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(),
+                           {tir::StringImm("llvm.ldexp"), power.expr, sum.expr}));
   }
   // Two factors of about half the exponent each are normal numbers even where the result is
   // subnormal or n is 1 above the largest exponent; only the last product rounds.

@@ -3,6 +3,12 @@
 #include "value.h"
 
 namespace tvm::math {
+namespace {
+// sinh(x) = x + x^3 p(x^2) for |x| <= 1: scripts/minimax.py sinh64
+constexpr double kSinh64[] = {0x1.5555555555555p-3,  0x1.111111111119bp-7,  0x1.a01a01a00735cp-13,
+                              0x1.71de3a68d0114p-19, 0x1.ae644122c9e45p-26, 0x1.61314d2e1f98ep-33,
+                              0x1.a6656e2768c17p-41, 0x1.d29920735469dp-48};
+}  // namespace
 
 /// m / (m + 2) with m = e^(2|x|) - 1. Near 0 the errors of m + 2 and of the quotient y would add up
 /// to more than 2 units: there the same value is m/2 - m/2 y, where y is a small correction.
@@ -14,13 +20,17 @@ Value Tanh(Expansion& let, const Value& x) {
   return CopySign(Choose(a < 0.375, Fma(-half, y, half), y), x);
 }
 
-/// (m + m / (m + 1)) / 2 with m = e^|x| - 1; from 22 on, e^-|x| does not count.
+/// A polynomial up to 1, then (m + m / (m + 1)) / 2 with m = e^|x| - 1; from 22 on, e^-|x| does not
+/// count.
 Value Sinh(Expansion& let, const Value& x) {
   if (x.dtype().bits() == 32) return Widened(let, Sinh, x);
   Value a = let("a", AtMost(Abs(x), 711.0));
   Value m = let("m", ExpM1(let, let("b", AtMost(a, 22.0))));
-  Value near = (m + m / (m + 1.0)) * 0.5;
-  return CopySign(Choose(a < 22.0, near, ExpScaled(let, a, -1)), x);
+  Value q = let("q", m / (m + 1.0));
+  Value square = let("square", a * a);
+  Value near = Fma(Expansion::Polynomial(kSinh64, square) * square, a, a);
+  Value far = Choose(a < 22.0, (m + q) * 0.5, ExpScaled(let, a, -1));
+  return CopySign(Choose(a < 1.0, near, far), x);
 }
 /// e + 1 / (4 e) with e = e^|x| / 2
 Value Cosh(Expansion& let, const Value& x) {
@@ -35,7 +45,7 @@ Value Asinh(Expansion& let, const Value& x) {
   Value is_large = let("is_large", a > 0x1p28);
   Value square = let("square", a * a);
   Value t = a + square / (Sqrt(square + 1.0) + 1.0);
-  Value y = Log1p(let, let("t", Choose(is_large, a, t)));
+  Value y = Log1p(let, let("t", Choose(is_large, a - 1.0, t)));
   return CopySign(let("y", y) + Choose(is_large, Value(MakeConst(x.dtype(), kLn2.in64.hi)), 0.0),
                   x);
 }
@@ -43,7 +53,7 @@ Value Acosh(Expansion& let, const Value& x) {
   if (x.dtype().bits() == 32) return Widened(let, Acosh, x);
   Value is_large = let("is_large", x > 0x1p28);
   Value t = let("u", x - 1.0);
-  Value y = Log1p(let, let("t", Choose(is_large, x, t + Sqrt(t * (t + 2.0)))));
+  Value y = Log1p(let, let("t", Choose(is_large, t, t + Sqrt(t * (t + 2.0)))));
   y = let("y", y) + Choose(is_large, Value(MakeConst(x.dtype(), kLn2.in64.hi)), 0.0);
   return Choose(x < 1.0, kNaN, y);
 }

@@ -76,9 +76,9 @@ Value Log1p(Expansion& let, const Value& x) {
   Value back = let("back", u - 1.0);
   Value lost = let("lost", (1.0 - (u - back)) + (x - back));
   auto [e, fraction] = SplitExponent(let, u);
-  Value f = let("f", Fma(lost, PowerOfTwo(0 - e), fraction));
+  Value f = let("f", Fma(lost, PowerOfTwo(0 - AtMost(e, 100)), fraction));
   Value result = Combine(let, let("n", CastTo(format.Float(), e)), f, Base::kE);
-  // A small x is its own logarithm; this also keeps the sign of 0.
+  // Beyond 2^100 nothing is lost. A small x is its own logarithm; this also keeps the sign of 0.
   Value normal = Choose(Abs(x) < format.min_normal, x, result);
   Value inside = Choose(x < kInf, normal, x);
   return Choose(x > -1.0, inside, Choose(x == -1.0, Value(MakeConst(x.dtype(), -kInf)), kNaN));

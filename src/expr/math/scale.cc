@@ -10,12 +10,17 @@ Value Rsqrt(Expansion&, const Value& x) { return 1.0 / Sqrt(x); }
 /// from the largest number to the smallest, and the steps down stop short of the subnormal range
 /// unless the result is 0, so that it is not rounded twice.
 Value Ldexp(Expansion& let, const Value& x, const Value& y) {
-  DataType f64 = DataType::Float(64), i64 = DataType::Int(64);
+  DataType f64 = DataType::Float(64);
+  auto integer = [](const Value& v, double limit) {
+    Value clamped = Trunc(AtLeast(AtMost(v, limit), -limit));
+    return Bits(clamped + kFloat64.rounder) - Bits(Value(MakeConst(v.dtype(), kFloat64.rounder)));
+  };
   if (x.dtype().bits() == 32) {
-    Value n = CastTo(i64, AtLeast(AtMost(y, 400.0), -400.0));
-    return CastTo(DataType::Float(32), CastTo(f64, x) * PowerOfTwo(n) + CastTo(f64, y - y));
+    Value wide = let("wide", CastTo(f64, y));
+    Value result = CastTo(f64, x) * PowerOfTwo(integer(wide, 400));
+    return Choose(IsNaN(y), y, CastTo(DataType::Float(32), result));
   }
-  Value n = let("n", CastTo(i64, AtLeast(AtMost(y, 3000.0), -3000.0)));
+  Value n = let("n", integer(y, 3000));
   Value result = x;
   for (int step = 0; step < 2; ++step) {
     Value part = let("part", Choose(n > 1023, Value(MakeConst(n.dtype(), 1023)),
@@ -23,18 +28,16 @@ Value Ldexp(Expansion& let, const Value& x, const Value& y) {
     result = let("scaled", result * PowerOfTwo(part));
     n = let("n", n - part);
   }
-  return result * PowerOfTwo(AtLeast(AtMost(n, 1023), -1022));
+  return Choose(IsNaN(y), y, result * PowerOfTwo(AtLeast(AtMost(n, 1023), -1022)));
 }
 
 /// Numbers of one sign are ordered like their bits.
 Value NextAfter(Expansion& let, const Value& x, const Value& y) {
-  const Format& f = FormatOf(x);
   Value i = let("i", Bits(x));
   Value away = let("away", (x < y) == (x > 0));
   Value next = FromBits(Choose(away, i + 1, i - 1));
   Value smallest = CopySign(FromBits(Value(MakeConst(i.dtype(), 1))), y);
   Value moved = Choose(x == 0, smallest, next);
-  static_cast<void>(f);
   return Choose(IsNaN(x) || IsNaN(y), kNaN, Choose(x == y, y, moved));
 }
 

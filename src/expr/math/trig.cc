@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sine, cosine and tangent.
+#include <optional>
+
 #include "value.h"
 
 namespace tvm::math {
@@ -27,21 +29,24 @@ constexpr double kTan64[] = {0x1.5555555555555p-2,   0x1.111111111118cp-3,  0x1.
                              0x1.d265b7817b05ep-24,  0x1.bc930d2c0587ap-18, 0x1.9a8907392e97ap-21,
                              -0x1.22b51336c9906p-20, 0x1.214f13187e847p-20};
 
-/// The bits of 1 / (16 pi) in words of 32.
+/// The bits of 2^-kPadding / 2 pi in words of 32.
+constexpr int kPadding = 16;
 constexpr uint32_t kInversePi[] = {
-    0x0517cc1b, 0x727220a9, 0x4fe13abe, 0x8fa9a6ee, 0x06db14ac, 0xc9e21c82, 0x0ff28b1d, 0x5ef5de2b,
-    0x0db92371, 0xd2126e97, 0x00324977, 0x504e8c90, 0xe7f0ef58, 0xe5894d39, 0xf74411af, 0xa975da24,
-    0x274ce381, 0x35a2fbf2, 0x09cc8eb1, 0xcc1a99cf, 0xa4e422fc, 0x5defc941, 0xd8ffc4bf, 0xfef02cc0,
-    0x7f79788c, 0x5ad05368, 0xfb69b3f6, 0x793e584d, 0xba7a31fb, 0x34f2ff51, 0x6ba93dd6, 0x3f5f2f8b,
-    0xd9e839cf, 0xbc529497, 0x535fdafd, 0x88fc6ae8, 0x42b01982, 0x37e3db5d, 0x5f867de1};
+    0x000028be, 0x60db9391, 0x054a7f09, 0xd5f47d4d, 0x377036d8, 0xa5664f10, 0xe4107f94, 0x58eaf7ae,
+    0xf1586dc9, 0x1b8e9093, 0x74b80192, 0x4bba8274, 0x64873f87, 0x7ac72c4a, 0x69cfba20, 0x8d7d4bae,
+    0xd1213a67, 0x1c09ad17, 0xdf904e64, 0x758e60d4, 0xce7d2721, 0x17e2ef7e, 0x4a0ec7fe, 0x25fff781,
+    0x6603fbcb, 0xc462d682, 0x9b47db4d, 0x9fb3c9f2, 0xc26dd3d1, 0x8fd9a797, 0xfa8b5d49, 0xeeb1faf9,
+    0x7c5ecf41, 0xce7de294, 0xa4ba9afe, 0xd7ec47e3, 0x57421580, 0xcc11bf1e, 0xdaeafc33};
 
-/// x = n pi/2 + r with |r| <= pi/4; only the low two bits of `n` count.
+/// x = n pi/2 + r + lo with |r| <= pi/4; only the low two bits of `n` count. float32 does without
+/// lo: its functions have fewer roundings to add to that of r.
 struct Angle {
   Value n, r;
+  std::optional<Value> lo;
 };
 
 /// The remainder of x - n pi/2 with pi/2 as the sum of three numbers. The first step is exact up to
-/// kNear: the difference is below 1 and a multiple of the last digit of pi/2. All parts are
+/// Near(): the difference is below 1 and a multiple of the last digit of pi/2. All parts are
 /// positive, which keeps the sign of a zero.
 Angle ReduceNear(Expansion& let, const Value& x) {
   const Format& f = FormatOf(x);
@@ -52,12 +57,16 @@ Angle ReduceNear(Expansion& let, const Value& x) {
   auto [hi, mid, lo] = pi_2[f.bits == 64];
   Value t = let("t", Fma(x, f.bits == 64 ? 0x1.45f306dc9c883p-1 : 0x1.45f306p-1, f.rounder));
   Value n = let("n", t - f.rounder);
-  Value r = let("r", Fma(n, -lo, Fma(n, -mid, Fma(n, -hi, x))));
-  return {let("bits", Bits(t)), r};
+  Value first = let("first", Fma(n, -hi, x));
+  Value second = let("second", Fma(n, -mid, first));
+  Value bits = let("bits", Bits(t));
+  if (f.bits == 32) return {bits, let("r", Fma(n, -lo, second)), std::nullopt};
+  return {bits, second, let("lo", Fma(n, -lo, Fma(n, -mid, first - second)))};
 }
-double Near(const Format& f) { return f.bits == 64 ? 0x1p50 : 0x1p22; }
+/// Beyond, the rounding of 2/pi would make |r| exceed pi/4 by too much.
+double Near(const Format& f) { return f.bits == 64 ? 0x1p40 : 0x1p17; }
 
-/// `count` words of 32 bits of 2^(q - 3) / 2 pi modulo 1, each in an integer of 64.
+/// `count` words of 32 bits of 2^(shift - kPadding) / 2 pi modulo 1, each in an integer of 64.
 std::vector<Value> Window(Expansion& let, const Value& shift, size_t count, int levels) {
   DataType t = shift.dtype();
   // Pairs of neighbours, of which a shift takes the word that straddles them. The upper bits of the
@@ -79,8 +88,8 @@ std::vector<Value> Window(Expansion& let, const Value& shift, size_t count, int 
   return pairs;
 }
 
-/// For any finite |x| from kNear on: the product of its digits with as many bits of 1 / 2 pi as can
-/// matter, in integers (Payne and Hanek). A turn is 2^64, so that whole turns drop out.
+/// For any finite |x| from Near() on: the product of its digits with as many bits of 1 / 2 pi as
+/// can matter, in integers (Payne and Hanek). A turn is 2^64, so that whole turns drop out.
 Angle ReduceFar(Expansion& let, const Value& x) {
   const Format& f = FormatOf(x);
   DataType u64 = DataType::UInt(64), i64 = DataType::Int(64), f64 = DataType::Float(64);
@@ -88,7 +97,7 @@ Angle ReduceFar(Expansion& let, const Value& x) {
   Value i = let("i", CastTo(u64, Reinterpret(DataType::UInt(f.bits), Abs(x))));
   int64_t implicit = int64_t{1} << f.mantissa;
   Value digits = let("digits", (i & (implicit - 1)) | implicit);
-  Value shift = let("shift", (i >> int64_t{f.mantissa}) - int64_t{f.bias + f.mantissa - 3});
+  Value shift = let("shift", (i >> int64_t{f.mantissa}) - int64_t{f.bias + f.mantissa - kPadding});
   Value turn(PrimExpr{}), below(PrimExpr{});
   if (f.bits == 32) {
     auto w = Window(let, shift, 3, 2);
@@ -102,8 +111,7 @@ Angle ReduceFar(Expansion& let, const Value& x) {
     for (const Value& word : w) {
       by_low.push_back(let("a", low * word)), by_high.push_back(let("b", high * word));
     }
-    Value carry(MakeConst(x.dtype().with_lanes(x.dtype().raw_lanes()), 0));
-    carry = Value(MakeConst(u64.with_lanes(x.dtype().raw_lanes()), 0));
+    Value carry(MakeConst(u64.with_lanes(x.dtype().raw_lanes()), 0));
     std::vector<Value> column(4, carry);
     for (int c = 3; c >= 0; --c) {
       Value sum =
@@ -115,20 +123,29 @@ Angle ReduceFar(Expansion& let, const Value& x) {
     below = let("below", (column[2] << int64_t{32}) | column[3]);
   }
   Value quadrant = (turn + (int64_t{1} << 61)) >> int64_t{62};
-  // The distance to the nearest multiple of a quarter turn, as a fraction of it.
-  constexpr double kPi_2 = 0x1.921fb54442d18p+0;
-  Value fraction = CastTo(f64, CastTo(i64, turn << int64_t{2}));
-  if (f.bits == 64) {
-    fraction = CastTo(f64, CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
-    fraction =
-        Fma(CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})), 0x1p-63, fraction);
-  }
-  Value r = CastTo(f.Float(), fraction * (kPi_2 * 0x1p-64));
   Value is_negative = let("is_negative", x < 0);
   Value n = let("n", CastTo(f.Int(), quadrant));
-  // x - x makes a NaN of an infinity.
-  r = let("r", Choose(is_negative, -r, r) + (x - x));
-  return {let("n", Choose(is_negative, 0 - n, n)), r};
+  n = let("n", Choose(is_negative, 0 - n, n));
+  auto with_sign = [&](const char* name, const Value& r) {
+    return let(name, Choose(is_negative, -r, r) + (x - x));  // x - x makes a NaN of an infinity
+  };
+  // The distance to the nearest multiple of a quarter turn, as a fraction of it: 2^64 is all.
+  constexpr Split kUnit{0x1.921fb54442d18p-64, 0x1.1a62633145c07p-118};  // pi/2 2^-64
+  if (f.bits == 32) {
+    Value r = CastTo(f64, CastTo(i64, turn << int64_t{2})) * kUnit.hi;
+    return {n, with_sign("r", CastTo(f.Float(), r)), std::nullopt};
+  }
+  // As a sum of numbers that are exact, then of two.
+  Value distance = let("distance", CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
+  Value a = let("a", CastTo(f64, (distance >> 32) << 32));
+  Value b = let("b", CastTo(f64, distance & kWord));
+  Value c = CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})) * 0x1p-63;
+  Value hi = let("hi", a + b);
+  Value lo = let("rest", (b - (hi - a)) + c);
+  Value product = let("product", hi * kUnit.hi);
+  Value tail = let("tail", Fma(hi, kUnit.lo, Fma(lo, kUnit.hi, Fma(hi, kUnit.hi, -product))));
+  Value r = let("sum", product + tail);
+  return {n, with_sign("r", r), with_sign("lo", (product - r) + tail)};
 }
 
 Value SinOf(Expansion& let, const Angle& angle, int quarters) {
@@ -137,35 +154,44 @@ Value SinOf(Expansion& let, const Angle& angle, int quarters) {
   bool is_double = f.bits == 64;
   Value n = let("n", quarters ? angle.n + quarters : angle.n);
   Value square = let("square", r * r);
-  Value sine =
-      Fma(Expansion::Polynomial(is_double ? Table(kSin64) : Table(kSin32), square) * square, r, r);
+  Value tail = Expansion::Polynomial(is_double ? Table(kSin64) : Table(kSin32), square) * square;
+  Value sine = Fma(tail, r, r);
   Value cosine = Expansion::Polynomial(is_double ? Table(kCos64) : Table(kCos32), square);
+  if (angle.lo) {
+    sine = Fma(tail, r, *angle.lo * Fma(square, -0.5, 1.0)) + r;
+    cosine = Fma(-r, *angle.lo, cosine);
+  }
   Value either = Choose((n & 1) != 0, cosine, CopySign(sine, r));
   return FromBits(Bits(either) ^ ((n & 2) << (f.bits - 2)));
 }
-/// -1 / tan(r) one quarter on.
+/// One quarter on it is -1 / tan(r), with what the rounding of tan(r) lost made good.
 Value TanOf(Expansion& let, const Angle& angle, int) {
   const Value& r = angle.r;
   Value square = let("square", r * r);
-  Value t = let("tangent", CopySign(Fma(Expansion::Polynomial(kTan64, square) * square, r, r), r));
-  return Choose((angle.n & 1) != 0, -1.0 / t, t);
+  Value cubic = let("cubic", Expansion::Polynomial(kTan64, square) * square * r);
+  Value t = let("t", r + cubic);
+  // The slope at r is 1 + t^2.
+  Value rest = let("rest", Fma(*angle.lo, Fma(t, t, 1.0), cubic));
+  Value tangent = let("tangent", r + rest);
+  Value lost = rest - (tangent - r);
+  Value inverse = let("inverse", -1.0 / tangent);
+  return Choose((angle.n & 1) != 0, Fma(inverse * inverse, lost, inverse), CopySign(tangent, r));
 }
 
 Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), int quarters) {
   Expansion near, far;
   Value in_near = function(near, ReduceNear(near, x), quarters);
   Value in_far = function(far, ReduceFar(far, x), quarters);
-  return Value(
-      if_then_else((Abs(x) < Near(FormatOf(x))).expr, near.Finish(in_near), far.Finish(in_far)));
+  Value is_near = Abs(x) < Near(FormatOf(x));
+  return Value(if_then_else(likely(is_near.expr), near.Finish(in_near), far.Finish(in_far)));
 }
 }  // namespace
 
 Value Sin(Expansion&, const Value& x) { return OfAngle(x, SinOf, 0); }
 Value Cos(Expansion&, const Value& x) { return OfAngle(x, SinOf, 1); }
 /// float32 by way of float64: the quotient would add up too many roundings.
-Value Tan(Expansion&, const Value& x) {
-  if (x.dtype().bits() == 64) return OfAngle(x, TanOf, 0);
-  return CastTo(DataType::Float(32), OfAngle(CastTo(DataType::Float(64), x), TanOf, 0));
+Value Tan(Expansion& let, const Value& x) {
+  return x.dtype().bits() == 64 ? OfAngle(x, TanOf, 0) : Widened(let, Tan, x);
 }
 
 }  // namespace tvm::math

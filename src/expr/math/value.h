@@ -151,7 +151,7 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// One expansion under way: values used more than once get a name, and Finish binds the names.
 class Expansion {
  public:
-  /// Whether ldexp with an integer exponent is an instruction (and vectorises).
+  /// Whether LLVM has an instruction for ldexp with an integer exponent (and vectorises it).
   bool has_ldexp = false;
   Value operator()(const char* name, const Value& value);
   PrimExpr Finish(const Value& result) const;
@@ -184,8 +184,9 @@ Parts SplitExponent(Expansion& let, const Value& x);
 Value Pow(Expansion& let, const Value& x, const Value& y);
 #define ROW(Name) Value Name(Expansion& let, const Value& x);
 ROW(Sigmoid)
-ROW(Tanh) ROW(Sinh) ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos)
-    ROW(Atan) ROW(Asinh) ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
+ROW(Tanh)
+ROW(Sinh) ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan)
+    ROW(Asinh) ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
 #undef ROW
 #define ROW(Name) Value Name(Expansion& let, const Value& x, const Value& y);
         ROW(Atan2) ROW(Hypot) ROW(NextAfter) ROW(Ldexp)

@@ -8,11 +8,11 @@
 
 namespace tvm::tir {
 namespace {
-/// Counts arithmetic on values (not on indices), times the loops around it. Loops whose extent is not
-/// constant count by the bounds known, or once.
+/// Counts arithmetic on values (not on indices), times the loops around it. Loops whose extent is
+/// not constant count by the bounds known, or once.
 struct FlopCounter
-    : Visitor<FlopCounter, ForObj, IfThenElseObj, BlockRealizeObj, BlockObj, BufferStoreObj, BufferLoadObj, CallObj,
-              SelectObj, PrimExprObj, AttrStmtObj, WhileObj> {
+    : Visitor<FlopCounter, ForObj, IfThenElseObj, BlockRealizeObj, BlockObj, BufferStoreObj,
+              BufferLoadObj, CallObj, SelectObj, PrimExprObj, AttrStmtObj, WhileObj> {
   arith::Analyzer analyzer;
   double count = 0, times = 1;
 
@@ -63,7 +63,8 @@ struct FlopCounter
   void Visit(const BufferLoadObj*) {}
   void Visit(const SelectObj* op) {
     (*this)(op->condition);
-    double a = Measure([&] { (*this)(op->true_value); }), b = Measure([&] { (*this)(op->false_value); });
+    double a = Measure([&] { (*this)(op->true_value); }),
+           b = Measure([&] { (*this)(op->false_value); });
     count += std::max(a, b);
   }
   void Visit(const CallObj* op) {
@@ -79,8 +80,8 @@ struct FlopCounter
   /// Every other operation is one; leaves and conversions are none.
   void Visit(const PrimExprObj* op) {
     static const std::unordered_map<int32_t, bool> free = {
-        {VarObj::RuntimeTypeIndex(), true},      {SizeVarObj::RuntimeTypeIndex(), true},
-        {IntImmObj::RuntimeTypeIndex(), true},   {FloatImmObj::RuntimeTypeIndex(), true},
+        {VarObj::RuntimeTypeIndex(), true},       {SizeVarObj::RuntimeTypeIndex(), true},
+        {IntImmObj::RuntimeTypeIndex(), true},    {FloatImmObj::RuntimeTypeIndex(), true},
         {StringImmObj::RuntimeTypeIndex(), true}, {CastObj::RuntimeTypeIndex(), true},
         {BroadcastObj::RuntimeTypeIndex(), true}, {RampObj::RuntimeTypeIndex(), true},
         {LetObj::RuntimeTypeIndex(), true},       {ShuffleObj::RuntimeTypeIndex(), true}};
@@ -161,10 +162,12 @@ Optional<Block> FindAnchorBlock(const IRModule& mod) {
     for (const auto& [block, times] : find.blocks) {
       if (block->writes.empty() || block->iter_vars.empty()) continue;
       bool reduces = false;
-      for (const IterVar& iv : block->iter_vars) reduces |= iv->iter_type == IterVarType::kCommReduce;
+      for (const IterVar& iv : block->iter_vars)
+        reduces |= iv->iter_type == IterVarType::kCommReduce;
       if (has_reduction && !reduces) continue;
       double flops = times * EstimateTIRFlops(block->body);
-      if ((reduces && !has_reduction) || flops >= most) best = ffi::GetRef<Block>(block), most = flops;
+      if ((reduces && !has_reduction) || flops >= most)
+        best = ffi::GetRef<Block>(block), most = flops;
       has_reduction |= reduces;
     }
   }
@@ -173,7 +176,8 @@ Optional<Block> FindAnchorBlock(const IRModule& mod) {
 
 namespace {
 TVM_REGISTER() {
-  Def("tir.analysis.estimate_tir_flops",
+  Def(
+      "tir.analysis.estimate_tir_flops",
       [](Variant<Stmt, IRModule> stmt_or_mod) {
         return OnDeepStack([&] {
           if (auto stmt = stmt_or_mod.as<Stmt>()) return EstimateTIRFlops(*stmt);
@@ -181,22 +185,27 @@ TVM_REGISTER() {
         });
       },
       "The number of arithmetic operations on values in one run.", Arg("stmt_or_mod"));
-  Def("tir.analysis.calculate_allocated_bytes",
+  Def(
+      "tir.analysis.calculate_allocated_bytes",
       [](Variant<PrimFunc, IRModule> func_or_mod) -> Map<String, Any> {
         Map<String, Any> result;
         if (auto func = func_or_mod.as<PrimFunc>()) {
-          for (const auto& [scope, bytes] : CalculateAllocatedBytes(*func)) result.Set(scope, bytes);
+          for (const auto& [scope, bytes] : CalculateAllocatedBytes(*func))
+            result.Set(scope, bytes);
           return result;
         }
         IRModule mod = func_or_mod.get<IRModule>();
         for (const auto& [var, func] : mod->functions) {
-          if (auto* f = func.as<PrimFuncObj>()) result.Set(var->name_hint, CalculateAllocatedBytes(ffi::GetRef<PrimFunc>(f)));
+          if (auto* f = func.as<PrimFuncObj>())
+            result.Set(var->name_hint, CalculateAllocatedBytes(ffi::GetRef<PrimFunc>(f)));
         }
         return result;
       },
-      "The bytes that are allocated at once at most, by memory scope (for a module: by function, then scope).",
+      "The bytes that are allocated at once at most, by memory scope (for a module: by function, "
+      "then scope).",
       Arg("func_or_mod"));
-  Def("tir.analysis.find_anchor_block", &FindAnchorBlock, "The block that does most of the work, or None.", Arg("mod"));
+  Def("tir.analysis.find_anchor_block", &FindAnchorBlock,
+      "The block that does most of the work, or None.", Arg("mod"));
 }
 }  // namespace
 }  // namespace tvm::tir

@@ -12,8 +12,9 @@ namespace {
 /// Walks definitions and uses: each variable is defined once, used only below its definition; each
 /// buffer is declared before it is used; block iterators are not used outside their block.
 struct WellFormedChecker
-    : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj, BlockObj,
-              BlockRealizeObj, DeclBufferObj, AttrStmtObj, ReduceObj, CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
+    : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
+              BlockObj, BlockRealizeObj, DeclBufferObj, AttrStmtObj, ReduceObj, CommReducerObj,
+              BufferObj, GlobalVarObj, OpObj> {
   bool check_buffers = true;
   std::string complaint;
   std::unordered_map<const VarObj*, int> active, ever;
@@ -26,7 +27,8 @@ struct WellFormedChecker
   void Begin(const Var& v, const char* what) {
     if (ever[v.get()]++ > 0) {
       defined_twice = true;
-      Complain("variable " + std::string(v->name_hint) + " is defined twice, the second time by " + what);
+      Complain("variable " + std::string(v->name_hint) + " is defined twice, the second time by " +
+               what);
     }
     ++active[v.get()];
   }
@@ -40,14 +42,16 @@ struct WellFormedChecker
   void Visit(const VarObj* op) {
     if (active[op] > 0) return;
     std::string name(op->name_hint);
-    Complain(ever[op] ? "variable " + name + " is used outside of what defines it" : "variable " + name + " is not defined");
+    Complain(ever[op] ? "variable " + name + " is used outside of what defines it"
+                      : "variable " + name + " is not defined");
   }
   void Visit(const GlobalVarObj*) {}
   void Visit(const OpObj*) {}
   void Visit(const BufferObj* op) {
     if (check_buffers && buffers[op] <= 0) {
       Complain("buffer " + std::string(op->name) +
-               " is used where it is not declared (by a parameter, T.alloc_buffer, T.match_buffer or T.decl_buffer)");
+               " is used where it is not declared (by a parameter, T.alloc_buffer, T.match_buffer "
+               "or T.decl_buffer)");
     }
     (*this)(op->data);
   }
@@ -82,7 +86,8 @@ struct WellFormedChecker
   void Visit(const AttrStmtObj* op) {
     (*this)(op->value);
     auto iv = op->node.as<IterVar>();
-    bool defines = iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
+    bool defines =
+        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
     if (!defines) return (*this)(op->body);
     // The index of a thread may be named by several attributes.
     ++ever[(*iv)->var.get()], ++active[(*iv)->var.get()];
@@ -139,7 +144,8 @@ struct WellFormedChecker
     for (const Var& p : func->params) known.insert(p.get());
     auto add = [&](const PrimExpr& e) {
       // A dimension that is a variable is defined by the tensor; one that is an expression uses it.
-      if (auto* v = e.as<VarObj>(); v && known.insert(v).second) vars.push_back(ffi::GetRef<Var>(v));
+      if (auto* v = e.as<VarObj>(); v && known.insert(v).second)
+        vars.push_back(ffi::GetRef<Var>(v));
     };
     for (const Var& p : func->params) {
       Buffer b = func.BufferOf(p);
@@ -183,17 +189,21 @@ bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
 }
 bool VerifyWellFormed(const IRModule& mod, bool assert_mode) {
   for (const auto& [var, func] : mod->Sorted()) {
-    if (auto* f = func.as<PrimFuncObj>(); f && !VerifyWellFormed(ffi::GetRef<PrimFunc>(f), assert_mode)) return false;
+    if (auto* f = func.as<PrimFuncObj>();
+        f && !VerifyWellFormed(ffi::GetRef<PrimFunc>(f), assert_mode))
+      return false;
   }
   return true;
 }
 
 namespace {
 /// Accesses of memory outside the regions that run on the device.
-struct HostAccessFinder : Visitor<HostAccessFinder, AttrStmtObj, ForObj, BufferLoadObj, BufferStoreObj> {
+struct HostAccessFinder
+    : Visitor<HostAccessFinder, AttrStmtObj, ForObj, BufferLoadObj, BufferStoreObj> {
   std::string found;
   void Visit(const AttrStmtObj* op) {
-    if (op->attr_key != attr::kThreadExtent && op->attr_key != "pipeline_exec_scope") VisitChildren(op, *this);
+    if (op->attr_key != attr::kThreadExtent && op->attr_key != "pipeline_exec_scope")
+      VisitChildren(op, *this);
   }
   void Visit(const ForObj* op) {
     if (op->kind != ForKind::kThreadBinding) VisitChildren(op, *this);
@@ -218,8 +228,9 @@ IRModule VerifyMemoryPass(IRModule mod) {
     auto* f = func.as<PrimFuncObj>();
     std::string buffer = f ? HostAccess(ffi::GetRef<PrimFunc>(f)) : "";
     if (!buffer.empty()) {
-      TVM_FFI_THROW(RuntimeError) << "VerifyMemory: expected " << var->name_hint << " to access buffer " << buffer
-                                  << " inside loops bound to GPU threads only; did you forget to bind?";
+      TVM_FFI_THROW(RuntimeError)
+          << "VerifyMemory: expected " << var->name_hint << " to access buffer " << buffer
+          << " inside loops bound to GPU threads only; did you forget to bind?";
     }
   }
   return mod;
@@ -228,30 +239,39 @@ IRModule VerifySSAPass(IRModule mod) {
   for (const auto& [var, func] : mod->Sorted()) {
     auto* f = func.as<PrimFuncObj>();
     if (f && !VerifySSA(ffi::GetRef<PrimFunc>(f))) {
-      TVM_FFI_THROW(RuntimeError) << "VerifySSA: expected " << var->name_hint << " to define each variable once";
+      TVM_FFI_THROW(RuntimeError) << "VerifySSA: expected " << var->name_hint
+                                  << " to define each variable once";
     }
   }
   return mod;
 }
 
 TVM_REGISTER() {
-  Def("tir.analysis.verify_ssa", [](PrimFunc func) { return OnDeepStack([&] { return VerifySSA(func); }); },
+  Def(
+      "tir.analysis.verify_ssa",
+      [](PrimFunc func) { return OnDeepStack([&] { return VerifySSA(func); }); },
       "Whether each variable is defined once.", Arg("func"));
-  Def("tir.analysis.verify_memory", [](PrimFunc func) { return OnDeepStack([&] { return VerifyMemory(func); }); },
+  Def(
+      "tir.analysis.verify_memory",
+      [](PrimFunc func) { return OnDeepStack([&] { return VerifyMemory(func); }); },
       "Whether a function for a GPU touches memory inside bound loops only.", Arg("func"));
-  Def("tir.analysis.verify_well_formed",
+  Def(
+      "tir.analysis.verify_well_formed",
       [](Variant<PrimFunc, IRModule> obj, bool assert_mode) {
         return OnDeepStack([&] {
           if (auto func = obj.as<PrimFunc>()) return VerifyWellFormed(*func, assert_mode);
           return VerifyWellFormed(obj.get<IRModule>(), assert_mode);
         });
       },
-      "Whether variables and buffers are defined once and used only where they are defined; with assert_mode a "
+      "Whether variables and buffers are defined once and used only where they are defined; with "
+      "assert_mode a "
       "ValueError says what is wrong.",
       Arg("obj"), Arg("assert_mode", true));
-  ::tvm::transform::DefPass("tir.transform.VerifyMemory", &VerifyMemoryPass,
-                            "Raises unless functions for GPUs touch memory inside bound loops only.", {});
-  ::tvm::transform::DefPass("tir.transform.VerifySSA", &VerifySSAPass, "Raises unless each variable is defined once.", {});
+  ::tvm::transform::DefPass(
+      "tir.transform.VerifyMemory", &VerifyMemoryPass,
+      "Raises unless functions for GPUs touch memory inside bound loops only.", {});
+  ::tvm::transform::DefPass("tir.transform.VerifySSA", &VerifySSAPass,
+                            "Raises unless each variable is defined once.", {});
 }
 }  // namespace
 }  // namespace tvm::tir

@@ -18,8 +18,9 @@ struct IrregularAnnotator : Mutator<IrregularAnnotator, ForObj, WhileObj, CallOb
     For loop = Below<For>(op);
     if (std::exchange(jumps, outer)) {
       if (op->kind != ForKind::kSerial) {
-        TVM_FFI_THROW(ValueError) << "AnnotateIrregularLoop: expected break and continue in serial loops, got loop "
-                                  << op->loop_var->name_hint << " of another kind";
+        TVM_FFI_THROW(ValueError)
+            << "AnnotateIrregularLoop: expected break and continue in serial loops, got loop "
+            << op->loop_var->name_hint << " of another kind";
       }
       Edit(&loop)->annotations.Set("irregular_loop_mark", 1);
     }
@@ -34,9 +35,13 @@ struct IrregularAnnotator : Mutator<IrregularAnnotator, ForObj, WhileObj, CallOb
 };
 }  // namespace
 
-PrimFunc AnnotateIrregularLoop(PrimFunc func) { return RewriteBody(std::move(func), IrregularAnnotator()); }
+PrimFunc AnnotateIrregularLoop(PrimFunc func) {
+  return RewriteBody(std::move(func), IrregularAnnotator());
+}
 TVM_PASS(tir, AnnotateIrregularLoop,
-         "Marks loops with break or continue by the annotation irregular_loop_mark, so that no pass reorders them.\n\n"
-         "    for i in range(8):                   for i in T.serial(8, annotations={\"irregular_loop_mark\": 1}):\n"
+         "Marks loops with break or continue by the annotation irregular_loop_mark, so that no "
+         "pass reorders them.\n\n"
+         "    for i in range(8):                   for i in T.serial(8, "
+         "annotations={\"irregular_loop_mark\": 1}):\n"
          "      if A[i] > 0: T.break_loop()   ->     if A[i] > 0: T.break_loop()")
 }  // namespace tvm::tir

@@ -45,7 +45,8 @@ PrimFunc CombineContextCall(PrimFunc func) {
   Stmt body = ContextCombiner().Body(func->body);
   return WithBody(std::move(func), body);
 }
-TVM_PASS(tir, CombineContextCall,
-         "Binds each tvm_thread_context once.\n\n"
-         "    f(T.tvm_thread_context(ctx())); g(T.tvm_thread_context(ctx()))  ->  c = ctx(); f(c); g(c)")
+TVM_PASS(
+    tir, CombineContextCall,
+    "Binds each tvm_thread_context once.\n\n"
+    "    f(T.tvm_thread_context(ctx())); g(T.tvm_thread_context(ctx()))  ->  c = ctx(); f(c); g(c)")
 }  // namespace tvm::tir

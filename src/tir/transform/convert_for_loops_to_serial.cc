@@ -14,7 +14,9 @@ struct LoopSerializer : Mutator<LoopSerializer, ForObj> {
 };
 }  // namespace
 
-PrimFunc ConvertForLoopsToSerial(PrimFunc func) { return RewriteBody(std::move(func), LoopSerializer()); }
+PrimFunc ConvertForLoopsToSerial(PrimFunc func) {
+  return RewriteBody(std::move(func), LoopSerializer());
+}
 TVM_PASS(tir, ConvertForLoopsToSerial,
          "Makes parallel loops serial.\n\n"
          "    for i in T.parallel(8): A[i] = x  ->  for i in range(8): A[i] = x")

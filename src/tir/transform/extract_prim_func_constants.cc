@@ -22,7 +22,9 @@ struct ConstantExtractor : Mutator<ConstantExtractor, AllocateConstObj> {
     AllocateConst allocate = Below<AllocateConst>(op);
     if (!op->data.has_value()) return allocate;
     int64_t index = 0;
-    while (index < static_cast<int64_t>(constants.size()) && !SameTensor(constants[index], op->data.value())) ++index;
+    while (index < static_cast<int64_t>(constants.size()) &&
+           !SameTensor(constants[index], op->data.value()))
+      ++index;
     if (index == static_cast<int64_t>(constants.size())) constants.push_back(op->data.value());
     auto* n = Edit(&allocate);
     n->data = std::nullopt, n->irmod_storage_idx = index;
@@ -33,15 +35,19 @@ struct ConstantExtractor : Mutator<ConstantExtractor, AllocateConstObj> {
 
 IRModule ExtractPrimFuncConstants(IRModule mod) {
   ConstantExtractor extract;
-  extract.constants = mod->attrs.Get<Array<ffi::Tensor>>("constants").value_or(Array<ffi::Tensor>());
+  extract.constants =
+      mod->attrs.Get<Array<ffi::Tensor>>("constants").value_or(Array<ffi::Tensor>());
   Map<GlobalVar, BaseFunc> functions = mod->functions;
   for (const auto& [var, func] : mod->Sorted()) {
-    if (auto* f = func.as<PrimFuncObj>()) functions.Set(var, RewriteBody(ffi::GetRef<PrimFunc>(f), extract));
+    if (auto* f = func.as<PrimFuncObj>())
+      functions.Set(var, RewriteBody(ffi::GetRef<PrimFunc>(f), extract));
   }
   if (extract.constants.empty()) return mod;
-  return IRModule(functions, WithAttr(mod->attrs, "constants", extract.constants), mod->global_infos);
+  return IRModule(functions, WithAttr(mod->attrs, "constants", extract.constants),
+                  mod->global_infos);
 }
 TVM_PASS(tir, ExtractPrimFuncConstants,
          "Moves constant tensors to the module's attribute constants; equal ones are kept once.\n\n"
-         "    T.allocate_const(data)  ->  T.allocate_const(irmod_storage_idx=0), module attribute constants = [data]")
+         "    T.allocate_const(data)  ->  T.allocate_const(irmod_storage_idx=0), module attribute "
+         "constants = [data]")
 }  // namespace tvm::tir

@@ -9,7 +9,8 @@ namespace {
 constexpr DataType kInt32 = DataType::Int(32);
 bool IsWide(DataType t) { return t.is_int() && t.bits() == 64; }
 
-struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallObj, BufferObj, BufferStoreObj, IterVarObj> {
+struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallObj, BufferObj,
+                               BufferStoreObj, IterVarObj> {
   std::unordered_map<const VarObj*, Var> vars;
   ObjectRef Rewrite(const VarObj* op) {
     if (!IsWide(op->dtype)) return ffi::GetRef<ObjectRef>(op);
@@ -20,7 +21,8 @@ struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallOb
   ObjectRef Rewrite(const IntImmObj* op) {
     if (!IsWide(op->dtype)) return ffi::GetRef<ObjectRef>(op);
     if (op->value > INT32_MAX || op->value < INT32_MIN) {
-      TVM_FFI_THROW(ValueError) << "ForceNarrowIndexToInt32: expected constants that fit int32, got " << op->value;
+      TVM_FFI_THROW(ValueError)
+          << "ForceNarrowIndexToInt32: expected constants that fit int32, got " << op->value;
     }
     return IntImm(kInt32, op->value, op->span);
   }
@@ -40,7 +42,8 @@ struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallOb
   }
   ObjectRef Rewrite(const BufferObj* op) {
     if (IsWide(op->dtype)) {
-      TVM_FFI_THROW(ValueError) << "ForceNarrowIndexToInt32: expected no buffer of int64, got " << op->name;
+      TVM_FFI_THROW(ValueError) << "ForceNarrowIndexToInt32: expected no buffer of int64, got "
+                                << op->name;
     }
     return MapChildren(op, *this);
   }
@@ -49,7 +52,8 @@ struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallOb
 }  // namespace
 
 PrimFunc ForceNarrowIndexToInt32(PrimFunc func) { return IndexNarrower().Mutate(func); }
-TVM_PASS(tir, ForceNarrowIndexToInt32,
-         "Makes all int64 variables, constants and indices int32. The caller promises that they fit.\n\n"
-         "    for i in T.serial(T.int64(n)): A[i] = x  ->  for i in range(n): A[i] = x")
+TVM_PASS(
+    tir, ForceNarrowIndexToInt32,
+    "Makes all int64 variables, constants and indices int32. The caller promises that they fit.\n\n"
+    "    for i in T.serial(T.int64(n)): A[i] = x  ->  for i in range(n): A[i] = x")
 }  // namespace tvm::tir

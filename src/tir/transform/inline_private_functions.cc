@@ -10,10 +10,12 @@
 
 namespace tvm::tir {
 namespace {
-/// What can be inlined: a private function without result and without buffers to be made from handles,
-/// which does not call itself.
+/// What can be inlined: a private function without result and without buffers to be made from
+/// handles, which does not call itself.
 bool CanInline(const PrimFunc& func, const GlobalVar& self) {
-  if (func->attrs.Has(::tvm::attr::kGlobalSymbol) || !IsVoidType(func->ret_type) || !func->buffer_map.empty()) return false;
+  if (func->attrs.Has(::tvm::attr::kGlobalSymbol) || !IsVoidType(func->ret_type) ||
+      !func->buffer_map.empty())
+    return false;
   bool ok = true;
   PostOrderVisit(func->body, [&](const ObjectRef& node) {
     auto* call = node.as<CallObj>();
@@ -29,8 +31,9 @@ struct Inliner : Mutator<Inliner, EvaluateObj> {
     PrimFunc func = var ? callee(ffi::GetRef<GlobalVar>(var)) : PrimFunc();
     if (!func.defined()) return ffi::GetRef<ObjectRef>(op);
     if (func->params.size() != call->args.size()) {
-      TVM_FFI_THROW(TypeError) << "InlinePrivateFunctions: expected " << func->params.size() << " arguments for "
-                               << var->name_hint << ", got " << call->args.size();
+      TVM_FFI_THROW(TypeError) << "InlinePrivateFunctions: expected " << func->params.size()
+                               << " arguments for " << var->name_hint << ", got "
+                               << call->args.size();
     }
     func = RenewDefs(func);
     ffi::Map<Var, PrimExpr> values;
@@ -49,7 +52,8 @@ IRModule InlinePrivateFunctions(IRModule mod) {
   std::function<PrimFunc(const GlobalVar&)> body_of = [&](const GlobalVar& var) -> PrimFunc {
     auto it = functions.find(var);
     auto* f = it == functions.end() ? nullptr : (*it).second.as<PrimFuncObj>();
-    if (!f || active.count(var.get()) || !CanInline(ffi::GetRef<PrimFunc>(f), var)) return PrimFunc();
+    if (!f || active.count(var.get()) || !CanInline(ffi::GetRef<PrimFunc>(f), var))
+      return PrimFunc();
     auto known = done.find(var.get());
     if (known == done.end()) {
       active.insert(var.get());

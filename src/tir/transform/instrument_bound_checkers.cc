@@ -7,8 +7,8 @@
 
 namespace tvm::tir {
 namespace {
-struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj, IfThenElseObj, BufferLoadObj,
-                                   CallObj, SelectObj, BufferObj> {
+struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj,
+                                   IfThenElseObj, BufferLoadObj, CallObj, SelectObj, BufferObj> {
   std::vector<Stmt> checks;  // for the statement being rewritten
   PrimExpr when = const_true();
 
@@ -19,18 +19,19 @@ struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateOb
       if (auto* ramp = index.as<RampObj>()) {
         auto stride = AsConstInt(ramp->stride);
         if (index.dtype().is_scalable() || !stride || *stride < 0) continue;
-        first = ramp->base, last = ramp->base + ramp->stride * MakeConst(ramp->stride.dtype(), index.dtype().lanes() - 1);
+        first = ramp->base, last = ramp->base + ramp->stride * MakeConst(ramp->stride.dtype(),
+                                                                         index.dtype().lanes() - 1);
       } else if (!index.dtype().is_scalar()) {
         continue;
       }
       PrimExpr extent = cast(last.dtype(), buffer->shape[d]);
       PrimExpr ok = first >= MakeZero(first.dtype()) && last < extent;
       if (IsTrue(ok)) continue;
-      std::string text = "expected index " + std::to_string(d) + " of buffer " + std::string(buffer->name) +
-                         " below %lld, got %lld";
+      std::string text = "expected index " + std::to_string(d) + " of buffer " +
+                         std::string(buffer->name) + " below %lld, got %lld";
       PrimExpr raise = Call(DataType::Int(32), builtin::tvm_raise_error(),
-                            {StringImm("IndexError"), StringImm(text), cast(DataType::Int(64), extent),
-                             cast(DataType::Int(64), last)});
+                            {StringImm("IndexError"), StringImm(text),
+                             cast(DataType::Int(64), extent), cast(DataType::Int(64), last)});
       checks.push_back(IfThenElse(when && logical_not(likely(ok)), Evaluate(raise)));
     }
   }
@@ -95,7 +96,9 @@ struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateOb
 };
 }  // namespace
 
-PrimFunc InstrumentBoundCheckers(PrimFunc func) { return RewriteBody(std::move(func), BoundInstrumenter()); }
+PrimFunc InstrumentBoundCheckers(PrimFunc func) {
+  return RewriteBody(std::move(func), BoundInstrumenter());
+}
 TVM_PASS(tir, InstrumentBoundCheckers,
          "Raises IndexError where an index is outside of its buffer.\n\n"
          "    B[i] = A[i + 1]  ->  if not (i + 1 >= 0 and i + 1 < n): raise IndexError\n"

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits loops so that conditions which hold in most iterations need not be tested there.
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
 using arith::IntSet;
 
 /// Conditions below a loop that depend on its variable, and the loops between them and it.
-struct ConditionFinder : Visitor<ConditionFinder, ForObj, IfThenElseObj, CallObj, LetStmtObj, BufferObj> {
+struct ConditionFinder
+    : Visitor<ConditionFinder, ForObj, IfThenElseObj, CallObj, LetStmtObj, BufferObj> {
   const VarObj* var;
   arith::DomMap inner;
   std::vector<std::pair<PrimExpr, arith::DomMap>> found;
@@ -50,7 +51,8 @@ struct ConditionFinder : Visitor<ConditionFinder, ForObj, IfThenElseObj, CallObj
 };
 
 /// Replaces conditions by true.
-struct ConditionRemover : Mutator<ConditionRemover, IfThenElseObj, CallObj, AndObj, LTObj, LEObj, GTObj, GEObj, EQObj, NEObj> {
+struct ConditionRemover : Mutator<ConditionRemover, IfThenElseObj, CallObj, AndObj, LTObj, LEObj,
+                                  GTObj, GEObj, EQObj, NEObj> {
   const std::vector<PrimExpr>& proved;
   explicit ConditionRemover(const std::vector<PrimExpr>& proved) : proved(proved) {}
   bool IsProved(const PrimExprObj* e) const {
@@ -95,7 +97,8 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
   ObjectRef Rewrite(const ForObj* op) {
     bool is_const = op->min.as<IntImmObj>() && op->extent.as<IntImmObj>();
     bool hinted = op->annotations.count("pragma_loop_partition_hint");
-    bool may = op->kind == ForKind::kSerial && op->HasTrivialStep() && (!is_const || partition_const_loop || hinted) &&
+    bool may = op->kind == ForKind::kSerial && op->HasTrivialStep() &&
+               (!is_const || partition_const_loop || hinted) &&
                !op->annotations.count("irregular_loop_mark");
     if (may) {
       if (Stmt result = TryPartition(op); result.defined()) return result;
@@ -167,11 +170,13 @@ PrimFunc LoopPartition(PrimFunc func, bool partition_const_loop) {
   return partition.made_copies ? ConvertSSA(std::move(func)) : func;
 }
 TVM_PASS(tir, LoopPartition,
-         "Splits loops so that conditions are tested only where they may fail. Loops of constant extent are split with "
+         "Splits loops so that conditions are tested only where they may fail. Loops of constant "
+         "extent are split with "
          "partition_const_loop or the annotation pragma_loop_partition_hint.\n\n"
          "    for i in range((n + 3) // 4):            for i in range(n // 4):\n"
          "      for j in range(4):                       for j in range(4): A[i * 4 + j] = x\n"
          "        if i * 4 + j < n: A[i * 4 + j] = x ->  for i in range(n // 4, (n + 3) // 4):\n"
-         "                                                 for j in range(4): if i * 4 + j < n: A[i * 4 + j] = x",
+         "                                                 for j in range(4): if i * 4 + j < n: "
+         "A[i * 4 + j] = x",
          Arg("partition_const_loop", false))
 }  // namespace tvm::tir

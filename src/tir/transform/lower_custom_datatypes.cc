@@ -9,14 +9,17 @@ namespace tvm::tir {
 PrimFunc LowerCustomDatatypes(PrimFunc func) {
   // Codes from 129 on are for types that users define.
   constexpr int kFirstCustom = 129;
-  PostOrderVisit(func->body, [&](const ObjectRef& node) {
-    auto* e = node.as<PrimExprObj>();
-    if (e && e->dtype.code() >= kFirstCustom) {
-      TVM_FFI_THROW(TypeError) << "LowerCustomDatatypes: expected types that are built in, got the custom type code "
-                               << e->dtype.code();
-    }
-  });
+  PostOrderVisit(
+      func->body, [&](const ObjectRef& node) {
+        auto* e = node.as<PrimExprObj>();
+        if (e && e->dtype.code() >= kFirstCustom) {
+          TVM_FFI_THROW(TypeError)
+              << "LowerCustomDatatypes: expected types that are built in, got the custom type code "
+              << e->dtype.code();
+        }
+      });
   return func;
 }
-TVM_PASS(tir, LowerCustomDatatypes, "Refuses types defined by users: only built-in ones are supported.")
+TVM_PASS(tir, LowerCustomDatatypes,
+         "Refuses types defined by users: only built-in ones are supported.")
 }  // namespace tvm::tir

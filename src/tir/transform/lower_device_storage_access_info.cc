@@ -14,8 +14,9 @@ struct AccessPtrLowerer : Mutator<AccessPtrLowerer, CallObj> {
     DataType t = call->args[0].dtype();
     auto* data = call->args[1].as<VarObj>();
     if (!data || !data->type_annotation.as<PointerTypeObj>()) {
-      TVM_FFI_THROW(TypeError) << "LowerDeviceStorageAccessInfo: expected a pointer variable in tvm_access_ptr, got "
-                               << call->args[1].dtype();
+      TVM_FFI_THROW(TypeError)
+          << "LowerDeviceStorageAccessInfo: expected a pointer variable in tvm_access_ptr, got "
+          << call->args[1].dtype();
     }
     PrimExpr offset = call->args[2];
     if (!t.is_scalar()) offset = offset * MakeConst(offset.dtype(), t.lanes());
@@ -25,7 +26,9 @@ struct AccessPtrLowerer : Mutator<AccessPtrLowerer, CallObj> {
 };
 }  // namespace
 
-PrimFunc LowerDeviceStorageAccessInfo(PrimFunc func) { return RewriteBody(std::move(func), AccessPtrLowerer()); }
+PrimFunc LowerDeviceStorageAccessInfo(PrimFunc func) {
+  return RewriteBody(std::move(func), AccessPtrLowerer());
+}
 TVM_PASS(tir, LowerDeviceStorageAccessInfo,
          "Replaces tvm_access_ptr by the address it stands for.\n\n"
          "    T.tvm_access_ptr(T.float32(), A.data, 8, 16, 1)  ->  T.address_of(A[8])")

@@ -37,41 +37,41 @@ PrimFunc RaisingFunction(const Array<Var>& params, const char* format,
 /// (function, parameter, expected, code, bits, lanes): the types of DLPack by their names.
 PrimFunc RaiseWrongDtype() {
   Var func("func", kHandle), param("param", kHandle), expected("expected", kHandle);
-  Var code("code", kInt32), bits("bits", kInt32), lanes("lanes", kInt32);
-  PrimExpr name = NameOf(code,
-                         {{kDLInt, "int"},
-                          {kDLUInt, "uint"},
-                          {kDLFloat, "float"},
-                          {kDLOpaqueHandle, "handle"},
-                          {kDLBfloat, "bfloat"},
-                          {kDLComplex, "complex"},
-                          {kDLBool, "bool"},
-                          {kDLFloat8_e3m4, "float8_e3m4, bits "},
-                          {kDLFloat8_e4m3, "float8_e4m3, bits "},
-                          {kDLFloat8_e4m3b11fnuz, "float8_e4m3b11fnuz, bits "},
-                          {kDLFloat8_e4m3fn, "float8_e4m3fn, bits "},
-                          {kDLFloat8_e4m3fnuz, "float8_e4m3fnuz, bits "},
-                          {kDLFloat8_e5m2, "float8_e5m2, bits "},
-                          {kDLFloat8_e5m2fnuz, "float8_e5m2fnuz, bits "},
-                          {kDLFloat8_e8m0fnu, "float8_e8m0fnu, bits "},
-                          {kDLFloat6_e2m3fn, "float6_e2m3fn, bits "},
-                          {kDLFloat6_e3m2fn, "float6_e3m2fn, bits "},
-                          {kDLFloat4_e2m1fn, "float4_e2m1fn, bits "}},
-                         "type code with bits ");
-  // float32, float32x4: lanes are shown where there are several.
-  auto raise = [&](const char* format, const Array<PrimExpr>& values) {
-    Array<PrimExpr> args{StringImm("TypeError"), StringImm(format), func, param, expected};
+  Var code("code", kInt32), bits("bits", kInt32), lanes("lanes", kInt32), name("name", kHandle);
+  // Beyond complex numbers a code says the width as well.
+  constexpr int kFirstWithWidth = kDLBool;
+  PrimExpr names = NameOf(code,
+                          {{kDLInt, "int"},
+                           {kDLUInt, "uint"},
+                           {kDLFloat, "float"},
+                           {kDLOpaqueHandle, "handle"},
+                           {kDLBfloat, "bfloat"},
+                           {kDLComplex, "complex"},
+                           {kDLBool, "bool"},
+                           {kDLFloat8_e3m4, "float8_e3m4"},
+                           {kDLFloat8_e4m3, "float8_e4m3"},
+                           {kDLFloat8_e4m3b11fnuz, "float8_e4m3b11fnuz"},
+                           {kDLFloat8_e4m3fn, "float8_e4m3fn"},
+                           {kDLFloat8_e4m3fnuz, "float8_e4m3fnuz"},
+                           {kDLFloat8_e5m2, "float8_e5m2"},
+                           {kDLFloat8_e5m2fnuz, "float8_e5m2fnuz"},
+                           {kDLFloat8_e8m0fnu, "float8_e8m0fnu"},
+                           {kDLFloat6_e2m3fn, "float6_e2m3fn"},
+                           {kDLFloat6_e3m2fn, "float6_e3m2fn"},
+                           {kDLFloat4_e2m1fn, "float4_e2m1fn"}},
+                          "an unknown type");
+  auto raise = [&](const char* got, const Array<PrimExpr>& values) {
+    Array<PrimExpr> args{StringImm("TypeError"),
+                         StringImm(std::string("%s: expected argument %s of type %s, got ") + got),
+                         func, param, expected};
     for (const PrimExpr& v : values) args.push_back(v);
     return Evaluate(Call(kInt32, builtin::tvm_raise_error(), args));
   };
-  Stmt body = IfThenElse(
-      equal(code, PrimExpr(static_cast<int>(kDLBool))) && equal(lanes, PrimExpr(1)),
-      raise("%s: expected argument %s of type %s, got bool", {}),
-      IfThenElse(equal(lanes, PrimExpr(1)),
-                 raise("%s: expected argument %s of type %s, got %s%d", {name, bits}),
-                 raise("%s: expected argument %s of type %s, got %s%dx%d", {name, bits, lanes})));
-  return PrimFunc({func, param, expected, code, bits, lanes}, SeqStmt::Flatten({body, Return(-1)}),
-                  PrimType(kInt32));
+  Stmt scalar = IfThenElse(code >= PrimExpr(kFirstWithWidth), raise("%s", {name}),
+                           raise("%s%d", {name, bits}));
+  Stmt body = IfThenElse(equal(lanes, PrimExpr(1)), scalar, raise("%s%dx%d", {name, bits, lanes}));
+  body = LetStmt(name, names, SeqStmt::Flatten({body, Return(-1)}));
+  return PrimFunc({func, param, expected, code, bits, lanes}, body, PrimType(kInt32));
 }
 /// (function, parameter, expected, type index): what kind of value came, by the name Python has for
 /// it.
@@ -174,8 +174,13 @@ struct Splitter {
       if (!func.BufferOf(func->params[i]).defined())
         add(func->params[i], i, 0), known.insert(func->params[i].get());
     }
+    std::unordered_set<const Object*> used;
+    PostOrderVisit(body, [&](const ObjectRef& node) {
+      if (node->type_index() == BufferObj::RuntimeTypeIndex()) used.insert(node.get());
+    });
     for (int i = n; i > 0; --i) {
-      if (Buffer b = func.BufferOf(func->params[i - 1]); b.defined()) body = DeclBuffer(b, body);
+      Buffer b = func.BufferOf(func->params[i - 1]);
+      if (b.defined() && used.count(b.get())) body = DeclBuffer(b, body);
     }
     for (const Var& v : UndefinedVars(body, params)) {
       bool is_handle = false;

@@ -22,9 +22,10 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
       bool is_known = extent.as<IntImmObj>();
       for (const Var& p : func->params) is_known |= p.same_as(extent);
       if (!is_known) {
-        TVM_FFI_THROW(ValueError) << "MakeUnpackedAPI: expected constants or scalar parameters as the shape of "
-                                  << buffer->name << " in " << symbol.value()
-                                  << ", which has no tensor to take others from";
+        TVM_FFI_THROW(ValueError)
+            << "MakeUnpackedAPI: expected constants or scalar parameters as the shape of "
+            << buffer->name << " in " << symbol.value()
+            << ", which has no tensor to take others from";
       }
     }
     params.insert(params.begin(), buffer->data);
@@ -35,12 +36,14 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
   if (IsVoidType(n->ret_type)) {
     // The status, as packed functions return it.
     n->ret_type = PrimType(DataType::Int(32));
-    body = SeqStmt::Flatten({body, Evaluate(Call(DataType::Int(32), builtin::ret(), {PrimExpr(0)}))});
+    body =
+        SeqStmt::Flatten({body, Evaluate(Call(DataType::Int(32), builtin::ret(), {PrimExpr(0)}))});
   }
   n->body = body;
   return func;
 }
 TVM_PASS(tir, MakeUnpackedAPI,
-         "Replaces buffers among the parameters by their data pointers; the function returns 0, or -1 after an error.\n\n"
+         "Replaces buffers among the parameters by their data pointers; the function returns 0, or "
+         "-1 after an error.\n\n"
          "    def f(A: T.Buffer((8,)), n: T.int32)  ->  def f(A: pointer, n: T.int32) -> int32")
 }  // namespace tvm::tir

@@ -82,9 +82,10 @@ void PackedArguments::Check(const PrimExpr& cond, const char* error, const std::
 }
 void PackedArguments::CheckKind(int i, const PrimExpr& cond, const char* expected) {
   PrimExpr type = Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32);
-  PrimExpr raise =
-      Call(kInt32, raise_wrong_kind_,
-           {StringImm(name_), StringImm(func_->params[i]->name_hint), StringImm(expected), type});
+  Buffer buffer = func_.BufferOf(func_->params[i]);
+  String shown = buffer.defined() ? buffer->name : func_->params[i]->name_hint;
+  PrimExpr raise = Call(kInt32, raise_wrong_kind_,
+                        {StringImm(name_), StringImm(shown), StringImm(expected), type});
   steps_.push_back(
       IfThenElse(logical_not(likely(cond)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
 }

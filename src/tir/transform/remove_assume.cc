@@ -9,7 +9,8 @@ namespace {
 struct AssumeRemover : Mutator<AssumeRemover, EvaluateObj, SeqStmtObj, IfThenElseObj, ForObj> {
   ObjectRef Rewrite(const EvaluateObj* op) {
     auto* call = op->value.as<CallObj>();
-    return call && call->Is(builtin::assume()) ? ObjectRef(Evaluate::Nothing()) : ffi::GetRef<ObjectRef>(op);
+    return call && call->Is(builtin::assume()) ? ObjectRef(Evaluate::Nothing())
+                                               : ffi::GetRef<ObjectRef>(op);
   }
   ObjectRef Rewrite(const SeqStmtObj* op) {
     ObjectRef seq = MapChildren(op, *this);
@@ -18,7 +19,8 @@ struct AssumeRemover : Mutator<AssumeRemover, EvaluateObj, SeqStmtObj, IfThenEls
   ObjectRef Rewrite(const IfThenElseObj* op) {
     IfThenElse branch = Below<IfThenElse>(op);
     bool changed = branch.get() != op;
-    bool is_empty = IsNothing(branch->then_case) && (!branch->else_case.has_value() || IsNothing(branch->else_case.value()));
+    bool is_empty = IsNothing(branch->then_case) &&
+                    (!branch->else_case.has_value() || IsNothing(branch->else_case.value()));
     return changed && is_empty ? ObjectRef(Evaluate::Nothing()) : ObjectRef(branch);
   }
   ObjectRef Rewrite(const ForObj* op) {

@@ -22,7 +22,8 @@ struct UndefRemover : Mutator<UndefRemover, BufferStoreObj, SeqStmtObj, CallObj>
   }
   ObjectRef Rewrite(const CallObj* op) {
     if (IsUndef(ffi::GetRef<PrimExpr>(op))) {
-      TVM_FFI_THROW(ValueError) << "RemoveStoreUndef: expected T.undef only as a value that is stored, got another use";
+      TVM_FFI_THROW(ValueError)
+          << "RemoveStoreUndef: expected T.undef only as a value that is stored, got another use";
     }
     return MapChildren(op, *this);
   }

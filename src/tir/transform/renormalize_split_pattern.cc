@@ -19,7 +19,9 @@ struct SplitRenormalizer : Mutator<SplitRenormalizer, FloorDivObj, BufferObj> {
 };
 }  // namespace
 
-PrimFunc RenormalizeSplitPattern(PrimFunc func) { return RewriteBody(std::move(func), SplitRenormalizer()); }
+PrimFunc RenormalizeSplitPattern(PrimFunc func) {
+  return RewriteBody(std::move(func), SplitRenormalizer());
+}
 TVM_PASS(tir, RenormalizeSplitPattern,
          "Divides before taking the remainder, so that quotients can be shared.\n\n"
          "    x % 64 // 8  ->  x // 8 % 8")

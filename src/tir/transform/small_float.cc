@@ -23,7 +23,8 @@ struct Layout {
   /// The code of infinity, or of what follows the largest finite number.
   int64_t largest() const {
     int exponent = std::ilogb(format.max);
-    auto fraction = static_cast<int64_t>(std::ldexp(format.max, mantissa - exponent)) - (int64_t{1} << mantissa);
+    auto fraction = static_cast<int64_t>(std::ldexp(format.max, mantissa - exponent)) -
+                    (int64_t{1} << mantissa);
     return (int64_t{exponent + bias} << mantissa) + fraction;
   }
   int64_t nan() const {
@@ -74,7 +75,7 @@ int64_t ConstantBits(double value, DataType t) {
   if (std::isinf(magnitude)) {
     code = f.largest() + 1;
   } else if (f.is_exponent_only) {
-    code = magnitude == 0 ? 0 : std::ilogb(magnitude) + f.bias;
+    code = std::ilogb(magnitude) + f.bias;
   } else if (magnitude != 0) {
     int exponent = std::max(std::ilogb(magnitude), f.format.min_exponent);
     auto significand = static_cast<int64_t>(std::ldexp(magnitude, f.mantissa - exponent));
@@ -98,14 +99,17 @@ PrimExpr BitsToFloat(const PrimExpr& bits, DataType from) {
   PrimExpr sign = shift_left(bitwise_and(x, w.U(f.sign())), w.U(32 - f.width));
   PrimExpr normal = shift_left(magnitude, w.U(23 - f.mantissa)) + w.U(int64_t{127 - f.bias} << 23);
   PrimExpr subnormal = reinterpret(
-      w.u32(), mul(cast(w.f32(), magnitude), w.F(std::ldexp(1.0, f.format.min_exponent - f.mantissa))));
+      w.u32(),
+      mul(cast(w.f32(), magnitude), w.F(std::ldexp(1.0, f.format.min_exponent - f.mantissa))));
   PrimExpr value = Select(less(magnitude, w.U(int64_t{1} << f.mantissa)), subnormal, normal);
   PrimExpr result = reinterpret(w.f32(), bitwise_or(value, sign));
   if (!f.format.negative_zero) return Select(equal(x, w.U(f.sign())), w.F(NAN), result);
-  if (f.format.overflow == FloatFormat::kNaN) return Select(equal(magnitude, w.U(f.nan())), w.F(NAN), result);
+  if (f.format.overflow == FloatFormat::kNaN)
+    return Select(equal(magnitude, w.U(f.nan())), w.F(NAN), result);
   if (f.format.overflow == FloatFormat::kSaturate) return result;
   // Above the largest: infinity, then NaN.
-  PrimExpr special = Select(equal(magnitude, w.U(f.largest() + 1)), reinterpret(w.f32(), bitwise_or(sign, w.U(0x7f800000))), w.F(NAN));
+  PrimExpr special = Select(equal(magnitude, w.U(f.largest() + 1)),
+                            reinterpret(w.f32(), bitwise_or(sign, w.U(0x7f800000))), w.F(NAN));
   return Select(greater(magnitude, w.U(f.largest())), special, result);
 }
 
@@ -122,8 +126,9 @@ PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
     // The nearest power of two; halfway goes up. Below 1.5 * 2^-127 there is only 2^-127.
     PrimExpr code = shift_right(magnitude + w.U(1 << 22), w.U(23));
     code = Select(less(magnitude, w.U(3 << 21)), w.U(0), code);
-    PrimExpr is_negative = greater(x, w.U(0x80000000));
-    return cast(result_type, Select(logical_or(is_nan, is_negative), w.U(0xff), min(code, w.U(0xff))));
+    PrimExpr has_no_code =
+        logical_or(is_nan, logical_or(greater_equal(x, w.U(0x80000000)), equal(x, w.U(0))));
+    return cast(result_type, Select(has_no_code, w.U(0xff), min(code, w.U(0xff))));
   }
   int drop = 23 - f.mantissa;
   // Adding half of the last place kept, less one unless that place is odd, rounds to nearest even.
@@ -133,8 +138,10 @@ PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
   if (!to.is_bfloat16()) {
     // A float32 addition aligns subnormal results, and rounds them to nearest even.
     auto magic = static_cast<float>(std::ldexp(1.0, f.format.min_exponent - f.mantissa + 23));
-    PrimExpr aligned = reinterpret(w.u32(), add(reinterpret(w.f32(), magnitude), w.F(magic))) - w.U(FloatBits(magic));
-    PrimExpr least_normal = w.U(FloatBits(static_cast<float>(std::ldexp(1.0, f.format.min_exponent))));
+    PrimExpr aligned = reinterpret(w.u32(), add(reinterpret(w.f32(), magnitude), w.F(magic))) -
+                       w.U(FloatBits(magic));
+    PrimExpr least_normal =
+        w.U(FloatBits(static_cast<float>(std::ldexp(1.0, f.format.min_exponent))));
     code = Select(less(magnitude, least_normal), aligned, code);
     PrimExpr too_large = greater(magnitude, w.U(FloatBits(static_cast<float>(f.format.max))));
     code = Select(logical_and(too_large, greater(code, w.U(f.largest()))), w.U(f.beyond()), code);

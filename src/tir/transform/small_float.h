@@ -12,8 +12,8 @@ inline DataType BitsType(DataType t) { return DataType::UInt(t.bits(), t.raw_lan
 
 /// The number that the bits of type `from` stand for, as float32 (exact).
 PrimExpr BitsToFloat(const PrimExpr& bits, DataType from);
-/// The bits of `value` (float32 or float64) in type `to`, rounded to nearest even as RoundToFloatType
-/// does.
+/// The bits of `value` (float32 or float64) in type `to`, rounded to nearest even as
+/// RoundToFloatType does.
 PrimExpr FloatToBits(const PrimExpr& value, DataType to);
 /// The bits of a constant.
 int64_t ConstantBits(double value, DataType t);

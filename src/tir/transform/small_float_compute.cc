@@ -9,8 +9,8 @@ namespace tvm::tir {
 namespace {
 /// Every expression keeps its type: an operation becomes a cast of the operation on casts.
 struct ComputeLegalizer
-    : Mutator<ComputeLegalizer, AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj, MinObj, MaxObj,
-              EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, CallObj, BufferObj> {
+    : Mutator<ComputeLegalizer, AddObj, SubObj, MulObj, DivObj, ModObj, FloorDivObj, FloorModObj,
+              MinObj, MaxObj, EQObj, NEObj, LTObj, LEObj, GTObj, GEObj, CallObj, BufferObj> {
   bool (*matches)(DataType);
   DataType wide;
 
@@ -27,7 +27,8 @@ struct ComputeLegalizer
   }
   PrimExpr Widen(const PrimExpr& e) {
     if (!matches(e.dtype())) return e;
-    if (auto* c = e.as<CastObj>(); c && c->value.dtype() == wide.with_lanes(e.dtype().raw_lanes()) &&
+    if (auto* c = e.as<CastObj>(); c &&
+                                   c->value.dtype() == wide.with_lanes(e.dtype().raw_lanes()) &&
                                    IsExact(c->value, e.dtype())) {
       return c->value;
     }
@@ -45,12 +46,16 @@ struct ComputeLegalizer
   }
 #define HANDLER(Name) \
   ObjectRef Rewrite(const Name##Obj* op) { return Binary<Name>(op); }
-  HANDLER(Add) HANDLER(Sub) HANDLER(Mul) HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min)
-  HANDLER(Max) HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
+  HANDLER(Add)
+  HANDLER(Sub)
+  HANDLER(Mul) HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min)
+      HANDLER(Max) HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
 #undef HANDLER
-  /// Functions computed lane by lane take and give the wide type; what moves values does not care.
-  ObjectRef Rewrite(const CallObj* op) {
-    bool moves = op->Is(builtin::reinterpret()) || op->Is(builtin::if_then_else()) || !IsLaneWise(op->op);
+      /// Functions computed lane by lane take and give the wide type; what moves values does not
+      /// care.
+      ObjectRef Rewrite(const CallObj* op) {
+    bool moves =
+        op->Is(builtin::reinterpret()) || op->Is(builtin::if_then_else()) || !IsLaneWise(op->op);
     bool involved = matches(op->dtype);
     for (const PrimExpr& a : op->args) involved |= matches(a.dtype());
     if (moves || !involved) return MapChildren(op, *this);
@@ -87,10 +92,12 @@ TVM_PASS(tir, BF16ComputeLegalize,
 PrimFunc FP8ComputeLegalize(PrimFunc func, String promote_dtype) {
   DataType wide(promote_dtype);
   if (!wide.is_ieee_float() || !wide.is_scalar()) {
-    TVM_FFI_THROW(ValueError) << "FP8ComputeLegalize: expected float16, float32 or float64 as promote_dtype, got "
-                              << promote_dtype;
+    TVM_FFI_THROW(ValueError)
+        << "FP8ComputeLegalize: expected float16, float32 or float64 as promote_dtype, got "
+        << promote_dtype;
   }
-  return Legalize(std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); }, wide);
+  return Legalize(
+      std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); }, wide);
 }
 TVM_PASS(tir, FP8ComputeLegalize,
          "Computes on the 8-, 6- and 4-bit floats in promote_dtype, rounding each result.\n\n"

@@ -8,8 +8,8 @@
 namespace tvm::tir {
 namespace {
 struct StorageLegalizer
-    : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj, CallObj, LetStmtObj, LetObj, BufferStoreObj,
-              AllocateObj, AllocateConstObj, ForObj> {
+    : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj, CallObj, LetStmtObj,
+              LetObj, BufferStoreObj, AllocateObj, AllocateConstObj, ForObj> {
   bool (*matches)(DataType);  // values kept as bits
   std::unordered_map<const VarObj*, Var> vars;
   int packed_stores = 0;
@@ -22,7 +22,9 @@ struct StorageLegalizer
     if (auto* pointer = var->type_annotation.as<PointerTypeObj>()) {
       auto* element = pointer->element_type.as<PrimTypeObj>();
       if (element && StoredType(element->dtype) != element->dtype) {
-        result = Var(var->name_hint, PointerType(PrimType(StoredType(element->dtype)), pointer->storage_scope), var->span);
+        result = Var(var->name_hint,
+                     PointerType(PrimType(StoredType(element->dtype)), pointer->storage_scope),
+                     var->span);
       }
     } else if (matches(var.dtype())) {
       result = Var(var->name_hint, BitsType(var.dtype()), var->span);
@@ -57,8 +59,10 @@ struct StorageLegalizer
     if (matches(from)) value = BitsToFloat(value, from);
     if (!matches(to)) return cast(to, value, op->span);
     DataType t = value.dtype();
-    if (!t.is_float()) value = cast(DataType::Float(t.bits() > 16 ? 64 : 32, t.raw_lanes()), value);
-    else if (t.bits() < 32) value = cast(DataType::Float(32, t.raw_lanes()), value);
+    if (!t.is_float())
+      value = cast(DataType::Float(t.bits() > 16 ? 64 : 32, t.raw_lanes()), value);
+    else if (t.bits() < 32)
+      value = cast(DataType::Float(32, t.raw_lanes()), value);
     return FloatToBits(value, to);
   }
   ObjectRef Rewrite(const CallObj* op) {
@@ -92,7 +96,8 @@ struct StorageLegalizer
   ObjectRef Rewrite(const ForObj* op) {
     int before = packed_stores;
     For loop = Below<For>(op);
-    if (packed_stores != before && loop->kind == ForKind::kParallel) Edit(&loop)->kind = ForKind::kSerial;
+    if (packed_stores != before && loop->kind == ForKind::kParallel)
+      Edit(&loop)->kind = ForKind::kSerial;
     return loop;
   }
 };
@@ -104,7 +109,8 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
   legalize.matches = matches;
   for (const auto& [param, buffer] : func->buffer_map) {
     if (legalize.StoredType(buffer->dtype) != buffer->dtype) {
-      TVM_FFI_THROW(ValueError) << pass << ": expected a function without buffer_map, run MakePackedAPI first";
+      TVM_FFI_THROW(ValueError)
+          << pass << ": expected a function without buffer_map, run MakePackedAPI first";
     }
   }
   Array<Var> params = func->params.Map([&](const Var& p) { return legalize.Stored(p); });
@@ -115,18 +121,22 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
 }  // namespace
 
 PrimFunc BF16StorageLegalize(PrimFunc func) {
-  return Legalize(std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize");
+  return Legalize(
+      std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize");
 }
 TVM_PASS(tir, BF16StorageLegalize,
          "Keeps bfloat16 as uint16; casts become operations on bits.\n\n"
          "    float32(A[i])  ->  reinterpret(\"float32\", uint32(A[i]) << 16)")
 
 PrimFunc FP8StorageLegalize(PrimFunc func) {
-  return Legalize(std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); },
-                  "FP8StorageLegalize");
+  return Legalize(
+      std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); },
+      "FP8StorageLegalize");
 }
 TVM_PASS(tir, FP8StorageLegalize,
-         "Keeps the 8-, 6- and 4-bit floats as unsigned integers of their width; casts become operations on bits.\n\n"
+         "Keeps the 8-, 6- and 4-bit floats as unsigned integers of their width; casts become "
+         "operations on bits.\n\n"
          "    B[i] = A[i]  (float8_e5m2)  ->  B[i] = A[i]  (uint8)\n\n"
-         "Parallel loops that store elements smaller than a byte become serial: two iterations may share a byte.")
+         "Parallel loops that store elements smaller than a byte become serial: two iterations may "
+         "share a byte.")
 }  // namespace tvm::tir

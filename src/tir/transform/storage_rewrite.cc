@@ -2,9 +2,9 @@
 // Lets allocations whose lives do not overlap share memory.
 #include <algorithm>
 
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
-#include "../analyzed_mutator.h"
 
 namespace tvm::tir {
 namespace {
@@ -16,15 +16,17 @@ struct Region {
 struct Allocation {
   const AllocateObj* op = nullptr;
   const Region* region = nullptr;
-  int64_t bytes = -1;  // -1: not constant
+  int64_t bytes = -1;              // -1: not constant
   int first = INT_MAX, last = -1;  // statements that use it
   bool is_exposed = false;         // its pointer goes where uses cannot be seen
 };
 
 /// Numbers the statements in the order they run, and finds the first and last one that uses each
-/// allocation. A use inside a loop counts as one of the whole loop when the memory lives outside it.
-struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, IfThenElseObj, BufferStoreObj, EvaluateObj,
-                                LetStmtObj, AssertStmtObj, AttrStmtObj, DeclBufferObj, VarObj, BufferLoadObj, CallObj> {
+/// allocation. A use inside a loop counts as one of the whole loop when the memory lives outside
+/// it.
+struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, IfThenElseObj,
+                                BufferStoreObj, EvaluateObj, LetStmtObj, AssertStmtObj, AttrStmtObj,
+                                DeclBufferObj, VarObj, BufferLoadObj, CallObj> {
   std::vector<std::unique_ptr<Region>> regions;
   std::vector<const AllocateObj*> order;
   std::unordered_map<const VarObj*, Allocation> allocations;
@@ -83,7 +85,8 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
     (*this)(op->min), (*this)(op->extent);
     const Region* outer = region;
     // Threads have memory of their own; lanes and unrolled bodies are handled like serial ones.
-    if (op->kind == ForKind::kParallel || op->kind == ForKind::kThreadBinding) region = NewRegion(op);
+    if (op->kind == ForKind::kParallel || op->kind == ForKind::kThreadBinding)
+      region = NewRegion(op);
     Whole(op, [&] { (*this)(op->body); });
     region = outer;
   }
@@ -99,7 +102,8 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
   }
   void Visit(const AttrStmtObj* op) {
     const Region* outer = region;
-    if (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread) region = NewRegion(op);
+    if (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread)
+      region = NewRegion(op);
     (*this)(op->value);
     (*this)(op->body);
     region = outer;
@@ -130,9 +134,7 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
     for (const PrimExpr& i : op->indices) (*this)(i);
     if (op->predicate.has_value()) (*this)(op->predicate.value());
   }
-  void Visit(const CallObj* op) {
-    VisitChildren(op, *this);
-  }
+  void Visit(const CallObj* op) { VisitChildren(op, *this); }
   void Visit(const VarObj* op) { Use(op); }
   void Expose(const PrimExpr& e) {
     PostOrderVisit(e, [&](const ObjectRef& node) {
@@ -159,14 +161,17 @@ struct Planner {
       const Allocation& a = lives.allocations.at(op->buffer_var.get());
       if (a.last >= 0 && !a.is_exposed && a.bytes > 0 && a.op == op) sorted.push_back(&a);
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->first < b->first; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](auto* a, auto* b) { return a->first < b->first; });
     for (const Allocation* a : sorted) {
       Shared* best = nullptr;
       for (auto& s : shared) {
-        if (s->last >= a->first || !CanShare(*a, lives.allocations.at(s->owner->buffer_var.get()))) continue;
+        if (s->last >= a->first || !CanShare(*a, lives.allocations.at(s->owner->buffer_var.get())))
+          continue;
         // The memory that fits best: least growth, then least waste.
         auto cost = [&](const Shared& c) {
-          return std::pair(std::max<int64_t>(0, a->bytes - c.bytes), std::max<int64_t>(0, c.bytes - a->bytes));
+          return std::pair(std::max<int64_t>(0, a->bytes - c.bytes),
+                           std::max<int64_t>(0, c.bytes - a->bytes));
         };
         if (!best || cost(*s) < cost(*best)) best = s.get();
       }
@@ -189,8 +194,8 @@ struct Planner {
     };
     // One element type: another one would need a second view, and alias rules of code generators
     // would no longer hold.
-    return a.region == b.region && scope(a) == scope(b) && a.op->dtype == b.op->dtype && scope(a) != "local" &&
-           a.op->annotations.empty() && b.op->annotations.empty();
+    return a.region == b.region && scope(a) == scope(b) && a.op->dtype == b.op->dtype &&
+           scope(a) != "local" && a.op->annotations.empty() && b.op->annotations.empty();
   }
 };
 
@@ -204,7 +209,8 @@ struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
     for (const auto& s : planner.shared) {
       if (s->members.size() < 2) continue;
       at[lives.allocations.at(s->owner->buffer_var.get()).region->stmt].push_back(s.get());
-      for (const AllocateObj* member : s->members) pointers.emplace(member->buffer_var.get(), s->owner->buffer_var);
+      for (const AllocateObj* member : s->members)
+        pointers.emplace(member->buffer_var.get(), s->owner->buffer_var);
     }
   }
   Stmt WithAllocations(const StmtObj* region, Stmt body) {
@@ -214,8 +220,9 @@ struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
       const AllocateObj* op = (*s)->owner;
       int64_t element = int64_t{op->dtype.bits()} * op->dtype.lanes();
       int64_t count = ((*s)->bytes * 8 + element - 1) / element;
-      body = Allocate(op->buffer_var, op->dtype, {MakeConst(DataType::Int(count > INT32_MAX ? 64 : 32), count)},
-                      const_true(), body, op->annotations, op->span);
+      body = Allocate(op->buffer_var, op->dtype,
+                      {MakeConst(DataType::Int(count > INT32_MAX ? 64 : 32), count)}, const_true(),
+                      body, op->annotations, op->span);
     }
     return body;
   }

@@ -7,12 +7,10 @@
 // does.
 #include <unordered_set>
 
-#include "tvm/arith/analyzer.h"
+#include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
-#include "tvm/tir/analysis.h"
-#include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
 namespace {
@@ -120,18 +118,10 @@ struct Vectorizer
     }
     return Cast(op->dtype.with_lanes(value.dtype().raw_lanes()), value, op->span);
   }
+  /// Both sides may be evaluated, so loads that are not certainly inside their buffers need a
+  /// guard.
   ObjectRef Rewrite(const SelectObj* op) {
-    PrimExpr c = Mutate(op->condition), t = Mutate(op->true_value), f = Mutate(op->false_value);
-    if (c.same_as(op->condition) && t.same_as(op->true_value) && f.same_as(op->false_value)) {
-      return ffi::GetRef<ObjectRef>(op);
-    }
-    if (IsVector(c) || IsVector(t) || IsVector(f)) {
-      if (IsVector(c)) c = Widen(c);
-      t = Widen(t), f = Widen(f);
-      if (failed) return ffi::GetRef<ObjectRef>(op);
-      if (!IsVector(c)) return if_then_else(c, t, f, op->span);
-    }
-    return Select(c, t, f, op->span);
+    return Conditional(op, op->condition, op->true_value, op->false_value, true);
   }
   ObjectRef Rewrite(const LetObj* op) {
     PrimExpr value = Mutate(op->value);
@@ -154,7 +144,8 @@ struct Vectorizer
     return DependsOnLane(ffi::GetRef<ObjectRef>(op)) ? Fail(op) : ffi::GetRef<ObjectRef>(op);
   }
   ObjectRef Rewrite(const CallObj* op) {
-    if (op->Is(builtin::if_then_else())) return Conditional(op);
+    if (op->Is(builtin::if_then_else()))
+      return Conditional(op, op->args[0], op->args[1], op->args[2], false);
     if (op->Is(builtin::likely()) && DependsOnLane(op->args[0])) return Mutate(op->args[0]);
     CallEffectKind effect = EffectOf(op->op);
     if (effect > CallEffectKind::kReadState) return Fail(op);  // has to happen once for each lane
@@ -174,45 +165,55 @@ struct Vectorizer
     if (is_vector) n->dtype = op->dtype.with_lanes(raw_lanes);
     return call;
   }
-  /// if_then_else evaluates only the chosen side; with vectors both are, so loads need the
-  /// condition.
-  ObjectRef Conditional(const CallObj* op) {
-    PrimExpr cond = Mutate(op->args[0]);
+  /// With a vector condition both sides are evaluated: loads that may be outside get the condition.
+  ObjectRef Conditional(const PrimExprObj* op, const PrimExpr& condition, const PrimExpr& on_true,
+                        const PrimExpr& on_false, bool is_select) {
+    PrimExpr cond = Mutate(condition);
     if (!IsVector(cond)) {
-      PrimExpr t = Mutate(op->args[1]), f = Mutate(op->args[2]);
+      PrimExpr t = Mutate(on_true), f = Mutate(on_false);
+      if (cond.same_as(condition) && t.same_as(on_true) && f.same_as(on_false))
+        return ffi::GetRef<ObjectRef>(op);
       if (IsVector(t) || IsVector(f)) t = Widen(t), f = Widen(f);
       if (failed) return ffi::GetRef<ObjectRef>(op);
+      if (is_select && !IsVector(t)) return Select(cond, t, f, op->span);
       return if_then_else(cond, t, f, op->span);
     }
     cond = Widen(cond);
     auto side = [&](const PrimExpr& e, const PrimExpr& when) -> PrimExpr {
-      CallEffectKind effect = SideEffect(e);
-      if (effect > CallEffectKind::kReadState) failed = true;
-      if (effect == CallEffectKind::kPure) return Widen(Mutate(e));
-      if (!may_predicate || HasUniformLoad(e)) failed = true;
+      if (SideEffect(e) > CallEffectKind::kReadState) failed = true;
+      bool is_safe = !HasLoad(e, [&](const BufferLoadObj* load) { return !IsSafe(load); });
+      if (!is_safe && (!may_predicate || HasUniformLoad(e))) failed = true;
       if (failed) return e;
       PrimExpr outer = mask;
-      mask = mask.defined() ? mask && when : when;
+      if (!is_safe) mask = mask.defined() ? mask && when : when;
       PrimExpr result = Widen(Mutate(e));
       mask = outer;
       return result;
     };
-    PrimExpr t = side(op->args[1], cond), f = side(op->args[2], Not(cond));
+    PrimExpr t = side(on_true, cond), f = side(on_false, Not(cond));
     if (failed) return ffi::GetRef<ObjectRef>(op);
     return Select(cond, t, f, op->span);
+  }
+  bool IsSafe(const BufferLoadObj* load) const {
+    return IsInBounds(analyzer, load->buffer, load->indices);
+  }
+  template <class F>
+  static bool HasLoad(const ObjectRef& node, F&& pred) {
+    bool found = false;
+    PostOrderVisit(node, [&](const ObjectRef& n) {
+      auto* load = n.as<BufferLoadObj>();
+      found = found || (load && pred(load));
+    });
+    return found;
   }
   /// Whether a load's address is the same in all lanes: such a load would not stay under a vector
   /// condition, and it may be wrong to do it where no lane is active.
   bool HasUniformLoad(const ObjectRef& node) const {
-    bool found = false;
-    PostOrderVisit(node, [&](const ObjectRef& n) {
-      auto* load = n.as<BufferLoadObj>();
-      if (!load) return;
+    return HasLoad(node, [&](const BufferLoadObj* load) {
       bool varies = private_data.count(load->buffer->data.get());
       for (const PrimExpr& i : load->indices) varies |= DependsOnLane(i);
-      found |= !varies;
+      return !varies && !IsSafe(load);
     });
-    return found;
   }
   /// Indices with at most the last one a vector; nothing when that is not so.
   std::optional<Array<PrimExpr>> Indices(const Buffer& buffer, const Array<PrimExpr>& indices) {
@@ -253,6 +254,7 @@ struct Vectorizer
     if (!indices) return ffi::GetRef<ObjectRef>(op);
     Optional<PrimExpr> predicate = Predicate(op->predicate, *indices);
     if (failed) return ffi::GetRef<ObjectRef>(op);
+    if (!op->predicate.has_value() && predicate.has_value() && IsSafe(op)) predicate = std::nullopt;
     if (indices->same_as(op->indices) && !mask.defined()) return MapChildren(op, *this);
     return BufferLoad(Mutate(op->buffer), *indices, predicate, op->span);
   }
@@ -408,12 +410,12 @@ struct Vectorizer
   }
 };
 
-struct LoopVectorizer : Mutator<LoopVectorizer, ForObj> {
+struct LoopVectorizer : AnalyzedStmtMutator<LoopVectorizer> {
+  using Base::Rewrite;
   bool enable, may_predicate = false;
-  arith::Analyzer analyzer;
 
   ObjectRef Rewrite(const ForObj* op) {
-    For loop = Below<For>(op);
+    For loop = Any(Base::Rewrite(op)).cast<For>();
     if (op->kind != ForKind::kVectorized) return loop;
     if (!enable) {
       Edit(&loop)->kind = ForKind::kSerial;
@@ -450,6 +452,7 @@ struct LoopVectorizer : Mutator<LoopVectorizer, ForObj> {
 
 PrimFunc VectorizeLoop(PrimFunc func, bool enable_vectorize) {
   LoopVectorizer vectorize;
+  vectorize.LearnParams(func);
   vectorize.enable = enable_vectorize;
   auto config = ::tvm::transform::PassContext::Current()->GetConfig<Optional<bool>>(
       "tir.enable_buffer_level_predication");

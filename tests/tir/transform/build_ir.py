@@ -17,7 +17,9 @@ def loop(extent, body, name="i", kind="serial", begin=0, dtype="int32", **kwargs
 
 def store(buf, indices, value):
     indices = list(indices) if isinstance(indices, (list, tuple)) else [indices]
-    return tir.BufferStore(buf, tir.const(value, buf.dtype) if isinstance(value, (int, float)) else value, indices)
+    return tir.BufferStore(
+        buf, tir.const(value, buf.dtype) if isinstance(value, (int, float)) else value, indices
+    )
 
 
 def when(condition, then, otherwise=None):
@@ -34,18 +36,31 @@ def func(params, body, **attrs):
 
 def block(iters, body, reads=(), writes=(), name="block", predicate=True, **kwargs):
     """A realized block. iters: (variable, extent, value) or (variable, extent, value, "reduce")."""
-    kinds = {"spatial": tir.IterVar.DataPar, "reduce": tir.IterVar.CommReduce, "scan": tir.IterVar.Ordered}
+    kinds = {
+        "spatial": tir.IterVar.DataPar,
+        "reduce": tir.IterVar.CommReduce,
+        "scan": tir.IterVar.Ordered,
+    }
     iter_vars, values = [], []
     for var, extent, value, *kind in iters:
-        iter_vars.append(tir.IterVar(tvm.ir.Range(0, extent), var, kinds[kind[0] if kind else "spatial"]))
+        iter_vars.append(
+            tir.IterVar(tvm.ir.Range(0, extent), var, kinds[kind[0] if kind else "spatial"])
+        )
         values.append(value)
     inner = tir.Block(iter_vars, list(reads), list(writes), name, body, **kwargs)
-    return tir.BlockRealize(values, tir.const(predicate, "bool") if isinstance(predicate, bool) else predicate, inner)
+    return tir.BlockRealize(
+        values, tir.const(predicate, "bool") if isinstance(predicate, bool) else predicate, inner
+    )
 
 
 def region(buf, *ranges):
     """ranges: an index, or (begin, extent)."""
-    made = [tvm.ir.Range.from_min_extent(*r) if isinstance(r, tuple) else tvm.ir.Range.from_min_extent(r, 1) for r in ranges]
+    made = [
+        tvm.ir.Range.from_min_extent(*r)
+        if isinstance(r, tuple)
+        else tvm.ir.Range.from_min_extent(r, 1)
+        for r in ranges
+    ]
     return tir.BufferRegion(buf, made)
 
 

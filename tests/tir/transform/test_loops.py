@@ -3,9 +3,10 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def test_canonicalize_loop_begins_at_zero_with_step_one():
@@ -32,7 +33,9 @@ def test_unroll_by_option_counts_steps():
     A = buffer((8,))
     before = func([A], loop(4, lambda i: seq(store(A, i, 1.0), store(A, i + 4, 2.0))))
     check(tt.UnrollLoop(), before, before)
-    unrolled = func([A], seq(*(s for i in range(4) for s in (store(A, i, 1.0), store(A, i + 4, 2.0)))))
+    unrolled = func(
+        [A], seq(*(s for i in range(4) for s in (store(A, i, 1.0), store(A, i + 4, 2.0))))
+    )
     with tvm.transform.PassContext(config={"tir.UnrollLoop": {"auto_max_step": 8}}):
         check([tt.UnrollLoop(), tt.Simplify()], before, unrolled)
     with tvm.transform.PassContext(config={"tir.UnrollLoop": {"auto_max_step": 7}}):
@@ -48,14 +51,21 @@ def test_unroll_by_pragma_left_to_code_generation():
 
 def test_unrolled_copies_define_variables_of_their_own():
     A = buffer((8,))
-    before = func([A], loop(2, lambda i: loop(4, lambda j: store(A, i * 4 + j, 1.0), "j"), kind="unrolled"))
+    before = func(
+        [A], loop(2, lambda i: loop(4, lambda j: store(A, i * 4 + j, 1.0), "j"), kind="unrolled")
+    )
     assert tir.analysis.verify_ssa(apply(tt.UnrollLoop(), before))
 
 
 def test_partition_dynamic_loop():
     A, n = buffer((64,)), tir.Var("n", "int32")
-    before = func([A, n], loop(tir.floordiv(n + 3, 4), lambda i: loop(
-        4, lambda j: when(i * 4 + j < n, store(A, i * 4 + j, 1.0)), "j")))
+    before = func(
+        [A, n],
+        loop(
+            tir.floordiv(n + 3, 4),
+            lambda i: loop(4, lambda j: when(i * 4 + j < n, store(A, i * 4 + j, 1.0)), "j"),
+        ),
+    )
     result = apply(tt.LoopPartition(), before)
     main, tail = result.body
     assert isinstance(main.body.body, tir.BufferStore), "the main loop has no condition"
@@ -65,7 +75,10 @@ def test_partition_dynamic_loop():
 
 def test_partition_constant_loop_only_on_demand():
     A = buffer((64,))
-    before = func([A], loop(4, lambda i: loop(4, lambda j: when(i * 4 + j < 14, store(A, i * 4 + j, 1.0)), "j")))
+    before = func(
+        [A],
+        loop(4, lambda i: loop(4, lambda j: when(i * 4 + j < 14, store(A, i * 4 + j, 1.0)), "j")),
+    )
     check(tt.LoopPartition(), before, before)
     with tvm.transform.PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
         main, tail = apply([tt.LoopPartition(), tt.Simplify()], before).body
@@ -76,7 +89,9 @@ def test_partition_constant_loop_only_on_demand():
 def test_hoist_condition_out_of_the_loop():
     A, n = buffer((8,)), tir.Var("n", "int32")
     before = func([A, n], loop(8, lambda i: when(n > 4, store(A, i, 1.0))))
-    check(tt.HoistIfThenElse(), before, func([A, n], when(n > 4, loop(8, lambda i: store(A, i, 1.0)))))
+    check(
+        tt.HoistIfThenElse(), before, func([A, n], when(n > 4, loop(8, lambda i: store(A, i, 1.0))))
+    )
 
 
 def test_condition_that_reads_memory_stays():
@@ -85,10 +100,52 @@ def test_condition_that_reads_memory_stays():
     check(tt.HoistIfThenElse(), before, before)
 
 
+def test_hoist_what_the_first_iteration_begins_with():
+    A, C = buffer((8,)), buffer((1,), name="C")
+
+    def total(k):
+        return store(C, 0, C[0] + A[k])
+
+    before = func([A, C], loop(8, lambda k: seq(when(k == 0, store(C, 0, 0.0)), total(k))))
+    check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), loop(8, total))))
+
+
+def test_hoist_the_beginning_of_nested_reductions():
+    """A sum of indices is 0 where each is."""
+    A, C = buffer((8,)), buffer((1,), name="C")
+
+    def total(k, j):
+        return store(C, 0, C[0] + A[k * 4 + j])
+
+    def nest(body):
+        return loop(2, lambda k: loop(4, lambda j: body(k, j), "j"), "k")
+
+    before = func([A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j))))
+    check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), nest(total))))
+
+
+def test_hoist_the_beginning_of_a_loop_that_may_not_run():
+    A, C, n = buffer((8,)), buffer((1,), name="C"), tir.Var("n", "int32")
+
+    def total(k):
+        return store(C, 0, C[0] + A[k])
+
+    before = func([A, C, n], loop(n, lambda k: seq(when(k == 0, store(C, 0, 0.0)), total(k))))
+    check(
+        tt.HoistIfThenElse(),
+        before,
+        func([A, C, n], seq(when(n > 0, store(C, 0, 0.0)), loop(n, total))),
+    )
+
+
 def test_hoist_let_binding():
     A, n, x = buffer((8,)), tir.Var("n", "int32"), tir.Var("x", "int32")
     before = func([A, n], loop(8, lambda i: tir.LetStmt(x, n * 2, store(A, i + x, 1.0))))
-    check(tt.HoistExpression(), before, func([A, n], tir.LetStmt(x, n * 2, loop(8, lambda i: store(A, i + x, 1.0)))))
+    check(
+        tt.HoistExpression(),
+        before,
+        func([A, n], tir.LetStmt(x, n * 2, loop(8, lambda i: store(A, i + x, 1.0)))),
+    )
 
 
 def test_remove_no_op():
@@ -118,29 +175,55 @@ def test_simplify_uses_loops_and_conditions():
     check(tt.Simplify(), before, func([A, n], when(n < 4, store(A, 0, 1.0))))
 
 
+def test_what_holds_in_a_loop_does_not_hold_after_it():
+    A, n = buffer((64,)), tir.Var("n", "int32")
+    before = func([A, n], seq(loop(n, lambda i: store(A, i, 1.0)), when(n > 0, store(A, 0, 2.0))))
+    check(tt.Simplify(), before, before)
+
+
 def test_renormalize_split_pattern():
     A, x = buffer((64,)), tir.Var("x", "int32")
     before = func([A, x], store(A, tir.floordiv(tir.floormod(x, 64), 8), 1.0))
-    check(tt.RenormalizeSplitPattern(), before, func([A, x], store(A, tir.floormod(tir.floordiv(x, 8), 8), 1.0)))
+    check(
+        tt.RenormalizeSplitPattern(),
+        before,
+        func([A, x], store(A, tir.floormod(tir.floordiv(x, 8), 8), 1.0)),
+    )
 
 
 def test_narrow_data_type():
     A = buffer((512,))
-    before = func([A], loop(tir.const(128, "int64"), lambda i: store(A, i * tir.const(4, "int64"), 1.0), dtype="int64"))
+    before = func(
+        [A],
+        loop(
+            tir.const(128, "int64"),
+            lambda i: store(A, i * tir.const(4, "int64"), 1.0),
+            dtype="int64",
+        ),
+    )
     check(tt.NarrowDataType(32), before, func([A], loop(128, lambda i: store(A, i * 4, 1.0))))
 
 
 def test_narrow_data_type_keeps_what_does_not_fit():
     A = buffer((tir.const(1 << 40, "int64"),))
     step = tir.const(1 << 30, "int64")
-    before = func([A], loop(tir.const(1 << 10, "int64"), lambda i: store(A, i * step, 1.0), dtype="int64"))
+    before = func(
+        [A], loop(tir.const(1 << 10, "int64"), lambda i: store(A, i * step, 1.0), dtype="int64")
+    )
     check(tt.NarrowDataType(32), before, before)
 
 
 def test_narrow_data_type_casts_where_values_are_wide():
     """int64 data computed from a narrowed variable is the same int64."""
     A = buffer((128,), "int64")
-    before = func([A], loop(tir.const(128, "int64"), lambda i: store(A, i, i * tir.const(1 << 40, "int64")), dtype="int64"))
+    before = func(
+        [A],
+        loop(
+            tir.const(128, "int64"),
+            lambda i: store(A, i, i * tir.const(1 << 40, "int64")),
+            dtype="int64",
+        ),
+    )
     result = apply(tt.NarrowDataType(32), before)
     assert result.body.loop_var.dtype == "int32"
     assert result.body.body.value.dtype == "int64"
@@ -160,20 +243,32 @@ def test_convert_ssa():
     assert not tir.analysis.verify_ssa(before)
     result = apply(tt.ConvertSSA(), before)
     assert tir.analysis.verify_ssa(result)
-    check(tt.ConvertSSA(), before, func([A], seq(*(loop(4, lambda i: store(A, i, 1.0)) for _ in range(2)))))
+    check(
+        tt.ConvertSSA(),
+        before,
+        func([A], seq(*(loop(4, lambda i: store(A, i, 1.0)) for _ in range(2)))),
+    )
 
 
 def test_convert_for_loops_to_serial():
     A = buffer((4,))
-    check(tt.ConvertForLoopsToSerial(), func([A], loop(4, lambda i: store(A, i, 1.0), kind="parallel")),
-          func([A], loop(4, lambda i: store(A, i, 1.0))))
+    check(
+        tt.ConvertForLoopsToSerial(),
+        func([A], loop(4, lambda i: store(A, i, 1.0), kind="parallel")),
+        func([A], loop(4, lambda i: store(A, i, 1.0))),
+    )
 
 
 def test_annotate_irregular_loop():
     A = buffer((8,))
+
     def body(i):
         return seq(when(A[i] > 0.0, tir.Evaluate(tir.break_loop())), store(A, i, 1.0))
-    check(tt.AnnotateIrregularLoop(), func([A], loop(8, body)),
-          func([A], loop(8, body, annotations={"irregular_loop_mark": 1})))
+
+    check(
+        tt.AnnotateIrregularLoop(),
+        func([A], loop(8, body)),
+        func([A], loop(8, body, annotations={"irregular_loop_mark": 1})),
+    )
     with pytest.raises(ValueError, match="expected break and continue in serial loops"):
         apply(tt.AnnotateIrregularLoop(), func([A], loop(8, body, kind="parallel")))

@@ -3,9 +3,21 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, block, buffer, check, func, loop, region, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import (
+    apply,
+    block,
+    buffer,
+    check,
+    func,
+    loop,
+    region,
+    seq,
+    store,
+    when,
+)
 
 
 def _sum_rows(lowered):
@@ -37,8 +49,17 @@ def test_lower_init_block_without_reduction_is_unconditional():
 
     def program(lowered):
         init, update = store(A, vi, 0.0), store(A, vi, A[vi] + 1.0)
-        return func([A], loop(4, lambda i: block([(vi, 4, i)], seq(init, update) if lowered else update,
-                                                 **({} if lowered else {"init": init}))))
+        return func(
+            [A],
+            loop(
+                4,
+                lambda i: block(
+                    [(vi, 4, i)],
+                    seq(init, update) if lowered else update,
+                    **({} if lowered else {"init": init}),
+                ),
+            ),
+        )
 
     check(tt.LowerInitBlock(), program(False), program(True))
 
@@ -46,10 +67,22 @@ def test_lower_init_block_without_reduction_is_unconditional():
 def test_convert_blocks_to_opaque_substitutes_iterators():
     A, B = buffer((64,), name="A"), buffer((64,), name="B")
     vi = tir.Var("vi", "int32")
-    before = func([A, B], loop(16, lambda i: block([(vi, 64, i * 4)], store(B, vi, A[vi]),
-                                                   [region(A, vi)], [region(B, vi)])))
-    expected = func([A, B], loop(16, lambda i: block([], store(B, i * 4, A[i * 4]),
-                                                     [region(A, i * 4)], [region(B, i * 4)])))
+    before = func(
+        [A, B],
+        loop(
+            16,
+            lambda i: block(
+                [(vi, 64, i * 4)], store(B, vi, A[vi]), [region(A, vi)], [region(B, vi)]
+            ),
+        ),
+    )
+    expected = func(
+        [A, B],
+        loop(
+            16,
+            lambda i: block([], store(B, i * 4, A[i * 4]), [region(A, i * 4)], [region(B, i * 4)]),
+        ),
+    )
     check(tt.ConvertBlocksToOpaque(), before, expected)
 
 
@@ -60,18 +93,41 @@ def test_convert_blocks_to_opaque_needs_lowered_init():
 
 def test_lower_opaque_block_allocates_and_guards():
     A, B, C = buffer((8,), name="A"), buffer((16,), name="B"), buffer((8,), name="C")
-    before = func([A, C], loop(8, lambda i: block([], seq(store(B, 0, A[i]), store(C, i, B[0])),
-                                                  predicate=i < 7, alloc_buffers=[B])))
-    expected = func([A, C], loop(8, lambda i: tir.Allocate(
-        B.data, "float32", [16], tir.const(True),
-        tir.DeclBuffer(B, when(i < 7, seq(store(B, 0, A[i]), store(C, i, B[0])))))))
+    before = func(
+        [A, C],
+        loop(
+            8,
+            lambda i: block(
+                [], seq(store(B, 0, A[i]), store(C, i, B[0])), predicate=i < 7, alloc_buffers=[B]
+            ),
+        ),
+    )
+    expected = func(
+        [A, C],
+        loop(
+            8,
+            lambda i: tir.Allocate(
+                B.data,
+                "float32",
+                [16],
+                tir.const(True),
+                tir.DeclBuffer(B, when(i < 7, seq(store(B, 0, A[i]), store(C, i, B[0])))),
+            ),
+        ),
+    )
     check(tt.LowerOpaqueBlock(), before, expected)
 
 
 def test_lower_opaque_block_removes_loops_of_one_iteration():
     A = buffer((8,))
-    before = func([A], loop(1, lambda i: loop(8, lambda j: block([], store(A, i + j, 1.0)), "j"), begin=0))
-    check([tt.LowerOpaqueBlock(), tt.Simplify()], before, func([A], loop(8, lambda j: store(A, j, 1.0))))
+    before = func(
+        [A], loop(1, lambda i: loop(8, lambda j: block([], store(A, i + j, 1.0)), "j"), begin=0)
+    )
+    check(
+        [tt.LowerOpaqueBlock(), tt.Simplify()],
+        before,
+        func([A], loop(8, lambda j: store(A, j, 1.0))),
+    )
     with tvm.transform.PassContext(config={"tir.debug_keep_trivial_loop": True}):
         kept = func([A], loop(1, lambda i: loop(8, lambda j: store(A, i + j, 1.0), "j")))
         check(tt.LowerOpaqueBlock(), before, kept)
@@ -92,16 +148,30 @@ def _two_stages(place):
 
     def stage(out, value, i, name):
         vi, vj = tir.Var("vi", "int32"), tir.Var("vj", "int32")
-        return loop(8, lambda j: block([(vi, 4, i), (vj, 8, j)], store(out, [vi, vj], value(vi, vj)),
-                                       name=name), "j")
+        return loop(
+            8,
+            lambda j: block(
+                [(vi, 4, i), (vj, 8, j)], store(out, [vi, vj], value(vi, vj)), name=name
+            ),
+            "j",
+        )
 
     def row(i):
-        both = seq(stage(B, lambda a, b: A[a, b] + 1.0, i, "B"), stage(C, lambda a, b: B[a, b] * 2.0, i, "C"))
+        both = seq(
+            stage(B, lambda a, b: A[a, b] + 1.0, i, "B"),
+            stage(C, lambda a, b: B[a, b] * 2.0, i, "C"),
+        )
         if place != "loop":
             return both
         full = (0, 8)
-        return block([], both, [region(A, i, full), region(B, i, full)], [region(B, i, full), region(C, i, full)],
-                     name="", alloc_buffers=[B])
+        return block(
+            [],
+            both,
+            [region(A, i, full), region(B, i, full)],
+            [region(B, i, full), region(C, i, full)],
+            name="",
+            alloc_buffers=[B],
+        )
 
     outer = [B] if place == "root" else []
     return func([A, C], block([], loop(4, row), name="root", alloc_buffers=outer))
@@ -131,9 +201,20 @@ def test_plan_allocation_outside_of_a_reduction():
 
     def row(i):
         update = store(B, vi, B[vi] + A[vi, vk])
-        total = loop(16, lambda k: block([(vi, 8, i), (vk, 16, k, "reduce")], update, [region(A, vi, vk)],
-                                         [region(B, vi)], init=store(B, vi, 0.0)), "k")
-        return seq(total, block([(vo, 8, i)], store(C, vo, B[vo]), [region(B, vo)], [region(C, vo)]))
+        total = loop(
+            16,
+            lambda k: block(
+                [(vi, 8, i), (vk, 16, k, "reduce")],
+                update,
+                [region(A, vi, vk)],
+                [region(B, vi)],
+                init=store(B, vi, 0.0),
+            ),
+            "k",
+        )
+        return seq(
+            total, block([(vo, 8, i)], store(C, vo, B[vo]), [region(B, vo)], [region(C, vo)])
+        )
 
     before = func([A, C], block([], loop(8, row), name="root", alloc_buffers=[B]))
     result = apply(tt.PlanAndUpdateBufferAllocationLocation(), before)
@@ -141,7 +222,11 @@ def test_plan_allocation_outside_of_a_reduction():
 
 
 def test_compact_shrinks_to_the_accessed_row():
-    passes = [tt.PlanAndUpdateBufferAllocationLocation(), tt.ConvertBlocksToOpaque(), tt.CompactBufferAllocation()]
+    passes = [
+        tt.PlanAndUpdateBufferAllocationLocation(),
+        tt.ConvertBlocksToOpaque(),
+        tt.CompactBufferAllocation(),
+    ]
     result = apply(passes, _two_stages("root"))
     (b,) = result.body.block.body.body.block.alloc_buffers
     assert [int(e) for e in b.shape] == [1, 8]
@@ -150,18 +235,40 @@ def test_compact_shrinks_to_the_accessed_row():
 
 def test_compact_honours_alignment():
     B, C = buffer((4, 8), name="B"), buffer((4, 8), name="C")
-    nest = loop(4, lambda i: loop(8, lambda j: seq(
-        block([], store(B, [i, j], 1.0), [], [region(B, i, j)], annotations={"buffer_dim_align": [[0, 0, 16, 4]]}),
-        store(C, [i, j], B[i, j])), "j"))
-    result = apply(tt.CompactBufferAllocation(), func([C], block([], nest, name="root", alloc_buffers=[B])))
+    nest = loop(
+        4,
+        lambda i: loop(
+            8,
+            lambda j: seq(
+                block(
+                    [],
+                    store(B, [i, j], 1.0),
+                    [],
+                    [region(B, i, j)],
+                    annotations={"buffer_dim_align": [[0, 0, 16, 4]]},
+                ),
+                store(C, [i, j], B[i, j]),
+            ),
+            "j",
+        ),
+    )
+    result = apply(
+        tt.CompactBufferAllocation(), func([C], block([], nest, name="root", alloc_buffers=[B]))
+    )
     (b,) = result.body.block.alloc_buffers
     assert [int(s) for s in b.strides] == [20, 1]
 
 
 def test_lower_match_buffer_offsets_accesses():
     A = buffer((32, 32), name="A")
-    view = tir.decl_buffer((4, 4), "float32", name="V", strides=[tir.Var("s", "int32"), 1], elem_offset=tir.Var("o", "int32"),
-                           offset_factor=1)
+    view = tir.decl_buffer(
+        (4, 4),
+        "float32",
+        name="V",
+        strides=[tir.Var("s", "int32"), 1],
+        elem_offset=tir.Var("o", "int32"),
+        offset_factor=1,
+    )
 
     def body(i, lowered):
         if lowered:

@@ -3,9 +3,10 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def _ramp(base, lanes=4, stride=1):
@@ -18,9 +19,22 @@ def _vectorized(extent, body, **kwargs):
 
 def test_contiguous_access_becomes_a_ramp():
     A, B = buffer((64,), name="A"), buffer((64,), name="B")
-    before = func([A, B], loop(16, lambda j: _vectorized(4, lambda i: store(B, j * 4 + i, A[j * 4 + i] + 1.0)), "j"))
-    expected = func([A, B], loop(16, lambda j: tir.BufferStore(
-        B, tir.BufferLoad(A, [_ramp(j * 4 + 0)]) + tir.Broadcast(tir.const(1.0, "float32"), 4), [_ramp(j * 4 + 0)]), "j"))
+    before = func(
+        [A, B],
+        loop(16, lambda j: _vectorized(4, lambda i: store(B, j * 4 + i, A[j * 4 + i] + 1.0)), "j"),
+    )
+    expected = func(
+        [A, B],
+        loop(
+            16,
+            lambda j: tir.BufferStore(
+                B,
+                tir.BufferLoad(A, [_ramp(j * 4 + 0)]) + tir.Broadcast(tir.const(1.0, "float32"), 4),
+                [_ramp(j * 4 + 0)],
+            ),
+            "j",
+        ),
+    )
     check([tt.VectorizeLoop(), tt.Simplify()], before, apply(tt.Simplify(), expected))
 
 
@@ -33,7 +47,10 @@ def test_disabled_becomes_serial():
 def test_uniform_branch_stays_a_branch():
     A, n = buffer((4,)), tir.Var("n", "int32")
     before = func([A, n], _vectorized(4, lambda i: when(n > 2, store(A, i, 1.0))))
-    expected = func([A, n], when(n > 2, tir.BufferStore(A, tir.Broadcast(tir.const(1.0, "float32"), 4), [_ramp(0)])))
+    expected = func(
+        [A, n],
+        when(n > 2, tir.BufferStore(A, tir.Broadcast(tir.const(1.0, "float32"), 4), [_ramp(0)])),
+    )
     check(tt.VectorizeLoop(), before, expected)
 
 
@@ -45,18 +62,24 @@ def test_condition_of_lanes_runs_lane_by_lane_without_predication():
         check(tt.VectorizeLoop(), before, expected)
 
 
-def test_condition_of_lanes_becomes_a_predicate():
-    A, B, n = buffer((4,), name="A"), buffer((4,), name="B"), tir.Var("n", "int32")
+@pytest.mark.parametrize("size, is_masked", [("m", True), (4, False)])
+def test_condition_of_lanes_becomes_a_predicate(size, is_masked):
+    """A load that is inside of its buffer anyway needs none."""
+    n = tir.Var("n", "int32")
+    A = buffer((tir.Var("m", "int32") if size == "m" else size,), name="A")
+    B = buffer((4,), name="B")
     before = func([A, B, n], _vectorized(4, lambda i: when(i < n, store(B, i, A[i]))))
     mask = tir.LT(_ramp(0), tir.Broadcast(n, 4))
-    expected = func([A, B, n], tir.BufferStore(B, tir.BufferLoad(A, [_ramp(0)], mask), [_ramp(0)], mask))
+    load = tir.BufferLoad(A, [_ramp(0)], mask if is_masked else None)
+    expected = func([A, B, n], tir.BufferStore(B, load, [_ramp(0)], mask))
     with tvm.transform.PassContext(config={"tir.enable_buffer_level_predication": True}):
         check(tt.VectorizeLoop(), before, expected)
 
 
 def test_load_of_one_element_under_a_predicate_is_guarded():
     """B[0] may not exist where no lane is active."""
-    A, B, n = buffer((4,), name="A"), buffer((4,), name="B"), tir.Var("n", "int32")
+    m, n = tir.Var("m", "int32"), tir.Var("n", "int32")
+    A, B = buffer((4,), name="A"), buffer((m,), name="B")
     before = func([A, B, n], _vectorized(4, lambda i: when(i < n, store(A, i, B[0]))))
     mask = tir.LT(_ramp(0), tir.Broadcast(n, 4))
     value = tir.Broadcast(tir.BufferLoad(B, [0]), 4)
@@ -68,10 +91,14 @@ def test_load_of_one_element_under_a_predicate_is_guarded():
 def test_guarded_load_gets_the_condition():
     A, B = buffer((6,), name="A"), buffer((4,), name="B")
     zero = tir.const(0.0, "float32")
-    before = func([A, B], _vectorized(4, lambda i: store(B, i, tir.if_then_else(i > 0, A[i - 1], zero))))
+    before = func(
+        [A, B], _vectorized(4, lambda i: store(B, i, tir.if_then_else(i > 0, A[i - 1], zero)))
+    )
     mask = tir.GT(_ramp(0), tir.Broadcast(0, 4))
     load = tir.BufferLoad(A, [_ramp(-1)], mask)
-    expected = func([A, B], tir.BufferStore(B, tir.Select(mask, load, tir.Broadcast(zero, 4)), [_ramp(0)]))
+    expected = func(
+        [A, B], tir.BufferStore(B, tir.Select(mask, load, tir.Broadcast(zero, 4)), [_ramp(0)])
+    )
     with tvm.transform.PassContext(config={"tir.enable_buffer_level_predication": True}):
         check(tt.VectorizeLoop(), before, expected)
 
@@ -85,7 +112,7 @@ def test_one_place_for_all_lanes_runs_in_order():
 
 def test_call_with_effect_runs_for_each_lane():
     A = buffer((4,))
-    call = lambda i: tir.Evaluate(tir.call_extern("int32", "f", i))  # noqa: E731
+    call = lambda i: tir.Evaluate(tir.call_extern("int32", "f", i))
     before = func([A], _vectorized(4, lambda i: seq(call(i), store(A, i, 1.0))))
     result = apply(tt.VectorizeLoop(), before)
     assert [type(s).__name__ for s in result.body] == ["For", "BufferStore"]
@@ -93,9 +120,19 @@ def test_call_with_effect_runs_for_each_lane():
 
 def test_memory_inside_gets_an_element_for_each_lane():
     A, T, B = buffer((4,), name="A"), buffer((1,), name="T"), buffer((4,), name="B")
-    before = func([A, B], _vectorized(4, lambda i: tir.Allocate(
-        T.data, "float32", [1], tir.const(True),
-        tir.DeclBuffer(T, seq(store(T, 0, A[i] + 1.0), store(B, i, T[0] * 2.0))))))
+    before = func(
+        [A, B],
+        _vectorized(
+            4,
+            lambda i: tir.Allocate(
+                T.data,
+                "float32",
+                [1],
+                tir.const(True),
+                tir.DeclBuffer(T, seq(store(T, 0, A[i] + 1.0), store(B, i, T[0] * 2.0))),
+            ),
+        ),
+    )
     result = apply(tt.VectorizeLoop(), before)
     assert int(result.body.extents[0]) == 4
     first, second = result.body.body.body
@@ -105,10 +142,18 @@ def test_memory_inside_gets_an_element_for_each_lane():
 
 def test_quotients_of_aligned_ramps_stay_simple():
     A, B = buffer((64,), name="A"), buffer((8,), name="B")
-    before = func([A, B], loop(16, lambda j: _vectorized(4, lambda i: store(
-        A, j * 4 + i, B[tir.floordiv(j * 4 + i, 8)])), "j"))
+    before = func(
+        [A, B],
+        loop(
+            16,
+            lambda j: _vectorized(4, lambda i: store(A, j * 4 + i, B[tir.floordiv(j * 4 + i, 8)])),
+            "j",
+        ),
+    )
     result = apply(tt.VectorizeLoop(), before)
-    assert isinstance(result.body.body.value.indices[0], tir.Broadcast) or isinstance(result.body.body.value, tir.Broadcast)
+    assert isinstance(result.body.body.value.indices[0], tir.Broadcast) or isinstance(
+        result.body.body.value, tir.Broadcast
+    )
 
 
 def test_extent_must_be_constant():

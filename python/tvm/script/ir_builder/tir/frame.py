@@ -8,6 +8,8 @@ from tvm.tir import PrimFunc, Var, analysis
 from ..base import IRBuilder, IRBuilderFrame
 from ..ir import IRModuleFrame, def_function
 
+NOTHING = tir.Evaluate(0)
+
 
 def add(stmt):
     """Adds a statement to the innermost frame, or makes it the result."""
@@ -44,6 +46,7 @@ class ScopeFrame(TIRFrame):
     def __init__(self, make, value=None):
         super().__init__()
         self._make, self._value = make, value
+        make(NOTHING)  # what is wrong is wrong here, not at the end of the body
 
     def __enter__(self):
         super().__enter__()

@@ -109,7 +109,8 @@ def buffer(
         elem_offset = Var("elem_offset", f"int{bits}")
     return _make_buffer(
         data, dtype, shape, [as_expr(s) for s in strides or []], elem_offset,
-        builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type], [int(a) for a in axis_separators or []],
+        builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type],
+        [int(a) for a in axis_separators or []],
     )  # fmt: skip
 
 
@@ -504,17 +505,27 @@ def allocate(
 
 
 def allocate_const(
-    data, dtype, extents, annotations=None, *, irmod_storage_idx=None, type_annotation=None
+    data,
+    dtype,
+    extents,
+    annotations=None,
+    *,
+    bits=False,
+    irmod_storage_idx=None,
+    type_annotation=None,
 ):
-    """Constant memory for the statements that follow."""
+    """Constant memory for the statements that follow; with `bits` the numbers are bit patterns."""
     dtype = str(dtype)
     if isinstance(data, (list, tuple)):
+        import ml_dtypes  # noqa: F401  (its types get names in numpy)
         import numpy as np
 
         from tvm.runtime import tensor
 
-        shape = [int(e) for e in extents]
-        data = tensor(np.asarray(data, dtype=dtype).reshape(shape))
+        width = tvm_ffi.dtype(dtype).bits
+        array = np.asarray(data, dtype=f"{'' if width == 64 else 'u'}int{width}" if bits else dtype)
+        array = array.view(dtype) if bits else array
+        data = tensor(array.reshape([int(e) for e in extents]))
     var = Var(
         "", PointerType(PrimType(dtype), "global") if type_annotation is None else type_annotation
     )
@@ -648,6 +659,7 @@ def var(dtype, name=""):
 
 
 def call(dtype, op, args, span=None, annotations=None):
+    op = getattr(op, "var", op)  # a function of the module
     return tir.Call(str(dtype), op, [as_expr(a) for a in args], span, annotations)
 
 

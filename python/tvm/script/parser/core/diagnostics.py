@@ -6,6 +6,7 @@ import functools
 import inspect
 import linecache
 import os
+import sys
 import threading
 
 from .error import DiagnosticError, ParserError
@@ -53,17 +54,21 @@ def _parse(text, name, lines):
     """The tree of a text. Python's parser needs stack for depth: a thread of its own has enough."""
     result = []
 
-    def run():
+    def run(limit=None):
+        old = sys.getrecursionlimit()
         try:
+            sys.setrecursionlimit(limit or old)
             result.append(ast.parse(text, name))
         except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
             result.append(error)
+        finally:
+            sys.setrecursionlimit(old)
 
     run()
     if isinstance(result[0], (RecursionError, MemoryError)):
         result.clear()
         old = threading.stack_size(512 << 20)
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, args=(200_000,))
         thread.start()
         threading.stack_size(old)
         thread.join()
@@ -112,8 +117,8 @@ def _find(program):
     lines = linecache.getlines(filename) if filename else []
     if not lines:
         raise DiagnosticError(
-            f"expected a definition whose source text is available, got {program.__qualname__} from "
-            f"{filename}. Use tvm.script.from_source(text)"
+            f"expected a definition whose source text is available, got {program.__qualname__} "
+            f"from {filename}. Use tvm.script.from_source(text)"
         )
     _, functions, classes = _file_tree(filename, "".join(lines))
     lines = [line.rstrip("\n") for line in lines]

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mathematical functions: accuracy of what runs, special values, and folding to the same bits."""
+
+import math
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te, tir
+
+STRIDE = 40_009  # a prime: the sample meets every exponent and many different digits
+EDGES = [
+    0x00000000, 0x00000001, 0x007FFFFF, 0x00800000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x42B17217,
+    0x42B17218, 0x42B17219, 0x42CFF1B4, 0x42CFF1B5, 0x47FFFFFF, 0x48000000, 0x7F7FFFFF, 0x7F800000,
+    0x7FC00000,
+]  # fmt: skip
+
+
+def bit_patterns(stride=STRIDE):
+    edges = np.array(EDGES, np.uint32)
+    bits = np.arange(0, 2**32, stride, dtype=np.uint64).astype(np.uint32)
+    return np.concatenate([bits, edges, edges | np.uint32(0x80000000)]).view(np.float32)
+
+
+def run(function, *arrays):
+    """function of elements of the arrays, compiled for this machine."""
+    dtype = str(arrays[0].dtype)
+    shape = arrays[0].shape
+    inputs = [te.placeholder(shape, dtype, name=f"A{i}") for i in range(len(arrays))]
+    out = te.compute(shape, lambda *i: function(*(a[i] for a in inputs)), name="B")
+    kernel = tvm.compile(te.create_prim_func([*inputs, out]), target="llvm")
+    result = tvm.runtime.tensor(np.zeros(shape, dtype))
+    kernel(*(tvm.runtime.tensor(a) for a in arrays), result)
+    return result.numpy()
+
+
+def units(got, reference):
+    """The distance in units in the last place; infinite where a special value is wrong."""
+    with np.errstate(all="ignore"):
+        rounded = reference.astype(got.dtype)
+        info = np.finfo(got.dtype)
+        smallest = np.longdouble(info.smallest_subnormal)
+        exponent = np.frexp(np.abs(reference))[1].astype(np.longdouble)
+        unit = np.maximum(np.exp2(exponent - 1 - info.nmant), smallest)
+        distance = np.abs(got.astype(np.longdouble) - reference.astype(np.longdouble)) / unit
+    same = (got == rounded) & (np.signbit(got) == np.signbit(rounded))
+    same |= np.isnan(got) & np.isnan(reference)
+    distance = np.where(same, 0, distance)
+    largest = np.longdouble(info.max)
+    overflow = np.isinf(rounded) & np.isfinite(got)
+    distance = np.where(
+        overflow, (2 * largest - np.abs(got.astype(np.longdouble))) / largest, distance
+    )
+    wrong = np.isnan(got) != np.isnan(reference)
+    wrong |= (got == 0) & (rounded == 0) & (np.signbit(got) != np.signbit(rounded))
+    wrong |= np.isinf(got) & ~np.isinf(rounded)
+    return np.where(wrong, np.inf, distance)
+
+
+def check(name, got, reference, *args):
+    distance = units(got, reference)
+    worst = int(np.argmax(distance))
+    values = [a[worst] for a in args]
+    assert distance[worst] <= 2, (
+        f"{name}{tuple(values)}: expected {reference[worst]}, got {got[worst]}: "
+        f"{distance[worst]:.3g} units"
+    )
+
+
+def wide(function):
+    def apply(*args):
+        with np.errstate(all="ignore"):
+            return function(*(a.astype(np.longdouble) for a in args))
+
+    return apply
+
+
+ERF = np.vectorize(math.erf, otypes=[np.float64])
+UNARY = {
+    "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: np.longdouble(10) ** x, "log": np.log,
+    "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "tanh": np.tanh, "sinh": np.sinh,
+    "cosh": np.cosh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
+    "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: ERF(x.astype(np.float64)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_float32_over_the_whole_range(name):
+    x = bit_patterns()
+    check(name, run(getattr(tir, name), x), wide(UNARY[name])(x), x)
+
+
+def double_patterns(count=60_000):
+    """Every exponent, and more of the numbers one meets."""
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2**64, count, dtype=np.uint64).view(np.float64)
+    usual = random.uniform(-30, 30, count)
+    edges = np.array([0.0, 5e-324, 2.3e-308, 1.0, 709.7827, 745.133, 1.7e308, np.inf, np.nan])
+    return np.concatenate([bits, usual, usual / 30, edges, -edges])
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_float64(name):
+    x = double_patterns()
+    check(name, run(getattr(tir, name), x), wide(UNARY[name])(x), x)
+
+
+SPECIAL = [0.0, 1.0, 0.5, 2.0, 3.0, 2.5, 1e-40, 1e30, 3e38, 1e9 + 1, 16777215.0, np.inf, np.nan]
+
+
+def pairs(dtype, count=100_000):
+    random = np.random.default_rng(1)
+    special = np.array(SPECIAL + [-s for s in SPECIAL], dtype)
+    a, b = (g.ravel() for g in np.meshgrid(special, special))
+    kind = np.uint32 if dtype == "float32" else np.uint64
+    top = np.iinfo(kind).max
+    bits = [random.integers(0, top, count, dtype=kind, endpoint=True).view(dtype) for _ in range(2)]
+    near = [
+        random.uniform(0, 20, count).astype(dtype),
+        random.uniform(-30, 30, count).astype(dtype),
+    ]
+    return [np.concatenate(parts) for parts in zip((a, b), bits, near, strict=True)]
+
+
+BINARY = {
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", BINARY)
+def test_two_arguments(name, dtype):
+    a, b = pairs(dtype)
+    check(name, run(getattr(tir, name), a, b), wide(BINARY[name])(a, b), a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_next_number_and_scaling(dtype):
+    a, b = pairs(dtype)
+    np.testing.assert_array_equal(run(tir.nextafter, a, b), np.nextafter(a, b))
+    exponents = np.clip(np.nan_to_num(np.rint(b)), -3000, 3000).astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = np.ldexp(a.astype(np.longdouble), exponents.astype(int)).astype(dtype)
+    np.testing.assert_array_equal(run(tir.ldexp, a, exponents), expected)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0, 3.0, 4.0, -1.0, 0.0, 2.5])
+def test_constant_powers(power):
+    x = bit_patterns(STRIDE * 7)
+    exponent = np.full_like(x, power)
+    got = run(lambda v: tir.pow(v, tir.const(power, "float32")), x)
+    check("pow", got, wide(np.power)(x, exponent), x, exponent)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sigmoid", "sin"])
+def test_small_floats_round_once(name, dtype):
+    x = tir.Var("x", dtype)
+    expanded = tir.expand_math(tir.Call(dtype, tvm.ir.Op.get("tir." + name), [x]))
+    while type(expanded).__name__ == "Let":
+        expanded = expanded.body
+    assert type(expanded).__name__ == "Cast" and expanded.dtype == dtype
+    assert expanded.value.dtype == "float32"
+
+
+def constant(dtype, value):
+    return tir.FloatImm(dtype, float(value))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, "nextafter", "ldexp"])
+def test_folding_gives_the_bits_of_a_run(name, dtype):
+    if name == "fmod":
+        pytest.skip("stays a call: the remainder is exact by definition")
+    unsigned = np.uint32 if dtype == "float32" else np.uint64
+    if name in UNARY:
+        arrays = [(bit_patterns(2**26 + 11) if dtype == "float32" else double_patterns(60))]
+    else:
+        arrays = [a[::97] for a in pairs(dtype, 3000)]
+        # Powers with these constants are products, which round less often than the general way.
+        arrays[1] = np.where(np.isin(arrays[1], [0.5, 1, 2, 3, 4, -1]), 0.75, arrays[1]).astype(
+            dtype
+        )
+    got = run(getattr(tir, name), *arrays)
+    for i, args in enumerate(zip(*arrays, strict=True)):
+        call = tir.Call(dtype, tvm.ir.Op.get("tir." + name), [constant(dtype, a) for a in args])
+        folded = tir.fold_math(call)
+        assert type(folded).__name__ == "FloatImm", f"{name}{args} does not fold"
+        value = np.array(folded.value, dtype)
+        same = value.view(unsigned) == got[i].view(unsigned) or (
+            np.isnan(value) and np.isnan(got[i])
+        )
+        assert same, f"{name}{args}: folds to {value}, runs to {got[i]}"
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sigmoid", "sin", "atan"])
+def test_interpreter_agrees(name):
+    """The expansion, evaluated node by node, is as accurate as the function it stands for."""
+    x = np.array(
+        [0.0, -0.0, 1e-40, 0.3, -1.7, 2.5, 12.0, -88.0, 1e10, np.inf, -np.inf, np.nan], "float32"
+    )
+    n, i = len(x), tir.Var("i", "int32")
+    a, b = (tir.decl_buffer((n,), "float32", name=s) for s in "AB")
+    value = tir.expand_math(
+        tir.Call("float32", tvm.ir.Op.get("tir." + name), [tir.BufferLoad(a, [i])])
+    )
+    body = tir.For(i, 0, n, tir.ForKind.SERIAL, tir.BufferStore(b, value, [i]))
+    out = np.zeros(n, "float32")
+    handles = [tir.Var(s, "handle") for s in "ab"]
+    tir.interpret(tir.PrimFunc(handles, body, buffer_map=dict(zip(handles, (a, b), strict=True))))(
+        x, out
+    )
+    check(name, out, wide(UNARY[name])(x), x)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sigmoid", "sin", "tan", "pow"])
+def test_vectors(name):
+    """A vector of values expands into the same arithmetic as one value."""
+    x = bit_patterns(2**20 + 7)
+    x = x[: len(x) // 16 * 16].reshape(-1, 16)
+    args = [x, np.roll(x, 1)] if name == "pow" else [x]
+    inputs = [tir.decl_buffer(x.shape, "float32", name=f"A{k}") for k in range(len(args))]
+    out = tir.decl_buffer(x.shape, "float32", name="B")
+    i = tir.Var("i", "int32")
+    index = [i, tir.Ramp(0, 1, 16)]
+    loads = [tir.BufferLoad(a, index) for a in inputs]
+    store = tir.BufferStore(out, getattr(tir, name)(*loads), index)
+    body = tir.For(i, 0, x.shape[0], tir.ForKind.SERIAL, store)
+    handles = [tir.Var(f"h{k}", "handle") for k in range(len(args) + 1)]
+    func = tir.PrimFunc(handles, body, buffer_map=dict(zip(handles, [*inputs, out], strict=True)))
+    kernel = tvm.compile(func.with_attr("global_symbol", "main"), target="llvm")
+    got = tvm.runtime.tensor(np.zeros_like(x))
+    kernel(*(tvm.runtime.tensor(a) for a in args), got)
+    scalar = run(getattr(tir, name), *(a.ravel() for a in args))
+    np.testing.assert_array_equal(got.numpy().ravel(), scalar)

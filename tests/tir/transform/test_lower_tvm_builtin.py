@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed calls, assertions and large allocations."""
+
+import pytest
+from tvm import tir
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
+
+
+def _raise(kind, text):
+    return tir.Evaluate(tir.call_intrin("int32", "tir.tvm_raise_error", kind, "%s", text))
+
+
+@pytest.mark.parametrize("message, kind, text", [
+    ("ValueError: n must be positive", "ValueError", "n must be positive"),
+    ("n must be positive", "RuntimeError", "n must be positive"),
+    ("note: n must be positive", "RuntimeError", "note: n must be positive"),
+])  # fmt: skip
+def test_assertion_becomes_an_error(message, kind, text):
+    A, n = buffer((4,)), tir.Var("n", "int32")
+    before = func([A, n], tir.AssertStmt(n > 0, tir.StringImm(message), store(A, 0, 1.0)))
+    expected = func(
+        [A, n], seq(when(tir.Not(tir.likely(n > 0)), _raise(kind, text)), store(A, 0, 1.0))
+    )
+    check(tt.LowerTVMBuiltin(), before, expected)
+
+
+def test_skip_assert():
+    A, n = buffer((4,)), tir.Var("n", "int32")
+    before = func([A, n], tir.AssertStmt(n > 0, tir.StringImm("n"), store(A, 0, 1.0)))
+    check(tt.SkipAssert(), before, func([A, n], store(A, 0, 1.0)))
+
+
+@pytest.mark.parametrize("elements, on_stack", [(64, True), (1 << 20, False), ("n", False)])
+def test_large_allocations_come_from_the_workspace(elements, on_stack):
+    n = tir.Var("n", "int32")
+    A, B = buffer((4,)), buffer((n if elements == "n" else elements,), name="B")
+    body = tir.DeclBuffer(B, seq(store(B, 0, A[0]), store(A, 1, B[0])))
+    before = func(
+        [A, n],
+        tir.Allocate(
+            B.data, "float32", [n if elements == "n" else elements], tir.const(True), body
+        ),
+    )
+    result = apply(tt.LowerTVMBuiltin(), before).body
+    assert isinstance(result, tir.Allocate if on_stack else tir.LetStmt)
+    if not on_stack:
+        assert result.value.op.name == "tir.TVMBackendAllocWorkspace"
+        assert result.body[-1].value.op.name == "tir.TVMBackendFreeWorkspace"
+
+
+def test_packed_call_puts_arguments_on_the_stack():
+    x = tir.Var("x", "float32")
+    before = func([x], tir.Evaluate(tir.call_packed("f", 1, x, "text")))
+    body = apply(tt.LowerTVMBuiltin(), before).body
+    assert body.value.op.name == "tir.tvm_stack_alloca" and int(body.value.args[1]) == 4
+    *sets, call = body.body
+    assert len(sets) == 9 and call.value.op.name == "tir.tvm_call_packed_lowered"
+    types = [int(s.value.args[3]) for s in sets[::3]]
+    assert types == [1, 3, 8], "int, float, str"
+
+
+def test_parallel_bodies_have_their_own_stack():
+    before = func([], loop(4, lambda i: tir.Evaluate(tir.call_packed("f", i)), kind="parallel"))
+    body = apply(tt.LowerTVMBuiltin(), before).body
+    assert isinstance(body, tir.For) and isinstance(body.body, tir.LetStmt)
+
+
+def test_tensor_argument_is_built_on_the_stack():
+    A = buffer((2, 3))
+    shape = tir.tvm_stack_make_shape(2, 3)
+    array = tir.tvm_stack_make_array(A.data, shape, 0, 2, "float32", 0)
+    body = apply(tt.LowerTVMBuiltin(), func([A], tir.Evaluate(tir.call_packed("f", array)))).body
+    kinds = []
+    while isinstance(body, tir.LetStmt):
+        kinds.append(str(body.value.args[0].value))
+        body = body.body
+    assert sorted(kinds) == ["array", "shape", "tvm_ffi_any"]
+
+
+def test_packed_call_in_a_branch_of_an_expression_is_refused():
+    A = buffer((4,), "int32")
+    n = tir.Var("n", "int32")
+    value = tir.if_then_else(n > 0, tir.call_packed("f", 1), 0)
+    with pytest.raises(
+        ValueError, match="expected the values of if_then_else without packed calls"
+    ):
+        apply(tt.LowerTVMBuiltin(), func([A, n], store(A, 0, value)))
+
+
+def test_access_pointer_becomes_an_address():
+    A = buffer((32,))
+    pointer = A.access_ptr("r", offset=8)
+    before = func([A], tir.Evaluate(tir.call_extern("int32", "f", pointer)))
+    call = apply(tt.LowerDeviceStorageAccessInfo(), before).body.value
+    assert call.args[1].op.name == "tir.address_of" and int(call.args[1].args[0].indices[0]) == 8

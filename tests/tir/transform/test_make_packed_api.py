@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions become a packed entry that checks, and a plain inner function."""
+
+import pytest
+import tvm
+from tvm import tir
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, func, loop, seq, store
+
+
+def _packed(function, name="main"):
+    return tt.MakePackedAPI()(tvm.IRModule({name: function.with_attr("global_symbol", name)}))
+
+
+def _messages(function):
+    """The texts of the errors that the entry may raise."""
+    texts = []
+
+    def visit(node):
+        if isinstance(node, tir.Call) and getattr(node.op, "name", "") == "tir.tvm_raise_error":
+            texts.append((str(node.args[0].value), str(node.args[1].value)))
+
+    tir.stmt_functor.post_order_visit(_packed(function)["main"].body, visit)
+    return texts
+
+
+def test_inner_function_has_plain_parameters():
+    n, x = tir.Var("n", "int32"), tir.Var("x", "float32")
+    A = buffer((n, 4))
+    mod = _packed(func([A, x], loop(n, lambda i: store(A, [i, 0], x)), **{"tir.noalias": True}))
+    inner = mod["main_compute_"]
+    assert [str(p.dtype) for p in inner.params] == ["handle", "float32", "int32"]
+    assert list(inner.attrs["tir.param_alignment"]) == [4, 0, 0]
+    assert bool(inner.attrs["tir.noalias"]) and bool(inner.attrs["tir.private"])
+    assert "global_symbol" not in inner.attrs
+    assert len(inner.buffer_map) == 0 and inner.ret_type.dtype == "int32"
+    assert tir.analysis.verify_well_formed(mod)
+
+
+def test_entry_is_packed():
+    mod = _packed(func([buffer((4,))], tir.Evaluate(0)))
+    entry = mod["main"]
+    assert [str(p.dtype) for p in entry.params] == ["handle", "handle", "int32", "handle"]
+    assert int(entry.attrs["calling_conv"]) == 1 and entry.attrs["global_symbol"] == "main"
+
+
+def test_every_check_has_its_message():
+    n = tir.Var("n", "int32")
+    A, B = buffer((n, 4), name="A"), buffer((n,), "int8", name="B")
+    messages = _messages(func([A, B, tir.Var("x", "int32")], tir.Evaluate(0)))
+    for text in (
+        ("TypeError", "main: expected 3 arguments, got %d"),
+        ("ValueError", "main: expected argument x to fit int32, got %lld"),
+        ("ValueError", "main: expected argument A to be a tensor, got a null pointer"),
+        ("ValueError", "main: expected argument A with 2 dimensions, got %d"),
+        ("ValueError", "main: expected argument A on device type 1, got %d"),
+        ("ValueError", "main: expected A.shape[0] to fit int32, got %lld"),
+        ("ValueError", "main: expected A.shape[1] to be %lld, got %lld"),
+        ("ValueError", "main: expected A.strides[0] of a compact tensor to be %lld, got %lld"),
+        ("ValueError", "main: expected argument A with data, got a null data pointer"),
+        ("ValueError", "main: expected B.shape[0] to be %lld, got %lld"),
+    ):
+        assert text in messages
+    assert any("A aligned to 4 bytes" in text for _, text in messages)
+    assert not any("B aligned" in text for _, text in messages), "a byte is always aligned"
+
+
+def test_declared_alignment_is_checked():
+    A = buffer((4,), data_alignment=32)
+    assert any("A aligned to 32 bytes" in text for _, text in _messages(func([A], tir.Evaluate(0))))
+
+
+def test_strides_and_offset_can_be_taken_from_the_tensor():
+    s, o = tir.Var("s", "int32"), tir.Var("o", "int32")
+    A = buffer((4, 4), strides=[s, 1], elem_offset=o)
+    mod = _packed(func([A], tir.Evaluate(tir.call_extern("int32", "f", s, o))))
+    assert [p.name for p in mod["main_compute_"].params] == ["A", "s", "o"]
+    texts = [t for _, t in _messages(func([A], tir.Evaluate(0)))]
+    assert "main: expected A.strides[1] to be %lld, got %lld" in texts
+    assert not any("compact" in t for t in texts)
+
+
+def test_a_size_that_nothing_determines_is_an_error():
+    n = tir.Var("n", "int32")
+    with pytest.raises(ValueError, match="expected the arguments of main to determine n"):
+        _packed(func([buffer((n * 2,))], tir.Evaluate(0)))
+
+
+def test_a_size_from_a_scalar_parameter():
+    n = tir.Var("n", "int32")
+    mod = _packed(func([buffer((n * 2,)), n], tir.Evaluate(0)))
+    assert tir.analysis.verify_well_formed(mod)
+
+
+def test_an_undefined_variable_is_an_error():
+    A, y = buffer((4,)), tir.Var("y", "float32")
+    with pytest.raises(ValueError, match="expected variable y of main to be defined"):
+        _packed(func([A], store(A, 0, y)))
+
+
+def test_returned_value_goes_to_the_result():
+    x = tir.Var("x", "int32")
+    function = tir.PrimFunc([x], tir.Evaluate(tir.ret(x + 1)), tvm.ir.PrimType("int32"))
+    inner = _packed(function)["main_compute_"]
+    assert [p.name for p in inner.params] == ["x", "result"]
+
+
+def test_calls_hand_errors_on():
+    A = buffer((4,))
+    callee = tvm.ir.GlobalVar("helper")
+    helper = func([A], store(A, 0, 1.0))
+    B = buffer((4,), name="B")
+    main = func([B], seq(tir.Evaluate(tir.Call("void", callee, [B.data])), store(B, 1, 2.0)))
+    mod = tvm.IRModule({callee: helper, "main": main.with_attr("global_symbol", "main")})
+    mod = tt.MakePackedAPI()(mod)
+    first = mod["main_compute_"].body[0].body[0]
+    assert isinstance(first, tir.IfThenElse) and first.condition.a.op.name_hint == "helper"
+    assert first.condition.a.dtype == "int32"
+    assert tir.analysis.verify_well_formed(mod)
+
+
+def test_unpacked_api_has_the_order_of_the_parameters():
+    A, n = buffer((4,)), tir.Var("n", "int32")
+    before = func([n, A], store(A, 0, 1.0), global_symbol="f")
+    result = apply(tt.MakeUnpackedAPI(), before)
+    assert [p.name for p in result.params] == ["n", "A"] and len(result.buffer_map) == 0
+    with pytest.raises(
+        ValueError, match="expected constants or scalar parameters as the shape of A"
+    ):
+        apply(
+            tt.MakeUnpackedAPI(),
+            func([buffer((tir.Var("m", "int32"),))], tir.Evaluate(0), global_symbol="f"),
+        )
+
+
+def test_annotate_entry_func_marks_the_only_one():
+    mod = tvm.IRModule({"f": func([buffer((4,))], tir.Evaluate(0), global_symbol="f")})
+    assert bool(tt.AnnotateEntryFunc()(mod)["f"].attrs["tir.is_entry_func"])
+    mod["g"] = func([buffer((4,))], tir.Evaluate(0), global_symbol="g")
+    assert "tir.is_entry_func" not in tt.AnnotateEntryFunc()(mod)["f"].attrs
+
+
+def test_bind_target_prefers_what_is_there():
+    c = tvm.target.Target("c")
+    mod = tvm.IRModule({"f": func([], tir.Evaluate(0)), "g": func([], tir.Evaluate(0), target=c)})
+    mod = tt.BindTarget(tvm.target.Target("llvm -mcpu=skylake"))(mod)
+    assert (
+        mod["f"].attrs["target"].kind.name == "llvm" and mod["g"].attrs["target"].kind.name == "c"
+    )
