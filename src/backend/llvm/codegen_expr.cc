@@ -333,7 +333,8 @@ Value* FunctionGen::FloatToInt(Value* v, DataType from, DataType to) {
                            : b_.CreateFPToUI(limited, gen_.TypeOf(wide));
   if (to.bits() < 32) i = b_.CreateTrunc(i, type);
   if (exact) return i;
-  uint64_t largest = to.is_uint() && to.bits() == 64 ? ~uint64_t{0} : (uint64_t{1} << magnitude) - 1;
+  uint64_t largest =
+      to.is_uint() && to.bits() == 64 ? ~uint64_t{0} : (uint64_t{1} << magnitude) - 1;
   return b_.CreateSelect(b_.CreateFCmpOGE(v, number(above)), Lane(to, largest), i);
 }
 Value* FunctionGen::Convert(Value* v, DataType from, DataType to) {
