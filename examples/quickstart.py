@@ -43,7 +43,8 @@ def microseconds(call, repeat=100):
 ours = microseconds(lambda: mod(a_tvm, c_tvm))
 numpys = microseconds(lambda: 1 / (1 + np.exp(-a)), repeat=10)
 
-print(f"sigmoid of {M} x {N} float32 for {tvm.target.Target('llvm')}")
+target = tvm.target.Target("llvm")
+print(f"sigmoid of {M} x {N} float32 on {target.attrs['mcpu']}, {target.attrs['num-cores']} cores")
 print(f"  compiled in        {compile_ms:8.1f} ms")
 print(f"  largest error      {error:8.1e}")
 print(f"  this library       {ours:8.1f} us per call")

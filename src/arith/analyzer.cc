@@ -39,7 +39,7 @@ void Analyzer::Bind(const Var& var, const PrimExpr& value, bool allow_override) 
   SetFact(&impl_->values, var, v, allow_override, ExprDeepEqual, "bind");
   impl_->keep_alive.push_back(var);
   if (!impl_->TraitsOf(v).index) impl_->data_vars[var.get()] = true;
-  impl_->traits_cache.Clear();
+  impl_->DataVarsChanged();
   if (v.dtype().is_integer()) {
     impl_->var_bounds[var.get()] = impl_->BoundOf(v);
     impl_->var_residues[var.get()] = impl_->ResidueOf(v);
@@ -89,6 +89,12 @@ void Analyzer::Update(const Var& var, const ModularSet& set, bool allow_override
 bool Analyzer::IsBound(const Var& var) const {
   return impl_->var_bounds.count(var.get()) || impl_->values.count(var.get());
 }
+void Analyzer::MarkData(const Var& var) {
+  impl_->data_vars[var.get()] = true;
+  impl_->keep_alive.push_back(var);
+  impl_->DataVarsChanged();
+  impl_->FactsChanged();
+}
 void Analyzer::MarkGlobalNonNeg(const PrimExpr& value) {
   impl_->AddGlobalFact(MakeZero(value.dtype()) <= value);
 }
@@ -105,10 +111,22 @@ std::function<void()> Analyzer::EnterConstraint(const PrimExpr& cond) {
 
 // ---- simplification ---------------------------------------------------------------------------
 namespace {
-size_t SizeOf(const PrimExpr& e) {
-  size_t size = 0;
-  PostOrderVisit(e, [&](const ObjectRef& n) { size += n->IsInstance<PrimExprObj>(); });
-  return size;
+/// Nodes of the expression written out; a part that is shared counts each time, but is looked at
+/// once.
+double SizeOf(const PrimExpr& e, std::unordered_map<const Object*, double>* sizes) {
+  auto it = sizes->find(e.get());
+  if (it != sizes->end()) return it->second;
+  double size = 1;
+  Recurse([&] {
+    VisitChildren(e.get(), [&](const ObjectRef& child) {
+      if (auto part = child.as<PrimExpr>()) size += SizeOf(*part, sizes);
+    });
+  });
+  return (*sizes)[e.get()] = size;
+}
+double SizeOf(const PrimExpr& e) {
+  std::unordered_map<const Object*, double> sizes;
+  return SizeOf(e, &sizes);
 }
 }  // namespace
 
@@ -122,9 +140,12 @@ PrimExpr Analyzer::Simplify(const PrimExpr& e, int steps) {
     if (i % 2 == 1 && SizeOf(next) > SizeOf(result)) break;
     result = next;
   }
-  return result;
+  return impl_->extensions & kConvertBooleanToAndOfOrs ? impl_->AsAndOfOrs(result) : result;
 }
-PrimExpr Analyzer::rewrite_simplify(const PrimExpr& e) { return impl_->RewriteSimplify(e); }
+PrimExpr Analyzer::rewrite_simplify(const PrimExpr& e) {
+  PrimExpr result = impl_->RewriteSimplify(e);
+  return impl_->extensions & kConvertBooleanToAndOfOrs ? impl_->AsAndOfOrs(result) : result;
+}
 PrimExpr Analyzer::canonical_simplify(const PrimExpr& e) { return impl_->CanonicalSimplify(e); }
 
 // ---- proofs -----------------------------------------------------------------------------------

@@ -137,37 +137,31 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     auto c = AsConstInt(e);
     return c && *c > 0 ? c : std::nullopt;
   }
-  /// A product of sums is multiplied out where that leaves one term each.
+  /// Products of sums are multiplied out, as long as that gives few terms.
   Sum Product(const Sum& a, const Sum& b, const PrimExpr& e) {
     Sum sum;
     DataType t = e.dtype();
     sum.valid = a.valid && b.valid;
     if (!sum.valid) return sum;
-    auto one = [](const Sum& s) { return s.splits.size() == 1 && s.base == 0; };
-    if (!one(a) && !one(b)) {
+    if ((a.splits.size() + 1) * (b.splits.size() + 1) > 16) {
       PrimExpr x = ToExpr(a, t), y = ToExpr(b, t);
       if (!x.defined() || !y.defined()) return sum.valid = false, sum;
       return Atom(ProductOf(x, y));
     }
-    const Sum &s = one(b) ? a : b, &factor = one(b) ? b : a;
-    Split unit = factor.splits[0];
-    unit.scale = 1;
-    PrimExpr f = ToExpr(unit, t);
-    for (const Split& term : s.splits) {
-      Split plain = term;
-      plain.scale = 1;
-      Wide scale = Wide{term.scale} * factor.splits[0].scale;
+    auto add = [&](Split s, Wide scale) {
       if (!Fits(scale))
         sum.valid = false;
       else
-        sum.Add(Split{ProductOf(ToExpr(plain, t), f), 1, 0, static_cast<int64_t>(scale)});
+        s.scale = static_cast<int64_t>(scale), sum.Add(s);
+    };
+    auto unit = [&](const Split& s) { return ToExpr(Split{s.index, s.lower, s.upper, 1}, t); };
+    for (const Split& x : a.splits) {
+      for (const Split& y : b.splits)
+        add(Split{ProductOf(unit(x), unit(y))}, Wide{x.scale} * y.scale);
+      add(x, Wide{x.scale} * b.base);
     }
-    Wide scale = Wide{s.base} * factor.splits[0].scale;
-    Split last = unit;
-    if (!Fits(scale))
-      sum.valid = false;
-    else
-      last.scale = static_cast<int64_t>(scale), sum.Add(last);
+    for (const Split& y : b.splits) add(y, Wide{y.scale} * a.base);
+    sum.Add(Wide{a.base} * b.base);
     return sum;
   }
   /// One order for the factors, so that a * b and b * a are one term.

@@ -87,19 +87,11 @@ Interval Analyzer::Impl::ComputeBound(const PrimExpr& e) {
     return value.Within(domain) ? value : domain;
   }
   if (auto* n = e.as<LetObj>()) {
-    // The variable is bound once in a program: its bounds may stay known.
-    if (n->value.dtype().is_integer() && !var_bounds.count(n->var.get())) {
-      Interval value = BoundOf(n->value);
-      bool data = !TraitsOf(n->value).index;
-      var_bounds[n->var.get()] = value;
-      if (data) data_vars[n->var.get()] = true;
-      Interval body = BoundOf(n->body);
-      var_bounds.erase(n->var.get());
-      if (data) data_vars.erase(n->var.get());
-      FactsChanged();
-      return body;
-    }
-    return BoundOf(n->body);
+    auto known = KnownOf(n->var.get());
+    SetKnown(n->var.get(), KnownAs(n->value));
+    Interval body = BoundOf(n->body);
+    SetKnown(n->var.get(), known);
+    return body;
   }
   if (auto* n = e.as<CallObj>()) {
     auto arg = [&](int i) { return BoundOf(n->args[i]); };

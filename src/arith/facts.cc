@@ -39,6 +39,42 @@ void Analyzer::Impl::FactsChanged() {
   canonical_cache.Clear();
 }
 
+void Analyzer::Impl::DataVarsChanged() {
+  traits_cache.Clear();
+  spelling_cache.Clear();
+}
+
+Analyzer::Impl::Known Analyzer::Impl::KnownOf(const VarObj* var) const {
+  Known known;
+  if (auto it = var_bounds.find(var); it != var_bounds.end()) known.bound = it->second;
+  if (auto it = var_residues.find(var); it != var_residues.end()) known.residue = it->second;
+  known.data = data_vars.count(var) != 0;
+  return known;
+}
+Analyzer::Impl::Known Analyzer::Impl::KnownAs(const PrimExpr& value) {
+  Known known;
+  if (value.dtype().is_integer()) known.bound = BoundOf(value), known.residue = ResidueOf(value);
+  known.data = !TraitsOf(value).index;
+  return known;
+}
+void Analyzer::Impl::SetKnown(const VarObj* var, const Known& known) {
+  auto set = [&](auto* facts, const auto& value) {
+    if (value)
+      facts->insert_or_assign(var, *value);
+    else
+      facts->erase(var);
+  };
+  set(&var_bounds, known.bound), set(&var_residues, known.residue);
+  if (known.data != (data_vars.count(var) != 0)) {
+    if (known.data)
+      data_vars[var] = true;
+    else
+      data_vars.erase(var);
+    DataVarsChanged();
+  }
+  FactsChanged();
+}
+
 Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {
   // Counted from the end of the facts that hold everywhere, for more of those may come.
   Mark mark{truths.size() - global.truths, linear_facts.size() - global.linear,

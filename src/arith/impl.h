@@ -71,7 +71,9 @@ struct Analyzer::Impl {
   NodeCache<Residue> residue_cache;
   NodeCache<Traits> traits_cache;
   NodeCache<PrimExpr> rewrite_cache, canonical_cache;
+  NodeCache<PrimExpr> spelling_cache;
   void FactsChanged();
+  void DataVarsChanged();
 
   /// Sizes of the stacks of facts; `Leave` goes back to them.
   struct Mark {
@@ -82,6 +84,16 @@ struct Analyzer::Impl {
   /// Holds in all scopes from now on.
   void AddGlobalFact(const PrimExpr& cond);
   void Leave(const Mark& mark);
+
+  /// What is known of one variable, to be put back after the scope of a Let.
+  struct Known {
+    std::optional<Interval> bound;
+    std::optional<Residue> residue;
+    bool data = false;
+  };
+  Known KnownOf(const VarObj* var) const;
+  Known KnownAs(const PrimExpr& value);
+  void SetKnown(const VarObj* var, const Known& known);
 
   // ---- analyses -------------------------------------------------------------------------------
   Traits TraitsOf(const PrimExpr& e);
@@ -98,6 +110,8 @@ struct Analyzer::Impl {
   std::optional<bool> Decide(const PrimExpr& cond);
 
   PrimExpr RewriteSimplify(const PrimExpr& e);
+  /// A condition as a conjunction of disjunctions, each simplified.
+  PrimExpr AsAndOfOrs(const PrimExpr& e);
   PrimExpr CanonicalSimplify(const PrimExpr& e);
   bool ProveBySymbolicBound(const PrimExpr& cond);
 

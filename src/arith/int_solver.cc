@@ -152,6 +152,24 @@ class Smith {
 };
 }  // namespace
 
+namespace {
+/// The relations that do not follow from the others.
+Array<PrimExpr> WithoutImplied(Array<PrimExpr> relations, Analyzer* analyzer) {
+  for (size_t i = 0; i < relations.size();) {
+    PrimExpr others = const_true();
+    for (size_t j = 0; j < relations.size(); ++j) {
+      if (j != i) others = others && relations[j];
+    }
+    ConstraintScope scope(analyzer, others);
+    if (analyzer->CanProve(relations[i]))
+      relations.erase(relations.begin() + static_cast<int64_t>(i));
+    else
+      ++i;
+  }
+  return relations;
+}
+}  // namespace
+
 IntConstraintsTransform SolveLinearEquations(const IntConstraints& system) {
   const Array<Var>& vars = system->variables;
   std::vector<std::vector<int64_t>> a;
@@ -253,7 +271,8 @@ IntConstraintsTransform SolveLinearEquations(const IntConstraints& system) {
     }
   }
   for (const PrimExpr& r : relations) kept.push_back(local.Simplify(Substitute(r, src_to_dst)));
-  return finish(IntConstraints(free_vars, ranges, kept), src_to_dst, dst_to_src);
+  return finish(IntConstraints(free_vars, ranges, WithoutImplied(kept, &local)), src_to_dst,
+                dst_to_src);
 }
 
 namespace {

@@ -21,6 +21,13 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
                             const PrimExpr& predicate, IterMapLevel level, Analyzer* analyzer,
                             bool simplify_trivial) {
   CheckIters(input_iters, "detect_iter_map");
+  // A space without iterations needs no care: extents are at least 1.
+  PrimExpr extents = const_true();
+  for (const auto& [var, range] : input_iters) {
+    if (!AsConstInt(range->extent))
+      extents = extents && MakeConst(range->extent.dtype(), 1) <= range->extent;
+  }
+  ConstraintScope scope(analyzer, extents);
   Array<IterSumExpr> sums;
   Array<String> errors;
   PrimExpr padding = const_false();
@@ -361,13 +368,6 @@ IterMapLevel Level(int64_t level) {
   }
   return static_cast<IterMapLevel>(level);
 }
-/// Facts about the extents, which are not negative.
-void Prepare(Analyzer* analyzer, const Map<Var, Range>& iters) {
-  for (const auto& [var, range] : iters) {
-    if (!AsConstInt(range->extent) && range->extent.dtype().is_index())
-      analyzer->MarkGlobalNonNeg(range->extent);
-  }
-}
 TVM_REGISTER() {
   RegisterNode<IterMarkObj>("An iterator over [0, extent).");
   RegisterBase<IterMapExprObj>("An expression of iterators.");
@@ -381,7 +381,6 @@ TVM_REGISTER() {
       [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, int64_t level,
          bool trivial) {
         Analyzer analyzer;
-        Prepare(&analyzer, iters);
         return DetectIterMap(indices, iters, predicate, Level(level), &analyzer, trivial);
       },
       "The indices as iterator maps of the variables where the predicate holds; `errors` says why "
@@ -392,7 +391,6 @@ TVM_REGISTER() {
       [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, int64_t level,
          bool trivial) {
         Analyzer analyzer;
-        Prepare(&analyzer, iters);
         return IterMapSimplify(indices, iters, predicate, Level(level), &analyzer, trivial);
       },
       "The indices simplified as iterator maps.", Arg("indices"), iters, predicate, level, trivial);
@@ -410,7 +408,6 @@ TVM_REGISTER() {
       [](Array<PrimExpr> bindings, Map<Var, Range> iters, Array<Var> sub, PrimExpr predicate,
          int64_t level, bool trivial) {
         Analyzer analyzer;
-        Prepare(&analyzer, iters);
         return SubspaceDivide(bindings, iters, sub, predicate, Level(level), &analyzer, trivial);
       },
       "Divides each binding in an outer and an inner part; empty when there is no division.",

@@ -149,39 +149,45 @@ void IterMapRewriter::UseLimits(std::vector<IterSplitExpr>* args) {
   }
 }
 
+/// The pieces from the least scale `next` on, each beginning where the one before ends; empty when
+/// one does not fit. `next` becomes the end of the last.
+std::vector<IterSplitExpr> IterMapRewriter::Chain(std::vector<IterSplitExpr> args, PrimExpr* next) {
+  std::vector<IterSplitExpr> ordered;
+  while (!args.empty()) {
+    size_t best = args.size();
+    for (size_t i = 0; i < args.size(); ++i) {
+      // A piece of extent 1 may have any scale.
+      if (IsOne(args[i]->extent))
+        best = i;
+      else if (best == args.size() && Equal(args[i]->scale, *next))
+        best = i;
+    }
+    if (best == args.size()) return {};
+    if (!IsOne(args[best]->extent)) *next = Simple(*next * args[best]->extent);
+    ordered.push_back(args[best]);
+    args.erase(args.begin() + static_cast<int64_t>(best));
+  }
+  return ordered;
+}
+
 IterSumExpr IterMapRewriter::Fused(const IterSumExpr& sum) {
   std::vector<IterSplitExpr> args(sum->args.begin(), sum->args.end());
   UseLimits(&args);
   if (args.empty()) return IterSumExpr({}, sum->base);
   if (args.size() == 1) return IterSumExpr({args[0]}, sum->base);
   // From the piece that moves the index least to the one that moves it most: each continues where
-  // the one below ends.
+  // the one below ends. Which one is the least is not always known: constants are tried first.
+  std::stable_partition(args.begin(), args.end(),
+                        [](const IterSplitExpr& s) { return AsConstInt(s->scale).has_value(); });
   std::vector<IterSplitExpr> ordered;
-  PrimExpr scale = args[0]->scale;
-  for (const IterSplitExpr& s : args) {
-    if (analyzer_->CanProve(s->scale < scale)) scale = s->scale;
+  PrimExpr scale, next;
+  for (const IterSplitExpr& start : args) {
+    if (!analyzer_->CanProveGreaterEqual(start->scale, 1)) continue;
+    scale = start->scale;
+    ordered = Chain(args, &(next = scale));
+    if (!ordered.empty()) break;
   }
-  if (!analyzer_->CanProveGreaterEqual(scale, 1))
-    Fail("expected pieces with positive scales in a sum of several");
-  PrimExpr next = scale;
-  while (!args.empty()) {
-    size_t best = args.size();
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (!Equal(args[i]->scale, next)) continue;
-      // A piece of extent 1 may have any scale: it comes first.
-      if (best == args.size() || IsOne(args[i]->extent)) best = i;
-    }
-    if (best == args.size()) {
-      for (size_t i = 0; i < args.size() && best == args.size(); ++i) {
-        if (IsOne(args[i]->extent)) best = i;
-      }
-      if (best == args.size()) Fail("the scales of a sum of iterators do not continue each other");
-    } else {
-      next = Simple(next * args[best]->extent);
-    }
-    ordered.push_back(args[best]);
-    args.erase(args.begin() + static_cast<int64_t>(best));
-  }
+  if (ordered.empty()) Fail("the scales of a sum of iterators do not continue each other");
   Array<IterSplitExpr> parts;
   for (size_t i = ordered.size(); i > 0; --i) {
     const IterSplitExpr& s = ordered[i - 1];

@@ -36,6 +36,7 @@ class IterMapRewriter {
   IterSumExpr Times(const IterSumExpr& a, const PrimExpr& factor);
   IterSumExpr Divide(const IterSumExpr& a, const PrimExpr& divisor, bool is_div);
   IterSplitExpr Aligned(const IterSplitExpr& split, PrimExpr* base, const PrimExpr& divisor);
+  std::vector<IterSplitExpr> Chain(std::vector<IterSplitExpr> args, PrimExpr* next);
   void UseLimits(std::vector<IterSplitExpr>* args);
   void AddCondition(const PrimExpr& condition);
   void AddLimit(const IterSumExpr& sum, const PrimExpr& low, const PrimExpr& high);

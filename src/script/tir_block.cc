@@ -116,9 +116,25 @@ void PrintRegions(Printer& p, const char* function, const Array<BufferRegion>& r
   }
   p.End();
 }
+/// Whether the regions name buffers that the block allocates.
+bool UsesOwnBuffers(const BlockObj* block) {
+  for (const auto* regions : {&block->reads, &block->writes}) {
+    for (const BufferRegion& region : *regions) {
+      for (const Buffer& own : block->alloc_buffers) {
+        if (own.same_as(region->buffer)) return true;
+      }
+    }
+  }
+  return false;
+}
 }  // namespace
 
 void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, bool root) {
+  auto allocate = [&] {
+    for (const Buffer& buffer : block->alloc_buffers) {
+      if (!Known(buffer.get())) DefineBuffer(buffer.get(), "alloc_buffer");
+    }
+  };
   if (!root) {
     PrintAxes(*this, block,
               realize && !realize->iter_values.empty()
@@ -132,6 +148,7 @@ void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, b
       End();
     }
     FlushBuffers();
+    if (UsesOwnBuffers(block)) allocate();
     PrintRegions(*this, "reads", block->reads);
     PrintRegions(*this, "writes", block->writes);
     if (!block->annotations.empty()) {
@@ -142,7 +159,7 @@ void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, b
       End();
     }
   }
-  for (const Buffer& buffer : block->alloc_buffers) DefineBuffer(buffer.get(), "alloc_buffer");
+  allocate();
   for (const MatchBufferRegion& match : block->match_buffers) {
     DefineBuffer(match->buffer.get(), "match_buffer", match->source);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutators that know what holds where they are: ranges of loops, conditions, values of lets.
 #pragma once
+#include <deque>
+#include <optional>
+
 #include "tvm/arith/analyzer.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
@@ -22,6 +25,51 @@ inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& 
   analyzer->Update(var, analyzer->const_int_bound(value), true);
   analyzer->Update(var, analyzer->modular_set(value), true);
 }
+
+/// `var` ranges over [min, min + extent) while the object lives. (Analyzer::Bind keeps what a
+/// symbolic range says about its bounds, such as that n is positive, for good; after the loop that
+/// is no fact.)
+class RangeScope {
+ public:
+  RangeScope(arith::Analyzer* analyzer, const Var& var, const PrimExpr& min,
+             const PrimExpr& extent) {
+    if (min.as<IntImmObj>() && extent.as<IntImmObj>()) {
+      analyzer->Bind(var, Range::FromMinExtent(min, extent), true);
+      return;
+    }
+    PrimExpr zero = MakeZero(var.dtype());
+    analyzer->Bind(var, Range::FromMinExtent(zero, MakeConst(var.dtype(), 2)),
+                   true);  // forgets what was known
+    arith::ConstIntBound low = analyzer->const_int_bound(min),
+                         high = analyzer->const_int_bound(min + extent);
+    constexpr int64_t kInf = arith::ConstIntBoundObj::kPosInf;
+    analyzer->Update(
+        var,
+        arith::ConstIntBound(low->min_value, high->max_value == kInf ? kInf : high->max_value - 1),
+        true);
+    inside_.emplace(analyzer, less_equal(min, var) && less(var, min + extent));
+  }
+
+ private:
+  std::optional<arith::ConstraintScope> inside_;
+};
+
+/// The same for the iterators of a block.
+class RangeScopes {
+ public:
+  RangeScopes(arith::Analyzer* analyzer, const Array<IterVar>& iter_vars) {
+    for (const IterVar& iv : iter_vars) {
+      if (!iv->dom.has_value()) continue;
+      scopes_.emplace_back(analyzer, iv->var, iv->dom.value()->min, iv->dom.value()->extent);
+    }
+  }
+  ~RangeScopes() {
+    while (!scopes_.empty()) scopes_.pop_back();  // the last one entered is left first
+  }
+
+ private:
+  std::deque<RangeScope> scopes_;
+};
 
 /// Whether all indices are certainly inside the buffer, so that reading is safe where the program
 /// does not ask for it.
@@ -64,10 +112,11 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
     PrimExpr min = this->Mutate(op->min), extent = this->Mutate(op->extent);
     Optional<PrimExpr> step = op->step;
     if (step.has_value()) step = this->Mutate(step.value());
-    analyzer.Bind(op->loop_var, Range::FromMinExtent(min, extent), true);
-    Stmt body = extent.template as<IntImmObj>()
-                    ? this->Mutate(op->body)
-                    : Under(greater(extent, MakeZero(extent.dtype())), op->body);
+    Stmt body;
+    {
+      RangeScope scope(&analyzer, op->loop_var, min, extent);
+      body = this->Mutate(op->body);
+    }
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body) &&
         (!step.has_value() || step.value().same_as(op->step.value()))) {
       return ffi::GetRef<ObjectRef>(op);
@@ -104,22 +153,21 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
     return AssertStmt(cond, op->message, body, op->span);
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
-    if (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread) {
-      if (auto iv = op->node.template as<IterVar>()) {
-        analyzer.Bind((*iv)->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value),
-                      true);
-      }
-    }
+    auto iv = op->node.template as<IterVar>();
+    bool is_thread = op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread;
+    if (!iv || !is_thread) return MapChildren(op, *this);
+    RangeScope scope(&analyzer, (*iv)->var, MakeZero(op->value.dtype()), op->value);
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BlockRealizeObj* op) {
-    for (const IterVar& iv : op->block->iter_vars) {
-      if (iv->dom.has_value()) analyzer.Bind(iv->var, iv->dom.value(), true);
-    }
     Array<PrimExpr> values =
         op->iter_values.Map([&](const PrimExpr& e) { return this->Mutate(e); });
     PrimExpr predicate = this->Mutate(op->predicate);
-    Block block = Under(predicate, op->block);
+    Block block;
+    {
+      RangeScopes scopes(&analyzer, op->block->iter_vars);
+      block = Under(predicate, op->block);
+    }
     if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) &&
         block.same_as(op->block)) {
       return ffi::GetRef<ObjectRef>(op);

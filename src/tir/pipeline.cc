@@ -53,6 +53,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})
       .Added(1)
+      ("tir.LoopPartition")
       ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
       .If(!list.Is("tir.disable_storage_rewrite"), "tir.StorageRewrite")
       ("tir.HoistIfThenElse")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs in the documentation run as they are printed."""
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+import tvm
 
 ROOT = pathlib.Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -23,19 +25,24 @@ def python_of(page):
     return program
 
 
+def run(program, folder):
+    # The package that is being tested, from another folder.
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0])}
+    command = [sys.executable, program]
+    result = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if python_of(p)], ids=lambda page: page.name)
 def test_page(page, tmp_path):
     program = tmp_path / page.name
     program.write_text(python_of(page))
-    run = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+    run(program, tmp_path)
 
 
-def test_quickstart():
-    program = ROOT / "examples/quickstart.py"
-    run = subprocess.run([sys.executable, program], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert "The result is right." in run.stdout
+def test_quickstart(tmp_path):
+    assert "The result is right." in run(ROOT / "examples/quickstart.py", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def matmul():
 
 @program
 def lowered():
-    @T.prim_func(private=True)
+    @T.prim_func(private=True, check_well_formed=False)
     def lowered(p: T.handle("float32"), q: T.handle("float32"), n: T.int32) -> T.int32:
         A = T.decl_buffer((16,), data=p)
         B = T.Buffer((16,), data=q)

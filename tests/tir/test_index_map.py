@@ -156,7 +156,7 @@ def test_functions_with_rest():
     assert at(index_map, (1, 2, 3)) == (2, 3, 1)
     with pytest.raises(ValueError, match="expected ndim"):
         IndexMap.from_func(lambda *i: i)
-    with pytest.raises(ValueError, match="expected a function of 2 indices, got one of 1"):
+    with pytest.raises(ValueError, match="expected a function of 2 indices, got 1"):
         IndexMap.from_func(lambda i: i, ndim=2)
     with pytest.raises(ValueError, match="IndexMap: expected 1 indices, got 2"):
         IndexMap.from_func(lambda i: i).map_indices([1, 2])

@@ -74,7 +74,10 @@ class Analyzer {
   void Update(const Var& var, const ConstIntBound& bound, bool allow_override = false);
   void Update(const Var& var, const ModularSet& set, bool allow_override = false);
   bool IsBound(const Var& var) const;
-  /// `size > 0` holds from now on, everywhere.
+  /// `var` comes from memory: its arithmetic wraps, whatever its type. (Bind finds that out
+  /// itself.)
+  void MarkData(const Var& var);
+  /// `value >= 0` holds from now on, everywhere.
   void MarkGlobalNonNeg(const PrimExpr& value);
   /// `cond` holds until the result is called. Prefer ConstraintScope.
   std::function<void()> EnterConstraint(const PrimExpr& cond);

@@ -46,7 +46,7 @@ class IndexMap(Node):
             )
         if ndim is not None and (len(names) > ndim if rest else len(names) != ndim):
             raise ValueError(
-                f"IndexMap.from_func: expected a function of {ndim} indices, got one of {len(names)}"
+                f"IndexMap.from_func: expected a function of {ndim} indices, got {len(names)}"
             )
         if rest:
             names += [f"{rest[0]}_{i}" for i in range(ndim - len(names))]

@@ -215,7 +215,20 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
   return false;
 }
 
+namespace {
+/// Whether `e` may be what `t` stands for, by its kind alone.
+bool MayBe(const Template* t, const PrimExpr& e) {
+  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
+                                   : t->type == IntImmObj::RuntimeTypeIndex();
+  if (constant) return e.as<IntImmObj>() || e.as<BroadcastObj>();
+  return t->wildcard >= 0 || t->type == e->type_index();
+}
+}  // namespace
+
 bool Match::Try(const CompiledRule& rule, const PrimExpr& e) {
+  if (auto* n = AsBinary(e)) {
+    if (!MayBe(rule.from->kids[0], n->a) || !MayBe(rule.from->kids[1], n->b)) return false;
+  }
   for (PrimExpr& slot : bound_) slot = PrimExpr();
   type_ = DataType::Void();
   lanes_ = e.dtype().raw_lanes();

@@ -112,8 +112,8 @@ Rules TruncRules() {
       {truncmod(x * c1, c2), 0, c2 != 0 && floormod(c1, c2) == 0, kIndex},
       {truncmod(x * y, y), 0, kIndex},
       {truncmod(x, c1), truncmod(x, 0 - c1), c1 < 0, kFits},
-      {truncmod(truncmod(x, c1), c2), truncmod(x, c2),
-       c1 != 0 && c2 > 0 && floormod(c1, c2) == 0, kFits},
+      {truncmod(truncmod(x, c1), c2), truncmod(x, c2), c1 != 0 && c2 > 0 && floormod(c1, c2) == 0,
+       kFits},
   };
 }
 

@@ -79,18 +79,10 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       }));
     }
     const VarObj* var = n->var.get();
-    bool integer = value.dtype().is_integer() && !facts_->var_bounds.count(var);
-    bool data = !facts_->TraitsOf(value).index;
-    if (integer) {
-      facts_->var_bounds[var] = facts_->BoundOf(value),
-      facts_->var_residues[var] = facts_->ResidueOf(value);
-    }
-    if (data) facts_->data_vars[var] = true, facts_->traits_cache.Clear();
-    facts_->FactsChanged();
+    auto known = facts_->KnownOf(var);
+    facts_->SetKnown(var, facts_->KnownAs(value));
     PrimExpr body = Mutate(n->body);
-    if (integer) facts_->var_bounds.erase(var), facts_->var_residues.erase(var);
-    // The variable stays marked: it means the same wherever it is used.
-    facts_->FactsChanged();
+    facts_->SetKnown(var, known);
     if (!UsesVar(body, [&](const VarObj* v) { return v == var; }) && facts_->TraitsOf(value).pure)
       return body;
     if (value.same_as(n->value) && body.same_as(n->body)) return e;
@@ -269,14 +261,25 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
 };
 
 /// The readable spellings: x - 1 for x + (-1), x <= y for x < y + 1, c <= x for c - 1 < x, x != y.
-class Spelling : public Mutator<Spelling, AddObj, LTObj, NotObj, BufferObj, DataProducerObj,
-                                IterVarObj, CommReducerObj> {
+class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
+                                CommReducerObj> {
  public:
+  explicit Spelling(Analyzer::Impl* facts) : facts_(facts), cache_(&facts->spelling_cache) {}
+  ObjectRef Rewrite(const PrimExprObj* node) {
+    PrimExpr e = ffi::GetRef<PrimExpr>(node);
+    if (e.as<VarObj>() || e.as<IntImmObj>()) return e;
+    if (auto* cached = cache_->Find(e)) return *cached;
+    ObjectRef result = e.as<AddObj>()   ? Spell(e.as<AddObj>())
+                       : e.as<LTObj>()  ? Spell(e.as<LTObj>())
+                       : e.as<NotObj>() ? Spell(e.as<NotObj>())
+                                        : MapChildren(node, *this);
+    return cache_->Set(e, Any(result).cast<PrimExpr>());
+  }
   ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
   ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
   ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
   ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const AddObj* n) {
+  ObjectRef Spell(const AddObj* n) {
     auto c = n->b.as<IntImmObj>();
     if (c && n->dtype.is_int() && c->value < 0 && c->value != Interval::OfType(n->dtype).lo &&
         c->value != INT64_MIN) {
@@ -284,7 +287,7 @@ class Spelling : public Mutator<Spelling, AddObj, LTObj, NotObj, BufferObj, Data
     }
     return Below<Add>(n);
   }
-  ObjectRef Rewrite(const LTObj* n) {
+  ObjectRef Spell(const LTObj* n) {
     auto* low = n->a.as<IntImmObj>();
     DataType t = n->a.dtype();
     // uint64 keeps its constants: they may be beyond int64.
@@ -294,18 +297,23 @@ class Spelling : public Mutator<Spelling, AddObj, LTObj, NotObj, BufferObj, Data
     if (low && t.is_int() && low->value != INT64_MAX)
       return LE(IntImm(t, low->value + 1), Mutate(n->b), n->span);
     auto* sum = n->b.as<AddObj>();
-    if (sum && t.is_index() && IsOne(sum->b)) return LE(Mutate(n->a), Mutate(sum->a), n->span);
+    if (sum && IsOne(sum->b) && facts_->IsIndex(n->b))
+      return LE(Mutate(n->a), Mutate(sum->a), n->span);
     return Below<LT>(n);
   }
-  ObjectRef Rewrite(const NotObj* n) {
+  ObjectRef Spell(const NotObj* n) {
     if (auto* eq = n->a.as<EQObj>()) return NE(Mutate(eq->a), Mutate(eq->b), n->span);
     return Below<Not>(n);
   }
+
+ private:
+  Analyzer::Impl* facts_;
+  NodeCache<PrimExpr>* cache_;
 };
 }  // namespace
 
 PrimExpr Analyzer::Impl::RewriteSimplify(const PrimExpr& e) {
-  return Spelling().Mutate(Rewriter(this).Mutate(e));
+  return Spelling(this).Mutate(Rewriter(this).Mutate(e));
 }
 
 }  // namespace tvm::arith

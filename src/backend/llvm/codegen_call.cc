@@ -121,7 +121,9 @@ Value* FunctionGen::Emit(const CallObj* op) {
       return g->AllocWorkspace(bytes, DataType::UInt(8));
     });
     row(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
-      g->FreeWorkspace(g->Gen(o->args[2]));
+      Value* memory = g->Gen(o->args[2]);
+      g->FreeWorkspace(memory);
+      std::erase(g->workspaces_, memory);
       return g->b_.getInt32(0);
     });
     // ---- control ----

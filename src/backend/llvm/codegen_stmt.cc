@@ -18,7 +18,7 @@ constexpr uint64_t kBufferAlign = 64;
 /// What the body says about variables: which ones are sizes, and how data pointers are aligned.
 struct Facts : Visitor<Facts, ForObj, BufferObj, AllocateObj, SizeVarObj> {
   std::unordered_set<const Object*> shape_vars, nonnegative;
-  std::unordered_map<const Object*, int64_t> align;
+  std::unordered_map<const Object*, int64_t> align, bytes;  // of data pointers; bytes: at least
   struct Vars : Visitor<Vars, VarObj> {
     std::unordered_set<const Object*>* out;
     void Visit(const VarObj* v) { out->insert(v); }
@@ -43,6 +43,13 @@ struct Facts : Visitor<Facts, ForObj, BufferObj, AllocateObj, SizeVarObj> {
     for (const PrimExpr& e : b->strides) Sizes(e);
     auto& a = align[b->data.get()];
     a = std::max(a, b->data_alignment);
+    int64_t size = b->dtype.bits() * b->dtype.lanes();
+    for (const PrimExpr& e : b->shape) {
+      auto* c = e.as<IntImmObj>();
+      if (!c || c->value <= 0 || __builtin_mul_overflow(size, c->value, &size)) return;
+    }
+    auto [it, is_new] = bytes.emplace(b->data.get(), size / 8);
+    if (!is_new) it->second = std::min(it->second, size / 8);
   }
   std::unordered_set<const Object*> buffers;
 };
@@ -84,12 +91,23 @@ void FunctionGen::EmitBody(const FunctionInfo& info) {
     arg->setName(std::string(var->name_hint));
     vars_[var.get()] = arg;
     MarkIndex(arg, var.dtype().is_index() && shape_vars_.count(var.get()));
-    if (!arg->getType()->isPointerTy()) continue;
+    if (!arg->getType()->isPointerTy()) {
+      if (nonnegative_vars_.count(var.get()) && var.dtype().is_index()) {
+        unsigned bits = var.dtype().bits();
+        llvm::ConstantRange range(llvm::APInt(bits, 0), llvm::APInt::getSignedMinValue(bits));
+        arg->addAttr(llvm::Attribute::get(gen_.context, llvm::Attribute::Range, range));
+      }
+      continue;
+    }
     auto align = pointer_align_.find(var.get());
     if (align == pointer_align_.end()) continue;  // no buffer's data
     // The entry checked less than buffers promise where a tensor may begin anywhere.
     if (checked && i < checked->size()) align->second = std::max<int64_t>((*checked)[i], 1);
     arg->addAttr(llvm::Attribute::getWithAlignment(gen_.context, llvm::Align(align->second)));
+    // Loads of memory that is there for sure need not wait for the condition they are under.
+    if (auto size = facts.bytes.find(var.get()); size != facts.bytes.end() && size->second > 0) {
+      arg->addAttr(llvm::Attribute::getWithDereferenceableBytes(gen_.context, size->second));
+    }
     if (noalias) {
       arg->addAttr(llvm::Attribute::NoAlias);
       noalias_vars_.insert(var.get());
@@ -189,7 +207,13 @@ void FunctionGen::Emit(const LetStmtObj* op) {
     value->setName(std::string(op->var->name_hint));
   if (shape_vars_.count(op->var.get())) MarkIndex(value, op->var.dtype().is_index());
   if (NonNegative(op->value)) nonnegative_vars_.insert(op->var.get());
+  auto* call = op->value.as<CallObj>();
+  if (!call || !call->Is(builtin::TVMBackendAllocWorkspace())) return Gen(op->body);
+  // Freed by a statement of the body; and here, where an error or a jump leaves the body before.
+  noalias_vars_.insert(op->var.get());
+  workspaces_.push_back(value);
   Gen(op->body);
+  std::erase(workspaces_, value);
 }
 void FunctionGen::Emit(const SeqStmtObj* op) {
   for (const Stmt& s : op->seq) {

@@ -22,7 +22,7 @@ struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
         op->step.has_value() ? Mutate(op->step.value()) : MakeConst(op->loop_var.dtype(), 1);
     PrimExpr count = analyzer.Simplify(ceildiv(extent, step));
     Var var = op->loop_var.CopyWithSuffix("");
-    analyzer.Bind(var, Range::FromMinExtent(MakeZero(var.dtype()), count), true);
+    RangeScope scope(&analyzer, var, MakeZero(var.dtype()), count);
     values[op->loop_var.get()] = var * step + min;
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);

@@ -164,8 +164,9 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
       // The same amount in each iteration of the loops outside, or at least a bound for it.
       arith::ConstIntBound bound = analyzer.const_int_bound(size);
       auto all = AsConstInt(extent);
-      bool is_bounded = bound->max_value != arith::ConstIntBoundObj::kPosInf;
-      if (is_bounded && (!all || bound->max_value < *all))
+      // A dynamic size is bounded by the range of its type, too; no tile is that large.
+      constexpr int64_t kLargestTile = 1 << 16;
+      if (bound->max_value <= (all ? *all - 1 : kLargestTile))
         size = MakeConst(extent.dtype(), bound->max_value);
       else if (all || !analyzer.CanProve(size <= extent))
         return full;

@@ -167,14 +167,14 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
 
   ObjectRef Rewrite(const ForObj* op) {
     if (!IsNarrowed(op->loop_var)) return Base::Rewrite(op);
-    analyzer.Bind(op->loop_var, Range::FromMinExtent(op->min, op->extent), true);
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
     n->loop_var = op->loop_var.CopyWithDType(op->loop_var.dtype().with_bits(bits));
     n->min = InNarrow(op->min), n->extent = InNarrow(op->extent);
     if (op->step.has_value()) n->step = InNarrow(op->step.value());
     narrow.emplace(op->loop_var.get(), n->loop_var);
-    n->body = Under(greater(op->extent, MakeZero(op->extent.dtype())), op->body);
+    RangeScope scope(&analyzer, op->loop_var, op->min, op->extent);
+    n->body = Mutate(op->body);
     return loop;
   }
   template <class T>

@@ -126,9 +126,9 @@ PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
     // The nearest power of two; halfway goes up. Below 1.5 * 2^-127 there is only 2^-127.
     PrimExpr code = shift_right(magnitude + w.U(1 << 22), w.U(23));
     code = Select(less(magnitude, w.U(3 << 21)), w.U(0), code);
-    PrimExpr has_no_code = logical_or(is_nan, logical_or(greater_equal(x, w.U(0x80000000)), equal(x, w.U(0))));
-    return cast(result_type,
-                Select(has_no_code, w.U(0xff), min(code, w.U(0xff))));
+    PrimExpr has_no_code =
+        logical_or(is_nan, logical_or(greater_equal(x, w.U(0x80000000)), equal(x, w.U(0))));
+    return cast(result_type, Select(has_no_code, w.U(0xff), min(code, w.U(0xff))));
   }
   int drop = 23 - f.mantissa;
   // Adding half of the last place kept, less one unless that place is odd, rounds to nearest even.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An evaluator of integer expressions for tests. It shares no code with the simplifier or with folding.
+// An evaluator of integer expressions for tests. It shares no code with the simplifier or with
+// folding.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,7 +22,8 @@ struct Environment {
 /// wrap. `wrap_all`: int32 and int64 wrap as well.
 class Evaluator {
  public:
-  explicit Evaluator(const Environment& env, bool wrap_all = false) : env_(env), wrap_all_(wrap_all) {}
+  explicit Evaluator(const Environment& env, bool wrap_all = false)
+      : env_(env), wrap_all_(wrap_all) {}
   bool overflow = false;
   Big operator()(const PrimExpr& e) { return Eval(e); }
 
@@ -55,12 +57,14 @@ class Evaluator {
 inline Big Evaluator::Eval(const PrimExpr& e) {
   using namespace tir;  // NOLINT(*)
   DataType t = e.dtype();
-  if (auto* n = e.as<IntImmObj>()) return t.is_uint() ? Big{static_cast<uint64_t>(n->value)} : Big{n->value};
+  if (auto* n = e.as<IntImmObj>())
+    return t.is_uint() ? Big{static_cast<uint64_t>(n->value)} : Big{n->value};
   if (e.as<VarObj>()) {
     auto let = lets_.find(e.get());
     return let != lets_.end() ? let->second : env_.vars.at(e.get());
   }
-  if (auto* n = e.as<BufferLoadObj>()) return env_.memory.at(static_cast<int64_t>(Eval(n->indices[0])));
+  if (auto* n = e.as<BufferLoadObj>())
+    return env_.memory.at(static_cast<int64_t>(Eval(n->indices[0])));
   if (auto* n = e.as<CastObj>()) return Wrap(Eval(n->value), t);
   if (auto* n = e.as<NotObj>()) return !Eval(n->a);
   if (auto* n = e.as<SelectObj>()) {
@@ -74,22 +78,25 @@ inline Big Evaluator::Eval(const PrimExpr& e) {
     std::optional<Big> saved = old == lets_.end() ? std::nullopt : std::optional<Big>(old->second);
     lets_[n->var.get()] = value;
     Big body = Eval(n->body);
-    if (saved) lets_[n->var.get()] = *saved;
-    else lets_.erase(n->var.get());
+    if (saved)
+      lets_[n->var.get()] = *saved;
+    else
+      lets_.erase(n->var.get());
     return body;
   }
   if (auto* n = e.as<CallObj>()) {
-    if (n->Is(builtin::if_then_else())) return Eval(n->args[0]) ? Eval(n->args[1]) : Eval(n->args[2]);
+    if (n->Is(builtin::if_then_else()))
+      return Eval(n->args[0]) ? Eval(n->args[1]) : Eval(n->args[2]);
     if (n->Is(builtin::likely())) return Eval(n->args[0]);
   }
   if (e->type_index() == AddObj::RuntimeTypeIndex()) {
     auto* n = e.as<AddObj>();
     return Result(Eval(n->a) + Eval(n->b), t);
   }
-#define TVM_TEST_BINARY(Node, value)              \
-  if (auto* n = e.as<Node##Obj>()) {              \
-    Big a = Eval(n->a), b = Eval(n->b);           \
-    return value;                                 \
+#define TVM_TEST_BINARY(Node, value)    \
+  if (auto* n = e.as<Node##Obj>()) {    \
+    Big a = Eval(n->a), b = Eval(n->b); \
+    return value;                       \
   }
   TVM_TEST_BINARY(Sub, Result(a - b, t))
   TVM_TEST_BINARY(Mul, Result(a * b, t))

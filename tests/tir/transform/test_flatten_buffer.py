@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One index per access."""
 
+import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
 
 
 def _flat(buf, size):
@@ -38,16 +40,20 @@ def test_strides_and_offset_are_applied():
     assert inner.body.buffer.elem_offset.value == 0
 
 
-def test_large_buffers_get_64_bit_indices():
+N, M = tir.Var("n", "int32"), tir.Var("m", "int32")
+
+
+@pytest.mark.parametrize(
+    "shape, dtype",
+    [((70000, 70000), "int64"), ((N, M), "int64"), ((700, 700), "int32")],
+    ids=["large", "dynamic", "small"],
+)
+def test_large_buffers_get_64_bit_indices(shape, dtype):
     """70000 * 70000 elements do not fit 32 bits, and neither may n * m."""
-    n, m = tir.Var("n", "int32"), tir.Var("m", "int32")
-    for shape, dtype in [((70000, 70000), "int64"), ((n, m), "int64"), ((700, 700), "int32")]:
-        A = buffer(shape)
-        before = func(
-            [A], loop(shape[0], lambda i, A=A: loop(shape[1], lambda j: store(A, [i, j], 1.0), "j"))
-        )
-        store_ = apply(tt.FlattenBuffer(), before).body.body.body.body
-        assert store_.indices[0].dtype == dtype
+    A = buffer(shape)
+    nest = loop(shape[0], lambda i: loop(shape[1], lambda j: store(A, [i, j], 1.0), "j"))
+    result = apply(tt.FlattenBuffer(), func([A], nest)).body.body.body.body
+    assert result.indices[0].dtype == dtype
 
 
 def test_allocations_are_flat():

@@ -3,9 +3,10 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def test_canonicalize_loop_begins_at_zero_with_step_one():
@@ -99,6 +100,44 @@ def test_condition_that_reads_memory_stays():
     check(tt.HoistIfThenElse(), before, before)
 
 
+def test_hoist_what_the_first_iteration_begins_with():
+    A, C = buffer((8,)), buffer((1,), name="C")
+
+    def total(k):
+        return store(C, 0, C[0] + A[k])
+
+    before = func([A, C], loop(8, lambda k: seq(when(k == 0, store(C, 0, 0.0)), total(k))))
+    check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), loop(8, total))))
+
+
+def test_hoist_the_beginning_of_nested_reductions():
+    """A sum of indices is 0 where each is."""
+    A, C = buffer((8,)), buffer((1,), name="C")
+
+    def total(k, j):
+        return store(C, 0, C[0] + A[k * 4 + j])
+
+    def nest(body):
+        return loop(2, lambda k: loop(4, lambda j: body(k, j), "j"), "k")
+
+    before = func([A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j))))
+    check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), nest(total))))
+
+
+def test_hoist_the_beginning_of_a_loop_that_may_not_run():
+    A, C, n = buffer((8,)), buffer((1,), name="C"), tir.Var("n", "int32")
+
+    def total(k):
+        return store(C, 0, C[0] + A[k])
+
+    before = func([A, C, n], loop(n, lambda k: seq(when(k == 0, store(C, 0, 0.0)), total(k))))
+    check(
+        tt.HoistIfThenElse(),
+        before,
+        func([A, C, n], seq(when(n > 0, store(C, 0, 0.0)), loop(n, total))),
+    )
+
+
 def test_hoist_let_binding():
     A, n, x = buffer((8,)), tir.Var("n", "int32"), tir.Var("x", "int32")
     before = func([A, n], loop(8, lambda i: tir.LetStmt(x, n * 2, store(A, i + x, 1.0))))
@@ -134,6 +173,12 @@ def test_simplify_uses_loops_and_conditions():
     check(tt.Simplify(), before, func([A, n], loop(16, lambda i: store(A, i, 1.0))))
     before = func([A, n], when(n < 4, when(n < 8, store(A, 0, 1.0), store(A, 0, 2.0))))
     check(tt.Simplify(), before, func([A, n], when(n < 4, store(A, 0, 1.0))))
+
+
+def test_what_holds_in_a_loop_does_not_hold_after_it():
+    A, n = buffer((64,)), tir.Var("n", "int32")
+    before = func([A, n], seq(loop(n, lambda i: store(A, i, 1.0)), when(n > 0, store(A, 0, 2.0))))
+    check(tt.Simplify(), before, before)
 
 
 def test_renormalize_split_pattern():

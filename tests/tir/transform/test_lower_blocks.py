@@ -3,6 +3,9 @@
 
 import pytest
 import tvm
+from tvm import tir
+from tvm.tir import transform as tt
+
 from tests.tir.transform.build_ir import (
     apply,
     block,
@@ -15,8 +18,6 @@ from tests.tir.transform.build_ir import (
     store,
     when,
 )
-from tvm import tir
-from tvm.tir import transform as tt
 
 
 def _sum_rows(lowered):

@@ -2,9 +2,10 @@
 """Packed calls, assertions and large allocations."""
 
 import pytest
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def _raise(kind, text):
@@ -19,7 +20,9 @@ def _raise(kind, text):
 def test_assertion_becomes_an_error(message, kind, text):
     A, n = buffer((4,)), tir.Var("n", "int32")
     before = func([A, n], tir.AssertStmt(n > 0, tir.StringImm(message), store(A, 0, 1.0)))
-    expected = func([A, n], seq(when(tir.Not(tir.likely(n > 0)), _raise(kind, text)), store(A, 0, 1.0)))
+    expected = func(
+        [A, n], seq(when(tir.Not(tir.likely(n > 0)), _raise(kind, text)), store(A, 0, 1.0))
+    )
     check(tt.LowerTVMBuiltin(), before, expected)
 
 
@@ -34,7 +37,12 @@ def test_large_allocations_come_from_the_workspace(elements, on_stack):
     n = tir.Var("n", "int32")
     A, B = buffer((4,)), buffer((n if elements == "n" else elements,), name="B")
     body = tir.DeclBuffer(B, seq(store(B, 0, A[0]), store(A, 1, B[0])))
-    before = func([A, n], tir.Allocate(B.data, "float32", [n if elements == "n" else elements], tir.const(True), body))
+    before = func(
+        [A, n],
+        tir.Allocate(
+            B.data, "float32", [n if elements == "n" else elements], tir.const(True), body
+        ),
+    )
     result = apply(tt.LowerTVMBuiltin(), before).body
     assert isinstance(result, tir.Allocate if on_stack else tir.LetStmt)
     if not on_stack:
@@ -75,7 +83,9 @@ def test_packed_call_in_a_branch_of_an_expression_is_refused():
     A = buffer((4,), "int32")
     n = tir.Var("n", "int32")
     value = tir.if_then_else(n > 0, tir.call_packed("f", 1), 0)
-    with pytest.raises(ValueError, match="expected the values of if_then_else without packed calls"):
+    with pytest.raises(
+        ValueError, match="expected the values of if_then_else without packed calls"
+    ):
         apply(tt.LowerTVMBuiltin(), func([A, n], store(A, 0, value)))
 
 
@@ -85,4 +95,3 @@ def test_access_pointer_becomes_an_address():
     before = func([A], tir.Evaluate(tir.call_extern("int32", "f", pointer)))
     call = apply(tt.LowerDeviceStorageAccessInfo(), before).body.value
     assert call.args[1].op.name == "tir.address_of" and int(call.args[1].args[0].indices[0]) == 8
-

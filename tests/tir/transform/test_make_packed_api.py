@@ -3,9 +3,10 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, func, loop, seq, store
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, func, loop, seq, store
 
 
 def _packed(function, name="main"):
@@ -124,8 +125,13 @@ def test_unpacked_api_has_the_order_of_the_parameters():
     before = func([n, A], store(A, 0, 1.0), global_symbol="f")
     result = apply(tt.MakeUnpackedAPI(), before)
     assert [p.name for p in result.params] == ["n", "A"] and len(result.buffer_map) == 0
-    with pytest.raises(ValueError, match="expected constants or scalar parameters as the shape of A"):
-        apply(tt.MakeUnpackedAPI(), func([buffer((tir.Var("m", "int32"),))], tir.Evaluate(0), global_symbol="f"))
+    with pytest.raises(
+        ValueError, match="expected constants or scalar parameters as the shape of A"
+    ):
+        apply(
+            tt.MakeUnpackedAPI(),
+            func([buffer((tir.Var("m", "int32"),))], tir.Evaluate(0), global_symbol="f"),
+        )
 
 
 def test_annotate_entry_func_marks_the_only_one():
@@ -139,4 +145,6 @@ def test_bind_target_prefers_what_is_there():
     c = tvm.target.Target("c")
     mod = tvm.IRModule({"f": func([], tir.Evaluate(0)), "g": func([], tir.Evaluate(0), target=c)})
     mod = tt.BindTarget(tvm.target.Target("llvm -mcpu=skylake"))(mod)
-    assert mod["f"].attrs["target"].kind.name == "llvm" and mod["g"].attrs["target"].kind.name == "c"
+    assert (
+        mod["f"].attrs["target"].kind.name == "llvm" and mod["g"].attrs["target"].kind.name == "c"
+    )

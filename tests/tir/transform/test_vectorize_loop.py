@@ -3,9 +3,10 @@
 
 import pytest
 import tvm
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 from tvm import tir
 from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def _ramp(base, lanes=4, stride=1):
@@ -111,7 +112,7 @@ def test_one_place_for_all_lanes_runs_in_order():
 
 def test_call_with_effect_runs_for_each_lane():
     A = buffer((4,))
-    call = lambda i: tir.Evaluate(tir.call_extern("int32", "f", i))  # noqa: E731
+    call = lambda i: tir.Evaluate(tir.call_extern("int32", "f", i))
     before = func([A], _vectorized(4, lambda i: seq(call(i), store(A, i, 1.0))))
     result = apply(tt.VectorizeLoop(), before)
     assert [type(s).__name__ for s in result.body] == ["For", "BufferStore"]

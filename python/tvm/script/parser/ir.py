@@ -47,7 +47,7 @@ class ModuleNames:
     def __init__(self, frame):
         self._frame = frame
 
-    def __getattr__(self, name):
+    def script_attribute(self, name):
         frame = self._frame
         if name not in frame.global_vars:
             hint = did_you_mean(name, frame.global_vars)

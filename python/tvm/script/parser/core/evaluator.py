@@ -84,6 +84,8 @@ class Evaluator:
 
     def attribute(self, node):
         value = self.eval(node.value)
+        if hasattr(type(value), "script_attribute"):  # functions of a module: any name
+            return self._guard(node, value.script_attribute, node.attr)
         if self.restricted and (node.attr.startswith("_") or node.attr in _FORBIDDEN):
             raise ParserError(node, f"expected a public attribute in a text, got '{node.attr}'")
         result = self._guard(node, getattr, value, node.attr)

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes an expression that occurs several times in a statement once.
+#include "../analyzed_mutator.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/structural.h"
+#include "tvm/ir/transform.h"
+
+namespace tvm::tir {
+namespace {
+/// What is worth a variable: arithmetic without memory or effects, evaluated wherever the statement
+/// runs. Vectors, constants, variables and casts of them are not.
+bool IsWorthIt(const PrimExpr& e) {
+  if (!e.dtype().is_scalar() || e.dtype().is_handle() || e.dtype().is_bool()) return false;
+  if (e.as<VarObj>() || e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>() ||
+      e.as<BufferLoadObj>()) {
+    return false;
+  }
+  if (auto* c = e.as<CastObj>(); c && (c->value.as<VarObj>() || c->value.as<IntImmObj>()))
+    return false;
+  return SideEffect(e) <= CallEffectKind::kPure;
+}
+
+/// Subexpressions of one statement with how often each occurs; not below what binds variables, nor
+/// where evaluation depends on a condition.
+struct Counter
+    : Visitor<Counter, PrimExprObj, BufferLoadObj, CallObj, LetObj, SelectObj, StmtObj, BufferObj> {
+  bool by_value = false;
+  arith::Analyzer* analyzer = nullptr;
+  std::vector<std::pair<PrimExpr, int>> order;
+  std::unordered_map<PrimExpr, size_t, StructuralHasher, StructuralEquals> index;
+
+  PrimExpr Key(const PrimExpr& e) const { return by_value ? analyzer->Simplify(e) : e; }
+  void Visit(const PrimExprObj* op) {
+    PrimExpr e = ffi::GetRef<PrimExpr>(op);
+    if (IsWorthIt(e)) {
+      auto [it, is_new] = index.try_emplace(Key(e), order.size());
+      if (is_new) order.emplace_back(e, 0);
+      // Below a repetition everything repeats: only the largest counts.
+      if (++order[it->second].second > 1) return;
+    }
+    VisitChildren(op, *this);
+  }
+  void Visit(const BufferLoadObj* op) {
+    for (const PrimExpr& i : op->indices) (*this)(i);
+  }
+  void Visit(const CallObj* op) {
+    if (op->Is(builtin::if_then_else())) return (*this)(op->args[0]);
+    if (!op->op.as<OpObj>() || EffectOf(op->op) == CallEffectKind::kPure)
+      return Visit(static_cast<const PrimExprObj*>(op));
+    VisitChildren(op, *this);
+  }
+  void Visit(const LetObj* op) { (*this)(op->value); }
+  void Visit(const SelectObj* op) { Visit(static_cast<const PrimExprObj*>(op)); }
+  void Visit(const StmtObj*) {}
+  void Visit(const BufferObj*) {}
+};
+
+struct Replacer : Mutator<Replacer, PrimExprObj, BufferObj, StmtObj> {
+  const Counter& counter;
+  PrimExpr key;
+  Var var;
+  explicit Replacer(const Counter& counter) : counter(counter) {}
+  ObjectRef Rewrite(const PrimExprObj* op) {
+    PrimExpr e = ffi::GetRef<PrimExpr>(op);
+    if (e.dtype() == key.dtype() && IsWorthIt(e) && StructuralEqual(counter.Key(e), key))
+      return var;
+    return MapChildren(op, *this);
+  }
+  ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const StmtObj* op) { return ffi::GetRef<ObjectRef>(op); }
+};
+
+struct Eliminator
+    : AnalyzedStmtMutator<Eliminator, BufferStoreObj, EvaluateObj, PrimExprObj, BufferObj> {
+  using Base::Rewrite;
+  bool by_value = false;
+  int made = 0;
+
+  ObjectRef Rewrite(const PrimExprObj* op) { return ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const BufferStoreObj* op) { return Share(ffi::GetRef<Stmt>(op)); }
+  ObjectRef Rewrite(const EvaluateObj* op) { return Share(ffi::GetRef<Stmt>(op)); }
+
+  Stmt Share(Stmt stmt) {
+    std::vector<std::pair<Var, PrimExpr>> lets;
+    // The largest repetition first; what is inside of it is then found in the let's value.
+    for (;;) {
+      Counter count;
+      count.by_value = by_value, count.analyzer = &analyzer;
+      VisitChildren(stmt.get(), count);
+      for (const auto& [var, value] : lets) count(value);
+      PrimExpr best;
+      for (const auto& [e, n] : count.order) {
+        if (n > 1) {
+          best = e;
+          break;
+        }
+      }
+      if (!best.defined()) break;
+      Replacer replace(count);
+      replace.key = count.Key(best);
+      replace.var = Var("cse_v" + std::to_string(++made), best.dtype());
+      stmt = Any(MapChildren(stmt.get(), replace)).cast<Stmt>();
+      for (auto& [var, value] : lets) value = replace.Mutate(value);
+      lets.emplace_back(replace.var, best);
+    }
+    // A later let may be used in the value of an earlier one, never the other way round.
+    for (const auto& [var, value] : lets) stmt = LetStmt(var, value, stmt);
+    return stmt;
+  }
+};
+}  // namespace
+
+PrimFunc CommonSubexprElimTIR(PrimFunc func, bool enable_cse_tir, bool identify_equiv_terms) {
+  if (!enable_cse_tir) return func;
+  Eliminator eliminate;
+  eliminate.by_value = identify_equiv_terms;
+  eliminate.LearnParams(func);
+  return RewriteBody(std::move(func), eliminate);
+}
+TVM_PASS(tir, CommonSubexprElimTIR,
+         "Binds what occurs several times in a statement to a variable.\n\n"
+         "    B[i * 4 + j] = A[i * 4 + j]  ->  cse_v1 = i * 4 + j\n"
+         "                                     B[cse_v1] = A[cse_v1]\n\n"
+         "With identify_equiv_terms also expressions that simplify to the same. Not part of the "
+         "default pipeline: "
+         "code generators do the same on finer grain.",
+         Arg("enable_cse_tir", true), Arg("identify_equiv_terms", false))
+}  // namespace tvm::tir
