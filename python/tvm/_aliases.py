@@ -109,7 +109,7 @@ def resolve(name):
 
 
 def did_you_mean(name, names):
-    """", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
+    """ ", did you mean 'x'?" for the nearest of `names`, or "" when none is near."""
     import difflib
 
     near = difflib.get_close_matches(str(name), [str(n) for n in names if str(n)[:1] != "_"], n=1)

@@ -55,7 +55,8 @@ IRModule Select(const IRModule& mod, const std::vector<std::pair<GlobalVar, Base
 }  // namespace
 
 ffi::Module Build(IRModule mod, Target target, Optional<transform::Pass> pipeline) {
-  if (mod->functions.empty()) TVM_FFI_THROW(ValueError) << "build: expected a module with functions, got none";
+  if (mod->functions.empty())
+    TVM_FFI_THROW(ValueError) << "build: expected a module with functions, got none";
   for (const auto& [var, func] : mod->Sorted()) {
     if (!func.as<tir::PrimFuncObj>()) {
       TVM_FFI_THROW(TypeError) << "build: expected PrimFuncs, got '" << var->name_hint << "', a "
@@ -72,7 +73,8 @@ ffi::Module Build(IRModule mod, Target target, Optional<transform::Pass> pipelin
 
   // Functions by target; a function without one belongs to the host.
   std::vector<std::pair<GlobalVar, BaseFunc>> host_functions;
-  std::map<std::string, std::pair<Target, std::vector<std::pair<GlobalVar, BaseFunc>>>> device_functions;
+  std::map<std::string, std::pair<Target, std::vector<std::pair<GlobalVar, BaseFunc>>>>
+      device_functions;
   for (const auto& [var, func] : mod->Sorted()) {
     Target own = TargetOf(func);
     if (!own.defined() || IsHostKind(own)) {
@@ -93,10 +95,12 @@ ffi::Module Build(IRModule mod, Target target, Optional<transform::Pass> pipelin
 }
 
 TVM_REGISTER() {
-  Def("driver.Build",
+  Def(
+      "driver.Build",
       [](IRModule mod, Optional<Target> target, Optional<transform::Pass> pipeline) {
         return Build(mod, target.value_or(Target()), pipeline);
       },
-      "Compiles the PrimFuncs of a module.", Arg("mod"), Arg("target", nullptr), Arg("pipeline", nullptr));
+      "Compiles the PrimFuncs of a module.", Arg("mod"), Arg("target", nullptr),
+      Arg("pipeline", nullptr));
 }
 }  // namespace tvm

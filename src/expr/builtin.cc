@@ -39,10 +39,10 @@ const Row* FindRow(const RelaxExpr& op) {
 }  // namespace
 
 namespace builtin {
-#define ROW(name, ...)                              \
-  const Op& name() {                                \
+#define ROW(name, ...)                               \
+  const Op& name() {                                 \
     static const Op op = Op::Register("tir." #name); \
-    return op;                                      \
+    return op;                                       \
   }
 TVM_BUILTINS(ROW)
 TVM_UNARY_MATH(ROW)

@@ -54,7 +54,8 @@ void CastObj::Init() {
 void CheckBinaryOperands(const BinaryOpFields* n, const char* name, bool logical) {
   DataType a = n->a.dtype(), b = n->b.dtype();
   if (a != b)
-    TVM_FFI_THROW(TypeError) << name << ": expected operands of one type, got " << a << " and " << b;
+    TVM_FFI_THROW(TypeError) << name << ": expected operands of one type, got " << a << " and "
+                             << b;
   if (logical && !a.is_bool())
     TVM_FFI_THROW(TypeError) << name << ": expected bool operands, got " << a;
 }
@@ -125,15 +126,13 @@ void BufferLoadObj::Init() {
 }
 
 ProducerLoad::ProducerLoad(DataProducer producer, Array<PrimExpr> indices, Optional<Span> span) {
-  *this = New<ProducerLoad>([&](ProducerLoadObj* n) {
-    n->producer = producer, n->indices = indices, n->span = span;
-  });
+  *this = New<ProducerLoad>(
+      [&](ProducerLoadObj* n) { n->producer = producer, n->indices = indices, n->span = span; });
 }
 
 Ramp::Ramp(PrimExpr base, PrimExpr stride, PrimExpr lanes, Optional<Span> span) {
-  *this = New<Ramp>([&](RampObj* n) {
-    n->base = base, n->stride = stride, n->lanes = lanes, n->span = span;
-  });
+  *this = New<Ramp>(
+      [&](RampObj* n) { n->base = base, n->stride = stride, n->lanes = lanes, n->span = span; });
 }
 void RampObj::Init() {
   CheckScalar(base, "Ramp");
@@ -142,8 +141,8 @@ void RampObj::Init() {
   dtype = base.dtype().with_lanes(LanesOf(lanes, "Ramp"));
 }
 Broadcast::Broadcast(PrimExpr value, PrimExpr lanes, Optional<Span> span) {
-  *this = New<Broadcast>(
-      [&](BroadcastObj* n) { n->value = value, n->lanes = lanes, n->span = span; });
+  *this =
+      New<Broadcast>([&](BroadcastObj* n) { n->value = value, n->lanes = lanes, n->span = span; });
 }
 void BroadcastObj::Init() {
   CheckScalar(value, "Broadcast");
@@ -167,7 +166,8 @@ void ShuffleObj::Init() {
   for (const PrimExpr& index : indices) {
     auto value = AsConstInt(index);
     if (value && (*value < 0 || *value >= total))
-      TVM_FFI_THROW(IndexError) << "Shuffle: expected indices below " << total << ", got " << *value;
+      TVM_FFI_THROW(IndexError) << "Shuffle: expected indices below " << total << ", got "
+                                << *value;
   }
   dtype = vectors[0].dtype().with_lanes(static_cast<int>(indices.size()));
 }
@@ -185,8 +185,8 @@ PrimExpr Shuffle::Extract(PrimExpr vector, int64_t index, Optional<Span> span) {
 }
 
 Call::Call(DataType dtype, RelaxExpr op, Array<PrimExpr> args, Optional<Span> span) {
-  *this = New<Call>(
-      [&](CallObj* n) { n->dtype = dtype, n->op = op, n->args = args, n->span = span; });
+  *this =
+      New<Call>([&](CallObj* n) { n->dtype = dtype, n->op = op, n->args = args, n->span = span; });
 }
 void CallObj::Init() {
   if (!op.as<OpObj>() && !op.as<GlobalVarObj>()) {
@@ -196,8 +196,8 @@ void CallObj::Init() {
 }
 
 Let::Let(Var var, PrimExpr value, PrimExpr body, Optional<Span> span) {
-  *this = New<Let>(
-      [&](LetObj* n) { n->var = var, n->value = value, n->body = body, n->span = span; });
+  *this =
+      New<Let>([&](LetObj* n) { n->var = var, n->value = value, n->body = body, n->span = span; });
 }
 void LetObj::Init() {
   if (var.dtype() != value.dtype()) {
@@ -217,9 +217,9 @@ CommReducer::CommReducer(Array<Var> lhs, Array<Var> rhs, Array<PrimExpr> result,
 void CommReducerObj::Init() {
   size_t n = result.size();
   if (n == 0 || lhs.size() != n || rhs.size() != n || identity_element.size() != n) {
-    TVM_FFI_THROW(ValueError) << "CommReducer: expected as many variables and identities as results ("
-                              << n << "), got " << lhs.size() << ", " << rhs.size() << " and "
-                              << identity_element.size();
+    TVM_FFI_THROW(ValueError)
+        << "CommReducer: expected as many variables and identities as results (" << n << "), got "
+        << lhs.size() << ", " << rhs.size() << " and " << identity_element.size();
   }
   for (size_t i = 0; i < n; ++i) {
     if (identity_element[i].dtype() != result[i].dtype())

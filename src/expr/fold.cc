@@ -34,11 +34,12 @@ uint64_t Divide(T a, T b) {
   if constexpr (std::is_signed_v<T>) {
     // The one quotient that does not fit wraps.
     bool overflow = a == std::numeric_limits<T>::min() && b == -1;
-    if (overflow) return std::is_same_v<N, Div> || std::is_same_v<N, FloorDiv> ? static_cast<uint64_t>(a) : 0;
+    if (overflow)
+      return std::is_same_v<N, Div> || std::is_same_v<N, FloorDiv> ? static_cast<uint64_t>(a) : 0;
   }
   T quotient = a / b, remainder = a % b;
   if constexpr (std::is_signed_v<T>) {
-    if ((std::is_same_v<N, FloorDiv> || std::is_same_v<N, FloorMod>)&&remainder != 0 &&
+    if ((std::is_same_v<N, FloorDiv> || std::is_same_v<N, FloorMod>) && remainder != 0 &&
         (remainder < 0) != (b < 0)) {
       quotient -= 1, remainder += b;
     }
@@ -100,7 +101,8 @@ std::optional<PrimExpr> TryFold(const PrimExpr& a, const PrimExpr& b) {
   DataType t = a.dtype();
   if (auto *x = a.as<IntImmObj>(), *y = b.as<IntImmObj>(); x && y) {
     if (t.is_uint() && t.bits() == 64) {
-      return FoldInts<N, uint64_t>(t, static_cast<uint64_t>(x->value), static_cast<uint64_t>(y->value));
+      return FoldInts<N, uint64_t>(t, static_cast<uint64_t>(x->value),
+                                   static_cast<uint64_t>(y->value));
     }
     return FoldInts<N, int64_t>(t, x->value, y->value);
   }
@@ -110,7 +112,8 @@ std::optional<PrimExpr> TryFold(const PrimExpr& a, const PrimExpr& b) {
   }
   return std::nullopt;
 }
-#define ROW(Name, ...) template std::optional<PrimExpr> TryFold<Name>(const PrimExpr&, const PrimExpr&)
+#define ROW(Name, ...) \
+  template std::optional<PrimExpr> TryFold<Name>(const PrimExpr&, const PrimExpr&)
 TVM_BINARY_NODES(ROW);
 #undef ROW
 
@@ -139,10 +142,12 @@ PrimExpr FoldCast(DataType t, const PrimExpr& value, const Optional<Span>& span)
     bool is_uint64 = n->dtype.is_uint() && n->dtype.bits() == 64;
     // One rounding: to double first would round large integers twice.
     if (t.is_ieee_float() && t.bits() == 32) {
-      float f = is_uint64 ? static_cast<float>(static_cast<uint64_t>(n->value)) : static_cast<float>(n->value);
+      float f = is_uint64 ? static_cast<float>(static_cast<uint64_t>(n->value))
+                          : static_cast<float>(n->value);
       return FloatImm(t, f, span);
     }
-    double d = is_uint64 ? static_cast<double>(static_cast<uint64_t>(n->value)) : static_cast<double>(n->value);
+    double d = is_uint64 ? static_cast<double>(static_cast<uint64_t>(n->value))
+                         : static_cast<double>(n->value);
     return FloatImm(t, d, span);
   }
   if (auto* n = value.as<FloatImmObj>()) {
@@ -157,8 +162,9 @@ PrimExpr cast(DataType t, PrimExpr value, Optional<Span> span) {
   DataType from = value.dtype();
   if (from == t) return value;
   if (t.is_scalar() != from.is_scalar() && from.is_scalar()) {
-    PrimExpr lanes = t.is_scalable() ? Mul(Call(DataType::Int(32), builtin::vscale(), {}), t.lanes())
-                                     : PrimExpr(t.lanes());
+    PrimExpr lanes = t.is_scalable()
+                         ? Mul(Call(DataType::Int(32), builtin::vscale(), {}), t.lanes())
+                         : PrimExpr(t.lanes());
     return Broadcast(cast(t.element(), value, span), lanes, span);
   }
   if (auto* n = value.as<BroadcastObj>(); n && t.raw_lanes() == from.raw_lanes()) {
@@ -201,7 +207,8 @@ PrimExpr max_value(DataType t, Optional<Span> span) {
   if (t.is_uint()) {
     return MakeConst(t, t.bits() == 64 ? int64_t{-1} : (int64_t{1} << t.bits()) - 1, span);
   }
-  if (t.is_int()) return MakeConst(t, static_cast<int64_t>((uint64_t{1} << (t.bits() - 1)) - 1), span);
+  if (t.is_int())
+    return MakeConst(t, static_cast<int64_t>((uint64_t{1} << (t.bits() - 1)) - 1), span);
   if (t.is_float()) return MakeConst(t, LargestFinite(t.element()), span);
   TVM_FFI_THROW(TypeError) << "max_value: expected a number type, got " << t;
   TVM_FFI_UNREACHABLE();
@@ -209,7 +216,8 @@ PrimExpr max_value(DataType t, Optional<Span> span) {
 PrimExpr infinity(DataType t, Optional<Span> span) {
   double inf = std::numeric_limits<double>::infinity();
   if (!t.is_float() || !std::isinf(RoundToFloatType(inf, t.element()))) {
-    TVM_FFI_THROW(TypeError) << "infinity: expected a floating-point type with an infinity, got " << t;
+    TVM_FFI_THROW(TypeError) << "infinity: expected a floating-point type with an infinity, got "
+                             << t;
   }
   return MakeConst(t, inf, span);
 }

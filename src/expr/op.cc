@@ -101,9 +101,9 @@ PrimExpr MakeBinary(PrimExpr a, PrimExpr b, const Optional<Span>& span, Accepts 
   CheckAccepts(accepts, a, op);
   CheckAccepts(accepts, b, op);
   // bool has no arithmetic of its own.
-  constexpr bool compares = requires { typename N::ContainerType; } &&
-                            (std::is_same_v<N, EQ> || std::is_same_v<N, NE> ||
-                             std::is_same_v<N, And> || std::is_same_v<N, Or>);
+  constexpr bool compares =
+      requires { typename N::ContainerType; } && (std::is_same_v<N, EQ> || std::is_same_v<N, NE> ||
+                                                  std::is_same_v<N, And> || std::is_same_v<N, Or>);
   if (!compares && a.dtype().is_bool() && b.dtype().is_bool()) {
     a = cast(DataType::Int(32, a.dtype().raw_lanes()), a);
   }
@@ -114,8 +114,8 @@ PrimExpr MakeBinary(PrimExpr a, PrimExpr b, const Optional<Span>& span, Accepts 
 }
 }  // namespace
 
-#define ROW(fn, Node, accepts, doc)                                   \
-  PrimExpr fn(PrimExpr a, PrimExpr b, Optional<Span> span) {          \
+#define ROW(fn, Node, accepts, doc)                                          \
+  PrimExpr fn(PrimExpr a, PrimExpr b, Optional<Span> span) {                 \
     return MakeBinary<Node>(std::move(a), std::move(b), span, accepts, #fn); \
   }
 TVM_BINARY_OPS(ROW)
@@ -157,29 +157,39 @@ PrimExpr MakeBitwise(PrimExpr a, PrimExpr b, const Op& op, const char* name, F f
 }
 }  // namespace
 PrimExpr bitwise_and(PrimExpr a, PrimExpr b, Optional<Span> span) {
-  return MakeBitwise(a, b, builtin::bitwise_and(), "bitwise_and",
-                     [](int64_t x, int64_t y, DataType) { return x & y; }, span);
+  return MakeBitwise(
+      a, b, builtin::bitwise_and(), "bitwise_and",
+      [](int64_t x, int64_t y, DataType) { return x & y; }, span);
 }
 PrimExpr bitwise_or(PrimExpr a, PrimExpr b, Optional<Span> span) {
-  return MakeBitwise(a, b, builtin::bitwise_or(), "bitwise_or",
-                     [](int64_t x, int64_t y, DataType) { return x | y; }, span);
+  return MakeBitwise(
+      a, b, builtin::bitwise_or(), "bitwise_or",
+      [](int64_t x, int64_t y, DataType) { return x | y; }, span);
 }
 PrimExpr bitwise_xor(PrimExpr a, PrimExpr b, Optional<Span> span) {
-  return MakeBitwise(a, b, builtin::bitwise_xor(), "bitwise_xor",
-                     [](int64_t x, int64_t y, DataType) { return x ^ y; }, span);
+  return MakeBitwise(
+      a, b, builtin::bitwise_xor(), "bitwise_xor",
+      [](int64_t x, int64_t y, DataType) { return x ^ y; }, span);
 }
 /// Shifts by the width or more (or by a negative number) leave nothing but the sign.
 PrimExpr shift_left(PrimExpr a, PrimExpr b, Optional<Span> span) {
-  return MakeBitwise(a, b, builtin::shift_left(), "shift_left", [](int64_t x, int64_t y, DataType t) {
-    return y < 0 || y >= t.bits() ? int64_t{0} : static_cast<int64_t>(static_cast<uint64_t>(x) << y);
-  }, span);
+  return MakeBitwise(
+      a, b, builtin::shift_left(), "shift_left",
+      [](int64_t x, int64_t y, DataType t) {
+        return y < 0 || y >= t.bits() ? int64_t{0}
+                                      : static_cast<int64_t>(static_cast<uint64_t>(x) << y);
+      },
+      span);
 }
 PrimExpr shift_right(PrimExpr a, PrimExpr b, Optional<Span> span) {
-  return MakeBitwise(a, b, builtin::shift_right(), "shift_right", [](int64_t x, int64_t y, DataType t) {
-    if (t.is_int()) return x >> std::min<uint64_t>(static_cast<uint64_t>(y), 63);
-    bool all = y < 0 || y >= t.bits();
-    return all ? int64_t{0} : static_cast<int64_t>(static_cast<uint64_t>(x) >> y);
-  }, span);
+  return MakeBitwise(
+      a, b, builtin::shift_right(), "shift_right",
+      [](int64_t x, int64_t y, DataType t) {
+        if (t.is_int()) return x >> std::min<uint64_t>(static_cast<uint64_t>(y), 63);
+        bool all = y < 0 || y >= t.bits();
+        return all ? int64_t{0} : static_cast<int64_t>(static_cast<uint64_t>(x) >> y);
+      },
+      span);
 }
 PrimExpr bitwise_not(PrimExpr a, Optional<Span> span) {
   CheckAccepts(kInteger, a, "bitwise_not");
@@ -242,25 +252,28 @@ PrimExpr BinaryMath(const Op& op, PrimExpr x1, PrimExpr x2, const Optional<Span>
   PrimExpr fn(PrimExpr x, Optional<Span> span) { return UnaryMath(builtin::fn(), x, span, #fn); }
 TVM_UNARY_MATH(ROW)
 #undef ROW
-#define ROW(fn, doc)                                              \
-  PrimExpr fn(PrimExpr x, Optional<Span> span) {                  \
-    CheckAccepts(kNumber, x, #fn);                                \
-    if (!x.dtype().is_float()) return x;                          \
-    if (auto* f = x.as<FloatImmObj>()) {                          \
-      return FloatImm(f->dtype, RoundAs(#fn, f->value), span);    \
-    }                                                             \
-    return Call(x.dtype(), builtin::fn(), {x}, span);             \
+#define ROW(fn, doc)                                           \
+  PrimExpr fn(PrimExpr x, Optional<Span> span) {               \
+    CheckAccepts(kNumber, x, #fn);                             \
+    if (!x.dtype().is_float()) return x;                       \
+    if (auto* f = x.as<FloatImmObj>()) {                       \
+      return FloatImm(f->dtype, RoundAs(#fn, f->value), span); \
+    }                                                          \
+    return Call(x.dtype(), builtin::fn(), {x}, span);          \
   }
 namespace {
 double RoundAs(std::string_view fn, double x) {
-  return fn == "floor" ? std::floor(x) : fn == "ceil" ? std::ceil(x) : fn == "trunc" ? std::trunc(x) : std::nearbyint(x);
+  return fn == "floor"   ? std::floor(x)
+         : fn == "ceil"  ? std::ceil(x)
+         : fn == "trunc" ? std::trunc(x)
+                         : std::nearbyint(x);
 }
 }  // namespace
 TVM_ROUNDING_MATH(ROW)
 #undef ROW
-#define ROW(fn, doc)                                                   \
-  PrimExpr fn(PrimExpr x1, PrimExpr x2, Optional<Span> span) {         \
-    return BinaryMath(builtin::fn(), x1, x2, span, #fn);               \
+#define ROW(fn, doc)                                           \
+  PrimExpr fn(PrimExpr x1, PrimExpr x2, Optional<Span> span) { \
+    return BinaryMath(builtin::fn(), x1, x2, span, #fn);       \
   }
 TVM_BINARY_MATH(ROW)
 #undef ROW
@@ -321,7 +334,8 @@ using Binary = PrimExpr (*)(PrimExpr, PrimExpr, Optional<Span>);
 
 TVM_REGISTER() {
   Arg span("span", nullptr);
-#define ROW(fn, Node, accepts, doc) Def("tir._op." #fn, static_cast<Binary>(&fn), doc, Arg("a"), Arg("b"), span);
+#define ROW(fn, Node, accepts, doc) \
+  Def("tir._op." #fn, static_cast<Binary>(&fn), doc, Arg("a"), Arg("b"), span);
   TVM_BINARY_OPS(ROW)
 #undef ROW
 #define ROW(fn, doc) Def("tir." #fn, static_cast<Unary>(&fn), doc, Arg("x"), span);
@@ -340,31 +354,43 @@ TVM_REGISTER() {
   Def("tir.bitwise_or", static_cast<Binary>(&bitwise_or), "x | y", Arg("x"), Arg("y"), span);
   Def("tir.bitwise_xor", static_cast<Binary>(&bitwise_xor), "x ^ y", Arg("x"), Arg("y"), span);
   Def("tir.bitwise_not", static_cast<Unary>(&bitwise_not), "~x", Arg("x"), span);
-  Def("tir.shift_left", static_cast<Binary>(&shift_left), "x << y; 0 from the width on.", Arg("x"), Arg("y"), span);
-  Def("tir.shift_right", static_cast<Binary>(&shift_right), "x >> y; 0 or the sign from the width on.", Arg("x"), Arg("y"), span);
+  Def("tir.shift_left", static_cast<Binary>(&shift_left), "x << y; 0 from the width on.", Arg("x"),
+      Arg("y"), span);
+  Def("tir.shift_right", static_cast<Binary>(&shift_right),
+      "x >> y; 0 or the sign from the width on.", Arg("x"), Arg("y"), span);
   Def("tir.pow", static_cast<Binary>(&pow), "x to the power y.", Arg("x"), Arg("y"), span);
   Def("tir.power", static_cast<Binary>(&pow), "x to the power y.", Arg("x"), Arg("y"), span);
   Def("tir.abs", static_cast<Unary>(&abs), "The absolute value.", Arg("x"), span);
   Def("tir.isnan", static_cast<Unary>(&isnan), "Whether x is not a number.", Arg("x"), span);
   Def("tir.isinf", static_cast<Unary>(&isinf), "Whether x is infinite.", Arg("x"), span);
-  Def("tir.isfinite", static_cast<Unary>(&isfinite), "Whether x is a finite number.", Arg("x"), span);
+  Def("tir.isfinite", static_cast<Unary>(&isfinite), "Whether x is a finite number.", Arg("x"),
+      span);
   Def("tir.popcount", static_cast<Unary>(&popcount), "The number of bits set.", Arg("x"), span);
   Def("tir.clz", static_cast<Unary>(&clz), "The number of leading zero bits.", Arg("x"), span);
-  Def("tir.likely", static_cast<Unary>(&likely), "The condition, said to be true almost always.", Arg("cond"), span);
+  Def("tir.likely", static_cast<Unary>(&likely), "The condition, said to be true almost always.",
+      Arg("cond"), span);
   Def("tir._op.neg", static_cast<Unary>(&neg), "-a", Arg("a"), span);
   Def("tir._op.logical_not", static_cast<Unary>(&logical_not), "not a", Arg("a"), span);
-  Def("tir._op.cast", [](DataType t, PrimExpr v, Optional<Span> span) { return cast(t, v, span); },
+  Def(
+      "tir._op.cast", [](DataType t, PrimExpr v, Optional<Span> span) { return cast(t, v, span); },
       "The value in another type.", Arg("dtype"), Arg("value"), span);
-  Def("tir.reinterpret", [](DataType t, PrimExpr v, Optional<Span> span) { return reinterpret(t, v, span); },
+  Def(
+      "tir.reinterpret",
+      [](DataType t, PrimExpr v, Optional<Span> span) { return reinterpret(t, v, span); },
       "The bits of a value as another type of the same width.", Arg("dtype"), Arg("value"), span);
-  Def("tir.if_then_else", static_cast<PrimExpr (*)(PrimExpr, PrimExpr, PrimExpr, Optional<Span>)>(&if_then_else),
-      "t where cond holds, else f; only the chosen value is evaluated.", Arg("cond"), Arg("t"), Arg("f"), span);
+  Def("tir.if_then_else",
+      static_cast<PrimExpr (*)(PrimExpr, PrimExpr, PrimExpr, Optional<Span>)>(&if_then_else),
+      "t where cond holds, else f; only the chosen value is evaluated.", Arg("cond"), Arg("t"),
+      Arg("f"), span);
   Def("tir.fma", static_cast<PrimExpr (*)(PrimExpr, PrimExpr, PrimExpr, Optional<Span>)>(&fma),
       "x * y + z, rounded once.", Arg("x"), Arg("y"), Arg("z"), span);
   using Limit = PrimExpr (*)(DataType, Optional<Span>);
-  Def("tir.min_value", static_cast<Limit>(&min_value), "The smallest finite number of a type.", Arg("dtype"), span);
-  Def("tir.max_value", static_cast<Limit>(&max_value), "The largest finite number of a type.", Arg("dtype"), span);
-  Def("tir.infinity", static_cast<Limit>(&infinity), "Infinity in a type that has one.", Arg("dtype"), span);
+  Def("tir.min_value", static_cast<Limit>(&min_value), "The smallest finite number of a type.",
+      Arg("dtype"), span);
+  Def("tir.max_value", static_cast<Limit>(&max_value), "The largest finite number of a type.",
+      Arg("dtype"), span);
+  Def("tir.infinity", static_cast<Limit>(&infinity), "Infinity in a type that has one.",
+      Arg("dtype"), span);
   Def("tir.const", &Const, "A constant.", Arg("value"), Arg("dtype", nullptr), span);
 }
 }  // namespace

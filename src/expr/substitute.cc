@@ -38,7 +38,9 @@ struct VarFinder : Visitor<VarFinder, VarObj> {
 };
 }  // namespace
 
-ObjectRef SubstituteNode(const ObjectRef& node, const VarMap& map) { return Substituter(map)(node); }
+ObjectRef SubstituteNode(const ObjectRef& node, const VarMap& map) {
+  return Substituter(map)(node);
+}
 
 bool UsesVar(const ObjectRef& node, const std::function<bool(const VarObj*)>& pred) {
   VarFinder finder(pred);

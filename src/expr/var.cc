@@ -189,9 +189,11 @@ TVM_REGISTER() {
   SetExprConversion(IterVarObj::RuntimeTypeIndex(),
                     [](const AnyView& v) -> PrimExpr { return v.cast<IterVar>()->var; });
   Def("tir.Buffer.scope", [](Buffer b) { return b.scope(); }, "The memory scope.", Arg("self"));
-  Def("tir.Buffer.get_flattened_buffer", [](Buffer b) { return b.Flattened(); },
+  Def(
+      "tir.Buffer.get_flattened_buffer", [](Buffer b) { return b.Flattened(); },
       "The same memory with one dimension per physical axis.", Arg("self"));
-  Def("tir.Buffer.offset_of", [](Buffer b, Array<PrimExpr> i) { return b->FlatIndices(i); },
+  Def(
+      "tir.Buffer.offset_of", [](Buffer b, Array<PrimExpr> i) { return b->FlatIndices(i); },
       "The flat element index of a multi-dimensional one.", Arg("self"), Arg("indices"));
 }
 }  // namespace

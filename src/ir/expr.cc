@@ -103,19 +103,32 @@ FloatFormat FormatOf(DataType type) {
       if (type.bits() == 16) return {11, -14, 65504.0, F::kInfinity};
       if (type.bits() == 64) return {53, -1022, 0x1.fffffffffffffp1023, F::kInfinity};
       return {24, -126, 0x1.fffffep127, F::kInfinity};
-    case kDLBfloat: return {8, -126, 0x1.fep127, F::kInfinity};
-    case kDLFloat8_e3m4: return {5, -2, 15.5, F::kInfinity};
-    case kDLFloat8_e4m3: return {4, -6, 240.0, F::kInfinity};
-    case kDLFloat8_e4m3fn: return {4, -6, 448.0, F::kNaN};
-    case kDLFloat8_e4m3b11fnuz: return {4, -10, 30.0, F::kNaN, false};
-    case kDLFloat8_e4m3fnuz: return {4, -7, 240.0, F::kNaN, false};
-    case kDLFloat8_e5m2: return {3, -14, 57344.0, F::kInfinity};
-    case kDLFloat8_e5m2fnuz: return {3, -15, 57344.0, F::kNaN, false};
-    case kDLFloat8_e8m0fnu: return {1, -127, 0x1p127, F::kNaN, false, false};
-    case kDLFloat6_e2m3fn: return {4, 0, 7.5, F::kSaturate};
-    case kDLFloat6_e3m2fn: return {3, -2, 28.0, F::kSaturate};
-    case kDLFloat4_e2m1fn: return {2, 0, 6.0, F::kSaturate};
-    default: TVM_FFI_THROW(TypeError) << "expected a floating-point type, got " << type;
+    case kDLBfloat:
+      return {8, -126, 0x1.fep127, F::kInfinity};
+    case kDLFloat8_e3m4:
+      return {5, -2, 15.5, F::kInfinity};
+    case kDLFloat8_e4m3:
+      return {4, -6, 240.0, F::kInfinity};
+    case kDLFloat8_e4m3fn:
+      return {4, -6, 448.0, F::kNaN};
+    case kDLFloat8_e4m3b11fnuz:
+      return {4, -10, 30.0, F::kNaN, false};
+    case kDLFloat8_e4m3fnuz:
+      return {4, -7, 240.0, F::kNaN, false};
+    case kDLFloat8_e5m2:
+      return {3, -14, 57344.0, F::kInfinity};
+    case kDLFloat8_e5m2fnuz:
+      return {3, -15, 57344.0, F::kNaN, false};
+    case kDLFloat8_e8m0fnu:
+      return {1, -127, 0x1p127, F::kNaN, false, false};
+    case kDLFloat6_e2m3fn:
+      return {4, 0, 7.5, F::kSaturate};
+    case kDLFloat6_e3m2fn:
+      return {3, -2, 28.0, F::kSaturate};
+    case kDLFloat4_e2m1fn:
+      return {2, 0, 6.0, F::kSaturate};
+    default:
+      TVM_FFI_THROW(TypeError) << "expected a floating-point type, got " << type;
   }
   TVM_FFI_UNREACHABLE();
 }
@@ -157,13 +170,15 @@ void SetExprConversion(int32_t type_index, ExprConversion convert) {
 }
 std::optional<PrimExpr> ConvertToPrimExpr(const TVMFFIAny* value) {
   switch (value->type_index) {
-    case kTVMFFIBool: return IntImm::Bool(value->v_int64 != 0);
+    case kTVMFFIBool:
+      return IntImm::Bool(value->v_int64 != 0);
     case kTVMFFIInt: {
       int64_t v = value->v_int64;
       bool fits = v >= INT32_MIN && v <= INT32_MAX;
       return IntImm(DataType::Int(fits ? 32 : 64), v);
     }
-    case kTVMFFIFloat: return FloatImm(DataType::Float(32), value->v_float64);
+    case kTVMFFIFloat:
+      return FloatImm(DataType::Float(32), value->v_float64);
     default: {
       bool is_string = value->type_index == kTVMFFISmallStr || value->type_index == kTVMFFIRawStr;
       auto convert = Conversions().find(is_string ? kTVMFFIStr : value->type_index);
@@ -221,11 +236,15 @@ TVM_REGISTER() {
   RegisterBase<BaseFuncObj>("Base of functions.");
   RegisterBase<AttrsObj>("Base of attributes.");
   RegisterNode<DictAttrsObj>("Attributes by name.");
-  Def("ir.Range_", &Range::FromMinExtent, "[min, min + extent)", Arg("min"), Arg("extent"), Arg("span", nullptr));
-  Def("ir.BaseFunc._with_attr",
+  Def("ir.Range_", &Range::FromMinExtent, "[min, min + extent)", Arg("min"), Arg("extent"),
+      Arg("span", nullptr));
+  Def(
+      "ir.BaseFunc._with_attr",
       [](BaseFunc f, String key, Any value) -> BaseFunc { return WithAttr(f, key, value); },
       "A copy with an attribute set.", Arg("self"), Arg("attr_key"), Arg("attr_value"));
-  Def("ir.BaseFunc.without_attr", [](BaseFunc f, String key) -> BaseFunc { return WithoutAttr(f, key); },
+  Def(
+      "ir.BaseFunc.without_attr",
+      [](BaseFunc f, String key) -> BaseFunc { return WithoutAttr(f, key); },
       "A copy without an attribute.", Arg("self"), Arg("attr_key"));
 }
 

@@ -29,7 +29,8 @@ bool LoadLLVM() {
   struct stat unused;
   if (stat(path.c_str(), &unused) != 0) return false;
   if (!dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    TVM_FFI_THROW(ImportError) << "expected to load the LLVM backend " << path << ", got " << dlerror();
+    TVM_FFI_THROW(ImportError) << "expected to load the LLVM backend " << path << ", got "
+                               << dlerror();
   }
   Initialize();
   return loaded = true;

@@ -97,7 +97,8 @@ bool ModuleEqual(IRModule lhs, IRModule rhs, Function equal) {
 int64_t ModuleHash(IRModule module, int64_t seed, Function hash) {
   Parts parts(module.get());
   seed = hash(module->attrs, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
-  seed = hash(module->global_infos, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
+  seed =
+      hash(module->global_infos, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
   seed = hash(parts.names, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
   seed = hash(parts.vars, seed, static_cast<int>(kTVMFFIDefRegionKindPattern)).cast<int64_t>();
   return hash(parts.functions, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
@@ -119,31 +120,52 @@ TVM_REGISTER() {
   SetTypeAttr(index, "__s_equal__", Function::FromTyped(&ModuleEqual));
   SetTypeAttr(index, "__s_hash__", Function::FromTyped(&ModuleHash));
 
-  Def("ir.IRModule.get_global_var", [](IRModule m, String name) { return m->GetGlobalVar(name); },
+  Def(
+      "ir.IRModule.get_global_var", [](IRModule m, String name) { return m->GetGlobalVar(name); },
       "The variable of a function; ValueError when there is none.", Arg("self"), Arg("name"));
-  Def("ir.IRModule.get_global_vars", [](IRModule m) {
-    Array<GlobalVar> vars;
-    for (const auto& [var, func] : m->Sorted()) vars.push_back(var);
-    return vars;
-  }, "The variables of all functions, in the order of their names.", Arg("self"));
-  Def("ir.IRModule._lookup", [](IRModule m, Variant<String, GlobalVar> v) { return m->Lookup(Resolve(m, v)); },
+  Def(
+      "ir.IRModule.get_global_vars",
+      [](IRModule m) {
+        Array<GlobalVar> vars;
+        for (const auto& [var, func] : m->Sorted()) vars.push_back(var);
+        return vars;
+      },
+      "The variables of all functions, in the order of their names.", Arg("self"));
+  Def(
+      "ir.IRModule._lookup",
+      [](IRModule m, Variant<String, GlobalVar> v) { return m->Lookup(Resolve(m, v)); },
       "The function of a name or variable.", Arg("self"), Arg("var"));
-  Def("ir.IRModule._contains", [](IRModule m, Variant<String, GlobalVar> v) {
-    auto name = v.as<String>() ? *v.as<String>() : (*v.as<GlobalVar>())->name_hint;
-    return m->FindGlobalVar(name).defined();
-  }, "Whether the module has a function of that name.", Arg("self"), Arg("var"));
-  Def("ir.IRModule._remove", [](IRModule m, Variant<String, GlobalVar> v) { Mutable(m)->Remove(Resolve(m, v)); },
+  Def(
+      "ir.IRModule._contains",
+      [](IRModule m, Variant<String, GlobalVar> v) {
+        auto name = v.as<String>() ? *v.as<String>() : (*v.as<GlobalVar>())->name_hint;
+        return m->FindGlobalVar(name).defined();
+      },
+      "Whether the module has a function of that name.", Arg("self"), Arg("var"));
+  Def(
+      "ir.IRModule._remove",
+      [](IRModule m, Variant<String, GlobalVar> v) { Mutable(m)->Remove(Resolve(m, v)); },
       "Removes a function.", Arg("self"), Arg("var"));
-  Def("ir.IRModule._update", [](IRModule m, GlobalVar var, BaseFunc f) { Mutable(m)->Update(var, f); },
+  Def(
+      "ir.IRModule._update",
+      [](IRModule m, GlobalVar var, BaseFunc f) { Mutable(m)->Update(var, f); },
       "Adds or replaces a function.", Arg("self"), Arg("var"), Arg("func"));
-  Def("ir.IRModule.update_global_info", [](IRModule m, String name, Array<GlobalInfo> infos) {
-    Mutable(m)->global_infos.Set(name, infos);
-  }, "Sets the global infos of a name.", Arg("self"), Arg("name"), Arg("global_info"));
-  Def("ir.IRModule.clone", [](IRModule m) { return IRModule(m->functions, m->attrs, m->global_infos); },
+  Def(
+      "ir.IRModule.update_global_info",
+      [](IRModule m, String name, Array<GlobalInfo> infos) {
+        Mutable(m)->global_infos.Set(name, infos);
+      },
+      "Sets the global infos of a name.", Arg("self"), Arg("name"), Arg("global_info"));
+  Def(
+      "ir.IRModule.clone",
+      [](IRModule m) { return IRModule(m->functions, m->attrs, m->global_infos); },
       "A copy that can be changed independently.", Arg("self"));
-  Def("ir.IRModule.with_attr", [](IRModule m, String key, Any value) { return WithAttr(m, key, value); },
+  Def(
+      "ir.IRModule.with_attr",
+      [](IRModule m, String key, Any value) { return WithAttr(m, key, value); },
       "A copy with an attribute set.", Arg("self"), Arg("attr_key"), Arg("attr_value"));
-  Def("ir.IRModule.without_attr", [](IRModule m, String key) { return WithoutAttr(m, key); },
+  Def(
+      "ir.IRModule.without_attr", [](IRModule m, String key) { return WithoutAttr(m, key); },
       "A copy without an attribute.", Arg("self"), Arg("attr_key"));
 }
 }  // namespace

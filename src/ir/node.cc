@@ -2,8 +2,6 @@
 // Node tables: filling tvm-ffi's C tables, constructors, child lists, bounded destruction.
 #include "tvm/ir/node.h"
 
-#include "tvm/ir/structural.h"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "tvm/ir/structural.h"
 
 namespace tvm {
 namespace {
@@ -20,12 +19,12 @@ std::map<int32_t, NodeInfo*>& Registered() {
 }
 TVMFFIByteArray Bytes(std::string_view s) { return {s.data(), s.size()}; }
 
-
 /// Sets one field; an error names node and field.
 void Assign(const NodeInfo& info, Object* node, const Field& f, const TVMFFIAny* value) {
   if (f.ops->set(reinterpret_cast<char*>(node) + f.offset, value) == 0) return;
   ffi::Error e = ffi::detail::MoveFromSafeCallRaised();
-  throw ffi::Error(e.kind(), std::string(info.key) + ": field '" + f.name + "': " + e.message(), e.backtrace());
+  throw ffi::Error(e.kind(), std::string(info.key) + ": field '" + f.name + "': " + e.message(),
+                   e.backtrace());
 }
 
 /// Constructor of every node: positional arguments in the order of `params`, defaults for the rest.
@@ -33,7 +32,8 @@ int InitNode(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
   try {
     const NodeInfo& info = InfoOf(static_cast<NodeInfo*>(self)->type_index);
     if (n > static_cast<int>(info.params.size()))
-      TVM_FFI_THROW(TypeError) << info.key << ": expected at most " << info.params.size() << " arguments, got " << n;
+      TVM_FFI_THROW(TypeError) << info.key << ": expected at most " << info.params.size()
+                               << " arguments, got " << n;
     ObjectPtr<Object> node = info.create();
     for (int i = 0; i < static_cast<int>(info.params.size()); ++i) {
       const Field& f = *info.params[i];
@@ -49,11 +49,14 @@ int InitNode(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
     if (info.init) info.init(node.get());
     *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(ObjectRef(std::move(node))));
     return 0;
-  } catch (...) { return ReportException(); }
+  } catch (...) {
+    return ReportException();
+  }
 }
 int CopyNodePacked(void* self, const TVMFFIAny* args, int32_t, TVMFFIAny* ret) {
   auto* node = static_cast<const Object*>(static_cast<void*>(args[0].v_obj));
-  *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(ObjectRef(static_cast<NodeInfo*>(self)->copy(node))));
+  *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(
+      Any(ObjectRef(static_cast<NodeInfo*>(self)->copy(node))));
   return 0;
 }
 
@@ -71,8 +74,10 @@ ObjectPtr<Object> ShallowCopy(const NodeInfo& info, const Object* node) {
   if (info.copy) return info.copy(node);
   TVMFFIByteArray key = Bytes("__ffi_shallow_copy__");  // a class defined in Python
   const TVMFFITypeAttrColumn* column = TVMFFIGetTypeAttrColumn(&key);
-  auto fn = ffi::AnyView::CopyFromTVMFFIAny(column->data[info.type_index - column->begin_index]).cast<ffi::Function>();
-  return ffi::detail::ObjectUnsafe::ObjectPtrFromObjectRef<Object>(fn(ffi::GetRef<ObjectRef>(node)).cast<ObjectRef>());
+  auto fn = ffi::AnyView::CopyFromTVMFFIAny(column->data[info.type_index - column->begin_index])
+                .cast<ffi::Function>();
+  return ffi::detail::ObjectUnsafe::ObjectPtrFromObjectRef<Object>(
+      fn(ffi::GetRef<ObjectRef>(node)).cast<ObjectRef>());
 }
 }  // namespace
 
@@ -99,7 +104,8 @@ void RegisterNodeInfo(NodeInfo* info) {
     Dl_info lib{};
     dladdr(reinterpret_cast<void*>(owner->creator), &lib);
     TVM_FFI_THROW(ImportError) << "the type " << info->key << " is already registered by "
-                               << (lib.dli_fname ? lib.dli_fname : "another library in this process");
+                               << (lib.dli_fname ? lib.dli_fname
+                                                 : "another library in this process");
   }
   TVMFFITypeMetadata meta{};
   meta.total_size = 0;
@@ -134,7 +140,8 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
   std::lock_guard lock(mutex);
   const TVMFFITypeInfo* type = TVMFFIGetTypeInfo(type_index);
   auto it = Registered().find(type_index);
-  auto* info = it != Registered().end() ? it->second : new NodeInfo();  // lives as long as the process
+  auto* info =
+      it != Registered().end() ? it->second : new NodeInfo();  // lives as long as the process
   info->type_index = type_index;
   info->children.clear(), info->not_visited.clear();
   info->params.clear();
@@ -155,18 +162,22 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
       return PositionIn(info->param_order, a->name) < PositionIn(info->param_order, b->name);
     });
   }
-  std::stable_partition(info->params.begin(), info->params.end(),
-                        [](const Field* f) { return !(f->flags & kTVMFFIFieldFlagBitMaskHasDefault); });
+  std::stable_partition(info->params.begin(), info->params.end(), [](const Field* f) {
+    return !(f->flags & kTVMFFIFieldFlagBitMaskHasDefault);
+  });
   std::vector<const Field*> own;
   for (const Field& f : info->own) {
     if (!f.inherited) own.push_back(&f);
   }
   for (int i = 0; i < type->num_fields; ++i) {
     const TVMFFIFieldInfo* f = &type->fields[i];
-    ChildKind kind = !own.empty() ? own[i]->ops->child
+    ChildKind kind = !own.empty()                               ? own[i]->ops->child
                      : f->field_static_type_index == kTVMFFIAny ? ChildKind::kAny
-                     : f->field_static_type_index >= kTVMFFIStaticObjectBegin && f->size == 8 ? ChildKind::kRef : ChildKind::kNone;
-    bool ignored = (f->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) && (f->flags & kTVMFFIFieldFlagBitMaskReprOff);
+                     : f->field_static_type_index >= kTVMFFIStaticObjectBegin && f->size == 8
+                         ? ChildKind::kRef
+                         : ChildKind::kNone;
+    bool ignored = (f->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) &&
+                   (f->flags & kTVMFFIFieldFlagBitMaskReprOff);
     if (kind == ChildKind::kNone || ignored) continue;
     (f->flags & kNotVisited ? info->not_visited : info->children).push_back({f->offset, kind, f});
   }
@@ -221,14 +232,16 @@ ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context) {
       if (now.same_as(ref)) continue;
       if (now.defined() && now->type_index() == ref->type_index()) {  // fits: the old one did
         if (!copy) copy = ShallowCopy(info, node);
-        *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) = std::move(now);
+        *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) =
+            std::move(now);
         continue;
       }
       mapped = std::move(now);
     }
     if (!copy) copy = ShallowCopy(info, node);
     void* target = reinterpret_cast<char*>(copy.get()) + c.offset;
-    TVM_FFI_CHECK_SAFE_CALL(ffi::reflection::CallFieldSetter(c.info, target, reinterpret_cast<const TVMFFIAny*>(&mapped)));
+    TVM_FFI_CHECK_SAFE_CALL(ffi::reflection::CallFieldSetter(
+        c.info, target, reinterpret_cast<const TVMFFIAny*>(&mapped)));
   }
   if (!copy) return ffi::GetRef<ObjectRef>(node);
   if (info.init) info.init(copy.get());
@@ -240,7 +253,10 @@ ObjectRef CopyNode(const Object* node) {
 }
 
 void BoundedDelete(void* object, int flags) {
-  struct Pending { void* object; int flags; };
+  struct Pending {
+    void* object;
+    int flags;
+  };
   static constinit thread_local int depth = 0;
   static constinit thread_local std::vector<Pending>* pending = nullptr;
   auto destroy = InfoOf(static_cast<TVMFFIObject*>(object)->type_index).destroy;
@@ -259,7 +275,8 @@ void BoundedDelete(void* object, int flags) {
 }
 
 HandlerTable::HandlerTable(std::initializer_list<std::pair<int32_t, Fn>> handlers)
-    : handlers_(handlers), cache_(static_cast<std::atomic<Fn>*>(calloc(kMaxTypes, sizeof(std::atomic<Fn>)))) {}
+    : handlers_(handlers),
+      cache_(static_cast<std::atomic<Fn>*>(calloc(kMaxTypes, sizeof(std::atomic<Fn>)))) {}
 
 void HandlerTable::None() {}
 HandlerTable::Fn HandlerTable::Resolve(int32_t type_index) const {
@@ -283,7 +300,8 @@ template <class... A>
 Any CallDeep(const ffi::Function& fn, A&&... args) {
   auto call = [&] { return fn(args...); };
   if (stack_state.deep) return call();
-  // These functions have no effects: try where we are, which costs nothing, and once more where there is room.
+  // These functions have no effects: try where we are, which costs nothing, and once more where
+  // there is room.
   try {
     return call();
   } catch (const ffi::Error& e) {
@@ -291,8 +309,11 @@ Any CallDeep(const ffi::Function& fn, A&&... args) {
   }
   return OnDeepStack(call);
 }
-#define TVM_FFI_FUNCTION(name) \
-  ([]() -> const ffi::Function& { static auto* fn = new ffi::Function(ffi::Function::GetGlobalRequired(name)); return *fn; }())
+#define TVM_FFI_FUNCTION(name)                                                   \
+  ([]() -> const ffi::Function& {                                                \
+    static auto* fn = new ffi::Function(ffi::Function::GetGlobalRequired(name)); \
+    return *fn;                                                                  \
+  }())
 /// Loaded data did not pass a constructor: run every Init, children first.
 void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* done) {
   if (!done->emplace(node.get(), true).second) return;
@@ -300,7 +321,9 @@ void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* 
   auto visit = [&](const ObjectRef& c) { InitLoaded(c, done); };
   VisitChildren(node.get(), visit);
   for (const Child& c : InfoOf(node->type_index()).not_visited) {
-    VisitValue(Any(*reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(node.get()) + c.offset)), visit);
+    VisitValue(Any(*reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(node.get()) +
+                                                       c.offset)),
+               visit);
   }
   if (auto init = InfoOf(node->type_index()).init) init(const_cast<Object*>(node.get()));
 }
@@ -352,7 +375,7 @@ Any DescribeNode(String key) {
   std::vector<TypeSchemaFn> schemas;
   for (const Field* f : info.params) {
     args.push_back(f->flags & kTVMFFIFieldFlagBitMaskHasDefault ? Arg(f->name, f->value)
-                                                                 : Arg(f->name));
+                                                                : Arg(f->name));
     schemas.push_back(f->ops->schema);
   }
   return Describe(info.doc, args, schemas);
@@ -360,19 +383,29 @@ Any DescribeNode(String key) {
 
 TVM_REGISTER() {
   RegisterBase<NodeObj>("Base of all nodes.");
-  Def("ir.structural_equal", &StructuralEqual, "Equality up to the names of bound variables.", Arg("lhs"), Arg("rhs"), Arg("map_free_vars", false));
+  Def("ir.structural_equal", &StructuralEqual, "Equality up to the names of bound variables.",
+      Arg("lhs"), Arg("rhs"), Arg("map_free_vars", false));
   Def("ir.get_first_structural_mismatch", &FirstMismatch,
       "The access paths to the first difference on both sides, or None.", Arg("lhs"), Arg("rhs"),
       Arg("map_free_vars", false), Arg("skip_tensor_content", false));
-  Def("ir.structural_hash", &StructuralHash, "Hash that agrees with structural_equal.", Arg("node"), Arg("map_free_vars", false));
+  Def("ir.structural_hash", &StructuralHash, "Hash that agrees with structural_equal.", Arg("node"),
+      Arg("map_free_vars", false));
   Def("ir.save_json", &SaveJson, "The node and all it refers to, as JSON text.", Arg("node"));
-  Def("ir.load_json", &LoadJson, "Reads what save_json wrote and checks every node in it.", Arg("json_str"));
-  Def("ir.VisitChildren", [](ObjectRef node, Function visit) {
-    VisitChildren(node.get(), [&](const ObjectRef& child) { visit(child); });
-  }, "Calls visit on every child node.", Arg("node"), Arg("visit"));
-  Def("ir.MapChildren", [](ObjectRef node, Function map) {
-    return MapChildren(node.get(), [&](const ObjectRef& child) { return map(child).cast<ObjectRef>(); });
-  }, "The node with every child replaced by what map gives.", Arg("node"), Arg("map"));
+  Def("ir.load_json", &LoadJson, "Reads what save_json wrote and checks every node in it.",
+      Arg("json_str"));
+  Def(
+      "ir.VisitChildren",
+      [](ObjectRef node, Function visit) {
+        VisitChildren(node.get(), [&](const ObjectRef& child) { visit(child); });
+      },
+      "Calls visit on every child node.", Arg("node"), Arg("visit"));
+  Def(
+      "ir.MapChildren",
+      [](ObjectRef node, Function map) {
+        return MapChildren(node.get(),
+                           [&](const ObjectRef& child) { return map(child).cast<ObjectRef>(); });
+      },
+      "The node with every child replaced by what map gives.", Arg("node"), Arg("map"));
   Def("ir.DescribeNode", &DescribeNode, "", Arg("key"));
   Def("ir.Repr", &Repr, "Raw form: class and fields.", Arg("node"));
 }

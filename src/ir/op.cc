@@ -76,35 +76,53 @@ OpObj* Mutable(const Op& op) { return const_cast<OpObj*>(op.get()); }
 TVM_REGISTER() {
   RegisterNode<ArgumentInfoObj>("What an operator's argument is.");
   RegisterNode<OpObj>("A named operator, one object per name.");
-  Def("ir.GetOp", [](String name) { return Op::Get(name); }, "The operator of a name.", Arg("op_name"));
-  Def("ir.ListOpNames", [] {
-    Array<String> names;
-    std::lock_guard lock(Table().mutex);
-    for (const auto& [name, op] : Table().ops) names.push_back(name);
-    return names;
-  }, "The names of all operators, sorted.");
-  Def("ir.RegisterOp", [](String name, String description) { return Op::Register(name, description); },
+  Def(
+      "ir.GetOp", [](String name) { return Op::Get(name); }, "The operator of a name.",
+      Arg("op_name"));
+  Def(
+      "ir.ListOpNames",
+      [] {
+        Array<String> names;
+        std::lock_guard lock(Table().mutex);
+        for (const auto& [name, op] : Table().ops) names.push_back(name);
+        return names;
+      },
+      "The names of all operators, sorted.");
+  Def(
+      "ir.RegisterOp",
+      [](String name, String description) { return Op::Register(name, description); },
       "Makes an operator.", Arg("op_name"), Arg("description", String()));
-  Def("ir.Op.get_attr", [](Op op, String key) { return op.GetAttr(key); },
+  Def(
+      "ir.Op.get_attr", [](Op op, String key) { return op.GetAttr(key); },
       "An attribute of the operator, or None.", Arg("self"), Arg("attr_name"));
-  Def("ir.Op.has_attr", [](Op op, String key) { return op.GetAttr(key) != nullptr; },
+  Def(
+      "ir.Op.has_attr", [](Op op, String key) { return op.GetAttr(key) != nullptr; },
       "Whether the operator has an attribute.", Arg("self"), Arg("attr_name"));
-  Def("ir.Op.set_attr", [](Op op, String key, Any value, int64_t level) { op.SetAttr(key, value, level); },
+  Def(
+      "ir.Op.set_attr",
+      [](Op op, String key, Any value, int64_t level) { op.SetAttr(key, value, level); },
       "Sets an attribute; of two values the one with the higher level stays.", Arg("self"),
       Arg("attr_name"), Arg("value"), Arg("plevel", 10));
-  Def("ir.Op.reset_attr", [](Op op, String key) { op.ResetAttr(key); }, "Removes an attribute.",
+  Def(
+      "ir.Op.reset_attr", [](Op op, String key) { op.ResetAttr(key); }, "Removes an attribute.",
       Arg("self"), Arg("attr_name"));
-  Def("ir.Op.add_argument", [](Op op, String name, String type, String description) {
-    auto info = New<ArgumentInfo>([&](ArgumentInfoObj* n) {
-      n->name = name, n->type_info = type, n->description = description;
-    });
-    Mutable(op)->arguments.push_back(info);
-  }, "Documents an argument.", Arg("self"), Arg("name"), Arg("type"), Arg("description"));
-  Def("ir.Op.set_support_level", [](Op op, int64_t level) { Mutable(op)->support_level = level; }, "",
-      Arg("self"), Arg("level"));
-  Def("ir.Op.set_num_inputs", [](Op op, int64_t n) { Mutable(op)->num_inputs = n; }, "", Arg("self"),
-      Arg("n"));
-  Def("ir.Op.set_attrs_type_key", [](Op op, String key) { Mutable(op)->attrs_type_key = key; }, "",
+  Def(
+      "ir.Op.add_argument",
+      [](Op op, String name, String type, String description) {
+        auto info = New<ArgumentInfo>([&](ArgumentInfoObj* n) {
+          n->name = name, n->type_info = type, n->description = description;
+        });
+        Mutable(op)->arguments.push_back(info);
+      },
+      "Documents an argument.", Arg("self"), Arg("name"), Arg("type"), Arg("description"));
+  Def(
+      "ir.Op.set_support_level", [](Op op, int64_t level) { Mutable(op)->support_level = level; },
+      "", Arg("self"), Arg("level"));
+  Def(
+      "ir.Op.set_num_inputs", [](Op op, int64_t n) { Mutable(op)->num_inputs = n; }, "",
+      Arg("self"), Arg("n"));
+  Def(
+      "ir.Op.set_attrs_type_key", [](Op op, String key) { Mutable(op)->attrs_type_key = key; }, "",
       Arg("self"), Arg("key"));
 }
 }  // namespace

@@ -31,10 +31,12 @@ struct DeepStack {
   bool used = false;  // went below the soft limit: give the memory back afterwards
 
   DeepStack() {
-    if (const char* mib = getenv("TVM_DEEP_STACK_MIB")) size = std::max<size_t>(16, atoi(mib)) << 20;
+    if (const char* mib = getenv("TVM_DEEP_STACK_MIB"))
+      size = std::max<size_t>(16, atoi(mib)) << 20;
     // Strict overcommit or `ulimit -v` may refuse that much address space: take what there is.
     for (; size >= (16 << 20); size /= 2) {
-      void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+      void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
       if (p == MAP_FAILED) continue;
       low = static_cast<char*>(p);
       madvise(low, size, MADV_NOHUGEPAGE);  // else the first touch commits and clears 2 MiB
@@ -122,7 +124,8 @@ void RunOnDeepStack(void (*fn)(void*), void* arg) {
     current = s.get();
   }
   current = s->outer;
-  if (std::exchange(s->used, false)) madvise(s->low + kPage, s->size - kKeep - kPage, MADV_DONTNEED);
+  if (std::exchange(s->used, false))
+    madvise(s->low + kPage, s->size - kKeep - kPage, MADV_DONTNEED);
   std::exception_ptr error = std::exchange(s->error, nullptr);
   idle.push_back(std::move(s));
   if (error) std::rethrow_exception(error);

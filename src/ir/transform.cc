@@ -52,8 +52,8 @@ ModulePass::ModulePass(Function pass_func, PassInfo info) {
   *this = New<ModulePass>([&](ModulePassObj* n) { n->pass_func = pass_func, n->info = info; });
 }
 Sequential::Sequential(Array<Pass> passes, String name) {
-  *this = New<Sequential>(
-      [&](SequentialObj* n) { n->passes = passes, n->info = PassInfo(0, name); });
+  *this =
+      New<Sequential>([&](SequentialObj* n) { n->passes = passes, n->info = PassInfo(0, name); });
 }
 
 // ---- running ----------------------------------------------------------------------------------
@@ -245,7 +245,9 @@ void ExitContext(PassContext ctx) {
 Map<String, Map<String, Any>> ListConfigs() {
   Map<String, Map<String, Any>> result;
   for (const auto& [key, c] : Configs()) {
-    result.Set(key, {{"type", String(PrettyType(c.schema()))}, {"default", c.fallback}, {"doc", String(c.doc)}});
+    result.Set(key, {{"type", String(PrettyType(c.schema()))},
+                     {"default", c.fallback},
+                     {"doc", String(c.doc)}});
   }
   for (const auto& [key, pass] : Passes()) {
     Map<String, Any> defaults;
@@ -253,7 +255,9 @@ Map<String, Map<String, Any>> ListConfigs() {
       defaults.Set(pass.info->args[i].name, pass.info->args[i].value);
     }
     if (!defaults.empty()) {
-      result.Set(key, {{"type", String("Map[str, Any]")}, {"default", defaults}, {"doc", String(pass.info->doc)}});
+      result.Set(key, {{"type", String("Map[str, Any]")},
+                       {"default", defaults},
+                       {"doc", String(pass.info->doc)}});
     }
   }
   return result;
@@ -266,18 +270,23 @@ TVM_REGISTER() {
   RegisterNode<SequentialObj>("Passes one after the other.");
   RegisterNode<PassInstrumentObj>("Observes (and may skip) passes.");
   RegisterNode<PassContextObj>("Options that hold while passes run.");
-  Def("transform.RunPass", [](Pass pass, IRModule mod) { return pass(mod); }, "Applies a pass.",
+  Def(
+      "transform.RunPass", [](Pass pass, IRModule mod) { return pass(mod); }, "Applies a pass.",
       Arg("pass_obj"), Arg("mod"));
-  Def("transform.GetPass", &GetPass, "A registered pass by its name.", Arg("name"), Arg("options", Array<Any>()));
+  Def("transform.GetPass", &GetPass, "A registered pass by its name.", Arg("name"),
+      Arg("options", Array<Any>()));
   Def("transform.EnterPassContext", &EnterContext, "", Arg("ctx"));
   Def("transform.ExitPassContext", &ExitContext, "", Arg("ctx"));
   Def("transform.GetCurrentPassContext", [] { return PassContext::Current(); }, "");
   Def("transform.ListConfigs", &ListConfigs, "All options of PassContext.");
-  Def("transform.OverrideInstruments", [](PassContext ctx, Array<PassInstrument> instruments) {
-    for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
-    const_cast<PassContextObj*>(ctx.get())->instruments = instruments;
-    for (const PassInstrument& i : instruments) CallBack(i->enter_pass_ctx);
-  }, "Replaces the instruments of an entered context.", Arg("ctx"), Arg("instruments"));
+  Def(
+      "transform.OverrideInstruments",
+      [](PassContext ctx, Array<PassInstrument> instruments) {
+        for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
+        const_cast<PassContextObj*>(ctx.get())->instruments = instruments;
+        for (const PassInstrument& i : instruments) CallBack(i->enter_pass_ctx);
+      },
+      "Replaces the instruments of an entered context.", Arg("ctx"), Arg("instruments"));
 }
 }  // namespace
 }  // namespace tvm::transform

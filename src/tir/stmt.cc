@@ -81,8 +81,8 @@ void ForObj::Init() {
 bool ForObj::HasTrivialStep() const { return !step.has_value() || IsOne(step.value()); }
 
 While::While(PrimExpr condition, Stmt body, Optional<Span> span) {
-  *this = New<While>(
-      [&](WhileObj* n) { n->condition = condition, n->body = body, n->span = span; });
+  *this =
+      New<While>([&](WhileObj* n) { n->condition = condition, n->body = body, n->span = span; });
 }
 void WhileObj::Init() { CheckBool(condition, "While"); }
 
@@ -274,17 +274,17 @@ void PrimFuncObj::Init() {
     bool is_param = false;
     for (const Var& p : params) is_param |= p.same_as(var);
     if (!is_param) {
-      TVM_FFI_THROW(ValueError) << "PrimFunc: expected the keys of buffer_map to be parameters, got "
-                                << var->name_hint;
+      TVM_FFI_THROW(ValueError)
+          << "PrimFunc: expected the keys of buffer_map to be parameters, got " << var->name_hint;
     }
     CheckPointer(var, "PrimFunc");
   }
 }
 void TensorIntrinObj::Init() {
   if (desc->params.size() != impl->params.size()) {
-    TVM_FFI_THROW(ValueError) << "TensorIntrin: expected description and implementation with as many "
-                              << "parameters, got " << desc->params.size() << " and "
-                              << impl->params.size();
+    TVM_FFI_THROW(ValueError)
+        << "TensorIntrin: expected description and implementation with as many "
+        << "parameters, got " << desc->params.size() << " and " << impl->params.size();
   }
 }
 

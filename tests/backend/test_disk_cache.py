@@ -9,7 +9,8 @@ PROGRAM = """
 import numpy as np, tvm
 from tvm import te
 A = te.placeholder((8,), name="A")
-f = tvm.compile(te.create_prim_func([A, te.compute((8,), lambda i: A[i] * 3 + 1, name="B")]), target="llvm")
+B = te.compute((8,), lambda i: A[i] * 3 + 1, name="B")
+f = tvm.compile(te.create_prim_func([A, B]), target="llvm")
 a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
 f(a, b)
 assert (b == a * 3 + 1).all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad arguments of compiled functions: each is an exception that names the parameter, and the process goes on."""
+"""Bad arguments of compiled functions: an exception names the parameter; the process goes on."""
 
 import numpy as np
 import pytest

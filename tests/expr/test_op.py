@@ -14,11 +14,26 @@ INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
 
 def _edges(dtype):
     info = np.iinfo(dtype)
-    return sorted({0, 1, 2, 3, 7, info.max, info.max - 1, info.min, info.min + 1, *([-1, -2, -7] if info.min else [])})
+    return sorted(
+        {
+            0,
+            1,
+            2,
+            3,
+            7,
+            info.max,
+            info.max - 1,
+            info.min,
+            info.min + 1,
+            *([-1, -2, -7] if info.min else []),
+        }
+    )
 
 
 def _imm(dtype, value):
-    return ir.IntImm(dtype, int(np.array(value, dtype).astype("int64")) if dtype == "uint64" else int(value))
+    return ir.IntImm(
+        dtype, int(np.array(value, dtype).astype("int64")) if dtype == "uint64" else int(value)
+    )
 
 
 def _value(imm, dtype):
@@ -37,8 +52,14 @@ def test_integer_folding_agrees_with_numpy(dtype):
             for name, fn in functions.items():
                 got = _value(getattr(_op, name)(_imm(dtype, a), _imm(dtype, b), None), dtype)
                 assert got == fn(x, y), (name, a, b)
-            for name, fn in {"less": np.less, "equal": np.equal, "greater_equal": np.greater_equal}.items():
-                assert bool(getattr(_op, name)(_imm(dtype, a), _imm(dtype, b), None).value) == fn(x, y)
+            for name, fn in {
+                "less": np.less,
+                "equal": np.equal,
+                "greater_equal": np.greater_equal,
+            }.items():
+                assert bool(getattr(_op, name)(_imm(dtype, a), _imm(dtype, b), None).value) == fn(
+                    x, y
+                )
 
 
 def test_truncating_division():
@@ -58,18 +79,27 @@ def test_float_folding_agrees_with_numpy(dtype):
         for a, b in itertools.product(edges, repeat=2):
             x, y = np.array(a, dtype), np.array(b, dtype)
             for name, fn in functions.items():
-                got = getattr(_op, name)(ir.FloatImm(dtype, float(x)), ir.FloatImm(dtype, float(y)), None)
-                np.testing.assert_array_equal(np.array(got.value, dtype), fn(x, y), err_msg=f"{name} {a} {b}")
+                got = getattr(_op, name)(
+                    ir.FloatImm(dtype, float(x)), ir.FloatImm(dtype, float(y)), None
+                )
+                np.testing.assert_array_equal(
+                    np.array(got.value, dtype), fn(x, y), err_msg=f"{name} {a} {b}"
+                )
 
 
 @pytest.mark.parametrize(
     ("a", "b", "common"),
     [
-        ("int32", "float32", "float32"), ("int32", "int64", "int64"), ("uint8", "int8", "int8"),
-        ("float16", "bfloat16", "float32"), ("float16", "float64", "float64"), ("bool", "int32", "int32"),
-        ("int8", "float16", "float16"), ("int32", "uint64", "uint64"),
+        ("int32", "float32", "float32"),
+        ("int32", "int64", "int64"),
+        ("uint8", "int8", "int8"),
+        ("float16", "bfloat16", "float32"),
+        ("float16", "float64", "float64"),
+        ("bool", "int32", "int32"),
+        ("int8", "float16", "float16"),
+        ("int32", "uint64", "uint64"),
     ],
-)  # fmt: skip
+)
 def test_type_matching(a, b, common):
     x, y = tir.Var("x", a), tir.Var("y", b)
     assert (x + y).dtype == common == (y + x).dtype

@@ -9,7 +9,9 @@ from tvm.ir import diagnostics as d
 
 def test_a_place_is_underlined(capsys):
     ctx = d.DiagnosticContext(sources={"f.py": "x = 1\ny = x + q\n"})
-    ctx.emit(d.Diagnostic(d.DiagnosticLevel.ERROR, ir.Span("f.py", 2, 2, 9, 10), "unknown name 'q'"))
+    ctx.emit(
+        d.Diagnostic(d.DiagnosticLevel.ERROR, ir.Span("f.py", 2, 2, 9, 10), "unknown name 'q'")
+    )
     with pytest.raises(DiagnosticError, match="unknown name"):
         ctx.render()
     err = capsys.readouterr().err

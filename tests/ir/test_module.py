@@ -24,7 +24,9 @@ def test_lookup_update_and_iteration():
     assert [v.name_hint for v, _ in mod.items()] == ["g", "h"]
     mod.update({"g": _func(16)})
     assert mod["g"].body.extent == 16
-    with pytest.raises(ValueError, match=r"expected the name of a function of the module \(g, h\), got 'gg'"):
+    with pytest.raises(
+        ValueError, match=r"expected the name of a function of the module \(g, h\), got 'gg'"
+    ):
         mod["gg"]
     with pytest.raises(TypeError, match="expected a function"):
         mod["x"] = 3
@@ -72,7 +74,7 @@ def test_json_round_trip():
     mod = ir.IRModule({"f": _func(), "g": _func(3)}, {"k": "v"})
     loaded = ir.load_json(ir.save_json(mod))
     ir.assert_structural_equal(mod, loaded)
-    with pytest.raises(Exception):
+    with pytest.raises((ValueError, TypeError, RuntimeError)):
         ir.load_json('{"nodes": 3')
 
 
@@ -123,7 +125,9 @@ def test_rounding_agrees_with_ml_dtypes(name):
 
     dtype = np.dtype(getattr(ml_dtypes, name, np.float16))
     rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(0, s, 500) for s in (1e-4, 0.1, 1, 30, 1e4)] + [[0.0, -0.0, 1e9, -1e9]])
+    values = np.concatenate(
+        [rng.normal(0, s, 500) for s in (1e-4, 0.1, 1, 30, 1e4)] + [[0.0, -0.0, 1e9, -1e9]]
+    )
     if name == "float8_e8m0fnu":
         values = np.abs(values[values != 0])
         values = values[values < 1e8]

@@ -40,7 +40,9 @@ def test_every_tag_parses():
 
 
 def test_a_tag_can_be_added_once():
-    made = tvm.target.register_tag("test/my-board", {"kind": "llvm", "mcpu": "cortex-a53"}, override=True)
+    made = tvm.target.register_tag(
+        "test/my-board", {"kind": "llvm", "mcpu": "cortex-a53"}, override=True
+    )
     assert made.mcpu == "cortex-a53" and Target("test/my-board") == made
     with pytest.raises(ValueError, match="exists"):
         tvm.target.register_tag("test/my-board", {"kind": "llvm"})

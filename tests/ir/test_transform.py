@@ -8,7 +8,9 @@ from tvm.ir import instrument, transform
 
 
 def _module():
-    return ir.IRModule({"f": tir.PrimFunc([], tir.Evaluate(0)), "g": tir.PrimFunc([], tir.Evaluate(1))})
+    return ir.IRModule(
+        {"f": tir.PrimFunc([], tir.Evaluate(0)), "g": tir.PrimFunc([], tir.Evaluate(1))}
+    )
 
 
 def _marker(name, **kwargs):
@@ -72,7 +74,9 @@ def test_apply_to_functions():
 def test_config_rejects_unknown_keys_and_wrong_types():
     configs = transform.PassContext.list_configs()
     assert all({"type", "default", "doc"} <= set(c) for c in configs.values())
-    with pytest.raises(ValueError, match="expected the name of an option, got 'tir.disable_vectorise'"):
+    with pytest.raises(
+        ValueError, match="expected the name of an option, got 'tir.disable_vectorise'"
+    ):
         transform.PassContext(config={"tir.disable_vectorise": True})
 
 
@@ -122,7 +126,11 @@ def test_timing_table(tmp_path):
         transform.Sequential([_marker("a"), _marker("b")])(_module())
     table = timing.render()
     assert [line.split()[0] for line in table.splitlines()] == ["pass", "sequential", "a", "b"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["000_a.py", "001_b.py", "002_sequential.py"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "000_a.py",
+        "001_b.py",
+        "002_sequential.py",
+    ]
 
 
 def test_printing(capsys):

@@ -39,7 +39,8 @@ struct BufferObj : NodeObj {
   void Init();
   /// int64 when an index or the size needs it, else int32.
   DataType IndexType() const;
-  /// The flat element index (without elem_offset) of a multi-dimensional one, per physical dimension.
+  /// The flat element index (without elem_offset) of a multi-dimensional one, per physical
+  /// dimension.
   Array<PrimExpr> FlatIndices(const Array<PrimExpr>& indices) const;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir.Buffer", BufferObj, NodeObj);
 };

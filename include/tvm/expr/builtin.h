@@ -8,7 +8,8 @@ namespace tvm::tir {
 
 /// What evaluating a call does beside giving its value. The values are part of the interface.
 enum class CallEffectKind : int {
-  kExprAnnotation = 0,  ///< The value is that of an argument; the call only says something about it.
+  kExprAnnotation =
+      0,  ///< The value is that of an argument; the call only says something about it.
   kPure = 1,
   kReadState = 2,    ///< Reads memory: must not move across writes.
   kUpdateState = 3,  ///< Writes memory or has another effect.
@@ -184,13 +185,14 @@ const Op& pow();
 const Op& fabs();
 }  // namespace builtin
 
-/// The effect of a call of `op`: what its row says; functions of the module and unknown operators are
-/// opaque.
+/// The effect of a call of `op`: what its row says; functions of the module and unknown operators
+/// are opaque.
 CallEffectKind EffectOf(const RelaxExpr& op);
 /// Whether `op` can be applied to vectors lane by lane.
 bool IsLaneWise(const RelaxExpr& op);
 
-/// Fields of C structures for tvm_struct_get and tvm_struct_set. The values are part of the interface.
+/// Fields of C structures for tvm_struct_get and tvm_struct_set. The values are part of the
+/// interface.
 namespace builtin {
 enum StructField : int {
   kDLTensorAddr = 0,

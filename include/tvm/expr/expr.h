@@ -2,7 +2,8 @@
 // Primitive expressions. The rules all of them obey:
 // - An expression has no side effect, except calls of operators whose effect says otherwise.
 // - Both operands of a binary node have one type; the functions in op.h insert the casts.
-// - int32 and int64 arithmetic over loop and shape variables does not overflow by contract; all other
+// - int32 and int64 arithmetic over loop and shape variables does not overflow by contract; all
+// other
 //   integer arithmetic wraps. Division by zero gives 0, NaN propagates through min and max.
 #pragma once
 #include "tvm/expr/buffer.h"
@@ -44,43 +45,43 @@ struct BinaryOpFields : PrimExprObj {
 void CheckBinaryOperands(const BinaryOpFields* node, const char* name, bool logical);
 
 /// Arithmetic keeps the type of its operands, comparisons and logic give bool.
-#define TVM_BINARY_NODE(Name, ResultType, logical)                                      \
-  struct Name##Obj : BinaryOpFields {                                                   \
-    static void Fields(auto&& def) {                                                    \
-      def("a", static_cast<PrimExpr Name##Obj::*>(&Name##Obj::a));                      \
-      def("b", static_cast<PrimExpr Name##Obj::*>(&Name##Obj::b));                      \
-    }                                                                                   \
-    void Init() {                                                                       \
-      CheckBinaryOperands(this, #Name, logical);                                        \
-      dtype = ResultType;                                                               \
-    }                                                                                   \
-    TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir." #Name, Name##Obj, PrimExprObj);            \
-  };                                                                                    \
-  struct Name : PrimExpr {                                                              \
-    Name(PrimExpr a, PrimExpr b, Optional<Span> span = {}) {                            \
-      *this = New<Name>([&](Name##Obj* n) {                                             \
-        n->a = std::move(a), n->b = std::move(b), n->span = std::move(span);            \
-      });                                                                               \
-    }                                                                                   \
-    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Name, PrimExpr, Name##Obj);              \
+#define TVM_BINARY_NODE(Name, ResultType, logical)                           \
+  struct Name##Obj : BinaryOpFields {                                        \
+    static void Fields(auto&& def) {                                         \
+      def("a", static_cast<PrimExpr Name##Obj::*>(&Name##Obj::a));           \
+      def("b", static_cast<PrimExpr Name##Obj::*>(&Name##Obj::b));           \
+    }                                                                        \
+    void Init() {                                                            \
+      CheckBinaryOperands(this, #Name, logical);                             \
+      dtype = ResultType;                                                    \
+    }                                                                        \
+    TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir." #Name, Name##Obj, PrimExprObj); \
+  };                                                                         \
+  struct Name : PrimExpr {                                                   \
+    Name(PrimExpr a, PrimExpr b, Optional<Span> span = {}) {                 \
+      *this = New<Name>([&](Name##Obj* n) {                                  \
+        n->a = std::move(a), n->b = std::move(b), n->span = std::move(span); \
+      });                                                                    \
+    }                                                                        \
+    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Name, PrimExpr, Name##Obj);   \
   }
-#define TVM_BINARY_NODES(ROW)                                  \
-  ROW(Add, a.dtype(), false);                                  \
-  ROW(Sub, a.dtype(), false);                                  \
-  ROW(Mul, a.dtype(), false);                                  \
-  ROW(Div, a.dtype(), false);      /* rounds towards zero */   \
-  ROW(Mod, a.dtype(), false);      /* sign of the dividend */  \
-  ROW(FloorDiv, a.dtype(), false); /* rounds down */           \
-  ROW(FloorMod, a.dtype(), false); /* sign of the divisor */   \
-  ROW(Min, a.dtype(), false);                                  \
-  ROW(Max, a.dtype(), false);                                  \
-  ROW(EQ, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(NE, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(LT, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(LE, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(GT, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(GE, DataType::Bool(a.dtype().raw_lanes()), false);       \
-  ROW(And, a.dtype(), true);                                   \
+#define TVM_BINARY_NODES(ROW)                                 \
+  ROW(Add, a.dtype(), false);                                 \
+  ROW(Sub, a.dtype(), false);                                 \
+  ROW(Mul, a.dtype(), false);                                 \
+  ROW(Div, a.dtype(), false);      /* rounds towards zero */  \
+  ROW(Mod, a.dtype(), false);      /* sign of the dividend */ \
+  ROW(FloorDiv, a.dtype(), false); /* rounds down */          \
+  ROW(FloorMod, a.dtype(), false); /* sign of the divisor */  \
+  ROW(Min, a.dtype(), false);                                 \
+  ROW(Max, a.dtype(), false);                                 \
+  ROW(EQ, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(NE, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(LT, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(LE, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(GT, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(GE, DataType::Bool(a.dtype().raw_lanes()), false);      \
+  ROW(And, a.dtype(), true);                                  \
   ROW(Or, a.dtype(), true)
 TVM_BINARY_NODES(TVM_BINARY_NODE);
 
@@ -236,8 +237,8 @@ struct Let : PrimExpr {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Let, PrimExpr, LetObj);
 };
 
-/// A commutative, associative combination with an identity: result(lhs, rhs). Several values at once
-/// (argmax) are tuples.
+/// A commutative, associative combination with an identity: result(lhs, rhs). Several values at
+/// once (argmax) are tuples.
 struct CommReducerObj : NodeObj {
   Array<Var> lhs, rhs;
   Array<PrimExpr> result, identity_element;

@@ -12,7 +12,9 @@ namespace tvm {
 /// A constant of any numeric type; broadcast for vector types.
 PrimExpr MakeConst(DataType dtype, double value, Optional<Span> span = {});
 PrimExpr MakeConst(DataType dtype, int64_t value, Optional<Span> span = {});
-inline PrimExpr MakeConst(DataType t, int value) { return MakeConst(t, static_cast<int64_t>(value)); }
+inline PrimExpr MakeConst(DataType t, int value) {
+  return MakeConst(t, static_cast<int64_t>(value));
+}
 inline PrimExpr MakeZero(DataType t) { return MakeConst(t, 0); }
 /// The value of an IntImm (or a broadcast one).
 std::optional<int64_t> AsConstInt(const PrimExpr& e);
@@ -38,8 +40,8 @@ PrimExpr cast(DataType t, PrimExpr value, Optional<Span> span = {});
 PrimExpr reinterpret(DataType t, PrimExpr value, Optional<Span> span = {});
 
 // ---- arithmetic -------------------------------------------------------------------------------
-/// The node of class N folded when its operands are constants, else undefined. The result is bit for
-/// bit what running it gives.
+/// The node of class N folded when its operands are constants, else undefined. The result is bit
+/// for bit what running it gives.
 template <class N>
 std::optional<PrimExpr> TryFold(const PrimExpr& a, const PrimExpr& b);
 
@@ -103,13 +105,19 @@ inline PrimExpr operator-(PrimExpr a, PrimExpr b) { return sub(std::move(a), std
 inline PrimExpr operator*(PrimExpr a, PrimExpr b) { return mul(std::move(a), std::move(b)); }
 inline PrimExpr operator-(PrimExpr a) { return neg(std::move(a)); }
 inline PrimExpr operator<(PrimExpr a, PrimExpr b) { return less(std::move(a), std::move(b)); }
-inline PrimExpr operator<=(PrimExpr a, PrimExpr b) { return less_equal(std::move(a), std::move(b)); }
+inline PrimExpr operator<=(PrimExpr a, PrimExpr b) {
+  return less_equal(std::move(a), std::move(b));
+}
 inline PrimExpr operator>(PrimExpr a, PrimExpr b) { return greater(std::move(a), std::move(b)); }
 inline PrimExpr operator>=(PrimExpr a, PrimExpr b) {
   return greater_equal(std::move(a), std::move(b));
 }
-inline PrimExpr operator&&(PrimExpr a, PrimExpr b) { return logical_and(std::move(a), std::move(b)); }
-inline PrimExpr operator||(PrimExpr a, PrimExpr b) { return logical_or(std::move(a), std::move(b)); }
+inline PrimExpr operator&&(PrimExpr a, PrimExpr b) {
+  return logical_and(std::move(a), std::move(b));
+}
+inline PrimExpr operator||(PrimExpr a, PrimExpr b) {
+  return logical_or(std::move(a), std::move(b));
+}
 inline PrimExpr operator!(PrimExpr a) { return logical_not(std::move(a)); }
 
 }  // namespace tvm

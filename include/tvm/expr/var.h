@@ -5,8 +5,8 @@
 
 namespace tvm::tir {
 
-/// A variable; two are the same only if they are one object, or bound alike. Its type annotation says
-/// more than the dtype for pointers.
+/// A variable; two are the same only if they are one object, or bound alike. Its type annotation
+/// says more than the dtype for pointers.
 struct VarObj : PrimExprObj {
   String name_hint;
   Type type_annotation;

@@ -14,9 +14,7 @@ TVM_NODE_REF(Attrs, ObjectRef, AttrsObj);
 /// Attributes by name.
 struct DictAttrsObj : AttrsObj {
   Map<String, Any> dict;
-  static void Fields(auto&& def) {
-    def("dict", &DictAttrsObj::dict, Default(Map<String, Any>()));
-  }
+  static void Fields(auto&& def) { def("dict", &DictAttrsObj::dict, Default(Map<String, Any>())); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("ir.DictAttrs", DictAttrsObj, AttrsObj);
 };
 struct DictAttrs : Attrs {

@@ -67,8 +67,8 @@ struct FloatImm : PrimExpr {
 double RoundToFloatType(double value, DataType type);
 /// The largest finite number of a floating-point type.
 double LargestFinite(DataType type);
-/// A floating-point format: precision (with the hidden bit), the least exponent of normal numbers, the
-/// largest finite value and what lies beyond it.
+/// A floating-point format: precision (with the hidden bit), the least exponent of normal numbers,
+/// the largest finite value and what lies beyond it.
 struct FloatFormat {
   int precision, min_exponent;
   double max;

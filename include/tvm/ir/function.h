@@ -19,7 +19,9 @@ inline constexpr const char* kCallingConv = "calling_conv";
 struct BaseFuncObj : RelaxExprObj {
   DictAttrs attrs;
   static constexpr uint32_t _type_child_slots = 4;
-  static void Fields(auto&& def) { def("attrs", &BaseFuncObj::attrs, Default(DictAttrs(Map<String, Any>()))); }
+  static void Fields(auto&& def) {
+    def("attrs", &BaseFuncObj::attrs, Default(DictAttrs(Map<String, Any>())));
+  }
   template <class T>
   Optional<T> GetAttr(const String& key) const {
     return attrs.Get<T>(key);

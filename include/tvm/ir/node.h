@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One field list per node: registration with tvm-ffi, construction, child visiting, copy-on-write mapping.
-// The only header that names tvm-ffi's reflection flags.
+// One field list per node: registration with tvm-ffi, construction, child visiting, copy-on-write
+// mapping. The only header that names tvm-ffi's reflection flags.
 #pragma once
 #include <atomic>
 #include <unordered_map>
@@ -13,22 +13,28 @@
 namespace tvm {
 
 // ---- field traits ------------------------------------------------------------------------------
-struct Trait { int64_t flags; Any value; };
+struct Trait {
+  int64_t flags;
+  Any value;
+};
 /// The field defines the variables in it for the rest of the node.
 inline Trait Binds() { return {kTVMFFIFieldFlagBitMaskSEqHashDefPattern, nullptr}; }
 /// The field has no meaning for equality, hash, printing and visiting (spans).
-inline Trait Ignored() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore | kTVMFFIFieldFlagBitMaskReprOff, nullptr}; }
+inline Trait Ignored() {
+  return {kTVMFFIFieldFlagBitMaskSEqHashIgnore | kTVMFFIFieldFlagBitMaskReprOff, nullptr};
+}
 /// The field is printed but does not count for equality (names of variables).
 inline Trait NameOnly() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore, nullptr}; }
-/// The field refers to something beyond the program (the tensor an element is read from): visitors and
-/// mutators do not go there.
+/// The field refers to something beyond the program (the tensor an element is read from): visitors
+/// and mutators do not go there.
 constexpr int64_t kNotVisited = int64_t{1} << 62;
 inline Trait NotVisited() { return {kNotVisited, nullptr}; }
 /// `Init` fills the field; it is no constructor parameter.
 inline Trait Computed() { return {kTVMFFIFieldFlagBitMaskInitOff, nullptr}; }
 inline Trait Default(Any value) { return {kTVMFFIFieldFlagBitMaskHasDefault, std::move(value)}; }
 
-// ---- per type tables (no code per class beyond these function pointers) ---------------------------
+// ---- per type tables (no code per class beyond these function pointers)
+// ---------------------------
 enum class ChildKind : uint8_t { kNone, kRef, kAny };
 struct TypeOps {
   int32_t size, align, static_index;
@@ -45,7 +51,11 @@ struct Field {
   bool HasDefault() const { return flags & kTVMFFIFieldFlagBitMaskHasDefault; }
   bool inherited;  // a field of a base class, listed again because the constructor takes it here
 };
-struct Child { int64_t offset; ChildKind kind; const TVMFFIFieldInfo* info; };
+struct Child {
+  int64_t offset;
+  ChildKind kind;
+  const TVMFFIFieldInfo* info;
+};
 struct NodeInfo {
   int32_t type_index = 0;
   const char *key = nullptr, *doc = "";
@@ -67,7 +77,8 @@ constexpr int kMaxTypes = 1 << 14;
 extern std::atomic<const NodeInfo*> node_infos[kMaxTypes];
 const NodeInfo& ResolveNodeInfo(int32_t type_index);
 inline const NodeInfo& InfoOf(int32_t type_index) {
-  const NodeInfo* info = type_index < kMaxTypes ? node_infos[type_index].load(std::memory_order_acquire) : nullptr;
+  const NodeInfo* info =
+      type_index < kMaxTypes ? node_infos[type_index].load(std::memory_order_acquire) : nullptr;
   return info ? *info : ResolveNodeInfo(type_index);
 }
 void RegisterNodeInfo(NodeInfo* info);
@@ -81,7 +92,11 @@ template <class T>
 int GetField(void* p, TVMFFIAny* r) noexcept {
   // tvm-ffi's own recursion (equality, hash, JSON, repr, copy) passes here once per level.
   if constexpr (sizeof(T) == sizeof(void*) && !std::is_arithmetic_v<T>) {
-    try { CheckStack(); } catch (...) { return ReportException(); }
+    try {
+      CheckStack();
+    } catch (...) {
+      return ReportException();
+    }
   }
   *r = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(*static_cast<T*>(p)));
   return 0;
@@ -94,19 +109,30 @@ int SetField(void* p, const TVMFFIAny* v) noexcept {
       *static_cast<T*>(p) = view;
     } else {
       auto value = view.try_cast<T>();
-      if (!value.has_value() || IsMissing<T>(*value)) ThrowWrongType(view, &ffi::detail::TypeSchema<T>::v);
+      if (!value.has_value() || IsMissing<T>(*value))
+        ThrowWrongType(view, &ffi::detail::TypeSchema<T>::v);
       *static_cast<T*>(p) = *std::move(value);
     }
     return 0;
-  } catch (...) { return ReportException(); }
+  } catch (...) {
+    return ReportException();
+  }
 }
-template <class T> struct IsNodeRef : std::is_base_of<ObjectRef, T> {};
-template <class T> struct IsNodeRef<Optional<T>> : std::bool_constant<std::is_base_of_v<ObjectRef, T> && sizeof(Optional<T>) == 8> {};
 template <class T>
-inline constexpr TypeOps kTypeOps = {
-    sizeof(T), alignof(T), ffi::TypeToFieldStaticTypeIndex<T>::value,
-    IsNodeRef<T>::value ? ChildKind::kRef : std::is_same_v<T, Any> ? ChildKind::kAny : ChildKind::kNone,
-    &GetField<T>, &SetField<T>, &ffi::detail::TypeSchema<T>::v};
+struct IsNodeRef : std::is_base_of<ObjectRef, T> {};
+template <class T>
+struct IsNodeRef<Optional<T>>
+    : std::bool_constant<std::is_base_of_v<ObjectRef, T> && sizeof(Optional<T>) == 8> {};
+template <class T>
+inline constexpr TypeOps kTypeOps = {sizeof(T),
+                                     alignof(T),
+                                     ffi::TypeToFieldStaticTypeIndex<T>::value,
+                                     IsNodeRef<T>::value      ? ChildKind::kRef
+                                     : std::is_same_v<T, Any> ? ChildKind::kAny
+                                                              : ChildKind::kNone,
+                                     &GetField<T>,
+                                     &SetField<T>,
+                                     &ffi::detail::TypeSchema<T>::v};
 
 template <class Obj, class... A>
 ObjectPtr<Obj> NewObject(A&&... args) {
@@ -120,13 +146,16 @@ int CreateObject(TVMFFIObjectHandle* out) {
     CheckStack();  // JSON loading creates a node before its children
     *out = ffi::detail::ObjectUnsafe::MoveObjectPtrToTVMFFIObjectPtr(NewObject<Obj>());
     return 0;
-  } catch (...) { return ReportException(); }
+  } catch (...) {
+    return ReportException();
+  }
 }
 
-/// Registers `Obj` and its `Fields`. A base class's member listed again becomes a constructor parameter
-/// at that place. `static constexpr std::string_view kParamOrder = "b,a"` gives the constructor another
-/// order than equality and visiting use. `void Init()`, if any, fills computed fields and checks invariants: it runs
-/// after construction, after MapChildren changed a child, and after loading.
+/// Registers `Obj` and its `Fields`. A base class's member listed again becomes a constructor
+/// parameter at that place. `static constexpr std::string_view kParamOrder = "b,a"` gives the
+/// constructor another order than equality and visiting use. `void Init()`, if any, fills computed
+/// fields and checks invariants: it runs after construction, after MapChildren changed a child, and
+/// after loading.
 template <class Obj, bool kAbstract = false>
 void RegisterNode(const char* doc = "") {
   static NodeInfo info;
@@ -139,12 +168,15 @@ void RegisterNode(const char* doc = "") {
   if constexpr (!kAbstract) {
     info.create = []() -> ObjectPtr<Object> { return NewObject<Obj>(); };
     info.creator = &CreateObject<Obj>;
-    info.copy = [](const Object* n) -> ObjectPtr<Object> { return NewObject<Obj>(*static_cast<const Obj*>(n)); };
+    info.copy = [](const Object* n) -> ObjectPtr<Object> {
+      return NewObject<Obj>(*static_cast<const Obj*>(n));
+    };
     info.destroy = ffi::detail::SimpleObjAllocator::Handler<Obj>::Deleter();
-    if constexpr (requires(Obj o) { o.Init(); }) info.init = [](Object* n) { static_cast<Obj*>(n)->Init(); };
+    if constexpr (requires(Obj o) { o.Init(); })
+      info.init = [](Object* n) { static_cast<Obj*>(n)->Init(); };
   }
   if constexpr (requires { Obj::Fields([](auto&&...) {}); }) {
-    Obj::Fields([&]<class C, class T>(const char* name, T C::*member, auto... traits) {
+    Obj::Fields([&]<class C, class T>(const char* name, T C::* member, auto... traits) {
       AddField(&info, name, ffi::reflection::GetFieldByteOffsetToObject<C, T>(member), &kTypeOps<T>,
                !std::is_same_v<C, Obj>, {traits...});
     });
@@ -153,7 +185,9 @@ void RegisterNode(const char* doc = "") {
 }
 /// A base class: fields, but no constructor.
 template <class Obj>
-void RegisterBase(const char* doc = "") { RegisterNode<Obj, true>(doc); }
+void RegisterBase(const char* doc = "") {
+  RegisterNode<Obj, true>(doc);
+}
 
 /// Base of all nodes; its Python class completes the classes derived from it on first use.
 struct NodeObj : Object {
@@ -181,7 +215,8 @@ Ref New(F&& fill) {
 
 /// A copy of the node, of its own class; children are shared.
 ObjectRef CopyNode(const Object* node);
-/// Copy-on-write: `auto* n = Edit(&ref); n->body = b;` changes a copy unless `ref` is the only owner.
+/// Copy-on-write: `auto* n = Edit(&ref); n->body = b;` changes a copy unless `ref` is the only
+/// owner.
 template <class Ref>
 auto* Edit(Ref* ref) {
   using Obj = typename Ref::ContainerType;
@@ -189,8 +224,11 @@ auto* Edit(Ref* ref) {
   return const_cast<Obj*>(static_cast<const Obj*>(ref->get()));
 }
 
-// ---- children ------------------------------------------------------------------------------------
-inline bool IsContainer(int32_t t) { return t == ffi::TypeIndex::kTVMFFIArray || t == ffi::TypeIndex::kTVMFFIMap; }
+// ---- children
+// ------------------------------------------------------------------------------------
+inline bool IsContainer(int32_t t) {
+  return t == ffi::TypeIndex::kTVMFFIArray || t == ffi::TypeIndex::kTVMFFIMap;
+}
 
 template <class F>
 void VisitValue(const Any& value, F& visit) {
@@ -204,7 +242,8 @@ void VisitValue(const Any& value, F& visit) {
     visit(*value.as<ObjectRef>());
   }
 }
-/// Calls `visit(const ObjectRef&)` on every child node, in field order, through arrays, maps and optionals.
+/// Calls `visit(const ObjectRef&)` on every child node, in field order, through arrays, maps and
+/// optionals.
 template <class F>
 void VisitChildren(const Object* node, F&& visit) {
   for (const Child& c : InfoOf(node->type_index()).children) {
@@ -215,21 +254,29 @@ void VisitChildren(const Object* node, F&& visit) {
     }
     const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
     if (!ref.defined()) continue;
-    if (IsContainer(ref->type_index())) [[unlikely]] VisitValue(Any(ref), visit);
-    else visit(ref);
+    if (IsContainer(ref->type_index())) [[unlikely]]
+      VisitValue(Any(ref), visit);
+    else
+      visit(ref);
   }
 }
 
 using MapFn = ObjectRef (*)(void*, const ObjectRef&);
 ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context);
-/// The node with every child mapped; the same object when no child changed. A child that no longer fits its
-/// field raises TypeError.
+/// The node with every child mapped; the same object when no child changed. A child that no longer
+/// fits its field raises TypeError.
 template <class F>
 ObjectRef MapChildren(const Object* node, F&& map) {
-  return MapChildrenImpl(node, [](void* f, const ObjectRef& r) -> ObjectRef { return (*static_cast<std::decay_t<F>*>(f))(r); }, &map);
+  return MapChildrenImpl(
+      node,
+      [](void* f, const ObjectRef& r) -> ObjectRef {
+        return (*static_cast<std::decay_t<F>*>(f))(r);
+      },
+      &map);
 }
 
-// ---- passes --------------------------------------------------------------------------------------
+// ---- passes
+// --------------------------------------------------------------------------------------
 /// Type index -> handler; a class without its own handler uses that of its nearest ancestor.
 class HandlerTable {
  public:
@@ -237,7 +284,8 @@ class HandlerTable {
   explicit HandlerTable(std::initializer_list<std::pair<int32_t, Fn>> handlers);
   Fn Find(int32_t type_index) const {
     Fn fn = type_index < kMaxTypes ? cache_[type_index].load(std::memory_order_relaxed) : nullptr;
-    if (!fn) [[unlikely]] fn = Resolve(type_index);
+    if (!fn) [[unlikely]]
+      fn = Resolve(type_index);
     return fn == &None ? nullptr : fn;
   }
 
@@ -248,14 +296,16 @@ class HandlerTable {
   std::atomic<Fn>* cache_;
 };
 
-/// Visits a program. `struct Count : Visitor<Count, ForObj> { void Visit(const ForObj*); }` handles loops only and
-/// goes on below a node with VisitChildren(node, *this).
+/// Visits a program. `struct Count : Visitor<Count, ForObj> { void Visit(const ForObj*); }` handles
+/// loops only and goes on below a node with VisitChildren(node, *this).
 template <class Self, class... Nodes>
 class Visitor {
  public:
   void operator()(const ObjectRef& node) {
-    if (StackIsLow()) [[unlikely]] return Recurse([&] { (*this)(node); });
-    if (auto fn = reinterpret_cast<void (*)(Self*, const Object*)>(Table().Find(node->type_index()))) {
+    if (StackIsLow()) [[unlikely]]
+      return Recurse([&] { (*this)(node); });
+    if (auto fn =
+            reinterpret_cast<void (*)(Self*, const Object*)>(Table().Find(node->type_index()))) {
       fn(static_cast<Self*>(this), node.get());
     } else {
       VisitChildren(node.get(), *this);
@@ -264,8 +314,11 @@ class Visitor {
 
  private:
   static const HandlerTable& Table() {
-    static const HandlerTable table({{Nodes::RuntimeTypeIndex(), reinterpret_cast<HandlerTable::Fn>(
-        +[](Self* self, const Object* n) { self->Visit(static_cast<const Nodes*>(n)); })}...});
+    static const HandlerTable table(
+        {{Nodes::RuntimeTypeIndex(),
+          reinterpret_cast<HandlerTable::Fn>(+[](Self* self, const Object* n) {
+            self->Visit(static_cast<const Nodes*>(n));
+          })}...});
     return table;
   }
 };
@@ -275,7 +328,8 @@ template <class Self, class... Nodes>
 class Mutator {
  public:
   ObjectRef operator()(const ObjectRef& node) {
-    if (StackIsLow()) [[unlikely]] return Recurse([&] { return (*this)(node); });
+    if (StackIsLow()) [[unlikely]]
+      return Recurse([&] { return (*this)(node); });
     if (!InfoOf(node->type_index()).shared) return Dispatch(node);
     if (auto it = shared_.find(node.get()); it != shared_.end()) return it->second.second;
     ObjectRef result = Dispatch(node);
@@ -306,8 +360,11 @@ class Mutator {
   }
   std::unordered_map<const Object*, std::pair<ObjectRef, ObjectRef>> shared_;
   static const HandlerTable& Table() {
-    static const HandlerTable table({{Nodes::RuntimeTypeIndex(), reinterpret_cast<HandlerTable::Fn>(
-        +[](Self* self, const Object* n) -> ObjectRef { return self->Rewrite(static_cast<const Nodes*>(n)); })}...});
+    static const HandlerTable table(
+        {{Nodes::RuntimeTypeIndex(),
+          reinterpret_cast<HandlerTable::Fn>(+[](Self* self, const Object* n) -> ObjectRef {
+            return self->Rewrite(static_cast<const Nodes*>(n));
+          })}...});
     return table;
   }
 };

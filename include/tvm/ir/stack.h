@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep recursion without stack overflow: a large, lazily committed stack per thread, and a limit check.
+// Deep recursion without stack overflow: a large, lazily committed stack per thread, and a limit
+// check.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,8 @@ inline bool StackIsLow() {
 }
 /// Raises RecursionError when the current stack is nearly used up.
 inline void CheckStack() {
-  if (StackIsLow()) [[unlikely]] ThrowRecursionError();
+  if (StackIsLow()) [[unlikely]]
+    ThrowRecursionError();
 }
 
 template <class F, class Run>
@@ -37,7 +39,12 @@ auto CallOn(Run run, F& fn) {
     run([](void* f) { (*static_cast<F*>(f))(); }, &fn);
   } else {
     std::pair<F*, std::optional<R>> call{&fn, std::nullopt};
-    run([](void* c) { auto* p = static_cast<decltype(call)*>(c); p->second.emplace((*p->first)()); }, &call);
+    run(
+        [](void* c) {
+          auto* p = static_cast<decltype(call)*>(c);
+          p->second.emplace((*p->first)());
+        },
+        &call);
     return *std::move(call.second);
   }
 }
@@ -57,7 +64,8 @@ auto OnHomeStack(F&& fn) {
 /// For recursive functions: continues on the deep stack when the current one runs low.
 template <class F>
 auto Recurse(F&& fn) {
-  if (!StackIsLow()) [[likely]] return fn();
+  if (!StackIsLow()) [[likely]]
+    return fn();
   if (stack_state.deep) ThrowRecursionError();
   return CallOn(&RunOnDeepStack, fn);
 }

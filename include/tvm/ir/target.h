@@ -26,8 +26,8 @@ struct TargetKind : ObjectRef {
 
 struct Target;
 
-/// What code is generated for: a kind and its attributes (mcpu, mattr, num-cores, …), checked against
-/// the kind's option table. `Target("llvm")` is this machine.
+/// What code is generated for: a kind and its attributes (mcpu, mattr, num-cores, …), checked
+/// against the kind's option table. `Target("llvm")` is this machine.
 struct TargetObj : NodeObj {
   TargetKind kind;
   Optional<ObjectRef> host;  // a Target

@@ -59,8 +59,8 @@ class DataType {
   /// Signed or unsigned, not bool.
   constexpr bool is_integer() const { return is_int() || is_uint(); }
   constexpr bool is_numeric() const { return is_integer() || is_float() || is_bool(); }
-  /// int32 and int64 scalars: the types of loop variables, shapes and indices, which do not overflow
-  /// by contract.
+  /// int32 and int64 scalars: the types of loop variables, shapes and indices, which do not
+  /// overflow by contract.
   constexpr bool is_index() const { return is_int() && is_scalar() && bits() >= 32; }
 
   /// The same element with other (raw) lanes.

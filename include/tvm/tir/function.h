@@ -6,8 +6,8 @@
 
 namespace tvm::tir {
 
-/// A function. `buffer_map` gives the handles among the parameters the buffers they point to; shapes,
-/// strides and offsets that are variables there are defined by the caller's tensor.
+/// A function. `buffer_map` gives the handles among the parameters the buffers they point to;
+/// shapes, strides and offsets that are variables there are defined by the caller's tensor.
 struct PrimFuncObj : BaseFuncObj {
   Array<Var> params;
   Map<Var, Buffer> buffer_map;

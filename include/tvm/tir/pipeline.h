@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of passes between a program and code generation; src/tir/pipeline.cc reads top to bottom.
+// The lists of passes between a program and code generation; src/tir/pipeline.cc reads top to
+// bottom.
 #pragma once
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"

@@ -240,8 +240,8 @@ struct SeqStmtObj : StmtObj {
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir.SeqStmt", SeqStmtObj, StmtObj);
 };
 struct SeqStmt : Stmt {
-  /// The statements as one: nested sequences flattened, statements without effect left out, a single
-  /// one itself.
+  /// The statements as one: nested sequences flattened, statements without effect left out, a
+  /// single one itself.
   static Stmt Flatten(const Array<Stmt>& seq, Optional<Span> span = {});
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(SeqStmt, Stmt, SeqStmtObj);
 };
@@ -311,8 +311,8 @@ struct MatchBufferRegion : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(MatchBufferRegion, ObjectRef, MatchBufferRegionObj);
 };
 
-/// The unit of scheduling: for each binding of iter_vars, `body` reads and writes the regions given.
-/// `init` runs first where all reduction iterators are at their start.
+/// The unit of scheduling: for each binding of iter_vars, `body` reads and writes the regions
+/// given. `init` runs first where all reduction iterators are at their start.
 struct BlockObj : StmtObj {
   Array<IterVar> iter_vars;
   Array<BufferRegion> reads, writes;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integer facts, simplification and proofs."""
-# ruff: noqa: F401
 
 from tvm._derive import fill
 

@@ -20,13 +20,15 @@ def _program(mod, name=None):
     if name is not None:
         functions = mod.get_global_vars()
         if len(functions) != 1:
-            raise ValueError(f"build: expected one function for name='{name}', got {len(functions)}")
+            raise ValueError(
+                f"build: expected one function for name='{name}', got {len(functions)}"
+            )
         mod = mod.replace_global_vars({functions[0]: name})
     return mod
 
 
 def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
-    """Compiles a PrimFunc, a module of them or a schedule to a runtime module, which is called like a function.
+    """Compiles a PrimFunc, a module of them or a schedule to a module called like a function.
 
     Parameters
     ----------
@@ -55,5 +57,7 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
     if not all(isinstance(f, tir.PrimFunc) for _, f in program.items()):
         from tvm import relax  # the graph level builds its own functions
 
-        return relax.build(program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline)
+        return relax.build(
+            program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline
+        )
     return Executable(tvm.tir.build(program, target, tir_pipeline))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IR core: nodes, types, modules, operators, passes. What has no Python behaviour derives from the registry."""
+"""IR core: nodes, types, modules, operators, passes; what is not written here is derived."""
 
-from tvm._derive import Node, fill, make_node, register_node  # noqa: F401
 from tvm_ffi import Array, Map
+
+from tvm._derive import Node, fill, make_node, register_node
 
 from .attrs import Attrs, DictAttrs
 from .base import EnvFunc, SourceName, Span, assert_structural_equal, load_json, save_json

@@ -2,6 +2,7 @@
 """Source positions, equality, JSON and registered functions as nodes."""
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, fill, register_node
 
 _ir, _ = fill("tvm.ir")

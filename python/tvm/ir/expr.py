@@ -2,6 +2,7 @@
 """Expressions: the bases, and Python's operators on them."""
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, fill, register_node
 
 _ir, _ = fill("tvm.ir")
@@ -32,8 +33,8 @@ def _is_int(value):
 
 _AMBIGUOUS = (
     "expected floats for '/': the quotient of integers can be rounded in more than one way. "
-    "Write tir.truncdiv(a, b) (towards zero), tir.floordiv(a, b) or a // b (down), or cast one operand "
-    "to a float"
+    "Write tir.truncdiv(a, b) (towards zero), tir.floordiv(a, b) or a // b (down), or cast one "
+    "operand to a float"
 )
 
 
@@ -155,8 +156,8 @@ class ExprOp:
     def __bool__(self):
         raise ValueError(
             "expected a Python bool, got a symbolic expression, whose value is not known yet: "
-            f"{self}. Instead of Python's `if`, `and`, `or`, `not` write tir.if_then_else(cond, a, b), "
-            "tir.all(...), tir.any(...), tir.Not(...)"
+            f"{self}. Instead of Python's `if`, `and`, `or`, `not` write "
+            "tir.if_then_else(cond, a, b), tir.all(...), tir.any(...), tir.Not(...)"
         )
 
     def equal(self, other, span=None):

@@ -4,6 +4,7 @@
 from enum import IntEnum
 
 import tvm_ffi
+
 from tvm._derive import register_node
 
 from .attrs import DictAttrs

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import tvm_ffi
+
 from tvm._derive import Node, register_node
 
 _METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """IRModule: the functions of a program, by name."""
 
-import tvm_ffi
 from tvm._derive import Node, construct, register_node
 
 from .attrs import DictAttrs
@@ -66,7 +65,9 @@ class IRModule(Node):
         def var_of(v):
             return self.get_global_var(v) if isinstance(v, str) else v
 
-        new_vars = {var_of(k): GlobalVar(v) if isinstance(v, str) else v for k, v in replacements.items()}
+        new_vars = {
+            var_of(k): GlobalVar(v) if isinstance(v, str) else v for k, v in replacements.items()
+        }
         names = [new_vars.get(var, var).name_hint for var in self.get_global_vars()]
         if len(set(names)) != len(names):
             raise ValueError(f"replace_global_vars: expected unique names, got {names}")
@@ -98,5 +99,3 @@ class IRModule(Node):
         for key, value in dict(attr_map.items()).items():
             module = module.with_attr(key, _attribute(value))
         return module
-
-

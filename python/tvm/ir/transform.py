@@ -6,6 +6,7 @@ import inspect
 import re
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, function, register_node
 
 _run, _enter, _exit, _current, _list_configs, _override = (
@@ -143,7 +144,8 @@ def ApplyPassToFunction(transform, func_name_regex, error_if_no_function_matches
         if not matched and error_if_no_function_matches_regex:
             names = [v.name_hint for v in mod.get_global_vars()]
             raise ValueError(
-                f"ApplyPassToFunction: expected a function that matches '{func_name_regex}', got {names}"
+                "ApplyPassToFunction: expected a function that matches "
+                f"'{func_name_regex}', got {names}"
             )
         changed = transform(IRModule(matched, mod.attrs, mod.global_infos))
         result = mod.clone()

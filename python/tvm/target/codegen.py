@@ -2,6 +2,7 @@
 """What the LLVM backend knows of targets; the names derive from it once it is loaded."""
 
 import tvm_ffi
+
 from tvm._derive import fill
 
 from .target import Target
@@ -27,5 +28,7 @@ def llvm_version_major(allow_none=False):
 
 def __getattr__(name):
     if name[:1] != "_" and not _ir("LoadLLVM")():
-        raise AttributeError(f"{name}: expected the LLVM backend (libtvm_llvm), which is not installed")
+        raise AttributeError(
+            f"{name}: expected the LLVM backend (libtvm_llvm), which is not installed"
+        )
     return _derived(name)

@@ -4,6 +4,7 @@
 import json
 
 import tvm_ffi
+
 from tvm._derive import Node, fill, register_node
 
 _target, _ = fill("tvm.target")
@@ -41,13 +42,15 @@ class TargetFeatures:
 
 @register_node("target.Target")
 class Target(Node):
-    """A target from a string ("llvm -mcpu=znver4"), a tag ("nvidia/nvidia-h100"), a dict or JSON text."""
+    """A target: from a string ("llvm -mcpu=znver4"), a tag ("nvidia/nvidia-h100"), a dict, JSON."""
 
     def __init__(self, target, host=None):
         if isinstance(target, dict):
             target = {k: v for k, v in target.items() if v is not None}
         elif not isinstance(target, (str, Target)):
-            raise TypeError(f"Target: expected a string, dict or Target, got {type(target).__name__}")
+            raise TypeError(
+                f"Target: expected a string, dict or Target, got {type(target).__name__}"
+            )
         made = _target("Target_")(target)
         if host is not None:
             made = made.with_host_(host if isinstance(host, Target) else Target(host))
@@ -146,7 +149,10 @@ class Target(Node):
 
     @staticmethod
     def canon_multi_target_and_host(target, target_host=None):
-        return [Target.canon_target_and_host(t, target_host)[0] for t in Target.canon_multi_target(target)]
+        return [
+            Target.canon_target_and_host(t, target_host)[0]
+            for t in Target.canon_multi_target(target)
+        ]
 
     @staticmethod
     def canon_target_map_and_host(target_map, target_host=None):
@@ -164,7 +170,9 @@ class Target(Node):
 
 def _attribute(name, fallback=None):
     def get(self):
-        value = self.attrs.get(name.replace("_", "-") if name == "vtcm_capacity" else name, fallback)
+        value = self.attrs.get(
+            name.replace("_", "-") if name == "vtcm_capacity" else name, fallback
+        )
         return str(value) if isinstance(value, str) else value
 
     return property(get)
@@ -231,7 +239,9 @@ def bifrost(model="unknown", options=None):
 
 def intel_graphics(model="unknown", options=None):
     """An Intel GPU."""
-    return _with_options(f"opencl -device=intel_graphics -model={model} -thread_warp_size=16", options)
+    return _with_options(
+        f"opencl -device=intel_graphics -model={model} -thread_warp_size=16", options
+    )
 
 
 def adreno(model="unknown", options=None, cfg=None, backend="opencl"):
@@ -289,9 +299,20 @@ def hexagon(cpu_ver="v68", **kwargs):
 
 def stm32(series="unknown", options=None):
     """An STM32 microcontroller, by its series: "stm32F7xx"."""
-    cpus = {"stm32H7xx": "cortex-m7", "stm32F7xx": "cortex-m7", "stm32F4xx": "cortex-m4", "stm32F3xx": "cortex-m4",
-            "stm32F2xx": "cortex-m3", "stm32F1xx": "cortex-m3", "stm32F0xx": "cortex-m0", "stm32L0xx": "cortex-m0",
-            "stm32L1xx": "cortex-m3", "stm32L4xx": "cortex-m4", "stm32L5xx": "cortex-m33", "stm32U5xx": "cortex-m33"}  # fmt: skip
+    cpus = {
+        "stm32H7xx": "cortex-m7",
+        "stm32F7xx": "cortex-m7",
+        "stm32F4xx": "cortex-m4",
+        "stm32F3xx": "cortex-m4",
+        "stm32F2xx": "cortex-m3",
+        "stm32F1xx": "cortex-m3",
+        "stm32F0xx": "cortex-m0",
+        "stm32L0xx": "cortex-m0",
+        "stm32L1xx": "cortex-m3",
+        "stm32L4xx": "cortex-m4",
+        "stm32L5xx": "cortex-m33",
+        "stm32U5xx": "cortex-m33",
+    }
     if series not in cpus:
         raise ValueError(f"stm32: expected a series of {sorted(cpus)}, got '{series}'")
     return _with_options(f"c -keys=arm_cpu,cpu -device=arm_cpu -mcpu={cpus[series]}", options)

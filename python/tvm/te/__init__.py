@@ -4,7 +4,7 @@
 from tvm import tir
 
 from .operation import *  # noqa: F403
-from .tag import TagScope, tag_scope  # noqa: F401
+from .tag import TagScope, tag_scope
 from .tensor import *  # noqa: F403
 
 # Names that are those of tvm.tir.

@@ -21,7 +21,9 @@ def _has_cpu(*features):
 
 def _gpu_count():
     return sum(
-        tvm.device(kind, i).exist for kind in ("cuda", "rocm", "opencl", "metal", "vulkan") for i in (0, 1)
+        tvm.device(kind, i).exist
+        for kind in ("cuda", "rocm", "opencl", "metal", "vulkan")
+        for i in (0, 1)
     )
 
 
@@ -34,7 +36,10 @@ class Feature:
 
     def __init__(self, name, long_name=None, check=None, parent_features=()):
         self.name, self.long_name = name, long_name or name
-        self._check, self.parents = check, [parent_features] if isinstance(parent_features, str) else parent_features
+        self._check, self.parents = (
+            check,
+            [parent_features] if isinstance(parent_features, str) else parent_features,
+        )
         self._missing = None
         Feature._all[name] = self
 
@@ -95,14 +100,19 @@ requires_vulkan = _kind("vulkan", "Vulkan")
 requires_nvptx = _kind("nvptx", "NVPTX", ("llvm", "cuda"))
 requires_hexagon = _kind("hexagon", "Hexagon", ())
 requires_arm_dot = Feature("arm_dot", "ARM dot products", lambda: _has_cpu("dotprod"), "AArch64")
-requires_arm_fp16 = Feature("arm_fp16", "ARM float16 vectors", lambda: _has_cpu("fullfp16"), "AArch64")
+requires_arm_fp16 = Feature(
+    "arm_fp16", "ARM float16 vectors", lambda: _has_cpu("fullfp16"), "AArch64"
+)
 requires_aarch64_sve = Feature("arm_sve", "SVE", lambda: _has_cpu("sve"), "AArch64")
 requires_aarch64_sme = Feature("arm_sme", "SME", lambda: _has_cpu("sme"), "AArch64")
 requires_x86_vnni = Feature(
     "x86_vnni", "VNNI", lambda: _has_cpu("avx512vnni") or _has_cpu("avxvnni"), "x86"
 )
 requires_x86_avx512 = Feature(
-    "x86_avx512", "AVX-512", lambda: _has_cpu("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"), "x86"
+    "x86_avx512",
+    "AVX-512",
+    lambda: _has_cpu("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86",
 )
 requires_x86_amx = Feature("x86_amx", "AMX", lambda: _has_cpu("amx-int8"), "x86")
 
@@ -112,7 +122,9 @@ def requires_package(*packages):
     import pytest
 
     missing = [p for p in packages if importlib.util.find_spec(p) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"needs the Python packages {', '.join(missing)}")
+    return pytest.mark.skipif(
+        bool(missing), reason=f"needs the Python packages {', '.join(missing)}"
+    )
 
 
 def requires_llvm_minimum_version(major_version):
@@ -120,7 +132,9 @@ def requires_llvm_minimum_version(major_version):
     import pytest
 
     version = tvm.target.codegen.llvm_version_major(allow_none=True) or 0
-    return pytest.mark.skipif(version < major_version, reason=f"needs LLVM {major_version}, has {version}")
+    return pytest.mark.skipif(
+        version < major_version, reason=f"needs LLVM {major_version}, has {version}"
+    )
 
 
 def requires_cuda_compute_version(major_version, minor_version=0):

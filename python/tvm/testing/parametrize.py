@@ -12,11 +12,21 @@ import tvm
 from .features import device_enabled
 from .utils import SKIP_SLOW_TESTS
 
-DEFAULT_TEST_TARGETS = ["llvm", "c", "cuda", "nvptx", "vulkan", "opencl", "metal", "rocm", "hexagon"]
+DEFAULT_TEST_TARGETS = [
+    "llvm",
+    "c",
+    "cuda",
+    "nvptx",
+    "vulkan",
+    "opencl",
+    "metal",
+    "rocm",
+    "hexagon",
+]
 
 
 def enabled_targets():
-    """[(target, device)] of those in TVM_TEST_TARGETS (separated by ;), or the usual ones, that run here."""
+    """[(target, device)] that run here, of TVM_TEST_TARGETS (separated by ;) or the usual ones."""
     wanted = os.environ.get("TVM_TEST_TARGETS", "")
     targets = [t for t in wanted.split(";") if t] or DEFAULT_TEST_TARGETS
     return [(t, tvm.device(t.split()[0])) for t in targets if device_enabled(t)]
@@ -36,13 +46,15 @@ def slow(func):
 def _target_params(targets):
     params = []
     for target in targets:
-        skip = _pytest().mark.skipif(not device_enabled(target), reason=f"{target} does not run here")
+        skip = _pytest().mark.skipif(
+            not device_enabled(target), reason=f"{target} does not run here"
+        )
         params.append(_pytest().param(target, tvm.device(target.split()[0]), marks=skip, id=target))
     return params
 
 
 def parametrize_targets(*args):
-    """`@parametrize_targets("llvm", "cuda") def test(target, dev)`: once for each target that runs here."""
+    """`@parametrize_targets("llvm") def test(target, dev)`: once for each target that runs here."""
 
     def decorate(func, targets):
         names = [n for n in ("target", "dev") if n in inspect.signature(func).parameters]
@@ -66,11 +78,11 @@ def exclude_targets(*args):
 
 
 def parameter(*values, ids=None, by_dict=None):
-    """`n = tvm.testing.parameter(1, 2)` at module or class level: tests that take `n` run for each value."""
+    """`n = tvm.testing.parameter(1, 2)` in a module or class: tests with `n` run for each value."""
     if by_dict is not None:
         if values or ids:
             raise TypeError("parameter: expected values or by_dict, got both")
-        ids, values = zip(*by_dict.items())
+        ids, values = zip(*by_dict.items(), strict=True)
 
     @_pytest().fixture(params=values, ids=ids)
     def as_fixture(*_cls, request):
@@ -81,7 +93,7 @@ def parameter(*values, ids=None, by_dict=None):
 
 def parameters(*value_sets, ids=None):
     """`a, b = tvm.testing.parameters((1, 2), (3, 4))`: values that belong together."""
-    # One fixture, put into the caller's module, holds the set; one for each position takes its part.
+    # One fixture, put into the caller's module, holds the set; one for each position its part.
     caller = sys._getframe(1).f_globals
     name = f"_parameters_{sum(key.startswith('_parameters_') for key in caller)}"
     caller[name] = parameter(*value_sets, ids=ids)
@@ -98,7 +110,7 @@ def parameters(*value_sets, ids=None):
 
 
 def fixture(func=None, *, cache_return_value=False):
-    """A pytest fixture; with cache_return_value it is computed once per set of parameters and copied."""
+    """A pytest fixture; with cache_return_value it is computed once per parameters and copied."""
 
     def decorate(func):
         if not cache_return_value:
@@ -130,7 +142,9 @@ def _mark_parameterizations(make_mark):
 
             signature = inspect.signature(func)
             request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY)
-            wrapper.__signature__ = signature.replace(parameters=[*signature.parameters.values(), request])
+            wrapper.__signature__ = signature.replace(
+                parameters=[*signature.parameters.values(), request]
+            )
             return wrapper
 
         return decorate
@@ -159,7 +173,8 @@ def known_failing_targets(*args):
 
 
 class CompareBeforeAfter:
-    """Base of pass tests: a subclass has `transform`, `before` and `expected` (a program, or an exception class)."""
+    """Base of pass tests: a subclass has `transform`, `before`, and `expected`: a program or an
+    exception class."""
 
     check_well_formed = True
 
@@ -184,7 +199,16 @@ class CompareBeforeAfter:
 
 
 __all__ = [
-    "CompareBeforeAfter", "DEFAULT_TEST_TARGETS", "enabled_targets", "exclude_targets", "fixture",
-    "known_failing_targets", "parameter", "parameters", "parametrize_targets", "skip_parameterizations", "slow",
+    "CompareBeforeAfter",
+    "DEFAULT_TEST_TARGETS",
+    "enabled_targets",
+    "exclude_targets",
+    "fixture",
+    "known_failing_targets",
+    "parameter",
+    "parameters",
+    "parametrize_targets",
+    "skip_parameterizations",
+    "slow",
     "xfail_parameterizations",
-]  # fmt: skip
+]

@@ -16,19 +16,29 @@ def _numpy(value):
     value = value.numpy() if hasattr(value, "numpy") else value
     array = np.asanyarray(value)
     # ml_dtypes types have no tolerance of their own.
-    return array.astype("float64") if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float8")) else array
+    return (
+        array.astype("float64")
+        if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float8"))
+        else array
+    )
 
 
 def assert_allclose(actual, desired, rtol=1e-7, atol=1e-7, verbose=True):
-    """AssertionError unless shapes agree and |actual - desired| <= atol + rtol * |desired|; NaNs are equal."""
+    """AssertionError unless shapes agree and |actual - desired| <= atol + rtol * |desired|.
+
+    NaNs are equal.
+    """
     actual, desired = _numpy(actual), _numpy(desired)
     np.testing.assert_allclose(actual.shape, desired.shape)
     np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=verbose)
 
 
 def ulp_distance(actual, desired):
-    """How many floats of `actual`'s type lie between the values, element by element. `desired` may be wider: it
-    is rounded first. NaN against NaN is 0, NaN against a number is the largest integer."""
+    """How many floats of `actual`'s type lie between the values, element by element.
+
+    `desired` may be wider: it is rounded first. NaN against NaN is 0, NaN against a number is the
+    largest integer.
+    """
     actual = np.asarray(actual)
     desired = np.asarray(desired).astype(actual.dtype)
     ints = {2: np.int16, 4: np.int32, 8: np.int64}[actual.dtype.itemsize]
@@ -71,7 +81,8 @@ def check_numerical_grads(
         limit = atol + rtol * np.sqrt(np.mean(grad**2))
         if error > limit:
             raise AssertionError(
-                f"check_numerical_grads: expected a gradient of input {name} within {limit}, got an error of {error}"
+                f"check_numerical_grads: expected a gradient of input {name} within {limit}, "
+                f"got an error of {error}"
             )
 
 
@@ -85,15 +96,15 @@ def assert_prim_expr_equal(lhs, rhs):
 
 
 def check_bool_expr_is_true(bool_expr, vranges, cond=None):
-    """AssertionError unless the condition holds for all values of the variables in their (constant) ranges."""
+    """AssertionError unless a condition holds for all values of variables in constant ranges."""
     from tvm import tir
 
     variables = list(vranges)
     for values in itertools.product(*(_constant_range(vranges[v]) for v in variables)):
-        bound = {v: tir.const(x, v.dtype) for v, x in zip(variables, values)}
+        bound = {v: tir.const(x, v.dtype) for v, x in zip(variables, values, strict=True)}
         holds = [_evaluate(e, bound) for e in (([cond] if cond is not None else []) + [bool_expr])]
         if all(holds[:-1]) and not holds[-1]:
-            point = {v.name_hint: x for v, x in zip(variables, values)}
+            point = {v.name_hint: x for v, x in zip(variables, values, strict=True)}
             raise AssertionError(f"expected {bool_expr} to hold, got false at {point}")
 
 
@@ -146,7 +157,16 @@ def main():
 
 
 __all__ = [
-    "IS_IN_CI", "SKIP_SLOW_TESTS", "assert_allclose", "assert_prim_expr_equal", "check_bool_expr_is_true",
-    "check_numerical_grads", "get_dtype_range", "identity_after", "main", "strtobool", "terminate_self",
+    "IS_IN_CI",
+    "SKIP_SLOW_TESTS",
+    "assert_allclose",
+    "assert_prim_expr_equal",
+    "check_bool_expr_is_true",
+    "check_numerical_grads",
+    "get_dtype_range",
+    "identity_after",
+    "main",
+    "strtobool",
+    "terminate_self",
     "ulp_distance",
-]  # fmt: skip
+]

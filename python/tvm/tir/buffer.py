@@ -2,6 +2,7 @@
 """Buffers."""
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, fill, register_node
 from tvm.ir import PointerType, PrimType, Range
 from tvm.ir.expr import PrimExpr
@@ -49,7 +50,9 @@ class Buffer(Node):
             bits = {"r": Buffer.READ, "w": Buffer.WRITE}
             unknown = set(access_mask) - set(bits)
             if unknown:
-                raise ValueError(f"access_ptr: expected 'r' and 'w' in the mask, got '{access_mask}'")
+                raise ValueError(
+                    f"access_ptr: expected 'r' and 'w' in the mask, got '{access_mask}'"
+                )
             access_mask = sum(bits[c] for c in set(access_mask))
         offset = _tir("const")(offset, "int32") if isinstance(offset, int) else offset
         total = self.strides[0] * self.shape[0] if len(self.strides) else _product(self.shape)
@@ -95,9 +98,11 @@ class Buffer(Node):
             start = 0 if s.start is None else s.start
             stop = self.shape[-1] if s.stop is None else s.stop
             lanes = (stop - start + s.step - 1) // s.step
-            return _tir("BufferLoad")(self, [*indices[:-1], _tir("Ramp")(start, s.step, int(lanes))])
+            return _tir("BufferLoad")(
+                self, [*indices[:-1], _tir("Ramp")(start, s.step, int(lanes))]
+            )
         region = []
-        for i, extent in zip(indices, self.shape):
+        for i, extent in zip(indices, self.shape, strict=True):
             if isinstance(i, slice):
                 start = 0 if i.start is None else i.start
                 region.append(Range(start, extent if i.stop is None else i.stop))
@@ -140,7 +145,9 @@ def decl_buffer(
         data = Var(name, PointerType(PrimType(dtype), scope), span)
     kinds = {"": 1, "default": 1, "auto_broadcast": 2}
     if buffer_type not in kinds:
-        raise ValueError(f"decl_buffer: expected a buffer_type of {list(kinds)}, got '{buffer_type}'")
+        raise ValueError(
+            f"decl_buffer: expected a buffer_type of {list(kinds)}, got '{buffer_type}'"
+        )
     return Buffer(
         data, dtype, shape, strides or [], elem_offset, name, data_alignment, offset_factor,
         kinds[buffer_type], [_tir("const")(a, "int32") for a in axis_separators or []], span,

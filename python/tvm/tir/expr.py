@@ -2,6 +2,7 @@
 """Expression nodes with Python behaviour."""
 
 import tvm_ffi
+
 from tvm._derive import Node, construct, fill, register_node
 from tvm.ir.expr import (
     EqualOp,

@@ -24,7 +24,8 @@ class PrimFunc(BaseFunc):
                 variables.append(param)
             else:
                 raise TypeError(
-                    f"PrimFunc: expected parameters that are Var or Buffer, got {type(param).__name__}"
+                    "PrimFunc: expected parameters that are Var or Buffer, "
+                    f"got {type(param).__name__}"
                 )
         if attrs is None or isinstance(attrs, dict):
             attrs = DictAttrs({k: _attribute(v) for k, v in (attrs or {}).items()})
@@ -36,7 +37,7 @@ class PrimFunc(BaseFunc):
         return PrimFunc(self.params, new_body, self.ret_type, self.buffer_map, self.attrs, span)
 
     def specialize(self, param_map):
-        """The function with parameters fixed: a scalar to a constant, a buffer to one of known shape."""
+        """The function with parameters fixed: scalars to constants, buffers to known shapes."""
         return _tir("Specialize")(self, param_map)
 
 
@@ -51,5 +52,3 @@ class TensorIntrin(Node):
     def get(name, allow_missing=False):
         """A registered intrinsic."""
         return _tir("TensorIntrinGet")(name, allow_missing)
-
-

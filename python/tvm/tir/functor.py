@@ -4,6 +4,7 @@
 import re
 
 import tvm_ffi
+
 from tvm import tir
 from tvm._derive import Node, fill
 
@@ -19,7 +20,7 @@ def _snake(name):
 
 
 class _Functor:
-    """Calls `visit_<node>_(op)`, which a subclass may override; by default it walks the children."""
+    """Calls `visit_<node>_(op)`, which a subclass may override; the default walks the children."""
 
     def _dispatch(self, node):
         name = f"visit_{_snake(type(node).__name__)}_"
@@ -77,7 +78,9 @@ class PyStmtExprMutator(_Functor):
 
 for _key in tvm_ffi.registry.get_registered_type_keys():
     _name = str(_key).rsplit(".", 1)[-1]
-    if str(_key).startswith(("tir.", "ir.")) and issubclass(getattr(tir, _name, object), (Stmt, PrimExpr)):
+    if str(_key).startswith(("tir.", "ir.")) and issubclass(
+        getattr(tir, _name, object), (Stmt, PrimExpr)
+    ):
         for _cls in (PyStmtExprVisitor, PyStmtExprMutator):
             setattr(_cls, f"visit_{_snake(_name)}_", _cls._default)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and intrinsics that C++ functions with fixed parameters cannot express; the others derive."""
+"""Operators and intrinsics that fixed parameters cannot express; the others are derived."""
 
 import inspect
 
 import tvm_ffi
+
 from tvm._derive import fill
 from tvm.ir import Array, GlobalVar, Op
 from tvm.ir.expr import _op
@@ -123,7 +124,10 @@ _INTRINSICS = {
         "=dtype",
         "dtype, trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset",
     ),
-    "ptx_cp_async": ("=dtype", "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes"),
+    "ptx_cp_async": (
+        "=dtype",
+        "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes",
+    ),
     "ptx_cp_async_bulk": (
         "=dtype",
         "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes, barrier_id",
@@ -146,7 +150,8 @@ _INTRINSICS = {
     "ptx_mma_sp": (
         "=dtype",
         "dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index, "
-        "multiplicand_b, b_index, accumulator, c_index, metadata, meta_index, sparse_selector, saturate",
+        "multiplicand_b, b_index, accumulator, c_index, metadata, meta_index, sparse_selector, "
+        "saturate",
     ),
     "vectorlow": ("=dtype", "dtype, vec"),
     "vectorhigh": ("=dtype", "dtype, vec"),
@@ -235,7 +240,9 @@ def address_of(obj, span=None):
     if isinstance(obj, Buffer):
         obj = _derived("BufferLoad")(obj, [0] * len(obj.shape))
     if type(obj).__name__ != "BufferLoad":
-        raise TypeError(f"address_of: expected a Buffer or an element of one, got {type(obj).__name__}")
+        raise TypeError(
+            f"address_of: expected a Buffer or an element of one, got {type(obj).__name__}"
+        )
     return call_intrin("handle", "tir.address_of", obj, span=span)
 
 
@@ -289,7 +296,7 @@ def get_vscale_expr(dtype, min_size=128):
 
 
 def comm_reducer(fcombine, fidentity, name="reduce"):
-    """A reducer: `fcombine(x, y)` of two values (or tuples of them), `fidentity(dtype)` its neutral element."""
+    """A reducer: `fcombine(x, y)` of values or tuples, `fidentity(dtype)` its neutral element."""
 
     def make(expr, axis, where=None, init=None):
         is_tuple = isinstance(expr, (tuple, list, Array))
@@ -299,7 +306,9 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
         result = fcombine(lhs, rhs) if is_tuple else fcombine(lhs[0], rhs[0])
         identity = fidentity(*(v.dtype for v in values))
         result = [convert(r) for r in (result if isinstance(result, (tuple, list)) else [result])]
-        identity = [convert(i) for i in (identity if isinstance(identity, (tuple, list)) else [identity])]
+        identity = [
+            convert(i) for i in (identity if isinstance(identity, (tuple, list)) else [identity])
+        ]
         combiner = CommReducer(lhs, rhs, result, identity)
         axis = list(axis) if isinstance(axis, (list, tuple, Array)) else [axis]
         for a in axis:

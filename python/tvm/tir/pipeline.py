@@ -5,7 +5,8 @@ from tvm._derive import function
 from tvm.target import Target
 
 _default, finalize_host_passes, finalize_device_passes = (
-    function("tir.pipeline." + name, __name__) for name in ("default", "finalize_host", "finalize_device")
+    function("tir.pipeline." + name, __name__)
+    for name in ("default", "finalize_host", "finalize_device")
 )
 
 

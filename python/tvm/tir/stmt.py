@@ -35,7 +35,16 @@ class For(Stmt):
         span=None,
     ):  # fmt: skip
         construct(
-            self, loop_var, min, extent, int(kind), body, thread_binding, annotations or {}, step, span
+            self,
+            loop_var,
+            min,
+            extent,
+            int(kind),
+            body,
+            thread_binding,
+            annotations or {},
+            step,
+            span,
         )
 
 
@@ -80,7 +89,17 @@ def stmt_list(stmt):
     return [stmt]
 
 
-__all__ = ["Allocate", "AllocateConst", "Block", "For", "ForKind", "SeqStmt", "Stmt", "stmt_list", "stmt_seq"]
+__all__ = [
+    "Allocate",
+    "AllocateConst",
+    "Block",
+    "For",
+    "ForKind",
+    "SeqStmt",
+    "Stmt",
+    "stmt_list",
+    "stmt_seq",
+]
 
 
 def __getattr__(name):

@@ -192,8 +192,9 @@ Value Pow(Expansion& let, const Value& x, const Value& y);
 ROW(Sigmoid)
 ROW(Tanh)
 ROW(Sinh)
-ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan) ROW(Asinh)
-    ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
+ROW(Cosh)
+ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan) ROW(Asinh) ROW(Acosh)
+    ROW(Atanh) ROW(Rsqrt)
 #undef ROW
 #define ROW(Name) Value Name(Expansion& let, const Value& x, const Value& y);
         ROW(Atan2) ROW(Hypot) ROW(NextAfter) ROW(Ldexp)

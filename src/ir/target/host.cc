@@ -11,8 +11,8 @@
 
 namespace tvm {
 namespace {
-/// name, triple and the features in which the machine differs from what its name implies. None where
-/// the LLVM library, which knows, is not installed.
+/// name, triple and the features in which the machine differs from what its name implies. None
+/// where the LLVM library, which knows, is not installed.
 Optional<Map<String, Any>> HostCpu() {
   static const auto* host = new Optional<Map<String, Any>>([]() -> Optional<Map<String, Any>> {
     if (!LoadLLVM()) return std::nullopt;
@@ -54,7 +54,8 @@ bool TargetObj::HasFeature(const String& feature) const {
   bool from_cpu = false;
   if (kind->name == "llvm" && LoadLLVM()) {
     static const Function has = Function::GetGlobalRequired("target.llvm.cpu_has_feature");
-    from_cpu = has(GetAttr<String>("mtriple", ""), GetAttr<String>("mcpu", ""), feature).cast<bool>();
+    from_cpu =
+        has(GetAttr<String>("mtriple", ""), GetAttr<String>("mcpu", ""), feature).cast<bool>();
   }
   for (const String& f : GetAttr<Array<String>>("mattr", {})) {
     if (View(f).substr(1) == View(feature)) from_cpu = View(f)[0] == '+';

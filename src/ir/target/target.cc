@@ -65,8 +65,10 @@ Any ParseValue(const TargetOption& option, std::string_view text) {
       if (text == "true" || text == "True" || text == "1") return true;
       if (text == "false" || text == "False" || text == "0") return false;
       ThrowBadValue(option.name, "true or false", quoted);
-    case OptionType::kString: return String(std::string(text));
-    default: return SplitAt(text, ',');
+    case OptionType::kString:
+      return String(std::string(text));
+    default:
+      return SplitAt(text, ',');
   }
 }
 /// The value of an option given in a dict.
@@ -85,7 +87,8 @@ Any CheckValue(const TargetOption& option, const Any& value) {
       if (auto v = value.try_cast<Array<String>>()) return *v;
       if (auto v = value.try_cast<String>()) return SplitAt(View(*v), ',');
       ThrowBadValue(option.name, "a list of strings", value.GetTypeKey());
-    default: return value;
+    default:
+      return value;
   }
 }
 /// "-a=1 -b 2 -c": words, with quotes around what has blanks.
@@ -105,7 +108,9 @@ std::vector<std::string> Words(std::string_view text) {
       word += c, in_word = true;
     }
   }
-  if (quote) TVM_FFI_THROW(ValueError) << "Target: expected a closing quote in '" << std::string(text) << "'";
+  if (quote)
+    TVM_FFI_THROW(ValueError) << "Target: expected a closing quote in '" << std::string(text)
+                              << "'";
   if (in_word) words.push_back(word);
   return words;
 }
@@ -144,7 +149,8 @@ Map<String, Any> ParseJson(const String& text) {
   try {
     return parse(text).cast<Map<String, Any>>();
   } catch (const ffi::Error& e) {
-    TVM_FFI_THROW(ValueError) << "Target: expected a JSON object, got '" << text << "': " << e.message();
+    TVM_FFI_THROW(ValueError) << "Target: expected a JSON object, got '" << text
+                              << "': " << e.message();
   }
   TVM_FFI_UNREACHABLE();
 }
@@ -300,50 +306,75 @@ namespace {
 TVM_REGISTER() {
   RegisterNode<TargetKindObj>("A kind of target.");
   RegisterNode<TargetObj>("What code is generated for.");
-  Def("target.Target_", [](Any value) { return ParseAny(value); }, "A target from a string, tag, JSON or dict.",
-      Arg("target"));
-  Def("target.Target.with_host_", [](Target t, Target host) { return t.WithHost(host); },
+  Def(
+      "target.Target_", [](Any value) { return ParseAny(value); },
+      "A target from a string, tag, JSON or dict.", Arg("target"));
+  Def(
+      "target.Target.with_host_", [](Target t, Target host) { return t.WithHost(host); },
       "A copy with another host.", Arg("self"), Arg("host"));
-  Def("target.Target.export", [](Target t) { return t->Export(); }, "The JSON form, as a dict.", Arg("self"));
+  Def(
+      "target.Target.export", [](Target t) { return t->Export(); }, "The JSON form, as a dict.",
+      Arg("self"));
   Def("target.Target.str_", [](Target t) { return t->str(); }, "The string form.", Arg("self"));
-  Def("target.Target.has_feature", [](Target t, String f) { return t->HasFeature(f); },
+  Def(
+      "target.Target.has_feature", [](Target t, String f) { return t->HasFeature(f); },
       "Whether an instruction-set feature such as \"avx512f\" is on.", Arg("self"), Arg("feature"));
-  Def("target.Target.get_target_device_type", [](Target t) { return t->DeviceType(); },
+  Def(
+      "target.Target.get_target_device_type", [](Target t) { return t->DeviceType(); },
       "The DLPack number of the device.", Arg("self"));
   Def("target.EnterTarget", [](Target t) { entered.push_back(t); }, "", Arg("target"));
-  Def("target.ExitTarget", [](Target t) {
-    TVM_FFI_CHECK(!entered.empty() && entered.back().same_as(t), RuntimeError)
-        << "Target: expected targets to be left in the reverse order of entering";
-    entered.pop_back();
-  }, "", Arg("target"));
-  Def("target.CurrentTarget", []() -> Optional<Target> {
-    return entered.empty() ? Optional<Target>() : Optional<Target>(entered.back());
-  }, "");
-  Def("target.ListTargetKinds", [] {
-    Array<String> names;
-    for (const TargetKindRow& row : TargetKindTable()) names.push_back(row.name);
-    return names;
-  }, "The names of all kinds.");
-  Def("target.KindOptions", [](String name) {
-    const char* const types[] = {"int", "bool", "str", "list[str]", "list[Target]"};
-    Map<String, String> options;
-    const TargetKindRow& row = RowOf(TargetKind::Get(name));
-    for (const auto* table : {&row.options, &CommonTargetOptions()}) {
-      for (const TargetOption& o : *table) options.Set(o.name, types[static_cast<int>(o.type)]);
-    }
-    return options;
-  }, "The options of a kind and their types.", Arg("kind_name"));
-  Def("target.ListTags", [] {
-    Array<String> names;
-    for (const auto& [name, json] : Tags()) names.push_back(name);
-    return names;
-  }, "All target tags.");
-  Def("target.RegisterTag", [](String name, String config, bool override_) {
-    if (Tags().count(name) && !override_)
-      TVM_FFI_THROW(ValueError) << "register_tag: the tag '" << name << "' exists; pass override=True";
-    Tags()[name] = config;
-    return Target(name);
-  }, "Adds a tag.", Arg("name"), Arg("config"), Arg("override", false));
+  Def(
+      "target.ExitTarget",
+      [](Target t) {
+        TVM_FFI_CHECK(!entered.empty() && entered.back().same_as(t), RuntimeError)
+            << "Target: expected targets to be left in the reverse order of entering";
+        entered.pop_back();
+      },
+      "", Arg("target"));
+  Def(
+      "target.CurrentTarget",
+      []() -> Optional<Target> {
+        return entered.empty() ? Optional<Target>() : Optional<Target>(entered.back());
+      },
+      "");
+  Def(
+      "target.ListTargetKinds",
+      [] {
+        Array<String> names;
+        for (const TargetKindRow& row : TargetKindTable()) names.push_back(row.name);
+        return names;
+      },
+      "The names of all kinds.");
+  Def(
+      "target.KindOptions",
+      [](String name) {
+        const char* const types[] = {"int", "bool", "str", "list[str]", "list[Target]"};
+        Map<String, String> options;
+        const TargetKindRow& row = RowOf(TargetKind::Get(name));
+        for (const auto* table : {&row.options, &CommonTargetOptions()}) {
+          for (const TargetOption& o : *table) options.Set(o.name, types[static_cast<int>(o.type)]);
+        }
+        return options;
+      },
+      "The options of a kind and their types.", Arg("kind_name"));
+  Def(
+      "target.ListTags",
+      [] {
+        Array<String> names;
+        for (const auto& [name, json] : Tags()) names.push_back(name);
+        return names;
+      },
+      "All target tags.");
+  Def(
+      "target.RegisterTag",
+      [](String name, String config, bool override_) {
+        if (Tags().count(name) && !override_)
+          TVM_FFI_THROW(ValueError)
+              << "register_tag: the tag '" << name << "' exists; pass override=True";
+        Tags()[name] = config;
+        return Target(name);
+      },
+      "Adds a tag.", Arg("name"), Arg("config"), Arg("override", false));
 }
 }  // namespace
 }  // namespace tvm

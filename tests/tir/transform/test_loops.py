@@ -120,7 +120,9 @@ def test_hoist_the_beginning_of_nested_reductions():
     def nest(body):
         return loop(2, lambda k: loop(4, lambda j: body(k, j), "j"), "k")
 
-    before = func([A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j))))
+    before = func(
+        [A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j)))
+    )
     check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), nest(total))))
 
 

@@ -33,7 +33,9 @@ def _render(ctx):
         line = ctx.source_line(name, d.span.line)
         print(f" --> {name}:{d.span.line}:{d.span.column}", file=sys.stderr)
         if line:
-            width = max(1, d.span.end_column - d.span.column) if d.span.end_line == d.span.line else 1
+            width = (
+                max(1, d.span.end_column - d.span.column) if d.span.end_line == d.span.line else 1
+            )
             print(f"  {line}\n  {' ' * (d.span.column - 1)}{'^' * width}", file=sys.stderr)
 
 

@@ -2,6 +2,7 @@
 """Passes over TIR: every registered `tir.transform.X` is a function here that makes the pass."""
 
 import tvm_ffi
+
 from tvm._derive import fill
 from tvm.ir.transform import ModulePass, _pass_decorator
 
