@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import sys
 
 
@@ -20,6 +21,8 @@ def parse(arguments):
     parser.add_argument("--rounds", type=int, default=15, help="samples of each subject (15)")
     parser.add_argument("--seconds", type=float, default=0.03, help="length of a sample (0.03)")
     parser.add_argument("--threads", type=int, default=1, help="for everyone (1, pinned)")
+    cpu_time = "measure CPU time instead of wall time: for one thread on a busy machine"
+    parser.add_argument("--cpu-time", action="store_true", help=cpu_time)
     parser.add_argument("--without", action="append", default=[], help="leave a subject out")
     parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
     parser.add_argument("--json", help="also write the rows to this file")
@@ -29,6 +32,8 @@ def parse(arguments):
         parser.error(f"expected names out of {', '.join(CASES)}; got {', '.join(unknown)}")
     if options.rounds < 2:
         parser.error(f"--rounds: expected at least 2, got {options.rounds}")
+    if options.cpu_time and options.threads != 1:
+        parser.error(f"--cpu-time: expected one thread, got --threads {options.threads}")
     return options
 
 
@@ -38,6 +43,7 @@ def main(arguments):
 
     options = parse(arguments)
     peers.pin(options.threads)
+    os.environ["BENCH_CLOCK"] = "cpu" if options.cpu_time else "wall"
     subjects, notes = peers.installed(options.threads)
     subjects = [s for s in subjects if s.name not in options.without]
     for note in notes:

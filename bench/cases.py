@@ -48,8 +48,10 @@ def import_cost(name, subjects, options):
 
     def run(python):
         command = [python, probe, "tvm"]
-        words = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
-        return float(words[0]), float(words[1]) * 1024
+        env = peers.environment(python)
+        done = subprocess.run(command, env=env, capture_output=True, check=True, text=True)
+        seconds, kib = map(float, done.stdout.split())
+        return seconds, kib * 1024
 
     runs = {who: functools.partial(run, python) for who, python in peers.pythons().items()}
     for warm_up in runs.values():

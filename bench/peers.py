@@ -94,6 +94,14 @@ class OnnxRuntime:
         return Timed(functools.partial(session.run_with_iobinding, binding), out.numpy)
 
 
+def environment(python):
+    """Variables for a child: a path that leads to our package must not reach another Python."""
+    if str(python) == sys.executable:
+        return dict(os.environ)
+    ours = ("PYTHONPATH", "TVM_LIBRARY_PATH")
+    return {key: value for key, value in os.environ.items() if key not in ours}
+
+
 class Worker:
     """A process with an environment of its own; it shares our CPUs, and sleeps unless asked."""
 
@@ -101,6 +109,7 @@ class Worker:
         self.name = name
         self.process = subprocess.Popen(
             [str(python), str(ROOT / "bench/worker.py")],
+            env=environment(python),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -15,7 +15,7 @@ def quantity(value, unit):
 
 def table(rows):
     """The rows of one run; `x ours` above 1 means that we need less."""
-    lines = [f"{'':24}{'median':>12}{'spread':>9}{'x ours':>9}{'max ULP':>9}"]
+    lines = [f"{'':24}{'best':>12}{'median':>12}{'spread':>9}{'x ours':>9}{'max ULP':>9}"]
     for case, group in itertools.groupby(rows, key=lambda row: row.case):
         group = list(group)
         ours = next((row for row in group if row.subject == "tvm"), None)
@@ -23,10 +23,9 @@ def table(rows):
         for row in group:
             ratio = f"{row.ratio(ours):.2f}" if ours else "-"
             ulp = "-" if row.ulp is None else f"{row.ulp:.2f}"
-            lines.append(
-                f"  {row.subject:22}{quantity(row.median, row.unit):>12}"
-                f"{row.spread:>8.1%}{ratio:>9}{ulp:>9}".rstrip()
-            )
+            best, median = (quantity(v, row.unit) for v in (min(row.samples), row.median))
+            columns = f"{best:>12}{median:>12}{row.spread:>9.1%}{ratio:>9} {ulp:>8}"
+            lines.append(f"  {row.subject:22}{columns}")
     return "\n".join(lines)
 
 

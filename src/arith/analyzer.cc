@@ -36,6 +36,10 @@ void SetFact(Facts* facts, const Var& var, V value, bool allow_override, Same sa
 void Analyzer::Bind(const Var& var, const PrimExpr& value, bool allow_override) {
   PrimExpr v = value.dtype() == var.dtype() ? value : cast(var.dtype(), value);
   v = Simplify(v);
+  if (UsesVar(v, [&](const VarObj* other) { return other == var.get(); })) {
+    TVM_FFI_THROW(ValueError) << "Analyzer.bind: expected a value without the variable itself, got "
+                              << "one with " << var->name_hint;
+  }
   SetFact(&impl_->values, var, v, allow_override, ExprDeepEqual, "bind");
   impl_->keep_alive.push_back(var);
   if (!impl_->TraitsOf(v).index) impl_->data_vars[var.get()] = true;

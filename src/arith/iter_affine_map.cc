@@ -14,6 +14,16 @@ void CheckIters(const Map<Var, Range>& input_iters, const char* name) {
     }
   }
 }
+/// A space without iterations needs no care: extents are at least 1.
+PrimExpr HasIterations(const Map<Var, Range>& input_iters) {
+  PrimExpr result = const_true();
+  for (const auto& [var, range] : input_iters) {
+    if (!AsConstInt(range->extent)) {
+      result = result && MakeConst(range->extent.dtype(), 1) <= range->extent;
+    }
+  }
+  return result;
+}
 }  // namespace
 
 // ---- detection --------------------------------------------------------------------------------
@@ -21,13 +31,7 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
                             const PrimExpr& predicate, IterMapLevel level, Analyzer* analyzer,
                             bool simplify_trivial) {
   CheckIters(input_iters, "detect_iter_map");
-  // A space without iterations needs no care: extents are at least 1.
-  PrimExpr extents = const_true();
-  for (const auto& [var, range] : input_iters) {
-    if (!AsConstInt(range->extent))
-      extents = extents && MakeConst(range->extent.dtype(), 1) <= range->extent;
-  }
-  ConstraintScope scope(analyzer, extents);
+  ConstraintScope scope(analyzer, HasIterations(input_iters));
   Array<IterSumExpr> sums;
   Array<String> errors;
   PrimExpr padding = const_false();
@@ -96,14 +100,13 @@ Array<PrimExpr> IterMapSimplify(const Array<PrimExpr>& indices, const Map<Var, R
                                 bool simplify_trivial) {
   IterMapResult result =
       DetectIterMap(indices, input_iters, predicate, level, analyzer, simplify_trivial);
-  if (result->indices.empty() && !indices.empty()) {
-    // One by one, without a check: simplification needs no independence.
-    Analyzer local;
-    local.Bind(input_iters, true);
-    return indices.Map([&](const PrimExpr& e) { return local.Simplify(e); });
-  }
   Analyzer local;
   local.Bind(input_iters, true);
+  ConstraintScope scope(&local, HasIterations(input_iters));
+  // Also what is no map of iterators can be simpler.
+  if (result->indices.empty()) {
+    return indices.Map([&](const PrimExpr& e) { return local.Simplify(e); });
+  }
   return result->indices.Map(
       [&](const IterSumExpr& s) -> PrimExpr { return local.Simplify(NormalizeIterMapToExpr(s)); });
 }

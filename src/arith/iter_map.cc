@@ -226,6 +226,28 @@ IterSplitExpr IterMapRewriter::Aligned(const IterSplitExpr& split, PrimExpr* bas
   return IterSplitExpr(mark, One(t), total, One(t));
 }
 
+/// Quotient and remainder where the divisor divides some scales and the rest of the sum stays below
+/// it: then no iterator need be taken apart.
+std::optional<std::pair<IterSumExpr, IterSumExpr>> IterMapRewriter::DivideApart(
+    const IterSumExpr& a, const PrimExpr& divisor) {
+  // What a predicate limits together must stay together.
+  if (!limits_.empty() || !Divides(divisor, a->base)) return std::nullopt;
+  DataType t = a.dtype();
+  Array<IterSplitExpr> upper, lower;
+  PrimExpr reach = MakeZero(t);
+  for (const IterSplitExpr& s : a->args) {
+    if (Divides(divisor, s->scale)) {
+      upper.push_back(WithScale(s, Simple(floordiv(s->scale, divisor))));
+      continue;
+    }
+    if (!analyzer_->CanProveGreaterEqual(s->scale, 1)) return std::nullopt;
+    lower.push_back(s);
+    reach = reach + s->scale * (s->extent - One(t));
+  }
+  if (upper.empty() || !analyzer_->CanProve(reach < divisor)) return std::nullopt;
+  return std::pair(Sum(upper, floordiv(a->base, divisor)), Sum(lower, MakeZero(t)));
+}
+
 IterSumExpr IterMapRewriter::Divide(const IterSumExpr& a, const PrimExpr& divisor, bool is_div) {
   DataType t = a.dtype();
   if (!analyzer_->CanProveGreaterEqual(divisor, 1))
@@ -241,6 +263,7 @@ IterSumExpr IterMapRewriter::Divide(const IterSumExpr& a, const PrimExpr& diviso
     }),
                floordiv(a->base, divisor));
   }
+  if (auto apart = DivideApart(a, divisor)) return is_div ? apart->first : apart->second;
   IterSumExpr fused = Fused(a);
   if (fused->args.empty())
     return Sum({}, is_div ? floordiv(fused->base, divisor) : floormod(fused->base, divisor));

@@ -35,6 +35,8 @@ class IterMapRewriter {
   IterSumExpr Plus(const IterSumExpr& a, const IterSumExpr& b, int sign);
   IterSumExpr Times(const IterSumExpr& a, const PrimExpr& factor);
   IterSumExpr Divide(const IterSumExpr& a, const PrimExpr& divisor, bool is_div);
+  std::optional<std::pair<IterSumExpr, IterSumExpr>> DivideApart(const IterSumExpr& a,
+                                                                 const PrimExpr& divisor);
   IterSplitExpr Aligned(const IterSplitExpr& split, PrimExpr* base, const PrimExpr& divisor);
   std::vector<IterSplitExpr> Chain(std::vector<IterSplitExpr> args, PrimExpr* next);
   void UseLimits(std::vector<IterSplitExpr>* args);

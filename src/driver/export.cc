@@ -60,9 +60,11 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   }
   TemporaryFolder folder;
   Array<String> objects = WriteObjects(mod, folder.path);
-  auto data =
-      Function::GetGlobalRequired("runtime.ModuleExportData")(mod, objects[0]).cast<ffi::Bytes>();
-  if (data.size() > 0) {
+  auto symbols = Function::GetGlobalRequired("runtime.ModuleExportSymbols")(mod)
+                     .cast<Map<String, ffi::Bytes>>();
+  if (!symbols.empty()) {
+    auto data = Function::GetGlobalRequired("runtime.WriteDataObject")(objects[0], symbols)
+                    .cast<ffi::Bytes>();
     std::string file = folder.path / "data.o";
     std::ofstream(file, std::ios::binary)
         .write(data.data(), static_cast<std::streamsize>(data.size()));

@@ -41,6 +41,8 @@ def evaluate(e, env):
     """`env`: values by variable."""
     if isinstance(e, (bool, int)):
         return e
+    if hasattr(e, "asobject"):  # x == y, which may also be a Python bool
+        e = e.asobject()
     kind = key(e)
     if kind in BINARY:
         return BINARY[kind](evaluate(e.a, env), evaluate(e.b, env))
@@ -54,6 +56,9 @@ def evaluate(e, env):
         return evaluate(e.true_value if evaluate(e.condition, env) else e.false_value, env)
     if kind == "tir.Cast":
         return evaluate(e.value, env)
+    if kind == "tir.Call" and e.op.name == "tir.if_then_else":
+        cond, yes, no = e.args
+        return evaluate(yes if evaluate(cond, env) else no, env)
     raise NotImplementedError(kind)
 
 

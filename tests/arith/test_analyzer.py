@@ -2,14 +2,14 @@
 """Analyzer: the simplifications and proofs users rely on, and what it must not do."""
 
 import pytest
-from tests.arith.exact_evaluate import evaluate, points
-
 import tvm
 from tvm import arith, tir
 from tvm.arith import ConstIntBound, Extension, ProofStrength
 from tvm.ir import Range, assert_structural_equal
 from tvm.tir import floordiv as fld
 from tvm.tir import floormod as flm
+
+from tests.arith.exact_evaluate import evaluate, points
 
 i, j, k, n, m, x, y, z = (tir.Var(name, "int32") for name in "i j k n m x y z".split())
 
@@ -131,7 +131,15 @@ def test_data_of_an_index_type_wraps():
 def test_floating_point_is_left_as_written():
     a, b = tir.Var("a", "float32"), tir.Var("b", "float32")
     zero = tir.const(0.0, "float32")
-    for kept in (a * zero, a + b - b, (a + b) + a, a - a, tir.min(tir.max(a, b), a), a == a, tir.Not(a < b)):
+    for kept in (
+        a * zero,
+        a + b - b,
+        (a + b) + a,
+        a - a,
+        tir.min(tir.max(a, b), a),
+        a == a,
+        tir.Not(a < b),
+    ):
         assert_structural_equal(simplify(kept), kept)
     index = tir.Select(x < x + 1, a, b)
     assert_structural_equal(simplify(index), a)
@@ -277,13 +285,18 @@ def test_errors():
     analyzer = arith.Analyzer()
     with pytest.raises(TypeError, match="can_prove: expected a bool, got int32"):
         analyzer.can_prove(x)
-    with pytest.raises(TypeError, match="constraint_scope: expected a bool, got int32"), analyzer.constraint_scope(x):
+    with (
+        pytest.raises(TypeError, match="constraint_scope: expected a bool, got int32"),
+        analyzer.constraint_scope(x),
+    ):
         pass
     analyzer.bind(x, tir.const(3))
     with pytest.raises(ValueError, match="got x again"):
         analyzer.bind(x, tir.const(4))
     analyzer.bind(x, tir.const(4), allow_override=True)
     assert_structural_equal(analyzer.simplify(x + 1), tir.const(5))
+    with pytest.raises(ValueError, match="bind: expected a value without the variable itself"):
+        analyzer.bind(z, z + 1)
     with pytest.raises(TypeError, match="update: expected a ConstIntBound or ModularSet"):
         analyzer.update(y, Range.from_min_extent(0, 4))
     with pytest.raises(NotImplementedError, match="PresburgerSet"):

@@ -4,13 +4,13 @@
 import itertools
 
 import pytest
-from tests.arith.exact_evaluate import evaluate, points
-
 from tvm import arith, tir
 from tvm.arith.int_set import neg_inf, pos_inf, union_lower_bound
 from tvm.ir import Range, assert_structural_equal
 from tvm.tir import floordiv as fld
 from tvm.tir import floormod as flm
+
+from tests.arith.exact_evaluate import evaluate, points
 
 i, j, k, n, x, y = (tir.Var(name, "int32") for name in "i j k n x y".split())
 
@@ -97,10 +97,14 @@ def test_estimated_regions(region, domains, predicate):
     var_dom = {v: R(*d) for v, d in domains.items()}
     covered = set()
     for env in points(domains, predicate):
-        covered |= set(itertools.product(*(range(evaluate(m, env), evaluate(m, env) + e) for m, e in region)))
+        covered |= set(
+            itertools.product(*(range(evaluate(m, env), evaluate(m, env) + e) for m, e in region))
+        )
 
     def box(sets):
-        return set(itertools.product(*(range(s.min_value.value, s.max_value.value + 1) for s in sets)))
+        return set(
+            itertools.product(*(range(s.min_value.value, s.max_value.value + 1) for s in sets))
+        )
 
     predicate = tir.const(predicate) if isinstance(predicate, bool) else predicate
     assert covered <= box(arith.estimate_region_upper_bound(ranges, var_dom, predicate))
@@ -113,7 +117,9 @@ def test_exact_regions_are_found():
     var_dom = {i: R(0, 3), j: R(0, 4)}
     true = tir.const(True)
     assert arith.estimate_region_strict_bound([R(i * 4 + j, 1)], var_dom, true) is not None
-    assert arith.estimate_region_strict_bound([R(i * 4 + j, 1)], var_dom, i * 4 + j < 10) is not None
+    assert (
+        arith.estimate_region_strict_bound([R(i * 4 + j, 1)], var_dom, i * 4 + j < 10) is not None
+    )
     assert arith.estimate_region_strict_bound([R(i * 4, 2)], {i: R(0, 3)}, true) is None
 
 
@@ -137,8 +143,12 @@ def test_deduced_bound_is_safe(cond):
     s = arith.deduce_bound(x, cond, {}, {y: interval(-2, 3)})
     inside = range(-60, 60)
     for value in inside:
-        low = s.is_nothing() or (s.min_value.__class__.__name__ != "StringImm" and value < s.min_value.value)
-        high = s.is_nothing() or (s.max_value.__class__.__name__ != "StringImm" and value > s.max_value.value)
+        low = s.is_nothing() or (
+            s.min_value.__class__.__name__ != "StringImm" and value < s.min_value.value
+        )
+        high = s.is_nothing() or (
+            s.max_value.__class__.__name__ != "StringImm" and value > s.max_value.value
+        )
         always = all(evaluate(cond, {x: value, y: w}) for w in range(-2, 4))
         if not (low or high):
             assert always, f"{value} is in the set but the condition fails"

@@ -2,11 +2,11 @@
 """Linear systems: the solutions before and after are the same, by enumeration."""
 
 import pytest
-from tests.arith.exact_evaluate import evaluate, points
-
 from tvm import arith, tir
 from tvm.arith import int_solver
 from tvm.ir import Range, assert_structural_equal
+
+from tests.arith.exact_evaluate import evaluate, points
 
 x, y, z, n = (tir.Var(name, "int32") for name in "x y z n".split())
 
@@ -73,7 +73,11 @@ INEQUALITIES = [
 @pytest.mark.parametrize("relations,variables", INEQUALITIES, ids=range(len(INEQUALITIES)))
 @pytest.mark.parametrize("deskew", [False, True])
 def test_inequalities(relations, variables, deskew):
-    domains = {v: (-20, 41) for v in variables} if len(variables) < 3 else {v: (-2, 12) for v in variables}
+    domains = (
+        {v: (-20, 41) for v in variables}
+        if len(variables) < 3
+        else {v: (-2, 12) for v in variables}
+    )
     expected = {tuple(env.values()) for env in points(domains, tir.all(*relations))}
     result = arith.solve_linear_inequalities(relations, variables, {}, deskew)
     system = result.dst if deskew else result
@@ -82,7 +86,11 @@ def test_inequalities(relations, variables, deskew):
     def visit(rest, env):
         if not rest:
             if holds(system.relations, env):
-                found.add(tuple(evaluate(result.src_to_dst[v], env) if deskew else env[v] for v in variables))
+                found.add(
+                    tuple(
+                        evaluate(result.src_to_dst[v], env) if deskew else env[v] for v in variables
+                    )
+                )
             return
         r = system.ranges[rest[0]]
         low, extent = evaluate(r.min, env), evaluate(r.extent, env)

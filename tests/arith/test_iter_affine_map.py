@@ -4,13 +4,13 @@
 import itertools
 
 import pytest
-from tests.arith.exact_evaluate import evaluate, points
-
 from tvm import arith, tir
 from tvm.arith.iter_affine_map import IterMapLevel
 from tvm.ir import Range, assert_structural_equal
 from tvm.tir import floordiv as fld
 from tvm.tir import floormod as flm
+
+from tests.arith.exact_evaluate import evaluate, points
 
 i, j, k, n, m, a, b, c = (tir.Var(name, "int32") for name in "i j k n m a b c".split())
 
@@ -38,7 +38,13 @@ MAPS = [
     ([fld(i, 4), flm(i, 4)], {i: (0, 18)}, True, False, False),
     ([fld(i, 4)], {i: (0, 18)}, True, False, True),
     ([fld(i * 8 + j, 4), flm(i * 8 + j, 4)], {i: (0, 4), j: (0, 8)}, True, True, True),
-    ([fld(i * 8 + j, 16), flm(fld(i * 8 + j, 2), 8), flm(j, 2)], {i: (0, 4), j: (0, 8)}, True, True, True),
+    (
+        [fld(i * 8 + j, 16), flm(fld(i * 8 + j, 2), 8), flm(j, 2)],
+        {i: (0, 4), j: (0, 8)},
+        True,
+        None,
+        None,
+    ),
     ([fld(i, 6), flm(fld(i, 2), 3), flm(i, 2)], {i: (0, 24)}, True, True, True),
     ([fld(i, 6), flm(i, 3)], {i: (0, 24)}, True, False, True),
     ([fld(i, 2), flm(i, 3)], {i: (0, 24)}, True, False, False),
@@ -55,9 +61,14 @@ MAPS = [
 ]
 
 
-@pytest.mark.parametrize("indices,domains,predicate,bijective,surjective", MAPS, ids=range(len(MAPS)))
+@pytest.mark.parametrize(
+    "indices,domains,predicate,bijective,surjective", MAPS, ids=range(len(MAPS))
+)
 def test_detect(indices, domains, predicate, bijective, surjective):
-    for level, expected in ((IterMapLevel.Bijective, bijective), (IterMapLevel.Surjective, surjective)):
+    for level, expected in (
+        (IterMapLevel.Bijective, bijective),
+        (IterMapLevel.Surjective, surjective),
+    ):
         result = arith.detect_iter_map(indices, iters(domains), predicate, level)
         found = len(result.indices) > 0
         assert found == (not result.errors)
@@ -74,7 +85,10 @@ def test_detect(indices, domains, predicate, bijective, surjective):
         for s in result.indices:
             base = evaluate(s.base, {})
             assert len(s.args) <= 1
-            axes.append([base + evaluate(p.scale, {}) * v for p in s.args for v in range(p.extent.value)] or [base])
+            axes.append(
+                [base + evaluate(p.scale, {}) * v for p in s.args for v in range(p.extent.value)]
+                or [base]
+            )
         assert set(values) == set(itertools.product(*axes))
         if level == IterMapLevel.Bijective:
             assert len(set(values)) == len(values)
@@ -82,20 +96,30 @@ def test_detect(indices, domains, predicate, bijective, surjective):
             inverse = arith.inverse_affine_iter_map(result.indices, outputs)
             for env, value in zip(envs, values, strict=True):
                 outer = dict(zip(outputs, value, strict=True))
-                assert all(evaluate(e, outer) == env[next(w for w in env if w.same_as(v))] for v, e in inverse.items())
+                assert all(
+                    evaluate(e, outer) == env[next(w for w in env if w.same_as(v))]
+                    for v, e in inverse.items()
+                )
 
 
 def test_symbolic_extents():
-    result = arith.detect_iter_map([i * n + j], {i: R(0, m), j: R(0, n)}, True, IterMapLevel.Bijective)
+    result = arith.detect_iter_map(
+        [i * n + j], {i: R(0, m), j: R(0, n)}, True, IterMapLevel.Bijective
+    )
     assert len(result.indices) == 1
     assert_structural_equal(result.indices[0].args[0].extent, n * m, map_free_vars=True)
     result = arith.detect_iter_map([fld(i * n + j, n), flm(i * n + j, n)], {i: R(0, m), j: R(0, n)})
     assert [arith.normalize_iter_map_to_expr(s).name_hint for s in result.indices] == ["i", "j"]
+    domains = {i: R(0, m), j: R(0, n)}
+    (e,) = arith.iter_map_simplify([fld(i * n + j, n) * n + flm(i * n + j, n)], domains)
+    assert_structural_equal(e, i * n + j)
 
 
 def test_padding():
     domains = {i: (0, 18)}
-    result = arith.detect_iter_map([fld(i, 4), flm(i, 4)], iters(domains), True, IterMapLevel.NoCheck)
+    result = arith.detect_iter_map(
+        [fld(i, 4), flm(i, 4)], iters(domains), True, IterMapLevel.NoCheck
+    )
     inverse = arith.inverse_affine_iter_map(result.indices, [a, b])
     reached = {(v // 4, v % 4) for v in range(18)}
     (value,) = inverse.values()
@@ -153,12 +177,17 @@ def test_subspace_that_cannot_be_divided():
 
 def test_errors():
     f = tir.Var("f", "int8")
-    with pytest.raises(TypeError, match="detect_iter_map: expected iterators of type int32 or int64, got f of type int8"):
+    with pytest.raises(
+        TypeError,
+        match="detect_iter_map: expected iterators of type int32 or int64, got f of type int8",
+    ):
         arith.detect_iter_map([f], {f: R(tir.const(0, "int8"), tir.const(4, "int8"))})
     with pytest.raises(ValueError, match="check_level: expected 0"):
         arith.detect_iter_map([i], iters({i: (0, 4)}), True, 2)
     with pytest.raises(ValueError, match="expected 1 outputs, one per index, got 2"):
-        arith.inverse_affine_iter_map(arith.detect_iter_map([i], iters({i: (0, 4)})).indices, [a, b])
+        arith.inverse_affine_iter_map(
+            arith.detect_iter_map([i], iters({i: (0, 4)})).indices, [a, b]
+        )
     with pytest.raises(ValueError, match="expected one of bijective, surjective, nocheck, got 'x'"):
         IterMapLevel.from_str("x")
     assert IterMapLevel.from_str("bijective") == IterMapLevel.Bijective

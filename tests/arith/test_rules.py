@@ -5,11 +5,13 @@ import itertools
 
 import numpy as np
 import pytest
+import tvm.arith  # noqa: F401
 import tvm_ffi
 
-import tvm.arith  # noqa: F401
-
-ROWS = [[str(r[0]), int(r[1]), r[2], r[3], r[4], str(r[5])] for r in tvm_ffi.get_global_func("arith._rules")()]
+ROWS = [
+    [str(r[0]), int(r[1]), r[2], r[3], r[4], str(r[5])]
+    for r in tvm_ffi.get_global_func("arith._rules")()
+]
 IDS = [f"{table}-{row}" for table, row, *_ in ROWS]
 
 
@@ -39,7 +41,7 @@ BINARY = {
     "tir.And": np.logical_and,
     "tir.Or": np.logical_or,
 }
-EXACT = lambda v: v  # noqa: E731
+EXACT = lambda v: v
 
 
 def key(e):
@@ -121,8 +123,13 @@ def check(row, numbers, wrap, needs_fit):
     table, number, lhs, rhs, when, needs = row
     env = grids(wildcards(lhs, rhs, when), numbers, 2_000_000)
     fits = []
-    left, right = evaluate(lhs, env, wrap, fits), evaluate(rhs, env, wrap, fits if needs_fit else None)
-    mask = np.logical_and(evaluate(when, env, EXACT), np.ones(np.broadcast(left, right).shape, bool))
+    left, right = (
+        evaluate(lhs, env, wrap, fits),
+        evaluate(rhs, env, wrap, fits if needs_fit else None),
+    )
+    mask = np.logical_and(
+        evaluate(when, env, EXACT), np.ones(np.broadcast(left, right).shape, bool)
+    )
     if needs_fit:
         for f in fits:
             mask = mask & f
@@ -143,10 +150,16 @@ INT8 = [-128, -127, -86, -64, -3, -2, -1, 0, 1, 2, 3, 5, 64, 85, 126, 127]
 UINT8 = [0, 1, 2, 3, 4, 5, 7, 64, 85, 127, 128, 129, 170, 254, 255]
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r[5] != "index"], ids=[i for i, r in zip(IDS, ROWS, strict=True) if r[5] != "index"])
-@pytest.mark.parametrize("dtype,numbers", [(np.int8, INT8), (np.uint8, UINT8)], ids=["int8", "uint8"])
+@pytest.mark.parametrize(
+    "row",
+    [r for r in ROWS if r[5] != "index"],
+    ids=[i for i, r in zip(IDS, ROWS, strict=True) if r[5] != "index"],
+)
+@pytest.mark.parametrize(
+    "dtype,numbers", [(np.int8, INT8), (np.uint8, UINT8)], ids=["int8", "uint8"]
+)
 def test_rule_without_contract_holds_for_wrapping_types(row, dtype, numbers):
-    wrap = lambda v: np.asarray(v).astype(dtype).astype(np.int64)  # noqa: E731
+    wrap = lambda v: np.asarray(v).astype(dtype).astype(np.int64)
     check(row, numbers, wrap, row[5] == "fits")
 
 

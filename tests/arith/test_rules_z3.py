@@ -2,9 +2,8 @@
 """Every rule of the rewrite simplifier, proved for all integers by z3 where that is installed."""
 
 import pytest
-import tvm_ffi
-
 import tvm.arith  # noqa: F401
+import tvm_ffi
 
 z3 = pytest.importorskip("z3")
 
@@ -17,7 +16,11 @@ def floordiv(a, b):
 
 
 def truncdiv(a, b):
-    return z3.If(b == 0, 0, z3.If((a < 0) == (b < 0), magnitude(a) / magnitude(b), -(magnitude(a) / magnitude(b))))
+    return z3.If(
+        b == 0,
+        0,
+        z3.If((a < 0) == (b < 0), magnitude(a) / magnitude(b), -(magnitude(a) / magnitude(b))),
+    )
 
 
 def magnitude(a):

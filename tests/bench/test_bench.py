@@ -74,6 +74,12 @@ def test_error_in_a_worker_is_reported():
     worker.close()
 
 
+def test_our_package_does_not_reach_another_python(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "python")
+    assert "PYTHONPATH" in peers.environment(sys.executable)
+    assert "PYTHONPATH" not in peers.environment(peers.PEER_PYTHON)
+
+
 def test_worker_that_ends_is_reported():
     worker = peers.Worker("peer", sys.executable)
     worker.process.terminate()

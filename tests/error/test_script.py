@@ -88,7 +88,8 @@ def test_error_syntax():
             "expected 0 arguments, got 1",
         ),
         (
-            "@I.ir_module\nclass M:\n    @T.prim_func\n    def f(): pass\n    @T.prim_func\n    def f(): pass",
+            "@I.ir_module\nclass M:\n    @T.prim_func\n    def f(): pass\n"
+            "    @T.prim_func\n    def f(): pass",
             "got 'f' twice",
         ),
         ("open('x')", "undefined name 'open'"),

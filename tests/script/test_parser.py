@@ -2,7 +2,6 @@
 """What scripts may hold beyond what the printer writes."""
 
 import numpy as np
-import pytest
 import tvm
 from tvm import tir
 from tvm.script import from_source
@@ -159,7 +158,8 @@ def test_statements():
 
     text = func.script()
     equal(from_source(text, check_well_formed=False), func)
-    for line in ("while n < 3:", "break", "continue", "return n", 'assert n > 0, "n must be positive"',
+    for line in ("while n < 3:", "break", "continue", "return n",
+                 'assert n > 0, "n must be positive"',
                  'C = T.decl_buffer((4,), "int32")', 'tx = T.launch_thread("threadIdx.x", 8)',
                  "A[0:4] = B[0:4] + T.Broadcast(T.float32(1), 4)",
                  "elif i == 3 or n > 2 and not i < 1:"):  # fmt: skip

@@ -294,8 +294,9 @@ def test_round_trip_attributes():
     attrs = {
         "none": None, "yes": True, "int": 1, "float": 1.5, "text": "a\"b", "list": [1, [2, "x"]],
         "map": {"k": {"v": 1}}, "imm": tir.const(1, "int32"), "bool_imm": TRUE,
-        "string_imm": tir.StringImm("s"), "type": PrimType("int32"), "dtype": tvm_ffi.dtype("float32"),
-        "range": Range(1, 5), "op": Op.get("tir.exp"), "expr": tir.const(2, "int64"), "inf": float("inf"),
+        "string_imm": tir.StringImm("s"), "type": PrimType("int32"),
+        "dtype": tvm_ffi.dtype("float32"), "range": Range(1, 5), "op": Op.get("tir.exp"),
+        "expr": tir.const(2, "int64"), "inf": float("inf"),
         "pointer": PointerType(PrimType("float32"), "shared"),
     }  # fmt: skip
     same(function(tir.Evaluate(0), **attrs))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integer facts, simplification and proofs."""
+# ruff: noqa: F401
 
 from tvm._derive import fill
-
-__getattr__, __dir__ = fill(__name__)
 
 from .analyzer import Analyzer, ConstIntBound, ConstraintScope, Extension, ModularSet, ProofStrength
 from .int_set import IntervalSet, IntSet, PresburgerSet
@@ -14,3 +13,5 @@ from .int_solver import (
     solve_linear_inequalities,
 )
 from .iter_affine_map import IterMapLevel
+
+__getattr__, __dir__ = fill(__name__)

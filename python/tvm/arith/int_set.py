@@ -26,11 +26,13 @@ class IntervalSet(IntSet):
 
 
 class PresburgerSet(IntSet):
-    """Unions of sets with linear conditions. Not available: they need a library of integer sets that is no part of
-    this project."""
+    """Unions of sets with linear conditions. Not available: they need a library of integer sets
+    that is no part of this project."""
 
     def __init__(self, *args):
-        raise NotImplementedError("PresburgerSet: expected an IntervalSet, sets of this kind are not available")
+        raise NotImplementedError(
+            "PresburgerSet: expected an IntervalSet, sets of this kind are not available"
+        )
 
 
 __getattr__, __dir__ = fill(__name__)

@@ -26,21 +26,23 @@ def _system(equations, variables, ranges):
     if isinstance(equations, IntConstraints):
         return equations
     if variables is None:
-        raise TypeError("variables: expected a list of variables beside a list of equations, got None")
+        raise TypeError(
+            "variables: expected a list of variables beside a list of equations, got None"
+        )
     return IntConstraints(variables, ranges or {}, equations)
 
 
 def solve_linear_equations(equations, variables=None, ranges=None):
-    """The solutions of linear equations as an IntConstraintsTransform to new, independent variables.
+    """The solutions of linear equations: an IntConstraintsTransform to new, independent variables.
 
     `equations` is a list, or an IntConstraints that has the variables and ranges as well."""
     return _equations(_system(equations, variables, ranges))
 
 
 def solve_linear_inequalities(equations, variables=None, ranges=None, deskew_range=False):
-    """Ranges of the variables, each in terms of those before it, as an IntConstraints; what ranges cannot say
-    stays in its relations. With `deskew_range` the ranges start at 0 and belong to new variables: the result is
-    an IntConstraintsTransform."""
+    """Ranges of the variables, each in terms of those before it, as an IntConstraints; what ranges
+    cannot say stays in its relations. With `deskew_range` the ranges start at 0 and belong to new
+    variables: the result is an IntConstraintsTransform."""
     return (_deskewed if deskew_range else _inequalities)(_system(equations, variables, ranges))
 
 

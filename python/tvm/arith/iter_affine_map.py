@@ -19,7 +19,9 @@ class IterMapLevel(enum.IntEnum):
         for level in IterMapLevel:
             if level.name.lower() == name.lower():
                 return level
-        raise ValueError(f"check_level: expected one of bijective, surjective, nocheck, got {name!r}")
+        raise ValueError(
+            f"check_level: expected one of bijective, surjective, nocheck, got {name!r}"
+        )
 
 
 def __getattr__(name):

@@ -14,7 +14,15 @@ from .op import *  # noqa: F403
 from .stmt import *  # noqa: F403
 
 _, __dir__ = fill(__name__)
-_SUBMODULES = ("analysis", "functor", "generic", "interpreter", "ir_builder", "schedule", "stmt_functor")
+_SUBMODULES = (
+    "analysis",
+    "functor",
+    "generic",
+    "interpreter",
+    "ir_builder",
+    "schedule",
+    "stmt_functor",
+)
 _MOVED = {
     "interpret": "interpreter",
     "PyStmtExprVisitor": "functor",

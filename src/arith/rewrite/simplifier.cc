@@ -166,7 +166,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       if (vector.defined()) {
         if (auto* b = vector.as<BroadcastObj>())
           return Broadcast(Mutate(b->value), b->lanes, b->span);
-        return Below<PrimExpr, PrimExprObj>(vector);
+        return Make(Below<PrimExpr, PrimExprObj>(vector));
       }
     }
     for (const CompiledRule& rule : RulesFor(e->type_index())) {

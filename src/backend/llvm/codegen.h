@@ -166,6 +166,7 @@ class FunctionGen
   Value* Divide(const BinaryOpFields* op, bool floor, bool remainder);
   Value* FloatRemainder(Value* a, Value* b, bool floor);
   Value* Convert(Value* v, DataType from, DataType to);
+  Value* FloatToInt(Value* v, DataType from, DataType to);
   Value* Shift(const CallObj* op, bool left);
   Value* Splat(Value* scalar, DataType type);
   Value* Lane(DataType type, uint64_t v) { return llvm::ConstantInt::get(gen_.TypeOf(type), v); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Debug information: which line of the program an instruction comes from.
 #include <llvm/BinaryFormat/Dwarf.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DIBuilder.h>
 
 #include <filesystem>
@@ -15,8 +16,12 @@ void ModuleGen::StartDebugInfo() {
   module->addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
   module->addModuleFlag(llvm::Module::Warning, "Dwarf Version", 4);
   auto* file = debug_->createFile("tvm", ".");
-  debug_unit_ = debug_->createCompileUnit(llvm::DISourceLanguageName(llvm::dwarf::DW_LANG_C), file,
-                                          "tvm", true, "", 0);
+#if LLVM_VERSION_MAJOR >= 22
+  llvm::DISourceLanguageName language(llvm::dwarf::DW_LANG_C);
+#else
+  unsigned language = llvm::dwarf::DW_LANG_C;
+#endif
+  debug_unit_ = debug_->createCompileUnit(language, file, "tvm", true, "", 0);
 }
 llvm::DIFile* ModuleGen::DebugFile(const Optional<Span>& span) {
   if (!span) return debug_unit_->getFile();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: constants, arithmetic with a defined result for every input, conversions, vectors.
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/Target/TargetMachine.h>
 
 #include <bit>
 #include <cmath>
@@ -263,6 +264,22 @@ Value* FunctionGen::Emit(const SelectObj* op) {
 Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   bool likely = false;
   Value* cond = CondOf(op->args[0], &likely);
+  if (cond->getType()->isVectorTy() && likely) {
+    // Most vectors have no lane that needs the other value.
+    Value* t = Gen(op->args[1]);
+    auto *from = b_.GetInsertBlock(), *rare = Block("if.rare"), *end = Block("if.end");
+    Branch(b_.CreateAndReduce(cond), likely, end, rare);
+    b_.SetInsertPoint(rare);
+    Value* f = Gen(op->args[2]);
+    Value* mixed = b_.CreateSelect(cond, t, f);
+    rare = b_.GetInsertBlock();
+    b_.CreateBr(end);
+    b_.SetInsertPoint(end);
+    auto* phi = b_.CreatePHI(t->getType(), 2);
+    phi->addIncoming(t, from);
+    phi->addIncoming(mixed, rare);
+    return phi;
+  }
   if (cond->getType()->isVectorTy() || (CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]))) {
     Value* t = Gen(op->args[1]);
     Value* f = Gen(op->args[2]);
@@ -287,6 +304,39 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
 
 // ---- conversions
 // ----------------------------------------------------------------------------------
+Value* FunctionGen::FloatToInt(Value* v, DataType from, DataType to) {
+  llvm::Type* type = gen_.TypeOf(to);
+  if (!gen_.machine.getTargetTriple().isX86()) {
+    ID id = to.is_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
+  }
+  // x86 has no saturating instruction, and LLVM takes vectors apart for the intrinsic: limits by
+  // minimum and maximum, which are instructions, and fix what they cannot express.
+  if (from.bits() == 16) {
+    from = from.with_bits(32);
+    v = b_.CreateFPExt(v, gen_.TypeOf(from));
+  }
+  int magnitude = to.bits() - to.is_int();
+  bool exact = magnitude <= (from.bits() == 32 ? 24 : 53);  // is the largest integer a float?
+  auto number = [&](double x) { return llvm::ConstantFP::get(v->getType(), x); };
+  double above = std::ldexp(1.0, magnitude);
+  double most = exact               ? above - 1
+                : from.bits() == 32 ? std::nextafter(static_cast<float>(above), 0.0f)
+                                    : std::nextafter(above, 0.0);
+  Value *low = number(to.is_int() ? -above : 0), *high = number(most);
+  Value* real = b_.CreateSelect(b_.CreateFCmpUNO(v, v), number(0), v);
+  Value* limited = b_.CreateSelect(b_.CreateFCmpOGT(real, low), real, low);
+  limited = b_.CreateSelect(b_.CreateFCmpOLT(limited, high), limited, high);
+  // Narrow results go through int32, for which there are vector instructions.
+  DataType wide = to.bits() < 32 ? DataType::Int(32, to.raw_lanes()) : to;
+  Value* i = wide.is_int() ? b_.CreateFPToSI(limited, gen_.TypeOf(wide))
+                           : b_.CreateFPToUI(limited, gen_.TypeOf(wide));
+  if (to.bits() < 32) i = b_.CreateTrunc(i, type);
+  if (exact) return i;
+  uint64_t largest =
+      to.is_uint() && to.bits() == 64 ? ~uint64_t{0} : (uint64_t{1} << magnitude) - 1;
+  return b_.CreateSelect(b_.CreateFCmpOGE(v, number(above)), Lane(to, largest), i);
+}
 Value* FunctionGen::Convert(Value* v, DataType from, DataType to) {
   if (from == to) return v;
   if (from.is_scalar() && to.is_vector()) return Splat(Convert(v, from, to.element()), to);
@@ -300,10 +350,7 @@ Value* FunctionGen::Convert(Value* v, DataType from, DataType to) {
     return from.is_float() ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
   }
   if (from.is_float() && to.is_float()) return b_.CreateFPCast(v, type);
-  if (from.is_float()) {
-    ID id = to.is_int() ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
-  }
+  if (from.is_float()) return FloatToInt(v, from, to);
   bool is_signed = from.is_int();
   if (to.is_float()) return is_signed ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
   return b_.CreateIntCast(v, type, is_signed);

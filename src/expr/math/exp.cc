@@ -56,7 +56,7 @@ Value Power(Expansion& let, const Reduced& from, int exponent) {
   // Two factors of about half the exponent each are normal numbers even where the result is
   // subnormal or n is 1 above the largest exponent; only the last product rounds.
   Value half = let("half", bits >> 1);
-  return power * PowerOfTwo(half) * PowerOfTwo(bits - half + exponent);
+  return Rounded(power * PowerOfTwo(half), PowerOfTwo(bits - half + exponent));
 }
 /// Beyond these arguments the results are 0 and infinity.
 Value Clamp(const Value& x, Base base) {

@@ -38,6 +38,7 @@ std::optional<F> Compute(const CallObj* call, F x, F y, F z) {
   if (call->Is(builtin::sqrt())) return std::sqrt(x);
   if (call->Is(builtin::fabs())) return std::fabs(x);
   if (call->Is(builtin::copysign())) return std::copysign(x, y);
+  if (call->Is(builtin::fmod())) return std::fmod(x, y);  // exact
   return std::nullopt;
 }
 template <class F>

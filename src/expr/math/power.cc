@@ -33,7 +33,7 @@ struct Double {
 };
 /// a * b
 Double Product(Expansion& let, const Value& a, const Double& b) {
-  Value hi = let("hi", a * b.hi);
+  Value hi = let("hi", Rounded(a, b.hi));
   return {hi, let("lo", Fma(a, b.lo, Fma(a, b.hi, -hi)))};
 }
 /// log2 of a positive number: some 10 bits more than float64 has.

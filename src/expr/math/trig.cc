@@ -21,7 +21,9 @@ constexpr double kCos64[] = {1,
                              -0x1.27e4f7f1410b2p-22,
                              0x1.1ee9db8e29925p-29,
                              -0x1.8fa65e8b8d7ccp-37};
-// tan(r) = r + r^3 p(r^2) for |r| <= pi/4: scripts/minimax.py tan64
+// tan(r) = r + r^3 p(r^2) for |r| <= pi/4: scripts/minimax.py tan32 tan64
+constexpr double kTan32[] = {0x1.5554dep-2, 0x1.112deap-3, 0x1.b5851ep-5,
+                             0x1.9072ap-6,  0x1.96847cp-9, 0x1.33e7c6p-7};
 constexpr double kTan64[] = {0x1.5555555555555p-2,   0x1.111111111118cp-3,  0x1.ba1ba1ba13defp-5,
                              0x1.664f4884bd584p-6,   0x1.226e351109c07p-7,  0x1.d6d3e03674ee5p-9,
                              0x1.7da25927f052bp-10,  0x1.356510bab5cbap-11, 0x1.f4959d07f8167p-13,
@@ -48,7 +50,7 @@ struct Angle {
 /// The remainder of x - n pi/2 with pi/2 as the sum of three numbers. The first step is exact up to
 /// Near(): the difference is below 1 and a multiple of the last digit of pi/2. All parts are
 /// positive, which keeps the sign of a zero.
-Angle ReduceNear(Expansion& let, const Value& x) {
+Angle ReduceNear(Expansion& let, const Value& x, bool with_lo) {
   const Format& f = FormatOf(x);
   struct {
     double hi, mid, lo;
@@ -58,10 +60,14 @@ Angle ReduceNear(Expansion& let, const Value& x) {
   Value t = let("t", Fma(x, f.bits == 64 ? 0x1.45f306dc9c883p-1 : 0x1.45f306p-1, f.rounder));
   Value n = let("n", t - f.rounder);
   Value first = let("first", Fma(n, -hi, x));
-  Value second = let("second", Fma(n, -mid, first));
   Value bits = let("bits", Bits(t));
-  if (f.bits == 32) return {bits, let("r", Fma(n, -lo, second)), std::nullopt};
-  return {bits, second, let("lo", Fma(n, -lo, Fma(n, -mid, first - second)))};
+  if (!with_lo) return {bits, let("r", Fma(n, -lo, Fma(n, -mid, first))), std::nullopt};
+  // The difference with what its rounding loses, which may be more than a unit of a small r.
+  Value product = let("product", Rounded(n, mid));
+  Value r = let("r", first - product);
+  Value back = let("back", r - first);
+  Value lost = (first - (r - back)) - (product + back);
+  return {bits, r, let("lo", lost - Fma(n, lo, Fma(n, mid, -product)))};
 }
 /// Beyond, the rounding of 2/pi would make |r| exceed pi/4 by too much.
 double Near(const Format& f) { return f.bits == 64 ? 0x1p40 : 0x1p17; }
@@ -90,7 +96,7 @@ std::vector<Value> Window(Expansion& let, const Value& shift, size_t count, int 
 
 /// For any finite |x| from Near() on: the product of its digits with as many bits of 1 / 2 pi as
 /// can matter, in integers (Payne and Hanek). A turn is 2^64, so that whole turns drop out.
-Angle ReduceFar(Expansion& let, const Value& x) {
+Angle ReduceFar(Expansion& let, const Value& x, bool with_lo) {
   const Format& f = FormatOf(x);
   DataType u64 = DataType::UInt(64), i64 = DataType::Int(64), f64 = DataType::Float(64);
   constexpr int64_t kWord = 0xffffffff;
@@ -132,17 +138,19 @@ Angle ReduceFar(Expansion& let, const Value& x) {
   // The distance to the nearest multiple of a quarter turn, as a fraction of it: 2^64 is all.
   constexpr Split kUnit{0x1.921fb54442d18p-64, 0x1.1a62633145c07p-118};  // pi/2 2^-64
   if (f.bits == 32) {
-    Value r = CastTo(f64, CastTo(i64, turn << int64_t{2})) * kUnit.hi;
-    return {n, with_sign("r", CastTo(f.Float(), r)), std::nullopt};
+    Value wide = let("wide", CastTo(f64, CastTo(i64, turn << int64_t{2})) * kUnit.hi);
+    Value r = with_sign("r", CastTo(f.Float(), wide));
+    if (!with_lo) return {n, r, std::nullopt};
+    return {n, r, let("lo", CastTo(f.Float(), Choose(is_negative, -wide, wide) - CastTo(f64, r)))};
   }
   // As a sum of numbers that are exact, then of two.
   Value distance = let("distance", CastTo(i64, (turn << int64_t{2}) | (below >> int64_t{62})));
   Value a = let("a", CastTo(f64, (distance >> 32) << 32));
   Value b = let("b", CastTo(f64, distance & kWord));
-  Value c = CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1})) * 0x1p-63;
+  Value c = CastTo(f64, CastTo(i64, (below << int64_t{2}) >> int64_t{1}));
   Value hi = let("hi", a + b);
-  Value lo = let("rest", (b - (hi - a)) + c);
-  Value product = let("product", hi * kUnit.hi);
+  Value lo = let("rest", Fma(c, 0x1p-63, b - (hi - a)));
+  Value product = let("product", Rounded(hi, kUnit.hi));
   Value tail = let("tail", Fma(hi, kUnit.lo, Fma(lo, kUnit.hi, Fma(hi, kUnit.hi, -product))));
   Value r = let("sum", product + tail);
   return {n, with_sign("r", r), with_sign("lo", (product - r) + tail)};
@@ -168,7 +176,8 @@ Value SinOf(Expansion& let, const Angle& angle, int quarters) {
 Value TanOf(Expansion& let, const Angle& angle, int) {
   const Value& r = angle.r;
   Value square = let("square", r * r);
-  Value cubic = let("cubic", Expansion::Polynomial(kTan64, square) * square * r);
+  Table series = FormatOf(r).bits == 64 ? Table(kTan64) : Table(kTan32);
+  Value cubic = let("cubic", Rounded(Expansion::Polynomial(series, square) * square, r));
   Value t = let("t", r + cubic);
   // The slope at r is 1 + t^2.
   Value rest = let("rest", Fma(*angle.lo, Fma(t, t, 1.0), cubic));
@@ -178,23 +187,18 @@ Value TanOf(Expansion& let, const Angle& angle, int) {
   return Choose((angle.n & 1) != 0, Fma(inverse * inverse, lost, inverse), CopySign(tangent, r));
 }
 
-Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), int quarters) {
+Value OfAngle(const Value& x, Value (*function)(Expansion&, const Angle&, int), int quarters,
+              bool with_lo) {
   Expansion near, far;
-  Value in_near = function(near, ReduceNear(near, x), quarters);
-  Value in_far = function(far, ReduceFar(far, x), quarters);
-  // Rarely far: scalars branch.
+  Value in_near = function(near, ReduceNear(near, x, with_lo), quarters);
+  Value in_far = function(far, ReduceFar(far, x, with_lo), quarters);
   Value is_near = Abs(x) < Near(FormatOf(x));
-  Value a(near.Finish(in_near)), b(far.Finish(in_far));
-  if (x.dtype().is_vector()) return Choose(is_near, a, b);
-  return Value(if_then_else(is_near.expr, a.expr, b.expr));
+  return Value(if_then_else(likely(is_near.expr), near.Finish(in_near), far.Finish(in_far)));
 }
 }  // namespace
 
-Value Sin(Expansion&, const Value& x) { return OfAngle(x, SinOf, 0); }
-Value Cos(Expansion&, const Value& x) { return OfAngle(x, SinOf, 1); }
-/// float32 by way of float64: the quotient would add up too many roundings.
-Value Tan(Expansion& let, const Value& x) {
-  return x.dtype().bits() == 64 ? OfAngle(x, TanOf, 0) : Widened(let, Tan, x);
-}
+Value Sin(Expansion&, const Value& x) { return OfAngle(x, SinOf, 0, x.dtype().bits() == 64); }
+Value Cos(Expansion&, const Value& x) { return OfAngle(x, SinOf, 1, x.dtype().bits() == 64); }
+Value Tan(Expansion&, const Value& x) { return OfAngle(x, TanOf, 0, true); }
 
 }  // namespace tvm::math

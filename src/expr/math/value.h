@@ -70,6 +70,12 @@ Value Fma(const A& a, const B& b, const C& c) {
   const Value& like = TheValue(a, b, c);
   return Value(FoldMath(fma(Like(like, a), Like(like, b), Like(like, c))));
 }
+/// a * b where a sum follows that must not be contracted with it to one operation: that would give
+/// other bits than folding, and break sums that recover what a rounding lost.
+template <Operand A, Operand B>
+Value Rounded(const A& a, const B& b) {
+  return Fma(a, b, 0.0);
+}
 /// `a` where `condition` holds, else `b`. min and max are written with it where they shall cost one
 /// instruction: Choose(limit < x, limit, x) keeps a NaN.
 template <Operand A, Operand B>
@@ -185,8 +191,9 @@ Value Pow(Expansion& let, const Value& x, const Value& y);
 #define ROW(Name) Value Name(Expansion& let, const Value& x);
 ROW(Sigmoid)
 ROW(Tanh)
-ROW(Sinh) ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan)
-    ROW(Asinh) ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
+ROW(Sinh)
+ROW(Cosh) ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan) ROW(Asinh)
+    ROW(Acosh) ROW(Atanh) ROW(Rsqrt)
 #undef ROW
 #define ROW(Name) Value Name(Expansion& let, const Value& x, const Value& y);
         ROW(Atan2) ROW(Hypot) ROW(NextAfter) ROW(Ldexp)

@@ -45,7 +45,7 @@ def attrs(**values):
 
 
 def packed(name, buffers, scalars=(), inner=None):
-    """The packed entry: takes tensors (then numbers) apart and calls `inner` with plain arguments."""
+    """The packed entry: takes tensors and numbers apart and calls `inner` with plain arguments."""
     handle = (
         tir.Var("self", "handle"),
         tir.Var("args", "handle"),
@@ -110,6 +110,6 @@ def run(mod, *args, target="llvm", name="main"):
         mod = build(mod, target)
     tensors = [tensor(a) if isinstance(a, np.ndarray) else a for a in args]
     mod.get_function(name)(*tensors)
-    for a, t in zip(args, tensors):
+    for a, t in zip(args, tensors, strict=False):
         if isinstance(a, np.ndarray):
             a[...] = t.numpy()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operator on every type, at the edges of their ranges, against NumPy: scalars and vectors, with
-and without the newer instructions."""
+"""Every operator on every type, at the edges of their ranges, against NumPy: scalars and vectors,
+with and without the newer instructions."""
 
 import numpy as np
 import pytest
@@ -79,13 +79,16 @@ def pairs(dtype, other=None):
 
 
 def compute(outputs, in_types, n, lanes, target):
-    """Runs `outputs` {name: (dtype, fn(a, b))} lane-wise over two inputs; returns what each gives."""
-    ins = [buffer(name, t, n) for name, t in zip("AB", in_types)]
+    """Runs `outputs` {name: (dtype, fn(a, b))} lane-wise over two inputs; gives what each gave."""
+    ins = [buffer(name, t, n) for name, t in zip("AB", in_types, strict=False)]
     outs = [buffer(name, t, n) for name, (t, _) in outputs.items()]
     i = tir.Var("i", "int32")
     index = i if lanes == 1 else tir.Ramp(i * lanes, const(1), lanes)
     args = [tir.BufferLoad(b, [index]) for b in ins]
-    stores = [tir.BufferStore(o, fn(*args), [index]) for o, (_, fn) in zip(outs, outputs.values())]
+    stores = [
+        tir.BufferStore(o, fn(*args), [index])
+        for o, (_, fn) in zip(outs, outputs.values(), strict=False)
+    ]
     body = loop(i, const(n // lanes), tir.SeqStmt(stores) if len(stores) > 1 else stores[0])
     built = build(module(body, ins + outs), target)
 
@@ -125,7 +128,7 @@ def exactly(fn):
 
     def reference(a, b):
         result = []
-        for x, y in zip(a.tolist(), b.tolist()):
+        for x, y in zip(a.tolist(), b.tolist(), strict=False):
             try:
                 result.append(int(fn(x, y)))
             except ZeroDivisionError:
@@ -325,7 +328,7 @@ def test_casts(dtype, lanes, target):
 
 
 def test_float16_conversions_of_all_numbers():
-    """Every float16, and the float64 beside and between them, with and without instructions for it."""
+    """Every float16, and float64 beside and between them, with and without instructions for it."""
     with np.errstate(all="ignore"):
         halves = np.arange(65536, dtype="uint16").view("float16")
         wide = halves.astype("float64")

@@ -107,7 +107,7 @@ def test_while_break_continue():
 
 
 def test_break_frees_temporary_memory():
-    """A large temporary inside a loop that is left early: the runtime would report a leak as growth."""
+    """A large temporary inside a loop that is left early is given back."""
     a, i = ints(), var()
     data = tir.Var("T", tvm.ir.PointerType(PrimType("int32")))
     temp = tir.Buffer(data, "int32", [1 << 16], [], const(0), "T", 64, 1, 1)

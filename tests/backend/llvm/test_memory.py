@@ -85,7 +85,7 @@ def test_elements_below_a_byte(dtype, lanes):
     values = np.random.randint(0, 1 << bits, n).astype("uint8")
     pack = lambda v: np.packbits(
         ((v[:, None] >> np.arange(bits)) & 1).astype("uint8").ravel(), bitorder="little"
-    )  # noqa: E731
+    )
     memory, out = pack(values), np.zeros(n * bits // 8, "uint8")
     run(mod, memory, out)
     np.testing.assert_array_equal(out, pack((values + 1) % (1 << bits)))
@@ -101,7 +101,7 @@ def alloc(size, body_of, dtype="float32"):
 
 @pytest.mark.parametrize("size", [16, 1000, 100_000, "n"])
 def test_temporary_memory(size):
-    """On the stack when small, else from the runtime; also when the size is known only at run time."""
+    """On the stack when small, else from the runtime; also when only the run knows the size."""
     n = 1000
     scalars = []
     if size == "n":

@@ -8,7 +8,6 @@ from tvm.tir import PrimFunc, Var, analysis
 from ..base import IRBuilder, IRBuilderFrame
 from ..ir import IRModuleFrame, def_function
 
-
 NOTHING = tir.Evaluate(0)
 
 

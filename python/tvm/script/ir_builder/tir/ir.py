@@ -109,7 +109,8 @@ def buffer(
         elem_offset = Var("elem_offset", f"int{bits}")
     return _make_buffer(
         data, dtype, shape, [as_expr(s) for s in strides or []], elem_offset,
-        builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type], [int(a) for a in axis_separators or []],
+        builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type],
+        [int(a) for a in axis_separators or []],
     )  # fmt: skip
 
 

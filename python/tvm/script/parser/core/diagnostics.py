@@ -117,8 +117,8 @@ def _find(program):
     lines = linecache.getlines(filename) if filename else []
     if not lines:
         raise DiagnosticError(
-            f"expected a definition whose source text is available, got {program.__qualname__} from "
-            f"{filename}. Use tvm.script.from_source(text)"
+            f"expected a definition whose source text is available, got {program.__qualname__} "
+            f"from {filename}. Use tvm.script.from_source(text)"
         )
     _, functions, classes = _file_tree(filename, "".join(lines))
     lines = [line.rstrip("\n") for line in lines]

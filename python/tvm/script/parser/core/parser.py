@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import threading
 
-
 from .diagnostics import Source
 from .error import DiagnosticError, ParserError, did_you_mean
 from .evaluator import Evaluator, is_symbolic
@@ -15,8 +14,8 @@ from .evaluator import Evaluator, is_symbolic
 # What a text may use of Python without being given it.
 _SAFE_BUILTINS = {
     name: getattr(builtins, name)
-    for name in "abs all any bool dict divmod enumerate float frozenset int isinstance len list max "
-    "min pow range reversed round set slice sorted str sum tuple zip".split()
+    for name in "abs all any bool dict divmod enumerate float frozenset int isinstance len list "
+    "max min pow range reversed round set slice sorted str sum tuple zip".split()
 }
 _VISITORS = {}  # (token, kind of node) -> function(parser, node)
 _state = threading.local()
