@@ -49,8 +49,9 @@ struct ComputeLegalizer
   HANDLER(Add)
   HANDLER(Sub)
   HANDLER(Mul)
-  HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min) HANDLER(Max)
-      HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
+  HANDLER(Div)
+  HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min) HANDLER(Max) HANDLER(EQ) HANDLER(NE)
+      HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
 #undef HANDLER
       /// Functions computed lane by lane take and give the wide type; what moves values does not
       /// care.
