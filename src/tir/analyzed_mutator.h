@@ -3,8 +3,10 @@
 #pragma once
 #include <deque>
 #include <optional>
+#include <unordered_set>
 
 #include "tvm/arith/analyzer.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -17,11 +19,17 @@ inline PrimExpr StripLikely(const PrimExpr& cond) {
 }
 
 /// Tells `analyzer` what `var = value` says, without making results refer to `value` where that
-/// would compute it again.
-inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& value) {
+/// would compute it again. `data` are the variables whose values come from memory: their arithmetic
+/// wraps.
+inline void LearnLet(arith::Analyzer* analyzer, const Var& var, const PrimExpr& value,
+                     std::unordered_set<const VarObj*>* data) {
   if (!var.dtype().is_index()) return;
+  bool is_pure = SideEffect(value) <= CallEffectKind::kPure;
+  if (!is_pure || UsesVar(value, [&](const VarObj* v) { return data->count(v) > 0; })) {
+    data->insert(var.get());
+    return analyzer->MarkData(var);
+  }
   if (value.as<IntImmObj>() || value.as<VarObj>()) return analyzer->Bind(var, value, true);
-  if (SideEffect(value) > CallEffectKind::kPure) return;
   analyzer->Update(var, analyzer->const_int_bound(value), true);
   analyzer->Update(var, analyzer->modular_set(value), true);
 }
@@ -94,6 +102,7 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
                                      AttrStmtObj, BlockRealizeObj, Nodes...> {
   using Base = AnalyzedStmtMutator;
   arith::Analyzer analyzer;
+  std::unordered_set<const VarObj*> data_vars;  // lets of values from memory
 
   /// What the function says about its parameters: sizes are not negative.
   void LearnParams(const PrimFunc& func) {
@@ -128,7 +137,7 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
   }
   ObjectRef Rewrite(const LetStmtObj* op) { return RewriteLet(op, this->Mutate(op->value)); }
   ObjectRef RewriteLet(const LetStmtObj* op, const PrimExpr& value) {
-    LearnLet(&analyzer, op->var, value);
+    LearnLet(&analyzer, op->var, value, &data_vars);
     Stmt body = this->Mutate(op->body);
     if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     return LetStmt(op->var, value, body, op->span);
@@ -205,7 +214,7 @@ struct AnalyzedMutator : AnalyzedStmtMutator<Self, SelectObj, CallObj, LetObj, N
   }
   ObjectRef Rewrite(const LetObj* op) {
     PrimExpr value = this->Mutate(op->value);
-    LearnLet(&this->analyzer, op->var, value);
+    LearnLet(&this->analyzer, op->var, value, &this->data_vars);
     PrimExpr body = this->Mutate(op->body);
     if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     return Let(op->var, value, body, op->span);

@@ -69,6 +69,10 @@ struct Hoister : AnalyzedStmtMutator<Hoister, PrimExprObj, BufferObj> {
     auto* branch = seq ? seq->seq[0].as<IfThenElseObj>() : nullptr;
     bool in_order = loop->kind == ForKind::kSerial || loop->kind == ForKind::kUnrolled;
     if (!branch || branch->else_case.has_value() || !in_order) return Stmt();
+    // What is moved may change what the loop's bounds read.
+    if (SideEffect(loop->min) > CallEffectKind::kPure ||
+        SideEffect(loop->extent) > CallEffectKind::kPure)
+      return Stmt();
     const Var& k = loop->loop_var;
     PrimExpr others = const_true();
     bool found = false;

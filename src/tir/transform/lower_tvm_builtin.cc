@@ -43,11 +43,13 @@ struct BuiltinLowerer
       tensors{"stack_tensors", kHandle};
   StackSizes used, now;
   std::vector<Stmt> before;  // statements that the expression being rewritten needs first
+  std::vector<Stmt> frees;   // of the workspaces alive here, outermost first
 
   // ---- scopes ---------------------------------------------------------------------------------
   /// A body that may run in a thread of its own gets its own memory.
   Stmt Body(const Stmt& body) {
     StackSizes outer_used = std::exchange(used, {}), outer_now = std::exchange(now, {});
+    std::vector<Stmt> outer_frees = std::exchange(frees, {});
     Var outer_args = std::exchange(args, Var("stack_args", kHandle));
     Var outer_shapes = std::exchange(shapes, Var("stack_shapes", kHandle));
     Var outer_tensors = std::exchange(tensors, Var("stack_tensors", kHandle));
@@ -61,7 +63,7 @@ struct BuiltinLowerer
     alloc(args, "tvm_ffi_any", used.packed_args);
     alloc(shapes, "shape", used.shape_elements);
     alloc(tensors, "array", used.tensors);
-    used = outer_used, now = outer_now;
+    used = outer_used, now = outer_now, frees = std::move(outer_frees);
     args = outer_args, shapes = outer_shapes, tensors = outer_tensors;
     return result;
   }
@@ -86,7 +88,25 @@ struct BuiltinLowerer
 
   // ---- statements -----------------------------------------------------------------------------
   ObjectRef Rewrite(const EvaluateObj* op) {
-    return WithPreparation([&] { return Any(MapChildren(op, *this)).cast<Stmt>(); });
+    return WithPreparation([&] { return Leaving(Any(MapChildren(op, *this)).cast<Stmt>()); });
+  }
+  /// A statement that leaves the function gives the workspaces back first.
+  Stmt Leaving(const Stmt& stmt) {
+    auto* call = stmt.as<EvaluateObj>()->value.as<CallObj>();
+    bool returns = call && call->Is(builtin::ret());
+    if (!call || frees.empty() || (!returns && !call->Is(builtin::tvm_raise_error()))) return stmt;
+    // What is returned, or shown, may be in the memory that goes.
+    std::vector<std::pair<Var, PrimExpr>> lets;
+    Array<PrimExpr> values = call->args.Map([&](const PrimExpr& e) -> PrimExpr {
+      if (e.as<StringImmObj>() || e.as<IntImmObj>()) return e;
+      lets.emplace_back(Var("value", e.dtype()), e);
+      return lets.back().first;
+    });
+    Array<Stmt> seq(frees.rbegin(), frees.rend());
+    seq.push_back(Evaluate(Call(call->dtype, call->op, values, call->span)));
+    Stmt result = SeqStmt::Flatten(seq);
+    for (const auto& [var, value] : lets) result = LetStmt(var, value, result);
+    return result;
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     return WithPreparation([&] { return Any(MapChildren(op, *this)).cast<Stmt>(); });
@@ -158,7 +178,8 @@ struct BuiltinLowerer
       std::vector<Stmt> own = std::exchange(before, {});
       Stmt body = Mutate(op->body);
       before = std::move(own);
-      return SeqStmt::Flatten({IfThenElse(logical_not(likely(cond)), raise, {}, op->span), body});
+      return SeqStmt::Flatten(
+          {IfThenElse(logical_not(likely(cond)), Leaving(raise), {}, op->span), body});
     });
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
@@ -178,30 +199,32 @@ struct BuiltinLowerer
   }
   /// Memory that is large, or whose size is not known, comes from the workspace and is given back.
   ObjectRef Rewrite(const AllocateObj* op) {
-    Allocate allocate = Below<Allocate>(op);
     const String& scope = op->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
     int64_t bytes_per_element = (int64_t{op->dtype.bits()} * op->dtype.lanes() + 7) / 8;
     int64_t count = op->ConstantSize();
-    bool is_host = device_type == kDLCPU;
-    if (!is_host || (scope != "global" && scope != "local")) return allocate;
-    if (count > 0 && count * bytes_per_element <= kMaxStackBytes) return allocate;
+    bool is_small = count > 0 && count <= kMaxStackBytes / bytes_per_element;
+    if (device_type != kDLCPU || (scope != "global" && scope != "local") || is_small)
+      return MapChildren(op, *this);
     PrimExpr bytes = MakeConst(DataType::UInt(64), bytes_per_element);
-    for (const PrimExpr& e : allocate->extents) bytes = bytes * cast(DataType::UInt(64), e);
-    PrimExpr memory = Call(kHandle, builtin::TVMBackendAllocWorkspace(),
-                           {PrimExpr(static_cast<int>(device_type)), device_id, bytes,
-                            PrimExpr(op->dtype.code()), PrimExpr(op->dtype.bits())});
-    Stmt failed = Evaluate(
+    for (const PrimExpr& e : op->extents) bytes = bytes * cast(DataType::UInt(64), Mutate(e));
+    PrimExpr device = PrimExpr(static_cast<int>(device_type));
+    PrimExpr memory =
+        Call(kHandle, builtin::TVMBackendAllocWorkspace(),
+             {device, device_id, bytes, PrimExpr(op->dtype.code()), PrimExpr(op->dtype.bits())});
+    Stmt failed = Leaving(Evaluate(
         Call(kInt32, builtin::tvm_raise_error(),
              {StringImm("MemoryError"), StringImm("expected %lld bytes of workspace, got none"),
-              cast(kInt64, bytes)}));
-    PrimExpr is_null = Call(DataType::Bool(), builtin::isnullptr(), {allocate->buffer_var});
+              cast(kInt64, bytes)})));
+    PrimExpr is_null = Call(DataType::Bool(), builtin::isnullptr(), {op->buffer_var});
     // Size 0 needs no memory, and may get none.
     PrimExpr needed = not_equal(bytes, MakeConst(DataType::UInt(64), 0));
-    Stmt free =
-        Evaluate(Call(kInt32, builtin::TVMBackendFreeWorkspace(),
-                      {PrimExpr(static_cast<int>(device_type)), device_id, allocate->buffer_var}));
-    Stmt body = SeqStmt::Flatten({IfThenElse(is_null && needed, failed), allocate->body, free});
-    return LetStmt(allocate->buffer_var, memory, body, op->span);
+    Stmt free = Evaluate(
+        Call(kInt32, builtin::TVMBackendFreeWorkspace(), {device, device_id, op->buffer_var}));
+    frees.push_back(free);
+    Stmt body = Mutate(op->body);
+    frees.pop_back();
+    body = SeqStmt::Flatten({IfThenElse(is_null && needed, failed), body, free});
+    return LetStmt(op->buffer_var, memory, body, op->span);
   }
 
   // ---- calls ----------------------------------------------------------------------------------

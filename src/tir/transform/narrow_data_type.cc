@@ -180,7 +180,7 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
   template <class T>
   ObjectRef NarrowLet(const T* op) {
     if (!IsNarrowed(op->var)) return Base::Rewrite(op);
-    LearnLet(&analyzer, op->var, op->value);
+    LearnLet(&analyzer, op->var, op->value, &data_vars);
     PrimExpr value = InNarrow(op->value);
     Var var = op->var.CopyWithDType(value.dtype());
     narrow.emplace(op->var.get(), var);

@@ -44,13 +44,13 @@ struct ComputeLegalizer
     Ref result(Widen(Mutate(op->a)), Widen(Mutate(op->b)), op->span);
     return op->dtype.is_bool() ? PrimExpr(result) : Narrow(result, op->dtype);
   }
+  // clang-format off
 #define HANDLER(Name) \
   ObjectRef Rewrite(const Name##Obj* op) { return Binary<Name>(op); }
-  HANDLER(Add)
-  HANDLER(Sub)
-  HANDLER(Mul)
-  HANDLER(Div) HANDLER(Mod) HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min) HANDLER(Max)
-      HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
+  HANDLER(Add) HANDLER(Sub) HANDLER(Mul) HANDLER(Div) HANDLER(Mod)
+  HANDLER(FloorDiv) HANDLER(FloorMod) HANDLER(Min) HANDLER(Max)
+  HANDLER(EQ) HANDLER(NE) HANDLER(LT) HANDLER(LE) HANDLER(GT) HANDLER(GE)
+  // clang-format on
 #undef HANDLER
       /// Functions computed lane by lane take and give the wide type; what moves values does not
       /// care.

@@ -95,3 +95,16 @@ def test_access_pointer_becomes_an_address():
     before = func([A], tir.Evaluate(tir.call_extern("int32", "f", pointer)))
     call = apply(tt.LowerDeviceStorageAccessInfo(), before).body.value
     assert call.args[1].op.name == "tir.address_of" and int(call.args[1].args[0].indices[0]) == 8
+
+
+def test_an_error_gives_the_workspace_back():
+    n = tir.Var("n", "int32")
+    B = buffer((1 << 20,), name="B")
+    check_n = tir.AssertStmt(n > 0, tir.StringImm("n"), store(B, 0, 1.0))
+    body = tir.Allocate(B.data, "float32", [1 << 20], tir.const(True), tir.DeclBuffer(B, check_n))
+    result = apply(tt.LowerTVMBuiltin(), func([n], body))
+    failing = result.body.body[1].body[0].then_case
+    assert [s.value.op.name for s in failing] == [
+        "tir.TVMBackendFreeWorkspace",
+        "tir.tvm_raise_error",
+    ]
