@@ -27,7 +27,6 @@ Value Expansion::Polynomial(Table c, const Value& x) {
 }
 
 namespace {
-using Unary = Value (*)(Expansion&, const Value&);
 template <Base base>
 Value ExpOf(Expansion& let, const Value& x) {
   return Exp(let, x, base);
@@ -37,17 +36,15 @@ Value LogOf(Expansion& let, const Value& x) {
   return Log(let, x, base);
 }
 
-using Binary = Value (*)(Expansion&, const Value&, const Value&);
-
 template <class Function, size_t n>
-Function Find(const std::pair<Op, Function> (&table)[n], const RelaxExpr& op) {
+Function* Find(const std::pair<Op, Function*> (&table)[n], const RelaxExpr& op) {
   for (const auto& [row, function] : table) {
     if (op.same_as(row)) return function;
   }
   return nullptr;
 }
-Unary FindUnary(const RelaxExpr& op) {
-  static const std::pair<Op, Unary> table[] = {
+Unary* FindUnary(const RelaxExpr& op) {
+  static const std::pair<Op, Unary*> table[] = {
       {builtin::exp(), ExpOf<Base::kE>},
       {builtin::exp2(), ExpOf<Base::k2>},
       {builtin::exp10(), ExpOf<Base::k10>},
@@ -73,8 +70,8 @@ Unary FindUnary(const RelaxExpr& op) {
   };
   return Find(table, op);
 }
-Binary FindBinary(const RelaxExpr& op) {
-  static const std::pair<Op, Binary> table[] = {
+Binary* FindBinary(const RelaxExpr& op) {
+  static const std::pair<Op, Binary*> table[] = {
       {builtin::pow(), Pow},     {builtin::atan2(), Atan2},         {builtin::hypot(), Hypot},
       {builtin::ldexp(), Ldexp}, {builtin::nextafter(), NextAfter},
   };

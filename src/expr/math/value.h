@@ -187,22 +187,15 @@ struct Parts {
   Value exponent, f;
 };
 Parts SplitExponent(Expansion& let, const Value& x);
-Value Pow(Expansion& let, const Value& x, const Value& y);
-#define ROW(Name) Value Name(Expansion& let, const Value& x);
-ROW(Sigmoid)
-ROW(Tanh)
-ROW(Sinh)
-ROW(Cosh)
-ROW(Erf) ROW(Log1p) ROW(Sin) ROW(Cos) ROW(Tan) ROW(Asin) ROW(Acos) ROW(Atan) ROW(Asinh) ROW(Acosh)
-    ROW(Atanh) ROW(Rsqrt)
-#undef ROW
-#define ROW(Name) Value Name(Expansion& let, const Value& x, const Value& y);
-        ROW(Atan2) ROW(Hypot) ROW(NextAfter) ROW(Ldexp)
-#undef ROW
+using Unary = Value(Expansion& let, const Value& x);
+Unary Sigmoid, Tanh, Sinh, Cosh, Erf, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Acosh, Atanh;
+Unary Rsqrt;
+using Binary = Value(Expansion& let, const Value& x, const Value& y);
+Binary Pow, Atan2, Hypot, NextAfter, Ldexp;
 
-    /// A function of float32 by way of float64: one rounding counts.
-    template <class Function, class... Rest>
-    Value Widened(Expansion& let, Function function, const Rest&... x) {
+/// A function of float32 by way of float64: one rounding counts.
+template <class Function, class... Rest>
+Value Widened(Expansion& let, Function function, const Rest&... x) {
   DataType wide = DataType::Float(64);
   return CastTo(DataType::Float(32), function(let, let("wide", CastTo(wide, x))...));
 }
