@@ -51,8 +51,7 @@ ModuleGen::ModuleGen(llvm::LLVMContext& context, llvm::TargetMachine& machine,
   if (options.debug_info) StartDebugInfo();
 }
 
-// ---- types
-// ----------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 llvm::Type* ModuleGen::ScalarType(DataType t) {
   if (t.is_bool()) return i1;
   if (t.is_integer()) return llvm::IntegerType::get(context, t.bits());
@@ -94,8 +93,7 @@ llvm::StructType* ModuleGen::AnyType() {
   return any_;
 }
 
-// ---- globals
-// --------------------------------------------------------------------------------------
+// ---- globals ------------------------------------------------------------------------------------
 llvm::Constant* ModuleGen::Text(std::string_view text) {
   auto& slot = texts_[std::string(text)];
   if (!slot) {
@@ -163,8 +161,7 @@ llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values)
   return f;
 }
 
-// ---- functions
-// ------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
   std::vector<llvm::Type*> params;
   for (const Var& p : info.func->params) params.push_back(TypeOf(p.dtype()));

@@ -65,6 +65,8 @@ class ModuleGen {
   // ---- debug information (codegen_debug.cc) ----
   /// The scope of a function's lines, or null when no debug information is asked for.
   llvm::DISubprogram* DebugFunction(llvm::Function* f, const Optional<Span>& span);
+  /// A line of a function; the text may be another one than that of the function.
+  llvm::DILocation* DebugLocation(llvm::DISubprogram* scope, const Span& span);
 
   llvm::LLVMContext& context;
   llvm::TargetMachine& machine;
@@ -77,9 +79,9 @@ class ModuleGen {
 
  private:
   void StartDebugInfo();
-  llvm::DIFile* DebugFile(const Optional<Span>& span);
   std::unique_ptr<llvm::DIBuilder> debug_;
   llvm::DICompileUnit* debug_unit_ = nullptr;
+  llvm::DIFile* DebugFile(const Optional<Span>& span);
   std::unordered_map<std::string, llvm::Constant*> texts_;
   llvm::AttrBuilder attributes_;
   llvm::StructType *tensor_ = nullptr, *any_ = nullptr;
@@ -87,6 +89,7 @@ class ModuleGen {
 
 /// Where a loop goes on and ends, and how many workspaces were there when it began.
 struct LoopFrame {
+  const Object* var;             ///< Null for `while`.
   llvm::BasicBlock *next, *end;  ///< No end: the iterations run in parallel.
   size_t workspaces;
 };
@@ -226,6 +229,8 @@ class FunctionGen
   Value* AllocWorkspace(Value* bytes, DataType dtype);
   void FreeWorkspace(Value* pointer);
   Value* CondOf(const PrimExpr& e, bool* likely);
+  /// Whether the store combines a scalar with more and more values over the innermost loop.
+  bool IsReduction(const BufferStoreObj* op, const PrimExpr& index) const;
   /// Instructions from here on come from this place of the program.
   void Locate(const Optional<Span>& span);
 
@@ -240,6 +245,7 @@ class FunctionGen
   std::unordered_set<Value*> index_values_;
   std::unordered_set<const Object*> shape_vars_, nonnegative_vars_, noalias_vars_, volatile_vars_;
   std::vector<LoopFrame> loops_;
+  const Object* reduction_ = nullptr;  ///< The combination whose order is free.
   std::vector<Value*> workspaces_;
   uint64_t stack_bytes_ = 0;
   bool in_parallel_ = false;

@@ -217,8 +217,7 @@ Value* FunctionGen::VectorPart(const CallObj* op, int first) {
   return b_.CreateShuffleVector(Gen(op->args[0]), part);
 }
 
-// ---- functions
-// ------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 Value* FunctionGen::CallFunction(const CallObj* op, const GlobalVarObj* var) {
   auto it = gen_.functions.find(var->name_hint);
   if (it == gen_.functions.end()) {

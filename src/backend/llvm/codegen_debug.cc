@@ -40,11 +40,17 @@ llvm::DISubprogram* ModuleGen::DebugFunction(llvm::Function* f, const Optional<S
   return scope;
 }
 
+llvm::DILocation* ModuleGen::DebugLocation(llvm::DISubprogram* function, const Span& span) {
+  llvm::DILocalScope* scope = function;
+  auto* file = DebugFile(span);
+  if (file != function->getFile()) scope = debug_->createLexicalBlockFile(function, file);
+  return llvm::DILocation::get(context, static_cast<unsigned>(span->line),
+                               static_cast<unsigned>(span->column), scope);
+}
+
 void FunctionGen::Locate(const Optional<Span>& span) {
   if (!scope_ || !span) return;
-  auto* at = llvm::DILocation::get(gen_.context, static_cast<unsigned>((*span)->line),
-                                   static_cast<unsigned>((*span)->column), scope_);
-  b_.SetCurrentDebugLocation(at);
+  b_.SetCurrentDebugLocation(gen_.DebugLocation(scope_, *span));
 }
 
 }  // namespace tvm::codegen

@@ -15,8 +15,7 @@ using llvm::Instruction;
 using llvm::Intrinsic::ID;
 using Value = llvm::Value;
 
-// ---- leaves
-// ---------------------------------------------------------------------------------------
+// ---- leaves -------------------------------------------------------------------------------------
 Value* FunctionGen::Emit(const PrimExprObj* op) {
   Unsupported(
       "expected an expression that lowering leaves, got " + std::string(String(op->GetTypeKey())),
@@ -47,12 +46,18 @@ Value* FunctionGen::Emit(const LetObj* op) {
   return Gen(op->body);
 }
 
-// ---- arithmetic
-// -----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 Value* FunctionGen::Arithmetic(Instruction::BinaryOps integer, Instruction::BinaryOps real,
                                const BinaryOpFields* op) {
   Value *a = Gen(op->a), *b = Gen(op->b);
-  if (op->dtype.is_float()) return b_.CreateBinOp(real, a, b);
+  if (op->dtype.is_float()) {
+    Value* v = b_.CreateBinOp(real, a, b);
+    if (op == reduction_) {
+      // The order of a reduction is free, which is what vectorising it needs.
+      if (auto* made = llvm::dyn_cast<llvm::Instruction>(v)) made->setHasAllowReassoc(true);
+    }
+    return v;
+  }
   if (op->dtype.is_handle()) Unsupported("arithmetic on handles", op->span);
   bool index = op->dtype.is_index() && IsIndex(a) && IsIndex(b);
   Value* v = b_.CreateBinOp(integer, a, b);
@@ -172,6 +177,13 @@ Value* FunctionGen::Emit(const FloorModObj* op) { return Divide(op, true, true);
 Value* FunctionGen::MinMax(const BinaryOpFields* op, bool max) {
   Value *a = Gen(op->a), *b = Gen(op->b);
   if (op->dtype.is_float()) {
+    if (op == reduction_) {
+      // LLVM vectorises reductions in this form; which of equal zeros comes out is free as well.
+      llvm::FastMathFlags flags = b_.getFastMathFlags();
+      flags.setNoSignedZeros(true);
+      return b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a,
+                                      b, flags);
+    }
     // b when it wins or is NaN, else a: for a constant b this is one instruction of x86, whose min
     // and max give their second operand when the comparison does not hold.
     Value* wins = max ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
@@ -187,8 +199,7 @@ Value* FunctionGen::MinMax(const BinaryOpFields* op, bool max) {
 Value* FunctionGen::Emit(const MinObj* op) { return MinMax(op, false); }
 Value* FunctionGen::Emit(const MaxObj* op) { return MinMax(op, true); }
 
-// ---- comparison and logic
-// -------------------------------------------------------------------------
+// ---- comparison and logic -----------------------------------------------------------------------
 Value* FunctionGen::Compare(CmpInst::Predicate s, CmpInst::Predicate u, CmpInst::Predicate f,
                             const BinaryOpFields* op) {
   Value *a = Gen(op->a), *b = Gen(op->b);
@@ -302,8 +313,7 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   return phi;
 }
 
-// ---- conversions
-// ----------------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------------------
 Value* FunctionGen::FloatToInt(Value* v, DataType from, DataType to) {
   llvm::Type* type = gen_.TypeOf(to);
   if (!gen_.machine.getTargetTriple().isX86()) {
@@ -379,8 +389,7 @@ Value* FunctionGen::Shift(const CallObj* op, bool left) {
   return b_.CreateSelect(inside, left ? b_.CreateShl(a, s) : b_.CreateLShr(a, s), Lane(t, 0));
 }
 
-// ---- vectors
-// --------------------------------------------------------------------------------------
+// ---- vectors ------------------------------------------------------------------------------------
 Value* FunctionGen::Splat(Value* scalar, DataType type) {
   return b_.CreateVectorSplat(llvm::ElementCount::get(type.lanes(), type.is_scalable()), scalar);
 }

@@ -5,6 +5,8 @@
 
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/structural.h"
 
 namespace tvm::codegen {
 using Value = llvm::Value;
@@ -81,8 +83,7 @@ llvm::Align FunctionGen::AlignOf(const Buffer& buffer, const PrimExpr& index, in
   return llvm::Align(std::max(std::gcd(known, factor * element), element & -element));
 }
 
-// ---- loads
-// ----------------------------------------------------------------------------------------
+// ---- loads --------------------------------------------------------------------------------------
 Value* FunctionGen::Emit(const BufferLoadObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedLoad(op);
@@ -142,11 +143,26 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       op->dtype);
 }
 
-// ---- stores
-// ---------------------------------------------------------------------------------------
+// ---- reductions ----
+bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) const {
+  const Object* n = op->value.get();
+  DataType t = op->value.dtype();
+  if (loops_.empty() || !loops_.back().var || !t.is_float() || !t.is_scalar()) return false;
+  if (!op->value.as<AddObj>() && !op->value.as<MaxObj>() && !op->value.as<MinObj>()) return false;
+  auto* binary = static_cast<const BinaryOpFields*>(n);
+  auto is_old = [&](const PrimExpr& e) {
+    auto* load = e.as<BufferLoadObj>();
+    return load && load->buffer.same_as(op->buffer) && StructuralEqual(load->indices[0], index);
+  };
+  if (!is_old(binary->a) && !is_old(binary->b)) return false;
+  return !UsesVar(index, [&](const VarObj* v) { return v == loops_.back().var; });
+}
+
+// ---- stores -------------------------------------------------------------------------------------
 void FunctionGen::Emit(const BufferStoreObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedStore(op);
+  if (IsReduction(op, index)) reduction_ = op->value.get();
   Value* value = ToMemory(Gen(op->value), op->value.dtype());
   if (index.dtype().is_vector()) return StoreVector(op, value);
   Value* p = ElementPointer(op->buffer, Gen(index));

@@ -82,6 +82,9 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   auto* environment = llvm::StructType::get(gen_.ptr, gen_.i32);
   {
     llvm::IRBuilder<> b(llvm::BasicBlock::Create(gen_.context, "entry", task));
+    if (auto* scope = gen_.DebugFunction(task, op->span)) {
+      b.SetCurrentDebugLocation(llvm::DILocation::get(gen_.context, 0, 0, scope));
+    }
     auto member = [&](size_t i) {
       return b.CreateLoad(members[i], b.CreateStructGEP(closure, task->getArg(2), i));
     };

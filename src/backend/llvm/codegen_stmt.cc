@@ -136,8 +136,7 @@ llvm::AllocaInst* FunctionGen::StackSlot(llvm::Type* type, uint64_t count, llvm:
   return slot;
 }
 
-// ---- leaving, and errors
-// ---------------------------------------------------------------------------
+// ---- leaving, and errors ------------------------------------------------------------------------
 void FunctionGen::Return(Value* status, Value* result) {
   FreeWorkspaces(0);
   llvm::Type* type = function_->getReturnType();
@@ -193,8 +192,7 @@ Value* FunctionGen::CondOf(const PrimExpr& e, bool* likely) {
   return Gen(e);
 }
 
-// ---- bindings
-// --------------------------------------------------------------------------------------
+// ---- bindings -----------------------------------------------------------------------------------
 void FunctionGen::Emit(const StmtObj* op) {
   Unsupported("expected a statement that lowering leaves, got " +
                   std::string(ffi::String(op->GetTypeKey())),
@@ -247,8 +245,7 @@ void FunctionGen::Emit(const AssertStmtObj* op) {
   Gen(op->body);
 }
 
-// ---- control flow
-// ----------------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------------------
 void FunctionGen::Emit(const IfThenElseObj* op) {
   bool likely = false;
   Value* cond = CondOf(op->condition, &likely);
@@ -272,7 +269,7 @@ void FunctionGen::Emit(const WhileObj* op) {
   bool likely = false;
   Branch(CondOf(op->condition, &likely), likely, body, end);
   b_.SetInsertPoint(body);
-  loops_.push_back({head, end, workspaces_.size()});
+  loops_.push_back({nullptr, head, end, workspaces_.size()});
   Gen(op->body);
   loops_.pop_back();
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(head);
@@ -309,7 +306,8 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   phi->addIncoming(begin, before);
   MarkIndex(phi, true);
   vars_[var.get()] = phi;
-  loops_.push_back({next, kind == ForKind::kParallel ? nullptr : after, workspaces_.size()});
+  loops_.push_back(
+      {var.get(), next, kind == ForKind::kParallel ? nullptr : after, workspaces_.size()});
   Gen(body);
   loops_.pop_back();
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(next);
@@ -334,8 +332,7 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   b_.SetInsertPoint(after);
 }
 
-// ---- memory of the function
-// ------------------------------------------------------------------------
+// ---- memory of the function ---------------------------------------------------------------------
 void FunctionGen::Emit(const AllocateObj* op) {
   if (auto* c = op->condition.as<IntImmObj>(); c && c->value == 0) return Gen(op->body);
   std::string name(op->buffer_var->name_hint);

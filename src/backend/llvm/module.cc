@@ -47,8 +47,7 @@ FunctionInfo InfoOf(const GlobalVar& var, const PrimFunc& func) {
   return info;
 }
 
-// ---- groups
-// ---------------------------------------------------------------------------------------
+// ---- groups -------------------------------------------------------------------------------------
 /// Functions of the module that a function calls, and how many nodes it has.
 struct Uses : Visitor<Uses, GlobalVarObj, StmtObj, PrimExprObj> {
   std::set<std::string> called;
@@ -117,8 +116,7 @@ std::vector<Group> Split(const Group& all, size_t most) {
   return groups;
 }
 
-// ---- compilation
-// ----------------------------------------------------------------------------------
+// ---- compilation --------------------------------------------------------------------------------
 /// Makes the LLVM module of a group, not optimised yet, and hands it to `use` while its machine is
 /// there.
 template <class F>
@@ -166,8 +164,7 @@ Compiled Compile(const Group& group, const Group& all, const MachineOptions& opt
   return out;
 }
 
-// ---- files
-// ----------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 void WriteFile(const std::string& name, std::string_view bytes) {
   std::ofstream file(name, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -202,8 +199,7 @@ std::string MergeObjects(const std::vector<Compiled>& parts) {
   return bytes.str();
 }
 
-// ---- the module
-// -----------------------------------------------------------------------------------
+// ---- the module ---------------------------------------------------------------------------------
 class LLVMModuleObj : public ffi::ModuleObj {
  public:
   LLVMModuleObj(Group functions, const Target& target)

@@ -314,3 +314,20 @@ def test_many_functions_compile_in_parts():
             expected = expected * np.int32(c % 3 + 1) + np.int32(k)
         run(built, x, name=f"f{k}")
         np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("node,numpy", [(tir.Add, np.sum), (tir.Max, np.max), (tir.Min, np.min)])
+def test_reductions_vectorise(node, numpy):
+    """Their order is free; NaN still propagates."""
+    a, c, i = buffer("A", "float32", 1000), buffer("C", "float32", 1), var()
+    old = tir.BufferLoad(c, [const(0)])
+    body = loop(i, const(1000), tir.BufferStore(c, node(old, tir.BufferLoad(a, [i])), [const(0)]))
+    built = build(module(body, [a, c]))
+    assert " x float>" in built.inspect_source("ll")
+    x, y = np.random.randn(1000).astype("float32"), np.zeros(1, "float32")
+    y[0] = 0 if node is tir.Add else x[0]
+    run(built, x, y)
+    np.testing.assert_allclose(y[0], numpy(x), rtol=1e-4, atol=1e-4)
+    x[500] = np.nan
+    run(built, x, y)
+    assert np.isnan(y[0])

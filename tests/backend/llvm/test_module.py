@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules as files and texts, other architectures, targets and errors."""
 
+import re
 import subprocess
 import sys
 
@@ -218,3 +219,16 @@ def test_queries():
     number = codegen.llvm_lookup_intrinsic_id("llvm.sqrt")
     assert number > 0 and codegen.llvm_get_intrinsic_name(number) == "llvm.sqrt"
     assert codegen.llvm_lookup_intrinsic_id("llvm.no.such") == 0
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_debug_information(kind):
+    """Instructions name the lines of the spans they come from, also in parallel loops."""
+    a, b, i = buffer("A", "float32", 64), buffer("B", "float32", 64), tir.Var("i", "int32")
+    span = tvm.ir.Span(tvm.ir.SourceName("folder/program.py"), 7, 7, 3, 9)
+    store = tir.BufferStore(b, tir.BufferLoad(a, [i]) + tir.const(1.0, "float32"), [i], None, span)
+    mod = module(loop(i, const(64), store, kind), [a, b])
+    with tvm.transform.PassContext(config={"llvm.debug_info": True}):
+        asm = build(mod).inspect_source("asm")
+    assert '"folder" "program.py"' in asm and re.search(r"\.loc\s+\d+ 7 3", asm)
+    assert ".loc" not in build(mod).inspect_source("asm")
