@@ -15,20 +15,34 @@ const std::map<std::string, bool>& CpuFeatures() {
   static const auto* features = new std::map<std::string, bool>([] {
     std::map<std::string, bool> f;
 #if defined(__x86_64__) || defined(__i386__)
-#define TVM_FEATURE(name) f[name] = __builtin_cpu_supports(name) != 0;
-    TVM_FEATURE("sse4.1")
-    TVM_FEATURE("sse4.2")
-    TVM_FEATURE("popcnt")
-    TVM_FEATURE("avx") TVM_FEATURE("avx2") TVM_FEATURE("fma") TVM_FEATURE("bmi") TVM_FEATURE("bmi2")
-        TVM_FEATURE("avx512f") TVM_FEATURE("avx512cd") TVM_FEATURE("avx512bw")
-            TVM_FEATURE("avx512dq") TVM_FEATURE("avx512vl") TVM_FEATURE("avx512vbmi")
-                TVM_FEATURE("avx512vbmi2") TVM_FEATURE("avx512ifma") TVM_FEATURE("avx512vnni")
-                    TVM_FEATURE("avx512bitalg") TVM_FEATURE("avx512vpopcntdq")
-                        TVM_FEATURE("avx512bf16")
+#define TVM_FEATURE(name) f[name] = __builtin_cpu_supports(name) != 0
+    TVM_FEATURE("sse4.1");
+    TVM_FEATURE("sse4.2");
+    TVM_FEATURE("popcnt");
+    TVM_FEATURE("avx");
+    TVM_FEATURE("avx2");
+    TVM_FEATURE("fma");
+    TVM_FEATURE("bmi");
+    TVM_FEATURE("bmi2");
+    TVM_FEATURE("avx512f");
+    TVM_FEATURE("avx512cd");
+    TVM_FEATURE("avx512bw");
+    TVM_FEATURE("avx512dq");
+    TVM_FEATURE("avx512vl");
+    TVM_FEATURE("avx512vbmi");
+    TVM_FEATURE("avx512vbmi2");
+    TVM_FEATURE("avx512ifma");
+    TVM_FEATURE("avx512vnni");
+    TVM_FEATURE("avx512bitalg");
+    TVM_FEATURE("avx512vpopcntdq");
+    TVM_FEATURE("avx512bf16");
 #if defined(__GNUC__) && !defined(__clang__)
-                            TVM_FEATURE("f16c") TVM_FEATURE("avxvnni") TVM_FEATURE("avx512fp16")
-                                TVM_FEATURE("amx-tile") TVM_FEATURE("amx-int8")
-                                    TVM_FEATURE("amx-bf16")
+    TVM_FEATURE("f16c");
+    TVM_FEATURE("avxvnni");
+    TVM_FEATURE("avx512fp16");
+    TVM_FEATURE("amx-tile");
+    TVM_FEATURE("amx-int8");
+    TVM_FEATURE("amx-bf16");
 #endif
 #undef TVM_FEATURE
 #elif defined(__linux__) && defined(__aarch64__)
@@ -41,7 +55,7 @@ const std::map<std::string, bool>& CpuFeatures() {
     f["i8mm"] = more & HWCAP2_I8MM;
     f["bf16"] = more & HWCAP2_BF16;
 #endif
-                                        return f;
+    return f;
   }());
   return *features;
 }
