@@ -281,6 +281,10 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
         return result;
       }
     }
+    // From here on the scales nearest to 0: (n + 2 j) % 3 is (n - j) % 3.
+    for (Split& s : reduced.splits) {
+      if (s.scale > c / 2 && reduced.splits.size() > 1) s.scale -= c;
+    }
     int64_t g = CommonScale(reduced, c);
     if (g > 1) {
       // (g q + r0) % c = g (q % (c / g)) + r0

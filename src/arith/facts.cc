@@ -29,6 +29,13 @@ PrimExpr Turned(const PrimExpr& cond) {
   if (auto* n = cond.as<GEObj>()) return LE(n->b, n->a);
   return cond;
 }
+/// The two values of which `e` is one.
+std::optional<std::pair<PrimExpr, PrimExpr>> ChoiceOf(const PrimExpr& e) {
+  if (auto* n = e.as<MinObj>()) return std::pair(n->a, n->b);
+  if (auto* n = e.as<MaxObj>()) return std::pair(n->a, n->b);
+  if (auto* n = e.as<SelectObj>()) return std::pair(n->true_value, n->false_value);
+  return std::nullopt;
+}
 bool IsInt(const PrimExpr& e) { return e.dtype().is_integer(); }
 }  // namespace
 
@@ -221,7 +228,21 @@ LinearForm Analyzer::Impl::ToLinear(const PrimExpr& e) {
 Interval Analyzer::Impl::BoundByFacts(const LinearForm& sum, int depth) {
   Interval bound = Interval::Point(sum.base);
   for (const LinearTerm& t : sum.terms) bound = bound + BoundOf(t.atom) * Interval::Point(t.coeff);
-  if (depth == 0 || linear_facts.empty() || sum.terms.empty()) return bound;
+  if (depth == 0 || sum.terms.empty()) return bound;
+  // A choice among the terms: the sum is one of two sums.
+  for (const LinearTerm& t : sum.terms) {
+    auto choice = ChoiceOf(t.atom);
+    if (!choice || sum.terms.size() == 1) continue;
+    auto with = [&](const PrimExpr& value) {
+      LinearForm other = sum;
+      other.Add(t.atom, -Wide{t.coeff});
+      other.Add(ToLinear(value), t.coeff);
+      return other.valid ? BoundByFacts(other, depth - 1) : Interval();
+    };
+    bound = bound.Intersect(with(choice->first).Union(with(choice->second)));
+    break;
+  }
+  if (linear_facts.empty()) return bound;
   for (const LinearFact& fact : linear_facts) {
     const LinearTerm& lead = fact.sum.terms[0];
     int64_t coeff = sum.CoeffOf(lead.atom);

@@ -54,7 +54,9 @@ void IntervalSetObj::Init() {
     min_value = pos_inf(), max_value = neg_inf();
   } else if (IsFinite(min_value) && IsFinite(max_value)) {
     auto a = AsConstInt(min_value), b = AsConstInt(max_value);
-    if (a && b && *a > *b)
+    // Large constants of uint64 are stored as negative numbers.
+    bool stored_exactly = !min_value.dtype().is_uint() || (a && b && *a >= 0 && *b >= 0);
+    if (a && b && stored_exactly && *a > *b)
       min_value = pos_inf(), max_value = neg_inf();
     else if (ExprDeepEqual(min_value, max_value))
       max_value = min_value;

@@ -73,7 +73,7 @@ Rules FloorModRules() {
       {floormod(x + c1, c2), floormod(x + floormod(c1, c2), c2), c2 > 0 && (c1 < 0 || c1 >= c2),
        kIndex},
       {floormod(x * c1 + y, c2), floormod(x * floormod(c1, c2) + y, c2),
-       c2 > 0 && (c1 < 0 || c1 >= c2), kIndex},
+       c2 > 0 && (c1 <= 0 - c2 || c1 >= c2), kIndex},
       {floormod(x * c1 + y, c2), floormod(x, floordiv(c2, c1)) * c1 + y,
        c1 > 1 && c2 > 0 && floormod(c2, c1) == 0 && y >= 0 && y < c1, kIndex},
       {floormod(floormod(x, c1) + y, c2), floormod(x + y, c2),

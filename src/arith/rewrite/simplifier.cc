@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rewrite simplifier: bottom-up through an expression, with the tables of rules at every node.
+#include <numeric>
+
 #include "arith/rewrite/match.h"
 #include "arith/rewrite/vector.h"
 
@@ -161,6 +163,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     } else if (t.is_bool() && pure) {
       if (auto known = facts_->Decide(e)) return MakeConst(t, *known ? 1 : 0);
     }
+    if (PrimExpr reduced = WithoutCommonFactor(e); reduced.defined()) return Make(reduced);
     if (t.is_vector() || IsVectorCompare(e)) {
       PrimExpr vector = SimplifyVector(e, facts_);
       if (vector.defined()) {
@@ -179,6 +182,33 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       return result;
     }
     return e;
+  }
+  /// 6 x < 4 y + 3 as 3 x < 2 y + 2; undefined where the factors have nothing in common.
+  PrimExpr WithoutCommonFactor(const PrimExpr& e) {
+    bool less = e.as<LTObj>();
+    if (!less && !e.as<EQObj>()) return PrimExpr();
+    auto* n = AsBinary(e);
+    // Only products have factors: this keeps the usual comparison cheap.
+    auto is_sum = [](const PrimExpr& x) {
+      return x.as<MulObj>() || x.as<AddObj>() || x.as<SubObj>();
+    };
+    if (!is_sum(n->a) && !is_sum(n->b)) return PrimExpr();
+    if (!facts_->IsIndex(n->a) || !facts_->IsIndex(n->b)) return PrimExpr();
+    LinearForm a = facts_->ToLinear(n->a), b = facts_->ToLinear(n->b);
+    int64_t g = std::gcd(a.Gcd(), b.Gcd());
+    Wide rest = Wide{b.base} - a.base;  // sum of a < sum of b + rest
+    DataType t = n->a.dtype();
+    if (!a.valid || !b.valid || g <= 1) return PrimExpr();
+    if (!less && rest % g != 0) return MakeConst(e.dtype(), 0);
+    Wide limit = less ? FloorDivInt<Wide>(rest - 1, g) + 1 : rest / g;
+    for (LinearForm* form : {&a, &b}) {
+      form->base = 0;
+      for (LinearTerm& term : form->terms) term.coeff /= g;
+    }
+    if (limit < Interval::OfType(t).lo || limit > Interval::OfType(t).hi) return PrimExpr();
+    PrimExpr left = Mutate(a.ToExpr(t)),
+             right = Mutate(b.ToExpr(t) + MakeConst(t, static_cast<int64_t>(limit)));
+    return less ? PrimExpr(LT(left, right)) : PrimExpr(EQ(left, right));
   }
   static bool IsVectorCompare(const PrimExpr& e) {
     auto* n = AsBinary(e);
