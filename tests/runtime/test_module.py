@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import threading
 
 import numpy as np
@@ -154,6 +155,19 @@ def test_export_and_load(compile_c, kernels, tmp_path, suffix):
     static.export_library(out)
     np.testing.assert_array_equal(doubled(runtime.load_module(out)), [0, 2, 4, 6, 8])
     assert [p.name for p in tmp_path.glob(".out*")] == []
+
+
+def test_archive_members_stay_in_their_folder(compile_c, kernels, tmp_path):
+    escape = tmp_path / "escape.o"
+    with tarfile.open(tmp_path / "out.tar", "w") as tar:
+        info = tar.gettarinfo(compile_c(kernels["two"], ".o"))
+        info.name = str(escape)  # absolute, as only a hostile archive has it
+        with open(compile_c(kernels["two"], ".o"), "rb") as file:
+            tar.addfile(info, file)
+    np.testing.assert_array_equal(
+        doubled(runtime.load_module(tmp_path / "out.tar")), range(0, 10, 2)
+    )
+    assert not escape.exists()
 
 
 def test_export_links_imports_and_addons(compile_c, kernels, tmp_path):
