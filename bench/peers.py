@@ -184,3 +184,4 @@ def pin(threads):
     os.sched_setaffinity(0, cpus[-threads:])
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):
         os.environ[variable] = str(threads)
+    os.environ["TVM_CACHE_LIMIT_MB"] = "0"  # compilers compile: nothing comes from an earlier run

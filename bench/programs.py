@@ -66,7 +66,7 @@ def unary(name, x, by_function=False):
 
 
 def compile_seconds(columns):
-    """From expression to callable; new columns are a new program, so no cache answers."""
+    """From expression to callable; new columns are a new program, so no memory of it helps."""
     import tvm
 
     now = clock()
