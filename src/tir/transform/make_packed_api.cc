@@ -150,7 +150,7 @@ struct Splitter {
 
   static bool IsLowered(const PrimFunc& func) {
     return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 ||
-           func->HasNonzeroAttr("tir.private");
+           func->HasNonzeroAttr("tir.private") || func->HasNonzeroAttr("tir.is_global_func");
   }
   /// The function with plain parameters: data pointers, scalars, then sizes that its body uses.
   PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public) {
