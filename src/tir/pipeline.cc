@@ -39,7 +39,8 @@ struct PassList {
 Pass DefaultPipeline(const Target& target) {
   PassList list;
   // clang-format off
-  list("tir.CanonicalizeLoop")
+  list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
+      ("tir.CanonicalizeLoop")
       ("tir.LowerInitBlock")
       ("tir.PlanAndUpdateBufferAllocationLocation")
       ("tir.ConvertBlocksToOpaque")
