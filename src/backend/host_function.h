@@ -23,6 +23,7 @@ struct FunctionInfo {
   std::string symbol;     ///< Without prefix.
   bool packed = false;    ///< Has the packed interface of tvm-ffi.
   bool internal = false;  ///< Not visible outside the library.
+  bool cold = false;      ///< Runs when something went wrong: not worth optimising.
   DataType result;        ///< void: the function returns a status only.
 
   FunctionInfo(const GlobalVar& var, const PrimFunc& func)
@@ -31,6 +32,7 @@ struct FunctionInfo {
         packed(func->GetAttr<int64_t>(tvm::attr::kCallingConv, 0) ==
                static_cast<int64_t>(CallingConv::kCPackedFunc)),
         internal(func->HasNonzeroAttr("tir.private")),
+        cold(func->HasNonzeroAttr("tir.cold")),
         result(DataTypeOf(func->ret_type)) {}
 };
 using FunctionList = std::vector<std::pair<GlobalVar, FunctionInfo>>;

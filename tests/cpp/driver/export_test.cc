@@ -35,7 +35,7 @@ double LargestError(const Function& sigmoid) {
   }
   return error;
 }
-struct Export : testing::Test {
+struct ExportTest : testing::Test {
   std::filesystem::path folder;
   void SetUp() override {
     if (!LoadLLVM()) GTEST_SKIP() << "libtvm_llvm is not built";
@@ -48,7 +48,7 @@ struct Export : testing::Test {
 };
 }  // namespace
 
-TEST_F(Export, LibraryComputesWhatTheModuleComputed) {
+TEST_F(ExportTest, LibraryComputesWhatTheModuleComputed) {
   ffi::Module mod = Sigmoid();
   EXPECT_LT(LargestError(runtime::EntryFunction(mod)), 1e-6);
   std::string path = folder / "sigmoid.so";
@@ -57,7 +57,7 @@ TEST_F(Export, LibraryComputesWhatTheModuleComputed) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
-TEST_F(Export, MissingFolderIsNamed) {
+TEST_F(ExportTest, MissingFolderIsNamed) {
   try {
     ExportLibrary(Sigmoid(), folder / "missing/sigmoid.so");
     FAIL() << "expected an error";
