@@ -66,8 +66,20 @@ Optional<StmtSRef> GetSRef(const Schedule& sch, const ObjectRef& what) {
   return SRefOrNone(sch->state, FindStmt(sch.state(), what));
 }
 
-// ---- scopes
-// --------------------------------------------------------------------------------------
+int64_t SeqIndex(const StmtSRef& self) {
+  if (self->id < 0) return -1;
+  const State& state = self->state->value;
+  if (!state.Has(self->id) || state.parent(self->id) == kNoNode) return -1;
+  NodeId up = state.parent(self->id);
+  const Stmt& body = state.IsBlock(up) ? state.block({up})->body : state.loop({up})->body;
+  auto* seq = body.as<SeqStmtObj>();
+  for (size_t i = 0; seq && i < seq->seq.size(); ++i) {
+    if (seq->seq[i].same_as(state.stmt(self->id))) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+// ---- scopes ------------------------------------------------------------------------------------
 struct DependencyObj : NodeObj {
   StmtSRef src, dst;
   int64_t kind = 0;
@@ -225,6 +237,7 @@ TVM_REGISTER() {
       "tir.schedule._sref_id", [](StmtSRef self) { return static_cast<int64_t>(self->id); }, "",
       Arg("self"));
   Def("tir.schedule._sref_state", [](StmtSRef self) { return self->state; }, "", Arg("self"));
+  Def("tir.schedule._sref_seq_index", &SeqIndex, "", Arg("self"));
   Def(
       "tir.schedule._sref_mark",
       [](int64_t id) { return MakeSRef(ScheduleState(), static_cast<NodeId>(id)); }, "", Arg("id"));
