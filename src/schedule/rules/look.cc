@@ -99,7 +99,8 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
     Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent)};
     for (size_t i = 0; i < realize->iter_values.size(); ++i) {
       if (!UsesVar(realize->iter_values[i],
-                   [&](const VarObj* v) { return v == node->loop_var.get(); })) continue;
+                   [&](const VarObj* v) { return v == node->loop_var.get(); }))
+        continue;
       IterVarType type = look.block->iter_vars[i]->iter_type;
       (type == IterVarType::kDataPar ? axis.spatial : axis.reduce) = true;
     }

@@ -19,8 +19,8 @@ struct Axis {
 struct Access {
   Buffer buffer;
   bool is_store = false;
-  bool linear = false;             // else the steps say nothing
-  std::vector<PrimExpr> steps;     // by axis
+  bool linear = false;          // else the steps say nothing
+  std::vector<PrimExpr> steps;  // by axis
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
 };
@@ -30,9 +30,9 @@ struct BlockLook {
   std::vector<Axis> axes;  // outermost first
   std::vector<Access> accesses;
   bool has_reduction = false;
-  bool simple = true;     // straight-line stores of pure expressions without branches: vectors pay
-  double work = 0;        // of one iteration, in simple operations
-  int widest_bits = 8;    // of the values it computes with
+  bool simple = true;   // straight-line stores of pure expressions without branches: vectors pay
+  double work = 0;      // of one iteration, in simple operations
+  int widest_bits = 8;  // of the values it computes with
   /// Iterations, where known.
   std::optional<int64_t> Size(const std::function<bool(const Axis&)>& which) const;
   std::optional<int64_t> Size() const {

@@ -34,10 +34,10 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
 }
 
 // ---- products -----------------------------------------------------------------------------------
-/// A tile of the result that stays in registers: `rows` times `columns`, the latter in vectors.
+/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns.
 struct Tile {
-  size_t row_axis, column_axis;
-  int64_t rows, columns;
+  int64_t rows = 1, vectors = 1, lanes = 1;
+  double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
 };
 int64_t LargestDivisor(int64_t n, int64_t most) {
   for (int64_t d = std::min(n, most); d > 1; --d) {
@@ -45,24 +45,40 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
   }
   return 1;
 }
-/// Each step of the reduction loads `columns` values once and uses them for every row.
-std::optional<Tile> ChooseTile(const BlockLook& look, const Machine& machine) {
-  if (!look.simple || machine.vector_bits == 0) return std::nullopt;
+Tile ChooseTile(int64_t rows, int64_t columns, int lanes, const Machine& machine) {
+  // Three quarters of the registers accumulate; the rest holds operands.
+  int64_t accumulators = machine.vector_registers * 3 / 4;
+  constexpr double kChains = 8;  // that hide the latency of a multiply-add
+  Tile best;
+  while (lanes > 1 && columns % lanes != 0) lanes /= 2;
+  for (int64_t most = 1; most <= kInterleave; ++most) {
+    Tile tile{1, LargestDivisor(columns / lanes, most), lanes};
+    tile.rows = LargestDivisor(rows, accumulators / tile.vectors);
+    double used = static_cast<double>(tile.rows * tile.vectors);
+    tile.score = lanes * std::min(1.0, used / kChains) * used /
+                 static_cast<double>(tile.rows + tile.vectors);
+    if (tile.score > best.score) best = tile;
+  }
+  return best;
+}
+/// The two axes of a product: what is read along the columns is read again for every row.
+struct TileAxes {
+  size_t row, column;
+};
+std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   const Access& store = look.Store();
-  std::optional<size_t> column;
+  std::optional<size_t> row, column;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
   }
   if (!column || !look.axes[*column].size) return std::nullopt;
   bool reads_vectors = false;
   for (const Access& access : look.accesses) {
-    if (access.is_store) continue;
+    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
     if (!access.StepsBy(*column, 0) && !access.StepsBy(*column, 1)) return std::nullopt;
-    reads_vectors |= !access.buffer.same_as(store.buffer) && access.StepsBy(*column, 1);
+    reads_vectors |= access.StepsBy(*column, 1);
   }
   if (!reads_vectors) return std::nullopt;
-  // A row axis: what is read in vectors does not move along it.
-  std::optional<size_t> row;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
     if (i == *column || !axis.spatial || axis.reduce || !axis.size || *axis.size == 1) continue;
@@ -74,78 +90,97 @@ std::optional<Tile> ChooseTile(const BlockLook& look, const Machine& machine) {
     if (reuses && (!row || *axis.size > *look.axes[*row].size)) row = i;
   }
   if (!row) return std::nullopt;
-
-  int lanes = machine.Lanes(look.widest_bits);
-  // Three quarters of the registers accumulate; the rest holds operands.
-  int64_t accumulators = machine.vector_registers * 3 / 4;
-  Tile best{*row, *column, 1, 1};
-  double best_score = 0;
-  for (int64_t vectors = 1; vectors <= kInterleave; ++vectors) {
-    int64_t columns = LargestDivisor(*look.axes[*column].size, vectors * lanes);
-    int64_t used = (columns + lanes - 1) / lanes;
-    int64_t rows = LargestDivisor(*look.axes[*row].size, accumulators / used);
-    // Multiply-adds per operand loaded, less where lanes stay empty or there are too few chains.
-    double filled = static_cast<double>(columns) / static_cast<double>(used * lanes);
-    double chains = std::min(1.0, static_cast<double>(rows * used) / 8);
-    double score = filled * chains * static_cast<double>(rows * used) / static_cast<double>(rows + used);
-    if (score > best_score) best_score = score, best.rows = rows, best.columns = columns;
-  }
-  if (best.columns < lanes / 2 || best.rows == 1) return std::nullopt;
-  return best;
+  return TileAxes{*row, *column};
 }
-/// [outer spatial, parallel] [reduction] [rows, unrolled] [columns, a vector]: the tile lives in a
-/// local buffer until the reduction is done.
-bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// Splits a loop that tiles do not divide into a part that they do and a rest, each with a nest of
+/// its own.
+bool Parted(const Schedule& sch, const BlockRV& block, const Machine& machine,
+            const BlockLook& look, TileAxes axes, int lanes) {
+  auto part = [&](size_t axis, int64_t multiple) {
+    int64_t size = *look.axes[axis].size, even = size / multiple * multiple;
+    if (even == 0 || even == size) return false;
+    Array<LoopRV> order{look.axes[axis].loop};
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (i != axis) order.push_back(look.axes[i].loop);
+    }
+    sch.Reorder(order);
+    for (const LoopRV& loop : sch.LoopPartition(order[0], {PrimExpr(even), std::nullopt})) {
+      for (const BlockRV& copy : sch.GetChildBlocks(loop)) InTiles(sch, copy, machine);
+    }
+    return true;
+  };
+  Tile whole = ChooseTile(1 << 10, *look.axes[axes.column].size, lanes, machine);
+  Tile now = ChooseTile(*look.axes[axes.row].size, *look.axes[axes.column].size, lanes, machine);
+  Tile ideal = ChooseTile(1 << 10, 1 << 10, lanes, machine);
+  if (whole.score < 0.75 * ideal.score && part(axes.column, lanes)) return true;
+  return now.score < 0.75 * ideal.score && part(axes.row, ideal.rows);
+}
+/// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
+/// local buffer until the reduction is done; the block that uses it comes along.
+void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  auto tile = ChooseTile(look, machine);
-  if (!tile) return false;
-  Array<BlockRV> consumers = sch.GetConsumers(block);
-  BlockRV epilogue = consumers.size() == 1 ? consumers[0] : BlockRV();
-  if (consumers.empty()) {
+  auto axes = FindTileAxes(look);
+  int lanes = machine.Lanes(look.widest_bits);
+  if (!axes) Refuse("default rules: no product");
+  bool is_result = sch.GetConsumers(block).empty();
+  if (is_result && Parted(sch, block, machine, look, *axes, lanes)) return;
+  Tile tile = ChooseTile(*look.axes[axes->row].size, *look.axes[axes->column].size, lanes, machine);
+
+  BlockRV epilogue;
+  if (is_result) {
     epilogue = sch.CacheWrite(block, 0, "local");
-  } else if (!epilogue.defined() || LookAt(sch, epilogue).has_reduction) {
-    return false;
   } else {
+    epilogue = sch.GetConsumers(block)[0];
     sch.SetScope(block, 0, "local");
   }
-
-  Array<LoopRV> outer, reduction, tiles;
-  LoopRV rows, columns, row_tiles, column_tiles;
+  Array<LoopRV> outer, reduction, inner;
+  LoopRV column_tiles, row_tiles;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
-    if (i == tile->row_axis) {
-      Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(tile->rows)});
-      row_tiles = parts[0], rows = parts[1];
-      tiles.push_back(row_tiles);
-    } else if (i == tile->column_axis) {
-      Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(tile->columns)});
-      column_tiles = parts[0], columns = parts[1];
-    } else if (axis.reduce) {
-      reduction.push_back(axis.loop);
+    if (i == axes->row) {
+      Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.rows)});
+      row_tiles = parts[0];
+      inner.insert(inner.begin(), parts[1]);
+    } else if (i == axes->column) {
+      Array<LoopRV> parts =
+          sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+      column_tiles = parts[0];
+      inner.push_back(parts[1]), inner.push_back(parts[2]);
     } else {
-      outer.push_back(axis.loop);
+      (axis.reduce ? reduction : outer).push_back(axis.loop);
     }
   }
-  tiles.push_back(column_tiles);
-  Array<LoopRV> order = outer;
-  for (const Array<LoopRV>& part : {tiles, reduction, Array<LoopRV>{rows, columns}})
-    for (const LoopRV& loop : part) order.push_back(loop);
-  sch.Reorder(order);
-  sch.ReverseComputeAt(epilogue, column_tiles);
-  BlockRV init = sch.DecomposeReduction(block, reduction[0]);
-  sch.Unroll(rows);
-  sch.Vectorize(columns);
-  for (const BlockRV& copy : {init, epilogue}) {
-    Array<LoopRV> loops = sch.GetLoops(copy);
-    size_t n = loops.size();
-    sch.Vectorize(loops[n - 1]);
-    sch.Unroll(loops[n - 2]);
-  }
   outer.push_back(row_tiles);
+  Array<LoopRV> order = outer;
+  order.push_back(column_tiles);
+  for (const LoopRV& loop : reduction) order.push_back(loop);
+  for (const LoopRV& loop : inner) order.push_back(loop);
+  sch.Reorder(order);
+  sch.ReverseComputeAt(epilogue, column_tiles, /*preserve_unit_loops=*/true);
+  // The tile of the epilogue: columns in vectors as well.
+  Array<LoopRV> loops = sch.GetLoops(epilogue);
+  sch.Split(loops.back(), {PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+  BlockRV init = sch.DecomposeReduction(block, reduction[0]);
+  for (const BlockRV& part : {init, block, epilogue}) {
+    loops = sch.GetLoops(part);
+    sch.Vectorize(loops.back());
+    size_t above = outer.size() + 1 + (part.same_as(block) ? reduction.size() : 0);
+    for (size_t i = above; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
+  }
   LoopRV shared = FuseAll(sch, outer);
   auto count = AsConstInt(sch.Get(shared)->extent);
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, WorkOf(look));
+}
+bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  auto axes = FindTileAxes(look);
+  if (!look.simple || machine.vector_bits == 0 || !axes || !look.axes[axes->row].size) return false;
+  Array<BlockRV> consumers = sch.GetConsumers(block);
+  if (consumers.size() > 1) return false;
+  if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
+  InTiles(sch, block, machine);
   return true;
 }
 

@@ -3,9 +3,9 @@
 #include "tvm/schedule/rules.h"
 
 #include "schedule/rules/look.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt.h"
-#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -14,7 +14,8 @@ namespace {
 bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
   InlineCheap(sch, root);
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
-    if (!sch.state().Has(sch->symbols.Find(reinterpret_cast<uint64_t>(block.get()))->node)) continue;
+    if (!sch.state().Has(sch->symbols.Find(reinterpret_cast<uint64_t>(block.get()))->node))
+      continue;
     bool reduces = LookAt(sch, block).has_reduction;
     Attempt(sch, [&] {
       (reduces ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
@@ -56,13 +57,12 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   std::optional<double> work = 0;
   for (const BlockLook& look : looks) {
     auto size = look.Size();
-    work = size && work ? std::optional(*work + look.work * static_cast<double>(*size))
-                        : std::nullopt;
+    work =
+        size && work ? std::optional(*work + look.work * static_cast<double>(*size)) : std::nullopt;
     if (!look.has_reduction) continue;
     auto results = look.Size([](const Axis& a) { return a.spatial; });
-    auto row_count = last.Size([&](const Axis& a) {
-      return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows);
-    });
+    auto row_count = last.Size(
+        [&](const Axis& a) { return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows); });
     if (results != row_count) return false;
   }
   LoopRV row = last.axes[rows - 1].loop;

@@ -60,7 +60,8 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   LoopRV run = FuseAll(sch, inner_loops);
   bool contiguous = look.simple && machine.vector_bits > 0;
   for (const Access& access : look.accesses) {
-    contiguous &= access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
+    contiguous &=
+        access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
   }
   LoopRV around = run;
   if (contiguous) {
@@ -74,10 +75,12 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     auto count = AsConstInt(sch.Get(rows)->extent);
     // Few rows: threads share the vectors of a row, too.
     if (count && *count < 4 * machine.cores && around.defined() &&
-        Attempt(sch, [&] {
-          rows = sch.Fuse({rows, around});
-          return true;
-        })) {
+        Attempt(
+            sch,
+            [&] {
+              rows = sch.Fuse({rows, around});
+              return true;
+            })) {
     }
     around = rows;
   }
