@@ -59,11 +59,14 @@ def _simpler_block(s):
         body = block.body if block.init is None else tir.SeqStmt(_flat([block.init, block.body]))
         yield _substituted(body, values)
     fields = {name: getattr(block, name) for name in _BLOCK_FIELDS}
-    for name, empty in (("annotations", {}), ("init", None), ("alloc_buffers", []), ("match_buffers", [])):
+    for name, empty in (
+        ("annotations", {}),
+        ("init", None),
+        ("alloc_buffers", []),
+        ("match_buffers", []),
+    ):
         if fields[name] is not None and (name == "init" or len(fields[name])):
-            yield tir.BlockRealize(
-                s.iter_values, s.predicate, tir.Block(**{**fields, name: empty})
-            )
+            yield tir.BlockRealize(s.iter_values, s.predicate, tir.Block(**{**fields, name: empty}))
     if not isinstance(s.predicate, tir.IntImm):
         yield tir.BlockRealize(s.iter_values, _TRUE, block)
 
@@ -95,7 +98,9 @@ def _simpler_exprs(e):
             if abs(smaller) < abs(value):
                 yield tir.const(smaller, dtype)
         return
-    scalar, _, lanes = dtype.rpartition("x") if dtype[-1].isdigit() and "x" in dtype else (dtype, "", "")
+    scalar, _, lanes = (
+        dtype.rpartition("x") if dtype[-1].isdigit() and "x" in dtype else (dtype, "", "")
+    )
     for number in (0, 1):
         made = tir.const(number, scalar)
         if not lanes:

@@ -143,7 +143,9 @@ class _Maker(Statements):
         if self.chance(0.4):
             self.parameter_buffer("any", rng.choice(self.floats), "any")
         if self.chance(0.5):
-            self.parameter_buffer("approx", rng.choice(["float32", "float64", "float16", "bfloat16"]), "approx")
+            self.parameter_buffer(
+                "approx", rng.choice(["float32", "float64", "float16", "bfloat16"]), "approx"
+            )
         for _ in range(rng.randint(0, 2)):
             self.random_scalar()
         body = self.body(rng.randint(1, 5), 3)
@@ -156,9 +158,7 @@ class _Maker(Statements):
             body.append(tir.Evaluate(tir.ret(self.scalar(dtype, 1))))
             ret_type = PrimType(dtype)
         attrs = {"global_symbol": "main", "tir.noalias": True}
-        main = PrimFunc(
-            self.params, self.joined(body), ret_type, self.buffer_map, attrs
-        )
+        main = PrimFunc(self.params, self.joined(body), ret_type, self.buffer_map, attrs)
         return IRModule({**self.module, GlobalVar("main"): main})
 
     def parameter_buffer(self, name, dtype, kind, writable=True):
@@ -218,7 +218,9 @@ class _Maker(Statements):
             else:
                 value = self.integer(result) if result in INTEGERS else self.stored(result)
         var = GlobalVar(self.name("helper"))
-        self.module[var] = PrimFunc(params, tir.Evaluate(tir.ret(value)), PrimType(result), None, {})
+        self.module[var] = PrimFunc(
+            params, tir.Evaluate(tir.ret(value)), PrimType(result), None, {}
+        )
         self.functions.append((var, types, result))
 
     def procedure(self):
