@@ -57,6 +57,10 @@ void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& mac
 /// Turns the innermost loop, along which all accesses are contiguous, into vectors, with the rest
 /// in a loop of its own. Returns the loop around the vectors, undefined where none is left.
 LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes);
+/// Splits the axis of a block into a part that is a multiple of `multiple` and a rest, each with a
+/// nest of its own, and calls `schedule` on both. Returns false where nothing is to be split.
+bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,
+            const std::function<void(const BlockRV&)>& schedule);
 /// Vectorizes innermost spatial loops of a block that is already in its place.
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// How many vectors next to each other hide the latency of a chain of operations.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "schedule/rules/look.h"
+#include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tir {
@@ -45,6 +46,7 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
   }
   return 1;
 }
+constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
 Tile ChooseTile(int64_t rows, int64_t columns, int lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
   int64_t accumulators = machine.vector_registers * 3 / 4;
@@ -81,40 +83,24 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   if (!reads_vectors) return std::nullopt;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
-    if (i == *column || !axis.spatial || axis.reduce || !axis.size || *axis.size == 1) continue;
+    if (i == *column || !axis.spatial || axis.reduce || axis.size == 1) continue;
     bool reuses = true;
     for (const Access& access : look.accesses) {
       if (access.is_store || access.buffer.same_as(store.buffer)) continue;
       if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
     }
-    if (reuses && (!row || *axis.size > *look.axes[*row].size)) row = i;
+    auto size = [&](size_t i) { return look.axes[i].size.value_or(kEven); };
+    if (reuses && (!row || size(i) > size(*row))) row = i;
   }
   if (!row) return std::nullopt;
   return TileAxes{*row, *column};
 }
-void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine);
-/// Splits a loop that tiles do not divide into a part that they do and a rest, each with a nest of
-/// its own.
-bool Parted(const Schedule& sch, const BlockRV& block, const Machine& machine,
-            const BlockLook& look, TileAxes axes, int lanes) {
-  auto part = [&](size_t axis, int64_t multiple) {
-    int64_t size = *look.axes[axis].size, even = size / multiple * multiple;
-    if (even == 0 || even == size) return false;
-    Array<LoopRV> order{look.axes[axis].loop};
-    for (size_t i = 0; i < look.axes.size(); ++i) {
-      if (i != axis) order.push_back(look.axes[i].loop);
-    }
-    sch.Reorder(order);
-    for (const LoopRV& loop : sch.LoopPartition(order[0], {PrimExpr(even), std::nullopt})) {
-      for (const BlockRV& copy : sch.GetChildBlocks(loop)) InTiles(sch, copy, machine);
-    }
-    return true;
-  };
-  Tile whole = ChooseTile(1 << 10, *look.axes[axes.column].size, lanes, machine);
-  Tile now = ChooseTile(*look.axes[axes.row].size, *look.axes[axes.column].size, lanes, machine);
-  Tile ideal = ChooseTile(1 << 10, 1 << 10, lanes, machine);
-  if (whole.score < 0.75 * ideal.score && part(axes.column, lanes)) return true;
-  return now.score < 0.75 * ideal.score && part(axes.row, ideal.rows);
+/// A number of rows with the divisors that matter: those of the extent, as far as they are known.
+int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
+  if (axis.size) return *axis.size;
+  int64_t rows = ChooseTile(kEven, kEven, lanes, machine).rows;
+  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), rows));
+  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? rows : 1;
 }
 /// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
 /// local buffer until the reduction is done; the block that uses it comes along.
@@ -124,8 +110,20 @@ void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine) 
   int lanes = machine.Lanes(look.widest_bits);
   if (!axes) Refuse("default rules: no product");
   bool is_result = sch.GetConsumers(block).empty();
-  if (is_result && Parted(sch, block, machine, look, *axes, lanes)) return;
-  Tile tile = ChooseTile(*look.axes[axes->row].size, *look.axes[axes->column].size, lanes, machine);
+  if (is_result) {
+    // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
+    auto again = [&](const BlockRV& part) { InTiles(sch, part, machine); };
+    int64_t rows = RowsOf(look.axes[axes->row], lanes, machine);
+    int64_t columns = *look.axes[axes->column].size;
+    Tile ideal = ChooseTile(kEven, kEven, lanes, machine);
+    auto good = [&](int64_t r, int64_t c) {
+      return ChooseTile(r, c, lanes, machine).score >= 0.75 * ideal.score;
+    };
+    if (!good(kEven, columns) && Parted(sch, look, axes->column, lanes, again)) return;
+    if (!good(rows, columns) && Parted(sch, look, axes->row, ideal.rows, again)) return;
+  }
+  int64_t rows = RowsOf(look.axes[axes->row], lanes, machine);
+  Tile tile = ChooseTile(rows, *look.axes[axes->column].size, lanes, machine);
 
   BlockRV epilogue;
   if (is_result) {
@@ -176,7 +174,7 @@ void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine) 
 bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   auto axes = FindTileAxes(look);
-  if (!look.simple || machine.vector_bits == 0 || !axes || !look.axes[axes->row].size) return false;
+  if (!look.simple || machine.vector_bits == 0 || !axes) return false;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
@@ -194,6 +192,8 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
     return false;
   }
   int lanes = machine.Lanes(look.widest_bits);
+  auto again = [&](const BlockRV& part) { AcrossMemory(sch, part, machine); };
+  if (Parted(sch, look, *contiguous, lanes * kInterleave, again)) return true;
   const Axis& axis = look.axes[*contiguous];
   auto others = look.Size([&](const Axis& a) { return a.spatial && &a != &axis; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });

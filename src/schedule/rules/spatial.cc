@@ -26,6 +26,67 @@ size_t ContiguousAxis(const BlockLook& look) {
   }
   return look.axes.size() - 1;
 }
+// ---- transposing --------------------------------------------------------------------------------
+/// What is read contiguously along another axis than what is written: squares go through registers.
+struct Turned {
+  size_t written, read;  // axes
+  int64_t operand;       // among what the block reads
+};
+std::optional<Turned> FindTurned(const BlockLook& look) {
+  std::optional<Turned> found;
+  size_t written = ContiguousAxis(look);
+  for (const Access& access : look.accesses) {
+    if (access.is_store || access.StepsBy(written, 0) || access.StepsBy(written, 1)) continue;
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (i == written || !access.StepsBy(i, 1) || look.axes[i].size == 1) continue;
+      if (found) return std::nullopt;
+      for (size_t r = 0; r < look.block->reads.size(); ++r) {
+        if (look.block->reads[r]->buffer.same_as(access.buffer))
+          found = Turned{written, i, static_cast<int64_t>(r)};
+      }
+    }
+  }
+  return found;
+}
+/// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes]
+bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  auto turned = FindTurned(look);
+  if (!turned || !look.simple || machine.vector_bits == 0) return false;
+  constexpr int64_t kSquares = 8;  // next to each other use the same lines of what is read
+  int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
+  auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine); };
+  for (size_t axis : {turned->written, turned->read}) {
+    if (look.axes[axis].size.value_or(side) < side) return false;
+    if (Parted(sch, look, axis, side, again)) return true;
+  }
+  BlockRV copy = sch.CacheRead(block, turned->operand, "local");
+  Array<LoopRV> outer, order;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
+  }
+  auto size = look.axes[turned->read].size;
+  int64_t squares = size && *size % (side * kSquares) == 0 ? kSquares : 1;
+  Array<LoopRV> rows =
+      sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
+  Array<LoopRV> columns =
+      sch.Split(look.axes[turned->written].loop, {std::nullopt, PrimExpr(side)});
+  outer.push_back(rows[0]);
+  order = outer;
+  for (const LoopRV& loop : {columns[0], rows[1], rows[2], columns[1]}) order.push_back(loop);
+  sch.Reorder(order);
+  sch.ComputeAt(copy, rows[1], /*preserve_unit_loops=*/true);
+  Array<LoopRV> filling = sch.GetLoops(copy);
+  for (size_t i = outer.size() + 2; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
+  sch.Vectorize(filling.back());
+  sch.Unroll(rows[2]);
+  sch.Vectorize(columns[1]);
+  std::optional<double> work;
+  if (auto all = look.Size()) work = look.work * static_cast<double>(*all);
+  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  return true;
+}
+
 LoopRV FuseAll(const Schedule& sch, const std::vector<LoopRV>& loops) {
   return loops.size() == 1 ? loops[0] : sch.Fuse(Array<LoopRV>(loops.begin(), loops.end()));
 }
@@ -34,6 +95,7 @@ LoopRV FuseAll(const Schedule& sch, const std::vector<LoopRV>& loops) {
 void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
+  if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
   std::optional<double> work;
   if (auto size = look.Size()) work = look.work * static_cast<double>(*size);
 

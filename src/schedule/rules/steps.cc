@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/rules/look.h"
+#include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tir {
@@ -76,6 +77,25 @@ LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes) {
   LoopRV outer = split(parts[0], most);
   if (AsConstInt(sch.Get(parts[1])->extent)) sch.Vectorize(parts[1]);
   return outer;
+}
+
+bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,
+            const std::function<void(const BlockRV&)>& schedule) {
+  const Axis& parted = look.axes[axis];
+  if (parted.size && (*parted.size % multiple == 0 || *parted.size < multiple)) return false;
+  arith::Analyzer analyzer;
+  PrimExpr even = floordiv(parted.extent, PrimExpr(multiple)) * PrimExpr(multiple);
+  if (analyzer.CanProveEqual(even, parted.extent)) return false;
+  Array<LoopRV> order{parted.loop};
+  for (const Axis& other : look.axes) {
+    if (&other != &parted) order.push_back(other.loop);
+  }
+  if (order.size() > 1) sch.Reorder(order);
+  for (const LoopRV& loop :
+       sch.LoopPartition(parted.loop, {analyzer.Simplify(even), std::nullopt})) {
+    for (const BlockRV& copy : sch.GetChildBlocks(loop)) schedule(copy);
+  }
+  return true;
 }
 
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine) {
