@@ -33,6 +33,9 @@ const std::vector<Rule>& CpuRules();
 
 /// Whether somebody scheduled the function: the default rules leave it alone.
 bool IsScheduled(const PrimFunc& func);
+/// Schedules one function of a schedule with a rule; returns whether it fits.
+bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
+               const Target& target);
 /// Schedules one function of a schedule; returns the name of the rule that applied, empty when none
 /// did because the function has nothing to schedule.
 String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target);

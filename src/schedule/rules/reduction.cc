@@ -104,26 +104,24 @@ int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
 }
 /// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
 /// local buffer until the reduction is done; the block that uses it comes along.
-void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  BlockLook look = LookAt(sch, block);
-  auto axes = FindTileAxes(look);
+void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
+  const BlockRV& block = look.rv;
   int lanes = machine.Lanes(look.widest_bits);
-  if (!axes) Refuse("default rules: no product");
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
-    auto again = [&](const BlockRV& part) { InTiles(sch, part, machine); };
-    int64_t rows = RowsOf(look.axes[axes->row], lanes, machine);
-    int64_t columns = *look.axes[axes->column].size;
+    auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
+    int64_t rows = RowsOf(look.axes[axes.row], lanes, machine);
+    int64_t columns = *look.axes[axes.column].size;
     Tile ideal = ChooseTile(kEven, kEven, lanes, machine);
     auto good = [&](int64_t r, int64_t c) {
       return ChooseTile(r, c, lanes, machine).score >= 0.75 * ideal.score;
     };
-    if (!good(kEven, columns) && Parted(sch, look, axes->column, lanes, again)) return;
-    if (!good(rows, columns) && Parted(sch, look, axes->row, ideal.rows, again)) return;
+    if (!good(kEven, columns) && Parted(sch, look, axes.column, lanes, again)) return;
+    if (!good(rows, columns) && Parted(sch, look, axes.row, ideal.rows, again)) return;
   }
-  int64_t rows = RowsOf(look.axes[axes->row], lanes, machine);
-  Tile tile = ChooseTile(rows, *look.axes[axes->column].size, lanes, machine);
+  int64_t rows = RowsOf(look.axes[axes.row], lanes, machine);
+  Tile tile = ChooseTile(rows, *look.axes[axes.column].size, lanes, machine);
 
   BlockRV epilogue;
   if (is_result) {
@@ -136,11 +134,11 @@ void InTiles(const Schedule& sch, const BlockRV& block, const Machine& machine) 
   LoopRV column_tiles, row_tiles;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
-    if (i == axes->row) {
+    if (i == axes.row) {
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.rows)});
       row_tiles = parts[0];
       inner.insert(inner.begin(), parts[1]);
-    } else if (i == axes->column) {
+    } else if (i == axes.column) {
       Array<LoopRV> parts =
           sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
       column_tiles = parts[0];
@@ -178,7 +176,7 @@ bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
-  InTiles(sch, block, machine);
+  InTiles(sch, look, *axes, machine);
   return true;
 }
 
@@ -192,7 +190,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
     return false;
   }
   int lanes = machine.Lanes(look.widest_bits);
-  auto again = [&](const BlockRV& part) { AcrossMemory(sch, part, machine); };
+  auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
   if (Parted(sch, look, *contiguous, lanes * kInterleave, again)) return true;
   const Axis& axis = look.axes[*contiguous];
   auto others = look.Size([&](const Axis& a) { return a.spatial && &a != &axis; });

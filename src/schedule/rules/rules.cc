@@ -4,6 +4,7 @@
 
 #include "schedule/rules/look.h"
 #include "tvm/expr/substitute.h"
+#include "tvm/ir/libraries.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt.h"
 
@@ -92,8 +93,10 @@ Machine Machine::Of(const Target& target) {
     machine.vector_bits = 0;
     return machine;
   }
-  auto width = Function::GetGlobal("target.codegen.llvm_get_vector_width");
-  if (width) machine.vector_bits = static_cast<int>((*width)(target).cast<int64_t>());
+  if (LoadLLVM()) {
+    auto width = Function::GetGlobalRequired("target.codegen.llvm_get_vector_width");
+    machine.vector_bits = static_cast<int>(width(target).cast<int64_t>());
+  }
   bool many = machine.vector_bits >= 512 || target->HasKey("arm_cpu");
   machine.vector_registers = many ? 32 : 16;
   return machine;
@@ -112,14 +115,19 @@ bool IsScheduled(const PrimFunc& func) {
   return found;
 }
 
-String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
+bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
+               const Target& target) {
   BlockId root = sch.state().Root(func_name);
-  if (root == kNoNode || sch.state().ChildBlocks(root).empty()) return "";
-  Machine machine = Machine::Of(target);
-  sch.WorkOn(func_name);
-  BlockRV block = sch.GetBlock(sch.state().block(root)->name_hint, func_name);
+  if (root == kNoNode || sch.state().ChildBlocks(root).empty()) return false;
+  return Attempt(sch, [&] {
+    sch.WorkOn(func_name);
+    BlockRV block = sch.GetBlock(sch.state().block(root)->name_hint, func_name);
+    return rule.apply(sch, block, Machine::Of(target));
+  });
+}
+String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
   for (const Rule& rule : CpuRules()) {
-    if (Attempt(sch, [&] { return rule.apply(sch, block, machine); })) return rule.name;
+    if (ApplyRule(sch, rule, func_name, target)) return rule.name;
   }
   return "";
 }
@@ -147,6 +155,27 @@ TVM_REGISTER() {
       },
       "Schedules one function of a schedule for a CPU; returns the name of the rule that applied.",
       Arg("sch"), Arg("func_name"), Arg("target"));
+  Def(
+      "tir.schedule.apply_rule",
+      [](Schedule sch, String rule_name, String func_name, Target target) {
+        for (const Rule& rule : CpuRules()) {
+          if (rule_name == rule.name) return ApplyRule(sch, rule, func_name, target);
+        }
+        TVM_FFI_THROW(ValueError) << "apply_rule: expected the name of a rule, got " << rule_name;
+        TVM_FFI_UNREACHABLE();
+      },
+      "Schedules one function with one of the rules for CPUs; returns whether it fits.", Arg("sch"),
+      Arg("rule_name"), Arg("func_name"), Arg("target"));
+  Def(
+      "tir.schedule.cpu_rules",
+      [] {
+        Map<String, String> rules;
+        for (const Rule& rule : CpuRules()) rules.Set(rule.name, rule.doc);
+        return rules;
+      },
+      "The rules for CPUs and what they are for, in the order in which they are tried.");
+  Def("tir.schedule.is_scheduled", &IsScheduled,
+      "Whether somebody scheduled the function: the default rules leave it alone.", Arg("func"));
 }
 }  // namespace
 TVM_PASS(tir, DefaultSchedule, "Schedules the functions that nobody scheduled, for their target.");

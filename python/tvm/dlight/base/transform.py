@@ -16,7 +16,7 @@ class ApplyDefaultSchedule:
     def transform_module(self, mod, _):
         """The module with its functions scheduled and marked `tir.is_scheduled`."""
         changed = {}
-        for var, func in mod.functions_items():
+        for var, func in mod.functions.items():
             if not isinstance(func, tir.PrimFunc) or tir.schedule.is_scheduled(func):
                 continue
             target = (func.attrs or {}).get("target") or Target.current(allow_none=False)
