@@ -17,9 +17,9 @@ struct Below {
   BlockId id;
   const BlockRealizeObj* realize;
   const BlockObj* block;
-  Map<Var, Range> nest;   // the loops in question and all below them, to the block
-  Map<Var, Range> inner;  // those below the loops in question
-  bool reduces = false;   // one of the loops in question runs over a reduction of it
+  Map<Var, Range> nest = {};   // the loops in question and all below them, to the block
+  Map<Var, Range> inner = {};  // those below the loops in question
+  bool reduces = false;        // one of the loops in question runs over a reduction of it
 
   std::string Name() const { return "block " + std::string(block->name_hint); }
 };
