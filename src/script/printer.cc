@@ -436,8 +436,14 @@ void PrinterConfigObj::Init() {
 }
 
 namespace {
+String PrintUnderlined(const Any& node, const Array<ObjectRef>& about) {
+  return Print(node, New<PrinterConfig>([&](PrinterConfigObj* n) { n->obj_to_underline = about; }));
+}
+
 TVM_REGISTER() {
   RegisterNode<PrinterConfigObj>("How a program is printed.");
+  Def("script._print_underlined", &PrintUnderlined, "A program with some nodes underlined.",
+      Arg("node"), Arg("about"));
   Def("script._print", &Print, "The TVMScript of a node.", Arg("node"), Arg("config", nullptr));
   Def("script._repr", &Repr, "The TVMScript of a node, or its raw form.", Arg("node"));
 }

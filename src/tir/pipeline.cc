@@ -38,6 +38,8 @@ struct PassList {
 
 Pass DefaultPipeline(const Target& target) {
   PassList list;
+  // C has no vectors: its compiler makes them out of loops.
+  bool has_vectors = !target.defined() || target->kind->name != "c";
   // clang-format off
   // Passes over threads and shared memory do nothing to functions without them.
   list("tir.CanonicalizeLoop")
@@ -60,7 +62,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.NarrowDataType", {32})
       .Added(1)
       ("tir.LoopPartition")
-      ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
+      ("tir.VectorizeLoop", {has_vectors && !list.Is("tir.disable_vectorize")})
       ("tir.InjectVirtualThread")
       ("tir.InjectDoubleBuffer")
       .If(!list.Is("tir.disable_storage_rewrite"), "tir.StorageRewrite")

@@ -133,6 +133,13 @@ llvm::Function* ModuleGen::NewFunction(llvm::FunctionType* type, const std::stri
   f->addFnAttrs(attributes_);
   return f;
 }
+/// Marks what runs only to report an error: half of the compile time of a small kernel would go
+/// into optimising it.
+static void MarkCold(llvm::Function* f) {
+  for (auto kind :
+       {llvm::Attribute::Cold, llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone})
+    f->addFnAttr(kind);
+}
 llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values) {
   std::string name = "tvm.raise";
   for (llvm::Type* t : values) {
@@ -142,8 +149,7 @@ llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values)
   std::vector<llvm::Type*> params = {ptr, ptr};
   params.insert(params.end(), values.begin(), values.end());
   auto* f = NewFunction(llvm::FunctionType::get(i32, params, false), name, true);
-  f->addFnAttr(llvm::Attribute::Cold);
-  f->addFnAttr(llvm::Attribute::NoInline);
+  MarkCold(f);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", f));
   constexpr int kLongest = 1024;
   llvm::Value* message = f->getArg(1);
@@ -169,22 +175,24 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
     Unsupported(
         "expected the parameters (self: handle, args: handle, num_args: int32, result: "
         "handle) for the packed function " +
-        info.symbol);
+        SymbolOf(info));
   }
   llvm::Type* result = i32;
   if (!info.packed && !info.result.is_void()) {
     result = TypeOf(info.result);
     if (info.internal) result = llvm::StructType::get(i32, result);
   }
-  auto* f = NewFunction(llvm::FunctionType::get(result, params, false), info.symbol, info.internal);
-  if (f->getName() != info.symbol) {
+  std::string symbol = SymbolOf(info);
+  auto* f = NewFunction(llvm::FunctionType::get(result, params, false), symbol, info.internal);
+  if (f->getName() != symbol) {
     TVM_FFI_THROW(ValueError) << "LLVM code generation: expected one function of the symbol "
-                              << info.symbol << ", got several";
+                              << symbol << ", got several";
   }
+  if (info.cold) MarkCold(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {
-  llvm::Function* f = module->getFunction(info.symbol);
+  llvm::Function* f = module->getFunction(SymbolOf(info));
   // The status of a packed entry is its result.
   FunctionGen(*this, f, info.packed ? DataType::Void() : info.result, info.func->span)
       .EmitBody(info);

@@ -310,7 +310,7 @@ IRModule MakePackedAPI(IRModule mod) {
   }
   if (split.raises) {
     auto add = [&](const GlobalVar& var, PrimFunc func) {
-      func = WithAttr(func, "tir.private", true);
+      func = WithAttr(WithAttr(func, "tir.private", true), "tir.cold", true);
       // Errors are raised where the functions run: on the same target.
       for (const auto& [other, f] : functions) {
         if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget))

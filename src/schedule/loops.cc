@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// What primitives on loops share: checks of their form, new variables in bindings, predicates.
+#include "loops.h"
+
+#include <algorithm>
+
+#include "tvm/expr/substitute.h"
+
+namespace tvm::tir {
+namespace {
+
+const char* Name(ForKind kind) {
+  constexpr const char* kNames[] = {"serial", "parallel", "vectorized", "unrolled", "thread-bound"};
+  return kNames[static_cast<int>(kind)];
+}
+
+bool DividesSum(const PrimExpr& e) {
+  bool found = false;
+  PostOrderVisit(e, [&](const ObjectRef& n) {
+    if (auto* div = n.as<FloorDivObj>()) found |= div->a->IsInstance<AddObj>();
+    if (auto* mod = n.as<FloorModObj>()) found |= mod->a->IsInstance<AddObj>();
+  });
+  return found;
+}
+
+/// Bindings as maps of iterators. A quotient or remainder of several loops together is left as it
+/// is: (a * 12 + b) % 8 is simpler as (a * 4 + b) % 8, but then no longer seen to belong to
+/// (a * 12 + b) // 8.
+Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
+                                 const PrimExpr& predicate, bool unit_loops) {
+  arith::Analyzer analyzer;
+  auto map = arith::DetectIterMap(values, domains, predicate, arith::IterMapLevel::kSurjective,
+                                  &analyzer, unit_loops);
+  Array<PrimExpr> simple;
+  for (size_t i = 0; i < values.size(); ++i) {
+    PrimExpr value =
+        map->indices.empty() ? values[i] : arith::NormalizeIterMapToExpr(map->indices[i]);
+    simple.push_back(DividesSum(value) ? value : analyzer.Simplify(value));
+  }
+  return simple;
+}
+
+/// Variables everywhere, simplified where blocks are bound.
+class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
+ public:
+  explicit Rewriter(LoopVarRewrite* what) : what_(*what), domains_(what->domains) {}
+
+  ObjectRef Rewrite(const VarObj* var) {
+    auto it = what_.values.find(ffi::GetRef<Var>(var));
+    return it == what_.values.end() ? ffi::GetRef<ObjectRef>(var) : ObjectRef((*it).second);
+  }
+  ObjectRef Rewrite(const ForObj* loop) {
+    if (depth_ == 0) {
+      domains_.Set(loop->loop_var, Range::FromMinExtent(Mutate(loop->min), Mutate(loop->extent)));
+    }
+    return MapChildren(loop, *this);
+  }
+  ObjectRef Rewrite(const BlockRealizeObj* op) {
+    ++depth_;
+    Block block = Mutate(op->block);
+    --depth_;
+    if (!block.same_as(op->block)) what_.reuse[block.get()] = op->block;
+    PrimExpr predicate = Mutate(op->predicate);
+    bool simplify = false;
+    auto values = op->iter_values.Map([&](const PrimExpr& value) {
+      PrimExpr now = Mutate(value);
+      // A plain variable became the sum or quotient it is meant to be.
+      simplify |= !now.same_as(value) && !value->IsInstance<VarObj>();
+      return now;
+    });
+    if (depth_ == 0 &&
+        (simplify || (what_.simplify_unit_loops && !values.same_as(op->iter_values)))) {
+      PrimExpr known = what_.predicate.defined() ? predicate && what_.predicate : predicate;
+      values = SimplifyBindings(values, domains_, known, what_.simplify_unit_loops);
+    }
+    if (depth_ == 0 && !predicate.same_as(op->predicate)) {
+      for (const auto& [var, dom] : domains_) analyzer_.Bind(var, dom, true);
+      predicate = analyzer_.Simplify(predicate);
+    }
+    if (block.same_as(op->block) && predicate.same_as(op->predicate) &&
+        values.same_as(op->iter_values)) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return BlockRealize(values, predicate, block, op->span);
+  }
+
+ private:
+  LoopVarRewrite& what_;
+  Map<Var, Range> domains_;
+  arith::Analyzer analyzer_;
+  int depth_ = 0;  // blocks around
+};
+
+bool ReadsMemory(const PrimExpr& e) {
+  bool reads = false;
+  PostOrderVisit(e, [&](const ObjectRef& n) { reads |= n->IsInstance<BufferLoadObj>(); });
+  return reads;
+}
+
+}  // namespace
+
+void RequirePlain(const ForObj* loop) {
+  auto about = ffi::GetRef<ObjectRef>(loop);
+  std::string name = "loop " + std::string(loop->loop_var->name_hint);
+  if (loop->kind != ForKind::kSerial) {
+    Refuse(Text("expected a serial loop, got ", name, ", which is ", Name(loop->kind)), {about});
+  }
+  if (!loop->annotations.empty()) {
+    Refuse(Text("expected a loop without annotations, got ", name, " with '",
+                (*loop->annotations.begin()).first, "'"),
+           {about});
+  }
+  if (!loop->HasTrivialStep()) {
+    Refuse(Text("expected a loop with steps of 1, got ", name), {about});
+  }
+}
+
+Map<Var, Range> DomainsOf(const State& state, const std::vector<LoopId>& loops) {
+  Map<Var, Range> domains;
+  for (LoopId id : loops) {
+    const ForObj* loop = state.loop(id);
+    domains.Set(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+  }
+  return domains;
+}
+
+void RequireDistinct(const State& state, const std::vector<LoopId>& loops) {
+  if (loops.empty()) Refuse("expected at least one loop, got none");
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (std::find(loops.begin() + i + 1, loops.end(), loops[i]) != loops.end()) {
+      Refuse(Text("expected each loop once, got ", state.loop(loops[i])->loop_var->name_hint,
+                  " twice"),
+             {state.stmt(loops[i])});
+    }
+  }
+}
+
+std::vector<LoopId> RequireOneNest(const State& state, const std::vector<LoopId>& loops) {
+  RequireDistinct(state, loops);
+  // The innermost one has all the others above it.
+  LoopId inner = loops[0];
+  for (LoopId loop : loops) {
+    if (state.IsAncestor(inner, loop)) inner = loop;
+  }
+  std::vector<LoopId> nest;
+  size_t left = loops.size();
+  for (NodeId id = inner; left > 0; id = state.parent(id)) {
+    if (id == kNoNode || state.IsBlock(id)) {
+      std::vector<ObjectRef> about;
+      for (LoopId loop : loops) about.push_back(state.stmt(loop));
+      Refuse("expected loops of one nest, each around the next, got loops that are not", about);
+    }
+    if (!nest.empty() && !state.loop({id})->body.same_as(state.stmt(nest.back()))) {
+      Refuse(Text("expected loop ", state.loop(nest.back())->loop_var->name_hint,
+                  " to be the only statement in loop ", state.loop({id})->loop_var->name_hint),
+             {state.stmt(id), state.stmt(nest.back())});
+    }
+    nest.push_back({id});
+    left -= std::find(loops.begin(), loops.end(), id) != loops.end();
+  }
+  std::reverse(nest.begin(), nest.end());
+  return nest;
+}
+
+Stmt LoopVarRewrite::operator()(const Stmt& stmt) { return Rewriter(this).Mutate(stmt); }
+
+Stmt AddPredicate(const Stmt& stmt, const PrimExpr& predicate) {
+  return Recurse([&]() -> Stmt {
+    if (auto seq = stmt.as<SeqStmt>()) {
+      Array<Stmt> all = (*seq)->seq.Map([&](const Stmt& s) { return AddPredicate(s, predicate); });
+      Edit(&*seq)->seq = all;
+      return *seq;
+    }
+    auto loop = stmt.as<For>();
+    if (loop && !ReadsMemory((*loop)->min) && !ReadsMemory((*loop)->extent)) {
+      Stmt body = AddPredicate((*loop)->body, predicate);
+      Edit(&*loop)->body = body;
+      return *loop;
+    }
+    if (auto realize = stmt.as<BlockRealize>()) {
+      PrimExpr old = (*realize)->predicate;
+      // Where the old one reads memory it must not be evaluated outside of the domain.
+      Edit(&*realize)->predicate = IsTrue(old)        ? predicate
+                                   : ReadsMemory(old) ? predicate && old
+                                                      : old && predicate;
+      return *realize;
+    }
+    return IfThenElse(predicate, stmt);
+  });
+}
+
+}  // namespace tvm::tir

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// split: one loop becomes a nest of loops.
+#include "schedule/loops.h"
+
+namespace tvm::tir {
+namespace {
+
+/// The factors with the one left out filled in.
+std::vector<PrimExpr> Complete(const ForObj* loop,
+                               const std::vector<std::optional<PrimExpr>>& given,
+                               arith::Analyzer* analyzer) {
+  auto about = ffi::GetRef<ObjectRef>(loop);
+  DataType dtype = loop->loop_var.dtype();
+  if (given.empty()) Refuse("expected at least one factor, got none", {about});
+  std::vector<PrimExpr> factors(given.size());
+  PrimExpr product = MakeConst(dtype, 1);
+  size_t missing = given.size();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) {
+      if (missing < given.size())
+        Refuse("expected at most one factor to be None, got two", {about});
+      missing = i;
+      continue;
+    }
+    const PrimExpr& factor = *given[i];
+    if (!factor.dtype().is_int() && !factor.dtype().is_uint()) {
+      Refuse(Text("expected integers as factors, got ", factor), {about});
+    }
+    if (!analyzer->CanProveGreaterEqual(factor, 1) &&
+        (AsConstInt(factor) || !analyzer->CanProve(factor > MakeZero(factor.dtype())))) {
+      auto value = AsConstInt(factor);
+      if (value || !analyzer->CanProveGreaterEqual(factor, 0)) {
+        Refuse(Text("expected positive factors, got ", factor), {about});
+      }
+    }
+    factors[i] = cast(dtype, factor);
+    product = product * factors[i];
+  }
+  product = analyzer->Simplify(product);
+  if (missing < given.size()) {
+    factors[missing] = analyzer->Simplify(ceildiv(loop->extent, product));
+  } else if (!analyzer->CanProve(product >= loop->extent)) {
+    std::string list;
+    for (const PrimExpr& f : factors) list += (list.empty() ? "" : ", ") + Text(f);
+    Refuse(Text("expected factors with a product of at least ", loop->extent, ", got [", list, "]"),
+           {about});
+  }
+  return factors;
+}
+
+std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optional<PrimExpr>>& given,
+                          bool preserve_unit_iters, bool disable_predication) {
+  For loop = ffi::GetRef<For>(self.loop(id));
+  RequirePlain(loop.get());
+  arith::Analyzer analyzer;
+  std::vector<LoopId> around = self.LoopsAbove(id);
+  LoopVarRewrite rewrite;
+  rewrite.domains = DomainsOf(self, around);
+  for (const auto& [var, range] : rewrite.domains) analyzer.Bind(var, range);
+  std::vector<PrimExpr> factors = Complete(loop.get(), given, &analyzer);
+  DataType dtype = loop->loop_var.dtype();
+
+  PrimExpr index = MakeZero(dtype);
+  std::vector<Var> vars;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    vars.push_back(loop->loop_var.CopyWithSuffix("_" + std::to_string(i)));
+    Range domain = Range::FromMinExtent(MakeZero(dtype), factors[i]);
+    analyzer.Bind(vars[i], domain);
+    rewrite.domains.Set(vars[i], domain);
+    PrimExpr part = !preserve_unit_iters && IsOne(factors[i]) ? MakeZero(dtype) : PrimExpr(vars[i]);
+    index = i == 0 ? part : index * factors[i] + part;
+  }
+  index = analyzer.Simplify(index);
+  rewrite.values.Set(loop->loop_var, analyzer.Simplify(index + loop->min));
+  rewrite.simplify_unit_loops = !preserve_unit_iters;
+  PrimExpr inside = index < loop->extent;
+  bool all_inside = analyzer.CanProve(inside);
+  if (!all_inside && !disable_predication) rewrite.predicate = inside;
+  Stmt body = rewrite(loop->body);
+  if (rewrite.predicate.defined()) body = AddPredicate(body, inside);
+  for (size_t i = factors.size(); i-- > 0;) {
+    body = For(vars[i], MakeZero(dtype), factors[i], ForKind::kSerial, body);
+  }
+  self.Replace(id, body, rewrite.reuse);
+  std::vector<LoopId> result;
+  for (const Var& var : vars) result.push_back(self.FindLoop(var));
+  return result;
+}
+
+TVM_REGISTER() {
+  DefPrimitive(
+      "Split", "split", &Split,
+      "Makes a nest of one loop, with the factors as extents from the outermost in. At most one "
+      "factor is None: it becomes what is needed to cover the loop. Where the product is more than "
+      "the extent, the blocks below run only inside of it, unless disable_predication is set (then "
+      "the program must be right for the iterations beyond). Without preserve_unit_iters, loops of "
+      "extent 1 are left out of the bindings of blocks.",
+      {R"(
+def before(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in range(100):
+        with T.block("B"):
+            vi = T.axis.spatial(100, i)
+            B[vi] = A[vi] * 2.0)",
+       R"(i, = sch.get_loops("B")
+i0, i1 = sch.split(i, factors=[None, 16]))"},
+      Arg("loop"), Arg("factors"), Arg("preserve_unit_iters", true),
+      Arg("disable_predication", false));
+}
+
+}  // namespace
+}  // namespace tvm::tir
