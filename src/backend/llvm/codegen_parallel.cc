@@ -46,6 +46,7 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   inner.pointer_align_ = pointer_align_;
   inner.volatile_vars_ = volatile_vars_;
   inner.in_parallel_ = true;
+  inner.streaming_loops_ = streaming_loops_;
   inner.b_.SetInsertPoint(inner.Block("entry"));
   for (size_t i = 0; i < captures.vars.size(); ++i) {
     const Object* var = captures.vars[i].get();
