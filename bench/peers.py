@@ -95,11 +95,12 @@ class OnnxRuntime:
 
 
 def environment(python):
-    """Variables for a child: a path that leads to our package must not reach another Python."""
-    if str(python) == sys.executable:
-        return dict(os.environ)
-    ours = ("PYTHONPATH", "TVM_LIBRARY_PATH")
-    return {key: value for key, value in os.environ.items() if key not in ours}
+    """Variables for a child: a path that leads to our package must not reach another Python, and
+    whoever runs Python without bytecode files measures how long it compiles its sources."""
+    left_out = {"PYTHONDONTWRITEBYTECODE"}
+    if str(python) != sys.executable:
+        left_out |= {"PYTHONPATH", "TVM_LIBRARY_PATH"}
+    return {key: value for key, value in os.environ.items() if key not in left_out}
 
 
 class Worker:

@@ -6,16 +6,16 @@ import importlib
 import importlib.machinery
 import sys
 
+_SUPPORT = ("cc", "clang", "emcc", "ndk", "nvcc", "popen_pool", "rocm", "tar", "utils", "xcode")
+
 # module -> the module it is
 MODULES = {
+    **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _SUPPORT},
     "tvm.instrument": "tvm.ir.instrument",
     "tvm.container": "tvm.ir.container",
     "tvm.transform": "tvm.ir.transform",
     "tvm.tirx": "tvm.tir",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
-    "tvm.contrib.cc": "tvm.support.cc",
-    "tvm.contrib.tar": "tvm.support.tar",
-    "tvm.contrib.utils": "tvm.support.utils",
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",

@@ -60,11 +60,8 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   }
   TemporaryFolder folder;
   Array<String> objects = WriteObjects(mod, folder.path);
-  auto symbols = Function::GetGlobalRequired("runtime.ModuleExportSymbols")(mod)
-                     .cast<Map<String, ffi::Bytes>>();
-  if (!symbols.empty()) {
-    auto data = Function::GetGlobalRequired("runtime.WriteDataObject")(objects[0], symbols)
-                    .cast<ffi::Bytes>();
+  if (auto symbols = runtime::ExportSymbols(mod); !symbols.empty()) {
+    ffi::Bytes data = runtime::WriteDataObject(objects[0], symbols);
     std::string file = folder.path / "data.o";
     std::ofstream(file, std::ios::binary)
         .write(data.data(), static_cast<std::streamsize>(data.size()));

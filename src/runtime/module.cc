@@ -161,9 +161,7 @@ Array<Module> CompiledModules(const Module& mod) {
 }
 std::string PackImports(const Module& mod) { return ImportTree(mod).Pack(); }
 
-namespace {
-/// What export adds to the compiled code: data symbols and their bytes.
-Map<String, ffi::Bytes> ExportSymbols(Module mod) {
+Map<String, ffi::Bytes> ExportSymbols(const Module& mod) {
   std::map<std::string, std::string> symbols;
   if (std::string packed = PackImports(mod); !packed.empty()) {
     symbols[ffi::symbol::tvm_ffi_library_bin] = packed;
@@ -186,12 +184,13 @@ Map<String, ffi::Bytes> ExportSymbols(Module mod) {
   for (const auto& [name, bytes] : symbols) result.Set(name, ffi::Bytes(bytes));
   return result;
 }
-ffi::Bytes WriteDataObject(String like_path, Map<String, ffi::Bytes> symbols) {
+ffi::Bytes WriteDataObject(const String& like_path, const Map<String, ffi::Bytes>& symbols) {
   std::map<std::string, std::string> plain;
   for (const auto& [name, bytes] : symbols) plain[name] = std::string(bytes.data(), bytes.size());
   return ffi::Bytes(DataObject(MappedFile(like_path).bytes(), plain));
 }
 
+namespace {
 TVM_REGISTER() {
   Def("runtime.ModuleFunctionNames", &FunctionNames,
       "Names of a module's functions, where it can list them.", Arg("mod"));

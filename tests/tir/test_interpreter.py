@@ -400,8 +400,8 @@ def test_errors_of_the_program():
     raised = op("tvm_raise_error", "void", tir.StringImm("TypeError"), tir.StringImm("got %lld"), n)
     with pytest.raises(TypeError, match="got 3"):
         interpret(tir.PrimFunc([n], tir.Evaluate(raised)))(3)
-    with pytest.raises(NotImplementedError, match="tvm_storage_sync"):
-        interpret(tir.PrimFunc([], tir.Evaluate(op("tvm_storage_sync", "void"))))()
+    with pytest.raises(NotImplementedError, match="ptx_wait_group"):
+        interpret(tir.PrimFunc([], tir.Evaluate(op("ptx_wait_group", "void"))))()
 
 
 def test_match_buffer():

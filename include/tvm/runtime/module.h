@@ -40,5 +40,9 @@ Array<Module> CompiledModules(const Module& mod);
 /// `__tvm_ffi__library_bin`; empty when there is nothing but compiled code. ValueError when a
 /// module can be neither compiled nor saved.
 std::string PackImports(const Module& mod);
+/// What export adds to the compiled code: data symbols and their bytes.
+Map<String, ffi::Bytes> ExportSymbols(const Module& mod);
+/// An object file with data symbols, for the machine of the object file `like_path`.
+ffi::Bytes WriteDataObject(const String& like_path, const Map<String, ffi::Bytes>& symbols);
 
 }  // namespace tvm::runtime

@@ -33,15 +33,16 @@ from ._memory import (
     to_numpy,
 )
 from ._scalar import BINARY, LANE_WISE, type_of
+from ._threads import Launches, launched
 from .expr import IterVar, Var
 from .function import PrimFunc
 
 
-class Interpreter(Calls):
+class Interpreter(Calls, Launches):
     """Runs functions of a module; `values` holds what variables stand for now."""
 
-    def __init__(self, module):
-        self.module = module
+    def __init__(self, module, threads="forward"):
+        self.module, self.threads = module, threads
         self.values = {}
         self.realized = {}
 
@@ -168,11 +169,23 @@ class Interpreter(Calls):
 
     # ---- statements -----------------------------------------------------------------------------
     def run(self, stmt):
-        getattr(self, "run_" + type(stmt).__name__)(stmt)
+        self.method("run_", stmt)(stmt)
+
+    def method(self, prefix, node):
+        found = getattr(self, prefix + type(node).__name__, None)
+        if found is None:
+            raise NotImplementedError(
+                f"interpret: expected a program of statements and buffers, got a "
+                f"{type(node).__name__} node"
+            )
+        return found
+
+    def bound_all(self, values):
+        """A scope where variables stand for values."""
+        return Bound(self.values, values)
 
     def bound(self, var, value):
-        """A scope where `var` stands for `value`."""
-        return Bound(self.values, {var: value})
+        return self.bound_all({var: value})
 
     def run_SeqStmt(self, s):
         for child in s.seq:
@@ -202,13 +215,15 @@ class Interpreter(Calls):
             self.run(s.else_case)
 
     def run_For(self, s):
+        if launched(s):
+            return self.launch(s)
         step = 1 if s.step is None else self.eval(s.step)
         start, extent = self.eval(s.min), self.eval(s.extent)
         for i in range(start, start + extent, step):
             values = {s.loop_var: i}
-            if s.thread_binding is not None:
+            if s.thread_binding is not None:  # a virtual thread
                 values[s.thread_binding.var] = i
-            with Bound(self.values, values):
+            with self.bound_all(values):
                 try:
                     self.run(s.body)
                 except Continue:
@@ -226,6 +241,8 @@ class Interpreter(Calls):
                 break
 
     def run_BufferStore(self, s):
+        if self.worker is not None and self.threads == "lockstep":
+            self.worker.meet(s)
         t = type_of(s.buffer.dtype)
         value = lanes_of(self.eval(s.value))
         for i, pointer in enumerate(list(self.elements(s))):
@@ -235,13 +252,25 @@ class Interpreter(Calls):
                 )
                 self.write(pointer, t, lanes, s.buffer.name)
 
-    def allocate(self, dtype, shape):
+    def store(self, buffer, indices, value):
+        t = type_of(buffer.dtype)
+        self.write(self.element(buffer, indices), t, lanes_of(value), buffer.name)
+
+    def allocate(self, dtype, shape, data=None):
+        """Memory that `data` will point to; that of a block if its scope is shared."""
         t = type_of(dtype)
-        return Pointer(Memory.fresh(math.prod(shape) * t.bytes * t.lanes))
+
+        def make():
+            return Pointer(Memory.fresh(math.prod(shape) * t.bytes * t.lanes))
+
+        scope = getattr(getattr(data, "type_annotation", None), "storage_scope", "")
+        if self.worker is not None and scope.startswith("shared"):
+            return self.worker.shared(data, make)
+        return make()
 
     def run_Allocate(self, s):
         size = [self.eval(e) for e in s.extents]
-        pointer = self.allocate(s.dtype, size) if self.eval(s.condition) else NULL
+        pointer = self.allocate(s.dtype, size, s.buffer_var) if self.eval(s.condition) else NULL
         with self.bound(s.buffer_var, pointer):
             self.run(s.body)
 
@@ -263,12 +292,15 @@ class Interpreter(Calls):
             self.run(s.body)
 
     def run_AttrStmt(self, s):
-        if s.attr_key in ("thread_extent", "virtual_thread") and isinstance(s.node, IterVar):
-            if s.node.var not in self.values:
-                for i in range(self.eval(s.value)):
-                    with self.bound(s.node.var, i):
-                        self.run(s.body)
-                return
+        if launched(s):
+            return self.launch(s)
+        if s.attr_key == "virtual_thread" and isinstance(s.node, IterVar):
+            for i in range(self.eval(s.value)):
+                with self.bound(s.node.var, i):
+                    self.run(s.body)
+            return None
+        if s.attr_key == "reduce_scope":
+            self.reducer = s.node
         self.run(s.body)
 
     def run_BlockRealize(self, s):
@@ -292,7 +324,7 @@ class Interpreter(Calls):
         fresh = {}
         for b in s.alloc_buffers:
             size = self.eval(b.shape[0]) * self.strides(b)[0] if len(b.shape) else 1
-            fresh[b.data] = self.allocate(b.dtype, [size])
+            fresh[b.data] = self.allocate(b.dtype, [size], b.data)
         with Bound(self.values, fresh):
             with Bound(self.values, reduce(dict.__or__, map(self.view, s.match_buffers), {})):
                 starts = (
@@ -329,7 +361,7 @@ class Interpreter(Calls):
         name = type(e).__name__
         if name in BINARY:
             return self.lane_wise(BINARY[name], e.dtype, [e.a, e.b])
-        return getattr(self, "eval_" + name)(e)
+        return self.method("eval_", e)(e)
 
     def lane_wise(self, function, dtype, args):
         t, operand = type_of(dtype), type_of(args[0].dtype)
@@ -424,12 +456,20 @@ class Interpreter(Calls):
         return method(e)
 
 
-def interpret(func_or_module):
+def interpret(func_or_module, threads="forward"):
     """A Python function that runs a PrimFunc, or the only (or `main`) function of a module.
 
     Buffers are NumPy arrays or tensors of the CPU and are written in place; the result is what the
     function returns.
+
+    threads says in which order the threads of a GPU block run: "forward" or "backward", each to the
+    next barrier, or "lockstep", all of them statement by statement, which is what a program means
+    until ThreadSync inserts barriers.
     """
+    if threads not in ("forward", "backward", "lockstep"):
+        raise ValueError(
+            f"interpret: expected threads to be forward, backward or lockstep, got '{threads}'"
+        )
     if isinstance(func_or_module, PrimFunc):
         module, func = IRModule({"main": func_or_module}), func_or_module
     else:
@@ -442,4 +482,4 @@ def interpret(func_or_module):
                     f"interpret: expected a function main or a single one, got {sorted(functions)}"
                 )
             (func,) = functions.values()
-    return lambda *args: Interpreter(module).call(func, args)
+    return lambda *args: Interpreter(module, threads).call(func, args)

@@ -133,6 +133,13 @@ llvm::Function* ModuleGen::NewFunction(llvm::FunctionType* type, const std::stri
   f->addFnAttrs(attributes_);
   return f;
 }
+/// Marks what runs only to report an error: half of the compile time of a small kernel would go
+/// into optimising it.
+static void MarkCold(llvm::Function* f) {
+  for (auto kind :
+       {llvm::Attribute::Cold, llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone})
+    f->addFnAttr(kind);
+}
 llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values) {
   std::string name = "tvm.raise";
   for (llvm::Type* t : values) {
@@ -142,8 +149,7 @@ llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values)
   std::vector<llvm::Type*> params = {ptr, ptr};
   params.insert(params.end(), values.begin(), values.end());
   auto* f = NewFunction(llvm::FunctionType::get(i32, params, false), name, true);
-  f->addFnAttr(llvm::Attribute::Cold);
-  f->addFnAttr(llvm::Attribute::NoInline);
+  MarkCold(f);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", f));
   constexpr int kLongest = 1024;
   llvm::Value* message = f->getArg(1);
@@ -181,6 +187,7 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
     TVM_FFI_THROW(ValueError) << "LLVM code generation: expected one function of the symbol "
                               << info.symbol << ", got several";
   }
+  if (info.cold) MarkCold(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {

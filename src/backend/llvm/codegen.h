@@ -30,6 +30,7 @@ struct FunctionInfo {
   std::string symbol;
   bool packed = false;    ///< Has the packed interface of tvm-ffi.
   bool internal = false;  ///< Not visible outside the library.
+  bool cold = false;      ///< Runs when something went wrong: not worth optimising.
   DataType result;        ///< void: the function returns a status only.
 };
 

@@ -40,6 +40,7 @@ FunctionInfo InfoOf(const GlobalVar& var, const PrimFunc& func) {
   info.packed = func->GetAttr<int64_t>(tvm::attr::kCallingConv, 0) ==
                 static_cast<int64_t>(CallingConv::kCPackedFunc);
   info.internal = func->HasNonzeroAttr("tir.private");
+  info.cold = func->HasNonzeroAttr("tir.cold");
   std::string symbol(func->GetAttr<String>(tvm::attr::kGlobalSymbol, var->name_hint));
   // A prefix keeps internal names apart from C functions that LLVM knows the meaning of.
   info.symbol = (info.packed ? std::string(kPackedPrefix) : info.internal ? "tvm." : "") + symbol;

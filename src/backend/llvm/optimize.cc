@@ -9,6 +9,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -86,7 +87,11 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
   tuning.LoopVectorization = tuning.SLPVectorization =
       options.opt_level >= 2 && !HasHugeBlock(module);
   tuning.LoopInterleaving = options.opt_level >= 2;
-  llvm::PassBuilder builder(&machine, tuning);
+  // Functions marked optnone are left alone only where these are registered.
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::OptNoneInstrumentation optnone(/*DebugLogging=*/false);
+  optnone.registerCallbacks(callbacks);
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;

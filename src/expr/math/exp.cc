@@ -92,11 +92,16 @@ Value Exp2For32(Expansion& let, const Value& x) {
   return power * PowerOfTwo(Bits(shifted));
 }
 
-Value ExpM1(Expansion& let, const Value& x) {
-  auto [shifted, n, r] = Reduce(let, x, Base::kE);
+Value HalfExpM1(Expansion& let, const Value& x) {
+  const Format& f = FormatOf(x);
+  Value shifted = let("t", Fma(x, kLog2E.In(f).hi, f.rounder));
+  Value n = let("n", shifted - f.rounder);
+  Value rest = Fma(n, -kLn2.In(f).hi, x);
+  // In float32 the rest of log 2 is too small to count.
+  Value r = let("r", f.bits == 64 ? Fma(n, -kLn2.In(f).lo, rest) : rest);
   Value power_minus_one = Fma(Quotient(r) * r, r, r);
-  Value scale = let("scale", PowerOfTwo(Bits(shifted)));
-  return Fma(power_minus_one, scale, scale - 1.0);
+  Value half_scale = let("scale", PowerOfTwo(Bits(shifted) - 1));
+  return Fma(power_minus_one, half_scale, half_scale - 0.5);
 }
 
 /// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. 2^n comes as two

@@ -11,14 +11,13 @@ constexpr double kSinh64[] = {0x1.5555555555555p-3,  0x1.111111111119bp-7,  0x1.
                               0x1.a6656e2768c17p-41, 0x1.d29920735469dp-48};
 }  // namespace
 
-/// m / (m + 2) with m = e^(2|x|) - 1. Near 0 the errors of m + 2 and of the quotient y would add up
-/// to more than 2 units: there the same value is m/2 - m/2 y, where y is a small correction.
+/// h / (h + 1) with h = (e^(2|x|) - 1) / 2. Near 0 the errors of h + 1 and of the quotient y would
+/// add up to more than 2 units: there the same value is h - h y, where y is a small correction.
 Value Tanh(Expansion& let, const Value& x) {
   Value a = let("a", AtMost(Abs(x), FormatOf(x).bits == 64 ? 20.0 : 10.0));
-  Value m = let("m", ExpM1(let, let("b", a + a)));
-  Value y = let("y", m / (m + 2.0));
-  Value half = let("half", m * 0.5);
-  return CopySign(Choose(a < 0.375, Fma(-half, y, half), y), x);
+  Value h = let("h", HalfExpM1(let, let("b", a + a)));
+  Value y = let("y", h / (h + 1.0));
+  return CopySign(Choose(a < 0.375, Fma(-h, y, h), y), x);
 }
 
 namespace {

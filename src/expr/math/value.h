@@ -175,8 +175,9 @@ enum class Base { kE, k2, k10 };
 Value Exp(Expansion& let, const Value& x, Base base);
 /// e^x 2^exponent, which overflows and underflows only where the result does.
 Value ExpScaled(Expansion& let, const Value& x, int exponent);
-/// e^x - 1 for |x| up to the logarithm of the largest number.
-Value ExpM1(Expansion& let, const Value& x);
+/// (e^x - 1) / 2 for 0 <= x <= 40. The relative error grows with x, in float32 by 2^-28 per unit:
+/// for functions that depend the less on it the larger it is.
+Value HalfExpM1(Expansion& let, const Value& x);
 /// 2^(hi + lo) for hi up to about the largest exponent.
 Value Exp2OfSum(Expansion& let, const Value& hi, const Value& lo);
 /// 2^x in float64, good to float32 and for results in its range.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The regions of buffers that a block reads and writes.
+#include <unordered_set>
+
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
@@ -34,11 +36,14 @@ struct Accesses {
 };
 
 struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj,
-                               BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj> {
+                               BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj, AllocateObj,
+                               AllocateConstObj, BufferRealizeObj> {
   const Map<Var, Buffer>& buffer_of_data;
   Accesses reads, writes, opaque;
   arith::DomMap doms;
   Map<Var, PrimExpr> lets;
+  std::unordered_set<const VarObj*> own_memory;    // allocated below: not seen from outside
+  std::unordered_set<const BufferObj*> own_views;  // declared below, of memory from outside
 
   explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
 
@@ -54,10 +59,20 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     }
     return arith::EvalSet(e, doms);
   }
+  static Array<IntSet> Everywhere(const Buffer& buffer) {
+    return Array<IntSet>(buffer->shape.size(), IntSet::Everything());
+  }
+  void Add(Accesses* to, const Buffer& buffer, const Array<IntSet>& region) {
+    if (own_memory.count(buffer->data.get())) return;
+    if (!own_views.count(buffer.get())) return to->Add(buffer, region);
+    // Outside, the memory is known by another buffer, of which any part may be meant.
+    auto it = buffer_of_data.find(buffer->data);
+    if (it != buffer_of_data.end()) to->Add((*it).second, Everywhere((*it).second));
+  }
   void Access(Accesses* to, const Buffer& buffer, const Array<PrimExpr>& indices) {
     Array<IntSet> region;
     for (const PrimExpr& i : indices) region.push_back(Relax(i));
-    to->Add(buffer, region);
+    Add(to, buffer, region);
   }
   void Visit(const ForObj* op) {
     (*this)(op->min), (*this)(op->extent);
@@ -70,7 +85,10 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   void VisitLet(const T* op) {
     (*this)(op->value);
     bool is_index = op->var.dtype().is_index() && SideEffect(op->value) <= CallEffectKind::kPure;
-    if (is_index) lets.Set(op->var, Substitute(op->value, lets));
+    if (is_index)
+      lets.Set(op->var, Substitute(op->value, lets));
+    else if (op->var.dtype().is_index())
+      doms.Set(op->var, IntSet::Everything());  // its value is known only inside
     (*this)(op->body);
   }
   void Visit(const LetStmtObj* op) { VisitLet(op); }
@@ -88,7 +106,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
           Range bound = Substitute(Substitute(range, values), lets);
           sets.push_back(arith::EvalSet(bound, doms));
         }
-        to->Add(r->buffer, sets);
+        Add(to, r->buffer, sets);
       }
     };
     add(&reads, op->block->reads);
@@ -97,20 +115,35 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   void Visit(const BufferLoadObj* op) {
     Access(&reads, op->buffer, op->indices);
     for (const PrimExpr& i : op->indices) (*this)(i);
+    if (op->predicate.has_value()) (*this)(op->predicate.value());
   }
   void Visit(const BufferStoreObj* op) {
     Access(&writes, op->buffer, op->indices);
     (*this)(op->value);
     for (const PrimExpr& i : op->indices) (*this)(i);
+    if (op->predicate.has_value()) (*this)(op->predicate.value());
   }
-  void Visit(const DeclBufferObj* op) { (*this)(op->body); }
+  void Visit(const AllocateObj* op) {
+    own_memory.insert(op->buffer_var.get());
+    VisitChildren(op, *this);
+  }
+  void Visit(const AllocateConstObj* op) {
+    own_memory.insert(op->buffer_var.get());
+    (*this)(op->body);
+  }
+  void Visit(const BufferRealizeObj* op) {
+    own_memory.insert(op->buffer->data.get());
+    for (const Range& r : op->bounds) (*this)(r);
+    (*this)(op->body);
+  }
+  void Visit(const DeclBufferObj* op) {
+    own_views.insert(op->buffer.get());
+    (*this)(op->body);
+  }
   void Visit(const VarObj* op) {
     auto it = buffer_of_data.find(ffi::GetRef<Var>(op));
     if (it == buffer_of_data.end()) return;
-    const Buffer& buffer = (*it).second;
-    Array<IntSet> region;
-    for (size_t i = 0; i < buffer->shape.size(); ++i) region.push_back(IntSet::Everything());
-    opaque.Add(buffer, region);
+    opaque.Add((*it).second, Everywhere((*it).second));
   }
 };
 }  // namespace
@@ -143,8 +176,19 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
     if (visit.reads.regions.count(m->buffer.get())) reads.Add(m->source->buffer, region);
     if (visit.writes.regions.count(m->buffer.get())) writes.Add(m->source->buffer, region);
   }
-  return {outside(reads.Result(&analyzer)), outside(writes.Result(&analyzer)),
-          outside(visit.opaque.Result(&analyzer))};
+  Array<BufferRegion> read = outside(reads.Result(&analyzer));
+  Array<BufferRegion> written = outside(writes.Result(&analyzer));
+  // A reduction only updates its result: what it starts from is its init, nothing from outside.
+  if (block->init.has_value()) {
+    Array<BufferRegion> others;
+    for (const BufferRegion& r : read) {
+      bool own = false;
+      for (const BufferRegion& w : written) own |= w->buffer.same_as(r->buffer);
+      if (!own) others.push_back(r);
+    }
+    read = others;
+  }
+  return {read, written, outside(visit.opaque.Result(&analyzer))};
 }
 
 Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,

@@ -13,8 +13,8 @@ namespace {
 /// buffer is declared before it is used; block iterators are not used outside their block.
 struct WellFormedChecker
     : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-              BlockObj, BlockRealizeObj, DeclBufferObj, AttrStmtObj, ReduceObj, CommReducerObj,
-              BufferObj, GlobalVarObj, OpObj> {
+              BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
+              CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
   bool check_buffers = true;
   std::string complaint;
   std::unordered_map<const VarObj*, int> active, ever;
@@ -81,6 +81,13 @@ struct WellFormedChecker
     (*this)(op->buffer->data);
     ++buffers[op->buffer.get()];
     (*this)(op->body);
+    --buffers[op->buffer.get()];
+  }
+  void Visit(const BufferRealizeObj* op) {
+    for (const Range& r : op->bounds) (*this)(r);
+    (*this)(op->condition);
+    ++buffers[op->buffer.get()];
+    With({op->buffer->data}, "a realization", [&] { (*this)(op->body); });
     --buffers[op->buffer.get()];
   }
   void Visit(const AttrStmtObj* op) {

@@ -150,7 +150,7 @@ struct Splitter {
 
   static bool IsLowered(const PrimFunc& func) {
     return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 ||
-           func->HasNonzeroAttr("tir.private");
+           func->HasNonzeroAttr("tir.private") || func->HasNonzeroAttr("tir.is_global_func");
   }
   /// The function with plain parameters: data pointers, scalars, then sizes that its body uses.
   PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public) {
@@ -310,7 +310,7 @@ IRModule MakePackedAPI(IRModule mod) {
   }
   if (split.raises) {
     auto add = [&](const GlobalVar& var, PrimFunc func) {
-      func = WithAttr(func, "tir.private", true);
+      func = WithAttr(WithAttr(func, "tir.private", true), "tir.cold", true);
       // Errors are raised where the functions run: on the same target.
       for (const auto& [other, f] : functions) {
         if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget))

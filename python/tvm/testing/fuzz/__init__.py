@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random valid TIR programs, for checking passes, schedules and code generators.
+
+program = generate(seed)
+expected = program.interpret()
+found = program.outcome(tvm.compile(program.module, "llvm"))
+assert program.difference(expected, found) is None
+"""
+
+from .minimise import minimise
+from .program import Outcome, Program, generate, node_kinds, shares
+
+__all__ = ["Outcome", "Program", "generate", "minimise", "node_kinds", "shares"]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks random programs: python -m tests.fuzz --seconds 300 [--check roundtrip,passes,compile]
+
+A failure prints its seed and a reduced program; the exit status says whether there was one.
+"""
+
+import argparse
+import re
+import sys
+import time
+
+from tvm.testing import fuzz
+
+from .checks import CHECKS, complaint
+
+
+def essence(text):
+    """A complaint without what changes while a program shrinks: numbers and quoted text."""
+    return re.sub(r"-?\d[\d.e+-]*|\[.*?\]", "#", text.splitlines()[0])[:60]
+
+
+def reduced(check, program, said):
+    """The smallest program found about which the check says the same."""
+
+    def fails(module):
+        again = complaint(check, program.replaced(module))
+        return again is not None and essence(again) == essence(said)
+
+    return fuzz.minimise(program.module, fails)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
+    parser.add_argument("--check", default=",".join(CHECKS), help="names of checks, with commas")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
+    parser.add_argument("--no-reduce", action="store_true", help="show programs as they are")
+    options = parser.parse_args()
+    checks = options.check.split(",")
+    unknown = [c for c in checks if c not in CHECKS]
+    if unknown:
+        parser.error(f"--check: expected some of {', '.join(CHECKS)}, got {unknown[0]}")
+    start, failures, seed = time.time(), {}, options.seed
+    while time.time() - start < options.seconds and (
+        options.programs is None or seed < options.seed + options.programs
+    ):
+        program = fuzz.generate(seed)
+        for check in checks:
+            said = complaint(check, program)
+            if said is None:
+                continue
+            key = (check, essence(said))
+            failures.setdefault(key, []).append(seed)
+            if len(failures[key]) == 1:
+                print(f"seed {seed}, {check}: {said}", flush=True)
+                smaller = program.module if options.no_reduce else reduced(check, program, said)
+                print(smaller.script(), flush=True)
+        seed += 1
+        if failures and not options.keep_going:
+            break
+    count = seed - options.seed
+    print(f"{count} programs in {time.time() - start:.1f} s, {len(failures)} kinds of failures")
+    for (check, text), seeds in failures.items():
+        print(f"  {check}: {text}: {len(seeds)} programs, such as {seeds[:5]}")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
