@@ -29,7 +29,7 @@ Any ArgInfo::AsJson() const {
   for (int64_t e : tensor->shape) shape.push_back(e);
   return Array<Any>{String("TENSOR"), ffi::DLDataTypeToString(tensor->dtype), shape};
 }
-Array<ArgInfo> ArgInfo::FromPrimFunc(const PrimFunc& func) {
+Array<ArgInfo> ArgsOf(const PrimFunc& func) {
   Array<ArgInfo> result;
   for (const tir::Var& param : func->params) {
     auto it = func->buffer_map.find(param);
@@ -70,8 +70,6 @@ PrimFunc EntryFunc(const IRModule& mod) {
                             << count;
   TVM_FFI_UNREACHABLE();
 }
-Array<ArgInfo> ArgInfo::FromEntryFunc(const IRModule& mod) { return FromPrimFunc(EntryFunc(mod)); }
-
 double RunnerResultObj::Mean() const {
   if (!run_secs.has_value() || run_secs.value().empty())
     return std::numeric_limits<double>::infinity();
@@ -93,10 +91,12 @@ TVM_REGISTER() {
       "[\"TENSOR\", dtype, [extents]]", Arg("self"));
   Def("meta_schedule._arg_info_from_json", &ArgInfo::FromJson, "Reads what as_json gave.",
       Arg("json_obj"));
-  Def("meta_schedule._arg_info_from_prim_func", &ArgInfo::FromPrimFunc, "One per parameter.",
+  Def("meta_schedule._arg_info_from_prim_func", &ArgsOf, "One per parameter.",
       Arg("func"));
-  Def("meta_schedule._arg_info_from_entry_func", &ArgInfo::FromEntryFunc,
-      "One per parameter of a module's entry.", Arg("mod"));
+  Def(
+      "meta_schedule._arg_info_from_entry_func",
+      [](IRModule mod) { return ArgsOf(EntryFunc(mod)); }, "One per parameter of a module's entry.",
+      Arg("mod"));
   Def("meta_schedule._entry_func", &EntryFunc, "The function of a module that tuning is about.",
       Arg("mod"));
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates to libraries, on threads in this process.
+#include <tvm/ffi/extra/module.h>
+
 #include <list>
 #include <mutex>
 
@@ -52,13 +54,10 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
         [&](BuilderResultObj* n) { n->artifact_path = artifact, n->error_msg = error; });
   };
   try {
-    ffi::Module module;
-    if (auto lowered = Lowered::Get().Take(input->mod, input->target)) {
-      module = build(*lowered, input->target, transform::Sequential({}, "lowered"))
-                   .cast<ffi::Module>();
-    } else {
-      module = build(input->mod, input->target).cast<ffi::Module>();
-    }
+    auto lowered = Lowered::Get().Take(input->mod, input->target);
+    Any module = lowered.has_value() ? build(lowered.value(), input->target,
+                                             transform::Sequential({}, "lowered"))
+                                     : build(input->mod, input->target, nullptr);
     write(module, String(path));
     return result(String(path), std::nullopt);
   } catch (const ffi::Error& error) {

@@ -99,7 +99,7 @@ struct Collector : Visitor<Collector, ForObj, BlockRealizeObj, BlockObj, BufferS
   static constexpr int64_t kUnknownExtent = 8;
 
   static double UnrollSteps(const Map<String, Any>& annotations, double fallback) {
-    auto it = annotations.find(attr::kPragmaUnroll);
+    auto it = annotations.find(tir::attr::kPragmaUnroll);
     if (it == annotations.end()) return fallback;
     if (auto n = (*it).second.as<int64_t>()) return static_cast<double>(*n);
     if (auto e = (*it).second.as<IntImm>()) return static_cast<double>((*e)->value);

@@ -90,6 +90,7 @@ struct TuningRecord : ObjectRef {
 /// A collection of records. Committing a record again (same workload, target and trace) replaces
 /// the earlier one.
 struct DatabaseObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindUniqueInstance;
   static constexpr uint32_t _type_child_slots = 8;
   virtual ~DatabaseObj() = default;
@@ -109,7 +110,6 @@ struct DatabaseObj : NodeObj {
   TVM_FFI_DECLARE_OBJECT_INFO("meta_schedule.Database", DatabaseObj, NodeObj);
 };
 struct Database : ObjectRef {
-  DatabaseObj* operator->() const { return const_cast<DatabaseObj*>(get()); }
   /// The innermost `with database:`, or an undefined one.
   static Database Current();
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Database, ObjectRef, DatabaseObj);

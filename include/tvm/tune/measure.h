@@ -15,10 +15,6 @@ struct ArgInfoObj : NodeObj {
 struct ArgInfo : ObjectRef {
   /// ["TENSOR", dtype, [extents]]
   static ArgInfo FromJson(const Any& json);
-  /// One per parameter; ValueError for a parameter that is no tensor of constant shape.
-  static Array<ArgInfo> FromPrimFunc(const tir::PrimFunc& func);
-  /// The same for the entry of a module: its only function, "main", or the one that says it is.
-  static Array<ArgInfo> FromEntryFunc(const IRModule& mod);
   Any AsJson() const;
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(ArgInfo, ObjectRef, ArgInfoObj);
 };
@@ -37,7 +33,10 @@ struct TensorInfo : ArgInfo {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(TensorInfo, ArgInfo, TensorInfoObj);
 };
 
-/// The function of a module that tuning is about.
+/// One per parameter; ValueError for a parameter that is no tensor of constant shape.
+Array<ArgInfo> ArgsOf(const tir::PrimFunc& func);
+/// The function of a module that tuning is about: its only one, "main", or the one that says it is
+/// the entry.
 tir::PrimFunc EntryFunc(const IRModule& mod);
 
 struct BuilderInputObj : NodeObj {

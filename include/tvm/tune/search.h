@@ -20,6 +20,7 @@ struct TuneContext;
 
 /// Offers ways to schedule a block: none of them its own means the program as it is.
 struct ScheduleRuleObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   static constexpr uint32_t _type_child_slots = 24;
   virtual ~ScheduleRuleObj() = default;
   virtual void Initialize(const TuneContext& context) {}
@@ -30,6 +31,7 @@ struct ScheduleRuleObj : NodeObj {
 };
 /// Turns a replayed schedule into one that can be built, or refuses it.
 struct PostprocObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   static constexpr uint32_t _type_child_slots = 16;
   virtual ~PostprocObj() = default;
   virtual void Initialize(const TuneContext& context) {}
@@ -39,6 +41,7 @@ struct PostprocObj : NodeObj {
 };
 /// Changes one decision of a trace.
 struct MutatorObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   static constexpr uint32_t _type_child_slots = 8;
   virtual ~MutatorObj() = default;
   virtual void Initialize(const TuneContext& context) {}
@@ -48,14 +51,9 @@ struct MutatorObj : NodeObj {
   TVM_FFI_DECLARE_OBJECT_INFO("meta_schedule.Mutator", MutatorObj, NodeObj);
 };
 
-#define TVM_TUNE_REF(Name)                                                           \
-  struct Name : ObjectRef {                                                          \
-    Name##Obj* operator->() const { return const_cast<Name##Obj*>(get()); }          \
-    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Name, ObjectRef, Name##Obj);          \
-  }
-TVM_TUNE_REF(ScheduleRule);
-TVM_TUNE_REF(Postproc);
-TVM_TUNE_REF(Mutator);
+TVM_NODE_REF(ScheduleRule, ObjectRef, ScheduleRuleObj);
+TVM_NODE_REF(Postproc, ObjectRef, PostprocObj);
+TVM_NODE_REF(Mutator, ObjectRef, MutatorObj);
 
 /// The rules for a kind of target: "llvm", "cuda", … ValueError for one there are none for.
 Array<ScheduleRule> DefaultScheduleRules(const String& kind);
@@ -65,6 +63,7 @@ Map<Mutator, double> DefaultMutators(const String& kind);
 /// From a module to schedules whose traces sample. Rules, postprocessors and mutators that are not
 /// given are those of the target.
 struct SpaceGeneratorObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   Optional<Array<ScheduleRule>> sch_rules;
   Optional<Array<Postproc>> postprocs;
   Optional<Map<Mutator, double>> mutator_probs;
@@ -80,10 +79,11 @@ struct SpaceGeneratorObj : NodeObj {
   }
   TVM_FFI_DECLARE_OBJECT_INFO("meta_schedule.SpaceGenerator", SpaceGeneratorObj, NodeObj);
 };
-TVM_TUNE_REF(SpaceGenerator);
+TVM_NODE_REF(SpaceGenerator, ObjectRef, SpaceGeneratorObj);
 
 /// Proposes candidates, round by round.
 struct SearchStrategyObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   static constexpr uint32_t _type_child_slots = 8;
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindUniqueInstance;
   virtual ~SearchStrategyObj() = default;
@@ -100,10 +100,11 @@ struct SearchStrategyObj : NodeObj {
   virtual ObjectRef Clone() const = 0;
   TVM_FFI_DECLARE_OBJECT_INFO("meta_schedule.SearchStrategy", SearchStrategyObj, NodeObj);
 };
-TVM_TUNE_REF(SearchStrategy);
+TVM_NODE_REF(SearchStrategy, ObjectRef, SearchStrategyObj);
 
 /// One task: what is tuned, for which target, and by what means.
 struct TuneContextObj : NodeObj {
+  static constexpr bool _type_mutable = true;
   Optional<IRModule> mod;
   Optional<Target> target;
   Optional<SpaceGenerator> space_generator;
@@ -125,6 +126,6 @@ struct TuneContextObj : NodeObj {
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.TuneContext", TuneContextObj, NodeObj);
 };
-TVM_TUNE_REF(TuneContext);
+TVM_NODE_REF(TuneContext, ObjectRef, TuneContextObj);
 
 }  // namespace tvm::tune

@@ -91,7 +91,7 @@ MeasureCandidate TuningRecord::AsMeasureCandidate() const {
   get()->trace.ApplyToSchedule(sch, false);
   auto args = get()->args_info;
   return MeasureCandidate(
-      sch, args.has_value() ? args.value() : ArgInfo::FromEntryFunc(get()->workload->mod));
+      sch, args.has_value() ? args.value() : ArgsOf(EntryFunc(get()->workload->mod)));
 }
 Map<String, Any> TuningRecord::AsJson() const {
   Map<String, Any> json;

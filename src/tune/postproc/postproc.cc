@@ -4,6 +4,7 @@
 #include "schedule/analysis.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/analysis.h"
 
@@ -23,7 +24,7 @@ void EachBlock(const Schedule& sch, F&& visit) {
     }
   };
   for (const auto& [var, func] : sch.mod()->Sorted()) {
-    auto* prim = func.as<PrimFuncObj>();
+    auto* prim = func.template as<PrimFuncObj>();
     if (!prim) continue;
     Names names;
     names(prim->body);
@@ -153,8 +154,8 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
     }
     if (wishes.unroll > 0) {
       Array<LoopRV> now = sch.GetLoops(block);
-      sch.Annotate(now[0], attr::kPragmaUnroll, wishes.unroll);
-      sch.Annotate(now[0], attr::kPragmaUnrollExplicit, int64_t{wishes.unroll_explicit});
+      sch.Annotate(now[0], tir::attr::kPragmaUnroll, wishes.unroll);
+      sch.Annotate(now[0], tir::attr::kPragmaUnrollExplicit, int64_t{wishes.unroll_explicit});
     }
   }
   /// Whether the accesses of a block move by one element, or not at all, along a loop.

@@ -22,7 +22,7 @@ SearchState::SearchState(const TuneContext& context, int64_t max_trials, int64_t
                               << per_round;
   }
   for (const Schedule& sch : spaces) this->spaces.push_back(sch.trace().Simplified(true));
-  args_info = ArgInfo::FromEntryFunc(context->mod.value());
+  args_info = ArgsOf(EntryFunc(context->mod.value()));
   postprocs = context->space_generator.has_value() &&
                       context->space_generator.value()->postprocs.has_value()
                   ? context->space_generator.value()->postprocs.value()

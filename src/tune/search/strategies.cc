@@ -16,23 +16,25 @@ using namespace tir;
 
 /// What the strategies of this project share.
 struct BuiltinStrategyObj : SearchStrategyObj {
-  Optional<TuneContext> context;
+  // The context owns the strategy; while a search is under way its state keeps the context.
+  ffi::WeakObjectPtr<TuneContextObj> owner;
   std::shared_ptr<SearchState> state;
 
   void Initialize(const TuneContext& c) override {
     if (!c->mod.has_value() || !c->target.has_value()) {
       TVM_FFI_THROW(ValueError) << "meta_schedule: expected a context with a module and a target";
     }
-    context = c;
+    owner = ffi::detail::ObjectUnsafe::ObjectPtrFromObjectRef<TuneContextObj>(c);
     state.reset();
   }
   void PreTuning(int64_t max_trials, int64_t per_round, const Array<Schedule>& spaces,
                  const Optional<Database>& database, const Any& cost_model) override {
-    if (!context.has_value()) {
+    auto context = owner.lock();
+    if (!context) {
       TVM_FFI_THROW(ValueError) << "SearchStrategy.pre_tuning: expected a tune context first";
     }
-    state = std::make_shared<SearchState>(context.value(), max_trials, per_round, spaces, database,
-                                          cost_model);
+    state = std::make_shared<SearchState>(TuneContext(context), max_trials, per_round, spaces,
+                                          database, cost_model);
   }
   void PostTuning() override { state.reset(); }
   SearchState& Now() const {
@@ -84,11 +86,12 @@ struct ReplayFuncObj : BuiltinStrategyObj {
   static void Fields(auto&&) {}
   std::vector<Candidate> More(SearchState* s, size_t n) final {
     std::vector<Candidate> round;
-    SpaceGenerator generator = context.value()->space_generator.value();
+    const TuneContext& context = s->context;
+    SpaceGenerator generator = context->space_generator.value();
     for (int64_t failures = 0; round.size() < n && failures < 100;) {
-      context.value()->rand_state = static_cast<int64_t>(s->random() >> 33);
-      generator->Initialize(context.value());
-      Array<Schedule> spaces = generator->Generate(context.value()->mod.value());
+      context->rand_state = static_cast<int64_t>(s->random() >> 33);
+      generator->Initialize(context);
+      Array<Schedule> spaces = generator->Generate(context->mod.value());
       std::vector<Candidate> made;
       for (const Schedule& sch : spaces) {
         if (auto c = s->Replay(sch.trace(), false, 0)) made.push_back(*c);
@@ -174,7 +177,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
     if (!s->database.has_value()) return result;
     Array<TuningRecord> top = s->database.value()->GetTopK(s->workload.value(), most);
     std::vector<std::optional<Candidate>> replayed(top.size());
-    ParallelFor(top.size(), context.value()->num_threads,
+    ParallelFor(top.size(), s->context->num_threads,
                 [&](size_t i) { replayed[i] = s->Replay(top[i]->trace, false, 0); });
     for (auto& c : replayed)
       if (c && !c->trace->insts.empty()) result.push_back({*c, HashOf(*c)});
@@ -195,7 +198,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
     Array<MeasureCandidate> candidates;
     for (const Scored& p : *population)
       candidates.push_back(MeasureCandidate(p.candidate.sch, s->args_info));
-    auto scores = predict(s->cost_model, context.value(), candidates).cast<ffi::Tensor>();
+    auto scores = predict(s->cost_model, s->context, candidates).cast<ffi::Tensor>();
     auto* values = static_cast<const double*>(scores.data_ptr());
     for (size_t i = 0; i < population->size(); ++i) (*population)[i].score = values[i];
   }
@@ -223,7 +226,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
   std::vector<Scored> Generation(SearchState* s, const std::vector<Scored>& parents) {
     std::vector<std::pair<Mutator, double>> mutators;
     double total = 0;
-    for (const auto& [m, p] : context.value()->space_generator.value()->mutator_probs.value())
+    for (const auto& [m, p] : s->context->space_generator.value()->mutator_probs.value())
       mutators.emplace_back(m, total += p);
     // Parents in proportion to their scores above the worst.
     double least = INFINITY;
@@ -238,7 +241,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
     std::vector<uint64_t> seeds(n);
     for (uint64_t& seed : seeds) seed = s->random();
     std::vector<std::optional<Candidate>> children(n);
-    ParallelFor(n, context.value()->num_threads, [&](size_t i) {
+    ParallelFor(n, s->context->num_threads, [&](size_t i) {
       Random random(seeds[i]);
       auto unit = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
       for (int64_t attempt = 0; attempt <= genetic_max_fail_count; ++attempt) {
