@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/temporary_folder.h"
 #include "tvm/ir/libraries.h"
 #include "tvm/runtime/module.h"
 
@@ -15,21 +16,6 @@ namespace tvm {
 namespace {
 namespace fs = std::filesystem;
 
-/// A new folder, removed with all it holds.
-struct TemporaryFolder {
-  fs::path path;
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "tvm-XXXXXX").string();
-    if (!mkdtemp(name.data())) {
-      TVM_FFI_THROW(OSError) << "export: cannot make a folder in " << fs::temp_directory_path();
-    }
-    path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 Array<String> WriteObjects(const ffi::Module& mod, const fs::path& folder) {
   Array<String> objects;
   for (const ffi::Module& part : runtime::CompiledModules(mod)) {
@@ -58,7 +44,7 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   if (output.has_parent_path() && !fs::is_directory(output.parent_path())) {
     TVM_FFI_THROW(FileNotFoundError) << "export: the folder of " << output << " does not exist";
   }
-  TemporaryFolder folder;
+  runtime::TemporaryFolder folder;
   Array<String> objects = WriteObjects(mod, folder.path);
   if (auto symbols = runtime::ExportSymbols(mod); !symbols.empty()) {
     ffi::Bytes data = runtime::WriteDataObject(objects[0], symbols);

@@ -42,8 +42,7 @@ Any WithNames(const Any& value, const RVNames& names) {
   });
 }
 
-// ---- JSON
-// -----------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 Any ToJson(const Any& value, const RVNames& names, bool input) {
   if (auto items = value.try_cast<Array<Any>>()) {
     Array<Any> all;
@@ -113,8 +112,7 @@ T Expect(const Any& value, const char* what) {
   return *std::move(result);
 }
 
-// ---- Python
-// -----------------------------------------------------------------------------------------
+// ---- Python ------------------------------------------------------------------------------------
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

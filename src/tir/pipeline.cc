@@ -38,6 +38,8 @@ struct PassList {
 
 Pass DefaultPipeline(const Target& target) {
   PassList list;
+  // C has no vectors: its compiler makes them out of loops.
+  bool has_vectors = !target.defined() || target->kind->name != "c";
   // clang-format off
   list("tir.CanonicalizeLoop")
       ("tir.LowerInitBlock")
@@ -54,7 +56,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.NarrowDataType", {32})
       .Added(1)
       ("tir.LoopPartition")
-      ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
+      ("tir.VectorizeLoop", {has_vectors && !list.Is("tir.disable_vectorize")})
       .If(!list.Is("tir.disable_storage_rewrite"), "tir.StorageRewrite")
       ("tir.HoistIfThenElse")
       ("tir.UnrollLoop")

@@ -70,12 +70,17 @@ def _collect(mod, folder, addons):
     files = _write_code(mod, folder)
     symbols = _export_symbols(mod)
     if len(symbols):
-        like = next((f for f in files if f.suffix == ".o"), None)
-        # Without an object we do not know the machine: its compiler will make one out of C.
+        like = next((f for f in files if f.suffix == ".o" and _is_elf(f)), None)
+        # Without such an object we do not know the machine: its compiler will make one out of C.
         data = folder / ("data.c" if like is None else "data.o")
         data.write_bytes(_c_data(symbols) if like is None else _data_object(str(like), symbols))
         files.append(data)
     return files + [Path(f) for f in addons or ()]
+
+
+def _is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def _c_data(symbols):

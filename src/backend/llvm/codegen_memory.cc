@@ -6,7 +6,6 @@
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/structural.h"
 
 namespace tvm::codegen {
 using Value = llvm::Value;
@@ -152,7 +151,7 @@ bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) c
   auto* binary = static_cast<const BinaryOpFields*>(n);
   auto is_old = [&](const PrimExpr& e) {
     auto* load = e.as<BufferLoadObj>();
-    return load && load->buffer.same_as(op->buffer) && StructuralEqual(load->indices[0], index);
+    return load && load->buffer.same_as(op->buffer) && ExprDeepEqual(load->indices[0], index);
   };
   if (!is_old(binary->a) && !is_old(binary->b)) return false;
   return !UsesVar(index, [&](const VarObj* v) { return v == loops_.back().var; });

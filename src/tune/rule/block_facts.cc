@@ -50,6 +50,21 @@ bool BlockFacts::ConstantExtents() const {
     if (ConstantExtent(loop) < 1) return false;
   return true;
 }
+bool BlockFacts::HasReuse() const {
+  if (!has_reduction) return false;
+  for (const BufferRegion& read : block->reads) {
+    bool written = false;
+    for (const BufferRegion& write : block->writes) written |= write->buffer.same_as(read->buffer);
+    if (written) continue;
+    for (const IterVar& iv : block->iter_vars) {
+      if (iv->iter_type != IterVarType::kDataPar || !iv->dom.has_value()) continue;
+      if (AsConstInt(iv->dom.value()->extent).value_or(2) < 2) continue;
+      auto is_iter = [&](const VarObj* v) { return v == iv->var.get(); };
+      if (!UsesVar(read->region, is_iter)) return true;
+    }
+  }
+  return false;
+}
 bool BlockFacts::IsAlone(const Schedule& sch) const {
   const State& state = sch.state();
   for (const ForObj* loop : loops) {

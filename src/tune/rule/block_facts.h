@@ -23,6 +23,8 @@ struct BlockFacts {
   /// The product of the constant extents of loops of a kind; 1 for none.
   double Iterations(LoopUse use) const;
   bool ConstantExtents() const;
+  /// Whether elements are read again and again: an input does not depend on a spatial loop.
+  bool HasReuse() const;
   /// Whether every loop of the block is a plain one that no other block shares.
   bool IsAlone(const Schedule& sch) const;
 };

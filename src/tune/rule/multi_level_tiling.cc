@@ -7,7 +7,6 @@
 //   for i0, j0: for i1, j1: for k0: for i2, j2: for k1: for i3, j3: C[…] += A[…] * B[…]
 // With reuse_write the result is collected in a buffer of its own and written out below the level
 // given; with reuse_read inputs are copied there.
-#include "schedule/analysis.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 
@@ -88,12 +87,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
     for (LoopUse use : facts.uses)
       if (use == LoopUse::kMixed) return false;
     if (filter_fn.has_value()) return filter_fn.value()(sch, block).cast<bool>();
-    State& state = sch.state();
-    BlockId id{sch.IdOf(block)};
-    Block scope = ffi::GetRef<Block>(state.block(state.ScopeOf(id)));
-    ScopeInfo info(scope);
-    const Placed* placed = info.Find(facts.block);
-    return placed && NeedsMultiLevelTiling(info, *placed);
+    return facts.HasReuse();
   }
   Array<Schedule> Tile(const Schedule& sch, const BlockRV& block) {
     Array<Schedule> result;

@@ -131,13 +131,10 @@ struct AddRFactorObj : ScheduleRuleObj {
     if (facts.is_root || facts.has_blocks || !facts.has_reduction || !facts.ConstantExtents() ||
         IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
       return {sch};
-    BlockId id{sch.IdOf(block)};
-    ScopeInfo scope(ffi::GetRef<Block>(sch.state().block(sch.state().ScopeOf(id))));
-    const Placed* placed = scope.Find(facts.block);
-    int64_t cores = NumCores(target.value());
-    if (!placed || !NeedsRFactorOrCrossThreadReduction(scope, *placed, cores * max_jobs_per_core,
-                                                       cores))
-      return {sch};
+    // Too few results to keep the cores busy, and long sums for each of them.
+    double spatial = facts.Iterations(LoopUse::kSpatial);
+    auto jobs = static_cast<double>(NumCores(target.value()) * max_jobs_per_core);
+    if (spatial >= jobs || facts.Iterations(LoopUse::kReduce) < 8 * spatial) return {sch};
     Array<Schedule> result = {sch};
     for (bool inner : {false, true}) {
       Schedule copy = sch.Copy();
