@@ -173,6 +173,6 @@ def test_split_wrong_types():
         sch.split(sch.get_block("B"), [4, 4])
     with pytest.raises(TypeError, match="factors"):
         sch.split(i, 4)
-    with pytest.raises(TypeError):
+    with pytest.raises(tir.ScheduleError, match='expected integers as factors, got "a"'):
         sch.split(i, ["a"])
     tvm.ir.assert_structural_equal(sch.mod["main"].body, elementwise.body)
