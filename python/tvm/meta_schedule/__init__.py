@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning: a search for better schedules."""
 
+from tvm.tir import schedule as _schedule  # gives schedules and traces their classes
+
 from . import (
     arg_info,
     builder,
