@@ -29,10 +29,10 @@ class XGBConfig(NamedTuple):
     nthread: int | None = None
     tree_method: Literal["auto", "exact", "approx", "hist", "gpu_hist"] = "auto"
 
-    def to_dict(self):
-        """What the library takes."""
+    def to_dict(self, rows=0):
+        """What the library takes. Threads cost more than they give below thousands of rows."""
         threads = cpu_count() if self.nthread is None else self.nthread
-        return {**self._asdict(), "nthread": threads}
+        return {**self._asdict(), "nthread": threads if rows >= 4096 else 1}
 
 
 class FeatureGroup:
@@ -61,12 +61,12 @@ class FeatureGroup:
 class PackSum:
     """Programs as rows of stores: predictions of rows are summed up by program."""
 
-    def __init__(self, xs, ys=None):
+    def __init__(self, xs, ys=None, nthread=1):
         import xgboost as xgb
 
         self.ids = np.repeat(np.arange(len(xs)), [len(x) for x in xs])
         self.count, self.ys = len(xs), ys
-        self.dmatrix = xgb.DMatrix(np.concatenate(xs).astype("float32"))
+        self.dmatrix = xgb.DMatrix(np.concatenate(xs).astype("float32"), nthread=nthread)
 
     def predict_with_score(self, pred):
         """One number per program."""
@@ -201,7 +201,7 @@ class XGBModel(PyCostModel):
         ys = np.concatenate([g.scores() for g in self.data.values()])
         pack = PackSum(xs, ys)
         self.booster = xgb.train(
-            {**self.config.to_dict(), "verbosity": 0, "base_score": 0.0},
+            {**self.config.to_dict(len(pack.ids)), "verbosity": 0, "base_score": 0.0},
             pack.dmatrix,
             num_boost_round=self.ROUNDS,
             obj=lambda pred, _: pack.obj_square_error(pred),
@@ -216,5 +216,5 @@ class XGBModel(PyCostModel):
         if self.booster is None or self.data_size < self.num_warmup_samples:
             return self._rng.random(len(candidates))
         features = self._features(context, candidates)
-        pack = PackSum(features)
+        pack = PackSum(features, nthread=self.config.to_dict(sum(map(len, features)))["nthread"])
         return pack.predict_with_score(self.booster.predict(pack.dmatrix))
