@@ -36,10 +36,6 @@ Array<String> WriteObjects(const ffi::Module& mod, const fs::path& folder) {
 }  // namespace
 
 void ExportLibrary(const ffi::Module& mod, const std::string& path) {
-  if (!LoadLLVM()) {
-    TVM_FFI_THROW(RuntimeError) << "export: expected the built-in linker (libtvm_llvm), which is "
-                                   "not installed";
-  }
   fs::path output(path);
   if (output.has_parent_path() && !fs::is_directory(output.parent_path())) {
     TVM_FFI_THROW(FileNotFoundError) << "export: the folder of " << output << " does not exist";
@@ -56,8 +52,12 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   // Beside its place, so that renaming is atomic and a process that uses the old file keeps it.
   fs::path partial = output;
   partial.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) + ".so");
-  Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
-                                                     Array<String>());
+  if (LoadLLVM()) {
+    Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
+                                                       Array<String>());
+  } else {
+    Function::GetGlobalRequired("codegen.link_with_compiler")(objects, String(partial.string()));
+  }
   fs::rename(partial, output);
 }
 

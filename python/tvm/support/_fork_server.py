@@ -209,21 +209,37 @@ class _Server:
                 return None
 
 
-def read_message(channel):
-    """The next message on a blocking socket; None at its end."""
-    data = _read_exactly(channel, LENGTH.size)
-    return data and _read_exactly(channel, LENGTH.unpack(data)[0])
+class Inbox:
+    """Messages out of the pieces in which a stream delivers them."""
 
+    def __init__(self):
+        self.data, self.wanted = bytearray(), None
 
-def _read_exactly(channel, size):
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = channel.recv_into(view)
-        if count == 0:
+    def read(self, channel):
+        """Takes what a socket has; False at the end of the stream."""
+        missing = 0 if self.wanted is None else self.wanted - len(self.data)
+        piece = channel.recv(min(max(missing, 1 << 16), 1 << 24))
+        self.data += piece
+        return bool(piece)
+
+    def pop(self):
+        """The next message, or None as long as it is not complete."""
+        if self.wanted is None and len(self.data) >= LENGTH.size:
+            self.wanted = LENGTH.unpack_from(self.data)[0] + LENGTH.size
+        if self.wanted is None or len(self.data) < self.wanted:
             return None
-        view = view[count:]
-    return data
+        message = bytes(memoryview(self.data)[LENGTH.size : self.wanted])
+        del self.data[: self.wanted]
+        self.wanted = None
+        return message
+
+
+def _next_message(inbox, channel):
+    """The next message on a blocking socket; None at its end."""
+    while (message := inbox.pop()) is None:
+        if not inbox.read(channel):
+            return None
+    return message
 
 
 def _answer(call, what):
@@ -261,7 +277,8 @@ def _call(message):
 
 
 def _work(channel):
-    setup = read_message(channel)
+    inbox = Inbox()
+    setup = _next_message(inbox, channel)
     if setup is None:
         return
     environment, path, folder, initializer = pickle.loads(setup)
@@ -288,7 +305,7 @@ def _work(channel):
             return
         if message is None and answer[:1] == ERROR:  # of the initializer: no task may run
             return
-        what, message = "the worker process", read_message(channel)
+        what, message = "the worker process", _next_message(inbox, channel)
         if message is None:
             return
 

@@ -149,7 +149,7 @@ class Process:
         self.pid = self.status = None
         # The process was asked to end; is gone; has closed its channel.
         self.finished = self.ended = self.silent = False
-        self._received, self._lifeline = bytearray(), b""
+        self._inbox, self._lifeline = protocol.Inbox(), b""
         self.channel, theirs = socket.socketpair()
         self.life, life = os.pipe()
         self.channel.setblocking(False)
@@ -179,40 +179,26 @@ class Process:
 
     def receive(self, deadline=None):
         """The next answer; raises Ended or TimeoutError."""
-        while True:
-            # A process may have ended after its answer: what it wrote comes first.
-            ended = self.ended or self.silent
-            while self._missing() and self._read():
-                pass
-            if not self._missing():
-                begin, end = protocol.LENGTH.size, self._answer_end()
-                answer = bytes(self._received[begin:end])
-                del self._received[:end]
-                return answer
-            if ended:
-                self.kill()
-                self.join(time.monotonic() + protocol.GRACE)
+        while (answer := self._inbox.pop()) is None:
+            if self.silent:
+                self.finish()  # it is about to end by itself; its own status is worth waiting for
+                self.join()
                 raise Ended(self.status)
-            self._wait(select.POLLIN, deadline)
-
-    def _answer_end(self):
-        if len(self._received) < protocol.LENGTH.size:
-            return protocol.LENGTH.size
-        return protocol.LENGTH.size + protocol.LENGTH.unpack_from(self._received)[0]
-
-    def _missing(self):
-        return max(0, self._answer_end() - len(self._received)) or not self._received
+            # A process may have ended after its answer: what it wrote comes first.
+            if not self.ended:
+                self._wait(select.POLLIN, deadline)
+            if not self._read() and self.ended:
+                self.silent = True
+        return answer
 
     def _read(self):
         """Takes what is there; False when there is nothing now."""
         try:
-            data = self.channel.recv(1 << 20)
+            self.silent = not self._inbox.read(self.channel)
         except BlockingIOError:
             return False
         except ConnectionError:
-            data = b""
-        self.silent = not data
-        self._received += data
+            self.silent = True
         return not self.silent
 
     def _wait(self, events, deadline):

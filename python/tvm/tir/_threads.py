@@ -192,7 +192,10 @@ class Launches:
         for indices, value in board.items():
             same = all(self.worker.indices[t] == i for t, i in indices if t not in tags)
             if same and value is not None:
-                pairs = [*zip(reducer.lhs, total, strict=True), *zip(reducer.rhs, value, strict=True)]
+                pairs = [
+                    *zip(reducer.lhs, total, strict=True),
+                    *zip(reducer.rhs, value, strict=True),
+                ]
                 with self.bound_all(dict(pairs)):
                     total = [self.eval(r) for r in reducer.result]
         for result, value in zip(results, total, strict=True):

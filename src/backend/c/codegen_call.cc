@@ -165,6 +165,8 @@ Value FunctionText::Emit(const CallObj* op) {
         [](Self g, Call o) { return g->CallPackedLowered(o, false); });
     row(bi::tvm_call_cpacked_lowered(),
         [](Self g, Call o) { return g->CallPackedLowered(o, true); });
+    row(bi::tvm_call_trace_packed_lowered(),
+        [](Self g, Call o) { return g->CallPackedLowered(o, false); });
     for (const tvm::Op& none : {bi::start_profile_intrinsic(), bi::end_profile_intrinsic()}) {
       row(none, [](Self, Call) { return Nothing(); });
     }
@@ -509,6 +511,10 @@ Value FunctionText::CallPackedLowered(const CallObj* op, bool by_symbol) {
   }
   if (op->dtype.is_void()) return Nothing();
   DataType t = op->dtype;
+  if (op->Is(bi::tvm_call_trace_packed_lowered()) && count > 0) {
+    // The traced value, unless the function gives another one.
+    Line("if (" + result + "->type_index == kTVMFFINone) --" + result + ";");
+  }
   DataType held = t.is_handle() ? t : t.is_float() ? DataType::Float(64) : DataType::Int(64);
   Value value;
   value.text = result + "->" + (t.is_handle() ? "v_ptr" : t.is_float() ? "v_float64" : "v_int64");

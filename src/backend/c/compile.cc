@@ -92,6 +92,16 @@ int Run(const std::vector<std::string>& command, const fs::path& log) {
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+void RunOrThrow(const std::vector<std::string>& command, const fs::path& log) {
+  int status = Run(command, log);
+  if (status == 0) return;
+  constexpr size_t kShown = 4000;
+  std::string said = Contents(log);
+  if (said.size() > kShown) said = said.substr(0, kShown) + "\n...";
+  TVM_FFI_THROW(RuntimeError) << "target c: `" << Joined(command) << "` ended with " << status
+                              << ":\n"
+                              << said;
+}
 }  // namespace
 
 Compiler Compiler::For(const Target& target) {
@@ -146,7 +156,12 @@ Compiler Compiler::For(const Target& target) {
 std::string Compiler::Compile(const std::string& source, Output output) const {
   std::vector<std::string> full = command;
   full.push_back("-I" + IncludeFolder());
-  full.push_back(output == Output::kShared ? "-shared" : "-c");
+  if (output == Output::kShared) {
+    // A missing function is an error of loading: found when it is called, it would end the process.
+    full.push_back("-shared"), full.push_back("-Wl,-z,now");
+  } else {
+    full.push_back("-c");
+  }
   auto& cache = runtime::DiskCache::Global();
   // -march=native means another thing elsewhere: folders may be shared between machines.
   char host[256] = "";
@@ -160,17 +175,33 @@ std::string Compiler::Compile(const std::string& source, Output output) const {
   for (const std::string& word : {std::string("-o"), result.string(), input.string()})
     full.push_back(word);
   if (output == Output::kShared) full.push_back("-lm");
-  if (int status = Run(full, log); status != 0) {
-    constexpr size_t kShown = 4000;
-    std::string said = Contents(log);
-    if (said.size() > kShown) said = said.substr(0, kShown) + "\n...";
-    TVM_FFI_THROW(RuntimeError) << "target c: `" << Joined(full) << "` ended with " << status
-                                << ":\n"
-                                << said;
-  }
+  RunOrThrow(full, log);
   std::string bytes = Contents(result);
   cache.Store(key, bytes);
   return bytes;
 }
+
+void Compiler::Link(const std::vector<std::string>& objects, const std::string& output) const {
+  runtime::TemporaryFolder folder;
+  std::vector<std::string> full = command;
+  for (const char* word : {"-shared", "-o"}) full.push_back(word);
+  full.push_back(output);
+  full.insert(full.end(), objects.begin(), objects.end());
+  full.push_back("-lm");
+  RunOrThrow(full, folder.path / "log");
+}
+
+namespace {
+TVM_REGISTER() {
+  Def(
+      "codegen.link_with_compiler",
+      [](Array<String> objects, String output) {
+        std::vector<std::string> files(objects.begin(), objects.end());
+        Compiler::For(Target("c")).Link(files, std::string(output));
+      },
+      "Links object files into a shared library with the system's C compiler.", Arg("objects"),
+      Arg("output"));
+}
+}  // namespace
 
 }  // namespace tvm::codegen::c

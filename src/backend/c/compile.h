@@ -20,6 +20,8 @@ struct Compiler {
   enum class Output { kObject, kShared };
   /// The file that C text compiles to. RuntimeError with what the compiler says when it fails.
   std::string Compile(const std::string& source, Output output) const;
+  /// Links object files into a shared library.
+  void Link(const std::vector<std::string>& objects, const std::string& output) const;
 };
 
 }  // namespace tvm::codegen::c

@@ -81,6 +81,14 @@ assert (y == x + 1).all()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+@pytest.mark.parametrize("suffix", ["o", "a", "tar"])
+def test_static_library(suffix, tmp_path):
+    """What the library needs of the machine is linked into the object, which loads again."""
+    path = str(tmp_path / f"lib.{suffix}")
+    build(add_one()).export_library(path)
+    check(tvm.runtime.load_module(path))
+
+
 def test_link_errors():
     link = tvm_ffi.get_global_func("codegen.link_shared")
     for _ in range(2):  # and again: the linker keeps no broken state
