@@ -85,7 +85,7 @@ def kill_child_processes(pid):
 class _Server:
     def __init__(self, control, parent):
         self.control, self.parent = control, parent
-        self.pids, self.life, self.deadlines = {}, {}, {}  # all by worker
+        self.pids, self.life, self.channels, self.deadlines = {}, {}, {}, {}  # all by worker
         self.wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_write)
@@ -140,7 +140,9 @@ class _Server:
         if pid == 0:
             return self._become_worker(server, *fds)
         if pid > 0:
-            self.pids[worker], self.life[worker] = pid, fds.pop(1)
+            self.pids[worker] = pid
+            self.channels[worker], self.life[worker] = fds[:2]
+            del fds[:2]
             self._tell(worker, pid)
         for fd in fds:  # closed without a pid on the life line, it says that there is no worker
             os.close(fd)
@@ -156,7 +158,8 @@ class _Server:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        for fd in (*self.private, *self.life.values(), life, out, err):
+        others = (*self.life.values(), *self.channels.values())
+        for fd in (*self.private, *others, life, out, err):
             os.close(fd)
         self.control.close()
         return socket.socket(fileno=channel)
@@ -190,6 +193,10 @@ class _Server:
             if worker is not None:
                 self._tell(worker, status)
                 os.close(self.life.pop(worker))
+                # Processes that it has started may hold its end open.
+                with socket.socket(fileno=self.channels.pop(worker)) as channel:
+                    with contextlib.suppress(OSError):
+                        channel.shutdown(socket.SHUT_RDWR)
                 del self.pids[worker]
                 self.deadlines.pop(worker, None)
 

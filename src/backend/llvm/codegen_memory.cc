@@ -187,7 +187,14 @@ void FunctionGen::Emit(const BufferStoreObj* op) {
     b_.CreateMaskedStore(value, p, align, mask);
     return;
   }
-  Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+  Store(value, p, align, op->buffer);
+}
+void FunctionGen::Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer) {
+  auto* store = Annotate(b_.CreateAlignedStore(value, pointer, align), buffer);
+  if (streaming_loops_ > 0 && !llvm::isa<llvm::AllocaInst>(Gen(buffer->data))) {
+    auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(gen_.context, one));
+  }
 }
 void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   PrimExpr index = op->indices[0];
@@ -198,7 +205,7 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
     if (mask) {
       b_.CreateMaskedStore(value, p, align, mask);
     } else {
-      Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+      Store(value, p, align, op->buffer);
     }
     return;
   }
