@@ -14,6 +14,32 @@ const char* Name(ForKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+bool DividesSum(const PrimExpr& e) {
+  bool found = false;
+  PostOrderVisit(e, [&](const ObjectRef& n) {
+    if (auto* div = n.as<FloorDivObj>()) found |= div->a->IsInstance<AddObj>();
+    if (auto* mod = n.as<FloorModObj>()) found |= mod->a->IsInstance<AddObj>();
+  });
+  return found;
+}
+
+/// Bindings as maps of iterators. A quotient or remainder of several loops together is left as it
+/// is: (a * 12 + b) % 8 is simpler as (a * 4 + b) % 8, but then no longer seen to belong to
+/// (a * 12 + b) // 8.
+Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
+                                 const PrimExpr& predicate, bool unit_loops) {
+  arith::Analyzer analyzer;
+  auto map = arith::DetectIterMap(values, domains, predicate, arith::IterMapLevel::kSurjective,
+                                  &analyzer, unit_loops);
+  Array<PrimExpr> simple;
+  for (size_t i = 0; i < values.size(); ++i) {
+    PrimExpr value =
+        map->indices.empty() ? values[i] : arith::NormalizeIterMapToExpr(map->indices[i]);
+    simple.push_back(DividesSum(value) ? value : analyzer.Simplify(value));
+  }
+  return simple;
+}
+
 /// Variables everywhere, simplified where blocks are bound.
 class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
  public:
@@ -45,8 +71,7 @@ class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
     if (depth_ == 0 &&
         (simplify || (what_.simplify_unit_loops && !values.same_as(op->iter_values)))) {
       PrimExpr known = what_.predicate.defined() ? predicate && what_.predicate : predicate;
-      values = arith::IterMapSimplify(values, domains_, known, arith::IterMapLevel::kSurjective,
-                                      &analyzer_, what_.simplify_unit_loops);
+      values = SimplifyBindings(values, domains_, known, what_.simplify_unit_loops);
     }
     if (depth_ == 0 && !predicate.same_as(op->predicate)) {
       for (const auto& [var, dom] : domains_) analyzer_.Bind(var, dom, true);

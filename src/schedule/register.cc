@@ -100,6 +100,7 @@ struct BlockScopeObj : NodeObj {
 TVM_NODE_REF(BlockScope, ObjectRef, BlockScopeObj);
 
 Array<Dependency> Deps(const BlockScope& scope, const StmtSRef& block, bool by_src) {
+  if (!scope->state.defined()) TVM_FFI_THROW(ValueError) << "BlockScope: expected one of a state";
   const State& state = scope->state->value;
   if (!state.Has(scope->block)) TVM_FFI_THROW(ValueError) << "BlockScope: the block is gone";
   const Scope& known = state.scope({scope->block});
@@ -159,11 +160,11 @@ TVM_REGISTER() {
   RegisterNode<InstructionKindObj>("The name of a primitive in traces.");
   RegisterNode<InstructionObj>("One primitive that was applied.");
   RegisterNode<TraceObj>("The primitives that were applied, in order, and what was decided.");
-  RegisterBase<ScheduleStateObj>("The program of a schedule with its tree of blocks and loops.");
-  RegisterBase<StmtSRefObj>("One block or loop of a ScheduleState.");
+  RegisterNode<ScheduleStateObj>("The program of a schedule with its tree of blocks and loops.");
+  RegisterNode<StmtSRefObj>("One block or loop of a ScheduleState.");
   RegisterNode<DependencyObj>("`dst` depends on `src`.");
-  RegisterBase<BlockScopeObj>("The dependences between the child blocks of a block.");
-  RegisterBase<ScheduleObj>("A program being transformed, and the trace of how.");
+  RegisterNode<BlockScopeObj>("The dependences between the child blocks of a block.");
+  RegisterNode<ScheduleObj>("A program being transformed, and the trace of how.");
 
   Def("tir.schedule._make", &Make, "", Arg("mod"), Arg("seed"), Arg("debug_mask"),
       Arg("error_render_level"), Arg("enable_check"));

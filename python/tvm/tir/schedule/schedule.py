@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedule. Its primitives come from their registrations in C++; here is what only Python needs."""
 
+import tvm_ffi
 from tvm._derive import Node, function, register_node
 from tvm.error import ScheduleError
 from tvm.ir import PrimExpr
@@ -9,7 +10,7 @@ from .state import _debug_mask
 
 ExprRV = PrimExpr
 _LEVELS = {"detail": 0, "fast": 1, "none": 2}
-_make = function("tir.schedule._make", __name__)
+_make = tvm_ffi.get_global_func("tir.schedule._make")
 _mod = function("tir.schedule._mod", __name__)
 _state = function("tir.schedule._state", __name__)
 _trace = function("tir.schedule._trace", __name__)

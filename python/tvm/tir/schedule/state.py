@@ -4,10 +4,11 @@
 import enum
 from collections import namedtuple
 
+import tvm_ffi
 from tvm._derive import Node, function, register_node
 
 CachedFlags = namedtuple("CachedFlags", ["affine_binding", "region_cover", "stage_pipeline"])
-_make = function("tir.schedule._make_state", __name__)
+_make = tvm_ffi.get_global_func("tir.schedule._make_state")
 _mod = function("tir.schedule._state_mod", __name__)
 _mask = function("tir.schedule._debug_mask", __name__)
 
