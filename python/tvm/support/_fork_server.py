@@ -47,11 +47,12 @@ def _children(pid):
         if os.path.isdir("/proc/self/task") and not os.path.isdir(f"/proc/{pid}"):
             return []
     # A kernel that does not list children.
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
-    )
-    rows = (line.split() for line in listing.stdout.splitlines())
-    return [int(child) for child, parent, state in rows if int(parent) == pid and state[0] != "Z"]
+    with contextlib.suppress(OSError):
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        listing = subprocess.run(command, capture_output=True, text=True).stdout
+        rows = (line.split() for line in listing.splitlines())
+        return [int(child) for child, above, state in rows if int(above) == pid and state[0] != "Z"]
+    return []
 
 
 def _is_zombie(pid):
@@ -96,9 +97,11 @@ class _Server:
         if hasattr(os, "pidfd_open"):
             try:
                 self.private.append(os.pidfd_open(parent))
+                watched.append(self.private[-1])
             except ProcessLookupError:
                 sys.exit(1)
-            watched.append(self.private[-1])
+            except OSError:
+                pass  # not in this sandbox
         for fd in watched:
             self.poll.register(fd, select.POLLIN)
 
