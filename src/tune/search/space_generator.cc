@@ -73,7 +73,7 @@ Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
       rule("meta_schedule.ParallelizeVectorizeUnroll",
            {{"max_jobs_per_core", 16},
             {"max_vectorize_extent", 64},
-            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 512}},
+            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 128}},
             {"unroll_explicit", true}}),
       rule("meta_schedule.RandomComputeLocation", {}),
   };

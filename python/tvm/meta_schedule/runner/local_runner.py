@@ -70,6 +70,7 @@ class LocalRunner(PyRunner):
         custom = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup, self.initializer)
         one = self._run if all(f is None for f in custom) else self._run_custom
         futures = []
+        self._best = float("inf")  # of this call; the task's best so far comes with the inputs
         for item in runner_inputs:
             futures.append(one(item))
             if self.cooldown_sec > 0:
@@ -115,9 +116,13 @@ class LocalRunner(PyRunner):
             number, repeat, min_repeat_ms, flush = self.evaluator_config
             message |= {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms,
                         "flush": flush}
-        elif item.best_secs is not None:
-            message["best"] = item.best_secs
+        else:
+            given = float("inf") if item.best_secs is None else item.best_secs
+            best = min(given, self._best)
+            message |= {"best": best} if best < float("inf") else {}
         reply = self._process.request(message, self.timeout_sec)
+        if "secs" in reply:
+            self._best = min(self._best, *reply["secs"])
         return LocalRunnerFuture(reply.get("secs"), reply.get("error"))
 
     def _run_custom(self, item):
