@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-from . import measure, peers, programs
+from . import kernels, measure, peers, programs
 from .measure import Row
 
 EXACT = {
@@ -31,6 +31,17 @@ def unary(name, subjects, options):
         Row(name, who, samples[who], ulp=measure.max_ulp(timed[who].output(), exact))
         for who in timed
     ]
+
+
+def kernel(name, subjects, options):
+    """Float32, nobody schedules ours. Try --threads 2."""
+    inputs = kernels.KERNELS[name].inputs(options.seed)
+    timed = {s.name: s.kernel(name, inputs) for s in subjects if hasattr(s, "kernel")}
+    samples = measure.time_alternating(timed, options.rounds, options.seconds)
+    expected = timed["tvm"].output()
+    for who, one in timed.items():
+        np.testing.assert_allclose(one.output(), expected, rtol=1e-3, atol=1e-3, err_msg=who)
+    return [Row(name, who, samples[who]) for who in timed]
 
 
 def overhead(name, subjects, options):
@@ -106,6 +117,7 @@ def pool(name, subjects, options):
 
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
+    **dict.fromkeys(kernels.KERNELS, kernel),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,
