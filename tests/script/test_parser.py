@@ -3,6 +3,7 @@
 
 import numpy as np
 import tvm
+import tvm.testing
 from tvm import tir
 from tvm.script import from_source
 from tvm.script import ir as I
@@ -208,7 +209,7 @@ def test_functions_that_run():
     """The program does what it says."""
     a = np.random.rand(128, 128).astype("float32")
     c = np.zeros((128, 128), "float32")
-    tvm.compile(matmul, target="llvm")(a, a, c)
+    tvm.compile(matmul, target=tvm.testing.host_target())(a, a, c)
     np.testing.assert_allclose(c, a @ a, rtol=1e-4)
 
 
@@ -238,3 +239,20 @@ def test_builder_by_hand():
         "        else:",
         "            T.evaluate(0)",
     ]
+
+
+def test_slices_are_vectors_wherever_values_are_expected():
+    """Also in the arguments of nodes, of lists in them and of methods of buffers."""
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "bool")):
+        A[0:4] = T.Cast("int32x4", B[0:4])
+        A[0:4] = T.Select(B[0:4], A[4:8], T.Broadcast(0, 4))
+        A[0:4] = T.Shuffle([A[0:4], A[4:8]], [0, 2, 4, 6])
+        A.vstore([T.Ramp(3, -1, 4)], A[0:4], predicate=B[0:4])
+
+    stores = list(main.body.seq)
+    assert all(isinstance(s, tir.BufferStore) for s in stores)
+    assert isinstance(stores[2].value.vectors[1], tir.BufferLoad)
+    assert stores[3].indices[0].stride == -1
+    tvm.ir.assert_structural_equal(from_source(main.script()), main)

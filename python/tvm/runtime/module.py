@@ -106,7 +106,7 @@ class Module(_Module):
     ):
         """Writes the module with everything it imports.
 
-        The suffix says as what: .so, .o, .a, .tar. `fcompile(output, files, **kwargs)` links;
+        The suffix says as what: .so, .o, .a, .tar, .c. `fcompile(output, files, **kwargs)` links;
         without it the built-in linker does, or a system compiler where this build has none.
         `addons` are further files to link.
         """
@@ -187,6 +187,7 @@ def _load_linked(path, suffix):
             files = _untar(path, folder)
         elif suffix == ".a":
             files = unarchive(path, folder)
+        files = [file for file in files if not str(file).endswith(".h")]
         library = os.path.join(folder, "linked.so")
         link_shared(library, files)
         return load_module(library)

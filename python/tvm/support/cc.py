@@ -137,7 +137,9 @@ def _link(output, objects, flags, options, cc, cwd, ccache_env):
             flags = [*flags, "-O2", *_include_flags()]
         compiler = _compiler(cc, output)
         inputs = [
-            _whole(f) if f.endswith(".a") and "-shared" in flags else _source(f, compiler)
+            _whole(f)
+            if f.endswith(".a") and "-shared" in [*flags, *options]
+            else _source(f, compiler)
             for f in files
         ]
         command = [*compiler, *flags, "-o", output, *itertools.chain(*inputs), *options]

@@ -237,36 +237,26 @@ bool CanSpeculate(const PrimExpr& e) {
 }  // namespace
 // The second operand of scalar logic is evaluated only when it decides: it may be a load that the
 // first one guards.
-Value* FunctionGen::Emit(const AndObj* op) {
+Value* FunctionGen::Logic(const BinaryOpFields* op, bool conjunction) {
   Value* a = Gen(op->a);
-  if (op->dtype.is_vector() || CanSpeculate(op->b)) return b_.CreateAnd(a, Gen(op->b));
-  auto *from = b_.GetInsertBlock(), *more = Block("and.rhs"), *end = Block("and.end");
-  b_.CreateCondBr(a, more, end);
+  if (op->dtype.is_vector() || CanSpeculate(op->b)) {
+    Value* b = Gen(op->b);
+    return conjunction ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+  }
+  auto *from = b_.GetInsertBlock(), *more = Block("logic.rhs"), *end = Block("logic.end");
+  b_.CreateCondBr(a, conjunction ? more : end, conjunction ? end : more);
   b_.SetInsertPoint(more);
   Value* b = Gen(op->b);
   auto* last = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
   auto* phi = b_.CreatePHI(gen_.i1, 2);
-  phi->addIncoming(b_.getFalse(), from);
+  phi->addIncoming(b_.getInt1(!conjunction), from);
   phi->addIncoming(b, last);
   return phi;
 }
-Value* FunctionGen::Emit(const OrObj* op) {
-  Value* a = Gen(op->a);
-  if (op->dtype.is_vector() || CanSpeculate(op->b)) return b_.CreateOr(a, Gen(op->b));
-  auto *from = b_.GetInsertBlock(), *more = Block("or.rhs"), *end = Block("or.end");
-  b_.CreateCondBr(a, end, more);
-  b_.SetInsertPoint(more);
-  Value* b = Gen(op->b);
-  auto* last = b_.GetInsertBlock();
-  b_.CreateBr(end);
-  b_.SetInsertPoint(end);
-  auto* phi = b_.CreatePHI(gen_.i1, 2);
-  phi->addIncoming(b_.getTrue(), from);
-  phi->addIncoming(b, last);
-  return phi;
-}
+Value* FunctionGen::Emit(const AndObj* op) { return Logic(op, true); }
+Value* FunctionGen::Emit(const OrObj* op) { return Logic(op, false); }
 Value* FunctionGen::Emit(const NotObj* op) { return b_.CreateNot(Gen(op->a)); }
 Value* FunctionGen::Emit(const SelectObj* op) {
   Value *c = Gen(op->condition), *t = Gen(op->true_value), *f = Gen(op->false_value);

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
-from llvm_kernels import buffer, build, call, const, loop, module, run
+from kernels import buffer, build, call, const, loop, module, run
 from tvm import tir
 
 FOREIGN = {
@@ -79,6 +79,14 @@ f(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(y))
 assert (y == x + 1).all()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("suffix", ["o", "a", "tar"])
+def test_static_library(suffix, tmp_path):
+    """What the library needs of the machine is linked into the object, which loads again."""
+    path = str(tmp_path / f"lib.{suffix}")
+    build(add_one()).export_library(path)
+    check(tvm.runtime.load_module(path))
 
 
 def test_link_errors():
@@ -232,3 +240,16 @@ def test_debug_information(kind):
         asm = build(mod).inspect_source("asm")
     assert '"folder" "program.py"' in asm and re.search(r"\.loc\s+\d+ 7 3", asm)
     assert ".loc" not in build(mod).inspect_source("asm")
+
+
+def test_call_of_llvm_intrinsic():
+    a, i = buffer("A", "int32", 64), tir.Var("i", "int32")
+    swap = tvm.target.codegen.llvm_lookup_intrinsic_id("llvm.bswap")
+    value = call("int32", "call_llvm_pure_intrin", const(swap, "uint32"), tir.BufferLoad(a, [i]))
+    x = np.arange(64, dtype="int32")
+    expected = x.byteswap()
+    run(module(loop(i, const(64), tir.BufferStore(a, value, [i])), [a]), x)
+    np.testing.assert_array_equal(x, expected)
+    wrong = call("float32", "call_llvm_pure_intrin", const(swap, "uint32"), tir.BufferLoad(a, [i]))
+    with pytest.raises(TypeError, match="expected arguments and result that fit llvm.bswap"):
+        build(module(loop(i, const(64), tir.Evaluate(wrong)), [a]))

@@ -134,7 +134,9 @@ class Expressions:
 
     def _index_div(self, a, dtype, depth):
         c = self.rng.randint(1, 5)
-        return Value(tir.Div(a.node, const(c, dtype)), math.trunc(a.low / c), math.trunc(a.high / c))
+        return Value(
+            tir.Div(a.node, const(c, dtype)), math.trunc(a.low / c), math.trunc(a.high / c)
+        )
 
     def _index_mod(self, a, dtype, depth):
         c = self.rng.randint(1, 9)
@@ -285,7 +287,9 @@ class Expressions:
         loaded = self.load(dtype, lanes) if self.chance(0.7) else None
         if loaded is not None:
             return loaded
-        if dtype not in ("int32", "int64") and self.chance(0.4):  # else it would be index arithmetic
+        if dtype not in ("int32", "int64") and self.chance(
+            0.4
+        ):  # else it would be index arithmetic
             known = self.variables(dtype)
             node = self.rng.choice(known).node if known else tir.Cast(dtype, self.index().node)
             return node if lanes == 1 else tir.Broadcast(node, lanes)
@@ -299,7 +303,7 @@ class Expressions:
             return self.integer_leaf(dtype, lanes)
         kind = self.choose(
             binary=8, bits=3, unary=1.5, select=1.5, choice=1 if lanes == 1 else 0, cast=3, let=0.5,
-            reinterpret=0.5, guarded=1 if lanes == 1 else 0, vector=4 if lanes > 1 else 0,
+            reinterpret=0.5, guarded=1 if lanes == 1 else 0, vector=6 if lanes > 1 else 0,
             call=1 if lanes == 1 else 0, q=0.5 if dtype == "int32" else 0,
         )  # fmt: skip
 
@@ -307,10 +311,14 @@ class Expressions:
             return self.integer(dtype, depth - d, lanes)
 
         if kind == "binary":
-            node = rng.choice(["Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Div", "Mod", "Min", "Max"])
+            node = rng.choice(
+                ["Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Div", "Mod", "Min", "Max"]
+            )
             return getattr(tir, node)(again(), again())
         if kind == "bits":
-            op = rng.choice(["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"])
+            op = rng.choice(
+                ["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"]
+            )
             return call(name, op, again(), again())
         if kind == "unary":
             return call(name, rng.choice(["popcount", "clz", "bitwise_not"]), again())
@@ -358,7 +366,7 @@ class Expressions:
 
     def vector(self, make, dtype, lanes):
         """Vectors made of other vectors; `make(lanes)` makes parts."""
-        kind = self.choose(broadcast=2, shuffle=2, ramp=1, half=1, combine=1)
+        kind = self.choose(broadcast=2, shuffle=4, ramp=1, half=1, combine=1)
         name = with_lanes(dtype, lanes)
         if kind == "shuffle":
             parts = [make(lanes), make(lanes)]
@@ -397,7 +405,9 @@ class Expressions:
         known = self.variables(dtype)
         if known and self.chance(0.4):
             v = self.rng.choice(known)
-            return Value(tir.Broadcast(v.node, lanes), v.low, v.high, v.fraction) if lanes > 1 else v
+            return (
+                Value(tir.Broadcast(v.node, lanes), v.low, v.high, v.fraction) if lanes > 1 else v
+            )
         value = self.rng.randint(-4, 4)
         if DIGITS[dtype] > 5 and self.chance(0.3):
             return Value(const(value / 2, dtype, lanes), value / 2, value / 2, 1)
@@ -430,11 +440,13 @@ class Expressions:
         kind = self.choose(
             Add=4, Sub=2, Mul=4, Min=1.5, Max=1.5, select=1.5, choice=1 if lanes == 1 else 0,
             rounding=1.5, fabs=1, halve=1, cast=2, count=1, let=0.5, fma=0.7,
-            guarded=1 if lanes == 1 else 0, vector=3 if lanes > 1 else 0,
+            guarded=1 if lanes == 1 else 0, vector=5 if lanes > 1 else 0,
             call=1 if lanes == 1 else 0,
         )  # fmt: skip
         if kind in ("guarded", "call"):
-            made = self.guarded_load if kind == "guarded" else lambda t: self.call_function(t, depth)
+            made = (
+                self.guarded_load if kind == "guarded" else lambda t: self.call_function(t, depth)
+            )
             node, bound = made(dtype), stored_bound(dtype)
             return self.exact_leaf(dtype, lanes) if node is None else Value(node, -bound, bound)
         if kind == "cast":
@@ -524,7 +536,7 @@ class Expressions:
         """A mathematical function of an exact value."""
         name, rng = with_lanes(dtype, lanes), self.rng
         op = rng.choice([*_MATH, *_MATH2])
-        low, high, bound = (_MATH.get(op) or _MATH2.get(op))
+        low, high, bound = _MATH.get(op) or _MATH2.get(op)
         with self.saved(repeatable=True):
             a = self.clamp(self.exact(dtype, depth - 1, lanes), low, high, dtype, lanes).node
         if op in _MATH2:

@@ -3,9 +3,13 @@
 
 import math
 
+import tvm_ffi
+
 from tvm import tir
 from tvm.ir import IRModule, Op
 from tvm.tir import PrimExpr, PrimFunc, Stmt
+
+from .numbers import scalar_type
 
 _TRUE = tir.const(True, "bool")
 
@@ -59,11 +63,14 @@ def _simpler_block(s):
         body = block.body if block.init is None else tir.SeqStmt(_flat([block.init, block.body]))
         yield _substituted(body, values)
     fields = {name: getattr(block, name) for name in _BLOCK_FIELDS}
-    for name, empty in (("annotations", {}), ("init", None), ("alloc_buffers", []), ("match_buffers", [])):
+    for name, empty in (
+        ("annotations", {}),
+        ("init", None),
+        ("alloc_buffers", []),
+        ("match_buffers", []),
+    ):
         if fields[name] is not None and (name == "init" or len(fields[name])):
-            yield tir.BlockRealize(
-                s.iter_values, s.predicate, tir.Block(**{**fields, name: empty})
-            )
+            yield tir.BlockRealize(s.iter_values, s.predicate, tir.Block(**{**fields, name: empty}))
     if not isinstance(s.predicate, tir.IntImm):
         yield tir.BlockRealize(s.iter_values, _TRUE, block)
 
@@ -85,7 +92,7 @@ def _substituted(node, values):
 def _simpler_exprs(e):
     """Replacements of an expression by a constant or a part of the same type."""
     dtype = str(e.dtype)
-    if isinstance(e, (tir.Var, tir.StringImm)) or "handle" in dtype or "void" in dtype:
+    if isinstance(e, (tir.Var, tir.StringImm)) or dtype in ("", "void", "handle"):
         return
     if isinstance(e, (tir.IntImm, tir.FloatImm)):
         value = e.value
@@ -95,13 +102,14 @@ def _simpler_exprs(e):
             if abs(smaller) < abs(value):
                 yield tir.const(smaller, dtype)
         return
-    scalar, _, lanes = dtype.rpartition("x") if dtype[-1].isdigit() and "x" in dtype else (dtype, "", "")
+    scalar = scalar_type(dtype)
+    lanes = tvm_ffi.dtype(dtype).lanes
     for number in (0, 1):
         made = tir.const(number, scalar)
-        if not lanes:
+        if lanes == 1:
             yield made
         elif not (isinstance(e, tir.Broadcast) and isinstance(e.value, (tir.IntImm, tir.FloatImm))):
-            yield tir.Broadcast(made, int(lanes))
+            yield tir.Broadcast(made, lanes)
     parts = []
 
     def visit(child):

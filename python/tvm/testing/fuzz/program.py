@@ -50,7 +50,8 @@ class Program:
     """A module with a function main that is valid for these arguments.
 
     `features` names what some checks cannot run: "threads" (needs a GPU's lowering), "realize"
-    (BufferRealize), "syntax" (nodes without a meaning: only printing and parsing apply).
+    (BufferRealize), "syntax" (nodes without a meaning: only printing and parsing apply), "packed
+    types" (arguments whose elements are smaller than a byte, which arrays hold one per byte).
     """
 
     seed: int
@@ -143,7 +144,9 @@ class _Maker(Statements):
         if self.chance(0.4):
             self.parameter_buffer("any", rng.choice(self.floats), "any")
         if self.chance(0.5):
-            self.parameter_buffer("approx", rng.choice(["float32", "float64", "float16", "bfloat16"]), "approx")
+            self.parameter_buffer(
+                "approx", rng.choice(["float32", "float64", "float16", "bfloat16"]), "approx"
+            )
         for _ in range(rng.randint(0, 2)):
             self.random_scalar()
         body = self.body(rng.randint(1, 5), 3)
@@ -156,9 +159,7 @@ class _Maker(Statements):
             body.append(tir.Evaluate(tir.ret(self.scalar(dtype, 1))))
             ret_type = PrimType(dtype)
         attrs = {"global_symbol": "main", "tir.noalias": True}
-        main = PrimFunc(
-            self.params, self.joined(body), ret_type, self.buffer_map, attrs
-        )
+        main = PrimFunc(self.params, self.joined(body), ret_type, self.buffer_map, attrs)
         return IRModule({**self.module, GlobalVar("main"): main})
 
     def parameter_buffer(self, name, dtype, kind, writable=True):
@@ -169,7 +170,7 @@ class _Maker(Statements):
             for v in self.shape(rank, index)
         ]
         strides, offset, factor = [], None, 0
-        if rank > 1 and self.chance(0.1):
+        if rank > 1 and self.chance(0.1) and (dtype in INTEGERS or dtype in _NATIVE):
             strides = [Var(self.name("s"), index) for _ in shape]
         if self.chance(0.05):
             offset, factor = Var(self.name("offset"), index), 1
@@ -177,6 +178,8 @@ class _Maker(Statements):
             [e.node for e in shape], dtype, name, strides=strides, elem_offset=offset,
             offset_factor=factor,
         )  # fmt: skip
+        if dtype.startswith(("float4", "float6")):
+            self.features.add("packed types")
         handle = Var(name.lower() + "_handle", "handle")
         self.params.append(handle)
         self.buffer_map[handle] = buffer
@@ -218,7 +221,9 @@ class _Maker(Statements):
             else:
                 value = self.integer(result) if result in INTEGERS else self.stored(result)
         var = GlobalVar(self.name("helper"))
-        self.module[var] = PrimFunc(params, tir.Evaluate(tir.ret(value)), PrimType(result), None, {})
+        self.module[var] = PrimFunc(
+            params, tir.Evaluate(tir.ret(value)), PrimType(result), None, {}
+        )
         self.functions.append((var, types, result))
 
     def procedure(self):
@@ -233,6 +238,9 @@ class _Maker(Statements):
         var = GlobalVar(self.name("procedure"))
         self.module[var] = PrimFunc([data], tir.DeclBuffer(buffer, stmt), None, None, {})
         self.procedures.append((var, dtype, size))
+
+
+_NATIVE = ("float16", "float32", "float64")
 
 
 def generate(seed):

@@ -14,6 +14,7 @@ from .numbers import (
     Value,
     epsilon,
     fill,
+    has_nan,
     int_range,
     scalar_type,
     stored_bound,
@@ -80,7 +81,7 @@ class Statements(Expressions):
             value = self.approx(dtype, depth, lanes)
             store.tolerance[0] = max(store.tolerance[0], 64 * epsilon(dtype) * value.bound)
             return value.node
-        if store.kind == "any":
+        if store.kind == "any" and has_nan(dtype):
             return self.wild(dtype, lanes)
         if dtype == "bool":
             return self.condition(depth, lanes)
@@ -122,9 +123,7 @@ class Statements(Expressions):
     def extent(self, dtype="int32", limit=8):
         """A loop's extent: a constant or a shape variable."""
         limit = max(1, min(limit, MAX_STEPS // self.steps))
-        known = [
-            v for v in self.variables(dtype) if v.low == v.high and 1 <= v.low <= limit
-        ]
+        known = [v for v in self.variables(dtype) if v.low == v.high and 1 <= v.low <= limit]
         if known and self.chance(0.4):
             return self.rng.choice(known)
         value = self.rng.randint(1, limit)
@@ -149,12 +148,11 @@ class Statements(Expressions):
         var = Var(self.name("i"), dtype)
         annotations = {"note": 1} if self.chance(0.1) else {}
         known = Value(var, low, low + extent.high - 1)
-        with self.saved(vars=[*self.vars, known], steps=self.steps * extent.high, may_leave=True):
+        leave = kind == ForKind.SERIAL
+        with self.saved(vars=[*self.vars, known], steps=self.steps * extent.high, may_leave=leave):
             body = self.joined(self.body(self.rng.randint(1, 3), depth - 1))
         step = None if step is None else const(step, dtype)
-        return tir.For(
-            var, const(low, dtype), extent.node, kind, body, None, annotations, step
-        )
+        return tir.For(var, const(low, dtype), extent.node, kind, body, None, annotations, step)
 
     def parallel_loop(self, kind, depth):
         """Iterations write only where the loop variable is an index."""
@@ -238,7 +236,9 @@ class Statements(Expressions):
         holds = tir.LE(value.node, const(value.high, "int32"))
         if self.chance(0.3):
             holds = tir.Or(holds, self.condition(1))
-        return [tir.AssertStmt(holds, tir.StringImm("expected a true condition"), self.joined(rest()))]
+        return [
+            tir.AssertStmt(holds, tir.StringImm("expected a true condition"), self.joined(rest()))
+        ]
 
     def scope_attribute(self, rest):
         key = self.rng.choice(["fuzz_note", "pragma_auto_unroll_max_step", "fuzz_text"])
@@ -276,7 +276,10 @@ class Statements(Expressions):
         """Writes every element: nobody reads what nobody wrote."""
         variables = [Var(self.name("f"), e.node.dtype) for e in store.shape]
         with self.saved(
-            vars=[*self.vars, *(Value(v, 0, e.high - 1) for v, e in zip(variables, store.shape, strict=True))],
+            vars=[
+                *self.vars,
+                *(Value(v, 0, e.high - 1) for v, e in zip(variables, store.shape, strict=True)),
+            ],
             stores=[s for s in self.stores if s.root is not store.root],
             may_leave=False,
         ):
@@ -425,10 +428,7 @@ class Statements(Expressions):
 
     def block_scope(self, iters, target, read_target=True):
         """Only the iterators, the scalars of the function and the stores are known in a block."""
-        own = [
-            Value(iv.var, 0, e.high - 1)
-            for iv, e in zip(iters, target.shape, strict=False)
-        ]
+        own = [Value(iv.var, 0, e.high - 1) for iv, e in zip(iters, target.shape, strict=False)]
         pinned = {axis: iv.var for axis, iv in enumerate(iters[: len(target.shape)])}
         stores = self.owned(target, pinned)
         if not read_target:

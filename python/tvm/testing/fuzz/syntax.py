@@ -21,9 +21,7 @@ def _reduce(maker):
     combine = maker.rng.choice([tir.Add, tir.Max])
     reducer = tir.CommReducer([x], [y], [combine(x, y)], [const(0, "float32")])
     axis = IterVar(Range(0, 4), Var(maker.name("k"), "int32"), IterVar.CommReduce)
-    return tir.Reduce(
-        reducer, [tir.Cast("float32", axis.var)], [axis], tir.const(True, "bool"), 0
-    )
+    return tir.Reduce(reducer, [tir.Cast("float32", axis.var)], [axis], tir.const(True, "bool"), 0)
 
 
 def _opaque_call(maker):

@@ -7,6 +7,7 @@ import tvm_ffi
 from tvm import tir
 from tvm.ir import GlobalVar, IRModule, PointerType, PrimType, TupleType
 
+HOST = "llvm"  # the code generator of the test that runs (conftest.py)
 HEADER = 24  # bytes of an object's header: the DLTensor lies behind it
 FIELD_DATA, FIELD_VALUE = 1, 13
 
@@ -88,9 +89,11 @@ def module(body, buffers, scalars=(), name="main", noalias=True):
     return IRModule({inner: func, GlobalVar(name): packed(name, buffers, scalars, inner)})
 
 
-def build(mod, target="llvm"):
-    target = tvm.target.Target(target)
-    return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
+def build(mod, target=None):
+    target = tvm.target.Target(target or HOST)
+    if target.kind.name == "llvm":
+        assert tvm._libs.load_optional("tvm_llvm")
+    return tvm_ffi.get_global_func(f"target.build.{target.kind.name}")(mod, target)
 
 
 def loop(var, extent, body, kind=0):
@@ -104,7 +107,7 @@ def tensor(array):
     return out
 
 
-def run(mod, *args, target="llvm", name="main"):
+def run(mod, *args, target=None, name="main"):
     """Runs a built or unbuilt module on NumPy arrays and numbers; arrays are changed in place."""
     if isinstance(mod, IRModule):
         mod = build(mod, target)

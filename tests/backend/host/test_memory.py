@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from llvm_kernels import buffer, build, call, const, loop, module, pointer, run, size_var
+from kernels import buffer, build, call, const, loop, module, pointer, run, size_var
 from tvm import tir
 
 
@@ -30,7 +30,6 @@ def test_load_of_ramp(base, stride, dtype):
 
 
 @pytest.mark.parametrize("stride", [1, 2, -1, 5])
-@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64"])
 def test_store_of_ramp(stride, target):
     a, b = np.arange(64, dtype="int32") + 1, np.zeros(64, "int32")
     run(copy_kernel(ramp(0, 1), ramp(20, stride), 64, "int32"), a, b, target=target)
@@ -39,7 +38,6 @@ def test_store_of_ramp(stride, target):
     np.testing.assert_array_equal(b, expected)
 
 
-@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64"])
 def test_gather_by_data(target):
     a, idx, b = buffer("A", "float32", 64), buffer("I", "int32", 16), buffer("B", "float32", 16)
     lanes = tir.Ramp(const(0), const(1), 16)
@@ -54,7 +52,6 @@ def test_gather_by_data(target):
     np.testing.assert_array_equal(y, x[i])
 
 
-@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64"])
 @pytest.mark.parametrize("stride", [1, 3])
 def test_predicated_access_touches_active_lanes_only(stride, target):
     n, active = 32, 5
