@@ -99,8 +99,8 @@ def section(method, doc, source, calls):
     text = f"\n## {method}{signature.replace('(self)', '()')}\n{textwrap.fill(doc, 110)}\n"
     text += f"```python\n@T.prim_func\n{source}\n\nsch = tir.Schedule(before)\n{calls}\n```\n"
     if changed:
-        body = sch.mod["main"].without_attr("global_symbol").script()
-        body = body[body.index("@T.prim_func") :].replace("def main(", "def after(")
+        body = sch.mod["main"].with_attr("global_symbol", "after").script()
+        body = body[body.index("@T.prim_func") :]
         text += f"```\n{body.rstrip()}\n```\n"
     return text
 
