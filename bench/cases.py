@@ -91,9 +91,23 @@ def compile_latency(name, subjects, options):
     return rows + [Row(f"{name}, later", *item) for item in samples.items()]
 
 
+def pool(name, subjects, options):
+    """Worker processes: the first answer of a new one; one of many empty tasks (--threads 2)."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    for what, *action in (("ready", "pool_ready_seconds"), ("task", "pool_task_seconds", 1000)):
+        asked = {w.name: functools.partial(w.ask, *action) for w in workers}
+        samples = measure.alternate(asked, options.rounds)
+        rows += [Row(f"{name}, {what}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,
+    "pool": pool,
 }

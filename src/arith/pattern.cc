@@ -3,6 +3,7 @@
 #include "tvm/arith/pattern.h"
 
 #include "arith/impl.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::arith {
@@ -129,7 +130,10 @@ Map<PrimExpr, int64_t> DetectCommonSubExpr(const PrimExpr& e, int64_t threshold)
     TVM_FFI_THROW(ValueError) << "detect_common_subexpr: expected a positive threshold, got "
                               << threshold;
   }
-  using Table = std::unordered_map<PrimExpr, int64_t, StructuralHasher, StructuralEquals>;
+  struct Equals {
+    bool operator()(const PrimExpr& a, const PrimExpr& b) const { return ExprDeepEqual(a, b); }
+  };
+  using Table = std::unordered_map<PrimExpr, int64_t, StructuralHasher, Equals>;
   Table counts;
   auto is_part = [](const PrimExpr& n) {
     return !n.as<VarObj>() && !n.as<IntImmObj>() && !n.as<FloatImmObj>() && !n.as<StringImmObj>();

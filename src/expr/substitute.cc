@@ -2,6 +2,8 @@
 // Replacing variables, and the generic walks.
 #include "tvm/expr/substitute.h"
 
+#include <vector>
+
 #include "tvm/ir/structural.h"
 
 namespace tvm::tir {
@@ -55,9 +57,23 @@ void PreOrderVisit(const ObjectRef& node, const std::function<bool(const ObjectR
   PreOrder walk(visit);
   walk(node);
 }
+namespace {
+/// What an expression reads from, in order.
+std::vector<const Object*> Sources(const PrimExpr& expr) {
+  std::vector<const Object*> found;
+  PreOrderVisit(expr, [&](const ObjectRef& node) {
+    if (auto* load = node.as<BufferLoadObj>()) found.push_back(load->buffer.get());
+    if (auto* load = node.as<ProducerLoadObj>()) found.push_back(load->producer.get());
+    return true;
+  });
+  return found;
+}
+}  // namespace
 bool ExprDeepEqual(const PrimExpr& a, const PrimExpr& b) {
   if (a.same_as(b)) return true;
   if (a->type_index() != b->type_index() || a.dtype() != b.dtype()) return false;
-  return StructuralEqual(a, b);
+  // Structural equality takes two free buffers of one shape for the same: a buffer defines its
+  // data pointer. Here they are different memory.
+  return StructuralEqual(a, b) && Sources(a) == Sources(b);
 }
 }  // namespace tvm::tir

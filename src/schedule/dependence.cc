@@ -17,9 +17,9 @@ struct Below {
   BlockId id;
   const BlockRealizeObj* realize;
   const BlockObj* block;
-  Map<Var, Range> nest;   // the loops in question and all below them, to the block
-  Map<Var, Range> inner;  // those below the loops in question
-  bool reduces = false;   // one of the loops in question runs over a reduction of it
+  Map<Var, Range> nest = {};   // the loops in question and all below them, to the block
+  Map<Var, Range> inner = {};  // those below the loops in question
+  bool reduces = false;        // one of the loops in question runs over a reduction of it
 
   std::string Name() const { return "block " + std::string(block->name_hint); }
 };
@@ -52,7 +52,7 @@ Array<Range> Bound(const Below& b, const Array<Range>& region) {
 }
 
 /// Whether each iteration of the nest binds the iterators to other values.
-bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
+bool HasDistinctBindings(const State& state, const Below& b, Analyzer* analyzer) {
   // Mostly every iterator is one loop.
   Map<Var, Range> left = b.nest;
   bool plain = true;
@@ -66,6 +66,16 @@ bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
   if (plain) return true;
   auto map = arith::DetectIterMap(b.realize->iter_values, b.nest, b.realize->predicate,
                                   IterMapLevel::kBijective, analyzer);
+  if (!map->indices.empty()) return true;
+  // Loops split from a fused one, as (i * 16 + j) // 64 and (i * 16 + j) % 64, are a map of
+  // iterators only together; what is distinct over all loops is distinct over some of them.
+  Map<Var, Range> all;
+  for (LoopId loop : state.LoopsAbove(b.id)) {
+    const ForObj* op = state.loop(loop);
+    all.Set(op->loop_var, Range::FromMinExtent(op->min, op->extent));
+  }
+  map = arith::DetectIterMap(b.realize->iter_values, all, b.realize->predicate,
+                             IterMapLevel::kBijective, analyzer);
   return !map->indices.empty();
 }
 
@@ -133,7 +143,7 @@ void RequireOwnIndependence(const State& state, const std::vector<LoopId>& loops
       }
     }
   }
-  if (!HasDistinctBindings(*b, analyzer)) {
+  if (!HasDistinctBindings(state, *b, analyzer)) {
     Refuse(Text("expected the iterators of ", b->Name(),
                 " to be bound to the loops one to one (an affine binding)"),
            shown);

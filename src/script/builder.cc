@@ -2,7 +2,7 @@
 // What the Python builder of programs needs from C++.
 #include "range.h"
 #include "tvm/expr/op.h"
-#include "tvm/ir/structural.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/tir/function.h"
 
 namespace tvm::script {
@@ -11,14 +11,14 @@ using namespace tir;
 PrimExpr ExtentOf(PrimExpr begin, PrimExpr end) {
   if (begin.dtype() != end.dtype()) MatchTypes(&begin, &end, "range");
   if (IsZero(begin)) return end;
-  if (auto* sum = end.as<AddObj>(); sum && StructuralEqual(sum->a, begin)) return sum->b;
-  if (StructuralEqual(begin, end)) return MakeZero(end.dtype());
+  if (auto* sum = end.as<AddObj>(); sum && ExprDeepEqual(sum->a, begin)) return sum->b;
+  if (ExprDeepEqual(begin, end)) return MakeZero(end.dtype());
   return end - begin;
 }
 PrimExpr EndOf(const PrimExpr& begin, const PrimExpr& extent) {
   // What someone wrote as begin:end has the extent end - begin.
   if (auto* difference = extent.as<SubObj>();
-      difference && StructuralEqual(ExtentOf(begin, difference->a), extent)) {
+      difference && ExprDeepEqual(ExtentOf(begin, difference->a), extent)) {
     return difference->a;
   }
   return begin + extent;

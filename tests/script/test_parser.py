@@ -239,3 +239,20 @@ def test_builder_by_hand():
         "        else:",
         "            T.evaluate(0)",
     ]
+
+
+def test_slices_are_vectors_wherever_values_are_expected():
+    """Also in the arguments of nodes, of lists in them and of methods of buffers."""
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "bool")):
+        A[0:4] = T.Cast("int32x4", B[0:4])
+        A[0:4] = T.Select(B[0:4], A[4:8], T.Broadcast(0, 4))
+        A[0:4] = T.Shuffle([A[0:4], A[4:8]], [0, 2, 4, 6])
+        A.vstore([T.Ramp(3, -1, 4)], A[0:4], predicate=B[0:4])
+
+    stores = list(main.body.seq)
+    assert all(isinstance(s, tir.BufferStore) for s in stores)
+    assert isinstance(stores[2].value.vectors[1], tir.BufferLoad)
+    assert stores[3].indices[0].stride == -1
+    tvm.ir.assert_structural_equal(from_source(main.script()), main)

@@ -463,6 +463,26 @@ def test_a_server_that_was_ended_is_replaced():
     assert call(worker, os.getppid) != server
 
 
+def test_a_server_that_was_ended_while_others_hold_the_channel(tmp_path):
+    """The worker's end is inherited by what it forks, so it does not close with the worker."""
+
+    def forks_and_waits():
+        pid = os.fork()
+        if pid:
+            (tmp_path / "pid").write_text(str(pid))
+        time.sleep(60)
+        os._exit(0)
+
+    worker = PopenWorker()
+    server = call(worker, os.getppid)
+    worker.send(forks_and_waits)
+    assert wait_until((tmp_path / "pid").exists)
+    os.kill(server, signal.SIGKILL)
+    with pytest.raises(ChildProcessError, match="lost its server"):
+        worker.recv()
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
 def test_a_fork_of_this_process_leaves_the_workers_alone():
     worker = PopenWorker()
     pid = call(worker, os.getpid)

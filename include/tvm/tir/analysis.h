@@ -19,7 +19,8 @@ Map<Buffer, Optional<Stmt>> DetectBufferAccessLCA(const PrimFunc& func);
 Map<Buffer, Optional<Stmt>> DetectAllocationPlace(const PrimFunc& func);
 
 /// Regions of buffers a block touches: [reads, writes, opaque], where opaque are buffers used
-/// through their data pointer. Loop variables inside the block are relaxed to their ranges.
+/// through their data pointer. Loop variables inside the block are relaxed to their ranges. The
+/// result of a reduction (a block with init) is not among what it reads.
 Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
                                                 const Map<Var, Buffer>& buffer_var_to_buffer);
 /// The same with opaque accesses counted as read and written.

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import struct
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -75,12 +74,17 @@ def _collect(mod, folder, addons, as_source):
         # Whoever compiles the sources decides for which processor.
         symbols.pop("__tvm_library_info", None)
     if symbols:
-        like = next((f for f in files if f.suffix == ".o"), None)
-        # Without an object we do not know the machine: its compiler will make one out of C.
+        like = next((f for f in files if f.suffix == ".o" and _is_elf(f)), None)
+        # Without such an object we do not know the machine: its compiler will make one out of C.
         data = folder / ("data.c" if like is None else "data.o")
         data.write_bytes(_c_data(symbols) if like is None else _data_object(str(like), symbols))
         files.append(data)
     return files + [Path(f) for f in addons or ()]
+
+
+def _is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def _c_data(symbols):
@@ -195,15 +199,6 @@ def _merge(objects, output, fcompile, kwargs):
     return cc.create_executable(str(output), [str(o) for o in objects], options, **kwargs)
 
 
-def _tar(files, output):
-    with tarfile.open(output, "w") as tar:
-        for path in files:
-            info = tarfile.TarInfo(path.name)
-            info.size, info.mode = path.stat().st_size, 0o644
-            with open(path, "rb") as file:
-                tar.addfile(info, file)
-
-
 def _write_source(files, output):
     """The code and the data of a module as one C file."""
     other = [f.name for f in files if f.suffix != ".c"]
@@ -226,7 +221,9 @@ def _write(suffix, files, output, folder, fcompile, kwargs):
     if suffix == ".c":
         _write_source(files, output)
     elif suffix == ".tar":
-        _tar(files, output)
+        from tvm.support.tar import tar
+
+        tar(output, files)
     elif suffix == ".a":
         _archive(_objects(files, folder, "a static library"), output)
     elif suffix in (".o", ".obj"):

@@ -6,7 +6,6 @@
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/structural.h"
 
 namespace tvm::codegen {
 using Value = llvm::Value;
@@ -136,6 +135,21 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       for (int i = 0; i < lanes; ++i) pick.push_back(step < 0 ? lanes - 1 - i : i * step);
       return FromMemory(b_.CreateShuffleVector(load, pick), op->dtype);
     }
+    // Other strides, element by element: faster than a gather, and elements of a buffer in
+    // registers become shuffles.
+    if (stride) {
+      Value* base = Gen(ramp->base);
+      Value* vector = llvm::PoisonValue::get(type);
+      for (int i = 0; i < lanes; ++i) {
+        Value* at = b_.CreateAdd(base, llvm::ConstantInt::get(base->getType(), i * stride->value));
+        auto* load = Annotate(
+            b_.CreateAlignedLoad(type->getScalarType(), ElementPointer(op->buffer, at),
+                                 AlignOf(op->buffer, IntImm::Int32(1), 1)),
+            op->buffer);
+        vector = b_.CreateInsertElement(vector, load, i);
+      }
+      return FromMemory(vector, op->dtype);
+    }
   }
   Value* pointers = ElementPointer(op->buffer, Gen(index));
   return FromMemory(
@@ -152,7 +166,7 @@ bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) c
   auto* binary = static_cast<const BinaryOpFields*>(n);
   auto is_old = [&](const PrimExpr& e) {
     auto* load = e.as<BufferLoadObj>();
-    return load && load->buffer.same_as(op->buffer) && StructuralEqual(load->indices[0], index);
+    return load && load->buffer.same_as(op->buffer) && ExprDeepEqual(load->indices[0], index);
   };
   if (!is_old(binary->a) && !is_old(binary->b)) return false;
   return !UsesVar(index, [&](const VarObj* v) { return v == loops_.back().var; });
@@ -173,7 +187,14 @@ void FunctionGen::Emit(const BufferStoreObj* op) {
     b_.CreateMaskedStore(value, p, align, mask);
     return;
   }
-  Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+  Store(value, p, align, op->buffer);
+}
+void FunctionGen::Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer) {
+  auto* store = Annotate(b_.CreateAlignedStore(value, pointer, align), buffer);
+  if (streaming_loops_ > 0 && !llvm::isa<llvm::AllocaInst>(Gen(buffer->data))) {
+    auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(gen_.context, one));
+  }
 }
 void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   PrimExpr index = op->indices[0];
@@ -184,7 +205,7 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
     if (mask) {
       b_.CreateMaskedStore(value, p, align, mask);
     } else {
-      Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+      Store(value, p, align, op->buffer);
     }
     return;
   }

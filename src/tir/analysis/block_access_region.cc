@@ -176,8 +176,19 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
     if (visit.reads.regions.count(m->buffer.get())) reads.Add(m->source->buffer, region);
     if (visit.writes.regions.count(m->buffer.get())) writes.Add(m->source->buffer, region);
   }
-  return {outside(reads.Result(&analyzer)), outside(writes.Result(&analyzer)),
-          outside(visit.opaque.Result(&analyzer))};
+  Array<BufferRegion> read = outside(reads.Result(&analyzer));
+  Array<BufferRegion> written = outside(writes.Result(&analyzer));
+  // A reduction only updates its result: what it starts from is its init, nothing from outside.
+  if (block->init.has_value()) {
+    Array<BufferRegion> others;
+    for (const BufferRegion& r : read) {
+      bool own = false;
+      for (const BufferRegion& w : written) own |= w->buffer.same_as(r->buffer);
+      if (!own) others.push_back(r);
+    }
+    read = others;
+  }
+  return {read, written, outside(visit.opaque.Result(&analyzer))};
 }
 
 Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,

@@ -112,7 +112,9 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
   if (functions.same_as(mod->functions)) return mod;
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, LowerDeviceKernelLaunch, R"(Makes calls of device functions from the host launches: packed calls with the thread extents, and the bytes of dynamic shared memory, after the arguments. The kernel's attribute tir.kernel_launch_params names them. A function for the same kind of device that another code generator makes is called as an external one.
+TVM_PASS(
+    tir, LowerDeviceKernelLaunch,
+    R"(Makes calls of device functions from the host launches: packed calls with the thread extents, and the bytes of dynamic shared memory, after the arguments. The kernel's attribute tir.kernel_launch_params names them. A function for the same kind of device that another code generator makes is called as an external one.
 
 before:
     @T.prim_func

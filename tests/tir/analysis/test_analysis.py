@@ -179,3 +179,31 @@ def test_expr_deep_equal_does_not_map_variables():
     x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     assert analysis.expr_deep_equal(x + 1, x + 1)
     assert not analysis.expr_deep_equal(x + 1, y + 1)
+
+
+def test_expr_deep_equal_tells_buffers_apart():
+    """Two buffers of one shape are different memory: A[0] - B[0] is not 0."""
+    a, b = (tir.decl_buffer((4,), "int32", name) for name in "AB")
+    assert analysis.expr_deep_equal(a[0] + 1, a[0] + 1)
+    assert not analysis.expr_deep_equal(a[0] + 1, b[0] + 1)
+    assert str(tvm.arith.Analyzer().simplify(a[0] - b[0])) == "A[0] - B[0]"
+
+
+def test_block_access_region_leaves_out_what_the_block_defines():
+    data = tir.Var("temp", tvm.ir.PointerType(tvm.ir.PrimType("int32")))
+    temp = tir.Buffer(data, "int32", [4], [], 0, "temp")
+    out, mask = tir.decl_buffer((4,), "int32", "out"), tir.decl_buffer((4,), "bool", "mask")
+    x = tir.Var("x", "int32")
+    lanes = tir.Ramp(0, 1, 4)
+    stores = tir.SeqStmt(
+        [
+            tir.BufferStore(temp, 1, [0]),
+            tir.LetStmt(x, temp[0], tir.BufferStore(out, 2, [x])),
+            tir.BufferStore(out, tir.Broadcast(3, 4), [lanes], tir.BufferLoad(mask, [lanes])),
+        ]
+    )
+    true = tir.const(True, "bool")
+    body = tir.Allocate(data, "int32", [4], true, tir.DeclBuffer(temp, stores))
+    reads, writes, _ = analysis.get_block_access_region(tir.Block([], [], [], "b", body), {})
+    assert [str(r) for r in reads] == ["mask[0:4]"]
+    assert [str(r) for r in writes] == ["out[0:4]"]

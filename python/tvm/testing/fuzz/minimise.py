@@ -3,9 +3,13 @@
 
 import math
 
+import tvm_ffi
+
 from tvm import tir
 from tvm.ir import IRModule, Op
 from tvm.tir import PrimExpr, PrimFunc, Stmt
+
+from .numbers import scalar_type
 
 _TRUE = tir.const(True, "bool")
 
@@ -88,7 +92,7 @@ def _substituted(node, values):
 def _simpler_exprs(e):
     """Replacements of an expression by a constant or a part of the same type."""
     dtype = str(e.dtype)
-    if isinstance(e, (tir.Var, tir.StringImm)) or "handle" in dtype or "void" in dtype:
+    if isinstance(e, (tir.Var, tir.StringImm)) or dtype in ("", "void", "handle"):
         return
     if isinstance(e, (tir.IntImm, tir.FloatImm)):
         value = e.value
@@ -98,15 +102,14 @@ def _simpler_exprs(e):
             if abs(smaller) < abs(value):
                 yield tir.const(smaller, dtype)
         return
-    scalar, _, lanes = (
-        dtype.rpartition("x") if dtype[-1].isdigit() and "x" in dtype else (dtype, "", "")
-    )
+    scalar = scalar_type(dtype)
+    lanes = tvm_ffi.dtype(dtype).lanes
     for number in (0, 1):
         made = tir.const(number, scalar)
-        if not lanes:
+        if lanes == 1:
             yield made
         elif not (isinstance(e, tir.Broadcast) and isinstance(e.value, (tir.IntImm, tir.FloatImm))):
-            yield tir.Broadcast(made, int(lanes))
+            yield tir.Broadcast(made, lanes)
     parts = []
 
     def visit(child):

@@ -23,6 +23,11 @@ def stored_bound(dtype):
     return 4 if dtype.startswith(("float4", "float6")) else 8
 
 
+def has_nan(dtype):
+    """Without one, what a NaN becomes is not defined."""
+    return not dtype.startswith(("float4", "float6"))
+
+
 @dataclass(frozen=True)
 class Value:
     """An expression and what is known of its value.

@@ -50,7 +50,8 @@ class Program:
     """A module with a function main that is valid for these arguments.
 
     `features` names what some checks cannot run: "threads" (needs a GPU's lowering), "realize"
-    (BufferRealize), "syntax" (nodes without a meaning: only printing and parsing apply).
+    (BufferRealize), "syntax" (nodes without a meaning: only printing and parsing apply), "packed
+    types" (arguments whose elements are smaller than a byte, which arrays hold one per byte).
     """
 
     seed: int
@@ -169,7 +170,7 @@ class _Maker(Statements):
             for v in self.shape(rank, index)
         ]
         strides, offset, factor = [], None, 0
-        if rank > 1 and self.chance(0.1):
+        if rank > 1 and self.chance(0.1) and (dtype in INTEGERS or dtype in _NATIVE):
             strides = [Var(self.name("s"), index) for _ in shape]
         if self.chance(0.05):
             offset, factor = Var(self.name("offset"), index), 1
@@ -177,6 +178,8 @@ class _Maker(Statements):
             [e.node for e in shape], dtype, name, strides=strides, elem_offset=offset,
             offset_factor=factor,
         )  # fmt: skip
+        if dtype.startswith(("float4", "float6")):
+            self.features.add("packed types")
         handle = Var(name.lower() + "_handle", "handle")
         self.params.append(handle)
         self.buffer_map[handle] = buffer
@@ -235,6 +238,9 @@ class _Maker(Statements):
         var = GlobalVar(self.name("procedure"))
         self.module[var] = PrimFunc([data], tir.DeclBuffer(buffer, stmt), None, None, {})
         self.procedures.append((var, dtype, size))
+
+
+_NATIVE = ("float16", "float32", "float64")
 
 
 def generate(seed):

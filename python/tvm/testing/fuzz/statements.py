@@ -14,6 +14,7 @@ from .numbers import (
     Value,
     epsilon,
     fill,
+    has_nan,
     int_range,
     scalar_type,
     stored_bound,
@@ -80,7 +81,7 @@ class Statements(Expressions):
             value = self.approx(dtype, depth, lanes)
             store.tolerance[0] = max(store.tolerance[0], 64 * epsilon(dtype) * value.bound)
             return value.node
-        if store.kind == "any":
+        if store.kind == "any" and has_nan(dtype):
             return self.wild(dtype, lanes)
         if dtype == "bool":
             return self.condition(depth, lanes)
@@ -147,7 +148,8 @@ class Statements(Expressions):
         var = Var(self.name("i"), dtype)
         annotations = {"note": 1} if self.chance(0.1) else {}
         known = Value(var, low, low + extent.high - 1)
-        with self.saved(vars=[*self.vars, known], steps=self.steps * extent.high, may_leave=True):
+        leave = kind == ForKind.SERIAL
+        with self.saved(vars=[*self.vars, known], steps=self.steps * extent.high, may_leave=leave):
             body = self.joined(self.body(self.rng.randint(1, 3), depth - 1))
         step = None if step is None else const(step, dtype)
         return tir.For(var, const(low, dtype), extent.node, kind, body, None, annotations, step)

@@ -10,7 +10,7 @@ from . import frame as frame
 from . import ir, types
 from .frame import *  # noqa: F403
 from .ir import *  # noqa: F403
-from .ir import as_expr, call
+from .ir import as_exprs, call
 
 Call = call
 Buffer = ir.buffer
@@ -34,9 +34,9 @@ def _with_expressions(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        kwargs = {k: as_expr(v) for k, v in kwargs.items()}
+        kwargs = {k: as_exprs(v) for k, v in kwargs.items()}
         return function(
-            *[str(a) if isinstance(a, types.DType) else as_expr(a) for a in args], **kwargs
+            *[str(a) if isinstance(a, types.DType) else as_exprs(a) for a in args], **kwargs
         )
 
     return call

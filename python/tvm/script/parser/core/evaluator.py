@@ -112,6 +112,13 @@ class Evaluator:
                 kwargs.update(self.eval(keyword.value))
             else:
                 kwargs[keyword.arg] = self.eval(keyword.value)
+        if isinstance(function, type):
+            takes_values = issubclass(function, PrimExpr)
+        else:
+            takes_values = isinstance(getattr(function, "__self__", None), Buffer)
+        if takes_values:
+            args = builder.as_exprs(args)
+            kwargs = {key: builder.as_exprs(value) for key, value in kwargs.items()}
         return self._guard(node, function, *args, **kwargs)
 
     def items(self, nodes):

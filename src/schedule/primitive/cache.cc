@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of buffers: where the copying block goes and what it copies.
+#include "schedule/primitive/cache.h"
+
+#include <algorithm>
+
+namespace tvm::tir {
+
+Gap::Gap(const Focus& at, const std::vector<const Placed*>& blocks, bool outermost)
+    : sequence(at.scope.block->body) {
+  size_t depth = blocks[0]->path.size();
+  for (const Placed* p : blocks) {
+    size_t same = 0;
+    while (same < std::min(depth, p->path.size()) && p->path[same].same_as(blocks[0]->path[same]))
+      ++same;
+    depth = same;
+  }
+  if (outermost) depth = std::min<size_t>(depth, 1);
+  while (depth > 0 && !blocks[0]->path[depth - 1].as<SeqStmtObj>()) --depth;
+  path.assign(blocks[0]->path.begin(), blocks[0]->path.begin() + depth);
+  if (depth > 0) sequence = path.back();
+  for (const Stmt& s : path) {
+    if (auto loop = s.as<For>()) loops.push_back(*loop);
+  }
+  auto* seq = sequence.as<SeqStmtObj>();
+  statements = seq ? seq->seq : Array<Stmt>{sequence};
+}
+int Gap::PositionOf(const Placed& block) const {
+  for (size_t i = 0; i < statements.size(); ++i) {
+    if (statements[i].same_as(block.realize) || block.IsBelow(statements[i].get()))
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+std::vector<For> Gap::LoopsBelow(const Placed& block) const {
+  std::vector<For> all = block.Loops();
+  return {all.begin() + loops.size(), all.end()};
+}
+Stmt Gap::Insert(const Focus& at, int position, const Stmt& stmt, StmtMap changes) const {
+  Array<Stmt> seq;
+  for (size_t i = 0; i <= statements.size(); ++i) {
+    if (static_cast<int>(i) == position) seq.push_back(stmt);
+    if (i < statements.size()) seq.push_back(ReplaceStmts(statements[i], changes));
+  }
+  changes[sequence.get()] = SeqStmt::Flatten(seq);
+  return ReplaceStmts(at.scope.block->body, changes);
+}
+
+CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
+                   const Array<arith::IntSet>& box, const std::vector<For>& outer, bool exact) {
+  Array<IterVar> iters;
+  IterRanges ranges;
+  for (size_t i = 0; i < from->shape.size(); ++i) {
+    DataType t = from->shape[i].dtype();
+    bool bounded = box[i].HasLowerBound() && box[i].HasUpperBound();
+    // Outside of loops what is copied is known: the block runs for all values of its iterators.
+    Range domain =
+        bounded && outer.empty()
+            ? Range::FromMinExtent(box[i].min(),
+                                   arith::Analyzer().Simplify(box[i].max() - box[i].min() + 1))
+            : Range::FromMinExtent(MakeZero(t), from->shape[i]);
+    iters.push_back(IterVar(domain, Var("v" + std::to_string(i), t), IterVarType::kDataPar));
+    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max())) : std::nullopt);
+  }
+  Array<PrimExpr> indices = ValuesOf(iters);
+  Block block(iters, {BufferRegion::Point(from, indices)}, {BufferRegion::Point(to, indices)}, name,
+              BufferStore(to, BufferLoad(from, indices), indices));
+  NewNest nest = NestFor(block, ranges, outer, true, exact);
+  return {block, InLoops(nest.loops, nest.Realize(block))};
+}
+
+Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferIndex& index,
+                const char* what) {
+  std::string given, names;
+  int64_t found = -1;
+  auto count = static_cast<int64_t>(regions.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const Buffer& b = regions[i]->buffer;
+    names += (i ? ", " : "") + std::string(b->name);
+    if (auto name = index.as<String>(); name && *name == b->name && found < 0) found = i;
+    if (auto buffer = index.as<Buffer>(); buffer && buffer->same_as(b)) found = i;
+  }
+  if (auto position = index.as<int64_t>()) {
+    given = std::to_string(*position);
+    if (*position >= 0 && *position < count) found = *position;
+  } else if (auto name = index.as<String>()) {
+    given = "'" + std::string(*name) + "'";
+  } else {
+    given = "another buffer named " + std::string(index.get<Buffer>()->name);
+  }
+  if (found < 0) {
+    Refuse(Text("expected the position (from 0) or name of a buffer that block ",
+                block.block()->name_hint, " ", what, " (", names, "), got ", given),
+           {block.realize->block});
+  }
+  index = found;
+  return regions[found]->buffer;
+}
+
+void CheckPlainUse(const Placed& block, const Buffer& buffer) {
+  if (IsUsedOtherwise(block.block()->body, buffer) ||
+      (block.block()->init.has_value() && IsUsedOtherwise(block.block()->init.value(), buffer))) {
+    Refuse("block " + std::string(block.block()->name_hint) + " uses buffer " +
+               std::string(buffer->name) + " through its pointer or another view",
+           {block.realize->block});
+  }
+}
+
+String CacheName(const Buffer& buffer, const String& scope) {
+  std::string suffix(scope.empty() ? String("global") : scope);
+  std::replace(suffix.begin(), suffix.end(), '.', '_');
+  return std::string(buffer->name) + "_" + suffix;
+}
+
+std::vector<const Placed*> ChosenConsumers(const Focus& at, const State& state,
+                                           const std::vector<BlockId>& given,
+                                           const std::vector<const Placed*>& candidates,
+                                           const Buffer& buffer) {
+  if (given.empty()) return candidates;
+  std::vector<const Placed*> chosen;
+  for (BlockId id : given) {
+    const Placed* found = nullptr;
+    for (const Placed* p : candidates) {
+      if (p->block() == state.block(id)) found = p;
+    }
+    if (!found) {
+      Refuse("expected consumers that read buffer " + std::string(buffer->name) +
+                 " in the same scope, got block " + std::string(state.block(id)->name_hint),
+             {state.inner_stmt(id)});
+    }
+    chosen.push_back(found);
+  }
+  std::sort(chosen.begin(), chosen.end(), [](auto* a, auto* b) { return a->order < b->order; });
+  return chosen;
+}
+
+}  // namespace tvm::tir

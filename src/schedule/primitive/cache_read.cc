@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// cache_read: a block copies what is read of a buffer, and readers use the copy.
+#include "schedule/primitive/cache.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+
+BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_scope,
+                  std::vector<BlockId> consumer_blocks) {
+  Focus at(state, id);
+  Buffer buffer = BufferAt(*at.block, at.block->block()->reads, index, "reads");
+  std::string name = "buffer " + std::string(buffer->name);
+  std::vector<const Placed*> consumers =
+      ChosenConsumers(at, state, consumer_blocks, at.scope.ReadersOf(buffer), buffer);
+  if (consumers.empty())
+    Refuse("expected a block that reads " + name + " from outside, got one that updates it",
+           {at.block->realize->block});
+  std::vector<const Placed*> writers = at.scope.WritersOf(buffer), involved = consumers;
+  if (at.scope.loose.count(buffer->data.get()))
+    Refuse("statements outside of blocks use " + name, {at.scope.block});
+  involved.insert(involved.end(), writers.begin(), writers.end());
+  Gap gap(at, involved, writers.empty());
+
+  int position = gap.PositionOf(*consumers[0]), last = gap.PositionOf(*consumers.back());
+  for (const Placed* writer : writers) {
+    int at_writer = gap.PositionOf(*writer);
+    bool before = at_writer < position, after = at_writer > last;
+    if (!before && !after) {
+      Refuse("block " + std::string(writer->block()->name_hint) + " writes " + name +
+                 " between or together with the blocks that are to read the copy",
+             {writer->realize->block});
+    }
+  }
+  arith::Analyzer analyzer;
+  analyzer.Bind(DomainsOf(gap.loops));
+  Array<Array<arith::IntSet>> boxes;
+  for (const Placed* consumer : consumers) {
+    CheckPlainUse(*consumer, buffer);
+    for (const BufferRegion& read : consumer->block()->reads) {
+      if (!read->buffer.same_as(buffer)) continue;
+      boxes.push_back(Relax(BoundRegion(consumer->realize, read->region),
+                            gap.LoopsBelow(*consumer), consumer->realize->predicate, &analyzer)
+                          .box);
+    }
+  }
+  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  CopyNest copy =
+      CopyBlock(buffer, cache, cache->name, arith::UnionRegion(boxes), gap.loops, false);
+  StmtMap changes;
+  BlockMap same;
+  for (const Placed* consumer : consumers)
+    changes[consumer->realize.get()] = ReplaceBuffer(consumer->realize, buffer, cache, &same);
+  Stmt body = gap.Insert(at, position, copy.nest, changes);
+  Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
+  return state.Find(copy.block.get());
+}
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "CacheRead", "cache_read", &CacheRead,
+      "Copies what is read of a buffer to one in another memory scope, which the consumers (all of "
+      "the scope when none are given) read instead. Returns the block that copies.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.cache_read("C", 0, "local"))"},
+      Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+}
+}  // namespace
+
+}  // namespace tvm::tir

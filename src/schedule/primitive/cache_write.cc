@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// cache_write: a block writes to a copy of its buffer, and another block writes the copy back.
+#include "schedule/primitive/cache.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+
+BlockId CacheWrite(State& state, BlockId id, BufferIndex& index,
+                   String storage_scope, std::vector<BlockId> consumer_blocks) {
+  Focus at(state, id);
+  const Placed& writer = *at.block;
+  Block block = writer.realize->block;
+  Buffer buffer = BufferAt(writer, block->writes, index, "writes");
+  std::string name = "buffer " + std::string(buffer->name);
+  Require(WhyNotDominant(at.scope, writer), {block});
+  for (const BufferRegion& read : ReadsOf(block.get())) {
+    if (read->buffer->data.same_as(buffer->data)) {
+      Refuse("expected a block that only writes " + name + ", but block " +
+                 std::string(block->name_hint) + " also reads it",
+             {block});
+    }
+  }
+  CheckPlainUse(writer, buffer);
+  std::vector<const Placed*> readers = at.scope.ReadersOf(buffer), involved = readers, cached;
+  if (!consumer_blocks.empty()) cached = ChosenConsumers(at, state, consumer_blocks, readers, buffer);
+  involved.push_back(&writer);
+  Gap gap(at, involved, readers.empty());
+
+  arith::Analyzer analyzer;
+  analyzer.Bind(DomainsOf(gap.loops));
+  Relaxed region;
+  for (const BufferRegion& write : block->writes) {
+    if (write->buffer.same_as(buffer))
+      region = Relax(BoundRegion(writer.realize, write->region), gap.LoopsBelow(writer),
+                     writer.realize->predicate, &analyzer);
+  }
+  // What is copied back and was not written would destroy what is there.
+  bool nothing_to_lose = gap.loops.empty() && at.scope.Owns(buffer);
+  bool exact = region.exact && !writer.IsConditional();
+  if (!exact && !nothing_to_lose) {
+    Refuse("cannot tell exactly which part of " + name + " block " +
+               std::string(block->name_hint) + " writes",
+           {block});
+  }
+  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  CopyNest copy = CopyBlock(cache, buffer, cache->name, region.box, gap.loops, exact);
+  StmtMap changes;
+  BlockMap same;
+  changes[writer.realize.get()] = ReplaceBuffer(writer.realize, buffer, cache, &same);
+  for (const Placed* reader : cached) {
+    if (reader->order < writer.order) {
+      Refuse("expected consumers after block " + std::string(block->name_hint) + ", got block " +
+                 std::string(reader->block()->name_hint),
+             {reader->realize->block});
+    }
+    CheckPlainUse(*reader, buffer);
+    changes[reader->realize.get()] = ReplaceBuffer(reader->realize, buffer, cache, &same);
+  }
+  Stmt body = gap.Insert(at, gap.PositionOf(writer) + 1, copy.nest, changes);
+  Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
+  return state.Find(copy.block.get());
+}
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "CacheWrite", "cache_write", &CacheWrite,
+      "Makes a block write to a buffer in another memory scope; another block, which is returned, "
+      "copies it to where it belongs. The consumers given read the copy.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.cache_write("C", 0, "local"))"},
+      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+}
+}  // namespace
+
+}  // namespace tvm::tir

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// compute_at: a producer moves below a loop of its consumers and computes what they need there.
+#include "schedule/primitive/inline.h"
+#include "schedule/primitive/move.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+namespace {
+using arith::Analyzer, arith::IntSet;
+
+/// The box of each buffer that the consumers need in one iteration of the loop.
+std::vector<Array<IntSet>> Needed(const Focus& at, const LoopPlace& place,
+                                  const std::vector<const Placed*>& consumers) {
+  Analyzer analyzer;
+  analyzer.Bind(DomainsOf(place.outer));
+  std::vector<Array<IntSet>> needed;
+  for (const BufferRegion& write : at.block->block()->writes) {
+    Array<Array<IntSet>> boxes;
+    for (const Placed* consumer : consumers) {
+      for (const BufferRegion& read : consumer->block()->reads) {
+        if (!read->buffer.same_as(write->buffer)) continue;
+        boxes.push_back(Relax(BoundRegion(consumer->realize, read->region),
+                              place.LoopsBelow(*consumer), consumer->realize->predicate, &analyzer)
+                            .box);
+      }
+    }
+    needed.push_back(boxes.empty() ? Array<IntSet>() : arith::UnionRegion(boxes));
+  }
+  return needed;
+}
+
+/// The iterations that write into the boxes.
+IterRanges Solve(const BlockObj* block, const std::vector<Array<IntSet>>& needed) {
+  IterRanges ranges(block->iter_vars.size());
+  std::vector<bool> all(block->iter_vars.size());
+  Analyzer analyzer;
+  for (size_t w = 0; w < needed.size(); ++w) {
+    const Array<Range>& region = block->writes[w]->region;
+    for (size_t d = 0; d < needed[w].size(); ++d) {
+      const IntSet& box = needed[w][d];
+      std::optional<LinearIndex> index = AsLinear(region[d]->min, block->iter_vars);
+      bool constant = AsConstInt(region[d]->extent).has_value();
+      if (!index || !constant || !box.HasLowerBound() || !box.HasUpperBound()) {
+        for (size_t i = 0; i < all.size(); ++i) {
+          const VarObj* var = block->iter_vars[i]->var.get();
+          if (UsesVar(region[d], [&](const VarObj* v) { return v == var; })) all[i] = true;
+        }
+        continue;
+      }
+      // scale * v + offset <= high and low <= scale * v + offset + extent - 1
+      PrimExpr scale = MakeConst(index->offset.dtype(), index->scale);
+      PrimExpr low = floordiv(box.min() - index->offset - region[d]->extent + scale, scale);
+      PrimExpr high = floordiv(box.max() - index->offset, scale);
+      auto& range = ranges[index->iter];
+      range = range ? std::pair(min(range->first, low), max(range->second, high))
+                    : std::pair(low, high);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]) ranges[i] = std::nullopt;
+  }
+  return ranges;
+}
+}  // namespace
+
+void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_unit_loops,
+               int64_t index) {
+  // What sample_compute_location decided may be no loop.
+  if (where == kRootMark) return;
+  if (where == kInlineMark) return ComputeInline(state, id);
+  LoopId loop_id{where};
+  Focus at(state, id);
+  const Placed& p = *at.block;
+  Block block = p.realize->block;
+  std::string name = "block " + std::string(block->name_hint);
+  LoopPlace place(at, state, loop_id);
+  Require(WhyNotStage(at.scope, p), {block});
+  Require(WhyNotCovering(p), {block});
+  CheckNoOuterVars(p);
+  if (IsOutputBlock(at.scope, p))
+    Refuse(name + " writes a buffer that is needed after its scope (an output)", {block});
+  std::vector<const Placed*> consumers = at.scope.ConsumersOf(p);
+  if (consumers.empty()) Refuse("expected blocks that read what " + name + " writes", {block});
+  int last = static_cast<int>(place.body.size());
+  for (const Placed* consumer : consumers) {
+    if (!consumer->IsBelow(place.loop.get())) {
+      Refuse("expected all consumers of " + name + " below the loop, but block " +
+                 std::string(consumer->block()->name_hint) + " is not",
+             {consumer->realize->block, place.loop});
+    }
+    if (consumer->order < p.order) {
+      Refuse("block " + std::string(consumer->block()->name_hint) + " reads before " + name +
+                 " writes",
+             {consumer->realize->block});
+    }
+    last = std::min(last, place.PositionOf(*consumer));
+  }
+  Require(WhyNotStable(at.scope, p, place.AsPlaced(p, consumers[0]->order)), {block, place.loop});
+  int position = ChoosePosition(index, 0, last, place.loop);
+  IterRanges ranges = Solve(block.get(), Needed(at, place, consumers));
+  NewNest nest = NestFor(block, ranges, place.outer, preserve_unit_loops, false);
+  MoveBlock(state, at, place, position, nest);
+}
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "ComputeAt", "compute_at", &ComputeAt,
+      "Moves a block below a loop around all its consumers, where each iteration computes what they "
+      "need of it. `index` is the position in the loop's body: -1 the last possible one, -2 the "
+      "first. Loops of extent 1 are left out unless preserve_unit_loops is set.",
+      {R"(
+def before(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    B = T.alloc_buffer((64, 64))
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(64, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0)",
+       R"(i, j = sch.get_loops("C")
+sch.compute_at("B", i))"},
+      Arg("block"), Arg("loop"), Arg("preserve_unit_loops", false), Arg("index", -1));
+}
+}  // namespace
+
+}  // namespace tvm::tir

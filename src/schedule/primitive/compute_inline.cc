@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// compute_inline: what a block computes is computed where it is read.
+#include "schedule/primitive/inline.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+
+Array<PrimExpr> StoreForm::At(const Array<PrimExpr>& where) const {
+  Map<Var, PrimExpr> values;
+  for (size_t i = 0; i < where.size(); ++i) values.Set(places[i], where[i]);
+  Array<PrimExpr> result;
+  for (const PrimExpr& e : iter_values) result.push_back(Substitute(e, values));
+  return result;
+}
+
+std::string WhyNoStoreForm(const BlockObj* block, const Array<PrimExpr>& indices,
+                           StoreForm* form) {
+  Map<Var, Range> domains;
+  for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
+  form->places = {};
+  Array<PrimExpr> outputs;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    form->places.push_back(Var("i" + std::to_string(i), indices[i].dtype()));
+    outputs.push_back(form->places[i]);
+  }
+  arith::Analyzer analyzer;
+  arith::IterMapResult map = arith::DetectIterMap(indices, domains, const_true(),
+                                                  arith::IterMapLevel::kBijective, &analyzer);
+  if (map->indices.empty() && !indices.empty()) {
+    return "block " + std::string(block->name_hint) +
+           " has indices that do not tell its iterators apart";
+  }
+  Map<Var, PrimExpr> inverse = arith::InverseAffineIterMap(map->indices, outputs);
+  form->iter_values = {};
+  for (const IterVar& iter : block->iter_vars) {
+    auto it = inverse.find(iter->var);
+    PrimExpr value = it != inverse.end() ? (*it).second : iter->dom.value()->min;
+    form->iter_values.push_back(analyzer.Simplify(value));
+  }
+  return "";
+}
+
+std::string WhyNotWhole(const BlockObj* block, const Buffer& buffer,
+                        const Array<PrimExpr>& indices) {
+  Map<Var, Range> domains;
+  for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
+  arith::Analyzer analyzer;
+  Array<Range> point = indices.Map(
+      [](const PrimExpr& i) { return Range::FromMinExtent(i, MakeConst(i.dtype(), 1)); });
+  auto box = arith::EstimateRegionStrictBound(point, domains, const_true(), &analyzer);
+  bool whole = box.has_value();
+  for (size_t i = 0; whole && i < indices.size(); ++i) {
+    const arith::IntSet& set = box.value()[i];
+    whole = analyzer.CanProve(set.min() <= MakeZero(indices[i].dtype())) &&
+            analyzer.CanProve(set.max() >= buffer->shape[i] - MakeConst(indices[i].dtype(), 1));
+  }
+  return whole ? ""
+               : "block " + std::string(block->name_hint) + " does not write all of buffer " +
+                     std::string(buffer->name);
+}
+
+namespace {
+const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
+  const Placed& p = *at.block;
+  const BlockObj* block = p.block();
+  ObjectRef where = p.realize->block;
+  const auto* store = block->body.as<BufferStoreObj>();
+  if (!store || store->predicate.has_value() || block->init.has_value() ||
+      !block->alloc_buffers.empty() || !block->match_buffers.empty()) {
+    Refuse("expected a block whose body is one store, got block " + std::string(block->name_hint),
+           {where});
+  }
+  Require(WhyNotComplete(at.scope, p), {where});
+  Require(WhyNotCovering(p), {where});
+  if (SideEffect(store->value) > CallEffectKind::kReadState) {
+    Refuse("expected a value without side effects, got " + Text(store->value), {where});
+  }
+  const Buffer& buffer = store->buffer;
+  if (!at.scope.Owns(buffer)) {
+    Refuse("expected a buffer that is allocated in the scope of the block, got " +
+               std::string(buffer->name) + ", which is needed after it (an output)",
+           {where});
+  }
+  Require(WhyNoStoreForm(block, store->indices, form), {where});
+  Require(WhyNotWhole(block, buffer, store->indices), {where});
+  return store;
+}
+}  // namespace
+
+void ComputeInline(State& state, BlockId id) {
+  Focus at(state, id);
+  StoreForm form;
+  const BufferStoreObj* store = CheckProducer(at, &form);
+  const Placed& producer = *at.block;
+  Buffer buffer = store->buffer;
+  std::vector<const Placed*> consumers = at.scope.ConsumersOf(producer);
+  if (consumers.empty()) {
+    Refuse("expected blocks that read buffer " + std::string(buffer->name) + ", got none",
+           {producer.realize->block});
+  }
+  Array<Var> iters = producer.block()->iter_vars.Map([](const IterVar& i) { return i->var; });
+  AccessRewrite rewrite{buffer, [&](const BufferLoad& load) {
+                          Array<PrimExpr> values = form.At(load->indices);
+                          Map<Var, PrimExpr> map;
+                          for (size_t i = 0; i < iters.size(); ++i) map.Set(iters[i], values[i]);
+                          return Substitute(store->value, map);
+                        }};
+  StmtMap changes{{producer.realize.get(), Evaluate::Nothing()}};
+  BlockMap same;
+  for (const Placed* consumer : consumers) {
+    Block block = consumer->realize->block;
+    if (consumer->order < producer.order) {
+      Refuse("block " + std::string(block->name_hint) + " reads buffer " +
+                 std::string(buffer->name) + " before it is written",
+             {block});
+    }
+    Require(WhyNotStable(at.scope, producer, *consumer), {block});
+    if (IsUsedOtherwise(block->body, buffer)) {
+      Refuse("block " + std::string(block->name_hint) + " uses buffer " +
+                 std::string(buffer->name) + " in another way than by loads",
+             {block});
+    }
+    changes[consumer->realize.get()] = RewriteAccesses(consumer->realize, rewrite, &same);
+  }
+  Block scope = WithoutAllocated(at.scope.block, buffer);
+  Commit(state, at.scope_id, WithBody(scope, ReplaceStmts(scope->body, changes)), same);
+}
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "ComputeInline", "compute_inline", &ComputeInline,
+      "Computes what a block stores where it is read, and removes the block and its buffer. The "
+      "block stores one value per iteration, without side effects, to a buffer that nobody needs "
+      "afterwards.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.compute_inline("B"))"},
+      Arg("block"));
+}
+}  // namespace
+
+}  // namespace tvm::tir

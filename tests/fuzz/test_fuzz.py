@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A short run of the random programs, and the tools around them."""
+
+import pytest
+import tvm
+import tvm_ffi
+from tvm import tir
+from tvm.script import tir as T
+from tvm.testing import fuzz
+
+from .checks import CHECKS, complaint
+
+# Nodes that are no part of a function's body.
+ELSEWHERE = {
+    "tir.Stmt", "tir.ProducerLoad", "tir.DataProducer", "tir.PrimFuncPass", "tir.TensorIntrin",
+    "tir.Layout", "tir.BijectiveLayout", "tir.IndexMap",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_random_programs(check):
+    for seed in range(6 if check == "compile" else 25):
+        program = fuzz.generate(seed)
+        said = complaint(check, program)
+        assert said is None, f"seed {seed}: {said}\n{program.module.script()}"
+
+
+def test_a_seed_is_one_program():
+    for seed in range(5):
+        a, b = fuzz.generate(seed), fuzz.generate(seed)
+        tvm.ir.assert_structural_equal(a.module, b.module)
+        assert a.module.script() == b.module.script()
+
+
+def test_every_node_kind_occurs():
+    """In at least one program of a hundred."""
+    found = fuzz.shares(fuzz.generate(seed) for seed in range(500))
+    kinds = {
+        str(key) for key in tvm_ffi.registry.get_registered_type_keys() if str(key)[:4] == "tir."
+    }
+    assert len(kinds) > 50
+    rare = {k: found.get(k, 0) for k in kinds - ELSEWHERE if found.get(k, 0) < 0.01}
+    assert not rare
+
+
+def test_minimise_keeps_what_fails():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+        for i in T.parallel(8):
+            B[i] = A[i] + 1
+        if B[0] > 3:
+            for i in range(8):
+                B[i] = A[i] * (A[7 - i] + 2) - T.max(A[i], 5)
+        x: T.int32 = A[0] + B[0]
+        A[1] = x
+
+    def has_max(module):
+        return fuzz.node_kinds(module)["tir.Max"] > 0
+
+    module = tvm.IRModule({"main": main})
+    smaller = fuzz.minimise(module, has_max)
+    kinds = fuzz.node_kinds(smaller)
+    assert kinds["tir.Max"] == 1 and not {"tir.For", "tir.IfThenElse", "tir.LetStmt"} & set(kinds)
+    with pytest.raises(ValueError, match="expected a module that fails"):
+        fuzz.minimise(smaller, lambda module: False)
+
+
+def test_a_wrong_pass_is_found():
+    """The comparison notices a program that computes something else."""
+
+    @tir.transform.prim_func_pass(opt_level=0)
+    def wrong(func, mod, ctx):
+        def change(node):
+            return tir.Sub(node.a, node.b) if isinstance(node, tir.Add) else None
+
+        return func.with_body(tir.stmt_functor.ir_transform(func.body, None, change))
+
+    found = 0
+    for seed in range(30):
+        program = fuzz.generate(seed)
+        if program.features:
+            continue
+        try:
+            result = program.interpret(wrong(program.module))
+            found += program.difference(program.interpret(), result) is not None
+        except IndexError:
+            found += 1
+    assert found > 5
