@@ -40,8 +40,9 @@ Value FunctionText::Emit(const CallObj* op) {
       Value v = g->Gen(o->args[0]);
       v.text = (o->dtype.is_bool() ? "!" : "~") + v.At(kUnary);
       v.level = kUnary, v.index = v.nonnegative = v.literal = false;
-      bool exact = o->dtype.is_int() || o->dtype.is_bool() || o->dtype.bits() >= 32;
-      return exact && !o->dtype.is_float() ? v : g->Wrap(v, o->dtype);
+      DataType t = o->dtype;
+      bool exact = t.is_int() || t.is_bool() || (t.bits() >= 32 && t.bits() == HolderBits(t));
+      return exact ? v : g->Wrap(v, t);
     });
     row(bi::shift_left(), [](Self g, Call o) { return g->Shift(o, true); });
     row(bi::shift_right(), [](Self g, Call o) { return g->Shift(o, false); });
