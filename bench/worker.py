@@ -11,6 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 def serve(requests, answers):
     import programs
 
+    import scripts
+
     prepared = []
 
     def unary(name, file):
@@ -35,6 +37,7 @@ def serve(requests, answers):
         "output": output,
         "version": version,
         "compile_seconds": programs.compile_seconds,
+        "script_seconds": scripts.seconds,
     }
     for line in requests:
         request = json.loads(line)
