@@ -115,6 +115,26 @@ def pool(name, subjects, options):
     return rows
 
 
+def script(name, subjects, options):
+    """Printing and parsing TVMScript: a function of 50 lines, a module of 2,000 functions."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    for what, number in (("function", 20), ("module", 1)):
+        for action in ("parse", "print"):
+            runs = {w.name: functools.partial(_ask, w, action, what, number) for w in workers}
+            # A peer may need a minute for a module.
+            rounds = options.rounds if what == "function" else min(options.rounds, 2)
+            samples = measure.alternate(runs, rounds)
+            rows += [Row(f"{action} {what}", who, samples[who]) for who in samples]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
+def _ask(worker, action, what, number):
+    return worker.ask("script_seconds", action, what, number)
+
+
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
     **dict.fromkeys(kernels.KERNELS, kernel),
@@ -122,4 +142,5 @@ CASES = {
     "import": import_cost,
     "compile": compile_latency,
     "pool": pool,
+    "script": script,
 }

@@ -11,6 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 def serve(requests, answers):
     import programs
 
+    import scripts
+
     prepared = []
 
     def unary(name, file):
@@ -37,6 +39,7 @@ def serve(requests, answers):
         "compile_seconds": programs.compile_seconds,
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
+        "script_seconds": scripts.seconds,
     }
     for line in requests:
         request = json.loads(line)
