@@ -106,7 +106,11 @@ def tune_tasks(
     model_path = os.path.join(work_dir, MODEL_FILE)
     if not isinstance(cost_model, CostModel) and cost_model is not None:
         options = {"num_tuning_cores": num_tuning_cores} if cost_model == "xgb" else {}
-        cost_model = CostModel.create(cost_model, **options)
+        try:
+            cost_model = CostModel.create(cost_model, **options)
+        except ImportError as error:  # the package is optional: the search works without it, worse
+            logger.warning("%s; candidates are chosen at random", error)
+            cost_model = CostModel.create("random")
         _load_model(cost_model, model_path)
     if isinstance(measure_callbacks, MeasureCallback):
         measure_callbacks = [measure_callbacks]

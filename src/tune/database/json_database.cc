@@ -272,7 +272,7 @@ struct JSONDatabaseObj : DatabaseObj {
     return workload;
   }
   void CommitTuningRecord(const TuningRecord& record) final {
-    CommitWorkload(record->workload->mod);
+    if (!by_key->count(record->workload->Key())) CommitWorkload(record->workload->mod);
     table->Put(record);
     LockedFile(std::string(path_tuning_record), true).Append(RecordLine(record));
   }
