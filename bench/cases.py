@@ -104,10 +104,25 @@ def pool(name, subjects, options):
     return rows
 
 
+def schedules(name, subjects, options):
+    """Making schedules and applying primitives: a tiled matmul, a function of 200 blocks."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    whats = ["make, matmul", "make and tile, matmul", "make, 200 blocks"]
+    for what in [*whats, "make and schedule, 200 blocks"]:
+        asked = {w.name: functools.partial(w.ask, "schedule_seconds", what) for w in workers}
+        samples = measure.alternate(asked, options.rounds)
+        rows += [Row(f"{name}, {what}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,
     "pool": pool,
+    "schedule": schedules,
 }
