@@ -131,6 +131,20 @@ def script(name, subjects, options):
     return rows
 
 
+def schedules(name, subjects, options):
+    """Making schedules and applying primitives: a tiled matmul, a function of 200 blocks."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    whats = ["make, matmul", "make and tile, matmul", "make, 200 blocks"]
+    for what in [*whats, "make and schedule, 200 blocks"]:
+        asked = {w.name: functools.partial(w.ask, "schedule_seconds", what) for w in workers}
+        samples = measure.alternate(asked, options.rounds)
+        rows += [Row(f"{name}, {what}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 def _ask(worker, action, what, number):
     return worker.ask("script_seconds", action, what, number)
 
@@ -143,4 +157,5 @@ CASES = {
     "compile": compile_latency,
     "pool": pool,
     "script": script,
+    "schedule": schedules,
 }

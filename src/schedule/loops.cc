@@ -29,7 +29,9 @@ Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, R
     return exprs.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   };
   auto indices = detect(values);
-  for (const auto& [var, domain] : domains) analyzer.Bind(var, domain, true);
+  for (const auto& [var, domain] : domains) {
+    if (unit_loops || !IsOne(domain->extent)) analyzer.Bind(var, domain, true);
+  }
   if (indices.empty()) return simplify(values);
   Array<PrimExpr> normal = indices.Map(
       [](const arith::IterSumExpr& sum) -> PrimExpr { return arith::NormalizeIterMapToExpr(sum); });
