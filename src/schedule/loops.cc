@@ -19,12 +19,13 @@ const char* Name(ForKind kind) {
 /// (a * 12 + b) // 8.
 Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
                                  const PrimExpr& predicate, bool unit_loops) {
-  arith::Analyzer analyzer;
   auto detect = [&](const Array<PrimExpr>& exprs) {
+    arith::Analyzer analyzer;
     return arith::DetectIterMap(exprs, domains, predicate, arith::IterMapLevel::kSurjective,
                                 &analyzer, unit_loops)
         ->indices;
   };
+  arith::Analyzer analyzer;  // knows nothing of loops of one iteration that shall stay
   auto simplify = [&](const Array<PrimExpr>& exprs) {
     return exprs.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   };
