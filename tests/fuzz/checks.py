@@ -12,6 +12,7 @@ from tvm.target import Target
 TARGET = Target("llvm")
 # Passes that need what a random program does not have, with the reason.
 NOT_ALONE = {
+    "Apply": "has a function as its argument",
     "MakePackedAPI": "the interpreter runs functions of arrays",
     "MakeUnpackedAPI": "the interpreter runs functions of arrays",
     "AnnotateDeviceRegions": "changes which function is called",
