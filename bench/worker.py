@@ -12,6 +12,7 @@ def serve(requests, answers):
     import programs
 
     import scripts
+    import tuning
 
     prepared = []
 
@@ -40,6 +41,7 @@ def serve(requests, answers):
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
         "script_seconds": scripts.seconds,
+        "seconds_per_trial": tuning.seconds_per_trial,
     }
     for line in requests:
         request = json.loads(line)

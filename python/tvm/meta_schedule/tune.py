@@ -80,8 +80,10 @@ def tune_tasks(
     """
     if not tasks:
         raise ValueError("tune_tasks: expected at least one task, got none")
-    for name, value in (("max_trials_global", max_trials_global),
-                        ("num_trials_per_iter", num_trials_per_iter)):
+    for name, value in (
+        ("max_trials_global", max_trials_global),
+        ("num_trials_per_iter", num_trials_per_iter),
+    ):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
     if max_time is not None and not max_time > 0:
@@ -122,8 +124,17 @@ def tune_tasks(
     with Profiler() as profiler, Progress(max_trials_global) as progress:
         task_scheduler.progress = progress
         task_scheduler.tune(
-            tasks, task_weights, max_trials_global, max_trials_per_task, num_trials_per_iter,
-            builder, runner, measure_callbacks, database, cost_model, max_time=max_time,
+            tasks,
+            task_weights,
+            max_trials_global,
+            max_trials_per_task,
+            num_trials_per_iter,
+            builder,
+            runner,
+            measure_callbacks,
+            database,
+            cost_model,
+            max_time=max_time,
         )
         _save_model(cost_model, model_path)
     for task in tasks:

@@ -62,7 +62,9 @@ def _predict(model, context, candidates):
     except Exception as error:  # noqa: BLE001  of a model that a user wrote
         get_logger(__name__).warning(
             "cost model %s.predict: %s: %s; candidates are chosen at random",
-            type(model).__name__, type(error).__name__, error,
+            type(model).__name__,
+            type(error).__name__,
+            error,
         )
         scores = np.random.default_rng(0).random(len(candidates))
     return tvm.runtime.tensor(np.nan_to_num(scores))

@@ -79,9 +79,7 @@ class RandomFeatureExtractor(PyFeatureExtractor):
         rng = np.random.RandomState()
         rng.set_state(self.random_state)
         rows = [
-            tvm.runtime.tensor(
-                rng.rand(rng.randint(1, self.max_block_num + 1), self.feature_size)
-            )
+            tvm.runtime.tensor(rng.rand(rng.randint(1, self.max_block_num + 1), self.feature_size))
             for _ in candidates
         ]
         self.random_state = rng.get_state()

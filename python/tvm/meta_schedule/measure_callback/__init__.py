@@ -25,9 +25,7 @@ class MeasureCallback(Interface):
         return _create({"default": default}, kind, "measure callbacks", (), {})
 
 
-MeasureCallback.CallbackListType = Union[
-    list[MeasureCallback], MeasureCallback, Literal["default"]
-]
+MeasureCallback.CallbackListType = Union[list[MeasureCallback], MeasureCallback, Literal["default"]]
 create = MeasureCallback.create
 
 
@@ -46,8 +44,12 @@ class AddToDatabase(MeasureCallback):
         workload = database.commit_workload(context.mod)
         for candidate, result in zip(measure_candidates, runner_results, strict=True):
             record = TuningRecord(
-                candidate.sch.trace, workload, result.run_secs, context.target,
-                candidate.args_info, result.error_msg,
+                candidate.sch.trace,
+                workload,
+                result.run_secs,
+                context.target,
+                candidate.args_info,
+                result.error_msg,
             )
             try:
                 database.commit_tuning_record(record)
