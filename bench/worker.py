@@ -10,9 +10,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 def serve(requests, answers):
     import programs
+    import tuning
 
     import scripts
-    import tuning
 
     prepared = []
 

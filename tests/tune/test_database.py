@@ -7,9 +7,7 @@ import multiprocessing
 import time
 
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.database import (
     Database,
@@ -23,6 +21,8 @@ from tvm.meta_schedule.database import (
     Workload,
 )
 from tvm.target import Target
+
+from tests.tune import programs
 
 TARGET = Target("llvm -num-cores=2")
 

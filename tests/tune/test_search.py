@@ -3,9 +3,7 @@
 
 import numpy as np
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.cost_model import PyCostModel, RandomModel, XGBModel
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord
@@ -22,6 +20,8 @@ from tvm.meta_schedule.schedule_rule import (
 )
 from tvm.meta_schedule.search_strategy import PySearchStrategy
 from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
+
+from tests.tune import programs
 
 TARGET = "llvm -num-cores=2"
 _PIPELINE = tvm.get_global_func("tir.pipeline.default")

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.builder import BuilderResult, PyBuilder
 from tvm.meta_schedule.database import JSONDatabase
 from tvm.meta_schedule.measure_callback import PyMeasureCallback
 from tvm.meta_schedule.runner import LocalRunner, PyRunner
 from tvm.meta_schedule.task_scheduler import GradientBased, RoundRobin
+
+from tests.tune import programs
 
 TARGET = "llvm -num-cores=2"
 

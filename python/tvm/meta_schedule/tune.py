@@ -32,7 +32,7 @@ def _load_model(model, path):
         return
     try:
         model.load(path)
-    except Exception as error:  # noqa: BLE001  another version, another model, a damaged file
+    except Exception as error:
         logger.warning("%s: %s: %s; learning starts anew", path, type(error).__name__, error)
 
 
@@ -40,7 +40,7 @@ def _save_model(model, path):
     try:
         if model is not None:
             model.save(path)
-    except Exception as error:  # noqa: BLE001  a full disk, a model that cannot be saved
+    except Exception as error:
         logger.warning("%s: %s: %s", path, type(error).__name__, error)
 
 

@@ -35,6 +35,9 @@ class XGBConfig(NamedTuple):
         return {**self._asdict(), "nthread": threads if rows >= 4096 else 1}
 
 
+_DEFAULT = XGBConfig()
+
+
 class FeatureGroup:
     """Features and times of the candidates of one task."""
 
@@ -106,7 +109,7 @@ class XGBModel(PyCostModel):
         self,
         *,
         extractor="per-store-feature",
-        config=XGBConfig(),
+        config=_DEFAULT,
         num_warmup_samples=100,
         early_stopping_rounds=50,
         verbose_eval=25,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure callbacks: what happens to results."""
 
-from typing import Literal, Union
+from typing import Literal
 
 from ..database import TuningRecord
 from ..logging import get_logger
@@ -25,7 +25,7 @@ class MeasureCallback(Interface):
         return _create({"default": default}, kind, "measure callbacks", (), {})
 
 
-MeasureCallback.CallbackListType = Union[list[MeasureCallback], MeasureCallback, Literal["default"]]
+MeasureCallback.CallbackListType = list[MeasureCallback] | MeasureCallback | Literal["default"]
 create = MeasureCallback.create
 
 

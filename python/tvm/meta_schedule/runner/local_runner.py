@@ -97,7 +97,7 @@ class LocalRunner(PyRunner):
         return [LocalRunnerFuture(None, error) for _ in runner_inputs]
 
     def _prepare(self, item):
-        """Makes the measuring process ready for the task of a candidate; what went wrong, or None."""
+        """Makes the process ready for the task of a candidate; what went wrong, or None."""
         if str(item.device_type) not in ("cpu", "llvm", "c"):
             return f"LocalRunner: expected the device 'cpu', got '{item.device_type}'"
         args = [info.as_json() for info in item.args_info]
@@ -162,7 +162,7 @@ class LocalRunner(PyRunner):
             return LocalRunnerFuture([float(s) for s in self._pool.recv()])
         except TimeoutError:
             return LocalRunnerFuture(None, f"timed out after {self.timeout_sec} s")
-        except Exception as error:  # noqa: BLE001  whatever the user's function raises
+        except Exception as error:
             return LocalRunnerFuture(None, f"{type(error).__name__}: {error}")
 
 

@@ -2,7 +2,7 @@
 """Space generators: from a module to schedules whose traces sample."""
 
 from collections.abc import Callable
-from typing import Literal, Union
+from typing import Literal
 
 from tvm import _derive
 
@@ -32,7 +32,7 @@ class SpaceGenerator(_derive.Node):
 
     @staticmethod
     def create(kind="post-order-apply", *args, **kwargs):
-        """The generator of a kind ("post-order-apply", "union"), or of a function that schedules."""
+        """The generator of a kind ("post-order-apply", "union"), or of a scheduling function."""
         if callable(kind):
             return ScheduleFn(kind, *args, **kwargs)
         kinds = {"post-order-apply": PostOrderApply, "union": SpaceGeneratorUnion}
@@ -41,9 +41,9 @@ class SpaceGenerator(_derive.Node):
 
 ScheduleFnType = Callable
 SpaceGenerator.ScheduleFnType = ScheduleFnType
-SpaceGenerator.SpaceGeneratorType = Union[
-    SpaceGenerator, ScheduleFnType, Literal["post-order-apply", "union"]
-]
+SpaceGenerator.SpaceGeneratorType = (
+    SpaceGenerator | ScheduleFnType | Literal["post-order-apply", "union"]
+)
 create = SpaceGenerator.create
 
 

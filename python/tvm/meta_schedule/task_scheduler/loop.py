@@ -221,7 +221,7 @@ class TuningLoop(Interface):
             if len(results) != count:
                 raise ValueError(f"expected {count} results, got {len(results)}")
             return results
-        except Exception as error:  # noqa: BLE001  of a part that a user wrote
+        except Exception as error:
             message = f"{what}: {type(error).__name__}: {error}"
             logger.warning("%s", message)
             return [failed(message) for _ in range(count)]
@@ -250,7 +250,7 @@ class TuningLoop(Interface):
                     callback.apply(
                         self, task_id, task.measure_candidates, task.builder_results, results
                     )
-                except Exception as error:  # noqa: BLE001  of a part that a user wrote
+                except Exception as error:
                     logger.warning(
                         "%s: %s: %s", type(callback).__name__, type(error).__name__, error
                     )
