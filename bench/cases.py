@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-from . import kernels, measure, peers, programs
+from . import kernels, measure, peers, programs, tuning, tuning_result
 from .measure import Row
 
 EXACT = {
@@ -145,6 +145,31 @@ def schedules(name, subjects, options):
     return rows
 
 
+def trials(name, subjects, options):
+    """Tuning: wall time per distinct program compiled, run, checked and recorded (--threads 2)."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    for workload in ("matmul 512", "matmul 1024", "conv2d 56x56x64"):
+        runs = {
+            w.name: functools.partial(w.ask, "seconds_per_trial", workload, 64) for w in workers
+        }
+        samples = measure.alternate(runs, 2)
+        rows += [Row(f"trial, {workload}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
+def tuned(name, subjects, options):
+    """20 workloads: the default schedule beside the best of 100 trials (--threads 2)."""
+    rows = []
+    for workload in tuning.WORKLOADS:
+        timed = tuning_result.timed(workload, 100)
+        samples = measure.time_alternating(timed, options.rounds, options.seconds)
+        rows += [Row(workload, who, samples[who]) for who in timed]
+    return rows
+
+
 def _ask(worker, action, what, number):
     return worker.ask("script_seconds", action, what, number)
 
@@ -158,4 +183,6 @@ CASES = {
     "pool": pool,
     "script": script,
     "schedule": schedules,
+    "trials": trials,
+    "tuned": tuned,
 }

@@ -60,7 +60,16 @@ def out_of_bounds(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")
 @T.prim_func
 def allocates_for_ever(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
     while B[0] < T.float32(2):
-        T.evaluate(T.call_extern("handle", "memset",
-                                 T.call_extern("handle", "malloc", T.int64(1 << 26)),
-                                 T.int32(1), T.int64(1 << 26)))
+        # Private, anonymous pages that are written: nothing an optimiser may leave out.
+        T.evaluate(
+            T.call_extern(
+                "handle",
+                "memset",
+                T.call_extern(
+                    "handle", "mmap", T.int64(0), T.int64(1 << 26), 3, 0x22, -1, T.int64(0)
+                ),
+                T.int32(1),
+                T.int64(1 << 26),
+            )
+        )
         B[0] = A[0] * T.float32(0)

@@ -7,9 +7,7 @@ import multiprocessing
 import time
 
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.database import (
     Database,
@@ -23,6 +21,8 @@ from tvm.meta_schedule.database import (
     Workload,
 )
 from tvm.target import Target
+
+from tests.tune import programs
 
 TARGET = Target("llvm -num-cores=2")
 
@@ -44,8 +44,13 @@ def fill(database, times, mod=None, target=TARGET):
     workload = database.commit_workload(mod)
     for width, secs in times.items():
         database.commit_tuning_record(
-            TuningRecord(trace(width, mod), workload, None if secs is None else [secs], target,
-                         ms.arg_info.ArgInfo.from_entry_func(mod))
+            TuningRecord(
+                trace(width, mod),
+                workload,
+                None if secs is None else [secs],
+                target,
+                ms.arg_info.ArgInfo.from_entry_func(mod),
+            )
         )
     return workload
 
@@ -83,7 +88,9 @@ def test_queries(database):
     trace(8).apply_to_schedule(expected, False)
     tvm.ir.assert_structural_equal(scheduled, expected.mod)
     assert database.query_tuning_record(mod, Target("llvm -num-cores=7"), "main") is None
-    with pytest.raises(ValueError, match="expected one of 'schedule'.*got 'scheduel'.*did you mean"):
+    with pytest.raises(
+        ValueError, match="expected one of 'schedule'.*got 'scheduel'.*did you mean"
+    ):
         database.query(mod, TARGET, kind="scheduel")
 
 

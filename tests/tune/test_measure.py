@@ -5,7 +5,6 @@ import os
 import time
 
 import pytest
-
 import tvm
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.arg_info import ArgInfo, TensorInfo

@@ -3,9 +3,7 @@
 
 import numpy as np
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.cost_model import PyCostModel, RandomModel, XGBModel
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord
@@ -23,12 +21,19 @@ from tvm.meta_schedule.schedule_rule import (
 from tvm.meta_schedule.search_strategy import PySearchStrategy
 from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
 
+from tests.tune import programs
+
 TARGET = "llvm -num-cores=2"
+_PIPELINE = tvm.get_global_func("tir.pipeline.default")
 
 
 def context(func, strategy="replay-trace", space="post-order-apply", seed=7):
     return ms.TuneContext(
-        func, target=TARGET, space_generator=space, search_strategy=strategy, rand_state=seed,
+        func,
+        target=TARGET,
+        space_generator=space,
+        search_strategy=strategy,
+        rand_state=seed,
         num_threads=2,
     )
 
@@ -44,7 +49,7 @@ def candidates(ctx, rounds, per_round=8, **kwargs):
 def lowered(sch):
     target = tvm.target.Target(TARGET)
     mod = tvm.tir.transform.BindTarget(target.with_host(target))(sch.mod)
-    return tvm.ir.structural_hash(tvm.tir.pipeline.default(target)(mod))
+    return tvm.ir.structural_hash(_PIPELINE(target)(mod))
 
 
 @pytest.mark.parametrize("func", [programs.sigmoid(), programs.matmul(), programs.row_sum()])
@@ -71,7 +76,7 @@ def test_elementwise_programs_have_real_choices():
     found = candidates(context(programs.sigmoid(1024, 1024)), 8)
     assert len(found) >= 50
     texts = "\n".join(c.sch.mod.script() for c in found)
-    for choice in ("T.parallel(", "T.vectorized(", "T.unroll(", '"nontemporal_store": 1'):
+    for choice in ("T.parallel(", "T.vectorized(", "T.unroll(", '"nontemporal_store": T.int32(1)'):
         assert choice in texts
 
 
@@ -106,11 +111,12 @@ def test_a_small_space_ends():
 
 # ---- rules --------------------------------------------------------------------------------------
 def test_multi_level_tiling_nests_loops():
-    rule = MultiLevelTiling("SSRSRS", max_innermost_factor=64,
-                            reuse_write=ReuseType("may", [1, 2], "global"))
+    rule = MultiLevelTiling(
+        "SSRSRS", max_innermost_factor=64, reuse_write=ReuseType("may", [1, 2], "global")
+    )
     spaces = context(
-        programs.matmul(64, 64, 64), space=PostOrderApply(sch_rules=[rule], postprocs=[],
-                                                          mutator_probs={})
+        programs.matmul(64, 64, 64),
+        space=PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={}),
     ).generate_design_space()
     assert len(spaces) == 3
     assert len(spaces[0].get_loops("C")) == 10
@@ -168,8 +174,9 @@ def test_rule_postproc_and_mutator_defined_by_a_user():
         def apply(self, trace, _):
             return None
 
-    space = PostOrderApply(sch_rules=[Rule(8)], postprocs=[Refuse()],
-                           mutator_probs={Nothing(): 1.0})
+    space = PostOrderApply(
+        sch_rules=[Rule(8)], postprocs=[Refuse()], mutator_probs={Nothing(): 1.0}
+    )
     ctx = context(programs.doubled, "evolutionary", space)
     assert calls == ["main"] and len(ctx.generate_design_space()) == 2
     found = candidates(ctx, 1)
@@ -187,8 +194,9 @@ def test_space_and_strategy_defined_by_a_user():
         def __init__(self):
             self.left = 2
 
-        def pre_tuning(self, max_trials, num_trials_per_iter, design_spaces, database=None,
-                       cost_model=None):
+        def pre_tuning(
+            self, max_trials, num_trials_per_iter, design_spaces, database=None, cost_model=None
+        ):
             self.spaces = list(design_spaces)
 
         def post_tuning(self):

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import tvm
-from tests.tune import programs
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.builder import BuilderResult, PyBuilder
 from tvm.meta_schedule.database import JSONDatabase
 from tvm.meta_schedule.measure_callback import PyMeasureCallback
 from tvm.meta_schedule.runner import LocalRunner, PyRunner
 from tvm.meta_schedule.task_scheduler import GradientBased, RoundRobin
+
+from tests.tune import programs
 
 TARGET = "llvm -num-cores=2"
 
@@ -136,9 +136,16 @@ def test_bad_candidates_are_recorded_with_the_reason(tmp_path):
                 tvm.compile(self.left.pop(), target=TARGET).export_library(path)
             return results
 
-    database = tune(programs.doubled, tmp_path, 8, builder=Planted(),
-                    runner=LocalRunner(timeout_sec=1), measure_callbacks="default",
-                    task_scheduler="round-robin", num_trials_per_iter=8)
+    database = tune(
+        programs.doubled,
+        tmp_path,
+        8,
+        builder=Planted(),
+        runner=LocalRunner(timeout_sec=1),
+        measure_callbacks="default",
+        task_scheduler="round-robin",
+        num_trials_per_iter=8,
+    )
     errors = [str(r.error_msg) for r in database.get_all_tuning_records() if r.error_msg]
     assert len(errors) == 4
     for reason in ("wrong result", "signal 6", "timed out after 1.0 s", "signal 11"):
@@ -156,8 +163,7 @@ def test_parts_that_raise_cost_their_round(tmp_path, caplog):
             raise ArithmeticError("no")
 
     database = tune(programs.sigmoid(), tmp_path, 8, builder=Broken())
-    assert all("ArithmeticError: no" in str(r.error_msg)
-               for r in database.get_all_tuning_records())
+    assert all("ArithmeticError: no" in str(r.error_msg) for r in database.get_all_tuning_records())
 
     class BrokenRunner(PyRunner):
         def run(self, runner_inputs):
@@ -252,7 +258,10 @@ def test_the_sigmoid_script(tmp_path):
     (tmp_path / "script.py").write_text(text, encoding="utf-8")
     root = Path(__file__).parents[2]
     result = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(root / "python"), "PYTHONIOENCODING": "utf-8"},
     )
     assert result.returncode == 0, result.stderr

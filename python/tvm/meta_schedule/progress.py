@@ -75,8 +75,11 @@ class Progress:
         else:
             task = max(scheduler.tasks_, key=lambda t: t.seconds)
             texts = zip(HEAD[1:], row(task, eta)[1:], strict=True)
-            print(f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),
-                  file=self.stream, flush=True)
+            print(
+                f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),
+                file=self.stream,
+                flush=True,
+            )
 
     @staticmethod
     def _table(tasks, eta):

@@ -39,8 +39,7 @@ class Worker {
   Worker(const Arguments& arguments, bool has_expected)
       : arguments_(arguments), has_expected_(has_expected) {
     for (const Argument& a : arguments.list()) {
-      tensors_.push_back(
-          Empty(ShapeView(a.shape.data(), a.shape.size()), a.dtype, {kDLCPU, 0}));
+      tensors_.push_back(Empty(ShapeView(a.shape.data(), a.shape.size()), a.dtype, {kDLCPU, 0}));
     }
   }
   Message Answer(const Message& request) {

@@ -77,9 +77,8 @@ Array<TuningRecord> RecordTable::Top(const Workload& workload, int64_t k) {
   if (group->ranking.empty()) {
     for (size_t i = 0; i < entries.size(); ++i)
       if (std::isfinite(entries[i].mean)) group->ranking.push_back(i);
-    std::stable_sort(group->ranking.begin(), group->ranking.end(), [&](size_t a, size_t b) {
-      return entries[a].mean < entries[b].mean;
-    });
+    std::stable_sort(group->ranking.begin(), group->ranking.end(),
+                     [&](size_t a, size_t b) { return entries[a].mean < entries[b].mean; });
   }
   for (size_t i : group->ranking) {
     if (static_cast<int64_t>(result.size()) >= k) break;
