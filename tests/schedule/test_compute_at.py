@@ -35,7 +35,9 @@ def stencil(A: T.Buffer((20,), "float32"), C: T.Buffer((18,), "float32")):
 
 @T.prim_func
 def matmul_relu(
-    A: T.Buffer((16, 12), "float32"), B: T.Buffer((12, 20), "float32"), D: T.Buffer((16, 20), "float32")
+    A: T.Buffer((16, 12), "float32"),
+    B: T.Buffer((12, 20), "float32"),
+    D: T.Buffer((16, 20), "float32"),
 ):
     C = T.alloc_buffer((16, 20))
     for i, j, k in T.grid(16, 20, 12):
@@ -174,7 +176,9 @@ def test_reverse_compute_at_reduction_over_the_loop():
 @pytest.mark.parametrize("index, position", [(-1, 1), (-2, 0), (0, 0), (1, 1)])
 def test_index(index, position):
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(8):
             with T.block("B"):
@@ -201,7 +205,9 @@ def test_refuse_index():
 
 def test_refuse_consumers_elsewhere():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(8):
             with T.block("B"):
