@@ -35,6 +35,7 @@ def serve(requests, answers):
         "output": output,
         "version": version,
         "compile_seconds": programs.compile_seconds,
+        "lower_seconds": programs.lower_seconds,
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether functions obey the rules of the IR, with complaints that say what is wrong.
 #include <map>
-#include <unordered_set>
 
+#include "scoped_visitor.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/tir/analysis.h"
@@ -11,10 +11,7 @@ namespace tvm::tir {
 namespace {
 /// Walks definitions and uses: each variable is defined once, used only below its definition; each
 /// buffer is declared before it is used; block iterators are not used outside their block.
-struct WellFormedChecker
-    : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-              BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
-              CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
+struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   bool check_buffers = true;
   std::string complaint;
   std::unordered_map<const VarObj*, int> active, ever;
@@ -24,151 +21,44 @@ struct WellFormedChecker
   void Complain(const std::string& text) {
     if (complaint.empty()) complaint = text;
   }
-  void Begin(const Var& v, const char* what) {
-    if (ever[v.get()]++ > 0) {
-      defined_twice = true;
-      Complain("variable " + std::string(v->name_hint) + " is defined twice, the second time by " +
-               what);
+  bool IsDefined(const VarObj* v) { return active[v] > 0; }
+  void Begin(const Array<Var>& vars, const char* what) {
+    for (const Var& v : vars) {
+      // The index of a thread may be named by several attributes, a reducer used several times.
+      bool may_repeat =
+          what == std::string_view("a thread") || what == std::string_view("a reducer");
+      if (ever[v.get()]++ > 0 && !may_repeat) {
+        defined_twice = true;
+        Complain("variable " + std::string(v->name_hint) +
+                 " is defined twice, the second time by " + what);
+      }
+      ++active[v.get()];
     }
-    ++active[v.get()];
   }
-  void End(const Var& v) { --active[v.get()]; }
-  template <class F>
-  void With(const Array<Var>& vars, const char* what, F&& body) {
-    for (const Var& v : vars) Begin(v, what);
-    body();
-    for (const Var& v : vars) End(v);
+  void End(const Array<Var>& vars, const char*) {
+    for (const Var& v : vars) --active[v.get()];
   }
-  void Visit(const VarObj* op) {
-    if (active[op] > 0) return;
+  void Use(const VarObj* op) {
+    if (IsDefined(op)) return;
     std::string name(op->name_hint);
     Complain(ever[op] ? "variable " + name + " is used outside of what defines it"
                       : "variable " + name + " is not defined");
   }
-  void Visit(const GlobalVarObj*) {}
-  void Visit(const OpObj*) {}
-  void Visit(const BufferObj* op) {
+  void Declare(const BufferObj* op, int change) { buffers[op] += change; }
+  void UseDeclared(const BufferObj* op) { Go(op->data); }
+  void UseBuffer(const BufferObj* op) {
     if (check_buffers && buffers[op] <= 0) {
       Complain("buffer " + std::string(op->name) +
                " is used where it is not declared (by a parameter, T.alloc_buffer, T.match_buffer "
                "or T.decl_buffer)");
     }
-    (*this)(op->data);
+    Go(op->data);
   }
-  void Visit(const ForObj* op) {
-    (*this)(op->min), (*this)(op->extent);
-    if (op->step.has_value()) (*this)(op->step.value());
-    With({op->loop_var}, "a loop", [&] { (*this)(op->body); });
-  }
-  void Visit(const LetStmtObj* op) {
-    (*this)(op->value);
-    With({op->var}, "a let", [&] { (*this)(op->body); });
-  }
-  void Visit(const LetObj* op) {
-    (*this)(op->value);
-    With({op->var}, "a let", [&] { (*this)(op->body); });
-  }
-  void Visit(const AllocateObj* op) {
-    for (const PrimExpr& e : op->extents) (*this)(e);
-    (*this)(op->condition);
-    With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
-  }
-  void Visit(const AllocateConstObj* op) {
-    for (const PrimExpr& e : op->extents) (*this)(e);
-    With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
-  }
-  void Visit(const DeclBufferObj* op) {
-    (*this)(op->buffer->data);
-    ++buffers[op->buffer.get()];
-    (*this)(op->body);
-    --buffers[op->buffer.get()];
-  }
-  void Visit(const BufferRealizeObj* op) {
-    for (const Range& r : op->bounds) (*this)(r);
-    (*this)(op->condition);
-    ++buffers[op->buffer.get()];
-    With({op->buffer->data}, "a realization", [&] { (*this)(op->body); });
-    --buffers[op->buffer.get()];
-  }
-  void Visit(const AttrStmtObj* op) {
-    (*this)(op->value);
-    auto iv = op->node.as<IterVar>();
-    bool defines =
-        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
-    if (!defines) return (*this)(op->body);
-    // The index of a thread may be named by several attributes.
-    ++ever[(*iv)->var.get()], ++active[(*iv)->var.get()];
-    (*this)(op->body);
-    --active[(*iv)->var.get()];
-  }
-  void Visit(const BlockRealizeObj* op) {
-    for (const PrimExpr& e : op->iter_values) (*this)(e);
-    (*this)(op->predicate);
-    (*this)(op->block);
-  }
-  void Visit(const BlockObj* op) {
-    Array<Var> vars;
-    for (const IterVar& iv : op->iter_vars) {
-      if (iv->dom.has_value()) (*this)(iv->dom.value());
-      vars.push_back(iv->var);
-    }
-    for (const Buffer& b : op->alloc_buffers) vars.push_back(b->data);
-    auto add = [&](const PrimExpr& e) {
-      auto* v = e.as<VarObj>();
-      if (v && active[v] == 0) vars.push_back(ffi::GetRef<Var>(v));
-    };
-    for (const MatchBufferRegion& m : op->match_buffers) {
-      vars.push_back(m->buffer->data);
-      for (const PrimExpr& e : m->buffer->shape) add(e);
-      for (const PrimExpr& e : m->buffer->strides) add(e);
-      add(m->buffer->elem_offset);
-    }
-    With(vars, "a block", [&] {
-      for (const Buffer& b : op->alloc_buffers) ++buffers[b.get()];
-      for (const MatchBufferRegion& m : op->match_buffers) (*this)(m->source);
-      for (const MatchBufferRegion& m : op->match_buffers) ++buffers[m->buffer.get()];
-      for (const BufferRegion& r : op->reads) (*this)(r);
-      for (const BufferRegion& r : op->writes) (*this)(r);
-      if (op->init.has_value()) (*this)(op->init.value());
-      (*this)(op->body);
-      for (const Buffer& b : op->alloc_buffers) --buffers[b.get()];
-      for (const MatchBufferRegion& m : op->match_buffers) --buffers[m->buffer.get()];
-    });
-  }
-  void Visit(const ReduceObj* op) {
-    Array<Var> vars;
-    for (const IterVar& iv : op->axis) vars.push_back(iv->var);
-    With(vars, "a reduction", [&] {
-      for (const PrimExpr& e : op->source) (*this)(e);
-      (*this)(op->condition);
-    });
-  }
-  void Visit(const CommReducerObj*) {}
-
   void Check(const PrimFunc& func) {
-    Array<Var> vars = func->params;
-    std::unordered_set<const VarObj*> known;
-    for (const Var& p : func->params) known.insert(p.get());
-    auto add = [&](const PrimExpr& e) {
-      // A dimension that is a variable is defined by the tensor; one that is an expression uses it.
-      if (auto* v = e.as<VarObj>(); v && known.insert(v).second)
-        vars.push_back(ffi::GetRef<Var>(v));
-    };
-    for (const Var& p : func->params) {
-      Buffer b = func.BufferOf(p);
-      if (!b.defined()) continue;
-      add(b->data);
-      for (const PrimExpr& e : b->shape) add(e);
-      for (const PrimExpr& e : b->strides) add(e);
-      add(b->elem_offset);
-      ++buffers[b.get()];
-    }
-    With(vars, "a parameter", [&] {
-      for (const auto& [param, b] : func->buffer_map) {
-        for (const PrimExpr& e : b->shape) (*this)(e);
-        for (const PrimExpr& e : b->strides) (*this)(e);
-      }
-      (*this)(func->body);
+    for (const auto& [param, b] : func->buffer_map) Declare(b.get(), 1);
+    With(Parameters(func.get()), "a parameter", [&] {
+      for (const auto& [param, b] : func->buffer_map) GoAll(b->shape), GoAll(b->strides);
+      Go(func->body);
     });
   }
 };
@@ -276,9 +166,21 @@ TVM_REGISTER() {
       Arg("obj"), Arg("assert_mode", true));
   ::tvm::transform::DefPass(
       "tir.transform.VerifyMemory", &VerifyMemoryPass,
-      "Raises unless functions for GPUs touch memory inside bound loops only.", {});
+      R"(Raises unless functions for GPUs touch memory inside bound loops only.
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))",
+      {});
   ::tvm::transform::DefPass("tir.transform.VerifySSA", &VerifySSAPass,
-                            "Raises unless each variable is defined once.", {});
+                            R"(Raises unless each variable is defined once.
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))",
+                            {});
 }
 }  // namespace
 }  // namespace tvm::tir
