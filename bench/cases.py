@@ -174,12 +174,25 @@ def _ask(worker, action, what, number):
     return worker.ask("script_seconds", action, what, number)
 
 
+def lowering(name, subjects, options):
+    """The default pipeline of TIR passes on a module of 2,000 functions."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    runs = {w.name: lambda w=w: w.ask("lower_seconds", 2000) for w in workers}
+    for warm_up in runs.values():
+        warm_up()
+    samples = measure.alternate(runs, options.rounds)
+    for worker in workers:
+        worker.close()
+    return [Row(f"{name}, 2000 functions", *item) for item in samples.items()]
+
+
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
     **dict.fromkeys(kernels.KERNELS, kernel),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,
+    "lower": lowering,
     "pool": pool,
     "script": script,
     "schedule": schedules,

@@ -40,6 +40,7 @@ def serve(requests, answers):
         "version": version,
         "compile_seconds": programs.compile_seconds,
         "schedule_seconds": schedules.seconds,
+        "lower_seconds": programs.lower_seconds,
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
         "script_seconds": scripts.seconds,
