@@ -60,4 +60,11 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   }
   fs::rename(partial, output);
 }
+
+TVM_REGISTER() {
+  Def(
+      "driver.ExportLibrary",
+      [](ffi::Module mod, String path) { ExportLibrary(mod, std::string(path)); },
+      "Writes a compiled module as a shared library.", Arg("mod"), Arg("path"));
+}
 }  // namespace tvm

@@ -38,7 +38,7 @@ Any Get(const Schedule& sch, const ObjectRef& rv) {
   if (auto block = rv.as<BlockRV>()) return sch.Get(*block);
   if (auto loop = rv.as<LoopRV>()) {
     NodeId id = sch.IdOf(*loop);
-    if (id < kNoNode) return MakeSRef(sch->state, id);
+    if (id < kNoNode) return nullptr;  // inline or root: no loop
     return sch.Get(*loop);
   }
   if (auto* expr = rv.as<PrimExprObj>()) {
@@ -144,7 +144,8 @@ void Replace(const ScheduleState& state, const StmtSRef& src, const Stmt& tgt,
     } else {
       state->value.Replace(src->id, tgt, reuse);
     }
-    if (state->debug_mask) Verify(state);
+    std::string problem = state->value.FindInconsistency();
+    if (!problem.empty()) Refuse("expected each loop and block once in the program: " + problem);
   } catch (const Refusal& refusal) {
     state->value = before;
     TVM_FFI_THROW(ValueError) << "ScheduleState.replace: " << refusal.reason;
@@ -154,7 +155,18 @@ void Replace(const ScheduleState& state, const StmtSRef& src, const Stmt& tgt,
   }
 }
 
+/// [kind, method, documentation, program, calls] of every primitive, for the documentation.
+Array<Array<String>> Examples() {
+  Array<Array<String>> all;
+  for (const Primitive* p : ListPrimitives()) {
+    all.push_back(
+        {p->kind->name, std::string(p->method()), p->doc, p->example_before, p->example_call});
+  }
+  return all;
+}
+
 TVM_REGISTER() {
+  Def("tir.schedule._examples", &Examples, "");
   RegisterNode<BlockRVObj>("Stands for a block of a schedule's program.");
   RegisterNode<LoopRVObj>("Stands for a loop of a schedule's program.");
   RegisterNode<InstructionKindObj>("The name of a primitive in traces.");

@@ -12,6 +12,7 @@ from tvm.target import Target
 TARGET = Target("llvm")
 # Passes that need what a random program does not have, with the reason.
 NOT_ALONE = {
+    "Apply": "has a function as its argument",
     "MakePackedAPI": "the interpreter runs functions of arrays",
     "MakeUnpackedAPI": "the interpreter runs functions of arrays",
     "AnnotateDeviceRegions": "changes which function is called",
@@ -84,19 +85,19 @@ def pipeline(program):
         stages.append(one(stages[-1]))
         if tvm.ir.structural_equal(stages[-1], stages[-2]):
             stages[-1] = stages[-2]
-    if _safe(lambda: _compare(program, expected, stages[-1], "")) is None:
+    if _safe(_compare, program, expected, stages[-1], "") is None:
         return None
     for one, before, after in zip(passes, stages, stages[1:], strict=False):
         if not after.same_as(before):
-            wrong = _safe(lambda: _compare(program, expected, after, one.info.name))
+            wrong = _safe(_compare, program, expected, after, one.info.name)
             if wrong is not None:
                 return wrong if one.info.name in wrong else f"after {one.info.name}: {wrong}"
     return "the result differs after the pipeline"
 
 
-def _safe(function):
+def _safe(function, *args):
     try:
-        return function()
+        return function(*args)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -118,7 +119,7 @@ def passes(program, count=4):
             return f"{what} raised {type(error).__name__}: {error}"
         if tvm.ir.structural_equal(after, module):
             continue
-        wrong = _safe(lambda: _compare(program, expected, after, what))
+        wrong = _safe(_compare, program, expected, after, what)
         if wrong is not None:
             return wrong if what in wrong else f"after {what}: {wrong}"
     return None
@@ -167,4 +168,4 @@ def complaint(check, program):
     """What a check says of a program, None if all is well; exceptions count as complaints."""
     if program.features & UNABLE.get(check, set()):
         return None
-    return _safe(lambda: CHECKS[check](program))
+    return _safe(CHECKS[check], program)

@@ -86,6 +86,19 @@ def test_json_runs_the_checks_of_constructors():
         ir.load_json(broken)
 
 
+def test_json_holds_operators_and_tensors():
+    """An operator is one object per name; a tensor comes back with its contents."""
+    x = tir.Var("x", "float32")
+    call = tir.exp(x)
+    again = ir.load_json(ir.save_json([x, call]))
+    assert again[1].op.same_as(call.op)
+    tensor = tvm.runtime.tensor(np.arange(6, dtype="int16").reshape(2, 3))
+    np.testing.assert_array_equal(ir.load_json(ir.save_json([tensor]))[0].numpy(), tensor.numpy())
+    text = ir.save_json([call]).replace("tir.exp", "tir.exq")
+    with pytest.raises(AttributeError, match="tir.exq"):
+        ir.load_json(text)
+
+
 def test_deep_programs():
     e = x = tir.Var("x", "int32")
     for _ in range(10_000):

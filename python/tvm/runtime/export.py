@@ -254,8 +254,8 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar, .c).
 
     Beside .o, .a and .c it writes a C header of the same name. Modules of target c are compiled
-    here, except for .c and .tar and for `fcompile`, which get their sources. A library that a process has loaded
-    under this name stays as it is: the new file replaces it.
+    here, except for .c and .tar and for `fcompile`, which get their sources. A library that a
+    process has loaded under this name stays as it is: the new file replaces it.
     """
     output = Path(os.fspath(file_name))
     if not output.parent.is_dir():

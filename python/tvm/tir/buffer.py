@@ -78,7 +78,8 @@ class Buffer(Node):
     def _vector_index(self, begin, dtype):
         begin = list(begin) if isinstance(begin, (list, tuple)) else [begin]
         lanes = tvm_ffi.dtype(dtype).lanes // max(1, tvm_ffi.dtype(self.dtype).lanes)
-        if lanes > 1:
+        is_vector = isinstance(begin[-1], PrimExpr) and tvm_ffi.dtype(begin[-1].dtype).lanes != 1
+        if lanes > 1 and not is_vector:
             begin[-1] = _tir("Ramp")(begin[-1], 1, lanes)
         return begin
 

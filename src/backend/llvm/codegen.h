@@ -183,6 +183,8 @@ class FunctionGen
 
   // ---- calls ----
   Value* IfThenElseValue(const CallObj* op);
+  /// A branch that is hardly ever taken, as a call (codegen_rare.cc).
+  Value* RareValue(const PrimExpr& value);
   Value* CallExtern(const CallObj* op, bool pure);
   Value* CallFunction(const CallObj* op, const GlobalVarObj* var);
   Value* CallIntrinsic(const CallObj* op);
@@ -209,6 +211,7 @@ class FunctionGen
   Value* AddressOf(const BufferLoadObj* load);
   template <class I>
   I* Annotate(I* access, const Buffer& buffer);
+  void Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer);
 
   // ---- control ----
   llvm::BasicBlock* Block(const llvm::Twine& name);
@@ -249,6 +252,7 @@ class FunctionGen
   std::vector<Value*> workspaces_;
   uint64_t stack_bytes_ = 0;
   bool in_parallel_ = false;
+  int streaming_loops_ = 0;  ///< Loops around whose stores bypass the caches.
 };
 
 /// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.

@@ -31,6 +31,7 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   inner.pointer_align_ = pointer_align_;
   inner.volatile_vars_ = volatile_vars_;
   inner.in_parallel_ = true;
+  inner.streaming_loops_ = streaming_loops_;
   inner.b_.SetInsertPoint(inner.Block("entry"));
   for (size_t i = 0; i < captures.size(); ++i) {
     const Object* var = captures[i].get();

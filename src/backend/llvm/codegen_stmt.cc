@@ -10,6 +10,16 @@
 
 namespace tvm::codegen {
 using Value = llvm::Value;
+namespace {
+/// Whether a loop is annotated with anything but 0.
+bool IsOn(const Map<String, Any>& annotations, const char* key) {
+  auto it = annotations.find(key);
+  if (it == annotations.end()) return false;
+  if (auto number = (*it).second.as<int64_t>()) return *number != 0;
+  auto* constant = (*it).second.as<IntImmObj>();
+  return !constant || constant->value != 0;
+}
+}  // namespace
 
 FunctionGen::FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result,
                          const Optional<Span>& span)
@@ -200,13 +210,17 @@ void FunctionGen::Emit(const IfThenElseObj* op) {
   auto *yes = Block("then"), *end = Block("endif");
   llvm::BasicBlock* no = op->else_case ? Block("else") : end;
   Branch(cond, likely, yes, no);
+  // Memory that a branch gives back before it leaves is still there for what follows.
+  std::vector<Value*> workspaces = workspaces_;
   b_.SetInsertPoint(yes);
   Gen(op->then_case);
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+  workspaces_ = workspaces;
   if (op->else_case) {
     b_.SetInsertPoint(no);
     Gen(*op->else_case);
     if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+    workspaces_ = workspaces;
   }
   b_.SetInsertPoint(end);
 }
@@ -256,7 +270,10 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   vars_[var.get()] = phi;
   loops_.push_back(
       {var.get(), next, kind == ForKind::kParallel ? nullptr : after, workspaces_.size()});
+  bool streams = IsOn(annotations, "nontemporal_store");
+  streaming_loops_ += streams;
   Gen(body);
+  streaming_loops_ -= streams;
   loops_.pop_back();
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(next);
   b_.SetInsertPoint(next);
@@ -278,6 +295,9 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   loop->replaceOperandWith(0, loop);
   back->setMetadata(llvm::LLVMContext::MD_loop, loop);
   b_.SetInsertPoint(after);
+  // Stores that bypass the caches are not ordered with others, not even with those that tell
+  // another thread that the work is done.
+  if (streams) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
 // ---- memory of the function ---------------------------------------------------------------------

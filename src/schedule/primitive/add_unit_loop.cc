@@ -27,9 +27,11 @@ TVM_REGISTER() {
                "Puts a loop that runs once round a block or loop, for instance to have something "
                "to bind to a thread.",
                {R"(
-def before(A: T.Buffer((), "float32"), B: T.Buffer((), "float32")):
-    with T.block("B"):
-        B[()] = A[()] * 2.0)",
+def before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0)",
                 R"(u = sch.add_unit_loop(sch.get_block("B")))"},
                Arg("block_or_loop"));
 }

@@ -89,8 +89,8 @@ def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
 TVM_REGISTER() {
   DefPrimitive("AnnotateBufferAccess", "annotate_buffer_access", &AnnotateBufferAccess,
                "Sets the region of a buffer that a block reads or writes: gen_new_ranges maps the "
-               "block's iterators to (begin, end) for each dimension. Passes keep it and do not "
-               "compute their own.",
+               "block's iterators to (begin, end) for each dimension. The annotation explicit_read_region "
+               "or explicit_write_region lists the buffers whose region was given.",
                {kProgram,
                 R"(sch.annotate_buffer_access(sch.get_block("B"), 0, "read",
     lambda vi, vj: [(vi, vi + 1), (0, 16)]))"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // storage_align: padding between the rows of a buffer.
-#include <algorithm>
-
+#include "schedule/primitive/storage.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -25,16 +24,7 @@ void StorageAlign(State& self, BlockId id, int64_t buffer_index, int64_t& axis, 
   }
   if (axis < 0) axis += rank;
   if (factor <= 0) Refuse(Text("expected a positive factor, got ", factor), {block});
-  bool allocated = false;
-  for (NodeId up = id; up != kNoNode && !allocated; up = self.parent(up)) {
-    if (!self.IsBlock(up)) continue;
-    const auto& buffers = self.block({up})->alloc_buffers;
-    allocated = std::any_of(buffers.begin(), buffers.end(),
-                            [&](const Buffer& b) { return b.same_as(buffer); });
-  }
-  if (!allocated) {
-    Refuse(Text("expected a buffer that the program allocates, got ", buffer->name), {block});
-  }
+  RequireAllocated(self, id, buffer);
   Array<Any> entries, kept;
   if (auto it = block->annotations.find(attr::kStorageAlignment); it != block->annotations.end()) {
     entries = (*it).second.cast<Array<Any>>();

@@ -37,7 +37,7 @@ struct Accesses {
 
 struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj,
                                BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj, AllocateObj,
-                               AllocateConstObj, BufferRealizeObj> {
+                               AllocateConstObj, BufferRealizeObj, AttrStmtObj> {
   const Map<Var, Buffer>& buffer_of_data;
   Accesses reads, writes, opaque;
   arith::DomMap doms;
@@ -135,6 +135,18 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     own_memory.insert(op->buffer->data.get());
     for (const Range& r : op->bounds) (*this)(r);
     (*this)(op->body);
+  }
+  void Visit(const AttrStmtObj* op) {
+    (*this)(op->value);
+    auto iv = op->node.as<IterVar>();
+    bool is_thread =
+        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
+    if (is_thread) {
+      Range range = Range::FromMinExtent(MakeZero((*iv)->var.dtype()), op->value);
+      doms.Set((*iv)->var, arith::EvalSet(range, doms));
+    }
+    (*this)(op->body);
+    if (is_thread) doms.erase((*iv)->var);
   }
   void Visit(const DeclBufferObj* op) {
     own_views.insert(op->buffer.get());

@@ -44,9 +44,8 @@ PrimExpr Contribution(const BufferStore& update) {
     ((value.as<N>() ? void(found = other(value.as<N>()->a, value.as<N>()->b)) : void()), ...);
     return found;
   };
-  PrimExpr found =
-      binary((const AddObj*)nullptr, (const MulObj*)nullptr, (const MinObj*)nullptr,
-             (const MaxObj*)nullptr, (const AndObj*)nullptr, (const OrObj*)nullptr);
+  PrimExpr found = binary((const AddObj*)nullptr, (const MulObj*)nullptr, (const MinObj*)nullptr,
+                          (const MaxObj*)nullptr, (const AndObj*)nullptr, (const OrObj*)nullptr);
   if (found.defined()) return found;
   if (auto* select = value.as<SelectObj>()) return other(select->true_value, select->false_value);
   auto* call = value.as<CallObj>();
@@ -93,8 +92,8 @@ std::optional<BlockReduction> MatchReduction(const Block& block) {
     auto init = std::find_if(inits.begin(), inits.end(), [&](const BufferStore& s) {
       return s->buffer.same_as(update->buffer);
     });
-    if (init == inits.end() || !IsElement(BufferLoad(update->buffer, result.indices),
-                                          update->buffer, update->indices) ||
+    if (init == inits.end() ||
+        !IsElement(BufferLoad(update->buffer, result.indices), update->buffer, update->indices) ||
         !IsElement(BufferLoad(update->buffer, result.indices), update->buffer, (*init)->indices))
       return std::nullopt;
     PrimExpr value = Contribution(update);

@@ -8,10 +8,15 @@
 
 namespace tvm::tir {
 namespace {
-constexpr const char* kLimits[] = {
-    "max_local_memory_per_block", "max_shared_memory_per_block", "max_threads_per_block",
-    "max_thread_x", "max_thread_y", "max_thread_z", "max_vthread", "max_vector_bytes",
-    "max_kernels"};
+constexpr const char* kLimits[] = {"max_local_memory_per_block",
+                                   "max_shared_memory_per_block",
+                                   "max_threads_per_block",
+                                   "max_thread_x",
+                                   "max_thread_y",
+                                   "max_thread_z",
+                                   "max_vthread",
+                                   "max_vector_bytes",
+                                   "max_kernels"};
 
 /// Sums up what each kernel asks for and compares it with the limits.
 struct GpuChecker : Visitor<GpuChecker, AttrStmtObj, ForObj, AllocateObj, BlockObj, BufferLoadObj,
@@ -49,8 +54,7 @@ struct GpuChecker : Visitor<GpuChecker, AttrStmtObj, ForObj, AllocateObj, BlockO
       ThreadTag t{String(name)};
       if (t.kind == ThreadTag::kThread) threads *= n;
       if (t.kind == ThreadTag::kVirtual) virtual_threads *= n;
-      if (t.kind == ThreadTag::kThread)
-        Check(kLimits[3 + t.dim], n, "threads of " + name);
+      if (t.kind == ThreadTag::kThread) Check(kLimits[3 + t.dim], n, "threads of " + name);
     }
     Check("max_threads_per_block", threads, "threads in a block");
     Check("max_vthread", virtual_threads, "virtual threads");
@@ -59,13 +63,13 @@ struct GpuChecker : Visitor<GpuChecker, AttrStmtObj, ForObj, AllocateObj, BlockO
   }
   void Visit(const AttrStmtObj* op) {
     auto iv = op->node.as<IterVar>();
-    bool launches = iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
+    bool launches =
+        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
     if (!launches) return VisitChildren(op, *this);
     Launch((*iv)->thread_tag, op->value, [&] { (*this)(op->body); });
   }
   void Visit(const ForObj* op) {
-    if (op->kind == ForKind::kVectorized)
-      Vectors(op);
+    if (op->kind == ForKind::kVectorized) Vectors(op);
     if (op->kind != ForKind::kThreadBinding) return VisitChildren(op, *this);
     Launch(op->thread_binding.value()->thread_tag, op->extent, [&] { (*this)(op->body); });
   }
@@ -87,7 +91,8 @@ struct GpuChecker : Visitor<GpuChecker, AttrStmtObj, ForObj, AllocateObj, BlockO
     String scope = ScopeOf(data);
     if (scope == "local") local += bytes;
     if (IsSharedScope(scope)) shared += bytes;
-    if (t.lanes() > 1) Check("max_vector_bytes", int64_t{t.bytes()} * t.lanes(), "bytes in a vector");
+    if (t.lanes() > 1)
+      Check("max_vector_bytes", int64_t{t.bytes()} * t.lanes(), "bytes in a vector");
   }
   void Visit(const AllocateObj* op) {
     Allocated(op->buffer_var.get(), op->dtype, op->extents);
@@ -155,7 +160,9 @@ TVM_REGISTER() {
       "max_thread_z, max_vthread, max_vector_bytes, max_kernels.",
       Arg("func"), Arg("constraints"));
 }
-TVM_PASS(tir, VerifyGPUCode, R"(Raises RuntimeError, with a list, unless kernels keep within limits: see analysis.verify_gpu_code.
+TVM_PASS(
+    tir, VerifyGPUCode,
+    R"(Raises RuntimeError, with a list, unless kernels keep within limits: see analysis.verify_gpu_code.
 
 options: constraints={"max_threads_per_block": 256}
 before(A: T.Buffer((32,), "float32")):
@@ -164,6 +171,6 @@ before(A: T.Buffer((32,), "float32")):
 after:
     i = T.launch_thread("threadIdx.x", 32)
     A[i] = 1.0)",
-         Arg("constraints"))
+    Arg("constraints"))
 }  // namespace
 }  // namespace tvm::tir

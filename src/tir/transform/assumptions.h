@@ -43,7 +43,8 @@ struct AssumptionFinder : Visitor<AssumptionFinder, EvaluateObj, BufferStoreObj,
       indices.push_back(ffi::GetRef<Var>(v));
     }
     bool only_indices = !UsesVar(otherwise, [&](const VarObj* v) {
-      return std::none_of(indices.begin(), indices.end(), [&](const Var& i) { return i.get() == v; });
+      return std::none_of(indices.begin(), indices.end(),
+                          [&](const Var& i) { return i.get() == v; });
     });
     if (only_indices && SideEffect(otherwise) <= CallEffectKind::kPure)
       found.push_back({load->buffer, indices, logical_not(otherwise), equality->b});
@@ -56,8 +57,8 @@ struct AssumptionFinder : Visitor<AssumptionFinder, EvaluateObj, BufferStoreObj,
       return;
     }
     auto* eq = e.as<EQObj>();
-    if (eq && eq->a.as<BufferLoadObj>() && !*equality && SideEffect(eq->b) <= CallEffectKind::kReadState &&
-        !eq->b.as<BufferLoadObj>()) {
+    if (eq && eq->a.as<BufferLoadObj>() && !*equality &&
+        SideEffect(eq->b) <= CallEffectKind::kReadState && !eq->b.as<BufferLoadObj>()) {
       *equality = eq;
     } else {
       *otherwise = *otherwise || e;

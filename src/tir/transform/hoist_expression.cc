@@ -158,7 +158,7 @@ struct Hoister : AnalyzedStmtMutator<Hoister, PrimExprObj, BufferObj> {
     PostOrderVisit(loop->body, [&](const ObjectRef& node) {
       auto* let = node.as<LetObj>();
       if (let && !found.defined() && IsInvariant(let->value, loop->loop_var) &&
-               !UsesInner(loop, let->value))
+          !UsesInner(loop, let->value))
         found = ffi::GetRef<Let>(let);
     });
     if (!found.defined()) return Stmt();
@@ -275,7 +275,9 @@ PrimFunc HoistExpression(PrimFunc func, int64_t hoisted_conditionals,
                          int64_t hoisted_let_bindings) {
   return Hoist(std::move(func), hoisted_conditionals, hoisted_let_bindings);
 }
-TVM_PASS(tir, HoistExpression, R"(Moves conditions and lets that do not change in a loop out of it. hoisted_conditionals and hoisted_let_bindings are sums of the flags HoistedConditionals and HoistedLetBindings.
+TVM_PASS(
+    tir, HoistExpression,
+    R"(Moves conditions and lets that do not change in a loop out of it. hoisted_conditionals and hoisted_let_bindings are sums of the flags HoistedConditionals and HoistedLetBindings.
 
 before(A: T.Buffer((16,), "float32"), m: T.int32):
     for i in range(16):
@@ -287,7 +289,7 @@ after:
     else:
         for i in range(16):
             A[i] = 2.0)",
-         Arg("hoisted_conditionals", 15), Arg("hoisted_let_bindings", 7))
+    Arg("hoisted_conditionals", 15), Arg("hoisted_let_bindings", 7))
 
 PrimFunc HoistIfThenElse(PrimFunc func, Optional<String> variant,
                          bool support_block_scope_hosting) {
@@ -298,7 +300,9 @@ PrimFunc HoistIfThenElse(PrimFunc func, Optional<String> variant,
   return Hoist(std::move(func), kIfElseStmt | (support_block_scope_hosting ? kUsingBlockVar : 0),
                0);
 }
-TVM_PASS(tir, HoistIfThenElse, R"(Moves conditions that do not change in a loop out of it, and what the first iteration begins with in front of it. Conditions on thread indices are moved with support_block_scope_hosting only.
+TVM_PASS(
+    tir, HoistIfThenElse,
+    R"(Moves conditions that do not change in a loop out of it, and what the first iteration begins with in front of it. Conditions on thread indices are moved with support_block_scope_hosting only.
 
 before(A: T.Buffer((16,), "float32"), m: T.int32):
     for i in range(16):
@@ -318,7 +322,7 @@ after:
     C[0] = 0.0
     for k in range(8):
         C[0] = C[0] + A[k])",
-         Arg("variant", nullptr), Arg("support_block_scope_hosting", false))
+    Arg("variant", nullptr), Arg("support_block_scope_hosting", false))
 
 PrimFunc HoistIfThenElseBasic(PrimFunc func) { return Hoist(std::move(func), kIfElseStmt, 0); }
 TVM_PASS(tir, HoistIfThenElseBasic, R"(HoistIfThenElse(variant="basic").

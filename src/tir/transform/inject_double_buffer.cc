@@ -33,7 +33,8 @@ struct HalfSelector : Mutator<HalfSelector, BufferLoadObj, BufferStoreObj, CallO
   }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     if (op->buffer->data.get() != data) return MapChildren(op, *this);
-    return BufferLoad(Doubled(op->buffer), {Shift(Mutate(op->indices[0]))}, op->predicate, op->span);
+    return BufferLoad(Doubled(op->buffer), {Shift(Mutate(op->indices[0]))}, op->predicate,
+                      op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     BufferStore store = Below<BufferStore>(op);
@@ -153,7 +154,8 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     Array<Stmt> body;
     for (size_t i = 0; i < stmts.size(); ++i) {
       if (i == position) {
-        body.push_back(IfThenElse(at + one < loop->extent, fill(at + one, floormod(at + one, two))));
+        body.push_back(
+            IfThenElse(at + one < loop->extent, fill(at + one, floormod(at + one, two))));
       } else {
         select.half = floormod(at, two);
         body.push_back(select.Mutate(stmts[i]));
@@ -206,7 +208,9 @@ PrimFunc InjectDoubleBuffer(PrimFunc func, int64_t split_loop) {
   if (doubler.marked.empty()) return func;
   return ConvertSSA(RewriteBody(std::move(func), doubler));
 }
-TVM_PASS(tir, InjectDoubleBuffer, R"(Gives buffers marked double_buffer_scope two halves: the statement marked fills one for the next iteration while this one uses the other. With split_loop that many iterations are copied, so that the halves are constants.
+TVM_PASS(
+    tir, InjectDoubleBuffer,
+    R"(Gives buffers marked double_buffer_scope two halves: the statement marked fills one for the next iteration while this one uses the other. With split_loop that many iterations are copied, so that the halves are constants.
 
 config: {"tir.InjectDoubleBuffer": {"split_loop": 1}}
 before(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
@@ -229,5 +233,5 @@ after:
                 B[(i + 1) % 2 * 4 + j] = A[(i + 1) * 4 + j]
         for j in range(4):
             C[i * 4 + j] = B[i % 2 * 4 + j] + 1.0)",
-         Arg("split_loop", 1))
+    Arg("split_loop", 1))
 }  // namespace tvm::tir

@@ -164,8 +164,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     for (size_t i = 0; i < stmts.size(); ++i) {
       if (orders[i] >= static_cast<int>(stmts.size()) || taken[orders[i]]) {
         TVM_FFI_THROW(ValueError) << "InjectSoftwarePipeline: expected " << kOrder
-                                  << " to have each number below " << stmts.size()
-                                  << " once, got " << orders[i] << " twice or too large";
+                                  << " to have each number below " << stmts.size() << " once, got "
+                                  << orders[i] << " twice or too large";
       }
       taken[orders[i]] = true;
       bool is_async = std::find(async.begin(), async.end(), stages[i]) != async.end();
@@ -293,7 +293,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     int first = INT_MAX, last = -1, first_order = INT_MAX, last_order = -1;
     for (size_t i = 0; i < steps.size(); ++i) {
       if (uses[i].written.count(data) && steps[i].stage <= first) {
-        first_order = steps[i].stage < first ? steps[i].order : std::min(first_order, steps[i].order);
+        first_order =
+            steps[i].stage < first ? steps[i].order : std::min(first_order, steps[i].order);
         first = steps[i].stage;
       }
     }
@@ -353,7 +354,9 @@ PrimFunc InjectSoftwarePipeline(PrimFunc func) {
   if (body.same_as(func->body)) return func;
   return ConvertSSA(WithBody(std::move(func), body));
 }
-TVM_PASS(tir, InjectSoftwarePipeline, R"(Overlaps the iterations of loops with the annotation software_pipeline_stage, which has a number for each statement: in one round of the new loop a statement of stage s does iteration i - s. software_pipeline_order gives the order inside a round. Buffers of the loop's block get as many versions as iterations need them at once. Statements of the stages in software_pipeline_async_stages are marked async_scope, their users wait for them (async_wait_queue_scope, async_wait_inflight_count).
+TVM_PASS(
+    tir, InjectSoftwarePipeline,
+    R"(Overlaps the iterations of loops with the annotation software_pipeline_stage, which has a number for each statement: in one round of the new loop a statement of stage s does iteration i - s. software_pipeline_order gives the order inside a round. Buffers of the loop's block get as many versions as iterations need them at once. Statements of the stages in software_pipeline_async_stages are marked async_scope, their users wait for them (async_wait_queue_scope, async_wait_inflight_count).
 
 before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
     for i in T.serial(16, annotations={"software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1]}):

@@ -91,10 +91,9 @@ struct Dependence : Visitor<Dependence, VarObj, BufferLoadObj, BufferStoreObj, L
   }
 };
 
-struct ThreadInjector
-    : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, BufferLoadObj, BufferStoreObj, CallObj,
-              VarObj, EvaluateObj, LetStmtObj, IfThenElseObj, ForObj, WhileObj, AttrStmtObj,
-              AssertStmtObj> {
+struct ThreadInjector : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, BufferLoadObj,
+                                BufferStoreObj, CallObj, VarObj, EvaluateObj, LetStmtObj,
+                                IfThenElseObj, ForObj, WhileObj, AttrStmtObj, AssertStmtObj> {
   const Dependence& depends;
   Var index;
   PrimExpr count;
@@ -230,7 +229,9 @@ PrimFunc InjectVirtualThread(PrimFunc func) {
   if (body.same_as(func->body)) return func;
   return ConvertSSA(WithBody(std::move(func), body));
 }
-TVM_PASS(tir, InjectVirtualThread, R"(Runs the virtual threads of a region in turn, statement by statement; what does not depend on the thread runs once. Memory that differs between them gets a piece for each.
+TVM_PASS(
+    tir, InjectVirtualThread,
+    R"(Runs the virtual threads of a region in turn, statement by statement; what does not depend on the thread runs once. Memory that differs between them gets a piece for each.
 
 before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     v = T.int32()

@@ -86,7 +86,9 @@ IRModule InstrumentProfileIntrinsics(IRModule mod) {
   }
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, InstrumentProfileIntrinsics, R"(Puts start_profile_intrinsic and end_profile_intrinsic, with a number, around each function and around loops that have siblings. tir.lwp_max_depth (0: none) and tir.lwp_min_height bound which loops, tir.instr_siblings=False takes loops without siblings, too; loops inside of parallel ones are left alone. tir.lwp_disable_func_prof leaves functions out, tir.reset_start_id numbers from 0.
+TVM_PASS(
+    tir, InstrumentProfileIntrinsics,
+    R"(Puts start_profile_intrinsic and end_profile_intrinsic, with a number, around each function and around loops that have siblings. tir.lwp_max_depth (0: none) and tir.lwp_min_height bound which loops, tir.instr_siblings=False takes loops without siblings, too; loops inside of parallel ones are left alone. tir.lwp_disable_func_prof leaves functions out, tir.reset_start_id numbers from 0.
 
 config: {"tir.reset_start_id": True, "tir.lwp_min_height": 0}
 before(A: T.Buffer((8,), "float32")):

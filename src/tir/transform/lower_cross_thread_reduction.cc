@@ -117,7 +117,8 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     auto local = [&](const char* prefix) {
       std::vector<Buffer> result;
       for (const Buffer& b : r.buffers)
-        result.push_back(Buffer::Decl({PrimExpr(1)}, b->dtype, prefix + std::string(b->name), "local"));
+        result.push_back(
+            Buffer::Decl({PrimExpr(1)}, b->dtype, prefix + std::string(b->name), "local"));
       return result;
     };
     std::vector<Buffer> all = local("cross_thread_"), own = local("in_thread_");
@@ -134,9 +135,9 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
       Stmt first = SeqStmt::Flatten(init);
       seq.push_back(Realize({}, {}, const_true(), op->block->name_hint + String("_init"), first));
       ElementReplacer replace(r.buffers, own);
-      Stmt body = Realize(op->block->iter_vars, op->iter_values, op->predicate,
-                          op->block->name_hint + String("_in_thread"),
-                          replace.Mutate(op->block->body));
+      Stmt body =
+          Realize(op->block->iter_vars, op->iter_values, op->predicate,
+                  op->block->name_hint + String("_in_thread"), replace.Mutate(op->block->body));
       seq.push_back(MergeNest(std::vector<Stmt>(serial.begin(), serial.end()), Fresh(body)));
     }
     // All threads take part in the exchange, also those that have nothing to add.
@@ -151,11 +152,13 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
       is_first = is_first && equal(t->loop_var, t->min);
     }
     Stmt exchange = AttrStmt(
-        r.combiner, "reduce_scope", Call(DataType::Handle(), builtin::reinterpret(), {MakeConst(DataType::UInt(64), 0)}),
+        r.combiner, "reduce_scope",
+        Call(DataType::Handle(), builtin::reinterpret(), {MakeConst(DataType::UInt(64), 0)}),
         Evaluate(Call(DataType::Handle(), builtin::tvm_thread_allreduce(), args)));
     String name = op->block->name_hint + String("_cross_thread");
     if (serial.empty())
-      seq.push_back(Fresh(Realize(op->block->iter_vars, op->iter_values, const_true(), name, exchange)));
+      seq.push_back(
+          Fresh(Realize(op->block->iter_vars, op->iter_values, const_true(), name, exchange)));
     else
       seq.push_back(Realize({}, {}, const_true(), name, exchange));
 
@@ -173,9 +176,9 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     }
     // Memory of a thread is written by each of them, other memory by the first.
     PrimExpr writes = is_private ? const_true() : is_first;
-    seq.push_back(Fresh(Realize(spatial, values, writes && SpatialPart(op->predicate, op),
-                                op->block->name_hint + String("_write_back"),
-                                SeqStmt::Flatten(stores))));
+    seq.push_back(
+        Fresh(Realize(spatial, values, writes && SpatialPart(op->predicate, op),
+                      op->block->name_hint + String("_write_back"), SeqStmt::Flatten(stores))));
     Array<Buffer> allocated(all.begin(), all.end());
     if (!serial.empty())
       for (const Buffer& b : own) allocated.push_back(b);
@@ -186,9 +189,8 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
   PrimExpr SpatialPart(const PrimExpr& predicate, const BlockRealizeObj* op) {
     if (auto* both = predicate.as<AndObj>())
       return SpatialPart(both->a, op) && SpatialPart(both->b, op);
-    bool reduced = UsesVar(predicate, [&](const VarObj* v) {
-      return ReducesOver(op, ffi::GetRef<Var>(v));
-    });
+    bool reduced =
+        UsesVar(predicate, [&](const VarObj* v) { return ReducesOver(op, ffi::GetRef<Var>(v)); });
     return reduced ? const_true() : predicate;
   }
 };
@@ -196,10 +198,13 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
 
 PrimFunc LowerCrossThreadReduction(PrimFunc func) {
   ReductionLowerer lower;
-  for (const auto& [param, buffer] : func->buffer_map) lower.buffer_of_data.Set(buffer->data, buffer);
+  for (const auto& [param, buffer] : func->buffer_map)
+    lower.buffer_of_data.Set(buffer->data, buffer);
   return RewriteBody(std::move(func), lower);
 }
-TVM_PASS(tir, LowerCrossThreadReduction, R"(Lowers blocks whose reduction runs over threads: each thread reduces its part into memory of its own, tvm_thread_allreduce combines the parts, and the first thread writes the result (all of them, if the result is local to a thread).
+TVM_PASS(
+    tir, LowerCrossThreadReduction,
+    R"(Lowers blocks whose reduction runs over threads: each thread reduces its part into memory of its own, tvm_thread_allreduce combines the parts, and the first thread writes the result (all of them, if the result is local to a thread).
 
 before(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2,), "float32")):
     for i in range(2):

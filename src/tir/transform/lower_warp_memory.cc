@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a warp lives in the registers of its threads.
+#include "../analyzed_mutator.h"
 #include "../text.h"
 #include "../threads.h"
-#include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -16,25 +16,24 @@ struct WarpMemory {
   int64_t size = 0, run = 0, width = 0;
   Buffer local;
 };
-struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferObj, BufferLoadObj,
-                             BufferStoreObj, VarObj> {
+struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj, BufferLoadObj,
+                                         BufferStoreObj, VarObj> {
+  using Base::Rewrite;
   int64_t warp_size = 1, extent = 0;
   Var thread;
-  arith::Analyzer analyzer;
   std::unordered_map<const VarObj*, WarpMemory> memory;
 
   ObjectRef Rewrite(const AttrStmtObj* op) {
     const IterVarObj* iv = LaunchedThread(op);
-    if (!iv) return MapChildren(op, *this);
-    analyzer.Bind(iv->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value), true);
-    if (iv->thread_tag == "threadIdx.x") {
+    if (iv && iv->thread_tag == "threadIdx.x") {
       thread = iv->var;
       extent = AsConstInt(op->value).value_or(0);
     }
-    return MapChildren(op, *this);
+    return Base::Rewrite(op);
   }
   [[noreturn]] static void Refuse(const String& name, const std::string& expected) {
-    TVM_FFI_THROW(ValueError) << "LowerWarpMemory: expected warp memory " << name << " " << expected;
+    TVM_FFI_THROW(ValueError) << "LowerWarpMemory: expected warp memory " << name << " "
+                              << expected;
   }
   ObjectRef Rewrite(const AllocateObj* op) {
     if (ScopeOf(op->buffer_var.get()) != "warp") return MapChildren(op, *this);
@@ -45,14 +44,17 @@ struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferOb
     m.size = op->ConstantSize();
     m.width = std::min(warp_size, extent);
     if (extent % m.width != 0 || (m.width & (m.width - 1)) != 0)
-      Refuse(name, "in blocks of whole warps or of a power of two threads, got " + std::to_string(extent));
+      Refuse(name, "in blocks of whole warps or of a power of two threads, got " +
+                       std::to_string(extent));
     m.run = FindRun(op);
     int64_t count = m.run * m.width;
     if (m.size < 1 || m.size % count != 0)
-      Refuse(name, "of a multiple of " + std::to_string(count) + " elements, got " + std::to_string(m.size));
+      Refuse(name, "of a multiple of " + std::to_string(count) + " elements, got " +
+                       std::to_string(m.size));
     PointerType type(PrimType(op->dtype), "local");
     int64_t own = m.size / m.width;
-    m.local = Buffer(Var(name, type), op->dtype, {PrimExpr(static_cast<int>(own))}, {}, PrimExpr(), name);
+    m.local =
+        Buffer(Var(name, type), op->dtype, {PrimExpr(static_cast<int>(own))}, {}, PrimExpr(), name);
     Stmt body = Mutate(op->body);
     return Allocate(m.local->data, op->dtype, m.local->shape, op->condition,
                     DeclBuffer(m.local, body), op->annotations, op->span);
@@ -68,12 +70,15 @@ struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferOb
       auto at = [&](const PrimExpr& t) {
         return Substitute(index, [&](const Var& v) { return v.same_as(thread) ? t : PrimExpr(); });
       };
-      auto step = AsConstInt(analyzer.Simplify(at(thread + MakeConst(thread.dtype(), 1)) - at(thread)));
-      if (auto first = AsConstInt(analyzer.Simplify(at(MakeConst(thread.dtype(), 1)) - at(MakeZero(thread.dtype()))));
+      auto step =
+          AsConstInt(analyzer.Simplify(at(thread + MakeConst(thread.dtype(), 1)) - at(thread)));
+      if (auto first = AsConstInt(
+              analyzer.Simplify(at(MakeConst(thread.dtype(), 1)) - at(MakeZero(thread.dtype()))));
           !step && first)
         step = first;  // thread % width: the same inside of a warp
       if (!step || *step < 1 || (run && run != *step))
-        Refuse(op->buffer_var->name_hint, "to be written at multiples of threadIdx.x, got index " + TextOf(store->indices[0]));
+        Refuse(op->buffer_var->name_hint,
+               "to be written at multiples of threadIdx.x, got index " + TextOf(store->indices[0]));
       run = *step;
     });
     if (run == 0) Refuse(op->buffer_var->name_hint, "to be written");
@@ -107,7 +112,8 @@ struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferOb
     if (!m) return MapChildren(op, *this);
     auto [slot, lane] = Split(*m, Mutate(op->indices[0]));
     if (!IsOwn(*m, lane))
-      Refuse(op->buffer->name, "to be written by the thread it belongs to, got index " + TextOf(op->indices[0]));
+      Refuse(op->buffer->name,
+             "to be written by the thread it belongs to, got index " + TextOf(op->indices[0]));
     return BufferStore(m->local, Mutate(op->value), {slot}, op->predicate, op->span);
   }
   ObjectRef Rewrite(const BufferLoadObj* op) {
@@ -118,14 +124,17 @@ struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferOb
     if (IsOwn(*m, lane)) return own;
     // The registers of another thread are read at one place for all.
     if (UsesVar(slot, [&](const VarObj* v) { return v == thread.get(); }))
-      Refuse(op->buffer->name, "to be read at the same element of each thread's registers, got index " + TextOf(op->indices[0]));
+      Refuse(op->buffer->name,
+             "to be read at the same element of each thread's registers, got index " +
+                 TextOf(op->indices[0]));
     PrimExpr mask = Call(DataType::UInt(32), builtin::tvm_warp_activemask(), {});
     return Call(own.dtype(), builtin::tvm_warp_shuffle(),
                 {mask, own, lane, PrimExpr(static_cast<int>(m->width)),
                  PrimExpr(static_cast<int>(warp_size))});
   }
   ObjectRef Rewrite(const VarObj* op) {
-    if (Find(op)) Refuse(op->name_hint, "to be used by its elements only: registers have no address");
+    if (Find(op))
+      Refuse(op->name_hint, "to be used by its elements only: registers have no address");
     return ffi::GetRef<ObjectRef>(op);
   }
 };
@@ -134,11 +143,14 @@ struct WarpLowerer : Mutator<WarpLowerer, AttrStmtObj, AllocateObj, DeclBufferOb
 PrimFunc LowerWarpMemory(PrimFunc func) {
   WarpLowerer lower;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  lower.warp_size = target.has_value() ? target.value()->GetAttr<int64_t>("thread_warp_size", 1) : 1;
+  lower.warp_size =
+      target.has_value() ? target.value()->GetAttr<int64_t>("thread_warp_size", 1) : 1;
   if (lower.warp_size < 1) lower.warp_size = 1;
   return RewriteBody(std::move(func), lower);
 }
-TVM_PASS(tir, LowerWarpMemory, R"(Keeps memory of scope warp in the registers of the threads that write it; reads of another thread's elements become shuffles.
+TVM_PASS(
+    tir, LowerWarpMemory,
+    R"(Keeps memory of scope warp in the registers of the threads that write it; reads of another thread's elements become shuffles.
 
 before(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     T.func_attr({"target": T.target("cuda")})

@@ -71,8 +71,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
       for (size_t i = 0; i < indices.size(); ++i) {
         if (!indices[i].as<IntImmObj>()) {
           Var v("v" + std::to_string(i), indices[i].dtype());
-          iter_vars.push_back(IterVar(Range::FromMinExtent(MakeZero(shape[i].dtype()), shape[i]),
-                                      v, IterVarType::kDataPar));
+          iter_vars.push_back(IterVar(Range::FromMinExtent(MakeZero(shape[i].dtype()), shape[i]), v,
+                                      IterVarType::kDataPar));
           values.push_back(indices[i]);
           at.push_back(v);
         } else {
@@ -81,7 +81,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
       }
       Stmt body = to_local ? BufferStore(local, store->value, at)
                            : BufferStore(store->buffer, BufferLoad(local, at), store->indices);
-      Block block(iter_vars, {}, {}, op->block->name_hint + String(suffix), Substitute(body, renamed));
+      Block block(iter_vars, {}, {}, op->block->name_hint + String(suffix),
+                  Substitute(body, renamed));
       auto* n = Edit(&block);
       if (!to_local) {
         n->annotations = op->block->annotations;
@@ -89,7 +90,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
       }
       Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(block, buffer_of_data);
       n->reads = access[0], n->writes = access[1];
-      Stmt result = BlockRealize(Substitute(values, renamed), Substitute(op->predicate, renamed), block);
+      Stmt result =
+          BlockRealize(Substitute(values, renamed), Substitute(op->predicate, renamed), block);
       return MergeNest(nest, result);
     };
     Block around({}, {}, {}, "", SeqStmt::Flatten({stage("_local", true), stage("", false)}), {},
@@ -107,7 +109,9 @@ PrimFunc ManifestSharedMemoryLocalStage(PrimFunc func) {
   for (const auto& [param, b] : func->buffer_map) insert.buffer_of_data.Set(b->data, b);
   return RewriteBody(std::move(func), insert);
 }
-TVM_PASS(tir, ManifestSharedMemoryLocalStage, R"(Splits copies to shared memory, in blocks with the annotation tir.manifest_shared_memory_local_stage, in loads into registers and stores from them, so that loads of a pipeline can run ahead.
+TVM_PASS(
+    tir, ManifestSharedMemoryLocalStage,
+    R"(Splits copies to shared memory, in blocks with the annotation tir.manifest_shared_memory_local_stage, in loads into registers and stores from them, so that loads of a pipeline can run ahead.
 
 before(A: T.Buffer((128,), "float32")):
     with T.block("root"):

@@ -106,8 +106,7 @@ struct Merger : Mutator<Merger, AttrStmtObj, AllocateObj, DeclBufferObj, BufferL
     if (!result.defined()) {
       if (buffer->shape.size() != 1) {
         TVM_FFI_THROW(ValueError) << "MergeSharedMemoryAllocations: expected buffer "
-                                  << buffer->name
-                                  << " with one dimension, run FlattenBuffer first";
+                                  << buffer->name << " with one dimension, run FlattenBuffer first";
       }
       result = buffer;
       auto* n = Edit(&result);
@@ -172,7 +171,9 @@ PrimFunc MergeSharedMemoryAllocations(PrimFunc func) {
   if (is_static) func = Merge(std::move(func), "shared");
   return Merge(std::move(func), "shared.dyn");
 }
-TVM_PASS(tir, MergeSharedMemoryAllocations, R"(Makes one allocation of the dynamic shared memory of each kernel, and with tir.merge_static_smem of the static one. Memory whose last use a barrier separates from the first use of another allocation serves both.
+TVM_PASS(
+    tir, MergeSharedMemoryAllocations,
+    R"(Makes one allocation of the dynamic shared memory of each kernel, and with tir.merge_static_smem of the static one. Memory whose last use a barrier separates from the first use of another allocation serves both.
 
 before(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "int32")):
     i = T.launch_thread("threadIdx.x", 32)

@@ -64,16 +64,18 @@ PrimFunc ReduceBranchingThroughOvercompute(PrimFunc func, bool use_dataflow_anal
   remove.LearnParams(func);
   return RewriteBody(std::move(func), remove);
 }
-TVM_PASS(tir, ReduceBranchingThroughOvercompute, R"(Removes branches around stores whose effect is the same where their condition does not hold: the value stored there may be anything (T.undef), or is what T.assume says the element is. With use_dataflow_analysis also where the store is the only one to memory of the function, which holds anything before it.
+TVM_PASS(
+    tir, ReduceBranchingThroughOvercompute,
+    R"(Removes branches around stores whose effect is the same where their condition does not hold: the value stored there may be anything (T.undef), or is what T.assume says the element is. With use_dataflow_analysis also where the store is the only one to memory of the function, which holds anything before it.
 
 before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     for i in range(16):
         if i < 14:
             B[i] = A[i] + 1.0
         else:
-            B[i] = T.undef(dtype="float32")
+            B[i] = T.call_intrin("float32", "tir.undef")
 after:
     for i in range(16):
         B[i] = A[i] + 1.0)",
-         Arg("use_dataflow_analysis", false))
+    Arg("use_dataflow_analysis", false))
 }  // namespace tvm::tir

@@ -95,8 +95,7 @@ struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetSt
       renamed.Set(b->loop_var, a->loop_var);
     }
     for (size_t k = 0; k < first.store->indices.size(); ++k) {
-      if (!ExprDeepEqual(first.store->indices[k],
-                         Substitute(second.store->indices[k], renamed)) ||
+      if (!ExprDeepEqual(first.store->indices[k], Substitute(second.store->indices[k], renamed)) ||
           SideEffect(first.store->indices[k]) > CallEffectKind::kPure)
         return false;
     }
@@ -172,7 +171,9 @@ PrimFunc RemoveNoOp(PrimFunc func, bool use_dataflow_analysis, int64_t max_simpl
   remove.use_dataflow_analysis = use_dataflow_analysis;
   return RewriteBody(std::move(func), remove);
 }
-TVM_PASS(tir, RemoveNoOp, R"(Removes statements that do nothing: loops and branches without bodies, lets that are not used, values stored where they were read.
+TVM_PASS(
+    tir, RemoveNoOp,
+    R"(Removes statements that do nothing: loops and branches without bodies, lets that are not used, values stored where they were read.
 
 before(A: T.Buffer((16,), "float32")):
     for i in range(16):
@@ -193,5 +194,5 @@ before(A: T.Buffer((16,), "float32")):
 after:
     for i in range(16):
         A[i] = 1.0)",
-         Arg("use_dataflow_analysis", false), Arg("max_simplification_steps", 0))
+    Arg("use_dataflow_analysis", false), Arg("max_simplification_steps", 0))
 }  // namespace tvm::tir

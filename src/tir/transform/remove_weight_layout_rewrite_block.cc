@@ -18,9 +18,9 @@ struct RewriteRemover : Mutator<RewriteRemover, BlockObj, BlockRealizeObj, ForOb
     auto* store = op->block->body.as<BufferStoreObj>();
     auto* load = store ? store->value.as<BufferLoadObj>() : nullptr;
     if (!load) {
-      TVM_FFI_THROW(ValueError)
-          << "RemoveWeightLayoutRewriteBlock: expected block " << op->block->name_hint
-          << " to copy elements of one buffer to another";
+      TVM_FFI_THROW(ValueError) << "RemoveWeightLayoutRewriteBlock: expected block "
+                                << op->block->name_hint
+                                << " to copy elements of one buffer to another";
     }
     rewritten[load->buffer.get()] = store->buffer;
     return Evaluate::Nothing();
@@ -66,7 +66,9 @@ PrimFunc RemoveWeightLayoutRewriteBlock(PrimFunc func, bool skip_tensor_rewrite)
   Edit(&func)->buffer_map = buffer_map;
   return func;
 }
-TVM_PASS(tir, RemoveWeightLayoutRewriteBlock, R"(Removes blocks with the annotation meta_schedule.layout_rewrite_preproc, which copy a parameter into another layout, and makes the parameter have that layout. With skip_tensor_rewrite weights that are no parameters are left to the caller as well.
+TVM_PASS(
+    tir, RemoveWeightLayoutRewriteBlock,
+    R"(Removes blocks with the annotation meta_schedule.layout_rewrite_preproc, which copy a parameter into another layout, and makes the parameter have that layout. With skip_tensor_rewrite weights that are no parameters are left to the caller as well.
 
 before(W: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
     with T.block("root"):
@@ -92,5 +94,5 @@ after(R: T.Buffer((8, 4), "float32"), C: T.Buffer((4, 8), "float32")):
                 T.reads(R[vj, vi])
                 T.writes(C[vi, vj])
                 C[vi, vj] = R[vj, vi])",
-         Arg("skip_tensor_rewrite", false))
+    Arg("skip_tensor_rewrite", false))
 }  // namespace tvm::tir

@@ -39,7 +39,9 @@ PrimFunc UseAssumeToReduceBranches(PrimFunc func) {
   remove.LearnParams(func);
   return RewriteBody(std::move(func), remove);
 }
-TVM_PASS(tir, UseAssumeToReduceBranches, R"(Removes choices between values that are the same where it matters, given what T.assume says about elements: padding that holds 0 need not be told apart.
+TVM_PASS(
+    tir, UseAssumeToReduceBranches,
+    R"(Removes choices between values that are the same where it matters, given what T.assume says about elements: padding that holds 0 need not be told apart.
 
 before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     for i in range(16):

@@ -303,7 +303,7 @@ class Expressions:
             return self.integer_leaf(dtype, lanes)
         kind = self.choose(
             binary=8, bits=3, unary=1.5, select=1.5, choice=1 if lanes == 1 else 0, cast=3, let=0.5,
-            reinterpret=0.5, guarded=1 if lanes == 1 else 0, vector=4 if lanes > 1 else 0,
+            reinterpret=0.5, guarded=1 if lanes == 1 else 0, vector=6 if lanes > 1 else 0,
             call=1 if lanes == 1 else 0, q=0.5 if dtype == "int32" else 0,
         )  # fmt: skip
 
@@ -366,7 +366,7 @@ class Expressions:
 
     def vector(self, make, dtype, lanes):
         """Vectors made of other vectors; `make(lanes)` makes parts."""
-        kind = self.choose(broadcast=2, shuffle=2, ramp=1, half=1, combine=1)
+        kind = self.choose(broadcast=2, shuffle=4, ramp=1, half=1, combine=1)
         name = with_lanes(dtype, lanes)
         if kind == "shuffle":
             parts = [make(lanes), make(lanes)]
@@ -440,7 +440,7 @@ class Expressions:
         kind = self.choose(
             Add=4, Sub=2, Mul=4, Min=1.5, Max=1.5, select=1.5, choice=1 if lanes == 1 else 0,
             rounding=1.5, fabs=1, halve=1, cast=2, count=1, let=0.5, fma=0.7,
-            guarded=1 if lanes == 1 else 0, vector=3 if lanes > 1 else 0,
+            guarded=1 if lanes == 1 else 0, vector=5 if lanes > 1 else 0,
             call=1 if lanes == 1 else 0,
         )  # fmt: skip
         if kind in ("guarded", "call"):

@@ -2,6 +2,7 @@
 """Schedule. Its primitives come from their registrations in C++; here is what only Python needs."""
 
 import tvm_ffi
+from tvm import tir
 from tvm._derive import Node, function, register_node
 from tvm.error import ScheduleError
 from tvm.ir import PrimExpr
@@ -15,6 +16,21 @@ _mod = function("tir.schedule._mod", __name__)
 _state = function("tir.schedule._state", __name__)
 _trace = function("tir.schedule._trace", __name__)
 _working_on = function("tir.schedule._working_on", __name__)
+
+
+_annotate_buffer_access = function("tir.Schedule.annotate_buffer_access", __name__)
+
+
+def _ranges_map(ranges, iters):
+    """lambda iters: (begin, end, begin, end, ...) from a function that returns pairs or points."""
+    copies = [tir.Var(i.var.name, i.var.dtype) for i in iters]
+    flat = []
+    for item in ranges(*copies):
+        if isinstance(item, (tuple, list)):
+            flat += item
+        else:
+            flat.append(item)
+    return tir.IndexMap(copies, flat, None)
 
 
 @register_node("tir.BlockRV")
@@ -71,6 +87,19 @@ class Schedule(Node):
     def func_working_on(self):
         """The function that get_block looks in by default, or None."""
         return _working_on(self)
+
+    def annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges):
+        if isinstance(block, str):
+            block = self.get_block(block)
+        if not isinstance(gen_new_ranges, tir.IndexMap):
+            gen_new_ranges = _ranges_map(gen_new_ranges, self.get(block).iter_vars)
+        _annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges)
+
+    annotate_buffer_access.__doc__ = _annotate_buffer_access.__doc__
+
+    def get_sblock(self, name, func_name=None):
+        """Another name of get_block."""
+        return self.get_block(name, func_name)
 
     def show(self, *args, **kwargs):
         """Prints the program and the trace."""

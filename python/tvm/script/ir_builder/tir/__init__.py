@@ -8,9 +8,10 @@ from tvm import tir as _tir
 
 from . import frame as frame
 from . import ir, types
+from .external_kernel import call_kernel as call_kernel
 from .frame import *  # noqa: F403
 from .ir import *  # noqa: F403
-from .ir import as_expr, call
+from .ir import as_exprs, call
 
 Call = call
 Buffer = ir.buffer
@@ -34,9 +35,9 @@ def _with_expressions(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        kwargs = {k: as_expr(v) for k, v in kwargs.items()}
+        kwargs = {k: as_exprs(v) for k, v in kwargs.items()}
         return function(
-            *[str(a) if isinstance(a, types.DType) else as_expr(a) for a in args], **kwargs
+            *[str(a) if isinstance(a, types.DType) else as_exprs(a) for a in args], **kwargs
         )
 
     return call

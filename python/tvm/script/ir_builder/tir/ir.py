@@ -33,6 +33,13 @@ def as_expr(value):
     return value.asobject() if isinstance(value, tvm_ffi.core.ObjectConvertible) else value
 
 
+def as_exprs(value):
+    """The same for the items of a list, too."""
+    if isinstance(value, (list, tuple)):
+        return [as_exprs(v) for v in value]
+    return as_expr(value)
+
+
 def vector_indices(region):
     """The indices of the elements of a region, for loads and stores."""
     indices = []

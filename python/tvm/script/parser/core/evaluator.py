@@ -54,8 +54,9 @@ def is_symbolic(value):
 class Evaluator:
     """Evaluates expressions with names from `lookup(name)`."""
 
-    def __init__(self, lookup, restricted=False):
-        self.lookup, self.restricted = lookup, restricted
+    def __init__(self, lookup, restricted=False, mark=None):
+        """mark(node, value) is told which expression came from where."""
+        self.lookup, self.restricted, self.mark = lookup, restricted, mark
 
     def eval(self, node):
         try:
@@ -70,7 +71,10 @@ class Evaluator:
     def _guard(self, node, function, *args, **kwargs):
         """Runs Python code for a node; its errors are shown there."""
         try:
-            return function(*args, **kwargs)
+            value = function(*args, **kwargs)
+            if isinstance(value, PrimExpr) and self.mark is not None:
+                self.mark(node, value)
+            return value
         except ParserError:
             raise
         except Exception as error:
@@ -112,6 +116,13 @@ class Evaluator:
                 kwargs.update(self.eval(keyword.value))
             else:
                 kwargs[keyword.arg] = self.eval(keyword.value)
+        if isinstance(function, type):
+            takes_values = issubclass(function, PrimExpr)
+        else:
+            takes_values = isinstance(getattr(function, "__self__", None), Buffer)
+        if takes_values:
+            args = builder.as_exprs(args)
+            kwargs = {key: builder.as_exprs(value) for key, value in kwargs.items()}
         return self._guard(node, function, *args, **kwargs)
 
     def items(self, nodes):
@@ -219,7 +230,7 @@ class Evaluator:
         def lookup(node):
             return names[node.id] if node.id in names else outer(node)
 
-        return type(self)(lookup, self.restricted)
+        return type(self)(lookup, self.restricted, self.mark)
 
     def lambda_(self, node):
         args = node.args
