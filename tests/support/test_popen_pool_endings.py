@@ -45,7 +45,7 @@ def is_running(pid):
         return False
 
 
-def wait_gone(pids, seconds=10):
+def wait_gone(pids, seconds=30):
     end = time.monotonic() + seconds
     while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < end:
         time.sleep(0.01)
