@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
@@ -262,3 +263,22 @@ def test_tensor_intrin_registry():
     with pytest.raises(ValueError, match="did you mean 'test.nothing'"):
         tir.TensorIntrin.get("test.nothin")
     assert tir.TensorIntrin.get("test.none", allow_missing=True) is None
+
+
+def test_simplify_keeps_the_axes_of_blocks():
+    """Where nothing can happen anything is true of an axis; its definition stays."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "int32")):
+        for i in range(8):
+            with T.block("b"):
+                v = T.axis.spatial(1, 0)
+                w = T.axis.spatial(8, i)
+                T.where(T.bool(False))
+                T.reads()
+                T.writes(A[w])
+                A[w] = v + 1
+
+    after = tvm.tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]
+    block = after.body.block.body.body.block
+    assert all(isinstance(axis.var, tvm.tir.Var) for axis in block.iter_vars)
