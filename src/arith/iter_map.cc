@@ -408,10 +408,16 @@ void IterMapRewriter::Check(const Array<IterSumExpr>& indices, IterMapLevel leve
   for (const IterSumExpr& sum : indices) {
     for (const IterSplitExpr& s : sum->args) AddUse(&uses, s);
   }
-  // Pieces of one iterator must not overlap; the iterator a fused one is made of are used as a
-  // whole.
+  // The iterators that a fused one is made of are used as a whole. All uses are collected before any
+  // is judged: f // 8 and f % 8 * 16 + j use all of f, one of them within a fused one.
   for (size_t i = 0; i < uses.size(); ++i) {
-    Use use = uses[i];
+    IterMark mark = uses[i].mark;
+    if (auto* source = mark->source.as<IterSumExprObj>()) {
+      for (const IterSplitExpr& s : source->args) AddUse(&uses, s);
+    }
+  }
+  // Pieces of one iterator must not overlap.
+  for (const Use& use : uses) {
     DataType t = use.mark->source.dtype();
     PrimExpr next = One(t);
     std::vector<IterSplitExpr> rest = use.splits;
@@ -435,9 +441,6 @@ void IterMapRewriter::Check(const Array<IterSumExpr>& indices, IterMapLevel leve
     }
     if (level == IterMapLevel::kBijective && (padded || !Equal(next, use.mark->extent))) {
       Fail("a part of an iterator is not used");
-    }
-    if (auto* source = use.mark->source.as<IterSumExprObj>()) {
-      for (const IterSplitExpr& s : source->args) AddUse(&uses, s);
     }
   }
   if (level == IterMapLevel::kBijective) {
