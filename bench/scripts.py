@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """TVMScript in the spelling that we share with Apache TVM, printed and parsed by either."""
 
-from programs import Timed, clock  # this file runs in our process and in workers
+import functools
+
+from programs import Timed  # this file runs in workers
 
 _KERNEL = """
 for i, j in T.grid(128, 128):
@@ -27,7 +29,11 @@ for i, j in T.grid(128, 128):
 """
 _HEAD = """
 @T.prim_func(s_tir=True)
-def {func}(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), C: T.Buffer((128, 128), "float32")):
+def {func}(
+    A: T.Buffer((128, 128), "float32"),
+    B: T.Buffer((128, 128), "float32"),
+    C: T.Buffer((128, 128), "float32"),
+):
     T.func_attr({{"tir.noalias": True}})
 """
 
@@ -66,14 +72,13 @@ def text_of(what):
     return {"function": function_text, "module": module_text}[what]()
 
 
+@functools.cache
+def _program(what):
+    return from_source(text_of(what))
+
+
 def seconds(action, what, number=1):
     """How long it takes to "print" or to "parse" a "function" or a "module"."""
     text = text_of(what)
-    if action == "parse":
-        return Timed(lambda: from_source(text)).time(number) / number
-    program = from_source(text)
-    program.script()
-    return Timed(program.script).time(number) / number
-
-
-__all__ = ["clock", "from_source", "function_text", "module_text", "seconds", "text_of"]
+    call = (lambda: from_source(text)) if action == "parse" else _program(what).script
+    return Timed(call).time(number) / number

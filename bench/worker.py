@@ -11,6 +11,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 def serve(requests, answers):
     import programs
     import schedules
+    import tuning
+
+    import scripts
 
     prepared = []
 
@@ -37,8 +40,11 @@ def serve(requests, answers):
         "version": version,
         "compile_seconds": programs.compile_seconds,
         "schedule_seconds": schedules.seconds,
+        "lower_seconds": programs.lower_seconds,
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
+        "script_seconds": scripts.seconds,
+        "seconds_per_trial": tuning.seconds_per_trial,
     }
     for line in requests:
         request = json.loads(line)

@@ -119,7 +119,7 @@ def page():
     lines = [
         "# Passes over TIR",
         "",
-        "Written by `scripts/pass_docs.py` from the passes' registrations; the tests run every example.",
+        "Written by `scripts/pass_docs.py` from the registrations; the tests run its examples.",
     ]
     for name, parts in documented():
         lines += ["", f"## {name}"]

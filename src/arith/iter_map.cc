@@ -408,11 +408,10 @@ void IterMapRewriter::Check(const Array<IterSumExpr>& indices, IterMapLevel leve
   for (const IterSumExpr& sum : indices) {
     for (const IterSplitExpr& s : sum->args) AddUse(&uses, s);
   }
-  // The iterators that a fused one is made of are used as a whole. All uses are collected before any
-  // is judged: f // 8 and f % 8 * 16 + j use all of f, one of them within a fused one.
+  // The iterators a fused one is made of are used as a whole. All uses are known before any is
+  // checked: one part of an iterator may be used directly and another one in a fused iterator.
   for (size_t i = 0; i < uses.size(); ++i) {
-    IterMark mark = uses[i].mark;
-    if (auto* source = mark->source.as<IterSumExprObj>()) {
+    if (auto* source = uses[i].mark->source.as<IterSumExprObj>()) {
       for (const IterSplitExpr& s : source->args) AddUse(&uses, s);
     }
   }

@@ -5,6 +5,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "tvm/expr/signature.h"
+
 namespace tvm::tir {
 namespace {
 struct Row {
@@ -72,6 +74,8 @@ TVM_REGISTER() {
     op.SetAttr("TCallEffectKind", static_cast<int64_t>(row.effect));
     op.SetAttr("TScriptPrinterName", String(row.name + 4));
     if (row.lane_wise) op.SetAttr("TVectorizable", true);
+    if (const Signature* s = FindSignature(row.name + 4))
+      op.SetAttr("TSignature", String(std::string(s->type) + ": " + std::string(s->params)));
   }
 }
 }  // namespace tvm::tir

@@ -14,30 +14,30 @@ const char* Name(ForKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-bool DividesSum(const PrimExpr& e) {
-  bool found = false;
-  PostOrderVisit(e, [&](const ObjectRef& n) {
-    if (auto* div = n.as<FloorDivObj>()) found |= div->a->IsInstance<AddObj>();
-    if (auto* mod = n.as<FloorModObj>()) found |= mod->a->IsInstance<AddObj>();
-  });
-  return found;
-}
-
-/// Bindings as maps of iterators. A quotient or remainder of several loops together is left as it
-/// is: (a * 12 + b) % 8 is simpler as (a * 4 + b) % 8, but then no longer seen to belong to
+/// Bindings as maps of iterators, as simple as they can be and still be seen to be one:
+/// (a * 12 + b) % 8 is simpler as (a * 4 + b) % 8, but then no longer seen to belong to
 /// (a * 12 + b) // 8.
 Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
                                  const PrimExpr& predicate, bool unit_loops) {
-  arith::Analyzer analyzer;
-  auto map = arith::DetectIterMap(values, domains, predicate, arith::IterMapLevel::kSurjective,
-                                  &analyzer, unit_loops);
-  Array<PrimExpr> simple;
-  for (size_t i = 0; i < values.size(); ++i) {
-    PrimExpr value =
-        map->indices.empty() ? values[i] : arith::NormalizeIterMapToExpr(map->indices[i]);
-    simple.push_back(DividesSum(value) ? value : analyzer.Simplify(value));
+  auto detect = [&](const Array<PrimExpr>& exprs) {
+    arith::Analyzer analyzer;
+    return arith::DetectIterMap(exprs, domains, predicate, arith::IterMapLevel::kSurjective,
+                                &analyzer, unit_loops)
+        ->indices;
+  };
+  arith::Analyzer analyzer;  // knows nothing of loops of one iteration that shall stay
+  auto simplify = [&](const Array<PrimExpr>& exprs) {
+    return exprs.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
+  };
+  auto indices = detect(values);
+  for (const auto& [var, domain] : domains) {
+    if (unit_loops || !IsOne(domain->extent)) analyzer.Bind(var, domain, true);
   }
-  return simple;
+  if (indices.empty()) return simplify(values);
+  Array<PrimExpr> normal = indices.Map(
+      [](const arith::IterSumExpr& sum) -> PrimExpr { return arith::NormalizeIterMapToExpr(sum); });
+  Array<PrimExpr> simple = simplify(normal);
+  return detect(simple).empty() ? normal : simple;
 }
 
 /// Variables everywhere, simplified where blocks are bound.

@@ -39,6 +39,39 @@ void SetName(const ObjectRef& node, const String& name) {
     set(buffer->name), set(buffer->data->name_hint);
 }
 
+/// Says where in the text a node comes from, and what was made together with it; a node that is
+/// known already, or used in many places, keeps what it has.
+void SetSpan(const ObjectRef& node, const SourceName& source, int64_t line, int64_t column,
+             int64_t end_line, int64_t end_column) {
+  Optional<Span> span;
+  auto set = [&](const Optional<Span>& field) {
+    if (field.has_value()) return false;
+    if (!span.has_value()) {
+      span = New<Span>([&](SpanObj* n) {
+        n->source_name = source, n->line = line, n->column = column;
+        n->end_line = end_line, n->end_column = end_column;
+      });
+    }
+    const_cast<Optional<Span>&>(field) = span;
+    return true;
+  };
+  if (auto* expr = node.as<PrimExprObj>()) {
+    if (!expr->IsInstance<VarObj>()) set(expr->span);
+    return;
+  }
+  ObjectRef stmt = node;
+  while (stmt.defined() && stmt.as<StmtObj>() && set(stmt.as<StmtObj>()->span)) {
+    if (auto* loop = stmt.as<ForObj>())
+      stmt = loop->body;
+    else if (auto* realize = stmt.as<BlockRealizeObj>())
+      stmt = realize->block;
+    else if (auto* allocate = stmt.as<AllocateObj>())
+      stmt = allocate->body;
+    else
+      break;
+  }
+}
+
 bool HasBlock(const Stmt& stmt) {
   struct Finder : Visitor<Finder, BlockObj, PrimExprObj> {
     bool found = false;
@@ -64,6 +97,8 @@ TVM_REGISTER() {
       Arg("buffer_type"), Arg("axis_separators"));
   Def("script._set_name", &SetName, "Names a variable or buffer that has no name.", Arg("node"),
       Arg("name"));
+  Def("script._set_span", &SetSpan, "Says where in the text a node comes from.", Arg("node"),
+      Arg("source"), Arg("line"), Arg("column"), Arg("end_line"), Arg("end_column"));
   Def("script._extent", &ExtentOf, "end - begin.", Arg("begin"), Arg("end"));
   Def("script._has_block", &HasBlock, "Whether the statement holds a block.", Arg("stmt"));
 }

@@ -2,6 +2,7 @@
 // How expressions print. The short form of an operation is used exactly where the operator, applied
 // to the operands, gives the very node back: what would fold or convert is written as a
 // constructor.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include "printer.h"
 #include "range.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/signature.h"
 
 namespace tvm::script {
 using namespace tir;
@@ -116,49 +118,31 @@ void PrintStringImm(Printer& p, const StringImmObj* n) {
 }
 
 // ---- calls --------------------------------------------------------------------------------------
-/// What T.<name>(…) returns for operators whose Python function does not infer it, and how many
-/// arguments it takes ("*": any number). "first" and "last": the type is one more argument there.
+/// What is needed to print a call as T.<name>(…): how many arguments it takes (at least, where any
+/// number may follow) and whether its type is one more argument, at the front or at the end.
 struct CallForm {
-  std::string_view type;
+  std::string_view type;  // "first", "last" or that of the result
   int count;
+  bool any_number = false;
+  int typed_by = -1;  // the argument whose type the result has
+  bool Takes(int arguments) const { return any_number ? arguments >= count : arguments == count; }
 };
 const CallForm* FindCallForm(std::string_view name) {
-  constexpr std::pair<std::string_view, std::string_view> rows[] = {
-      {"handle",
-       "tvm_stack_alloca 2 tvm_stack_make_shape * tvm_stack_make_array 6 tvm_tuple * "
-       "handle_add_byte_offset 2 lookup_param 1 start_profile_intrinsic 1 end_profile_intrinsic 1 "
-       "tvm_thread_allreduce * tvm_access_ptr 5 tvm_throw_last_error 0 tvm_load_matrix_sync 8 "
-       "tvm_store_matrix_sync 8 tvm_fill_fragment 6 tvm_mma_sync 8 tvm_bmma_sync 8 "
-       "simdgroup_multiply_accumulate 8 TVMBackendAllocWorkspace 5 anylist_getitem 2"},
-      {"bool", "tvm_thread_invariant 1 isnullptr 1 ignore_loop_partition 1 assume 1"},
-      {"int32",
-       "tvm_call_packed * tvm_call_cpacked * tvm_call_packed_lowered * tvm_call_cpacked_lowered * "
-       "tvm_struct_set 4 undef 0 tvm_storage_sync 1 q_multiply_shift 4 q_multiply_shift_per_axis 7 "
-       "TVMBackendFreeWorkspace 3 anylist_resetitem 2 vscale 0 break_loop 0 continue_loop 0"},
-      {"uint32", "tvm_warp_activemask 0"},
-      {"void",
-       "ptx_commit_group 0 ptx_wait_group 1 ptx_cp_async_barrier 1 ptx_init_barrier_thread_count 2 "
-       "ptx_arrive_barrier 1 ptx_arrive_barrier_expect_tx 2 ptx_wait_barrier 1 create_barriers 1 "
-       "thread_return 0"},
-      {"first",
-       "call_extern * call_pure_extern * call_llvm_intrin * call_llvm_pure_intrin * mma_store 6 "
-       "mma_fill 3 ptx_ldmatrix 7 ptx_cp_async 5 ptx_cp_async_bulk 6 ptx_mma 13 ptx_mma_sp 16 "
-       "vectorlow 1 vectorhigh 1 vectorcombine 2 get_active_lane_mask 2 reinterpret 1 "
-       "type_annotation 0"},
-      {"last", "tvm_struct_get 3"},
-  };
-  static const auto* table = [&] {
+  static const auto* table = [] {
     auto* result = new std::unordered_map<std::string_view, CallForm>();
-    for (auto [type, names] : rows) {
-      for (size_t at = 0; at < names.size();) {
-        size_t space = names.find(' ', at),
-               end = std::min(names.find(' ', space + 1), names.size());
-        std::string_view count = names.substr(space + 1, end - space - 1);
-        int n = -1;
-        std::from_chars(count.data(), count.data() + count.size(), n);
-        result->emplace(names.substr(at, space - at), CallForm{type, n});
-        at = end + 1;
+    for (const Signature& s : Signatures()) {
+      std::vector<std::string_view> params = s.Parameters();
+      CallForm form{s.type, static_cast<int>(params.size())};
+      form.any_number = !params.empty() && params.back().starts_with("*");
+      form.count -= form.any_number;
+      if (s.type == "=dtype") {
+        form.type = params.front() == "dtype" ? "first" : "last";
+        --form.count;
+      } else if (s.type.starts_with("=")) {
+        form.typed_by = static_cast<int>(std::find(params.begin(), params.end(), s.type.substr(1)) -
+                                         params.begin());
       }
+      result->emplace(s.name, form);
     }
     return result;
   }();
@@ -242,11 +226,13 @@ void PrintCall(Printer& p, const CallObj* n) {
     if (const CallForm* form = FindCallForm(name)) {
       type = form->type;
       bool given = type == "first" || type == "last";
-      DataType expected = given            ? n->dtype
-                          : type == "void" ? DataType::Void()
-                                           : DataType(String(std::string(type)));
-      fits = n->dtype == expected &&
-             (form->count < 0 || form->count == static_cast<int>(n->args.size()));
+      fits = form->Takes(static_cast<int>(n->args.size()));
+      if (fits && !given) {
+        DataType expected = form->typed_by >= 0 ? n->args[form->typed_by].dtype()
+                            : type == "void"    ? DataType::Void()
+                                                : DataType(String(std::string(type)));
+        fits = n->dtype == expected;
+      }
     } else {
       fits = name == "address_of" ? n->dtype == DataType::Handle()
                                   : name == "ret" || FunctionRebuilds(name, n);

@@ -91,8 +91,7 @@ TVM_REGISTER() {
       "[\"TENSOR\", dtype, [extents]]", Arg("self"));
   Def("meta_schedule._arg_info_from_json", &ArgInfo::FromJson, "Reads what as_json gave.",
       Arg("json_obj"));
-  Def("meta_schedule._arg_info_from_prim_func", &ArgsOf, "One per parameter.",
-      Arg("func"));
+  Def("meta_schedule._arg_info_from_prim_func", &ArgsOf, "One per parameter.", Arg("func"));
   Def(
       "meta_schedule._arg_info_from_entry_func",
       [](IRModule mod) { return ArgsOf(EntryFunc(mod)); }, "One per parameter of a module's entry.",

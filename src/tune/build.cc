@@ -55,9 +55,9 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
   };
   try {
     auto lowered = Lowered::Get().Take(input->mod, input->target);
-    Any module = lowered.has_value() ? build(lowered.value(), input->target,
-                                             transform::Sequential({}, "lowered"))
-                                     : build(input->mod, input->target, nullptr);
+    Any module = lowered.has_value()
+                     ? build(lowered.value(), input->target, transform::Sequential({}, "lowered"))
+                     : build(input->mod, input->target, nullptr);
     write(module, String(path));
     return result(String(path), std::nullopt);
   } catch (const ffi::Error& error) {

@@ -7,9 +7,9 @@
 //                    innermost extent, and where among the loops (8 places, one of them 1)      33
 //   shape            loops, iterations, iterations of the innermost, unroll steps,
 //                    executions below the innermost parallel loop, lanes of the store            6
-//   accesses         per buffer, the written one first, then by bytes: see AccessRow            18 each
-//   intensity        operations per byte touched, at places between the inner and outer loops   10
-//   allocation       bytes of the local buffer written, and how often it is filled               2
+//   accesses         per buffer, the written one first, then by bytes: see AccessRow            18
+//   each intensity        operations per byte touched, at places between the inner and outer loops
+//   10 allocation       bytes of the local buffer written, and how often it is filled 2
 // With the defaults (5 buffers, 10 samples) that is 157 numbers.
 #include <tvm/ffi/container/tensor.h>
 
@@ -58,9 +58,8 @@ double Iterations(const std::vector<Loop>& loops, size_t level) {
   return n;
 }
 bool Moves(const Access& a, size_t loop) {
-  return std::any_of(a.indices.begin(), a.indices.end(), [&](const Affine& index) {
-    return loop < index.size() && index[loop] != 0;
-  });
+  return std::any_of(a.indices.begin(), a.indices.end(),
+                     [&](const Affine& index) { return loop < index.size() && index[loop] != 0; });
 }
 /// Elements between neighbours along the innermost loop that moves the access.
 double Stride(const Access& a, const std::vector<Loop>& loops) {
@@ -142,7 +141,8 @@ class Row {
     if (by_loop) {
       times = s_.loops[level - 1].extent;
       between = Iterations(s_.loops, level);
-      for (const Access& b : s_.accesses) between_bytes += Footprint(b, s_.loops, level, line).unique;
+      for (const Access& b : s_.accesses)
+        between_bytes += Footprint(b, s_.loops, level, line).unique;
     }
     *at_++ = by_loop, *at_++ = by_store, *at_++ = !by_loop && !by_store;
     Put(between), Put(between_bytes), Put(times);
@@ -260,7 +260,9 @@ TVM_REGISTER() {
       Arg("buffers"), Arg("samples"), Arg("line_bytes"), Arg("num_threads"));
   Def(
       "meta_schedule._feature_length",
-      [](int64_t buffers, int64_t samples) { return FeatureOptions{buffers, samples, 64}.Length(); },
+      [](int64_t buffers, int64_t samples) {
+        return FeatureOptions{buffers, samples, 64}.Length();
+      },
       "Numbers in one row.", Arg("buffers"), Arg("samples"));
 }
 }  // namespace

@@ -27,14 +27,15 @@ const std::unordered_map<int32_t, Arithmetic>& Kinds() {
   return kinds;
 }
 
-struct Collector : Visitor<Collector, ForObj, BlockRealizeObj, BlockObj, BufferStoreObj,
-                           BufferLoadObj, AllocateObj, AttrStmtObj, LetStmtObj, CallObj,
-                           PrimExprObj> {
+struct Collector
+    : Visitor<Collector, ForObj, BlockRealizeObj, BlockObj, BufferStoreObj, BufferLoadObj,
+              AllocateObj, AttrStmtObj, LetStmtObj, CallObj, PrimExprObj> {
   std::vector<StoreInfo> stores;
 
   // ---- scopes ----
   void Visit(const ForObj* op) {
-    double unroll = UnrollSteps(op->annotations, loops_.empty() ? unroll_ : loops_.back().unroll_steps);
+    double unroll =
+        UnrollSteps(op->annotations, loops_.empty() ? unroll_ : loops_.back().unroll_steps);
     double extent = static_cast<double>(AsConstInt(op->extent).value_or(kUnknownExtent));
     Affine self(loops_.size() + 1);
     self.back() = 1;

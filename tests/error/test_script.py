@@ -43,6 +43,52 @@ CASES = {
     "B = T.match_buffer(n, (1,), 'nonsense')": ("T.match_buffer(n, (1,), 'nonsense')", "nonsense"),
     "def f():\n        pass": ("def f():", "expected @T.macro"),
     "T.allocate([4], 'float32', 'global', n)": ("T.allocate", "expected a bool condition"),
+    # types that do not fit
+    "A[0] = A[0] + 'text'": ("A[0] + 'text'", "TypeError"),
+    "A[A[0]] = 1.0": ("A[A[0]] = 1.0", "expected"),
+    "if A[0]:\n        pass": ("if A[0]:", "expected a bool condition, got float32"),
+    "A[0] = T.Add(A[0], n)": ("T.Add(A[0], n)", "expected"),
+    # axes
+    "with T.block('b'):\n        A[0] = 1.0\n        v = T.axis.spatial(8, n)": (
+        "T.axis.spatial(8, n)",
+        "expected before T.reads, T.writes and the statements",
+    ),
+    "for i in range(8):\n        with T.block('b'):\n            v = T.axis.remap('X', [i])": (
+        "T.axis.remap('X', [i])",
+        "expected 'S' or 'R', got 'X'",
+    ),
+    "for i in range(8):\n        with T.block('b'):\n            v = T.axis.remap('SS', [i])": (
+        "T.axis.remap('SS', [i])",
+        "expected 2 loop variables, got 1",
+    ),
+    "with T.block('b'):\n        v = T.axis.spatial(8, None)": (
+        "T.axis.spatial(8, None)",
+        "expected a value for the iterator",
+    ),
+    "for i in range(8):\n        with T.block('b'):\n            v = T.axis.spatial(8, i)\n"
+    "            A[v] = 1.0\n        A[v] = 2.0": ("v", "undefined name 'v'"),
+    "with T.block('b'):\n        v, w = T.axis.remap('S', [n])": (
+        "T.axis.remap('S', [n])",
+        "expected the variable of a loop",
+    ),
+    # what is only seen in the whole program
+    "with T.block('b', no_realize=True):\n        A[0] = 1.0": (
+        "with T.block('b', no_realize=True):",
+        "block b has no realization",
+    ),
+    "B = T.alloc_buffer((8,))\n    A[0] = B[1]": (
+        "A[0] = B[1]",
+        "buffer B is read although nothing writes it",
+    ),
+    "p = T.allocate([8], 'float32')\n    B = T.Buffer((8,), data=p)\n    A[0] = B[1]": (
+        "A[0] = B[1]",
+        "buffer B is",
+    ),
+    "B = T.Buffer((8,), 'float32')\n    A[0] = B[1]": (
+        "A[0] = B[1]",
+        "buffer B is used where it is not declared",
+    ),
+    "x = T.int32()\n    A[x] = 1.0": ("A[x] = 1.0", "variable x is not defined"),
 }
 
 

@@ -230,7 +230,9 @@ def test_state_replace():
     state.replace(loop, new)
     assert loop.stmt.kind == tir.ForKind.UNROLLED
     tvm.ir.assert_structural_equal(state.mod["main"].body.block.body[0], new, True)
-    with pytest.raises(ValueError, match="ScheduleState.replace: expected each loop and block once"):
+    with pytest.raises(
+        ValueError, match="ScheduleState.replace: expected each loop and block once"
+    ):
         state.replace(loop, state.mod["main"].body.block.body[1])
 
 

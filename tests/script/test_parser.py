@@ -256,3 +256,41 @@ def test_slices_are_vectors_wherever_values_are_expected():
     assert isinstance(stores[2].value.vectors[1], tir.BufferLoad)
     assert stores[3].indices[0].stride == -1
     tvm.ir.assert_structural_equal(from_source(main.script()), main)
+
+
+def test_call_kernel_adds_its_module():
+    from tvm.script.ir_builder.tir.external_kernel import BaseKernel
+
+    class Kernel(BaseKernel):
+        def compile_to_device_module(self, launch_args, *args, **kwargs):
+            return "kernel_name", "a device module", [*args, *launch_args]
+
+    kernel = Kernel()
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            T.call_kernel(kernel, [1, 32], A.data)
+
+    assert list(Module.attrs["external_mods"]) == ["a device module"]
+    assert 'T.tvm_call_packed("kernel_name", A.data, 1, 32)' in Module.script()
+
+
+def test_nodes_remember_their_place():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            x: T.float32 = A[i] * T.float32(2)
+            A[i] = x + T.exp(A[i])
+
+    line = main.body.span.line
+    let = main.body.body
+    store = let.body
+    assert main.body.span.source_name.name.endswith("test_parser.py")
+    assert (let.span.line, store.span.line) == (line + 1, line + 2)
+    assert store.span.end_line == store.value.span.line == line + 2
+    assert let.value.a.span.line == line + 1
+    text = tvm.script.from_source("@T.prim_func\ndef main(x: T.int32):\n    T.evaluate(x + 1)")
+    span = text.body.span
+    assert (span.line, span.column, span.source_name.name) == (3, 5, "<string>")

@@ -29,8 +29,9 @@ open(output, "wb").write(b"compiled")
 
 
 @pytest.fixture(autouse=True)
-def no_mode(monkeypatch):
-    monkeypatch.delenv("TVM_CUDA_COMPILE_MODE", raising=False)
+def no_settings(monkeypatch):
+    for name in ("TVM_CUDA_COMPILE_MODE", "CUDA_HOME", "CUDA_PATH", "NVSHMEM_HOME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -298,9 +299,17 @@ def test_toolkit_of_the_environment(toolkit, monkeypatch):
         nvcc.find_cuda_path()
 
 
-def test_toolkit_of_a_script_that_starts_nvcc(tmp_path, monkeypatch, fake_tool):
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv(name, raising=False)
+def test_the_toolkit_of_the_environment_compiles(toolkit, fake_tool):
+    on_path = fake_tool("nvcc", WRITE_OUTPUT)
+    shutil.copy(on_path.path, toolkit / "bin" / "nvcc")
+    on_path.path.write_text("#!/bin/sh\nexit 1\n")
+    assert nvcc.compile_cuda("code", arch="sm_90") == b"compiled"
+    (toolkit / "bin" / "nvcc").unlink()
+    with pytest.raises(RuntimeError, match="cuda/bin/nvcc; install a CUDA toolkit"):
+        nvcc.compile_cuda("code", arch="sm_90")
+
+
+def test_toolkit_of_a_script_that_starts_nvcc(tmp_path, fake_tool):
     fake = fake_tool("nvcc", f"print('#$ TOP={tmp_path}/real/bin/..', file=sys.stderr)")
     assert nvcc.find_cuda_path() == f"{tmp_path}/real"
     assert fake.calls == [["--dryrun", "-x", "cu", "/dev/null"]]

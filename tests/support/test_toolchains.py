@@ -14,6 +14,12 @@ C_SOURCE = "int add(int a, int b) { return a + b; }\n"
 WRITE_OUTPUT = 'open(sys.argv[sys.argv.index("-o") + 1], "wb").write(b"made")\n'
 
 
+@pytest.fixture
+def llvm():
+    if tvm._libs.find("tvm_llvm") is None:
+        pytest.skip("needs libtvm_llvm")
+
+
 # clang
 
 
@@ -79,7 +85,7 @@ def test_wasm_runs_in_node(need, tmp_path):
     assert done.stdout == "42 301\n", done.stderr
 
 
-def test_wasm_of_a_compiled_function(need, tmp_path):
+def test_wasm_of_a_compiled_function(need, llvm, tmp_path):
     """Our own code for wasm32 becomes a module that exports its function."""
     need("emcc", "node")
     A = te.placeholder((4,), name="A")
@@ -265,7 +271,7 @@ def test_ndk_word_for_word(fake_tool, monkeypatch):
     assert nm.calls == [["-g", "-P", os.devnull]]
 
 
-def test_ndk_in_a_cross_compiler(fake_tool, monkeypatch, tmp_path):
+def test_ndk_in_a_cross_compiler(fake_tool, llvm, monkeypatch, tmp_path):
     """Exporting with special options, as the documentation shows it."""
     fake = fake_tool("android-clang", WRITE_OUTPUT)
     monkeypatch.setenv("TVM_NDK_CC", str(fake))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users see: a live table in a terminal, plain lines elsewhere."""
 
+import importlib.util
 import sys
 import time
 
@@ -47,7 +48,7 @@ class Progress:
         self._begin, self._live, self._first = time.monotonic(), None, 0
 
     def __enter__(self):
-        if self.stream.isatty():
+        if self.stream.isatty() and importlib.util.find_spec("rich") is not None:
             from rich.console import Console
             from rich.live import Live
 
@@ -74,8 +75,11 @@ class Progress:
         else:
             task = max(scheduler.tasks_, key=lambda t: t.seconds)
             texts = zip(HEAD[1:], row(task, eta)[1:], strict=True)
-            print(f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),
-                  file=self.stream, flush=True)
+            print(
+                f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),
+                file=self.stream,
+                flush=True,
+            )
 
     @staticmethod
     def _table(tasks, eta):

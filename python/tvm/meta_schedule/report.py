@@ -61,22 +61,29 @@ def _curve(times, default, width=900, height=260):
     parts.append(f'<polyline points="{points}" fill="none" stroke="#1f6feb" stroke-width="2"/>')
     if default:
         y = place(0, default)[1]
-        parts.append(f'<path d="M{left} {y:.1f}H{right}" stroke="#e08a00" stroke-dasharray="5 4"/>'
-                     f'<text x="{right - 4}" y="{y - 4:.1f}" text-anchor="end">default</text>')
+        parts.append(
+            f'<path d="M{left} {y:.1f}H{right}" stroke="#e08a00" stroke-dasharray="5 4"/>'
+            f'<text x="{right - 4}" y="{y - 4:.1f}" text-anchor="end">default</text>'
+        )
     for k in range(4):
         value = math.exp(low + (high - low) * k / 3)
         y = place(0, value)[1]
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">'
-                     f"{duration(value)}</text>")
-    parts.append(f'<text x="{(left + right) / 2}" y="{height - 8}" text-anchor="middle">'
-                 f"{len(times)} trials (crosses: failures; line: best so far)</text>")
+        parts.append(
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{duration(value)}</text>'
+        )
+    parts.append(
+        f'<text x="{(left + right) / 2}" y="{height - 8}" text-anchor="middle">'
+        f"{len(times)} trials (crosses: failures; line: best so far)</text>"
+    )
     return f'<svg width="{width}" height="{height}" role="img">{"".join(parts)}</svg>'
 
 
 def _records(database, workload):
-    same = [r for r in database.get_all_tuning_records()
-            if r.workload.same_as(workload)
-            or tvm.ir.structural_equal(r.workload.mod, workload.mod)]
+    same = [
+        r
+        for r in database.get_all_tuning_records()
+        if r.workload.same_as(workload) or tvm.ir.structural_equal(r.workload.mod, workload.mod)
+    ]
     return same
 
 
@@ -84,9 +91,11 @@ def _task(task, database):
     workload = database.commit_workload(task.ctx.mod)
     records = _records(database, workload)
     times = [mean(r.run_secs) if r.run_secs else None for r in records]
-    parts = [f"<h2>{html.escape(str(task.ctx.task_name))}</h2>",
-             f"<p class=note>{html.escape(str(task.ctx.target))}</p>",
-             _curve(times, task.default_secs)]
+    parts = [
+        f"<h2>{html.escape(str(task.ctx.task_name))}</h2>",
+        f"<p class=note>{html.escape(str(task.ctx.target))}</p>",
+        _curve(times, task.default_secs),
+    ]
     reasons = {}
     for record in records:
         if record.error_msg is not None:
@@ -97,10 +106,16 @@ def _task(task, database):
         parts.append("<h3>Failures</h3>" + _table(("reason", "count"), rows))
     top = database.get_top_k(workload, 5)
     if top:
-        parts.append("<h3>Fastest</h3>" + _table(
-            ("rank", "time", "decisions"),
-            [(i + 1, duration(mean(r.run_secs)), _decisions(r.trace)) for i, r in enumerate(top)],
-        ))
+        parts.append(
+            "<h3>Fastest</h3>"
+            + _table(
+                ("rank", "time", "decisions"),
+                [
+                    (i + 1, duration(mean(r.run_secs)), _decisions(r.trace))
+                    for i, r in enumerate(top)
+                ],
+            )
+        )
         after = top[0].as_measure_candidate().sch
         parts.append(
             "<h3>Best schedule</h3><div class=two>"
@@ -134,12 +149,16 @@ def write_report(path, tasks, database, profiler=None):
             parts.append(f"<p class=note>{html.escape(str(error))}</p>")
     if profiler is not None:
         total = max(profiler.get()["Total"], 1e-12)
-        rows = [(n, f"{s:.3f} s", f"{100 * s / total:.1f} %")
-                for n, s in sorted(profiler.get().items(), key=lambda item: -item[1])]
+        rows = [
+            (n, f"{s:.3f} s", f"{100 * s / total:.1f} %")
+            for n, s in sorted(profiler.get().items(), key=lambda item: -item[1])
+        ]
         parts.append("<h2>Time spent</h2>" + _table(("part", "time", "share"), rows))
-    text = ("<!doctype html><html lang=en><meta charset=utf-8><title>Tuning report</title>"
-            f"<style>{_STYLE}</style><h1>Tuning report</h1>"
-            f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n")
+    text = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Tuning report</title>"
+        f"<style>{_STYLE}</style><h1>Tuning report</h1>"
+        f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n"
+    )
     partial = f"{path}.{os.getpid()}"
     with open(partial, "w", encoding="utf-8") as file:
         file.write(text)

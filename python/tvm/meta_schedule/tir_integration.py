@@ -62,8 +62,10 @@ def tune_tir(
         normalize_module(mod)  # raises
     unknown = set(special_space) - set(named)
     if unknown:
-        raise ValueError(f"special_space: expected names of functions ({', '.join(named)}), got "
-                         f"{', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"special_space: expected names of functions ({', '.join(named)}), got "
+            f"{', '.join(sorted(unknown))}"
+        )
     _check_work_dir(work_dir)
     names = sorted(named)
     loggers = get_loggers_from_work_dir(work_dir, names)

@@ -32,7 +32,7 @@ def _load_model(model, path):
         return
     try:
         model.load(path)
-    except Exception as error:  # noqa: BLE001  another version, another model, a damaged file
+    except Exception as error:
         logger.warning("%s: %s: %s; learning starts anew", path, type(error).__name__, error)
 
 
@@ -40,7 +40,7 @@ def _save_model(model, path):
     try:
         if model is not None:
             model.save(path)
-    except Exception as error:  # noqa: BLE001  a full disk, a model that cannot be saved
+    except Exception as error:
         logger.warning("%s: %s: %s", path, type(error).__name__, error)
 
 
@@ -80,8 +80,10 @@ def tune_tasks(
     """
     if not tasks:
         raise ValueError("tune_tasks: expected at least one task, got none")
-    for name, value in (("max_trials_global", max_trials_global),
-                        ("num_trials_per_iter", num_trials_per_iter)):
+    for name, value in (
+        ("max_trials_global", max_trials_global),
+        ("num_trials_per_iter", num_trials_per_iter),
+    ):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
     if max_time is not None and not max_time > 0:
@@ -106,7 +108,11 @@ def tune_tasks(
     model_path = os.path.join(work_dir, MODEL_FILE)
     if not isinstance(cost_model, CostModel) and cost_model is not None:
         options = {"num_tuning_cores": num_tuning_cores} if cost_model == "xgb" else {}
-        cost_model = CostModel.create(cost_model, **options)
+        try:
+            cost_model = CostModel.create(cost_model, **options)
+        except ImportError as error:  # the package is optional: the search works without it, worse
+            logger.warning("%s; candidates are chosen at random", error)
+            cost_model = CostModel.create("random")
         _load_model(cost_model, model_path)
     if isinstance(measure_callbacks, MeasureCallback):
         measure_callbacks = [measure_callbacks]
@@ -118,8 +124,17 @@ def tune_tasks(
     with Profiler() as profiler, Progress(max_trials_global) as progress:
         task_scheduler.progress = progress
         task_scheduler.tune(
-            tasks, task_weights, max_trials_global, max_trials_per_task, num_trials_per_iter,
-            builder, runner, measure_callbacks, database, cost_model, max_time=max_time,
+            tasks,
+            task_weights,
+            max_trials_global,
+            max_trials_per_task,
+            num_trials_per_iter,
+            builder,
+            runner,
+            measure_callbacks,
+            database,
+            cost_model,
+            max_time=max_time,
         )
         _save_model(cost_model, model_path)
     for task in tasks:

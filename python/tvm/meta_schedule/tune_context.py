@@ -56,8 +56,14 @@ class TuneContext(_derive.Node):
         if search_strategy is not None and not isinstance(search_strategy, SearchStrategy):
             search_strategy = SearchStrategy.create(search_strategy)
         _derive.construct(
-            self, mod, target, space_generator, search_strategy, task_name,
-            num_cores(num_threads, "num_threads"), fork_seed(rand_state, 1)[0],
+            self,
+            mod,
+            target,
+            space_generator,
+            search_strategy,
+            task_name,
+            num_cores(num_threads, "num_threads"),
+            fork_seed(rand_state, 1)[0],
             get_logger(__name__) if logger is None else logger,
         )
         if mod is not None and target is not None:
@@ -76,8 +82,9 @@ class TuneContext(_derive.Node):
         """The schedules that the space generator makes of the module."""
         return list(self._require("space_generator").generate_design_space(self.mod))
 
-    def pre_tuning(self, max_trials, num_trials_per_iter=64, design_spaces=None, database=None,
-                   cost_model=None):
+    def pre_tuning(
+        self, max_trials, num_trials_per_iter=64, design_spaces=None, database=None, cost_model=None
+    ):
         """Begins a search."""
         if design_spaces is None:
             design_spaces = self.generate_design_space()

@@ -41,8 +41,10 @@ def derived_object(cls):
     key, required, optional = metadata
     missing = _missing(cls, required)
     if missing:
-        raise TypeError(f"{cls.__name__}: expected the method{'s'[: len(missing) > 1]} "
-                        f"{', '.join(missing)} to be defined")
+        raise TypeError(
+            f"{cls.__name__}: expected the method{'s'[: len(missing) > 1]} "
+            f"{', '.join(missing)} to be defined"
+        )
     base = _derive.node_class(key, "tvm.meta_schedule")
     init = core._lookup_type_attr(base.__tvm_ffi_type_info__.type_index, "__ffi_init__")
 
@@ -55,13 +57,17 @@ def derived_object(cls):
         }
         self.__init_handle_by_constructor__(init, type(self).__name__, instance, methods)
 
-    derived = type(base)(cls.__name__, (base,), {
-        "__slots__": (),
-        "__init__": __init__,
-        "__doc__": cls.__doc__,
-        "__module__": cls.__module__,
-        "_complete": True,
-    })
+    derived = type(base)(
+        cls.__name__,
+        (base,),
+        {
+            "__slots__": (),
+            "__init__": __init__,
+            "__doc__": cls.__doc__,
+            "__module__": cls.__module__,
+            "_complete": True,
+        },
+    )
     functools.update_wrapper(derived, cls, updated=())
     return derived
 

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import struct
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -200,15 +199,6 @@ def _merge(objects, output, fcompile, kwargs):
     return cc.create_executable(str(output), [str(o) for o in objects], options, **kwargs)
 
 
-def _tar(files, output):
-    with tarfile.open(output, "w") as tar:
-        for path in files:
-            info = tarfile.TarInfo(path.name)
-            info.size, info.mode = path.stat().st_size, 0o644
-            with open(path, "rb") as file:
-                tar.addfile(info, file)
-
-
 def _write_source(files, output):
     """The code and the data of a module as one C file."""
     other = [f.name for f in files if f.suffix != ".c"]
@@ -231,7 +221,9 @@ def _write(suffix, files, output, folder, fcompile, kwargs):
     if suffix == ".c":
         _write_source(files, output)
     elif suffix == ".tar":
-        _tar(files, output)
+        from tvm.support.tar import tar
+
+        tar(output, files)
     elif suffix == ".a":
         _archive(_objects(files, folder, "a static library"), output)
     elif suffix in (".o", ".obj"):
@@ -262,8 +254,8 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar, .c).
 
     Beside .o, .a and .c it writes a C header of the same name. Modules of target c are compiled
-    here, except for .c and .tar and for `fcompile`, which get their sources. A library that a process has loaded
-    under this name stays as it is: the new file replaces it.
+    here, except for .c and .tar and for `fcompile`, which get their sources. A library that a
+    process has loaded under this name stays as it is: the new file replaces it.
     """
     output = Path(os.fspath(file_name))
     if not output.parent.is_dir():

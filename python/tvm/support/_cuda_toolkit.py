@@ -19,13 +19,13 @@ def _is_root(folder):
     return (folder / "bin" / "nvcc").exists() or (folder / "include" / "cuda.h").exists()
 
 
-def _root_of_nvcc(nvcc):
+def _root_of_nvcc(program):
     """nvcc may be a link or a script that starts another one: it knows its place itself."""
-    for folder in (Path(nvcc).parent.parent, Path(os.path.realpath(nvcc)).parent.parent):
+    for folder in (Path(program).parent.parent, Path(os.path.realpath(program)).parent.parent):
         if (folder / "nvvm").exists():
             return folder
     listing = _tools.run(
-        [nvcc, "--dryrun", "-x", "cu", os.devnull], "ask nvcc for its folder", merge=True
+        [program, "--dryrun", "-x", "cu", os.devnull], "ask nvcc for its folder", merge=True
     )
     top = re.search(r"^#\$ TOP=(.*)$", listing, re.MULTILINE)
     return Path(os.path.normpath(top.group(1).strip())) if top else None
@@ -37,14 +37,27 @@ def wheel_folders():
     return [Path(folder) for group in found for folder in sorted(group, reverse=True)]
 
 
-def root():
-    """The folder of the toolkit; RuntimeError where there is none."""
+def _root_of_environment():
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if value := os.environ.get(name):
             if not _is_root(Path(value)):
                 raise RuntimeError(f"{name}: expected the folder of a CUDA toolkit, got {value}")
             return Path(value)
-    if (nvcc := shutil.which("nvcc")) and (folder := _root_of_nvcc(nvcc)):
+    return None
+
+
+def nvcc():
+    """The compiler: that of the environment's toolkit, then of PATH, then of any toolkit."""
+    if folder := _root_of_environment():
+        return folder / "bin" / "nvcc"
+    return shutil.which("nvcc") or root() / "bin" / "nvcc"
+
+
+def root():
+    """The folder of the toolkit; RuntimeError where there is none."""
+    if folder := _root_of_environment():
+        return folder
+    if (program := shutil.which("nvcc")) and (folder := _root_of_nvcc(program)):
         return folder
     others = [Path("/usr/local/cuda"), Path("/opt/cuda"), *wheel_folders()]
     found = next(filter(_is_root, others), None)
@@ -66,10 +79,10 @@ def version(folder):
     try:
         text = json.loads((folder / "version.json").read_text())["cuda"]["version"]
     except (OSError, ValueError, KeyError):
-        nvcc = folder / "bin" / "nvcc"
+        program = folder / "bin" / "nvcc"
         found = None
-        if nvcc.exists():
-            shown = _tools.run([nvcc, "--version"], "get the version of CUDA", install=INSTALL)
+        if program.exists():
+            shown = _tools.run([program, "--version"], "get the version of CUDA", install=INSTALL)
             found = re.search(r"release (\d+\.\d+)", shown)
         elif (folder / "include" / "cuda.h").exists():
             header = (folder / "include" / "cuda.h").read_text(errors="replace")

@@ -47,11 +47,12 @@ def _children(pid):
         if os.path.isdir("/proc/self/task") and not os.path.isdir(f"/proc/{pid}"):
             return []
     # A kernel that does not list children.
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
-    )
-    rows = (line.split() for line in listing.stdout.splitlines())
-    return [int(child) for child, parent, state in rows if int(parent) == pid and state[0] != "Z"]
+    with contextlib.suppress(OSError):
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        listing = subprocess.run(command, capture_output=True, text=True).stdout
+        rows = (line.split() for line in listing.splitlines())
+        return [int(child) for child, above, state in rows if int(above) == pid and state[0] != "Z"]
+    return []
 
 
 def _is_zombie(pid):
@@ -96,9 +97,11 @@ class _Server:
         if hasattr(os, "pidfd_open"):
             try:
                 self.private.append(os.pidfd_open(parent))
+                watched.append(self.private[-1])
             except ProcessLookupError:
                 sys.exit(1)
-            watched.append(self.private[-1])
+            except OSError:
+                pass  # not in this sandbox
         for fd in watched:
             self.poll.register(fd, select.POLLIN)
 
@@ -162,6 +165,7 @@ class _Server:
         for fd in (*self.private, *others, life, out, err):
             os.close(fd)
         self.control.close()
+        os.set_inheritable(channel, False)  # by programs that a task starts
         return socket.socket(fileno=channel)
 
     def _tell(self, worker, value):
@@ -206,7 +210,7 @@ class _Server:
             self._kill(worker)
         limit = min(time.monotonic() + 1, max(self.deadlines.values(), default=0))
         while self.pids and time.monotonic() < limit:
-            self.poll.poll(10)
+            time.sleep(0.005)
             self._reap()
         while True:
             kill_child_processes(os.getpid())

@@ -80,7 +80,7 @@ def _files(temp, objects, cwd):
     files = _tools.words(objects)
     if cwd is not None:  # where the compiler looks for them
         files = [os.path.join(cwd, f) if f.endswith(tar.SUFFIXES) else f for f in files]
-    return tar.normalize_file_list_by_unpacking_tars(temp, files)
+    return tar.link_inputs(temp, files)
 
 
 def _include_flags():

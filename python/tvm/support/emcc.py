@@ -33,7 +33,7 @@ def create_tvmjs_wasm(output, objects, options=None, cc="emcc", libs=None):
         found = (find_wasm_lib(name, optional=True) for name in _RUNTIME)
         libs = [paths[0] for paths in found if paths]
     with utils.tempdir() as temp:
-        files = tar.normalize_file_list_by_unpacking_tars(temp, _tools.words(objects))
+        files = tar.link_inputs(temp, objects)
         command = [*_tools.command_of(os.fspath(cc)), *_FLAGS, "-o", os.fspath(output)]
         command += [*files, *_tools.words(libs), *_tools.words(options)]
         install = "install emscripten, or pass cc"

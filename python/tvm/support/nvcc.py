@@ -87,9 +87,7 @@ def _nvcc_arch_options(archs, target_format):
 
 
 def _with_nvcc(code, target_format, archs, options):
-    from shutil import which
-
-    nvcc = which("nvcc") or str(_cuda_toolkit.root() / "bin" / "nvcc")
+    nvcc = str(_cuda_toolkit.nvcc())
     with utils.tempdir() as temp:
         source, output = temp.relpath(_NAME), temp.relpath(f"kernel.{target_format}")
         (temp / _NAME).write_text(code)

@@ -36,7 +36,7 @@ def create_dylib(output, objects, arch, sdk="macosx", min_os_version=None):
     clang = xcrun(["-sdk", sdk, "-find", "clang"])
     sysroot = xcrun(["-sdk", sdk, "--show-sdk-path"])
     with utils.tempdir() as temp:
-        files = tar.normalize_file_list_by_unpacking_tars(temp, _tools.words(objects))
+        files = tar.link_inputs(temp, objects)
         command = [clang, "-dynamiclib", "-arch", arch, "-isysroot", sysroot, *flags]
         command += ["-undefined", "dynamic_lookup", "-o", os.fspath(output), *files]
         _tools.run(command, f"link {output}", install=_INSTALL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators and intrinsics that fixed parameters cannot express; the others are derived."""
 
+import functools
 import inspect
 
 import tvm_ffi
@@ -88,116 +89,35 @@ def call_tir(global_var, *args):
 
 
 # ---- intrinsics whose signature is all there is to say ------------------------------------------
-# name: (type of the result, parameters). "=T" takes the type from the parameter T.
-_INTRINSICS = {
-    "tvm_stack_alloca": ("handle", "dtype_str, num"),
-    "tvm_stack_make_shape": ("handle", "*args"),
-    "tvm_stack_make_array": ("handle", "data, shape, strides, ndim, arr_dtype, elem_offset"),
-    "tvm_tuple": ("handle", "*value"),
-    "handle_add_byte_offset": ("handle", "handle, offset"),
-    "tvm_struct_get": ("=dtype", "arr, index, field, dtype"),
-    "tvm_struct_set": ("int32", "arr, index, field, value"),
-    "lookup_param": ("handle", "param_name"),
-    "undef": ("int32", ""),
-    "start_profile_intrinsic": ("handle", "id"),
-    "end_profile_intrinsic": ("handle", "id"),
-    "tvm_thread_allreduce": ("handle", "*freduce_args"),
-    "tvm_thread_invariant": ("bool", "cond"),
-    "tvm_storage_sync": ("int32", "storage_scope"),
-    "tvm_warp_activemask": ("uint32", ""),
-    "tvm_access_ptr": ("handle", "ptype, data, offset, extent, rw_mask"),
-    "tvm_throw_last_error": ("handle", ""),
-    "tvm_load_matrix_sync": ("handle", "fragment, m, n, k, index, buffer_ptr, stride, layout"),
-    "tvm_store_matrix_sync": ("handle", "fragment, m, n, k, index, buffer_ptr, stride, layout"),
-    "tvm_fill_fragment": ("handle", "fragment, m, n, k, index, value"),
-    "tvm_mma_sync": (
-        "handle",
-        "fragment_d, index_d, fragment_a, index_a, fragment_b, index_b, fragment_c, index_c",
-    ),
-    "tvm_bmma_sync": (
-        "handle",
-        "fragment_d, index_d, fragment_a, index_a, fragment_b, index_b, fragment_c, index_c",
-    ),
-    "mma_store": ("=dtype", "dtype, m, n, dst_ptr, src_ptr, src_offset, dst_stride"),
-    "mma_fill": ("=dtype", "dtype, local_size, local_ptr, offset"),
-    "ptx_ldmatrix": (
-        "=dtype",
-        "dtype, trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset",
-    ),
-    "ptx_cp_async": (
-        "=dtype",
-        "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes",
-    ),
-    "ptx_cp_async_bulk": (
-        "=dtype",
-        "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes, barrier_id",
-    ),
-    "ptx_commit_group": ("", ""),
-    "ptx_wait_group": ("", "num"),
-    "ptx_cp_async_barrier": ("", "barrier_id"),
-    "ptx_init_barrier_thread_count": ("", "barrier_id, thread_count"),
-    "ptx_arrive_barrier": ("", "barrier_id"),
-    "ptx_arrive_barrier_expect_tx": ("", "barrier_id, byte_count"),
-    "ptx_wait_barrier": ("", "barrier_id"),
-    "create_barriers": ("", "barrier_count"),
-    "make_filled_simdgroup_matrix": ("handle", "d, index, value, col=8, row=8"),
-    "simdgroup_load": ("handle", "d, index, ptr, stride, col=8, row=8, transpose_matrix=False"),
-    "simdgroup_store": ("handle", "d, index, ptr, stride, col=8, row=8, transpose_matrix=False"),
-    "simdgroup_multiply_accumulate": (
-        "handle",
-        "d, index_d, a, index_a, b, index_b, c, index_c",
-    ),
-    "ptx_mma_sp": (
-        "=dtype",
-        "dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index, "
-        "multiplicand_b, b_index, accumulator, c_index, metadata, meta_index, sparse_selector, "
-        "saturate",
-    ),
-    "vectorlow": ("=dtype", "dtype, vec"),
-    "vectorhigh": ("=dtype", "dtype, vec"),
-    "vectorcombine": ("=dtype", "dtype, vec1, vec2"),
-    "dp4a": ("int32", "vec1, vec2, acc=0"),
-    "thread_return": ("", ""),
-    "continue_loop": ("int32", ""),
-    "break_loop": ("int32", ""),
-    "isnullptr": ("bool", "x"),
-    "q_multiply_shift": ("int32", "x, y, q, s"),
-    "q_multiply_shift_per_axis": (
-        "int32",
-        "x, y, ls, rs, q, is_lshift_required, is_rshift_required",
-    ),
-    "TVMBackendAllocWorkspace": (
-        "handle",
-        "device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint",
-    ),
-    "TVMBackendFreeWorkspace": ("int32", "device_type, device_id, ptr"),
-    "anylist_getitem": ("handle", "list_handle, index"),
-    "anylist_resetitem": ("int32", "list_handle, index"),
-    "anylist_setitem_call_packed": ("int32", "list_handle, index, func_name, *args"),
-    "anylist_setitem_call_cpacked": ("int32", "list_handle, index, func_name, *args"),
-    "vscale": ("int32", ""),
-    "get_active_lane_mask": ("=dtype", "dtype, base, limit"),
-    "ignore_loop_partition": ("bool", "predicate"),
-    "tvm_warp_shuffle": ("=value", "mask, value, warp_id, width, warp_size"),
-    "tvm_warp_shuffle_up": ("=value", "mask, value, offset, width, warp_size"),
-    "tvm_warp_shuffle_down": ("=value", "mask, value, offset, width, warp_size"),
-}
+def _signature(name):
+    """(type of the result, parameters) as src/expr/signature.cc has them, or None."""
+    text = Op.get("tir." + name).get_attr("TSignature") if "tir." + name in _names() else None
+    return None if text is None else str(text).split(": ", 1)
+
+
+@functools.cache
+def _names():
+    return frozenset(map(str, Op.list_op_names()))
 
 
 def _make_intrinsic(name):
     """The Python function of a row: its parameters are the arguments of the call."""
-    dtype, params = _INTRINSICS[name]
+    dtype, params = _signature(name)
     params = [p.strip() for p in params.split(",") if p.strip()]
     names = [p.split("=")[0] for p in params]
     source = dtype[1:] if dtype[:1] == "=" else None
     if source == "dtype":
         names.remove("dtype")
-    dtype = source if source == "dtype" else f"convert({source}).dtype" if source else repr(dtype)
+    if source != "dtype":
+        given = "" if dtype == "void" else dtype
+        dtype = f"convert({source}).dtype" if source else repr(given)
+    else:
+        dtype = source
     signature = ", ".join([*params, "span=None"])
     doc = Op.get("tir." + name).description
     body = f"return call_intrin({dtype}, 'tir.{name}', {', '.join(names + ['span=span'])})"
     env = {"call_intrin": call_intrin, "convert": convert}
-    exec(f"def {name}({signature}): {body}", env)  # the text is made of the table above alone
+    exec(f"def {name}({signature}): {body}", env)  # the text comes from that table alone
     fn = env[name]
     fn.__doc__, fn.__module__ = doc, __name__
     return fn
@@ -349,7 +269,9 @@ def _make(name):
 
 
 def __getattr__(name):
-    return _make(name) if name in _INTRINSICS else _derived(name)
+    # What infers its type is a registered function.
+    registered = tvm_ffi.get_global_func("tir." + name, allow_missing=True)
+    return _make(name) if registered is None and _signature(name) else _derived(name)
 
 
 __all__ = [

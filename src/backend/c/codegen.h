@@ -121,7 +121,7 @@ class FunctionText
   /// effects.
   std::vector<Value> GenAll(const std::vector<PrimExpr>& operands);
 
-  // ---- expressions (codegen_expr.cc, codegen_call.cc) ----
+  // ---- expressions (codegen_expr.cc, codegen_call.cc, codegen_packed.cc) ----
   Value Emit(const PrimExprObj*);
   Value Emit(const VarObj*);
   Value Emit(const IntImmObj*);
@@ -227,6 +227,7 @@ class FunctionText
   std::unordered_map<const Object*, DataType> element_;        ///< Of pointer variables.
   std::unordered_map<const Object*, std::string> any_arrays_;  ///< Parameters of packed entries.
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> next_suffix_;
   std::unordered_set<const Object*> shape_vars_, nonnegative_vars_, volatile_vars_;
   std::vector<size_t> loops_;  ///< For each loop, how many workspaces were there.
   std::vector<std::string> workspaces_;

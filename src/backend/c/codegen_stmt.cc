@@ -57,8 +57,10 @@ void FunctionText::Line(const std::string& text) {
 std::string FunctionText::Name(std::string_view hint) {
   std::string base = Identifier(hint), name = base;
   if (base.rfind("tvm_", 0) == 0 || base.rfind("TVM", 0) == 0) name = base = "v_" + base;
-  for (int i = 1; module_.reserved().count(name) || !names_.insert(name).second; ++i)
-    name = base + "_" + std::to_string(i);
+  for (int& next = next_suffix_[base];
+       module_.reserved().count(name) || !names_.insert(name).second;) {
+    name = base + "_" + std::to_string(++next);
+  }
   return name;
 }
 std::string FunctionText::Bind(const Var& var, bool index, bool nonnegative) {

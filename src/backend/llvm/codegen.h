@@ -183,6 +183,8 @@ class FunctionGen
 
   // ---- calls ----
   Value* IfThenElseValue(const CallObj* op);
+  /// A branch that is hardly ever taken, as a call (codegen_rare.cc).
+  Value* RareValue(const PrimExpr& value);
   Value* CallExtern(const CallObj* op, bool pure);
   Value* CallFunction(const CallObj* op, const GlobalVarObj* var);
   Value* CallIntrinsic(const CallObj* op);

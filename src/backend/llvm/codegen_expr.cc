@@ -8,6 +8,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::codegen {
 using llvm::CmpInst;
@@ -229,6 +230,13 @@ struct Speculatable : Visitor<Speculatable, BufferLoadObj, CallObj> {
     if (result) VisitChildren(op, *this);
   }
 };
+/// Whether an expression costs enough to be worth a branch around it.
+bool IsLong(const PrimExpr& e) {
+  constexpr int kWorthABranch = 40;
+  int nodes = 0;
+  PostOrderVisit(e, [&](const ObjectRef&) { ++nodes; });
+  return nodes > kWorthABranch;
+}
 bool CanSpeculate(const PrimExpr& e) {
   Speculatable s;
   s(e);
@@ -281,7 +289,9 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
     phi->addIncoming(mixed, rare);
     return phi;
   }
-  if (cond->getType()->isVectorTy() || (CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]))) {
+  bool is_rare = likely && gen_.options.opt_level >= 2 && IsLong(op->args[2]);
+  bool cheap = !is_rare && CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]);
+  if (cond->getType()->isVectorTy() || cheap) {
     Value* t = Gen(op->args[1]);
     Value* f = Gen(op->args[2]);
     return MarkIndex(b_.CreateSelect(cond, t, f), op->dtype.is_index() && IsIndex(t) && IsIndex(f));
@@ -293,7 +303,7 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   yes = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(no);
-  Value* f = Gen(op->args[2]);
+  Value* f = is_rare && CanSpeculate(op->args[2]) ? RareValue(op->args[2]) : Gen(op->args[2]);
   no = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);

@@ -190,11 +190,26 @@ void FunctionGen::Emit(const BufferStoreObj* op) {
   Store(value, p, align, op->buffer);
 }
 void FunctionGen::Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer) {
-  auto* store = Annotate(b_.CreateAlignedStore(value, pointer, align), buffer);
-  if (streaming_loops_ > 0 && !llvm::isa<llvm::AllocaInst>(Gen(buffer->data))) {
-    auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(gen_.context, one));
-  }
+  auto plain = [&] { Annotate(b_.CreateAlignedStore(value, pointer, align), buffer); };
+  // Stores past the caches exist for whole, aligned vectors only; tensors are aligned as their
+  // elements are, so that is asked at run time.
+  uint64_t size = gen_.layout.getTypeStoreSize(value->getType()).getKnownMinValue();
+  uint64_t whole = std::min<uint64_t>(64, std::bit_floor(size));
+  bool is_stack = llvm::isa<llvm::AllocaInst>(Gen(buffer->data));
+  if (streaming_loops_ == 0 || is_stack || size < 16 || size % whole != 0) return plain();
+  Value* address = b_.CreatePtrToInt(pointer, gen_.SizeType());
+  Value* rest = b_.CreateAnd(address, llvm::ConstantInt::get(gen_.SizeType(), whole - 1));
+  auto *aligned = Block("stream"), *other = Block("stream.no"), *end = Block("stream.end");
+  Branch(b_.CreateIsNull(rest), true, aligned, other);
+  b_.SetInsertPoint(aligned);
+  auto* store = Annotate(b_.CreateAlignedStore(value, pointer, llvm::Align(whole)), buffer);
+  auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(gen_.context, one));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(other);
+  plain();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
 }
 void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   PrimExpr index = op->indices[0];

@@ -210,13 +210,17 @@ void FunctionGen::Emit(const IfThenElseObj* op) {
   auto *yes = Block("then"), *end = Block("endif");
   llvm::BasicBlock* no = op->else_case ? Block("else") : end;
   Branch(cond, likely, yes, no);
+  // Memory that a branch gives back before it leaves is still there for what follows.
+  std::vector<Value*> workspaces = workspaces_;
   b_.SetInsertPoint(yes);
   Gen(op->then_case);
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+  workspaces_ = workspaces;
   if (op->else_case) {
     b_.SetInsertPoint(no);
     Gen(*op->else_case);
     if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+    workspaces_ = workspaces;
   }
   b_.SetInsertPoint(end);
 }

@@ -109,6 +109,7 @@ std::vector<Group> Split(const Group& all, size_t most) {
 template <class F>
 void WithModule(const Group& group, const Group& all, const MachineOptions& options, F&& use) {
   Guarded([&] {
+    CommandLineScope command_line(options.command_line);
     MachineLease machine(options);
     llvm::LLVMContext context;
     ModuleGen gen(context, *machine, options, "tvm");

@@ -50,8 +50,8 @@ double Tolerance(DLDataType t) {
 double Value(DLDataType t, const void* data, uint64_t i) {
   if (t.code == kDLFloat && t.bits == 64) return static_cast<const double*>(data)[i];
   if (t.code == kDLFloat && t.bits == 32) return static_cast<const float*>(data)[i];
-  uint32_t bits = t.bits == 8 ? static_cast<const uint8_t*>(data)[i]
-                              : static_cast<const uint16_t*>(data)[i];
+  uint32_t bits =
+      t.bits == 8 ? static_cast<const uint8_t*>(data)[i] : static_cast<const uint16_t*>(data)[i];
   return SmallFloatOf(t)->Decode(bits);
 }
 /// Values that keep programs well behaved: positive and at most one for floats (no NaN from roots
@@ -73,14 +73,18 @@ void Fill(const Argument& a, uint64_t seed) {
     return t.bits == 8 ? fill(static_cast<uint8_t*>(nullptr), next)
                        : fill(static_cast<uint16_t*>(nullptr), next);
   }
-  if (t.code == kDLBool)
-    return fill(static_cast<uint8_t*>(nullptr), [&] { return rng() & 1; });
+  if (t.code == kDLBool) return fill(static_cast<uint8_t*>(nullptr), [&] { return rng() & 1; });
   switch (t.bits) {
-    case 64: return fill(static_cast<uint64_t*>(nullptr), integer);
-    case 32: return fill(static_cast<uint32_t*>(nullptr), integer);
-    case 16: return fill(static_cast<uint16_t*>(nullptr), integer);
-    case 8: return fill(static_cast<uint8_t*>(nullptr), integer);
-    default: std::memset(a.initial, 0x11, a.bytes);  // several elements in a byte
+    case 64:
+      return fill(static_cast<uint64_t*>(nullptr), integer);
+    case 32:
+      return fill(static_cast<uint32_t*>(nullptr), integer);
+    case 16:
+      return fill(static_cast<uint16_t*>(nullptr), integer);
+    case 8:
+      return fill(static_cast<uint8_t*>(nullptr), integer);
+    default:
+      std::memset(a.initial, 0x11, a.bytes);  // several elements in a byte
   }
 }
 uint64_t Aligned(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }

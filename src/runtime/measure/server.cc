@@ -38,7 +38,8 @@ LineReader::Status LineReader::Read(std::string* line, double seconds) {
     }
     int wait = -1;
     if (seconds >= 0) {
-      wait = static_cast<int>(std::chrono::duration<double, std::milli>(end - Clock::now()).count());
+      wait =
+          static_cast<int>(std::chrono::duration<double, std::milli>(end - Clock::now()).count());
       if (wait < 0) return Status::kTimeout;
     }
     pollfd p = {fd_, POLLIN, 0};
@@ -94,9 +95,12 @@ class Server {
     double timeout = Get<double>(request, "timeout", 30.);
     std::string line;
     switch (reader_->Read(&line, timeout)) {
-      case LineReader::Status::kLine: return ffi::json::Parse(line).cast<Message>();
-      case LineReader::Status::kClosed: return {{"error", Bury()}};
-      case LineReader::Status::kTimeout: break;
+      case LineReader::Status::kLine:
+        return ffi::json::Parse(line).cast<Message>();
+      case LineReader::Status::kClosed:
+        return {{"error", Bury()}};
+      case LineReader::Status::kTimeout:
+        break;
     }
     Kill();
     std::string seconds = std::to_string(timeout);

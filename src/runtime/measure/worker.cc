@@ -39,8 +39,7 @@ class Worker {
   Worker(const Arguments& arguments, bool has_expected)
       : arguments_(arguments), has_expected_(has_expected) {
     for (const Argument& a : arguments.list()) {
-      tensors_.push_back(
-          Empty(ShapeView(a.shape.data(), a.shape.size()), a.dtype, {kDLCPU, 0}));
+      tensors_.push_back(Empty(ShapeView(a.shape.data(), a.shape.size()), a.dtype, {kDLCPU, 0}));
     }
   }
   Message Answer(const Message& request) {
@@ -178,6 +177,8 @@ class Worker {
 void WorkerMain(int requests, int replies, const Arguments& arguments, bool has_expected,
                 uint64_t memory_limit) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // tvm-ffi's handler prints a backtrace, which may hang in a process whose memory is damaged.
+  for (int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(crash, SIG_DFL);
   rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   try {

@@ -52,11 +52,15 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
   IterRanges ranges;
   for (size_t i = 0; i < from->shape.size(); ++i) {
     DataType t = from->shape[i].dtype();
-    iters.push_back(IterVar(Range::FromMinExtent(MakeZero(t), from->shape[i]),
-                            Var("v" + std::to_string(i), t), IterVarType::kDataPar));
     bool bounded = box[i].HasLowerBound() && box[i].HasUpperBound();
-    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max()))
-                             : std::nullopt);
+    // Outside of loops what is copied is known: the block runs for all values of its iterators.
+    Range domain =
+        bounded && outer.empty()
+            ? Range::FromMinExtent(box[i].min(),
+                                   arith::Analyzer().Simplify(box[i].max() - box[i].min() + 1))
+            : Range::FromMinExtent(MakeZero(t), from->shape[i]);
+    iters.push_back(IterVar(domain, Var("v" + std::to_string(i), t), IterVarType::kDataPar));
+    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max())) : std::nullopt);
   }
   Array<PrimExpr> indices = ValuesOf(iters);
   Block block(iters, {BufferRegion::Point(from, indices)}, {BufferRegion::Point(to, indices)}, name,

@@ -37,7 +37,7 @@ struct Accesses {
 
 struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj,
                                BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj, AllocateObj,
-                               AllocateConstObj, BufferRealizeObj> {
+                               AllocateConstObj, BufferRealizeObj, AttrStmtObj> {
   const Map<Var, Buffer>& buffer_of_data;
   Accesses reads, writes, opaque;
   arith::DomMap doms;
@@ -47,7 +47,13 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
 
   explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
 
+  static bool HasLet(const PrimExpr& e) {
+    bool found = false;
+    PostOrderVisit(e, [&](const ObjectRef& n) { found |= n.as<LetObj>() != nullptr; });
+    return found;
+  }
   IntSet Relax(const PrimExpr& index) {
+    if (HasLet(index)) return IntSet::Everything();
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
       if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
@@ -90,6 +96,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     else if (op->var.dtype().is_index())
       doms.Set(op->var, IntSet::Everything());  // its value is known only inside
     (*this)(op->body);
+    lets.erase(op->var), doms.erase(op->var);
   }
   void Visit(const LetStmtObj* op) { VisitLet(op); }
   void Visit(const LetObj* op) { VisitLet(op); }
@@ -135,6 +142,18 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     own_memory.insert(op->buffer->data.get());
     for (const Range& r : op->bounds) (*this)(r);
     (*this)(op->body);
+  }
+  void Visit(const AttrStmtObj* op) {
+    (*this)(op->value);
+    auto iv = op->node.as<IterVar>();
+    bool is_thread =
+        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
+    if (is_thread) {
+      Range range = Range::FromMinExtent(MakeZero((*iv)->var.dtype()), op->value);
+      doms.Set((*iv)->var, arith::EvalSet(range, doms));
+    }
+    (*this)(op->body);
+    if (is_thread) doms.erase((*iv)->var);
   }
   void Visit(const DeclBufferObj* op) {
     own_views.insert(op->buffer.get());

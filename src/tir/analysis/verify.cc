@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "tir/analysis/complaint.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/tir/analysis.h"
@@ -14,15 +15,16 @@ namespace {
 struct WellFormedChecker
     : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
               BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
-              CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
+              CommReducerObj, BufferObj, GlobalVarObj, OpObj, StmtObj> {
   bool check_buffers = true;
-  std::string complaint;
+  Complaint complaint;
+  const StmtObj* at = nullptr;  // the statement being looked at
   std::unordered_map<const VarObj*, int> active, ever;
   std::unordered_map<const BufferObj*, int> buffers;
   bool defined_twice = false;
 
   void Complain(const std::string& text) {
-    if (complaint.empty()) complaint = text;
+    if (complaint.text.empty()) complaint = {text, at ? at->span : Optional<Span>()};
   }
   void Begin(const Var& v, const char* what) {
     if (ever[v.get()]++ > 0) {
@@ -56,11 +58,13 @@ struct WellFormedChecker
     (*this)(op->data);
   }
   void Visit(const ForObj* op) {
+    at = op;
     (*this)(op->min), (*this)(op->extent);
     if (op->step.has_value()) (*this)(op->step.value());
     With({op->loop_var}, "a loop", [&] { (*this)(op->body); });
   }
   void Visit(const LetStmtObj* op) {
+    at = op;
     (*this)(op->value);
     With({op->var}, "a let", [&] { (*this)(op->body); });
   }
@@ -69,21 +73,25 @@ struct WellFormedChecker
     With({op->var}, "a let", [&] { (*this)(op->body); });
   }
   void Visit(const AllocateObj* op) {
+    at = op;
     for (const PrimExpr& e : op->extents) (*this)(e);
     (*this)(op->condition);
     With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
   }
   void Visit(const AllocateConstObj* op) {
+    at = op;
     for (const PrimExpr& e : op->extents) (*this)(e);
     With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
   }
   void Visit(const DeclBufferObj* op) {
+    at = op;
     (*this)(op->buffer->data);
     ++buffers[op->buffer.get()];
     (*this)(op->body);
     --buffers[op->buffer.get()];
   }
   void Visit(const BufferRealizeObj* op) {
+    at = op;
     for (const Range& r : op->bounds) (*this)(r);
     (*this)(op->condition);
     ++buffers[op->buffer.get()];
@@ -91,6 +99,7 @@ struct WellFormedChecker
     --buffers[op->buffer.get()];
   }
   void Visit(const AttrStmtObj* op) {
+    at = op;
     (*this)(op->value);
     auto iv = op->node.as<IterVar>();
     bool defines =
@@ -102,11 +111,22 @@ struct WellFormedChecker
     --active[(*iv)->var.get()];
   }
   void Visit(const BlockRealizeObj* op) {
+    at = op;
     for (const PrimExpr& e : op->iter_values) (*this)(e);
     (*this)(op->predicate);
-    (*this)(op->block);
+    VisitBlock(op->block.get());
+  }
+  void Visit(const StmtObj* op) {
+    at = op;
+    VisitChildren(op, *this);
   }
   void Visit(const BlockObj* op) {
+    at = op;
+    Complain("block " + std::string(op->name_hint) + " has no realization: nothing binds its axes");
+    VisitBlock(op);
+  }
+  void VisitBlock(const BlockObj* op) {
+    at = op->span.has_value() ? op : at;
     Array<Var> vars;
     for (const IterVar& iv : op->iter_vars) {
       if (iv->dom.has_value()) (*this)(iv->dom.value());
@@ -174,11 +194,12 @@ struct WellFormedChecker
 };
 }  // namespace
 
-std::string FindIllFormed(const PrimFunc& func) {
+Complaint FindBrokenRule(const PrimFunc& func) {
   WellFormedChecker check;
   check.Check(func);
   return check.complaint;
 }
+std::string FindIllFormed(const PrimFunc& func) { return FindBrokenRule(func).text; }
 bool VerifySSA(const PrimFunc& func) {
   WellFormedChecker check;
   check.check_buffers = false;

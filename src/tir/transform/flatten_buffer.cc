@@ -55,21 +55,29 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (has_offset) flat.Set(0, flat[0] + source->elem_offset);
     return flat.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   }
+  Optional<PrimExpr> Predicate(const Optional<PrimExpr>& predicate) {
+    return predicate.has_value() ? Optional<PrimExpr>(Mutate(predicate.value())) : predicate;
+  }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     Array<PrimExpr> indices = FlatIndices(op->buffer, op->indices);
     Buffer buffer = Mutate(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer))
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) &&
+        predicate.same_as(op->predicate)) {
       return ffi::GetRef<ObjectRef>(op);
-    return BufferLoad(buffer, indices, op->predicate, op->span);
+    }
+    return BufferLoad(buffer, indices, predicate, op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     Array<PrimExpr> indices = FlatIndices(op->buffer, op->indices);
     PrimExpr value = Mutate(op->value);
     Buffer buffer = Mutate(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) && value.same_as(op->value)) {
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) && value.same_as(op->value) &&
+        predicate.same_as(op->predicate)) {
       return ffi::GetRef<ObjectRef>(op);
     }
-    return BufferStore(buffer, value, indices, op->predicate, op->span);
+    return BufferStore(buffer, value, indices, predicate, op->span);
   }
   Array<PrimExpr> FlatExtents(const Var& data, const Array<PrimExpr>& extents, const Stmt& body) {
     if (auto* decl = body.as<DeclBufferObj>();

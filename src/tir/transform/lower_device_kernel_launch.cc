@@ -78,6 +78,16 @@ struct CallLowerer : Mutator<CallLowerer, CallObj> {
 }  // namespace
 
 IRModule LowerDeviceKernelLaunch(IRModule mod) {
+  // Without functions for different targets there is nothing to launch.
+  Optional<Target> first;
+  bool differ = false;
+  for (const auto& [var, base] : mod->functions) {
+    auto target = base->GetAttr<Target>(::tvm::attr::kTarget);
+    if (!target.has_value()) continue;
+    if (!first.has_value()) first = target;
+    differ |= !target.value().same_as(first.value()) && target.value()->str() != first.value()->str();
+  }
+  if (!differ) return mod;
   CallLowerer lower;
   for (const auto& [var, base] : mod->functions) {
     auto* f = base.as<PrimFuncObj>();

@@ -6,7 +6,8 @@
 
 namespace tvm::tir {
 namespace {
-struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, BufferStoreObj> {
+struct Simplifier
+    : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, BufferStoreObj, IterVarObj> {
   using Base::Rewrite;
 
   ObjectRef Rewrite(const PrimExprObj* op) {
@@ -18,6 +19,14 @@ struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, Buff
   }
   /// Shapes stay as they were declared.
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+
+  /// An axis of one value stays a variable where it is defined.
+  ObjectRef Rewrite(const IterVarObj* op) {
+    if (!op->dom.has_value()) return ffi::GetRef<ObjectRef>(op);
+    Range dom = Mutate(op->dom.value());
+    if (dom.same_as(op->dom.value())) return ffi::GetRef<ObjectRef>(op);
+    return IterVar(dom, op->var, op->iter_type, op->thread_tag, op->span);
+  }
 
   ObjectRef Rewrite(const LetStmtObj* op) {
     PrimExpr value = Mutate(op->value);

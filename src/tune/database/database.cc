@@ -127,7 +127,9 @@ struct PyDatabaseObj : DatabaseObj {
   Workload CommitWorkload(const IRModule& mod) final {
     return CallUser<Workload>("commit_workload", mod);
   }
-  void CommitTuningRecord(const TuningRecord& r) final { CallUser<void>("commit_tuning_record", r); }
+  void CommitTuningRecord(const TuningRecord& r) final {
+    CallUser<void>("commit_tuning_record", r);
+  }
   Array<TuningRecord> GetTopK(const Workload& w, int64_t k) final {
     return CallUser<Array<TuningRecord>>("get_top_k", w, k);
   }
@@ -169,7 +171,8 @@ void DumpPruned(Database self, Database destination) {
 TVM_REGISTER() {
   RegisterBase<DatabaseObj>("A collection of records.");
   RegisterNode<UnionDatabaseObj>("Answers with the fastest record of several databases.");
-  RegisterNode<OrderedUnionDatabaseObj>("Answers with the record of the first database that has one.");
+  RegisterNode<OrderedUnionDatabaseObj>(
+      "Answers with the record of the first database that has one.");
   RegisterNode<ScheduleFnDatabaseObj>("Answers with what a function makes of the schedule.");
   RegisterNode<PyDatabaseObj>("A database defined by a user.");
   Def(
@@ -186,7 +189,9 @@ TVM_REGISTER() {
       "Stores a record.", Arg("self"), Arg("record"));
   Def(
       "meta_schedule.Database.get_top_k",
-      [](Database self, Workload workload, int64_t top_k) { return self->GetTopK(workload, top_k); },
+      [](Database self, Workload workload, int64_t top_k) {
+        return self->GetTopK(workload, top_k);
+      },
       "The fastest records of a workload, best first; failures are not among them.", Arg("self"),
       Arg("workload"), Arg("top_k"));
   Def(
@@ -223,8 +228,7 @@ TVM_REGISTER() {
   Def(
       "meta_schedule._enter_database", [](Database self) { Scopes().push_back(self); },
       "Makes a database the current one.", Arg("self"));
-  Def(
-      "meta_schedule._exit_database", [] { Scopes().pop_back(); }, "Ends the innermost scope.");
+  Def("meta_schedule._exit_database", [] { Scopes().pop_back(); }, "Ends the innermost scope.");
   Def(
       "meta_schedule._current_database",
       []() -> Optional<Database> {

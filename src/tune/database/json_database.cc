@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records in two files of JSON lines, appended under a lock: database_workload.json has one line
-// per workload, database_tuning_record.json one per record. Records name their workload by its hash,
-// so that lines of several writers may come in any order.
+// per workload, database_tuning_record.json one per record. Records name their workload by its
+// hash, so that lines of several writers may come in any order.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -56,7 +56,9 @@ class LockedFile {
     text.resize(at);
     return text;
   }
-  bool Truncate(size_t size) const { return writable_ && ftruncate(fd_, static_cast<off_t>(size)) == 0; }
+  bool Truncate(size_t size) const {
+    return writable_ && ftruncate(fd_, static_cast<off_t>(size)) == 0;
+  }
   /// All of the line or nothing of it.
   void Append(std::string line) const {
     size_t size = Size();
@@ -120,7 +122,9 @@ Map<String, Any> ParseObject(std::string_view line) {
   for (const auto& [key, item] : value.cast<Map<Any, Any>>()) result.Set(key.cast<String>(), item);
   return result;
 }
-std::string Quote(std::string_view s) { return std::string(ffi::json::Stringify(String(s.data(), s.size()))); }
+std::string Quote(std::string_view s) {
+  return std::string(ffi::json::Stringify(String(s.data(), s.size())));
+}
 
 /// {"workload": …, "version": …, "secs": …, "error": …, "target": …, "args": …, "trace": …}: what
 /// finding and ranking needs comes first, so that a scan of the beginning is enough.
@@ -153,11 +157,11 @@ std::optional<Header> Scan(std::string_view line) {
     return true;
   };
   std::string_view secs, ignored;
-  if (!expect("{\"workload\": \"") || !until("\"", &h.workload) ||
-      !expect("\", \"version\": \"") || !until("\"", &h.version) || !expect("\", \"secs\": ") ||
-      !until(", \"error\": ", &secs) || !until(", \"target\": ", &ignored) ||
-      !expect(", \"target\": ") || !until(", \"args\": ", &h.target) ||
-      !until(", \"trace\": ", &ignored) || !expect(", \"trace\": ") || line.back() != '}')
+  if (!expect("{\"workload\": \"") || !until("\"", &h.workload) || !expect("\", \"version\": \"") ||
+      !until("\"", &h.version) || !expect("\", \"secs\": ") || !until(", \"error\": ", &secs) ||
+      !until(", \"target\": ", &ignored) || !expect(", \"target\": ") ||
+      !until(", \"args\": ", &h.target) || !until(", \"trace\": ", &ignored) ||
+      !expect(", \"trace\": ") || line.back() != '}')
     return std::nullopt;
   h.trace = line.substr(at, line.size() - at - 1);
   if (secs.size() > 2 && secs.front() == '[') {
@@ -229,7 +233,8 @@ struct JSONDatabaseObj : DatabaseObj {
       if (header->version != version) return void(++other_version);
       auto it = by_key->find(std::string(header->workload));
       if (it == by_key->end()) return void(++orphans);
-      RecordTable::Entry entry{header->mean, RecordIdentity(header->target, header->trace), 0, {}, {}};
+      RecordTable::Entry entry{
+          header->mean, RecordIdentity(header->target, header->trace), 0, {}, {}};
       entry.make = [text, line, path, number, workload = it->second]() {
         std::optional<TuningRecord> record;
         try {
@@ -247,8 +252,8 @@ struct JSONDatabaseObj : DatabaseObj {
     };
     report(damaged, "damaged line(s) left out, the first is line " + std::to_string(first_damaged));
     report(other_version, "record(s) made by another version left out (this is " + version + ")");
-    report(orphans, "record(s) of workloads that are not in " + std::string(path_workload) +
-                        " left out");
+    report(orphans,
+           "record(s) of workloads that are not in " + std::string(path_workload) + " left out");
   }
   static std::string Reordered(const Map<String, Any>& json) {
     std::string line;
@@ -272,7 +277,7 @@ struct JSONDatabaseObj : DatabaseObj {
     return workload;
   }
   void CommitTuningRecord(const TuningRecord& record) final {
-    CommitWorkload(record->workload->mod);
+    if (!by_key->count(record->workload->Key())) CommitWorkload(record->workload->mod);
     table->Put(record);
     LockedFile(std::string(path_tuning_record), true).Append(RecordLine(record));
   }

@@ -21,6 +21,10 @@ RecordTable::Group* RecordTable::GroupOf(const IRModule& mod) const {
   }
   return nullptr;
 }
+RecordTable::Group* RecordTable::GroupOf(const Workload& workload) const {
+  auto it = by_workload_.find(workload.get());
+  return it != by_workload_.end() ? it->second : GroupOf(workload->mod);
+}
 Optional<Workload> RecordTable::Find(const IRModule& mod) const {
   std::lock_guard lock(mutex_);
   Group* group = GroupOf(mod);
@@ -28,16 +32,17 @@ Optional<Workload> RecordTable::Find(const IRModule& mod) const {
 }
 std::pair<Workload, bool> RecordTable::Add(const Workload& workload) {
   std::lock_guard lock(mutex_);
-  if (Group* group = GroupOf(workload->mod)) return {group->workload, false};
+  if (Group* group = GroupOf(workload)) return {group->workload, false};
   auto group = std::make_unique<Group>();
   group->workload = workload;
+  by_workload_[workload.get()] = group.get();
   groups_.emplace(equality_.Hash(workload->mod), std::move(group));
   return {workload, true};
 }
 void RecordTable::Put(const Workload& workload, Entry entry) {
   std::lock_guard lock(mutex_);
-  Group* group = GroupOf(workload->mod);
-  if (!group) Add(workload), group = GroupOf(workload->mod);
+  Group* group = GroupOf(workload);
+  if (!group) Add(workload), group = GroupOf(workload);
   entry.order = order_++;
   group->ranking.clear();
   auto [it, added] = group->by_identity.try_emplace(entry.identity, group->entries.size());
@@ -65,16 +70,15 @@ const TuningRecord* RecordTable::Get(Entry* entry) {
 Array<TuningRecord> RecordTable::Top(const Workload& workload, int64_t k) {
   if (k < 0) TVM_FFI_THROW(ValueError) << "get_top_k: expected top_k of at least 0, got " << k;
   std::lock_guard lock(mutex_);
-  Group* group = GroupOf(workload->mod);
+  Group* group = GroupOf(workload);
   Array<TuningRecord> result;
   if (!group) return result;
   auto& entries = group->entries;
   if (group->ranking.empty()) {
     for (size_t i = 0; i < entries.size(); ++i)
       if (std::isfinite(entries[i].mean)) group->ranking.push_back(i);
-    std::stable_sort(group->ranking.begin(), group->ranking.end(), [&](size_t a, size_t b) {
-      return entries[a].mean < entries[b].mean;
-    });
+    std::stable_sort(group->ranking.begin(), group->ranking.end(),
+                     [&](size_t a, size_t b) { return entries[a].mean < entries[b].mean; });
   }
   for (size_t i : group->ranking) {
     if (static_cast<int64_t>(result.size()) >= k) break;

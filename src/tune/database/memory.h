@@ -40,11 +40,14 @@ class RecordTable {
     std::vector<size_t> ranking;  // of entries; empty when out of date
   };
   Group* GroupOf(const IRModule& mod) const;
+  Group* GroupOf(const Workload& workload) const;
   static const TuningRecord* Get(Entry* entry);
 
   ModuleEquality equality_;
   mutable std::recursive_mutex mutex_;
   std::unordered_multimap<uint64_t, std::unique_ptr<Group>> groups_;
+  // Hashing a module takes longer than storing a record. Groups keep their keys here alive.
+  std::unordered_map<const Object*, Group*> by_workload_;
   size_t size_ = 0, order_ = 0;
 };
 

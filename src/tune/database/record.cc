@@ -20,12 +20,13 @@ String Version() {
 }
 
 // ---- equality of modules -----------------------------------------------------------------------
-ModuleEquality::ModuleEquality(const String& name) : name_(name == "ignore-ndarray" ? "ignore-tensor" : name) {
+ModuleEquality::ModuleEquality(const String& name)
+    : name_(name == "ignore-ndarray" ? "ignore-tensor" : name) {
   if (name_ != "structural" && name_ != "ignore-tensor" && name_ != "anchor-block") {
     std::string_view text = View(name);
     TVM_FFI_THROW(ValueError)
-        << "module_equality: expected 'structural', 'ignore-tensor' or 'anchor-block', got '" << name
-        << "'" << DidYouMean(text, {"structural", "ignore-tensor", "anchor-block"});
+        << "module_equality: expected 'structural', 'ignore-tensor' or 'anchor-block', got '"
+        << name << "'" << DidYouMean(text, {"structural", "ignore-tensor", "anchor-block"});
   }
 }
 uint64_t ModuleEquality::Hash(const IRModule& mod) const {
@@ -76,8 +77,9 @@ Workload Workload::FromJson(const Map<String, Any>& json) {
 
 // ---- records -----------------------------------------------------------------------------------
 MeasureCandidate::MeasureCandidate(Schedule sch, Array<ArgInfo> args_info) {
-  *this = New<MeasureCandidate>(
-      [&](MeasureCandidateObj* n) { n->sch = std::move(sch), n->args_info = std::move(args_info); });
+  *this = New<MeasureCandidate>([&](MeasureCandidateObj* n) {
+    n->sch = std::move(sch), n->args_info = std::move(args_info);
+  });
 }
 double TuningRecordObj::Mean() const {
   if (!run_secs.has_value() || run_secs.value().empty())
@@ -98,7 +100,8 @@ Map<String, Any> TuningRecord::AsJson() const {
   json.Set("secs", get()->run_secs.has_value() ? Any(get()->run_secs.value()) : Any(nullptr));
   json.Set("error", get()->error_msg.has_value() ? Any(get()->error_msg.value()) : Any(nullptr));
   json.Set("version", Version());
-  json.Set("target", get()->target.has_value() ? Any(get()->target.value()->Export()) : Any(nullptr));
+  json.Set("target",
+           get()->target.has_value() ? Any(get()->target.value()->Export()) : Any(nullptr));
   Any args(nullptr);
   if (get()->args_info.has_value()) {
     Array<Any> list;

@@ -214,8 +214,8 @@ struct RewriteReductionBlockObj : PostprocObj {
   }
 
  public:
-  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteReductionBlock",
-                                    RewriteReductionBlockObj, PostprocObj);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteReductionBlock", RewriteReductionBlockObj,
+                                    PostprocObj);
 };
 
 // ---- tensor intrinsics -------------------------------------------------------------------------

@@ -217,8 +217,7 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
   /// Splits the last loops by the extents of the intrinsic's loops and makes a block of the inner
   /// ones.
   Optional<BlockRV> TileForIntrin(const Schedule& sch, const BlockRV& block) {
-    static const Function extents_of =
-        Function::GetGlobalRequired("meta_schedule._intrin_extents");
+    static const Function extents_of = Function::GetGlobalRequired("meta_schedule._intrin_extents");
     auto extents = extents_of(intrin_name).cast<Array<int64_t>>();
     Array<LoopRV> loops = sch.GetLoops(block), inner, outer;
     if (loops.size() < extents.size()) return std::nullopt;

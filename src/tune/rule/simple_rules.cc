@@ -80,7 +80,8 @@ struct AutoInlineObj : ScheduleRuleObj {
 
  private:
   bool MayInline(const Schedule& sch, const BlockRV& block, const BlockFacts& facts) const {
-    if (WritesOutput(sch, block) || sch.state().scope(BlockId{sch.state().ScopeOf(sch.IdOf(block))})
+    if (WritesOutput(sch, block) || sch.state()
+                                        .scope(BlockId{sch.state().ScopeOf(sch.IdOf(block))})
                                         .From(BlockId{sch.IdOf(block)})
                                         .empty())
       return false;
@@ -112,8 +113,8 @@ struct InlineConstantScalarsObj : ScheduleRuleObj {
       Try([&] { sch.ComputeInline(block); });
     return {sch};
   }
-  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.InlineConstantScalars",
-                                    InlineConstantScalarsObj, ScheduleRuleObj);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.InlineConstantScalars", InlineConstantScalarsObj,
+                                    ScheduleRuleObj);
 };
 
 // ---- reductions --------------------------------------------------------------------------------
@@ -179,8 +180,8 @@ struct RandomComputeLocationObj : ScheduleRuleObj {
     });
     return {done ? copy : sch};
   }
-  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RandomComputeLocation",
-                                    RandomComputeLocationObj, ScheduleRuleObj);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RandomComputeLocation", RandomComputeLocationObj,
+                                    ScheduleRuleObj);
 };
 
 // ---- annotations of the root -------------------------------------------------------------------
@@ -208,10 +209,10 @@ struct ParallelizeVectorizeUnrollObj : ScheduleRuleObj {
       auto steps = unroll_max_steps.value();
       Array<double> even(steps.size(), 1.0 / static_cast<double>(steps.size()));
       Var step = sch.SampleCategorical(steps, even);
-      sch.Annotate(block,
-                   unroll_explicit ? "meta_schedule.unroll_explicit"
-                                   : "meta_schedule.unroll_implicit",
-                   step);
+      sch.Annotate(
+          block,
+          unroll_explicit ? "meta_schedule.unroll_explicit" : "meta_schedule.unroll_implicit",
+          step);
     }
     return {sch};
   }
@@ -238,8 +239,7 @@ struct ApplyCustomRuleObj : ScheduleRuleObj {
     if (auto fn = Function::GetGlobal(*name)) return Call(*fn, sch, block);
     std::string tried = std::string(*name);
     for (const std::string& l : looked) tried += ", " + l;
-    TVM_FFI_THROW(ValueError) << "ApplyCustomRule: block "
-                              << sch.Get(block)->name_hint
+    TVM_FFI_THROW(ValueError) << "ApplyCustomRule: block " << sch.Get(block)->name_hint
                               << " asks for a rule that is not registered; looked for " << tried;
     TVM_FFI_UNREACHABLE();
   }

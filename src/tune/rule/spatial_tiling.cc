@@ -69,7 +69,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
     } else if (facts.is_spatial) {
       variants = {&SpatialTilingObj::Fused};
       if (facts.loops.size() > 1)
-        variants.insert(variants.end(), {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
+        variants.insert(variants.end(),
+                        {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
     } else {
       return {sch};
     }
@@ -89,8 +90,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
   std::vector<int64_t> Widths(const BlockFacts& f) const {
     std::vector<int64_t> widths;
-    for (int64_t w = std::max<int64_t>(Lanes(f) / 2, 2); w <= std::min(Lanes(f) * 4, max_vectorize_extent);
-         w *= 2)
+    for (int64_t w = std::max<int64_t>(Lanes(f) / 2, 2);
+         w <= std::min(Lanes(f) * 4, max_vectorize_extent); w *= 2)
       widths.push_back(w);
     return widths;
   }
@@ -200,9 +201,9 @@ struct SpatialTilingObj : ScheduleRuleObj {
     for (size_t i = 0; i < f.loops.size(); ++i)
       if (f.uses[i] == LoopUse::kSpatial) columns = ConstantExtent(f.loops[i]);
     Divisors divisors(columns);
-    Array<LoopRV> j = sch.Split(spatial.back(),
-                                {std::nullopt, Choose(sch, divisors.Take({1, 2, 4})),
-                                 Choose(sch, divisors.Take(Widths(f)))});
+    Array<LoopRV> j =
+        sch.Split(spatial.back(), {std::nullopt, Choose(sch, divisors.Take({1, 2, 4})),
+                                   Choose(sch, divisors.Take(Widths(f)))});
     Array<LoopRV> outer(spatial.begin(), spatial.end() - 1);
     outer.push_back(j[0]);
     Array<LoopRV> order = outer;

@@ -38,7 +38,8 @@ bool Annotates(const Trace& trace, const Instruction& sample, std::string_view k
     if (View(inst->kind->name) != "Annotate") continue;
     bool uses = false;
     for (const Any& input : inst->inputs)
-      uses |= input.as<ObjectRef>() && input.as<ObjectRef>()->same_as(sample->outputs[0].cast<ObjectRef>());
+      uses |= input.as<ObjectRef>() &&
+              input.as<ObjectRef>()->same_as(sample->outputs[0].cast<ObjectRef>());
     for (const Any& a : inst->attrs) {
       auto text = a.as<String>();
       if (uses && text && View(*text).substr(0, key.size()) == key) return true;
@@ -64,8 +65,8 @@ struct MutateTileSizeObj : MutatorObj {
   Optional<Trace> Apply(const Trace& trace, Random* random) final {
     auto tiles = Find(trace, "SamplePerfectTile", [&](const Instruction& inst) {
       auto parts = Numbers(trace->GetDecision(inst));
-      return parts.size() > 1 && std::accumulate(parts.begin(), parts.end(), int64_t{1},
-                                                 std::multiplies<>()) > 1;
+      return parts.size() > 1 &&
+             std::accumulate(parts.begin(), parts.end(), int64_t{1}, std::multiplies<>()) > 1;
     });
     auto widths = Find(trace, "SampleCategorical", [&](const Instruction& inst) {
       return !Annotates(trace, inst, "meta_schedule.unroll") &&
@@ -100,9 +101,12 @@ struct MutateTileSizeObj : MutatorObj {
 struct MutateUnrollObj : MutatorObj {
   static void Fields(auto&&) {}
   Optional<Trace> Apply(const Trace& trace, Random* random) final {
-    return Redraw(trace, Find(trace, "SampleCategorical", [&](const Instruction& inst) {
-                    return Annotates(trace, inst, "meta_schedule.unroll");
-                  }), random);
+    return Redraw(trace,
+                  Find(trace, "SampleCategorical",
+                       [&](const Instruction& inst) {
+                         return Annotates(trace, inst, "meta_schedule.unroll");
+                       }),
+                  random);
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MutateUnroll", MutateUnrollObj, MutatorObj);
 };
@@ -118,14 +122,16 @@ struct MutateComputeLocationObj : MutatorObj {
     if (next == old) return std::nullopt;
     return trace.WithDecision(inst, next, true);
   }
-  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MutateComputeLocation",
-                                    MutateComputeLocationObj, MutatorObj);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MutateComputeLocation", MutateComputeLocationObj,
+                                    MutatorObj);
 };
 /// Another number of jobs for RewriteParallelVectorizeUnroll.
 struct MutateParallelObj : MutatorObj {
   int64_t max_jobs_per_core = 16;
   int64_t cores = 1;
-  static void Fields(auto&& def) { def("max_jobs_per_core", &MutateParallelObj::max_jobs_per_core); }
+  static void Fields(auto&& def) {
+    def("max_jobs_per_core", &MutateParallelObj::max_jobs_per_core);
+  }
   void Initialize(const TuneContext& context) final {
     if (context->target.has_value())
       cores = std::max<int64_t>(1, context->target.value()->GetAttr<int64_t>("num-cores", 1));

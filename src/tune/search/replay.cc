@@ -53,8 +53,9 @@ std::optional<Candidate> SearchState::Replay(const Trace& trace, bool new_decisi
   Schedule sch(context->mod.value(), static_cast<int64_t>(seed >> 33), 0, ErrorRenderLevel::kNone);
   try {
     if (new_decisions) {
-      trace.ApplyToSchedule(sch, true, [](const Instruction&, const Array<Any>&, const Array<Any>&,
-                                          const Any&) -> Any { return nullptr; });
+      trace.ApplyToSchedule(sch, true,
+                            [](const Instruction&, const Array<Any>&, const Array<Any>&,
+                               const Any&) -> Any { return nullptr; });
     } else {
       trace.ApplyToSchedule(sch, true);
     }

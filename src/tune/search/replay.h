@@ -41,7 +41,7 @@ class SearchState {
   Array<ArgInfo> args_info;
   Array<Postproc> postprocs;
   Random random;
-  int64_t trials = 0;  // proposed so far
+  int64_t trials = 0;                  // proposed so far
   std::unordered_set<uint64_t> known;  // lowered programs
 
  private:

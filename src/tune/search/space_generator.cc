@@ -73,7 +73,7 @@ Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
       rule("meta_schedule.ParallelizeVectorizeUnroll",
            {{"max_jobs_per_core", 16},
             {"max_vectorize_extent", 64},
-            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 512}},
+            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 128}},
             {"unroll_explicit", true}}),
       rule("meta_schedule.RandomComputeLocation", {}),
   };
@@ -110,7 +110,8 @@ ObjectRef SpaceGeneratorObj::Clone() const {
   SpaceGenerator copy = Any(CopyNode(this)).cast<SpaceGenerator>();
   if (sch_rules.has_value()) {
     Array<ScheduleRule> rules;
-    for (const ScheduleRule& r : sch_rules.value()) rules.push_back(Any(r->Clone()).cast<ScheduleRule>());
+    for (const ScheduleRule& r : sch_rules.value())
+      rules.push_back(Any(r->Clone()).cast<ScheduleRule>());
     copy->sch_rules = rules;
   }
   if (postprocs.has_value()) {
@@ -180,8 +181,7 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
         continue;
       }
       BlockRV block = sch.GetBlock(place.first, place.second);
-      if (f_block_filter.has_value() &&
-          !f_block_filter.value()(sch.Get(block)).cast<bool>()) {
+      if (f_block_filter.has_value() && !f_block_filter.value()(sch.Get(block)).cast<bool>()) {
         open.emplace_front(sch, std::move(places));
         continue;
       }

@@ -151,7 +151,8 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
       auto fresh = s->KeepNew(candidates, std::min(most, n - round.size()));
       round.insert(round.end(), fresh.begin(), fresh.end());
     };
-    auto measured = Measured(s, static_cast<size_t>(init_measured_ratio * static_cast<double>(size)));
+    auto measured =
+        Measured(s, static_cast<size_t>(init_measured_ratio * static_cast<double>(size)));
     size_t random_trials = static_cast<size_t>(std::lround(eps_greedy * static_cast<double>(n)));
     if (measured.size() >= 4) {
       auto population = Sampled(s, size - measured.size());

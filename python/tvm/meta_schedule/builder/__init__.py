@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as _Timeout
-from typing import Literal, Union
+from typing import Literal
 
 import tvm_ffi
 
@@ -37,7 +37,7 @@ class Builder(Interface):
         return _create({"local": LocalBuilder}, kind, "builder", args, kwargs)
 
 
-Builder.BuilderType = Union[Builder, Literal["local"]]
+Builder.BuilderType = Builder | Literal["local"]
 create = Builder.create
 
 
@@ -48,8 +48,8 @@ class PyBuilder(Builder):
 class LocalBuilder(PyBuilder):
     """Compiles on threads of this process.
 
-    With functions of the user (`f_build(mod, target, params) -> Module`, `f_export(Module) -> path`)
-    these run on the threads instead; `initializer` runs once on each of them.
+    With functions of the user (`f_build(mod, target, params) -> Module`,
+    `f_export(Module) -> path`) these run on the threads instead; `initializer` runs once on each of them.
 
     Libraries lie in one folder per call of `build`, in memory where the system has a place for it.
     """
@@ -85,7 +85,7 @@ class LocalBuilder(PyBuilder):
             return BuilderResult(future.result(self.timeout_sec), None)
         except _Timeout:
             return BuilderResult(None, f"LocalBuilder: timed out after {self.timeout_sec} s")
-        except Exception as error:  # noqa: BLE001  whatever the user's function raises
+        except Exception as error:
             return BuilderResult(None, f"LocalBuilder: {type(error).__name__}: {error}")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost models: which candidates are worth measuring."""
 
-from typing import Literal, Union
+from typing import Literal
 
 import numpy as np
 import tvm_ffi
@@ -38,7 +38,7 @@ class CostModel(Interface):
         return _create(kinds, kind, "cost model", args, kwargs)
 
 
-CostModel.CostModelType = Union[CostModel, Literal["xgb", "mlp", "random"]]
+CostModel.CostModelType = CostModel | Literal["xgb", "mlp", "random"]
 create = CostModel.create
 
 
@@ -59,10 +59,12 @@ def _predict(model, context, candidates):
         scores = np.asarray(model.predict(context, list(candidates)), dtype="float64")
         if scores.shape != (len(candidates),):
             raise ValueError(f"expected {len(candidates)} numbers, got shape {scores.shape}")
-    except Exception as error:  # noqa: BLE001  of a model that a user wrote
+    except Exception as error:
         get_logger(__name__).warning(
             "cost model %s.predict: %s: %s; candidates are chosen at random",
-            type(model).__name__, type(error).__name__, error,
+            type(model).__name__,
+            type(error).__name__,
+            error,
         )
         scores = np.random.default_rng(0).random(len(candidates))
     return tvm.runtime.tensor(np.nan_to_num(scores))

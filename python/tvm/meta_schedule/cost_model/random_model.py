@@ -18,7 +18,10 @@ class RandomModel(PyCostModel):
     def load(self, path):
         with np.load(path, allow_pickle=False) as saved:
             self.random_state = (
-                str(saved["kind"]), saved["keys"], int(saved["pos"]), int(saved["has_gauss"]),
+                str(saved["kind"]),
+                saved["keys"],
+                int(saved["pos"]),
+                int(saved["has_gauss"]),
                 float(saved["gauss"]),
             )
 

@@ -35,6 +35,9 @@ class XGBConfig(NamedTuple):
         return {**self._asdict(), "nthread": threads if rows >= 4096 else 1}
 
 
+_DEFAULT = XGBConfig()
+
+
 class FeatureGroup:
     """Features and times of the candidates of one task."""
 
@@ -106,7 +109,7 @@ class XGBModel(PyCostModel):
         self,
         *,
         extractor="per-store-feature",
-        config=XGBConfig(),
+        config=_DEFAULT,
         num_warmup_samples=100,
         early_stopping_rounds=50,
         verbose_eval=25,
@@ -140,8 +143,11 @@ class XGBModel(PyCostModel):
         """Features, times and trees in one file without anything executable."""
         arrays = {}
         for i, group in enumerate(self.data.values()):
-            arrays[f"features{i}"] = np.concatenate([np.zeros((0, 1)), *group.features]) \
-                if not group.features else np.concatenate(group.features)
+            arrays[f"features{i}"] = (
+                np.concatenate([np.zeros((0, 1)), *group.features])
+                if not group.features
+                else np.concatenate(group.features)
+            )
             arrays[f"rows{i}"] = np.array([len(f) for f in group.features])
             arrays[f"costs{i}"] = group.costs
         if self.booster is not None:
@@ -207,8 +213,12 @@ class XGBModel(PyCostModel):
             obj=lambda pred, _: pack.obj_square_error(pred),
         )
         pred = self.booster.predict(pack.dmatrix)
-        logger.debug("XGBModel: %d programs, %s, %s", len(xs), pack.rmse(pred),
-                     pack.average_peak_score(pred, self.average_peak_n))
+        logger.debug(
+            "XGBModel: %d programs, %s, %s",
+            len(xs),
+            pack.rmse(pred),
+            pack.average_peak_score(pred, self.average_peak_n),
+        )
 
     def predict(self, context, candidates):
         if not candidates:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases: what was measured, and the best of it."""
 
-from typing import Literal, Union
+from typing import Literal
 
 import tvm_ffi
 
@@ -85,7 +85,7 @@ class Database(_derive.Node):
         return _create(kinds, kind, "database", args, kwargs)
 
 
-Database.DatabaseType = Union[Database, Literal["json", "memory"]]
+Database.DatabaseType = Database | Literal["json", "memory"]
 create = Database.create
 
 

@@ -40,16 +40,18 @@ class JSONDatabase(Database):
                 work_dir, "database_tuning_record.json"
             )
         if path_workload is None or path_tuning_record is None:
-            raise ValueError("JSONDatabase: expected work_dir, or both path_workload and "
-                             "path_tuning_record")
+            raise ValueError(
+                "JSONDatabase: expected work_dir, or both path_workload and path_tuning_record"
+            )
         for path in (path_workload, path_tuning_record):
             if allow_missing:
                 folder = osp.dirname(osp.abspath(path))
                 try:
                     os.makedirs(folder, exist_ok=True)
                 except OSError as error:
-                    raise OSError(f"JSONDatabase: cannot make the folder {folder}: "
-                                  f"{error.strerror}") from None
+                    raise OSError(
+                        f"JSONDatabase: cannot make the folder {folder}: {error.strerror}"
+                    ) from None
                 _create_file(str(path))
             elif not osp.exists(path):
                 raise FileNotFoundError(f"JSONDatabase: expected the file {path} to exist")

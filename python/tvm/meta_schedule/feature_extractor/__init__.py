@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feature extractors: candidates as rows of numbers for the cost model."""
 
-from typing import Literal, Union
+from typing import Literal
 
 import numpy as np
 import tvm_ffi
@@ -29,7 +29,7 @@ class FeatureExtractor(Interface):
         return _create(kinds, kind, "feature extractor", args, kwargs)
 
 
-FeatureExtractor.FeatureExtractorType = Union[Literal["per-store-feature"], FeatureExtractor]
+FeatureExtractor.FeatureExtractorType = Literal["per-store-feature"] | FeatureExtractor
 create = FeatureExtractor.create
 
 
@@ -79,9 +79,7 @@ class RandomFeatureExtractor(PyFeatureExtractor):
         rng = np.random.RandomState()
         rng.set_state(self.random_state)
         rows = [
-            tvm.runtime.tensor(
-                rng.rand(rng.randint(1, self.max_block_num + 1), self.feature_size)
-            )
+            tvm.runtime.tensor(rng.rand(rng.randint(1, self.max_block_num + 1), self.feature_size))
             for _ in candidates
         ]
         self.random_state = rng.get_state()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure callbacks: what happens to results."""
 
-from typing import Literal, Union
+from typing import Literal
 
 from ..database import TuningRecord
 from ..logging import get_logger
@@ -25,9 +25,7 @@ class MeasureCallback(Interface):
         return _create({"default": default}, kind, "measure callbacks", (), {})
 
 
-MeasureCallback.CallbackListType = Union[
-    list[MeasureCallback], MeasureCallback, Literal["default"]
-]
+MeasureCallback.CallbackListType = list[MeasureCallback] | MeasureCallback | Literal["default"]
 create = MeasureCallback.create
 
 
@@ -46,8 +44,12 @@ class AddToDatabase(MeasureCallback):
         workload = database.commit_workload(context.mod)
         for candidate, result in zip(measure_candidates, runner_results, strict=True):
             record = TuningRecord(
-                candidate.sch.trace, workload, result.run_secs, context.target,
-                candidate.args_info, result.error_msg,
+                candidate.sch.trace,
+                workload,
+                result.run_secs,
+                context.target,
+                candidate.args_info,
+                result.error_msg,
             )
             try:
                 database.commit_tuning_record(record)

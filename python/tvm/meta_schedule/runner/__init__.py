@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runners: how long libraries take."""
 
-from typing import Literal, Union
+from typing import Literal
 
 import tvm_ffi
 
@@ -55,7 +55,7 @@ class Runner(Interface):
         return _create({"local": LocalRunner, "rpc": RPCRunner}, kind, "runner", args, kwargs)
 
 
-Runner.RunnerType = Union[Runner, Literal["local", "rpc"]]
+Runner.RunnerType = Runner | Literal["local", "rpc"]
 create = Runner.create
 
 

@@ -16,7 +16,9 @@ class LocalRunnerFuture(PyRunnerFuture):
     def __init__(self, res=None, error_message=None):
         super().__init__()
         if (res is None) == (error_message is None):
-            raise ValueError("LocalRunnerFuture: expected a result or an error message, one of them")
+            raise ValueError(
+                "LocalRunnerFuture: expected a result or an error message, one of them"
+            )
         self.res, self.error_message = res, error_message
 
     def done(self):
@@ -70,6 +72,7 @@ class LocalRunner(PyRunner):
         custom = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup, self.initializer)
         one = self._run if all(f is None for f in custom) else self._run_custom
         futures = []
+        self._best = float("inf")  # of this call; the task's best so far comes with the inputs
         for item in runner_inputs:
             futures.append(one(item))
             if self.cooldown_sec > 0:
@@ -81,8 +84,11 @@ class LocalRunner(PyRunner):
         error = self._prepare(runner_inputs[0])
         if error is None:
             reply = self._process.request(
-                {"op": "race", "paths": [str(i.artifact_path) for i in runner_inputs],
-                 "budget": seconds},
+                {
+                    "op": "race",
+                    "paths": [str(i.artifact_path) for i in runner_inputs],
+                    "budget": seconds,
+                },
                 seconds + self.timeout_sec,
             )
             if "error" not in reply:
@@ -91,14 +97,18 @@ class LocalRunner(PyRunner):
         return [LocalRunnerFuture(None, error) for _ in runner_inputs]
 
     def _prepare(self, item):
-        """Makes the measuring process ready for the task of a candidate; what went wrong, or None."""
+        """Makes the process ready for the task of a candidate; what went wrong, or None."""
         if str(item.device_type) not in ("cpu", "llvm", "c"):
             return f"LocalRunner: expected the device 'cpu', got '{item.device_type}'"
         args = [info.as_json() for info in item.args_info]
         args = [[str(dtype), [int(e) for e in shape]] for _, dtype, shape in args]
         reference = None if item.reference is None else str(item.reference)
-        task = {"op": "task", "args": args, "reference": reference,
-                "memory_mb": self.memory_limit_mb}
+        task = {
+            "op": "task",
+            "args": args,
+            "reference": reference,
+            "memory_mb": self.memory_limit_mb,
+        }
         key = json.dumps(task)
         if self._process.alive and key == self._task:
             return None
@@ -113,11 +123,19 @@ class LocalRunner(PyRunner):
         message = {"op": "run", "path": str(item.artifact_path)}
         if not self.adaptive:
             number, repeat, min_repeat_ms, flush = self.evaluator_config
-            message |= {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms,
-                        "flush": flush}
-        elif item.best_secs is not None:
-            message["best"] = item.best_secs
+            message |= {
+                "number": number,
+                "repeat": repeat,
+                "min_repeat_ms": min_repeat_ms,
+                "flush": flush,
+            }
+        else:
+            given = float("inf") if item.best_secs is None else item.best_secs
+            best = min(given, self._best)
+            message |= {"best": best} if best < float("inf") else {}
         reply = self._process.request(message, self.timeout_sec)
+        if "secs" in reply:
+            self._best = min(self._best, *reply["secs"])
         return LocalRunnerFuture(reply.get("secs"), reply.get("error"))
 
     def _run_custom(self, item):
@@ -129,15 +147,22 @@ class LocalRunner(PyRunner):
         try:
             self._pool.send(
                 _worker,
-                [self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup,
-                 tuple(self.evaluator_config), self.alloc_repeat, str(item.artifact_path),
-                 str(item.device_type), json.dumps(args_info, default=list)],
+                [
+                    self.f_alloc_argument,
+                    self.f_run_evaluator,
+                    self.f_cleanup,
+                    tuple(self.evaluator_config),
+                    self.alloc_repeat,
+                    str(item.artifact_path),
+                    str(item.device_type),
+                    json.dumps(args_info, default=list),
+                ],
                 timeout=self.timeout_sec,
             )
             return LocalRunnerFuture([float(s) for s in self._pool.recv()])
         except TimeoutError:
             return LocalRunnerFuture(None, f"timed out after {self.timeout_sec} s")
-        except Exception as error:  # noqa: BLE001  whatever the user's function raises
+        except Exception as error:
             return LocalRunnerFuture(None, f"{type(error).__name__}: {error}")
 
 

@@ -56,8 +56,14 @@ class MultiLevelTiling(ScheduleRule):
         filter_fn=None,
     ):
         _derive.construct(
-            self, structure, tile_binds, max_innermost_factor, vector_load_lens,
-            _plain(reuse_read), _plain(reuse_write), filter_fn,
+            self,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
+            filter_fn,
         )
 
 
@@ -76,8 +82,14 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         reuse_write=None,
     ):
         _derive.construct(
-            self, intrin_name, structure, tile_binds, max_innermost_factor, vector_load_lens,
-            _plain(reuse_read), _plain(reuse_write),
+            self,
+            intrin_name,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
         )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search strategies: which candidates to measure next."""
 
-from typing import Literal, Union
+from typing import Literal
 
 from tvm import _derive
 
@@ -31,9 +31,9 @@ class SearchStrategy(_derive.Node):
         return _create(kinds, kind, "search strategy", args, kwargs)
 
 
-SearchStrategy.SearchStrategyType = Union[
-    SearchStrategy, Literal["replay-func", "replay-trace", "evolutionary"]
-]
+SearchStrategy.SearchStrategyType = (
+    SearchStrategy | Literal["replay-func", "replay-trace", "evolutionary"]
+)
 create = SearchStrategy.create
 
 EvolutionarySearch = _class("EvolutionarySearch")

@@ -2,7 +2,7 @@
 """Space generators: from a module to schedules whose traces sample."""
 
 from collections.abc import Callable
-from typing import Literal, Union
+from typing import Literal
 
 from tvm import _derive
 
@@ -17,8 +17,11 @@ def _parts(sch_rules, postprocs, mutator_probs):
     """Lists given by the name of a kind of target; None for those of the task's target."""
     given = ((sch_rules, ScheduleRule), (postprocs, Postproc), (mutator_probs, Mutator))
     return [
-        None if value in ("from-target", None) else
-        family.create(value) if isinstance(value, str) else value
+        None
+        if value in ("from-target", None)
+        else family.create(value)
+        if isinstance(value, str)
+        else value
         for value, family in given
     ]
 
@@ -29,7 +32,7 @@ class SpaceGenerator(_derive.Node):
 
     @staticmethod
     def create(kind="post-order-apply", *args, **kwargs):
-        """The generator of a kind ("post-order-apply", "union"), or of a function that schedules."""
+        """The generator of a kind ("post-order-apply", "union"), or of a scheduling function."""
         if callable(kind):
             return ScheduleFn(kind, *args, **kwargs)
         kinds = {"post-order-apply": PostOrderApply, "union": SpaceGeneratorUnion}
@@ -38,9 +41,9 @@ class SpaceGenerator(_derive.Node):
 
 ScheduleFnType = Callable
 SpaceGenerator.ScheduleFnType = ScheduleFnType
-SpaceGenerator.SpaceGeneratorType = Union[
-    SpaceGenerator, ScheduleFnType, Literal["post-order-apply", "union"]
-]
+SpaceGenerator.SpaceGeneratorType = (
+    SpaceGenerator | ScheduleFnType | Literal["post-order-apply", "union"]
+)
 create = SpaceGenerator.create
 
 
@@ -48,8 +51,13 @@ create = SpaceGenerator.create
 class PostOrderApply(SpaceGenerator):
     """Applies each rule to each block, in program order."""
 
-    def __init__(self, f_block_filter=None, sch_rules="from-target", postprocs="from-target",
-                 mutator_probs="from-target"):
+    def __init__(
+        self,
+        f_block_filter=None,
+        sch_rules="from-target",
+        postprocs="from-target",
+        mutator_probs="from-target",
+    ):
         _derive.construct(self, f_block_filter, *_parts(sch_rules, postprocs, mutator_probs))
 
 
@@ -57,8 +65,9 @@ class PostOrderApply(SpaceGenerator):
 class ScheduleFn(SpaceGenerator):
     """What a function makes of the schedule."""
 
-    def __init__(self, sch_fn, sch_rules="from-target", postprocs="from-target",
-                 mutator_probs="from-target"):
+    def __init__(
+        self, sch_fn, sch_rules="from-target", postprocs="from-target", mutator_probs="from-target"
+    ):
         _derive.construct(self, sch_fn, *_parts(sch_rules, postprocs, mutator_probs))
 
 
@@ -66,12 +75,19 @@ class ScheduleFn(SpaceGenerator):
 class SpaceGeneratorUnion(SpaceGenerator):
     """The spaces of several generators together."""
 
-    def __init__(self, space_generators, sch_rules="from-target", postprocs="from-target",
-                 mutator_probs="from-target"):
+    def __init__(
+        self,
+        space_generators,
+        sch_rules="from-target",
+        postprocs="from-target",
+        mutator_probs="from-target",
+    ):
         _derive.construct(self, space_generators, *_parts(sch_rules, postprocs, mutator_probs))
 
 
-_PySpaceGenerator = forward_attributes(_derive.node_class("meta_schedule.PySpaceGenerator", __name__))
+_PySpaceGenerator = forward_attributes(
+    _derive.node_class("meta_schedule.PySpaceGenerator", __name__)
+)
 
 
 class PySpaceGenerator:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task schedulers: which task gets the next round, and the loop around it all."""
 
-from typing import Literal, Union
+from typing import Literal
 
 from ..utils import create as _create
 from .loop import TaskRecord, TuningLoop
@@ -21,7 +21,7 @@ class TaskScheduler(TuningLoop):
         return _create(kinds, kind, "task scheduler", args, kwargs)
 
 
-TaskScheduler.TaskSchedulerType = Union[TaskScheduler, Literal["gradient", "round-robin"]]
+TaskScheduler.TaskSchedulerType = TaskScheduler | Literal["gradient", "round-robin"]
 create = TaskScheduler.create
 
 

@@ -121,14 +121,17 @@ class TuningLoop(Interface):
         earlier = self._learn_from_database(task)
         left = max(0, min(max_trials, self._trials_left) - earlier)
         self._trials_left -= min(earlier, self._trials_left)
-        task.ctx.logger.info("task %s: %d design space(s), %d earlier trial(s)",
-                             task.ctx.task_name, len(spaces), earlier)
+        task.ctx.logger.info(
+            "task %s: %d design space(s), %d earlier trial(s)",
+            task.ctx.task_name,
+            len(spaces),
+            earlier,
+        )
         if left == 0:
             self.terminate_task(task_id)
             return
         with Profiler.timeit("DesignSpace"):
-            task.ctx.pre_tuning(left, min(per_iter, left), spaces, self.database_,
-                                self.cost_model_)
+            task.ctx.pre_tuning(left, min(per_iter, left), spaces, self.database_, self.cost_model_)
         task.reference = self._build_reference(task)
         task.seconds += time.monotonic() - begin
 
@@ -163,8 +166,9 @@ class TuningLoop(Interface):
         with Profiler.timeit("Build"):
             result = self.builder_.build([BuilderInput(mod, task.ctx.target)])[0]
         if result.error_msg is not None:
-            task.ctx.logger.warning("results are not checked, the program itself does not build: "
-                                    "%s", result.error_msg)
+            task.ctx.logger.warning(
+                "results are not checked, the program itself does not build: %s", result.error_msg
+            )
             return None
         return str(result.artifact_path)
 
@@ -217,7 +221,7 @@ class TuningLoop(Interface):
             if len(results) != count:
                 raise ValueError(f"expected {count} results, got {len(results)}")
             return results
-        except Exception as error:  # noqa: BLE001  of a part that a user wrote
+        except Exception as error:
             message = f"{what}: {type(error).__name__}: {error}"
             logger.warning("%s", message)
             return [failed(message) for _ in range(count)]
@@ -243,11 +247,13 @@ class TuningLoop(Interface):
         for callback in self.measure_callbacks_:
             with Profiler.timeit(type(callback).__name__):
                 try:
-                    callback.apply(self, task_id, task.measure_candidates, task.builder_results,
-                                   results)
-                except Exception as error:  # noqa: BLE001  of a part that a user wrote
-                    logger.warning("%s: %s: %s", type(callback).__name__, type(error).__name__,
-                                   error)
+                    callback.apply(
+                        self, task_id, task.measure_candidates, task.builder_results, results
+                    )
+                except Exception as error:
+                    logger.warning(
+                        "%s: %s: %s", type(callback).__name__, type(error).__name__, error
+                    )
         task.ctx.notify_runner_results(task.measure_candidates, results)
         return results
 
@@ -289,8 +295,11 @@ class TuningLoop(Interface):
             return
         workload = self.database_.commit_workload(task.ctx.mod)
         for _ in range(3):
-            top = [r for r in self.database_.get_top_k(workload, LEADERS)
-                   if r.target is None or str(r.target) == str(task.ctx.target)]
+            top = [
+                r
+                for r in self.database_.get_top_k(workload, LEADERS)
+                if r.target is None or str(r.target) == str(task.ctx.target)
+            ]
             if len(top) < 2:
                 return
             default = [r for r in self._defaults(workload) if r not in top]
@@ -300,8 +309,9 @@ class TuningLoop(Interface):
                 return
 
     def _defaults(self, workload):
-        return [r for r in self.database_.get_top_k(workload, 1 << 30)
-                if len(r.trace.insts) == 0][:1]
+        return [r for r in self.database_.get_top_k(workload, 1 << 30) if len(r.trace.insts) == 0][
+            :1
+        ]
 
     def _race_once(self, task, race, records):
         inputs = [BuilderInput(r.as_measure_candidate().sch.mod, task.ctx.target) for r in records]
@@ -309,8 +319,9 @@ class TuningLoop(Interface):
         try:
             pairs = [(r, b) for r, b in zip(records, built, strict=True) if b.error_msg is None]
             runs = [
-                RunnerInput(b.artifact_path, device_of(task.ctx.target), r.args_info,
-                            task.reference)
+                RunnerInput(
+                    b.artifact_path, device_of(task.ctx.target), r.args_info, task.reference
+                )
                 for r, b in pairs
             ]
             results = [f.result() for f in race(runs, RACE_SECONDS * len(runs))]
@@ -323,8 +334,9 @@ class TuningLoop(Interface):
             if result.error_msg is not None:
                 task.ctx.logger.warning("race: %s", result.error_msg)
                 return raced
-            again = TuningRecord(record.trace, record.workload, result.run_secs, record.target,
-                                 record.args_info)
+            again = TuningRecord(
+                record.trace, record.workload, result.run_secs, record.target, record.args_info
+            )
             self.database_.commit_tuning_record(again)
             raced.append(again)
             if len(record.trace.insts) == 0:

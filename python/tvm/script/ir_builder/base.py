@@ -7,6 +7,7 @@ import tvm_ffi
 
 _state = threading.local()
 _set_name = tvm_ffi.get_global_func("script._set_name")
+_set_span = tvm_ffi.get_global_func("script._set_span")
 
 
 class IRBuilderFrame:
@@ -16,7 +17,9 @@ class IRBuilderFrame:
         self._callbacks = []
 
     def __enter__(self):
-        IRBuilder.current().frames.append(self)
+        builder = IRBuilder.current()
+        builder.frames.append(self)
+        self._place = builder.place
         return self
 
     def __exit__(self, exc_type, exc_value, trace):
@@ -30,7 +33,10 @@ class IRBuilderFrame:
         if frames[-1] is not self:
             raise ValueError(f"IRBuilder: expected the end of {type(frames[-1]).__name__} first")
         frames.pop()
+        builder = IRBuilder.current()
+        inner, builder.place = builder.place, self._place
         self._finish()
+        builder.place = inner
 
     def _finish(self):
         raise NotImplementedError
@@ -46,6 +52,7 @@ class IRBuilder:
     def __init__(self):
         self.frames = []
         self.result = None
+        self.place = None  # where in a text the statements come from: arguments of _set_span
 
     def __enter__(self):
         _stack().append(self)
@@ -87,6 +94,11 @@ class IRBuilder:
                 f"IRBuilder: expected as many names as values, got {len(s)} and {len(vs)}"
             )
         return [IRBuilder.name(name, value) for name, value in zip(s, vs, strict=True)]
+
+    def mark(self, node):
+        """Notes on a node where in the text it comes from."""
+        if self.place is not None:
+            _set_span(node, *self.place)
 
     def find(self, kind):
         """The innermost frame of a class, or None."""

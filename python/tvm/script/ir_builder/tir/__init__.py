@@ -8,6 +8,7 @@ from tvm import tir as _tir
 
 from . import frame as frame
 from . import ir, types
+from .external_kernel import call_kernel as call_kernel
 from .frame import *  # noqa: F403
 from .ir import *  # noqa: F403
 from .ir import as_exprs, call

@@ -14,6 +14,7 @@ NOTHING = tir.Evaluate(0)
 def add(stmt):
     """Adds a statement to the innermost frame, or makes it the result."""
     builder = IRBuilder.current()
+    builder.mark(stmt)
     for frame in reversed(builder.frames):
         if isinstance(frame, TIRFrame):
             frame.stmts.append(stmt)

@@ -9,11 +9,15 @@ import os
 import sys
 import threading
 
+from tvm.ir import SourceName
+
 from .error import DiagnosticError, ParserError
 
 
 class Source:
     """A program: its tree, and the text to show in errors."""
+
+    _name = None  # as a node, made when it is needed
 
     def __init__(self, program):
         self.restricted = isinstance(program, str)  # text gets only the names it was given
@@ -27,6 +31,24 @@ class Source:
 
     def as_ast(self):
         return self.tree
+
+    def place(self, node):
+        """Where a node of the tree is, as arguments of a Span; columns count from 1."""
+        if self._name is None:
+            self._name = SourceName(self.source_name)
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        end_line, end = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
+        return self._name, line, column + 1, end_line, end
+
+    def error_at(self, span, message):
+        """The error for a span of the program; without one, or of another text, for the whole."""
+        node = None
+        if span is not None and span.source_name.name == self.source_name:
+            node = ast.Pass(
+                lineno=span.line, col_offset=span.column - 1, end_lineno=span.end_line,
+                end_col_offset=span.end_column,
+            )  # fmt: skip
+        return self.error(node, message)
 
     def show(self, node, message):
         """The message with file, line and the marked text, as compilers show it."""

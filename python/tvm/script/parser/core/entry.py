@@ -5,6 +5,9 @@ import inspect
 
 import tvm_ffi
 
+from tvm.ir import IRModule
+from tvm.tir import PrimFunc
+
 from ...ir_builder import IRBuilder
 from .diagnostics import Source
 from .parser import Parser, closure_of
@@ -14,6 +17,9 @@ WELL_FORMED_ERROR_MESSAGE = (
     "top-level decorator to False (e.g., @I.ir_module(check_well_formed=False) or "
     "@T.prim_func(check_well_formed=False))"
 )
+
+
+_complaint = tvm_ffi.get_global_func("tir.analysis._complaint")
 
 
 def _default_names():
@@ -37,9 +43,9 @@ def parse(program, extra_vars=None, check_well_formed=True):
             names.update(closure_of(function))
             annotations[function.__name__] = _values(function)
     names.update(extra_vars or {})
-    parser = Parser(source, names)
-    parser.annotations = annotations
     with IRBuilder() as builder:
+        parser = Parser(source, names, builder)
+        parser.annotations = annotations
         parser.parse()
     result = builder.result
     if result is None:
@@ -56,13 +62,14 @@ def _values(function):
 
 def check(source, result):
     """Raises with the complaint where a program is not well-formed."""
-    verify = tvm_ffi.get_global_func("tir.analysis.verify_well_formed", allow_missing=True)
-    if verify is None:
-        return
-    try:
-        verify(result, True)
-    except Exception as error:
-        raise source.error(None, f"{WELL_FORMED_ERROR_MESSAGE}: {error}") from error
+    is_module = isinstance(result, IRModule)
+    functions = result.functions.items() if is_module else [(None, result)]
+    for var, func in functions:
+        found = _complaint(func) if isinstance(func, PrimFunc) else None
+        if found:
+            text, span = found
+            where = "" if var is None else f"in {var.name_hint} "
+            raise source.error_at(span, f"{where}{text}. {WELL_FORMED_ERROR_MESSAGE}")
 
 
 def scan_macro(program, extra_vars=None):

@@ -54,8 +54,9 @@ def is_symbolic(value):
 class Evaluator:
     """Evaluates expressions with names from `lookup(name)`."""
 
-    def __init__(self, lookup, restricted=False):
-        self.lookup, self.restricted = lookup, restricted
+    def __init__(self, lookup, restricted=False, mark=None):
+        """mark(node, value) is told which expression came from where."""
+        self.lookup, self.restricted, self.mark = lookup, restricted, mark
 
     def eval(self, node):
         try:
@@ -70,7 +71,10 @@ class Evaluator:
     def _guard(self, node, function, *args, **kwargs):
         """Runs Python code for a node; its errors are shown there."""
         try:
-            return function(*args, **kwargs)
+            value = function(*args, **kwargs)
+            if isinstance(value, PrimExpr) and self.mark is not None:
+                self.mark(node, value)
+            return value
         except ParserError:
             raise
         except Exception as error:
@@ -226,7 +230,7 @@ class Evaluator:
         def lookup(node):
             return names[node.id] if node.id in names else outer(node)
 
-        return type(self)(lookup, self.restricted)
+        return type(self)(lookup, self.restricted, self.mark)
 
     def lambda_(self, node):
         args = node.args

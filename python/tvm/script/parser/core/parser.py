@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import threading
 
+from ...ir_builder.base import _set_span
 from .diagnostics import Source
 from .error import DiagnosticError, ParserError, did_you_mean
 from .evaluator import Evaluator, is_symbolic
@@ -34,14 +35,14 @@ def register(token, kind):
 class Parser:
     """Walks a tree and builds the program with the frames of ir_builder."""
 
-    def __init__(self, source, names):
-        self.source = source
+    def __init__(self, source, names, builder):
+        self.source, self.builder = source, builder
         self.names = names  # given from outside: closures, globals, extra_vars
         self.builtins = _SAFE_BUILTINS if source.restricted else vars(builtins)
         self.scopes = [{}]
         self.tokens = ["default"]
         self.annotations = {}  # of the Python functions: evaluated where they were defined
-        self.evaluator = Evaluator(self.lookup, source.restricted)
+        self.evaluator = Evaluator(self.lookup, source.restricted, self.mark)
 
     @staticmethod
     def current():
@@ -60,6 +61,10 @@ class Parser:
             raise self.source.error(None, "expected a program of less depth") from None
         finally:
             _state.parser = outer
+
+    def mark(self, node, value):
+        """Notes on an expression where in the text it comes from."""
+        _set_span(value, *self.source.place(node))
 
     # ---- names ----------------------------------------------------------------------------------
     def lookup(self, node):
@@ -107,12 +112,16 @@ class Parser:
             raise ParserError(
                 node, f"expected a statement of {what}, got Python's {type(node).__name__}"
             )
+        builder = self.builder
+        outer, builder.place = builder.place, self.source.place(node)
         try:
             visitor(self, node)
         except (ParserError, DiagnosticError, RecursionError):
             raise
         except Exception as error:
             raise ParserError(node, f"{type(error).__name__}: {error}") from error
+        finally:
+            builder.place = outer
 
     def visit_body(self, nodes):
         for node in nodes:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a function, and where in its text.
+#pragma once
+#include "tvm/tir/function.h"
+
+namespace tvm::tir {
+
+/// The text is empty when nothing is wrong.
+struct Complaint {
+  std::string text;
+  Optional<Span> span;
+};
+/// Uses of variables or buffers outside their definition, variables defined twice, block iterators
+/// used outside, blocks that are not realized.
+Complaint FindBrokenRule(const PrimFunc& func);
+/// Memory that the function allocates and reads although nothing in it can write it.
+Complaint FindUnwritten(const PrimFunc& func);
+
+}  // namespace tvm::tir
