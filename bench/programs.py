@@ -115,7 +115,7 @@ def pool():
 
 
 def lower_functions(count):
-    """Different functions: elementwise, a product of matrices, a reduction with a use, a reshape."""
+    """Elementwise functions, products of matrices, reductions with a use, reshapes."""
     from tvm import te
 
     def elementwise(n):

@@ -124,9 +124,15 @@ PrimFunc FlattenBuffer(PrimFunc func) {
   return WithBody(std::move(func), body);
 }
 TVM_PASS(tir, FlattenBuffer,
-         "Gives every access one index; parameters get one-dimensional views.\n\n"
-         "    A: T.Buffer((4, 8))          A: T.Buffer((4, 8))\n"
-         "    A[i, j] = x            ->    A_1 = T.decl_buffer((32,), data=A.data)\n"
-         "                                 A_1[i * 8 + j] = x\n\n"
-         "Indices are 64 bits wide where 32 may not be enough.")
+         R"(Gives every access one index; parameters get one-dimensional views.
+
+before(A: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(4, 8):
+        A[i, j] = 1.0
+after:
+    A_1 = T.decl_buffer((32,), "float32", data=A.data)
+    for i, j in T.grid(4, 8):
+        A_1[i * 8 + j] = T.float32(1)
+
+Indices are 64 bits wide where 32 may not be enough.)")
 }  // namespace tvm::tir

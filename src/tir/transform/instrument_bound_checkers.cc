@@ -100,7 +100,12 @@ PrimFunc InstrumentBoundCheckers(PrimFunc func) {
   return RewriteBody(std::move(func), BoundInstrumenter());
 }
 TVM_PASS(tir, InstrumentBoundCheckers,
-         "Raises IndexError where an index is outside of its buffer.\n\n"
-         "    B[i] = A[i + 1]  ->  if not (i + 1 >= 0 and i + 1 < n): raise IndexError\n"
-         "                         B[i] = A[i + 1]")
+         R"(Raises IndexError where an index is outside of its buffer.
+
+before(A: T.Buffer((16,), "float32"), i: T.int32):
+    A[i] = 1.0
+after:
+    if not T.likely(i >= 0 and i < 16):
+        T.call_intrin("int32", "tir.tvm_raise_error", "IndexError", "expected index 0 of buffer A below %lld, got %lld", T.int64(16), T.Cast("int64", i))
+    A[i] = T.float32(1))")
 }  // namespace tvm::tir

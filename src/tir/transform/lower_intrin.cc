@@ -26,6 +26,15 @@ PrimFunc LowerIntrin(PrimFunc func) {
   return RewriteBody(std::move(func), lower);
 }
 TVM_PASS(tir, LowerIntrin,
-         "Expands mathematical functions into arithmetic for the function's target.\n\n"
-         "    B[i] = T.exp(A[i])  ->  B[i] = (a polynomial in A[i])")
+         R"(Expands mathematical functions into arithmetic for the function's target.
+
+before(A: T.Buffer((16,), "float32")):
+    T.func_attr({"target": T.target("c")})
+    for i in range(16):
+        A[i] = T.rsqrt(A[i])
+after:
+    T.func_attr({"target": T.target("c")})
+    x = T.float32()
+    for i in range(16):
+        A[i] = T.Let(T.float32(1) / T.sqrt(x), where={x: A[i]}))")
 }  // namespace tvm::tir

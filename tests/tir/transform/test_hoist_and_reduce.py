@@ -248,7 +248,7 @@ def test_storage_not_in_place():
         C = T.decl_buffer((512,))
         for i in range(512):
             B[i] = A[i]
-        for k in range(2):
+        for _k in range(2):
             for i in range(512):
                 C[i] = B[i] * T.float32(2)
         for i in range(512):
