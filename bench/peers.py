@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from . import programs
+from . import kernels, programs
 from .programs import Timed
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -22,6 +22,7 @@ PEER_PYTHON = ROOT / ".venv-peer-tvm/bin/python"
 class Ours:
     name = "tvm"
     unary = staticmethod(programs.unary)
+    kernel = staticmethod(kernels.ours)
 
 
 class NumPy:
@@ -60,6 +61,8 @@ class Torch:
         out = torch.empty_like(a)
         return Timed(functools.partial(getattr(torch, name), a, out=out), out.numpy)
 
+    kernel = staticmethod(kernels.torch)
+
 
 class OnnxRuntime:
     name, module = "onnxruntime", "onnxruntime"
@@ -92,6 +95,9 @@ class OnnxRuntime:
         binding.bind_ortvalue_input("x", a)
         binding.bind_ortvalue_output("y", out)
         return Timed(functools.partial(session.run_with_iobinding, binding), out.numpy)
+
+    def kernel(self, name, inputs):
+        return kernels.onnxruntime(name, inputs, self.options)
 
 
 def environment(python):

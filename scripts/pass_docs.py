@@ -58,7 +58,11 @@ class Example:
             return self.make_pass()(self.program("before"))
 
     def check(self):
-        tvm.ir.assert_structural_equal(self.run(), self.program("after"))
+        """Compares what the pass makes with what the documentation says, up to Simplify."""
+        got, expected = self.run(), self.program("after")
+        if not tvm.ir.structural_equal(got, expected):
+            simplify = transform.Simplify()
+            tvm.ir.assert_structural_equal(simplify(got), simplify(expected))
 
 
 def split(name, doc):
@@ -115,7 +119,7 @@ def page():
     lines = [
         "# Passes over TIR",
         "",
-        "Written by `scripts/pass_docs.py` from the passes' registrations; the tests run every example.",
+        "Written by `scripts/pass_docs.py` from the registrations; the tests run its examples.",
     ]
     for name, parts in documented():
         lines += ["", f"## {name}"]

@@ -3,6 +3,7 @@
 
 import numpy as np
 import tvm
+import tvm.testing
 from tvm import te
 
 
@@ -17,7 +18,7 @@ def test_sigmoid(tmp_path):
     expected = 1 / (1 + np.exp(-a.astype("float64")))
     dev = tvm.device("llvm", 0)
     x, y = tvm.runtime.tensor(a, device=dev), tvm.runtime.empty(a.shape, "float32", dev)
-    mod = tvm.build(_sigmoid(*a.shape), target="llvm")
+    mod = tvm.build(_sigmoid(*a.shape), target=tvm.testing.host_target())
     mod(x, y)
     dev.sync()
     np.testing.assert_allclose(y.numpy(), expected, rtol=3e-7)
@@ -35,7 +36,7 @@ def test_matmul():
     B = te.placeholder((l, m), name="B")
     k = te.reduce_axis((0, l), name="k")
     C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
-    mod = tvm.compile(te.create_prim_func([A, B, C]), target="llvm")
+    mod = tvm.compile(te.create_prim_func([A, B, C]), target=tvm.testing.host_target())
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(n, l)).astype("float32"), rng.normal(size=(l, m)).astype("float32")
     c = np.zeros((n, m), "float32")

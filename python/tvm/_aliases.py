@@ -22,6 +22,31 @@ MODULES = {
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
+# The classes of a family are in one module; these names of modules stand for it.
+_TUNING = {
+    "builder": "builder local_builder",
+    "cost_model": "cost_model",
+    "database": "database memory_database union_database ordered_union_database "
+    "schedule_fn_database",
+    "feature_extractor": "feature_extractor per_store_feature random_feature_extractor",
+    "measure_callback": "measure_callback add_to_database remove_build_artifact update_cost_model",
+    "mutator": "mutator mutate_compute_location mutate_parallel mutate_thread_binding "
+    "mutate_tile_size mutate_unroll",
+    "postproc": "postproc disallow_dynamic_loop rewrite_parallel_vectorize_unroll "
+    "rewrite_reduction_block rewrite_tensorize",
+    "runner": "runner",
+    "schedule_rule": "schedule_rule add_rfactor apply_custom_rule auto_inline multi_level_tiling "
+    "parallel_vectorize_unroll random_compute_location",
+    "search_strategy": "search_strategy evolutionary_search replay_func replay_trace",
+    "space_generator": "space_generator post_order_apply schedule_fn space_generator_union",
+    "task_scheduler": "task_scheduler gradient_based round_robin",
+}
+MODULES |= {
+    f"tvm.meta_schedule.{family}.{module}": f"tvm.meta_schedule.{family}"
+    for family, modules in _TUNING.items()
+    for module in modules.split()
+}
+
 _DEVICES = (
     "cpu",
     "cuda",

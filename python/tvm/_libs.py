@@ -30,7 +30,12 @@ def search_path():
 
 
 def find(name):
-    """The file of library `name` ("tvm_runtime", "tvm", "tvm_llvm"), or None."""
+    """The file of library `name` ("tvm_runtime", "tvm", "tvm_llvm"), or None.
+
+    TVM_WITHOUT_LLVM hides the last one.
+    """
+    if name == "tvm_llvm" and os.environ.get("TVM_WITHOUT_LLVM"):
+        return None
     candidates = (folder / file_name(name) for folder in search_path())
     return next((path for path in candidates if path.is_file()), None)
 

@@ -408,10 +408,15 @@ void IterMapRewriter::Check(const Array<IterSumExpr>& indices, IterMapLevel leve
   for (const IterSumExpr& sum : indices) {
     for (const IterSplitExpr& s : sum->args) AddUse(&uses, s);
   }
-  // Pieces of one iterator must not overlap; the iterator a fused one is made of are used as a
-  // whole.
+  // The iterators a fused one is made of are used as a whole. All uses are known before any is
+  // checked: one part of an iterator may be used directly and another one in a fused iterator.
   for (size_t i = 0; i < uses.size(); ++i) {
-    Use use = uses[i];
+    if (auto* source = uses[i].mark->source.as<IterSumExprObj>()) {
+      for (const IterSplitExpr& s : source->args) AddUse(&uses, s);
+    }
+  }
+  // Pieces of one iterator must not overlap.
+  for (const Use& use : uses) {
     DataType t = use.mark->source.dtype();
     PrimExpr next = One(t);
     std::vector<IterSplitExpr> rest = use.splits;
@@ -435,9 +440,6 @@ void IterMapRewriter::Check(const Array<IterSumExpr>& indices, IterMapLevel leve
     }
     if (level == IterMapLevel::kBijective && (padded || !Equal(next, use.mark->extent))) {
       Fail("a part of an iterator is not used");
-    }
-    if (auto* source = use.mark->source.as<IterSumExprObj>()) {
-      for (const IterSplitExpr& s : source->args) AddUse(&uses, s);
     }
   }
   if (level == IterMapLevel::kBijective) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/temporary_folder.h"
 #include "tvm/ir/libraries.h"
 #include "tvm/runtime/module.h"
 
@@ -15,21 +16,6 @@ namespace tvm {
 namespace {
 namespace fs = std::filesystem;
 
-/// A new folder, removed with all it holds.
-struct TemporaryFolder {
-  fs::path path;
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "tvm-XXXXXX").string();
-    if (!mkdtemp(name.data())) {
-      TVM_FFI_THROW(OSError) << "export: cannot make a folder in " << fs::temp_directory_path();
-    }
-    path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 Array<String> WriteObjects(const ffi::Module& mod, const fs::path& folder) {
   Array<String> objects;
   for (const ffi::Module& part : runtime::CompiledModules(mod)) {
@@ -50,15 +36,11 @@ Array<String> WriteObjects(const ffi::Module& mod, const fs::path& folder) {
 }  // namespace
 
 void ExportLibrary(const ffi::Module& mod, const std::string& path) {
-  if (!LoadLLVM()) {
-    TVM_FFI_THROW(RuntimeError) << "export: expected the built-in linker (libtvm_llvm), which is "
-                                   "not installed";
-  }
   fs::path output(path);
   if (output.has_parent_path() && !fs::is_directory(output.parent_path())) {
     TVM_FFI_THROW(FileNotFoundError) << "export: the folder of " << output << " does not exist";
   }
-  TemporaryFolder folder;
+  runtime::TemporaryFolder folder;
   Array<String> objects = WriteObjects(mod, folder.path);
   if (auto symbols = runtime::ExportSymbols(mod); !symbols.empty()) {
     ffi::Bytes data = runtime::WriteDataObject(objects[0], symbols);
@@ -70,8 +52,19 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   // Beside its place, so that renaming is atomic and a process that uses the old file keeps it.
   fs::path partial = output;
   partial.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) + ".so");
-  Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
-                                                     Array<String>());
+  if (LoadLLVM()) {
+    Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
+                                                       Array<String>());
+  } else {
+    Function::GetGlobalRequired("codegen.link_with_compiler")(objects, String(partial.string()));
+  }
   fs::rename(partial, output);
+}
+
+TVM_REGISTER() {
+  Def(
+      "driver.ExportLibrary",
+      [](ffi::Module mod, String path) { ExportLibrary(mod, std::string(path)); },
+      "Writes a compiled module as a shared library.", Arg("mod"), Arg("path"));
 }
 }  // namespace tvm

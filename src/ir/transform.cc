@@ -2,9 +2,12 @@
 // Running passes; the pass context; the registries of passes and options.
 #include "tvm/ir/transform.h"
 
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include "tvm/ir/stack.h"
+#include "tvm/runtime/thread_pool.h"
 
 namespace tvm::transform {
 namespace {
@@ -81,14 +84,6 @@ IRModule ModulePassObj::Run(IRModule mod, const PassContext& ctx) const {
   }
   return *module;
 }
-IRModule SequentialObj::Run(IRModule mod, const PassContext& ctx) const {
-  for (const Pass& pass : passes) {
-    if (!pass.as<SequentialObj>() && !ctx->Enables(pass->info)) continue;
-    for (const String& name : pass->info->required) mod = GetPass(name)(std::move(mod));
-    mod = pass(std::move(mod));
-  }
-  return mod;
-}
 
 // ---- context ----------------------------------------------------------------------------------
 bool PassContextObj::Enables(const PassInfo& info) const {
@@ -154,38 +149,142 @@ void RegisterConfig(const char* key, Any fallback, const char* doc, TypeSchemaFn
 }
 
 namespace {
-/// The pass with its options bound: what the caller gave, else the context's, else the default.
-Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> options) {
-  auto run = [&entry, name, options](IRModule mod, PassContext ctx) -> IRModule {
-    Optional<Map<String, Any>> config;
-    if (ctx->config.count(name)) config = ctx->config[name].cast<Map<String, Any>>();
-    std::vector<Any> args{nullptr};
-    for (size_t i = 1; i < entry.info->args.size(); ++i) {
-      const Arg& arg = entry.info->args[i];
-      Any value = i - 1 < options.size() ? options[i - 1] : Any(nullptr);
-      if (value == nullptr) {
-        value = config && config->count(arg.name) ? (*config)[arg.name] : arg.value;
-      }
-      args.push_back(value);
-    }
-    auto call = [&](Any program) {
-      args[0] = std::move(program);
-      std::vector<AnyView> views(args.begin(), args.end());
-      Any result;
-      entry.run.CallPacked(views.data(), static_cast<int>(views.size()), &result);
-      return result;
-    };
-    if (entry.function_type < 0) return call(mod).cast<IRModule>();
-    Map<GlobalVar, BaseFunc> functions = mod->functions;
-    for (const auto& [var, func] : mod->functions) {
-      if (func->type_index() != entry.function_type) continue;
-      BaseFunc result = call(func).cast<BaseFunc>();
-      if (!result.same_as(func)) functions.Set(var, result);
-    }
-    if (functions.same_as(mod->functions)) return mod;
-    return IRModule(functions, mod->attrs, mod->global_infos);
+/// A registered pass over functions with its options bound. What it does to one function depends on
+/// no other one.
+struct FunctionPassObj : PassObj {
+  const PassEntry* entry = nullptr;
+  Array<Any> options;
+  static void Fields(auto&& def) { def("info", &PassObj::info); }
+  /// The arguments of the pass after the function.
+  std::vector<Any> Arguments(const PassContext& ctx) const {
+    return BindOptions(*entry, info->name, options, ctx);
+  }
+  BaseFunc RunOn(const BaseFunc& func, const std::vector<Any>& arguments) const {
+    return CallPass(*entry, func, arguments).cast<BaseFunc>();
+  }
+  IRModule Run(IRModule mod, const PassContext& ctx) const override;
+
+  static std::vector<Any> BindOptions(const PassEntry& entry, const String& name,
+                                      const Array<Any>& options, const PassContext& ctx);
+  static Any CallPass(const PassEntry& entry, const Any& program,
+                      const std::vector<Any>& arguments) {
+    std::vector<AnyView> views{program};
+    views.insert(views.end(), arguments.begin(), arguments.end());
+    Any result;
+    entry.run.CallPacked(views.data(), static_cast<int>(views.size()), &result);
+    return result;
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("transform.FunctionPass", FunctionPassObj, PassObj);
+};
+TVM_NODE_REF(FunctionPass, Pass, FunctionPassObj);
+
+/// What the caller gave, else the context's option, else the default.
+std::vector<Any> FunctionPassObj::BindOptions(const PassEntry& entry, const String& name,
+                                              const Array<Any>& options, const PassContext& ctx) {
+  Optional<Map<String, Any>> config;
+  if (ctx->config.count(name)) config = ctx->config[name].cast<Map<String, Any>>();
+  std::vector<Any> args;
+  for (size_t i = 1; i < entry.info->args.size(); ++i) {
+    const Arg& arg = entry.info->args[i];
+    Any value = i - 1 < options.size() ? options[i - 1] : Any(nullptr);
+    if (value == nullptr)
+      value = config && config->count(arg.name) ? (*config)[arg.name] : arg.value;
+    args.push_back(value);
+  }
+  return args;
+}
+
+/// Passes over functions, one after the other: all of them on one function before the next, which
+/// keeps it in the cache, and functions on several threads.
+IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IRModule mod,
+                           const PassContext& ctx) {
+  std::vector<std::vector<Any>> arguments;
+  for (const FunctionPassObj* pass : passes) arguments.push_back(pass->Arguments(ctx));
+  struct Work {
+    GlobalVar var;
+    BaseFunc before, func;
   };
-  return ModulePass(Function::FromTyped(run), PassInfo(0, name, entry.required));
+  std::vector<Work> work;
+  for (const auto& [var, func] : mod->functions) {
+    if (func->type_index() == passes[0]->entry->function_type) work.push_back({var, func, func});
+  }
+  auto run = [&](size_t i) {
+    for (size_t p = 0; p < passes.size(); ++p)
+      work[i].func = passes[p]->RunOn(work[i].func, arguments[p]);
+  };
+  constexpr size_t kWorthThreads = 16;
+  if (work.size() < kWorthThreads || runtime::NumThreads() == 1) {
+    for (size_t i = 0; i < work.size(); ++i) {
+      OnHomeStack([] { CheckSignals(); });
+      run(i);
+    }
+  } else {
+    std::atomic<size_t> next{0};
+    auto caller = std::this_thread::get_id();
+    // The pool's threads know nothing of the context and begin on small stacks.
+    runtime::ParallelRun(runtime::NumThreads(), [&](int, int) {
+      contexts.push_back(ctx);
+      struct Leave {
+        ~Leave() { contexts.pop_back(); }
+      } leave;
+      OnDeepStack([&] {
+        for (size_t i; (i = next++) < work.size();) {
+          if (std::this_thread::get_id() == caller) OnHomeStack([] { CheckSignals(); });
+          run(i);
+        }
+      });
+    });
+  }
+  Map<GlobalVar, BaseFunc> functions = mod->functions;
+  for (const Work& w : work) {
+    if (!w.func.same_as(w.before)) functions.Set(w.var, w.func);
+  }
+  if (functions.same_as(mod->functions)) return mod;
+  return IRModule(functions, mod->attrs, mod->global_infos);
+}
+IRModule FunctionPassObj::Run(IRModule mod, const PassContext& ctx) const {
+  return RunFunctionPasses({this}, std::move(mod), ctx);
+}
+}  // namespace
+
+IRModule SequentialObj::Run(IRModule mod, const PassContext& ctx) const {
+  std::vector<const FunctionPassObj*> together;
+  auto flush = [&] {
+    if (!together.empty()) mod = RunFunctionPasses(together, std::move(mod), ctx);
+    together.clear();
+  };
+  for (const Pass& pass : passes) {
+    if (!pass.as<SequentialObj>() && !ctx->Enables(pass->info)) continue;
+    auto* of_functions = pass.as<FunctionPassObj>();
+    // Instruments want to see the module after each pass.
+    if (of_functions && ctx->instruments.empty() && pass->info->required.empty()) {
+      if (!together.empty() &&
+          together[0]->entry->function_type != of_functions->entry->function_type)
+        flush();
+      together.push_back(of_functions);
+      continue;
+    }
+    flush();
+    for (const String& name : pass->info->required) mod = GetPass(name)(std::move(mod));
+    mod = pass(std::move(mod));
+  }
+  flush();
+  return mod;
+}
+
+namespace {
+Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> options) {
+  PassInfo info(0, name, entry.required);
+  if (entry.function_type >= 0) {
+    return New<FunctionPass>([&](FunctionPassObj* n) {
+      n->entry = &entry, n->options = options, n->info = info;
+    });
+  }
+  auto run = [&entry, name, options](IRModule mod, PassContext ctx) -> IRModule {
+    auto arguments = FunctionPassObj::BindOptions(entry, name, options, ctx);
+    return FunctionPassObj::CallPass(entry, mod, arguments).cast<IRModule>();
+  };
+  return ModulePass(Function::FromTyped(run), info);
 }
 /// The Python factory: its parameters are the options.
 int MakePass(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
@@ -267,6 +366,7 @@ TVM_REGISTER() {
   RegisterNode<PassInfoObj>("What is known of a pass.");
   RegisterBase<PassObj>("A program transformation.");
   RegisterNode<ModulePassObj>("A pass given by a function (module, context) -> module.");
+  RegisterNode<FunctionPassObj>("A registered pass over functions.");
   RegisterNode<SequentialObj>("Passes one after the other.");
   RegisterNode<PassInstrumentObj>("Observes (and may skip) passes.");
   RegisterNode<PassContextObj>("Options that hold while passes run.");

@@ -17,9 +17,10 @@ struct Below {
   BlockId id;
   const BlockRealizeObj* realize;
   const BlockObj* block;
-  Map<Var, Range> nest;   // the loops in question and all below them, to the block
-  Map<Var, Range> inner;  // those below the loops in question
-  bool reduces = false;   // one of the loops in question runs over a reduction of it
+  Map<Var, Range> nest = {};   // the loops in question and all below them, to the block
+  Map<Var, Range> all = {};    // and those above them
+  Map<Var, Range> inner = {};  // those below the loops in question
+  bool reduces = false;        // one of the loops in question runs over a reduction of it
 
   std::string Name() const { return "block " + std::string(block->name_hint); }
 };
@@ -64,9 +65,14 @@ bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
   }
   plain &= std::all_of(left.begin(), left.end(), [](auto kv) { return IsOne(kv.second->extent); });
   if (plain) return true;
-  auto map = arith::DetectIterMap(b.realize->iter_values, b.nest, b.realize->predicate,
-                                  IterMapLevel::kBijective, analyzer);
-  return !map->indices.empty();
+  auto is_one_to_one = [&](const Map<Var, Range>& loops) {
+    auto map = arith::DetectIterMap(b.realize->iter_values, loops, b.realize->predicate,
+                                    IterMapLevel::kBijective, analyzer);
+    return !map->indices.empty();
+  };
+  // One to one over all loops of the scope is so over some. The other way round, a loop further out
+  // that only repeats the block does not matter here.
+  return is_one_to_one(b.all) || is_one_to_one(b.nest);
 }
 
 /// Whether different values of the spatial iterators write different elements.
@@ -212,9 +218,11 @@ void RequireIndependent(const State& state, const std::vector<LoopId>& loops, bo
     Refuse("expected all statements below the loop to be in blocks", {state.stmt(top), loose});
   }
   Analyzer analyzer;
-  for (NodeId id = top; id != kNoNode && !state.IsBlock(id); id = state.parent(id)) {
-    const ForObj* loop = state.loop({id});
-    analyzer.Bind(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+  Map<Var, Range> above;
+  for (LoopId id : state.LoopsAbove(top)) {
+    const ForObj* loop = state.loop(id);
+    above.Set(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+    analyzer.Bind(loop->loop_var, above[loop->loop_var]);
   }
   std::vector<Below> blocks;
   for (BlockId id : state.ChildBlocks(top)) {
@@ -228,6 +236,8 @@ void RequireIndependent(const State& state, const std::vector<LoopId>& loops, bo
       if (!moved) b.inner.Set(loop->loop_var, range);
       if (n == top) break;
     }
+    b.all = b.nest;
+    for (const auto& [var, range] : above) b.all.Set(var, range);
     blocks.push_back(std::move(b));
   }
   for (Below& b : blocks) RequireOwnIndependence(state, loops, reductions, &b, &analyzer);

@@ -14,6 +14,32 @@ const char* Name(ForKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+/// Bindings as maps of iterators, as simple as they can be and still be seen to be one:
+/// (a * 12 + b) % 8 is simpler as (a * 4 + b) % 8, but then no longer seen to belong to
+/// (a * 12 + b) // 8.
+Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
+                                 const PrimExpr& predicate, bool unit_loops) {
+  auto detect = [&](const Array<PrimExpr>& exprs) {
+    arith::Analyzer analyzer;
+    return arith::DetectIterMap(exprs, domains, predicate, arith::IterMapLevel::kSurjective,
+                                &analyzer, unit_loops)
+        ->indices;
+  };
+  arith::Analyzer analyzer;  // knows nothing of loops of one iteration that shall stay
+  auto simplify = [&](const Array<PrimExpr>& exprs) {
+    return exprs.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
+  };
+  auto indices = detect(values);
+  for (const auto& [var, domain] : domains) {
+    if (unit_loops || !IsOne(domain->extent)) analyzer.Bind(var, domain, true);
+  }
+  if (indices.empty()) return simplify(values);
+  Array<PrimExpr> normal = indices.Map(
+      [](const arith::IterSumExpr& sum) -> PrimExpr { return arith::NormalizeIterMapToExpr(sum); });
+  Array<PrimExpr> simple = simplify(normal);
+  return detect(simple).empty() ? normal : simple;
+}
+
 /// Variables everywhere, simplified where blocks are bound.
 class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
  public:
@@ -45,8 +71,7 @@ class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
     if (depth_ == 0 &&
         (simplify || (what_.simplify_unit_loops && !values.same_as(op->iter_values)))) {
       PrimExpr known = what_.predicate.defined() ? predicate && what_.predicate : predicate;
-      values = arith::IterMapSimplify(values, domains_, known, arith::IterMapLevel::kSurjective,
-                                      &analyzer_, what_.simplify_unit_loops);
+      values = SimplifyBindings(values, domains_, known, what_.simplify_unit_loops);
     }
     if (depth_ == 0 && !predicate.same_as(op->predicate)) {
       for (const auto& [var, dom] : domains_) analyzer_.Bind(var, dom, true);

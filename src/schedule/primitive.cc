@@ -82,7 +82,7 @@ Any CallPrimitive(ScheduleObj* self, const Primitive& primitive, const AnyView* 
     while (self->insts.size() > recorded) self->insts.pop_back();
   };
   try {
-    PrimitiveCall call{self, &primitive, args};
+    PrimitiveCall call{self, &primitive, args, {}, {}, {}};
     Any result = primitive.run(&call);
     if (state->debug_mask) Verify(self->state);
     Record(self, &call);
@@ -172,6 +172,10 @@ Any DecodeAnnotation(PrimitiveCall* call, int i, const Any& value) {
   if (auto* expr = value.as<PrimExprObj>()) {
     PrimExpr resolved = ResolveExpr(call->self, ffi::GetRef<PrimExpr>(expr));
     if (auto* text = resolved.as<StringImmObj>()) return text->value;
+    if (auto* number = resolved.as<IntImmObj>(); number && !number->dtype.is_bool()) {
+      return number->value;
+    }
+    if (auto* number = resolved.as<FloatImmObj>()) return number->value;
     return resolved;
   }
   return value;

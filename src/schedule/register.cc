@@ -38,7 +38,7 @@ Any Get(const Schedule& sch, const ObjectRef& rv) {
   if (auto block = rv.as<BlockRV>()) return sch.Get(*block);
   if (auto loop = rv.as<LoopRV>()) {
     NodeId id = sch.IdOf(*loop);
-    if (id < kNoNode) return MakeSRef(sch->state, id);
+    if (id < kNoNode) return nullptr;  // inline or root: no loop
     return sch.Get(*loop);
   }
   if (auto* expr = rv.as<PrimExprObj>()) {
@@ -66,8 +66,20 @@ Optional<StmtSRef> GetSRef(const Schedule& sch, const ObjectRef& what) {
   return SRefOrNone(sch->state, FindStmt(sch.state(), what));
 }
 
-// ---- scopes
-// --------------------------------------------------------------------------------------
+int64_t SeqIndex(const StmtSRef& self) {
+  if (self->id < 0) return -1;
+  const State& state = self->state->value;
+  if (!state.Has(self->id) || state.parent(self->id) == kNoNode) return -1;
+  NodeId up = state.parent(self->id);
+  const Stmt& body = state.IsBlock(up) ? state.block({up})->body : state.loop({up})->body;
+  auto* seq = body.as<SeqStmtObj>();
+  for (size_t i = 0; seq && i < seq->seq.size(); ++i) {
+    if (seq->seq[i].same_as(state.stmt(self->id))) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+// ---- scopes ------------------------------------------------------------------------------------
 struct DependencyObj : NodeObj {
   StmtSRef src, dst;
   int64_t kind = 0;
@@ -88,6 +100,7 @@ struct BlockScopeObj : NodeObj {
 TVM_NODE_REF(BlockScope, ObjectRef, BlockScopeObj);
 
 Array<Dependency> Deps(const BlockScope& scope, const StmtSRef& block, bool by_src) {
+  if (!scope->state.defined()) TVM_FFI_THROW(ValueError) << "BlockScope: expected one of a state";
   const State& state = scope->state->value;
   if (!state.Has(scope->block)) TVM_FFI_THROW(ValueError) << "BlockScope: the block is gone";
   const Scope& known = state.scope({scope->block});
@@ -131,7 +144,8 @@ void Replace(const ScheduleState& state, const StmtSRef& src, const Stmt& tgt,
     } else {
       state->value.Replace(src->id, tgt, reuse);
     }
-    if (state->debug_mask) Verify(state);
+    std::string problem = state->value.FindInconsistency();
+    if (!problem.empty()) Refuse("expected each loop and block once in the program: " + problem);
   } catch (const Refusal& refusal) {
     state->value = before;
     TVM_FFI_THROW(ValueError) << "ScheduleState.replace: " << refusal.reason;
@@ -141,17 +155,28 @@ void Replace(const ScheduleState& state, const StmtSRef& src, const Stmt& tgt,
   }
 }
 
+/// [kind, method, documentation, program, calls] of every primitive, for the documentation.
+Array<Array<String>> Examples() {
+  Array<Array<String>> all;
+  for (const Primitive* p : ListPrimitives()) {
+    all.push_back(
+        {p->kind->name, std::string(p->method()), p->doc, p->example_before, p->example_call});
+  }
+  return all;
+}
+
 TVM_REGISTER() {
+  Def("tir.schedule._examples", &Examples, "");
   RegisterNode<BlockRVObj>("Stands for a block of a schedule's program.");
   RegisterNode<LoopRVObj>("Stands for a loop of a schedule's program.");
   RegisterNode<InstructionKindObj>("The name of a primitive in traces.");
   RegisterNode<InstructionObj>("One primitive that was applied.");
   RegisterNode<TraceObj>("The primitives that were applied, in order, and what was decided.");
-  RegisterBase<ScheduleStateObj>("The program of a schedule with its tree of blocks and loops.");
-  RegisterBase<StmtSRefObj>("One block or loop of a ScheduleState.");
+  RegisterNode<ScheduleStateObj>("The program of a schedule with its tree of blocks and loops.");
+  RegisterNode<StmtSRefObj>("One block or loop of a ScheduleState.");
   RegisterNode<DependencyObj>("`dst` depends on `src`.");
-  RegisterBase<BlockScopeObj>("The dependences between the child blocks of a block.");
-  RegisterBase<ScheduleObj>("A program being transformed, and the trace of how.");
+  RegisterNode<BlockScopeObj>("The dependences between the child blocks of a block.");
+  RegisterNode<ScheduleObj>("A program being transformed, and the trace of how.");
 
   Def("tir.schedule._make", &Make, "", Arg("mod"), Arg("seed"), Arg("debug_mask"),
       Arg("error_render_level"), Arg("enable_check"));
@@ -225,6 +250,7 @@ TVM_REGISTER() {
       "tir.schedule._sref_id", [](StmtSRef self) { return static_cast<int64_t>(self->id); }, "",
       Arg("self"));
   Def("tir.schedule._sref_state", [](StmtSRef self) { return self->state; }, "", Arg("self"));
+  Def("tir.schedule._sref_seq_index", &SeqIndex, "", Arg("self"));
   Def(
       "tir.schedule._sref_mark",
       [](int64_t id) { return MakeSRef(ScheduleState(), static_cast<NodeId>(id)); }, "", Arg("id"));

@@ -84,10 +84,10 @@ const std::vector<BlockId>& Scope::WritersOf(const Buffer& buffer) const {
 /// What one Replace has seen so far.
 struct State::Change {
   const BlockReuse& reuse;
-  std::unordered_map<NodeId, bool> kept;  // id -> whether all below it stayed
+  std::unordered_map<NodeId, bool> kept = {};  // id -> whether all below it stayed
   // The child blocks of the scope around, or unchanged subtrees of it, before and after: equal
   // lists of blocks with the same regions have the same dependences.
-  std::vector<NodeId> before, after;
+  std::vector<NodeId> before = {}, after = {};
   bool same_regions = true;
   int depth = 0;  // blocks between the replaced node and here
 };
@@ -339,6 +339,21 @@ void State::ReplaceBlock(BlockId id, const Block& with) {
   if (old.same_as(with)) return;
   Edit(&now)->block = with;
   Replace(id, now, {{with.get(), old}});
+}
+void State::ReplaceBody(NodeId id, const Stmt& body, const BlockReuse& reuse) {
+  if (IsBlock(id)) {
+    BlockRealize now = ffi::GetRef<BlockRealize>(realize({id}));
+    Block block = now->block;
+    Edit(&block)->body = body;
+    BlockReuse all = reuse;
+    all.emplace(block.get(), now->block);
+    Edit(&now)->block = block;
+    Replace(id, now, all);
+  } else {
+    For now = ffi::GetRef<For>(loop({id}));
+    Edit(&now)->body = body;
+    Replace(id, now, reuse);
+  }
 }
 void State::ReplaceRealize(BlockId id, const BlockRealize& with) {
   Replace(id, with, {{with->block.get(), realize(id)->block}});

@@ -4,6 +4,7 @@
 // JSON: [instructions, decisions], an instruction is [kind, inputs, attrs, outputs] and a decision
 // [index of the instruction, value]. In inputs a random variable is its name, a text is quoted once
 // more; a node (an expression, an index map) is {"$node": its JSON}.
+#include <charconv>
 #include <cmath>
 
 #include "schedule.h"
@@ -42,8 +43,7 @@ Any WithNames(const Any& value, const RVNames& names) {
   });
 }
 
-// ---- JSON
-// -----------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 Any ToJson(const Any& value, const RVNames& names, bool input) {
   if (auto items = value.try_cast<Array<Any>>()) {
     Array<Any> all;
@@ -82,6 +82,7 @@ struct Reader {
     auto text = value.try_cast<String>();
     if (!text || !input) return value;
     std::string_view view = View(*text);
+    if (view == "None") return nullptr;  // as some versions write it
     if (view.size() >= 2 && view.front() == '"' && view.back() == '"') {
       return String(std::string(view.substr(1, view.size() - 2)));
     }
@@ -113,8 +114,7 @@ T Expect(const Any& value, const char* what) {
   return *std::move(result);
 }
 
-// ---- Python
-// -----------------------------------------------------------------------------------------
+// ---- Python ------------------------------------------------------------------------------------
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -138,10 +138,8 @@ std::string ToPython(const Any& value, const RVNames& names) {
     double x = value.cast<double>();
     if (!std::isfinite(x))
       return std::isnan(x) ? "float(\"nan\")" : x > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-    std::ostringstream out;
-    out.precision(17);
-    out << x;
-    std::string text = out.str();
+    char digits[32];  // the shortest text that reads back as the same number
+    std::string text(digits, std::to_chars(digits, digits + sizeof(digits), x).ptr);
     return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
   }
   auto join = [&](const auto& items, auto&& each) {

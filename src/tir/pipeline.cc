@@ -38,23 +38,34 @@ struct PassList {
 
 Pass DefaultPipeline(const Target& target) {
   PassList list;
+  // C has no vectors: its compiler makes them out of loops.
+  bool has_vectors = !target.defined() || target->kind->name != "c";
   // clang-format off
-  list("tir.CanonicalizeLoop")
+  // Passes over threads and shared memory do nothing to functions without them.
+  list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
+      ("tir.CanonicalizeLoop")
+      ("tir.LowerCrossThreadReduction")
       ("tir.LowerInitBlock")
       ("tir.PlanAndUpdateBufferAllocationLocation")
       ("tir.ConvertBlocksToOpaque")
+      ("tir.LiftThreadBinding")
+      ("tir.ManifestSharedMemoryLocalStage")
       ("tir.CompactBufferAllocation")
+      ("tir.UnifyThreadBinding")
       ("tir.LowerMatchBuffer")
       .Added(0)
       ("tir.Simplify")
       ("tir.AnnotateIrregularLoop")
+      ("tir.InjectSoftwarePipeline")
       ("tir.LowerOpaqueBlock")
       ("tir.FlattenBuffer")
       ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})
       .Added(1)
       ("tir.LoopPartition")
-      ("tir.VectorizeLoop", {!list.Is("tir.disable_vectorize")})
+      ("tir.VectorizeLoop", {has_vectors && !list.Is("tir.disable_vectorize")})
+      ("tir.InjectVirtualThread")
+      ("tir.InjectDoubleBuffer")
       .If(!list.Is("tir.disable_storage_rewrite"), "tir.StorageRewrite")
       ("tir.HoistIfThenElse")
       ("tir.UnrollLoop")
@@ -64,13 +75,23 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.RewriteUnsafeSelect")
       .If(list.Is("tir.instrument_bound_checkers"), "tir.InstrumentBoundCheckers")
       .Added(2)
+      ("tir.CommonSubexprElimTIR", {!list.Is("tir.disable_cse_tir"), list.Is("tir.enable_equiv_terms_in_cse_tir")})
+      .If(list.Is("tir.instrument_lwp"), "tir.InstrumentProfileIntrinsics")
       ("tir.FP8ComputeLegalize")
       ("tir.VerifyMemory")
       ("tir.AnnotateEntryFunc")
+      .If(list.Is("tir.detect_global_barrier"), "tir.ThreadSync", {"global"})
+      ("tir.ThreadSync", {"shared"})
+      ("tir.ThreadSync", {"shared.dyn"})
+      ("tir.ThreadSync", {"warp"})
+      ("tir.LowerThreadAllreduce")
+      ("tir.AnnotateDeviceRegions")
       ("tir.SplitHostDevice")
+      ("tir.MergeSharedMemoryAllocations")
       ("tir.MakePackedAPI")
       ("tir.FP8StorageLegalize")
       ("tir.BF16StorageLegalize")
+      ("tir.LowerDeviceKernelLaunch")
       .Added(3);
   // clang-format on
   return Sequential(list.passes, "tir.pipeline.default");
@@ -90,7 +111,8 @@ Pass FinalizeHost() {
 Pass FinalizeDevice() {
   PassList list;
   // clang-format off
-  list("tir.Simplify")
+  list("tir.LowerWarpMemory")
+      ("tir.Simplify")
       ("tir.LowerCustomDatatypes")
       ("tir.LowerDeviceStorageAccessInfo")
       ("tir.LowerIntrin");

@@ -2,7 +2,7 @@
 // The registry of tensor intrinsics.
 #include <mutex>
 
-#include "tvm/tir/function.h"
+#include "tvm/tir/tensor_intrin.h"
 
 namespace tvm::tir {
 namespace {
@@ -23,23 +23,33 @@ void RegisterIntrin(String name, TensorIntrin intrin, bool override) {
   }
   t.intrins.Set(name, intrin);
 }
-Optional<TensorIntrin> GetIntrin(String name, bool allow_missing) {
+}  // namespace
+
+Optional<TensorIntrin> GetTensorIntrin(String name, bool allow_missing) {
+  IntrinTable& t = Intrins();
+  {
+    std::lock_guard lock(t.mutex);
+    if (auto it = t.intrins.find(name); it != t.intrins.end()) return (*it).second;
+  }
+  if (allow_missing) return std::nullopt;
+  TVM_FFI_THROW(ValueError) << "TensorIntrin: " << MissingTensorIntrin(name);
+  TVM_FFI_UNREACHABLE();
+}
+std::string MissingTensorIntrin(const String& name) {
   IntrinTable& t = Intrins();
   std::lock_guard lock(t.mutex);
-  if (auto it = t.intrins.find(name); it != t.intrins.end()) return (*it).second;
-  if (allow_missing) return std::nullopt;
   std::vector<std::string> names;
   for (const auto& [known, intrin] : t.intrins) names.push_back(known);
   std::vector<std::string_view> views(names.begin(), names.end());
-  TVM_FFI_THROW(ValueError) << "TensorIntrin: expected the name of a registered intrinsic, got '"
-                            << name << "'" << DidYouMean(View(name), views);
-  TVM_FFI_UNREACHABLE();
+  return "expected the name of a registered intrinsic, got '" + std::string(name) + "'" +
+         DidYouMean(View(name), views);
 }
 
+namespace {
 TVM_REGISTER() {
   Def("tir.TensorIntrinRegister", &RegisterIntrin, "Makes an intrinsic known by its name.",
       Arg("name"), Arg("intrin"), Arg("override", false));
-  Def("tir.TensorIntrinGet", &GetIntrin, "A registered intrinsic.", Arg("name"),
+  Def("tir.TensorIntrinGet", &GetTensorIntrin, "A registered intrinsic.", Arg("name"),
       Arg("allow_missing", false));
 }
 }  // namespace

@@ -48,6 +48,8 @@ MAPS = [
     ([fld(i, 6), flm(fld(i, 2), 3), flm(i, 2)], {i: (0, 24)}, True, True, True),
     ([fld(i, 6), flm(i, 3)], {i: (0, 24)}, True, False, True),
     ([fld(i, 2), flm(i, 3)], {i: (0, 24)}, True, False, False),
+    ([fld(i, 4), flm(i, 4) * 8 + j], {i: (0, 12), j: (0, 8)}, True, True, True),
+    ([flm(i, 4), flm(i, 4) * 8 + j], {i: (0, 12), j: (0, 8)}, True, False, False),
     ([i * 4 + j], {i: (0, 3), j: (0, 4)}, i * 4 + j < 10, True, True),
     ([i, j], {i: (0, 3), j: (0, 4)}, i * 4 + j < 10, False, False),
     ([i], {i: (0, 10)}, tir.all(i < 7, i >= 2), True, True),

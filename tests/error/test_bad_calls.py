@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import te, tir
 
 
@@ -11,7 +12,7 @@ from tvm import te, tir
 def add_one():
     A = te.placeholder((4, 8), name="A", dtype="float32")
     B = te.compute((4, 8), lambda i, j: A[i, j] + 1, name="B")
-    return tvm.compile(te.create_prim_func([A, B]), target="llvm")
+    return tvm.compile(te.create_prim_func([A, B]), target=tvm.testing.host_target())
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def dynamic():
     n = te.size_var("n")
     A = te.placeholder((n, 8), name="A", dtype="float32")
     B = te.compute((n, 8), lambda i, j: A[i, j] * 2, name="B")
-    return tvm.compile(te.create_prim_func([A, B]), target="llvm")
+    return tvm.compile(te.create_prim_func([A, B]), target=tvm.testing.host_target())
 
 
 def _zeros(shape=(4, 8), dtype="float32"):
@@ -109,7 +110,7 @@ def test_scalar_arguments():
     n = te.var("n", "int32")
     A = te.placeholder((4,), name="A", dtype="int32")
     B = te.compute((4,), lambda i: A[i] + n, name="B")
-    f = tvm.compile(te.create_prim_func([n, A, B]), target="llvm")
+    f = tvm.compile(te.create_prim_func([n, A, B]), target=tvm.testing.host_target())
     a, b = tvm.runtime.tensor(np.arange(4, dtype="int32")), tvm.runtime.tensor(np.zeros(4, "int32"))
     f(5, a, b)
     np.testing.assert_array_equal(b.numpy(), np.arange(4) + 5)
@@ -128,7 +129,9 @@ def test_deep_expression():
             e = e + tir.const(1, "float32")
         return e
 
-    f = tvm.compile(te.create_prim_func([A, te.compute((4,), body, name="B")]), target="llvm")
+    f = tvm.compile(
+        te.create_prim_func([A, te.compute((4,), body, name="B")]), target=tvm.testing.host_target()
+    )
     a, b = tvm.runtime.tensor(np.zeros(4, "float32")), tvm.runtime.tensor(np.zeros(4, "float32"))
     f(a, b)
     np.testing.assert_array_equal(b.numpy(), np.full(4, 10_000, "float32"))
@@ -146,6 +149,6 @@ def test_targets_without_code_generator():
 @pytest.mark.parametrize("program", [None, 3, "text", np.zeros(3)])
 def test_not_a_program(program):
     with pytest.raises(TypeError, match="expected a PrimFunc, an IRModule or a Schedule"):
-        tvm.compile(program, target="llvm")
+        tvm.compile(program, target=tvm.testing.host_target())
     with pytest.raises(ValueError, match="expected a module with functions"):
-        tvm.compile(tvm.IRModule({}), target="llvm")
+        tvm.compile(tvm.IRModule({}), target=tvm.testing.host_target())

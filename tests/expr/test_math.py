@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import te, tir
 
 STRIDE = 40_009  # a prime: the sample meets every exponent and many different digits
@@ -28,7 +29,7 @@ def run(function, *arrays):
     shape = arrays[0].shape
     inputs = [te.placeholder(shape, dtype, name=f"A{i}") for i in range(len(arrays))]
     out = te.compute(shape, lambda *i: function(*(a[i] for a in inputs)), name="B")
-    kernel = tvm.compile(te.create_prim_func([*inputs, out]), target="llvm")
+    kernel = tvm.compile(te.create_prim_func([*inputs, out]), target=tvm.testing.host_target())
     result = tvm.runtime.tensor(np.zeros(shape, dtype))
     kernel(*(tvm.runtime.tensor(a) for a in arrays), result)
     return result.numpy()
@@ -232,7 +233,7 @@ def test_vectors(name):
     body = tir.For(i, 0, x.shape[0], tir.ForKind.SERIAL, store)
     handles = [tir.Var(f"h{k}", "handle") for k in range(len(args) + 1)]
     func = tir.PrimFunc(handles, body, buffer_map=dict(zip(handles, [*inputs, out], strict=True)))
-    kernel = tvm.compile(func.with_attr("global_symbol", "main"), target="llvm")
+    kernel = tvm.compile(func.with_attr("global_symbol", "main"), target=tvm.testing.host_target())
     got = tvm.runtime.tensor(np.zeros_like(x))
     kernel(*(tvm.runtime.tensor(a) for a in args), got)
     scalar = run(getattr(tir, name), *(a.ravel() for a in args))

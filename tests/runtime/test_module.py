@@ -164,9 +164,8 @@ def test_archive_members_stay_in_their_folder(compile_c, kernels, tmp_path):
         info.name = str(escape)  # absolute, as only a hostile archive has it
         with open(compile_c(kernels["two"], ".o"), "rb") as file:
             tar.addfile(info, file)
-    np.testing.assert_array_equal(
-        doubled(runtime.load_module(tmp_path / "out.tar")), range(0, 10, 2)
-    )
+    with pytest.raises(ValueError, match="out.tar: refused: .* leads out of the folder"):
+        runtime.load_module(tmp_path / "out.tar")
     assert not escape.exists()
 
 
@@ -214,7 +213,7 @@ def test_export_errors(compile_c, kernels, tmp_path):
     with pytest.raises(ValueError, match="expected an object file or a static library"):
         (tmp_path / "text.o").write_text("text")
         runtime.load_static_library(tmp_path / "text.o", [])
-    with pytest.raises(ValueError, match="not a whole archive"):
+    with pytest.raises(ValueError, match="expected a tar archive"):
         (tmp_path / "bad.tar").write_bytes(b"garbage")
         runtime.load_module(tmp_path / "bad.tar")
     with pytest.raises(ValueError, match="damaged at byte 8"):

@@ -56,7 +56,8 @@ def inputs(kind, folder):
         subprocess.run(["ar", "rcs", folder / "both.a", *objects], check=True)
         return [folder / "both.a"]
     if kind == "tar":
-        tar.tar(folder / "both.tar", [objects[0], folder / "sub.cc"])
+        (folder / "sub.h").write_text("int sub(int, int);\n")
+        tar.tar(folder / "both.tar", [objects[0], folder / "sub.cc", folder / "sub.h"])
         return str(folder / "both.tar")
     return objects
 

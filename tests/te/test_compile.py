@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import te, tir
 
 
@@ -72,7 +73,7 @@ def operators():
 def test_compiled(make, override):
     args, inputs, expected = make()
     func = te.create_prim_func(args, index_dtype_override=override)
-    lib = tvm.compile(func, target="llvm")
+    lib = tvm.compile(func, target=tvm.testing.host_target())
     out = tvm.runtime.empty(expected.shape, "float32")
     lib(*map(tvm.runtime.tensor, inputs), out)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-6)
@@ -87,7 +88,7 @@ def test_argmin():
     A = te.placeholder((5, 40), name="A")
     k = te.reduce_axis((0, 40), name="k")
     where, what = te.compute((5,), lambda i: argmin((k.var, A[i, k]), axis=k), name="best")
-    lib = tvm.compile(te.create_prim_func([A, where, what]), target="llvm")
+    lib = tvm.compile(te.create_prim_func([A, where, what]), target=tvm.testing.host_target())
     a = random(5, 40)
     i, v = tvm.runtime.empty((5,), "int32"), tvm.runtime.empty((5,), "float32")
     lib(tvm.runtime.tensor(a), i, v)

@@ -104,6 +104,8 @@ class State {
   void Replace(NodeId id, const Stmt& with, const BlockReuse& reuse = {});
   /// The common case: another Block with the same iterators and bindings.
   void ReplaceBlock(BlockId id, const Block& with);
+  /// A loop or block with another body.
+  void ReplaceBody(NodeId id, const Stmt& body, const BlockReuse& reuse = {});
   /// A block's own realize with another predicate or bindings.
   void ReplaceRealize(BlockId id, const BlockRealize& with);
   /// Replaces the function itself (new buffers of parameters, attributes) and its body.

@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import struct
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -46,12 +45,13 @@ def link_shared(output, files, fcompile=None, **kwargs):
         raise RuntimeError(f"export_library: the linker ended well but did not write {output}")
 
 
-def _write_code(mod, folder):
-    """Files with the code of every compiled module below `mod`."""
+def _write_code(mod, folder, prefer):
+    """Files with the code of every compiled module below `mod`, in the first form of `prefer` each
+    has."""
     files = []
     for index, part in enumerate(_compiled(mod)):
         formats = [str(f) for f in part.get_write_formats()]
-        suffix = next((f for f in (*_OBJECT, *_SOURCE) if f in formats), None)
+        suffix = next((f for f in prefer if f in formats), None)
         if suffix is None:
             raise ValueError(
                 f"export_library: expected a module of kind '{part.kind}' to write objects or C, "
@@ -65,17 +65,26 @@ def _write_code(mod, folder):
     return files
 
 
-def _collect(mod, folder, addons):
+def _collect(mod, folder, addons, as_source):
     """All files to link: code, saved imports, and what the caller adds."""
-    files = _write_code(mod, folder)
-    symbols = _export_symbols(mod)
-    if len(symbols):
-        like = next((f for f in files if f.suffix == ".o"), None)
-        # Without an object we do not know the machine: its compiler will make one out of C.
+    prefer = (*_SOURCE, *_OBJECT) if as_source else (*_OBJECT, *_SOURCE)
+    files = _write_code(mod, folder, prefer)
+    symbols = dict(_export_symbols(mod).items())
+    if all(f.suffix[1:] in _SOURCE for f in files):
+        # Whoever compiles the sources decides for which processor.
+        symbols.pop("__tvm_library_info", None)
+    if symbols:
+        like = next((f for f in files if f.suffix == ".o" and _is_elf(f)), None)
+        # Without such an object we do not know the machine: its compiler will make one out of C.
         data = folder / ("data.c" if like is None else "data.o")
         data.write_bytes(_c_data(symbols) if like is None else _data_object(str(like), symbols))
         files.append(data)
     return files + [Path(f) for f in addons or ()]
+
+
+def _is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def _c_data(symbols):
@@ -177,18 +186,44 @@ def unarchive(path, folder):
     return files
 
 
-def _tar(files, output):
-    with tarfile.open(output, "w") as tar:
-        for path in files:
-            info = tarfile.TarInfo(path.name)
-            info.size, info.mode = path.stat().st_size, 0o644
-            with open(path, "rb") as file:
-                tar.addfile(info, file)
+def _merge(objects, output, fcompile, kwargs):
+    """One object file of several."""
+    if fcompile is None and linker():
+        merge = tvm_ffi.get_global_func("codegen.link_relocatable")
+        return merge([str(o) for o in objects], str(output))
+    options = ["-r", "-nostdlib", *(kwargs.pop("options", None) or ())]
+    if fcompile is not None:
+        return fcompile(str(output), [str(o) for o in objects], options=options, **kwargs)
+    from tvm.support import cc
+
+    return cc.create_executable(str(output), [str(o) for o in objects], options, **kwargs)
+
+
+def _write_source(files, output):
+    """The code and the data of a module as one C file."""
+    other = [f.name for f in files if f.suffix != ".c"]
+    if other:
+        raise ValueError(f"export_library: expected C sources for {output.name}, got {other}")
+    output.write_text("".join(f.read_text() for f in files))
+
+
+def _write_headers(mod, folder):
+    """The headers of the modules that are exported as C, beside their sources."""
+    headers = []
+    for index, part in enumerate(_compiled(mod)):
+        if "h" in list(part.get_write_formats()):
+            headers.append(folder / f"lib{index}.h")
+            part.write_to_file(str(headers[-1]), "h")
+    return headers
 
 
 def _write(suffix, files, output, folder, fcompile, kwargs):
-    if suffix == ".tar":
-        _tar(files, output)
+    if suffix == ".c":
+        _write_source(files, output)
+    elif suffix == ".tar":
+        from tvm.support.tar import tar
+
+        tar(output, files)
     elif suffix == ".a":
         _archive(_objects(files, folder, "a static library"), output)
     elif suffix in (".o", ".obj"):
@@ -196,8 +231,7 @@ def _write(suffix, files, output, folder, fcompile, kwargs):
         if len(objects) == 1:
             shutil.copyfile(objects[0], output)
         else:
-            options = ["-r", *(kwargs.pop("options", None) or ())]
-            link_shared(output, objects, fcompile, options=options, **kwargs)
+            _merge(objects, output, fcompile, kwargs)
     else:
         link_shared(output, files, fcompile, **kwargs)
 
@@ -217,10 +251,11 @@ def workspace(folder):
 
 
 def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
-    """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar).
+    """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar, .c).
 
-    Beside .o and .a it writes a C header of the same name. A library that a process has loaded
-    under this name stays as it is: the new file replaces it.
+    Beside .o, .a and .c it writes a C header of the same name. Modules of target c are compiled
+    here, except for .c and .tar and for `fcompile`, which get their sources. A library that a
+    process has loaded under this name stays as it is: the new file replaces it.
     """
     output = Path(os.fspath(file_name))
     if not output.parent.is_dir():
@@ -230,11 +265,16 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
         suffix = "." + getattr(fcompile, "output_format", "so")
         output = output.with_suffix(suffix)
     with workspace(workspace_dir) as folder:
-        files = _collect(mod, folder, addons)
+        as_source = fcompile is not None or suffix in (".c", ".tar")
+        files = _collect(mod, folder, addons, as_source)
+        headers = _write_headers(mod, folder) if suffix in (".c", ".tar") else []
         # Beside its place, so that renaming is atomic; with its suffix, which linkers look at.
         partial = output.with_name(f".{output.stem}.{os.getpid()}{suffix}")
         try:
-            _write(suffix, files, partial, folder, fcompile, dict(kwargs))
+            members = files + headers if suffix == ".tar" else files
+            _write(suffix, members, partial, folder, fcompile, dict(kwargs))
+            if suffix == ".c":
+                output.with_suffix(".h").write_text("".join(h.read_text() for h in headers))
             if suffix in (".o", ".obj", ".a"):
                 _header(_objects(files, folder, "a header"), output, output.with_suffix(".h"))
             os.replace(partial, output)

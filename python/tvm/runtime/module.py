@@ -106,7 +106,7 @@ class Module(_Module):
     ):
         """Writes the module with everything it imports.
 
-        The suffix says as what: .so, .o, .a, .tar. `fcompile(output, files, **kwargs)` links;
+        The suffix says as what: .so, .o, .a, .tar, .c. `fcompile(output, files, **kwargs)` links;
         without it the built-in linker does, or a system compiler where this build has none.
         `addons` are further files to link.
         """
@@ -184,30 +184,17 @@ def _load_linked(path, suffix):
     with tempfile.TemporaryDirectory(prefix="tvm-") as folder:
         files = [path]
         if suffix == ".tar":
-            files = _untar(path, folder)
+            from tvm.support.tar import untar
+
+            untar(path, folder)
+            below = (os.path.join(f, name) for f, _, names in os.walk(folder) for name in names)
+            files = sorted(below)
         elif suffix == ".a":
             files = unarchive(path, folder)
+        files = [file for file in files if not str(file).endswith(".h")]
         library = os.path.join(folder, "linked.so")
         link_shared(library, files)
         return load_module(library)
-
-
-def _untar(path, folder):
-    import shutil
-    import tarfile
-
-    files = []
-    try:
-        with tarfile.open(path) as tar:
-            for member in filter(tarfile.TarInfo.isfile, tar):
-                # Names of our own: one in the archive might lead out of the folder.
-                suffix = os.path.splitext(member.name)[1]
-                files.append(os.path.join(folder, f"member{len(files)}{suffix}"))
-                with open(files[-1], "wb") as file:
-                    shutil.copyfileobj(tar.extractfile(member), file)
-    except (tarfile.TarError, EOFError) as error:
-        raise ValueError(f"{path}: not a whole archive: {error}") from error
-    return files
 
 
 def load_static_library(path, func_names):

@@ -2,10 +2,14 @@
 """What this build is and where it runs: `tvm.support.describe()`, or `python -m tvm.support`."""
 
 from .._derive import fill
+from .libinfo import libinfo
 
 __getattr__, __dir__ = fill(__name__)
 
-_PACKAGES = ["apache-tvm-ffi", "numpy", "ml_dtypes", "torch", "onnx", "onnxruntime", "xgboost"]
+_PACKAGES = (
+    *("apache-tvm-ffi", "numpy", "ml_dtypes", "cloudpickle"),
+    *("torch", "onnx", "onnxruntime", "xgboost", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"),
+)
 
 
 def _facts():
@@ -22,9 +26,8 @@ def _facts():
         except metadata.PackageNotFoundError:
             return None
 
-    info = __getattr__("libinfo")()
     return {
-        "build": {str(key): str(info[key]) for key in sorted(info)},
+        "build": dict(sorted(libinfo().items())),
         "python": {
             "version": platform.python_version(),
             "implementation": platform.python_implementation(),

@@ -47,11 +47,12 @@ def _children(pid):
         if os.path.isdir("/proc/self/task") and not os.path.isdir(f"/proc/{pid}"):
             return []
     # A kernel that does not list children.
-    listing = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
-    )
-    rows = (line.split() for line in listing.stdout.splitlines())
-    return [int(child) for child, parent, state in rows if int(parent) == pid and state[0] != "Z"]
+    with contextlib.suppress(OSError):
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        listing = subprocess.run(command, capture_output=True, text=True).stdout
+        rows = (line.split() for line in listing.splitlines())
+        return [int(child) for child, above, state in rows if int(above) == pid and state[0] != "Z"]
+    return []
 
 
 def _is_zombie(pid):
@@ -85,7 +86,7 @@ def kill_child_processes(pid):
 class _Server:
     def __init__(self, control, parent):
         self.control, self.parent = control, parent
-        self.pids, self.life, self.deadlines = {}, {}, {}  # all by worker
+        self.pids, self.life, self.channels, self.deadlines = {}, {}, {}, {}  # all by worker
         self.wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_write)
@@ -96,9 +97,11 @@ class _Server:
         if hasattr(os, "pidfd_open"):
             try:
                 self.private.append(os.pidfd_open(parent))
+                watched.append(self.private[-1])
             except ProcessLookupError:
                 sys.exit(1)
-            watched.append(self.private[-1])
+            except OSError:
+                pass  # not in this sandbox
         for fd in watched:
             self.poll.register(fd, select.POLLIN)
 
@@ -140,7 +143,9 @@ class _Server:
         if pid == 0:
             return self._become_worker(server, *fds)
         if pid > 0:
-            self.pids[worker], self.life[worker] = pid, fds.pop(1)
+            self.pids[worker] = pid
+            self.channels[worker], self.life[worker] = fds[:2]
+            del fds[:2]
             self._tell(worker, pid)
         for fd in fds:  # closed without a pid on the life line, it says that there is no worker
             os.close(fd)
@@ -156,9 +161,11 @@ class _Server:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        for fd in (*self.private, *self.life.values(), life, out, err):
+        others = (*self.life.values(), *self.channels.values())
+        for fd in (*self.private, *others, life, out, err):
             os.close(fd)
         self.control.close()
+        os.set_inheritable(channel, False)  # by programs that a task starts
         return socket.socket(fileno=channel)
 
     def _tell(self, worker, value):
@@ -190,6 +197,10 @@ class _Server:
             if worker is not None:
                 self._tell(worker, status)
                 os.close(self.life.pop(worker))
+                # Processes that it has started may hold its end open.
+                with socket.socket(fileno=self.channels.pop(worker)) as channel:
+                    with contextlib.suppress(OSError):
+                        channel.shutdown(socket.SHUT_RDWR)
                 del self.pids[worker]
                 self.deadlines.pop(worker, None)
 
@@ -199,7 +210,7 @@ class _Server:
             self._kill(worker)
         limit = min(time.monotonic() + 1, max(self.deadlines.values(), default=0))
         while self.pids and time.monotonic() < limit:
-            self.poll.poll(10)
+            time.sleep(0.005)
             self._reap()
         while True:
             kill_child_processes(os.getpid())
@@ -209,21 +220,37 @@ class _Server:
                 return None
 
 
-def read_message(channel):
-    """The next message on a blocking socket; None at its end."""
-    data = _read_exactly(channel, LENGTH.size)
-    return data and _read_exactly(channel, LENGTH.unpack(data)[0])
+class Inbox:
+    """Messages out of the pieces in which a stream delivers them."""
 
+    def __init__(self):
+        self.data, self.wanted = bytearray(), None
 
-def _read_exactly(channel, size):
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        count = channel.recv_into(view)
-        if count == 0:
+    def read(self, channel):
+        """Takes what a socket has; False at the end of the stream."""
+        missing = 0 if self.wanted is None else self.wanted - len(self.data)
+        piece = channel.recv(min(max(missing, 1 << 16), 1 << 24))
+        self.data += piece
+        return bool(piece)
+
+    def pop(self):
+        """The next message, or None as long as it is not complete."""
+        if self.wanted is None and len(self.data) >= LENGTH.size:
+            self.wanted = LENGTH.unpack_from(self.data)[0] + LENGTH.size
+        if self.wanted is None or len(self.data) < self.wanted:
             return None
-        view = view[count:]
-    return data
+        message = bytes(memoryview(self.data)[LENGTH.size : self.wanted])
+        del self.data[: self.wanted]
+        self.wanted = None
+        return message
+
+
+def _next_message(inbox, channel):
+    """The next message on a blocking socket; None at its end."""
+    while (message := inbox.pop()) is None:
+        if not inbox.read(channel):
+            return None
+    return message
 
 
 def _answer(call, what):
@@ -261,7 +288,8 @@ def _call(message):
 
 
 def _work(channel):
-    setup = read_message(channel)
+    inbox = Inbox()
+    setup = _next_message(inbox, channel)
     if setup is None:
         return
     environment, path, folder, initializer = pickle.loads(setup)
@@ -288,7 +316,7 @@ def _work(channel):
             return
         if message is None and answer[:1] == ERROR:  # of the initializer: no task may run
             return
-        what, message = "the worker process", read_message(channel)
+        what, message = "the worker process", _next_message(inbox, channel)
         if message is None:
             return
 

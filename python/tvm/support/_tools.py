@@ -7,6 +7,19 @@ import shlex
 import shutil
 import subprocess
 
+import tvm_ffi
+
+
+def register(name):
+    """Registers a global function, unless the user has put another one in its place before."""
+
+    def decorate(function):
+        if tvm_ffi.get_global_func(name, allow_missing=True) is None:
+            tvm_ffi.register_global_func(name, function)
+        return function
+
+    return decorate
+
 
 def words(value):
     """A list of arguments out of None, one argument or several."""
@@ -27,8 +40,8 @@ def find(candidates, extra_folders=()):
     return list(dict.fromkeys(filter(None, found)))
 
 
-def run(command, what, *, cwd=None, env=None, input=None, install=""):
-    """Runs a command and returns its standard output; RuntimeError says all that it said.
+def run(command, what, *, cwd=None, env=None, install="", merge=False):
+    """Runs a command and returns its output (`merge`: and errors); RuntimeError says all of it.
 
     `what` is what fails without it ("link x.so"); `install` what to do when it does not exist.
     """
@@ -36,9 +49,7 @@ def run(command, what, *, cwd=None, env=None, input=None, install=""):
     shown = shlex.join(command)
     env = {**os.environ, **env} if env else None
     try:
-        done = subprocess.run(
-            command, cwd=cwd, env=env, input=input, capture_output=True, check=False
-        )
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, check=False)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and error.filename != cwd
         hint = f"; {install}" if missing and install else ""
@@ -49,7 +60,7 @@ def run(command, what, *, cwd=None, env=None, input=None, install=""):
         said = (done.stdout + done.stderr).decode(errors="replace").strip()
         ended = f"status {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         raise RuntimeError(f"cannot {what}: `{shown}` ended with {ended}:\n{said}")
-    return done.stdout.decode(errors="replace")
+    return (done.stdout + (done.stderr if merge else b"")).decode(errors="replace")
 
 
 @contextlib.contextmanager

@@ -7,9 +7,11 @@ Ending a process takes no lock, so it may happen during garbage collection.
 import atexit
 import contextlib
 import itertools
+import math
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,13 +20,14 @@ import time
 from . import _fork_server as protocol
 
 _numbers = itertools.count()
+_LOOK_AGAIN = 1.0  # seconds
 
 
 class _Connection:
     """To the fork server of this process; made when the first worker is."""
 
     def __init__(self):
-        self.lock, self.socket, self.process = threading.Lock(), None, None
+        self.lock, self.socket, self.process = threading.RLock(), None, None
 
     def start(self, number, fds):
         """Asks for a worker; a server that somebody ended is replaced."""
@@ -149,10 +152,9 @@ class Process:
         self.pid = self.status = None
         # The process was asked to end; is gone; has closed its channel.
         self.finished = self.ended = self.silent = False
-        self._received, self._lifeline = bytearray(), b""
+        self._inbox, self._lifeline, self._limits = protocol.Inbox(), b"", {}
         self.channel, theirs = socket.socketpair()
         self.life, life = os.pipe()
-        self.channel.setblocking(False)
         os.set_blocking(self.life, False)
         try:
             with theirs, contextlib.ExitStack() as open_streams:
@@ -171,62 +173,51 @@ class Process:
         data = memoryview(protocol.LENGTH.pack(len(message)) + message)
         while data and not self.ended:
             try:
+                self._limit(socket.SO_SNDTIMEO, deadline)
                 data = data[self.channel.send(data) :]
             except BlockingIOError:
-                self._wait(select.POLLOUT, deadline)
+                self.look()
             except ConnectionError:
                 return
 
     def receive(self, deadline=None):
         """The next answer; raises Ended or TimeoutError."""
-        while True:
-            # A process may have ended after its answer: what it wrote comes first.
-            ended = self.ended or self.silent
-            while self._missing() and self._read():
-                pass
-            if not self._missing():
-                begin, end = protocol.LENGTH.size, self._answer_end()
-                answer = bytes(self._received[begin:end])
-                del self._received[:end]
-                return answer
-            if ended:
-                self.kill()
-                self.join(time.monotonic() + protocol.GRACE)
+        while (answer := self._inbox.pop()) is None:
+            if self.silent:
+                self.finish()  # it is about to end by itself; its own status is worth waiting for
+                self.join()
                 raise Ended(self.status)
-            self._wait(select.POLLIN, deadline)
+            self._read(deadline)
+        return answer
 
-    def _answer_end(self):
-        if len(self._received) < protocol.LENGTH.size:
-            return protocol.LENGTH.size
-        return protocol.LENGTH.size + protocol.LENGTH.unpack_from(self._received)[0]
-
-    def _missing(self):
-        return max(0, self._answer_end() - len(self._received)) or not self._received
-
-    def _read(self):
-        """Takes what is there; False when there is nothing now."""
+    def _read(self, deadline):
+        """Takes what is there, waits for it; raises TimeoutError."""
+        self._limit(socket.SO_RCVTIMEO, deadline)
         try:
-            data = self.channel.recv(1 << 20)
+            self.silent = not self._inbox.read(self.channel)
         except BlockingIOError:
-            return False
-        except ConnectionError:
-            data = b""
-        self.silent = not data
-        self._received += data
-        return not self.silent
-
-    def _wait(self, events, deadline):
-        """Until the channel is ready or the process ends; raises TimeoutError."""
-        left = None if deadline is None else (deadline - time.monotonic()) * 1000
-        if left is not None and left <= 0:
-            raise TimeoutError
-        poll = select.poll()
-        poll.register(self.life, select.POLLIN)
-        if not self.silent:
-            poll.register(self.channel, events)
-        ready = dict(poll.poll(left if left is None else left + 1))
-        if self.life in ready:
             self.look()
+            self.silent = self.ended  # nothing came, and nobody is left
+        except ConnectionError:
+            self.silent = True
+
+    def _limit(self, option, deadline):
+        """Sets the time after which the channel's next call raises BlockingIOError.
+
+        The end of a process wakes us up, except when its server was killed and processes that it
+        has started hold its channel open: hence we look from time to time.
+        """
+        left = _LOOK_AGAIN
+        if deadline is not None:
+            left = min(left, deadline - time.monotonic())
+            if left <= 0:
+                raise TimeoutError
+        if self._limits.get(option) != left:
+            self._limits[option] = left
+            seconds = math.floor(left)
+            microseconds = math.ceil((left - seconds) * 1e6)  # 0 would be no limit
+            time_value = struct.pack("ll", seconds, microseconds)
+            self.channel.setsockopt(socket.SOL_SOCKET, option, time_value)
 
     def look(self):
         """What the life line says by now."""
@@ -242,15 +233,24 @@ class Process:
 
     def join(self, deadline=None):
         """True once the process is gone; what it still sends is kept for `receive`."""
-        while not self.ended and self.owner == os.getpid():
+        try:
             # A process that is still writing its answer needs a reader to be able to end.
-            while not self.silent and self._read():
-                pass
-            try:
-                self._wait(select.POLLIN, deadline)
-            except TimeoutError:
-                return False
+            while not self.silent:
+                self._read(deadline)
+            while not self.ended:
+                self._wait_for_life(deadline)
+        except TimeoutError:
+            return False
         return True
+
+    def _wait_for_life(self, deadline):
+        left = None if deadline is None else (deadline - time.monotonic()) * 1000
+        if left is not None and left <= 0:
+            raise TimeoutError
+        poll = select.poll()
+        poll.register(self.life, select.POLLIN)
+        poll.poll(None if left is None else left + 1)
+        self.look()
 
     def kill(self):
         """The process and all below it, from any thread; `receive` then raises Ended."""

@@ -80,7 +80,7 @@ def _files(temp, objects, cwd):
     files = _tools.words(objects)
     if cwd is not None:  # where the compiler looks for them
         files = [os.path.join(cwd, f) if f.endswith(tar.SUFFIXES) else f for f in files]
-    return tar.normalize_file_list_by_unpacking_tars(temp, files)
+    return tar.link_inputs(temp, files)
 
 
 def _include_flags():
@@ -137,7 +137,9 @@ def _link(output, objects, flags, options, cc, cwd, ccache_env):
             flags = [*flags, "-O2", *_include_flags()]
         compiler = _compiler(cc, output)
         inputs = [
-            _whole(f) if f.endswith(".a") and "-shared" in flags else _source(f, compiler)
+            _whole(f)
+            if f.endswith(".a") and "-shared" in [*flags, *options]
+            else _source(f, compiler)
             for f in files
         ]
         command = [*compiler, *flags, "-o", output, *itertools.chain(*inputs), *options]

@@ -32,6 +32,17 @@ def vector_features(features):
     return [f for f in features if _VECTOR.search(f)]
 
 
+def _cuda_toolkit():
+    """Version and place, or None."""
+    from . import nvcc
+
+    try:
+        path = nvcc.find_cuda_path()
+        return "{}.{} in {}".format(*nvcc.get_cuda_version(path), path)
+    except RuntimeError:
+        return None
+
+
 def facts():
     cpuinfo, meminfo = _read("/proc/cpuinfo"), _read("/proc/meminfo")
     release = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read("/etc/os-release"), re.MULTILINE)
@@ -48,5 +59,6 @@ def facts():
         "threads": tvm_ffi.get_global_func("runtime.NumThreads")(),
         "memory_gib": round(int(memory[0]) / 2**20, 1) if memory else None,
         "nvidia_driver": driver.group(1) if driver else None,
+        "cuda_toolkit": _cuda_toolkit(),
         "cpu_features": sorted(_field(cpuinfo, "flags", "Features", "isa").split()),
     }

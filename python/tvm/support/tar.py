@@ -197,4 +197,11 @@ def normalize_file_list_by_unpacking_tars(temp, file_list):
     return files
 
 
+def link_inputs(temp, files):
+    """What a compiler gets of such a list: headers are for the sources beside them."""
+    files = [files] if isinstance(files, str | os.PathLike) else files
+    files = normalize_file_list_by_unpacking_tars(temp, [os.fspath(f) for f in files])
+    return [f for f in files if not f.endswith((".h", ".hpp"))]
+
+
 tar.output_format = "tar"

@@ -3,6 +3,7 @@
 
 import functools
 import importlib.util
+import os
 import platform
 
 import tvm
@@ -12,6 +13,13 @@ def device_enabled(target):
     """Whether code can be generated for a target and run here."""
     kind = target.split()[0] if isinstance(target, str) else target.kind.name
     return tvm.runtime.enabled(kind) and tvm.device(kind).exist
+
+
+def host_target():
+    """What tests compile for where they do not say: TVM_TEST_TARGET, else this machine's default.
+
+    `TVM_TEST_TARGET=c pytest tests` runs the numeric tests with the C backend."""
+    return os.environ.get("TVM_TEST_TARGET") or ("llvm" if tvm.runtime.enabled("llvm") else "c")
 
 
 def _has_cpu(*features):
@@ -158,4 +166,4 @@ def skip_if_32bit(reason="needs a 64-bit machine"):
 
 
 __all__ = [name for name in globals() if name.startswith(("requires_", "uses_", "skip_if_"))]
-__all__ += ["Feature", "device_enabled"]
+__all__ += ["Feature", "device_enabled", "host_target"]

@@ -5,6 +5,7 @@ Every thread is a Python thread with an interpreter of its own, but only one of 
 moment and in a fixed order, so that results are repeatable.
 """
 
+import contextlib
 import copy
 import itertools
 import threading
@@ -58,6 +59,7 @@ class Worker:
             setattr(self.interpreter, name, dict(getattr(interpreter, name)))
         self.interpreter.worker, self.indices, self.allocated = self, indices, {}
         self.threads = {}  # variables that are thread indices, with their tags
+        self.position = []  # in sequences and loops, outermost first
         self.thread = threading.Thread(target=self.run, args=(body,), daemon=True)
         self.is_alive = True
         self.thread.start()
@@ -71,16 +73,20 @@ class Worker:
             pass
         except BaseException as error:
             self.error = error
-        self.is_alive = False
+        self.is_alive, self.at = False, None
         self.team.turn.release()
 
-    def meet(self, where, value=None):
-        """Waits for all threads of the team; gives {indices: value} of all of them."""
-        self.at, self.value = where, value
+    def pause(self):
+        """Lets other threads run."""
         self.team.turn.release()
         self.go.acquire()
         if self.team.failed:
             raise Cancelled
+
+    def meet(self, where, value=None):
+        """Waits for all threads of the team; gives {indices: value} of all of them."""
+        self.at, self.value = where, value
+        self.pause()
         return self.team.board
 
     def shared(self, key, make):
@@ -106,23 +112,30 @@ class Team:
         ]
         if interpreter.threads == "backward":
             self.workers.reverse()
-        self.check = interpreter.threads != "lockstep"
 
     def run(self):
-        while self.workers:
-            for worker in self.workers:
-                worker.at = None
+        alive = self.workers
+        while alive:
+            ready = [w for w in alive if w.at is None]
+            if not ready:  # all of them wait for each other
+                if not all(w.at is not None and w.at.same_as(alive[0].at) for w in self.workers):
+                    self.cancel()
+                    raise ValueError(
+                        "interpret: expected all threads of a block to meet at a barrier"
+                    )
+                self.board = {tuple(w.indices.items()): w.value for w in alive}
+                for w in alive:
+                    w.at = None
+                ready = alive
+            # In step: who is behind goes first. (Positions differ only in that mode.)
+            first = min(w.position for w in ready)
+            for worker in [w for w in ready if w.position == first]:
                 worker.go.release()
                 self.turn.acquire()
                 if worker.error is not None:
                     self.cancel()
                     raise worker.error
-            at = {id(w.at) if w.is_alive else None for w in self.workers}
-            if self.check and len(at) > 1:
-                self.cancel()
-                raise ValueError("interpret: expected all threads of a block to meet at a barrier")
-            self.workers = [w for w in self.workers if w.is_alive]
-            self.board = {tuple(w.indices.items()): w.value for w in self.workers}
+            alive = [w for w in self.workers if w.is_alive]
 
     def cancel(self):
         self.failed = True
@@ -135,7 +148,22 @@ class Team:
 class Launches:
     """What the interpreter does with launches and what threads exchange."""
 
-    worker = None
+    worker, depth = None, 0
+
+    def step(self, number):
+        """Statement (or iteration) `number` begins: threads in step wait here for each other."""
+        if self.worker is not None and self.threads == "lockstep":
+            self.worker.position = [*self.worker.position[: self.depth], number]
+            self.worker.pause()
+
+    @contextlib.contextmanager
+    def nested(self):
+        """A sequence or a loop: positions inside have one number more."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     def launch(self, stmt):
         """Runs a statement that launches threads."""
@@ -192,7 +220,10 @@ class Launches:
         for indices, value in board.items():
             same = all(self.worker.indices[t] == i for t, i in indices if t not in tags)
             if same and value is not None:
-                pairs = [*zip(reducer.lhs, total, strict=True), *zip(reducer.rhs, value, strict=True)]
+                pairs = [
+                    *zip(reducer.lhs, total, strict=True),
+                    *zip(reducer.rhs, value, strict=True),
+                ]
                 with self.bound_all(dict(pairs)):
                     total = [self.eval(r) for r in reducer.result]
         for result, value in zip(results, total, strict=True):

@@ -175,23 +175,24 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
     Unsupported(
         "expected the parameters (self: handle, args: handle, num_args: int32, result: "
         "handle) for the packed function " +
-        info.symbol);
+        SymbolOf(info));
   }
   llvm::Type* result = i32;
   if (!info.packed && !info.result.is_void()) {
     result = TypeOf(info.result);
     if (info.internal) result = llvm::StructType::get(i32, result);
   }
-  auto* f = NewFunction(llvm::FunctionType::get(result, params, false), info.symbol, info.internal);
-  if (f->getName() != info.symbol) {
+  std::string symbol = SymbolOf(info);
+  auto* f = NewFunction(llvm::FunctionType::get(result, params, false), symbol, info.internal);
+  if (f->getName() != symbol) {
     TVM_FFI_THROW(ValueError) << "LLVM code generation: expected one function of the symbol "
-                              << info.symbol << ", got several";
+                              << symbol << ", got several";
   }
   if (info.cold) MarkCold(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {
-  llvm::Function* f = module->getFunction(info.symbol);
+  llvm::Function* f = module->getFunction(SymbolOf(info));
   // The status of a packed entry is its result.
   FunctionGen(*this, f, info.packed ? DataType::Void() : info.result, info.func->span)
       .EmitBody(info);

@@ -9,6 +9,7 @@
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+#include <tvm/ffi/extra/module.h>
 
 #include <map>
 #include <optional>
@@ -17,22 +18,19 @@
 #include <unordered_set>
 #include <vector>
 
+#include "backend/host_function.h"
 #include "backend/llvm/target_machine.h"
-#include "tvm/expr/builtin.h"
-#include "tvm/tir/function.h"
 
 namespace tvm::codegen {
-using namespace tvm::tir;  // NOLINT(*)
 
-/// One function of the module being compiled.
-struct FunctionInfo {
-  PrimFunc func;
-  std::string symbol;
-  bool packed = false;    ///< Has the packed interface of tvm-ffi.
-  bool internal = false;  ///< Not visible outside the library.
-  bool cold = false;      ///< Runs when something went wrong: not worth optimising.
-  DataType result;        ///< void: the function returns a status only.
-};
+/// The name of a function in the object file.
+inline std::string SymbolOf(const FunctionInfo& info) {
+  // A prefix keeps internal names apart from C functions that LLVM knows the meaning of.
+  const char* prefix = info.packed     ? ffi::symbol::tvm_ffi_symbol_prefix
+                       : info.internal ? "tvm."
+                                       : "";
+  return prefix + info.symbol;
+}
 
 class ModuleGen {
  public:
@@ -166,6 +164,7 @@ class FunctionGen
   Value* Compare(llvm::CmpInst::Predicate s, llvm::CmpInst::Predicate u, llvm::CmpInst::Predicate f,
                  const BinaryOpFields* op);
   Value* MinMax(const BinaryOpFields* op, bool max);
+  Value* Logic(const BinaryOpFields* op, bool conjunction);
   /// Quotient and remainder, towards zero or down; 0 when the divisor is 0.
   Value* Divide(const BinaryOpFields* op, bool floor, bool remainder);
   Value* FloatRemainder(Value* a, Value* b, bool floor);
@@ -184,6 +183,8 @@ class FunctionGen
 
   // ---- calls ----
   Value* IfThenElseValue(const CallObj* op);
+  /// A branch that is hardly ever taken, as a call (codegen_rare.cc).
+  Value* RareValue(const PrimExpr& value);
   Value* CallExtern(const CallObj* op, bool pure);
   Value* CallFunction(const CallObj* op, const GlobalVarObj* var);
   Value* CallIntrinsic(const CallObj* op);
@@ -210,6 +211,7 @@ class FunctionGen
   Value* AddressOf(const BufferLoadObj* load);
   template <class I>
   I* Annotate(I* access, const Buffer& buffer);
+  void Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer);
 
   // ---- control ----
   llvm::BasicBlock* Block(const llvm::Twine& name);
@@ -250,6 +252,7 @@ class FunctionGen
   std::vector<Value*> workspaces_;
   uint64_t stack_bytes_ = 0;
   bool in_parallel_ = false;
+  int streaming_loops_ = 0;  ///< Loops around whose stores bypass the caches.
 };
 
 /// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.

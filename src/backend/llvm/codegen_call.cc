@@ -166,6 +166,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
     row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
     row(bi::tvm_call_packed_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, false); });
     row(bi::tvm_call_cpacked_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, true); });
+    row(bi::tvm_call_trace_packed_lowered(),
+        [](Gen g, Op o) { return g->CallPackedLowered(o, false); });
     // ---- vectors ----
     row(bi::vscale(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::vscale, {g->gen_.TypeOf(o->dtype)}, {});

@@ -8,6 +8,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::codegen {
 using llvm::CmpInst;
@@ -229,6 +230,13 @@ struct Speculatable : Visitor<Speculatable, BufferLoadObj, CallObj> {
     if (result) VisitChildren(op, *this);
   }
 };
+/// Whether an expression costs enough to be worth a branch around it.
+bool IsLong(const PrimExpr& e) {
+  constexpr int kWorthABranch = 40;
+  int nodes = 0;
+  PostOrderVisit(e, [&](const ObjectRef&) { ++nodes; });
+  return nodes > kWorthABranch;
+}
 bool CanSpeculate(const PrimExpr& e) {
   Speculatable s;
   s(e);
@@ -237,36 +245,26 @@ bool CanSpeculate(const PrimExpr& e) {
 }  // namespace
 // The second operand of scalar logic is evaluated only when it decides: it may be a load that the
 // first one guards.
-Value* FunctionGen::Emit(const AndObj* op) {
+Value* FunctionGen::Logic(const BinaryOpFields* op, bool conjunction) {
   Value* a = Gen(op->a);
-  if (op->dtype.is_vector() || CanSpeculate(op->b)) return b_.CreateAnd(a, Gen(op->b));
-  auto *from = b_.GetInsertBlock(), *more = Block("and.rhs"), *end = Block("and.end");
-  b_.CreateCondBr(a, more, end);
+  if (op->dtype.is_vector() || CanSpeculate(op->b)) {
+    Value* b = Gen(op->b);
+    return conjunction ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+  }
+  auto *from = b_.GetInsertBlock(), *more = Block("logic.rhs"), *end = Block("logic.end");
+  b_.CreateCondBr(a, conjunction ? more : end, conjunction ? end : more);
   b_.SetInsertPoint(more);
   Value* b = Gen(op->b);
   auto* last = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
   auto* phi = b_.CreatePHI(gen_.i1, 2);
-  phi->addIncoming(b_.getFalse(), from);
+  phi->addIncoming(b_.getInt1(!conjunction), from);
   phi->addIncoming(b, last);
   return phi;
 }
-Value* FunctionGen::Emit(const OrObj* op) {
-  Value* a = Gen(op->a);
-  if (op->dtype.is_vector() || CanSpeculate(op->b)) return b_.CreateOr(a, Gen(op->b));
-  auto *from = b_.GetInsertBlock(), *more = Block("or.rhs"), *end = Block("or.end");
-  b_.CreateCondBr(a, end, more);
-  b_.SetInsertPoint(more);
-  Value* b = Gen(op->b);
-  auto* last = b_.GetInsertBlock();
-  b_.CreateBr(end);
-  b_.SetInsertPoint(end);
-  auto* phi = b_.CreatePHI(gen_.i1, 2);
-  phi->addIncoming(b_.getTrue(), from);
-  phi->addIncoming(b, last);
-  return phi;
-}
+Value* FunctionGen::Emit(const AndObj* op) { return Logic(op, true); }
+Value* FunctionGen::Emit(const OrObj* op) { return Logic(op, false); }
 Value* FunctionGen::Emit(const NotObj* op) { return b_.CreateNot(Gen(op->a)); }
 Value* FunctionGen::Emit(const SelectObj* op) {
   Value *c = Gen(op->condition), *t = Gen(op->true_value), *f = Gen(op->false_value);
@@ -291,7 +289,9 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
     phi->addIncoming(mixed, rare);
     return phi;
   }
-  if (cond->getType()->isVectorTy() || (CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]))) {
+  bool is_rare = likely && gen_.options.opt_level >= 2 && IsLong(op->args[2]);
+  bool cheap = !is_rare && CanSpeculate(op->args[1]) && CanSpeculate(op->args[2]);
+  if (cond->getType()->isVectorTy() || cheap) {
     Value* t = Gen(op->args[1]);
     Value* f = Gen(op->args[2]);
     return MarkIndex(b_.CreateSelect(cond, t, f), op->dtype.is_index() && IsIndex(t) && IsIndex(f));
@@ -303,7 +303,7 @@ Value* FunctionGen::IfThenElseValue(const CallObj* op) {
   yes = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(no);
-  Value* f = Gen(op->args[2]);
+  Value* f = is_rare && CanSpeculate(op->args[2]) ? RareValue(op->args[2]) : Gen(op->args[2]);
   no = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);

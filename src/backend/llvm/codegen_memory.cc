@@ -135,6 +135,21 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       for (int i = 0; i < lanes; ++i) pick.push_back(step < 0 ? lanes - 1 - i : i * step);
       return FromMemory(b_.CreateShuffleVector(load, pick), op->dtype);
     }
+    // Other strides, element by element: faster than a gather, and elements of a buffer in
+    // registers become shuffles.
+    if (stride) {
+      Value* base = Gen(ramp->base);
+      Value* vector = llvm::PoisonValue::get(type);
+      for (int i = 0; i < lanes; ++i) {
+        Value* at = b_.CreateAdd(base, llvm::ConstantInt::get(base->getType(), i * stride->value));
+        auto* load = Annotate(
+            b_.CreateAlignedLoad(type->getScalarType(), ElementPointer(op->buffer, at),
+                                 AlignOf(op->buffer, IntImm::Int32(1), 1)),
+            op->buffer);
+        vector = b_.CreateInsertElement(vector, load, i);
+      }
+      return FromMemory(vector, op->dtype);
+    }
   }
   Value* pointers = ElementPointer(op->buffer, Gen(index));
   return FromMemory(
@@ -172,7 +187,29 @@ void FunctionGen::Emit(const BufferStoreObj* op) {
     b_.CreateMaskedStore(value, p, align, mask);
     return;
   }
-  Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+  Store(value, p, align, op->buffer);
+}
+void FunctionGen::Store(Value* value, Value* pointer, llvm::Align align, const Buffer& buffer) {
+  auto plain = [&] { Annotate(b_.CreateAlignedStore(value, pointer, align), buffer); };
+  // Stores past the caches exist for whole, aligned vectors only; tensors are aligned as their
+  // elements are, so that is asked at run time.
+  uint64_t size = gen_.layout.getTypeStoreSize(value->getType()).getKnownMinValue();
+  uint64_t whole = std::min<uint64_t>(64, std::bit_floor(size));
+  bool is_stack = llvm::isa<llvm::AllocaInst>(Gen(buffer->data));
+  if (streaming_loops_ == 0 || is_stack || size < 16 || size % whole != 0) return plain();
+  Value* address = b_.CreatePtrToInt(pointer, gen_.SizeType());
+  Value* rest = b_.CreateAnd(address, llvm::ConstantInt::get(gen_.SizeType(), whole - 1));
+  auto *aligned = Block("stream"), *other = Block("stream.no"), *end = Block("stream.end");
+  Branch(b_.CreateIsNull(rest), true, aligned, other);
+  b_.SetInsertPoint(aligned);
+  auto* store = Annotate(b_.CreateAlignedStore(value, pointer, llvm::Align(whole)), buffer);
+  auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(gen_.context, one));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(other);
+  plain();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
 }
 void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   PrimExpr index = op->indices[0];
@@ -183,7 +220,7 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
     if (mask) {
       b_.CreateMaskedStore(value, p, align, mask);
     } else {
-      Annotate(b_.CreateAlignedStore(value, p, align), op->buffer);
+      Store(value, p, align, op->buffer);
     }
     return;
   }

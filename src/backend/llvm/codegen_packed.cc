@@ -135,6 +135,12 @@ Value* FunctionGen::CallPackedLowered(const CallObj* op, bool by_symbol) {
     Propagate(b_.CreateCall(gen_.Extern("TVMFFIFunctionCall", type), {f, args, count, result}));
   }
   if (op->dtype.is_void()) return b_.getInt32(0);
+  if (op->Is(bi::tvm_call_trace_packed_lowered()) && end->value > begin->value) {
+    // The traced value, unless the function gives another one.
+    Value* kind = b_.CreateLoad(gen_.i32, b_.CreateStructGEP(gen_.AnyType(), result, 0));
+    Value* is_none = b_.CreateICmpEQ(kind, b_.getInt32(kTVMFFINone));
+    result = b_.CreateSelect(is_none, at(end->value - 1), result);
+  }
   Value* p = b_.CreateStructGEP(gen_.AnyType(), result, 2);
   DataType held = op->dtype.is_handle()  ? op->dtype
                   : op->dtype.is_float() ? DataType::Float(64)

@@ -6,25 +6,10 @@
 namespace tvm::codegen {
 using Value = llvm::Value;
 
-namespace {
-/// Variables that are used in `body` and defined outside of it, in order of first use.
-struct Captures : Visitor<Captures, VarObj> {
-  const std::unordered_map<const Object*, Value*>* outside;
-  std::vector<Var> vars;
-  std::unordered_set<const Object*> seen;
-  void Visit(const VarObj* v) {
-    if (outside->count(v) && seen.insert(v).second) vars.push_back(ffi::GetRef<Var>(v));
-  }
-};
-}  // namespace
-
 void FunctionGen::EmitParallel(const ForObj* op) {
   Value *begin = Gen(op->min), *extent = Gen(op->extent);
   Value* step = op->step ? Gen(*op->step) : Lane(op->loop_var.dtype(), 1);
-  Captures captures;
-  captures.outside = &vars_;
-  captures.seen.insert(op->loop_var.get());
-  captures(op->body);
+  std::vector<Var> captures = CapturesOf(op, vars_);
 
   // The iterations begin + step * [first, last) of one task; buffers stay free of aliases as
   // parameters, which they would not be as members of a structure.
@@ -32,7 +17,7 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   std::vector<llvm::Type*> types = {index, index, index, index};
   std::vector<llvm::Type*> members = {index, index, index};
   std::vector<Value*> values = {begin, extent, step};
-  for (const Var& v : captures.vars) {
+  for (const Var& v : captures) {
     Value* value = vars_.at(v.get());
     types.push_back(value->getType());
     members.push_back(value->getType());
@@ -46,11 +31,12 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   inner.pointer_align_ = pointer_align_;
   inner.volatile_vars_ = volatile_vars_;
   inner.in_parallel_ = true;
+  inner.streaming_loops_ = streaming_loops_;
   inner.b_.SetInsertPoint(inner.Block("entry"));
-  for (size_t i = 0; i < captures.vars.size(); ++i) {
-    const Object* var = captures.vars[i].get();
+  for (size_t i = 0; i < captures.size(); ++i) {
+    const Object* var = captures[i].get();
     llvm::Argument* arg = body->getArg(4 + i);
-    arg->setName(std::string(captures.vars[i]->name_hint));
+    arg->setName(std::string(captures[i]->name_hint));
     inner.vars_[var] = arg;
     if (index_values_.count(values[3 + i]) || llvm::isa<llvm::ConstantInt>(values[3 + i]))
       inner.MarkIndex(arg, true);

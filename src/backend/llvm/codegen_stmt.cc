@@ -11,48 +11,14 @@
 namespace tvm::codegen {
 using Value = llvm::Value;
 namespace {
-/// Larger temporaries come from the runtime: threads of a pool may have small stacks.
-constexpr uint64_t kMaxStackBuffer = 16 << 10, kMaxStackBytes = 128 << 10;
-constexpr uint64_t kBufferAlign = 64;
-
-/// What the body says about variables: which ones are sizes, and how data pointers are aligned.
-struct Facts : Visitor<Facts, ForObj, BufferObj, AllocateObj, SizeVarObj> {
-  std::unordered_set<const Object*> shape_vars, nonnegative;
-  std::unordered_map<const Object*, int64_t> align, bytes;  // of data pointers; bytes: at least
-  struct Vars : Visitor<Vars, VarObj> {
-    std::unordered_set<const Object*>* out;
-    void Visit(const VarObj* v) { out->insert(v); }
-  };
-  void Sizes(const PrimExpr& e) {
-    Vars vars;
-    vars.out = &shape_vars;
-    vars(e);
-  }
-  void Visit(const SizeVarObj* v) { shape_vars.insert(v), nonnegative.insert(v); }
-  void Visit(const ForObj* op) {
-    Sizes(op->min), Sizes(op->extent);
-    VisitChildren(op, *this);
-  }
-  void Visit(const AllocateObj* op) {
-    for (const PrimExpr& e : op->extents) Sizes(e);
-    VisitChildren(op, *this);
-  }
-  void Visit(const BufferObj* b) {
-    if (!buffers.insert(b).second) return;
-    for (const PrimExpr& e : b->shape) Sizes(e);
-    for (const PrimExpr& e : b->strides) Sizes(e);
-    auto& a = align[b->data.get()];
-    a = std::max(a, b->data_alignment);
-    int64_t size = b->dtype.bits() * b->dtype.lanes();
-    for (const PrimExpr& e : b->shape) {
-      auto* c = e.as<IntImmObj>();
-      if (!c || c->value <= 0 || __builtin_mul_overflow(size, c->value, &size)) return;
-    }
-    auto [it, is_new] = bytes.emplace(b->data.get(), size / 8);
-    if (!is_new) it->second = std::min(it->second, size / 8);
-  }
-  std::unordered_set<const Object*> buffers;
-};
+/// Whether a loop is annotated with anything but 0.
+bool IsOn(const Map<String, Any>& annotations, const char* key) {
+  auto it = annotations.find(key);
+  if (it == annotations.end()) return false;
+  if (auto number = (*it).second.as<int64_t>()) return *number != 0;
+  auto* constant = (*it).second.as<IntImmObj>();
+  return !constant || constant->value != 0;
+}
 }  // namespace
 
 FunctionGen::FunctionGen(ModuleGen& gen, llvm::Function* function, DataType result,
@@ -79,7 +45,7 @@ void FunctionGen::EmitBody(const FunctionInfo& info) {
   const Stmt& body = info.func->body;
   bool noalias = info.func->HasNonzeroAttr(tir::attr::kNoAlias);
   auto checked = info.func->GetAttr<Array<int64_t>>("tir.param_alignment");
-  Facts facts;
+  VariableFacts facts;
   facts(body);
   shape_vars_ = std::move(facts.shape_vars);
   nonnegative_vars_ = std::move(facts.nonnegative);
@@ -232,15 +198,7 @@ void FunctionGen::Emit(const EvaluateObj* op) {
 void FunctionGen::Emit(const AssertStmtObj* op) {
   auto* text = op->message.as<StringImmObj>();
   if (!text) Unsupported("expected a text as the message of an assertion", op->span);
-  std::string message(text->value), cls = "RuntimeError";
-  if (size_t colon = message.find(": "); colon != std::string::npos) {
-    auto end = message.begin() + static_cast<std::ptrdiff_t>(colon);
-    bool name =
-        colon > 5 &&
-        std::all_of(message.begin(), end, [](unsigned char c) { return std::isalpha(c); }) &&
-        message.compare(colon - 5, 5, "Error") == 0;
-    if (name) cls = message.substr(0, colon), message = message.substr(colon + 2);
-  }
+  auto [cls, message] = SplitErrorClass(std::string(text->value));
   RaiseUnless(Gen(op->condition), cls, message);
   Gen(op->body);
 }
@@ -252,13 +210,17 @@ void FunctionGen::Emit(const IfThenElseObj* op) {
   auto *yes = Block("then"), *end = Block("endif");
   llvm::BasicBlock* no = op->else_case ? Block("else") : end;
   Branch(cond, likely, yes, no);
+  // Memory that a branch gives back before it leaves is still there for what follows.
+  std::vector<Value*> workspaces = workspaces_;
   b_.SetInsertPoint(yes);
   Gen(op->then_case);
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+  workspaces_ = workspaces;
   if (op->else_case) {
     b_.SetInsertPoint(no);
     Gen(*op->else_case);
     if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(end);
+    workspaces_ = workspaces;
   }
   b_.SetInsertPoint(end);
 }
@@ -308,7 +270,10 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   vars_[var.get()] = phi;
   loops_.push_back(
       {var.get(), next, kind == ForKind::kParallel ? nullptr : after, workspaces_.size()});
+  bool streams = IsOn(annotations, "nontemporal_store");
+  streaming_loops_ += streams;
   Gen(body);
+  streaming_loops_ -= streams;
   loops_.pop_back();
   if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(next);
   b_.SetInsertPoint(next);
@@ -330,6 +295,9 @@ void FunctionGen::EmitLoop(Value* begin, Value* end, Value* step, const Var& var
   loop->replaceOperandWith(0, loop);
   back->setMetadata(llvm::LLVMContext::MD_loop, loop);
   b_.SetInsertPoint(after);
+  // Stores that bypass the caches are not ordered with others, not even with those that tell
+  // another thread that the work is done.
+  if (streams) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
 // ---- memory of the function ---------------------------------------------------------------------

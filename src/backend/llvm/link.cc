@@ -52,7 +52,14 @@ void LinkShared(Array<String> objects, String output, Array<String> options) {
   for (const String& o : objects) arguments.emplace_back(o);
   Link(arguments);
 }
+void LinkRelocatable(Array<String> objects, String output) {
+  std::vector<std::string> arguments = {"-r", "-o", std::string(output)};
+  for (const String& o : objects) arguments.emplace_back(o);
+  Link(arguments);
+}
 TVM_REGISTER() {
+  Def("codegen.link_relocatable", &LinkRelocatable, "Makes one object file of several (ELF).",
+      Arg("objects"), Arg("output"));
   Def("codegen.link_shared", &LinkShared, "Links object files into a shared library (ELF).",
       Arg("objects"), Arg("output"), Arg("options", Array<String>()));
 }

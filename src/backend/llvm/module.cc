@@ -27,26 +27,12 @@ namespace {
 constexpr std::string_view kPackedPrefix = ffi::symbol::tvm_ffi_symbol_prefix;
 
 /// The functions of one LLVM module: compiled together, internal ones visible to each other.
-using Group = std::vector<std::pair<GlobalVar, FunctionInfo>>;
+using Group = FunctionList;
 
 struct Compiled {
   std::string object;
   std::vector<std::string> context_pointers;
 };
-
-FunctionInfo InfoOf(const GlobalVar& var, const PrimFunc& func) {
-  FunctionInfo info;
-  info.func = func;
-  info.packed = func->GetAttr<int64_t>(tvm::attr::kCallingConv, 0) ==
-                static_cast<int64_t>(CallingConv::kCPackedFunc);
-  info.internal = func->HasNonzeroAttr("tir.private");
-  info.cold = func->HasNonzeroAttr("tir.cold");
-  std::string symbol(func->GetAttr<String>(tvm::attr::kGlobalSymbol, var->name_hint));
-  // A prefix keeps internal names apart from C functions that LLVM knows the meaning of.
-  info.symbol = (info.packed ? std::string(kPackedPrefix) : info.internal ? "tvm." : "") + symbol;
-  info.result = DataTypeOf(func->ret_type);
-  return info;
-}
 
 // ---- groups -------------------------------------------------------------------------------------
 /// Functions of the module that a function calls, and how many nodes it has.
@@ -123,6 +109,7 @@ std::vector<Group> Split(const Group& all, size_t most) {
 template <class F>
 void WithModule(const Group& group, const Group& all, const MachineOptions& options, F&& use) {
   Guarded([&] {
+    CommandLineScope command_line(options.command_line);
     MachineLease machine(options);
     llvm::LLVMContext context;
     ModuleGen gen(context, *machine, options, "tvm");
@@ -215,7 +202,7 @@ class LLVMModuleObj : public ffi::ModuleObj {
       runtime::ParallelRun(static_cast<int>(groups.size()), [&](int i, int) { one(i); });
     }
     for (const auto& [var, info] : functions_) {
-      if (info.packed) names_.insert(info.symbol.substr(kPackedPrefix.size()));
+      if (info.packed) names_.insert(info.symbol);
     }
   }
 
@@ -321,16 +308,8 @@ class LLVMModuleObj : public ffi::ModuleObj {
 };
 
 ffi::Module Build(IRModule mod, Target target) {
-  Group functions;
-  for (const auto& [var, func] : mod->Sorted()) {
-    auto* prim = func.as<PrimFuncObj>();
-    if (!prim) {
-      TVM_FFI_THROW(TypeError) << "target.build.llvm: expected functions of TIR, got "
-                               << func->GetTypeKey() << " as " << View(var->name_hint);
-    }
-    functions.emplace_back(var, InfoOf(var, ffi::GetRef<PrimFunc>(prim)));
-  }
-  return ffi::Module(ffi::make_object<LLVMModuleObj>(std::move(functions), target));
+  return ffi::Module(
+      ffi::make_object<LLVMModuleObj>(FunctionsOf(mod, "target.build.llvm"), target));
 }
 
 TVM_REGISTER() {

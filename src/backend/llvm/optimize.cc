@@ -13,6 +13,8 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 
 #include <mutex>
 
@@ -108,6 +110,14 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
   auto passes = options.opt_level == 0 ? builder.buildO0DefaultPipeline(level)
                                        : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
+  // The vector forms of rare branches: in their places now, or not needed (codegen_rare.cc).
+  if (auto* kept = module.getNamedGlobal("llvm.compiler.used")) {
+    kept->eraseFromParent();
+    llvm::ModulePassManager finish;
+    finish.addPass(llvm::AlwaysInlinerPass());
+    finish.addPass(llvm::GlobalDCEPass());
+    finish.run(module, modules);
+  }
   reports.Check();
 }
 

@@ -194,10 +194,7 @@ MachineOptions MachineOptions::From(const Target& target) {
   o.contract = flag("fast-math-contract", true);
   o.reassoc = flag("fast-math-reassoc");
   o.debug_info = transform::PassContext::Current()->GetConfig<bool>("llvm.debug_info");
-  if (target->GetAttr<Array<String>>("cl-opt").has_value()) {
-    TVM_FFI_THROW(ValueError)
-        << "target: cl-opt would change LLVM for the whole process; expected other options";
-  }
+  o.command_line = ParseCommandLine(target->GetAttr<Array<String>>("cl-opt", Array<String>()));
   return o;
 }
 
@@ -210,6 +207,7 @@ MachineOptions MachineOptions::Host() {
 std::string MachineOptions::Key() const {
   std::string key;
   for (const std::string* part : {&triple, &cpu, &features, &abi, &float_abi}) key += *part + '|';
+  for (const auto& [name, value] : command_line) key += name + '=' + value + '|';
   return key + std::to_string(opt_level);
 }
 

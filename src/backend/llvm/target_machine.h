@@ -22,6 +22,8 @@ struct MachineOptions {
   int vector_width = 0;  ///< Bits of the vectors LLVM shall prefer; 0: its own choice for the CPU.
   bool nnan = false, ninf = false, nsz = false, arcp = false, contract = true, reassoc = false;
   bool debug_info = false;  ///< Lines of the program, from spans.
+  /// (name, value) of options of LLVM's command line, which hold while this machine's code is made.
+  std::vector<std::pair<std::string, std::string>> command_line;
 
   /// ValueError for a name LLVM does not know, or a triple without a code generator.
   static MachineOptions From(const Target& target);
@@ -56,6 +58,23 @@ class MachineLease {
  private:
   std::string key_;
   std::unique_ptr<llvm::TargetMachine> machine_;
+};
+
+/// Parses the options of `cl-opt`: "-name=value" or "-name:type=value". ValueError for a name that
+/// LLVM does not have.
+std::vector<std::pair<std::string, std::string>> ParseCommandLine(const Array<String>& options);
+
+/// LLVM's command line with some options set. They are variables of the whole process: compilations
+/// without any may run at the same time, one with options runs alone, and puts the old values back.
+class CommandLineScope {
+ public:
+  explicit CommandLineScope(const std::vector<std::pair<std::string, std::string>>& options);
+  ~CommandLineScope();
+  CommandLineScope(const CommandLineScope&) = delete;
+  CommandLineScope& operator=(const CommandLineScope&) = delete;
+
+ private:
+  const std::vector<std::pair<std::string, std::string>>& options_;
 };
 
 /// The name, triple and features of this machine's processor.

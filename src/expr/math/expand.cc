@@ -81,6 +81,7 @@ Binary* FindBinary(const RelaxExpr& op) {
 }  // namespace math
 
 PrimExpr ExpandMath(const CallObj* call, const Target& target) {
+  if (PrimExpr integer = math::ExpandInteger(call); integer.defined()) return integer;
   auto unary = call->args.size() == 1 ? math::FindUnary(call->op) : nullptr;
   auto binary = call->args.size() == 2 ? math::FindBinary(call->op) : nullptr;
   DataType t = call->dtype;

@@ -194,6 +194,9 @@ Unary Rsqrt;
 using Binary = Value(Expansion& let, const Value& x, const Value& y);
 Binary Pow, Atan2, Hypot, NextAfter, Ldexp;
 
+/// A call of an integer function as arithmetic, or an undefined expression.
+PrimExpr ExpandInteger(const tir::CallObj* call);
+
 /// A function of float32 by way of float64: one rounding counts.
 template <class Function, class... Rest>
 Value Widened(Expansion& let, Function function, const Rest&... x) {

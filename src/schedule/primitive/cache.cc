@@ -52,11 +52,15 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
   IterRanges ranges;
   for (size_t i = 0; i < from->shape.size(); ++i) {
     DataType t = from->shape[i].dtype();
-    iters.push_back(IterVar(Range::FromMinExtent(MakeZero(t), from->shape[i]),
-                            Var("v" + std::to_string(i), t), IterVarType::kDataPar));
     bool bounded = box[i].HasLowerBound() && box[i].HasUpperBound();
-    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max()))
-                             : std::nullopt);
+    // Outside of loops what is copied is known: the block runs for all values of its iterators.
+    Range domain =
+        bounded && outer.empty()
+            ? Range::FromMinExtent(box[i].min(),
+                                   arith::Analyzer().Simplify(box[i].max() - box[i].min() + 1))
+            : Range::FromMinExtent(MakeZero(t), from->shape[i]);
+    iters.push_back(IterVar(domain, Var("v" + std::to_string(i), t), IterVarType::kDataPar));
+    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max())) : std::nullopt);
   }
   Array<PrimExpr> indices = ValuesOf(iters);
   Block block(iters, {BufferRegion::Point(from, indices)}, {BufferRegion::Point(to, indices)}, name,
@@ -65,14 +69,32 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
   return {block, InLoops(nest.loops, nest.Realize(block))};
 }
 
-Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, int64_t index,
+Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferIndex& index,
                 const char* what) {
-  if (index < 0 || index >= static_cast<int64_t>(regions.size())) {
-    Refuse(Text("expected the index of a buffer that block ", block.block()->name_hint, " ", what,
-                ", from 0 to ", static_cast<int64_t>(regions.size()) - 1, ", got ", index),
+  std::string given, names;
+  int64_t found = -1;
+  auto count = static_cast<int64_t>(regions.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const Buffer& b = regions[i]->buffer;
+    names += (i ? ", " : "") + std::string(b->name);
+    if (auto name = index.as<String>(); name && *name == b->name && found < 0) found = i;
+    if (auto buffer = index.as<Buffer>(); buffer && buffer->same_as(b)) found = i;
+  }
+  if (auto position = index.as<int64_t>()) {
+    given = std::to_string(*position);
+    if (*position >= 0 && *position < count) found = *position;
+  } else if (auto name = index.as<String>()) {
+    given = "'" + std::string(*name) + "'";
+  } else {
+    given = "another buffer named " + std::string(index.get<Buffer>()->name);
+  }
+  if (found < 0) {
+    Refuse(Text("expected the position (from 0) or name of a buffer that block ",
+                block.block()->name_hint, " ", what, " (", names, "), got ", given),
            {block.realize->block});
   }
-  return regions[index]->buffer;
+  index = found;
+  return regions[found]->buffer;
 }
 
 void CheckPlainUse(const Placed& block, const Buffer& buffer) {

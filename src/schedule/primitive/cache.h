@@ -26,8 +26,11 @@ struct CopyNest {
 };
 CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
                    const Array<arith::IntSet>& box, const std::vector<For>& outer, bool exact);
-/// The buffer number `index` of what the block reads or writes; refuses others.
-Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, int64_t index,
+/// A buffer among those that a block reads or writes: its position, its name or itself. In traces
+/// it is the position.
+using BufferIndex = Variant<int64_t, String, Buffer>;
+/// The buffer of what the block reads or writes; makes `index` its position. Refuses others.
+Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferIndex& index,
                 const char* what);
 /// Refuses when a block uses the buffer through its pointer or another view.
 void CheckPlainUse(const Placed& block, const Buffer& buffer);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache_read: a block copies what is read of a buffer, and readers use the copy.
 #include "schedule/primitive/cache.h"
+#include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
 
-BlockId CacheRead(State& state, BlockId id, int64_t read_buffer_index, const String& storage_scope,
-                  const std::vector<BlockId>& consumer_blocks) {
+BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_scope,
+                  std::vector<BlockId> consumer_blocks) {
   Focus at(state, id);
-  Buffer buffer = BufferAt(*at.block, at.block->block()->reads, read_buffer_index, "reads");
+  Buffer buffer = BufferAt(*at.block, at.block->block()->reads, index, "reads");
   std::string name = "buffer " + std::string(buffer->name);
   std::vector<const Placed*> consumers =
       ChosenConsumers(at, state, consumer_blocks, at.scope.ReadersOf(buffer), buffer);
@@ -53,5 +54,27 @@ BlockId CacheRead(State& state, BlockId id, int64_t read_buffer_index, const Str
   Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
   return state.Find(copy.block.get());
 }
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "CacheRead", "cache_read", &CacheRead,
+      "Copies what is read of a buffer to one in another memory scope, which the consumers (all of "
+      "the scope when none are given) read instead. Returns the block that copies.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.cache_read("C", 0, "local"))"},
+      Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+}
+}  // namespace
 
 }  // namespace tvm::tir

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache_write: a block writes to a copy of its buffer, and another block writes the copy back.
 #include "schedule/primitive/cache.h"
+#include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
 
-BlockId CacheWrite(State& state, BlockId id, int64_t write_buffer_index,
-                   const String& storage_scope, const std::vector<BlockId>& consumer_blocks) {
+BlockId CacheWrite(State& state, BlockId id, BufferIndex& index,
+                   String storage_scope, std::vector<BlockId> consumer_blocks) {
   Focus at(state, id);
   const Placed& writer = *at.block;
   Block block = writer.realize->block;
-  Buffer buffer = BufferAt(writer, block->writes, write_buffer_index, "writes");
+  Buffer buffer = BufferAt(writer, block->writes, index, "writes");
   std::string name = "buffer " + std::string(buffer->name);
   Require(WhyNotDominant(at.scope, writer), {block});
   for (const BufferRegion& read : ReadsOf(block.get())) {
@@ -59,5 +60,27 @@ BlockId CacheWrite(State& state, BlockId id, int64_t write_buffer_index,
   Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
   return state.Find(copy.block.get());
 }
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "CacheWrite", "cache_write", &CacheWrite,
+      "Makes a block write to a buffer in another memory scope; another block, which is returned, "
+      "copies it to where it belongs. The consumers given read the copy.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.cache_write("C", 0, "local"))"},
+      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+}
+}  // namespace
 
 }  // namespace tvm::tir

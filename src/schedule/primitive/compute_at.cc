@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // compute_at: a producer moves below a loop of its consumers and computes what they need there.
+#include "schedule/primitive/inline.h"
 #include "schedule/primitive/move.h"
+#include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
 namespace {
@@ -61,7 +63,12 @@ IterRanges Solve(const BlockObj* block, const std::vector<Array<IntSet>>& needed
 }
 }  // namespace
 
-void ComputeAt(State& state, BlockId id, LoopId loop_id, bool preserve_unit_loops, int64_t index) {
+void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_unit_loops,
+               int64_t index) {
+  // What sample_compute_location decided may be no loop.
+  if (where == kRootMark) return;
+  if (where == kInlineMark) return ComputeInline(state, id);
+  LoopId loop_id{where};
   Focus at(state, id);
   const Placed& p = *at.block;
   Block block = p.realize->block;
@@ -94,5 +101,29 @@ void ComputeAt(State& state, BlockId id, LoopId loop_id, bool preserve_unit_loop
   NewNest nest = NestFor(block, ranges, place.outer, preserve_unit_loops, false);
   MoveBlock(state, at, place, position, nest);
 }
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "ComputeAt", "compute_at", &ComputeAt,
+      "Moves a block below a loop around all its consumers, where each iteration computes what they "
+      "need of it. `index` is the position in the loop's body: -1 the last possible one, -2 the "
+      "first. Loops of extent 1 are left out unless preserve_unit_loops is set.",
+      {R"(
+def before(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    B = T.alloc_buffer((64, 64))
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(64, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0)",
+       R"(i, j = sch.get_loops("C")
+sch.compute_at("B", i))"},
+      Arg("block"), Arg("loop"), Arg("preserve_unit_loops", false), Arg("index", -1));
+}
+}  // namespace
 
 }  // namespace tvm::tir

@@ -128,25 +128,24 @@ void ComputeInline(State& state, BlockId id) {
 
 namespace {
 TVM_REGISTER() {
-  DefPrimitive("ComputeInline", "compute_inline", &ComputeInline,
-               "Computes what a block stores where it is read, and removes the block and its "
-               "buffer. The block stores one value per iteration, without side effects, to a "
-               "buffer that nobody needs afterwards.",
-               Example{R"(
-A = T.match_buffer(a, (16,))
-C = T.match_buffer(c, (16,))
-B = T.alloc_buffer((16,))
-for i in range(16):
-    with T.block("B"):
-        vi = T.axis.spatial(16, i)
-        B[vi] = A[vi] * T.float32(2)
-for i in range(16):
-    with T.block("C"):
-        vi = T.axis.spatial(16, i)
-        C[vi] = B[vi] + T.float32(1)
-)",
-                       "sch.compute_inline(sch.get_block('B'))"},
-               Arg("block"));
+  DefPrimitive(
+      "ComputeInline", "compute_inline", &ComputeInline,
+      "Computes what a block stores where it is read, and removes the block and its buffer. The "
+      "block stores one value per iteration, without side effects, to a buffer that nobody needs "
+      "afterwards.",
+      {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+       R"(sch.compute_inline("B"))"},
+      Arg("block"));
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // decompose_reduction: the init of a reduction becomes a block of its own before a loop.
 #include "schedule/rewrite.h"
+#include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
 namespace {
@@ -144,5 +145,25 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
   Commit(state, at.scope_id, scope, {{update.get(), block}});
   return state.Find(init.get());
 }
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "DecomposeReduction", "decompose_reduction", &DecomposeReduction,
+      "Makes the init of a reduction a block of its own in front of `loop`, which is outside of all "
+      "loops of the reduction. Returns that block; the reduction goes on without init.",
+      {R"(
+def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
+    for i, k in T.grid(16, 32):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk])",
+       R"(i, k = sch.get_loops("B")
+sch.decompose_reduction("B", k))"},
+      Arg("block"), Arg("loop"));
+}
+}  // namespace
 
 }  // namespace tvm::tir

@@ -5,6 +5,9 @@
 
 namespace tvm::tir {
 
+void ComputeInline(State& state, BlockId block);
+void ReverseComputeInline(State& state, BlockId block);
+
 /// The iterators of a block as functions of the indices it accesses a buffer with.
 struct StoreForm {
   Array<Var> places;  // stand for the indices

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reverse_compute_at: a consumer moves below a loop of its producers and uses what they just wrote.
+#include "schedule/primitive/inline.h"
 #include "schedule/primitive/move.h"
+#include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
 namespace {
@@ -91,8 +93,11 @@ void CheckReductionOrder(const Placed& moved) {
 }
 }  // namespace
 
-void ReverseComputeAt(State& state, BlockId id, LoopId loop_id, bool preserve_unit_loops,
+void ReverseComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_unit_loops,
                       int64_t index) {
+  if (where == kRootMark) return;
+  if (where == kInlineMark) return ReverseComputeInline(state, id);
+  LoopId loop_id{where};
   Focus at(state, id);
   const Placed& p = *at.block;
   Block block = p.realize->block;
@@ -157,5 +162,29 @@ void ReverseComputeAt(State& state, BlockId id, LoopId loop_id, bool preserve_un
   CheckReductionOrder(moved);
   MoveBlock(state, at, place, position, nest);
 }
+
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "ReverseComputeAt", "reverse_compute_at", &ReverseComputeAt,
+      "Moves a block below a loop around its producers, where each iteration uses what they just "
+      "wrote. `index` is the position in the loop's body: -1 the last possible one, -2 the first. "
+      "Loops of extent 1 are left out unless preserve_unit_loops is set.",
+      {R"(
+def before(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    B = T.alloc_buffer((64, 64))
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(64, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0)",
+       R"(i, j = sch.get_loops("B")
+sch.reverse_compute_at("C", i))"},
+      Arg("block"), Arg("loop"), Arg("preserve_unit_loops", false), Arg("index", -1));
+}
+}  // namespace
 
 }  // namespace tvm::tir

@@ -253,4 +253,26 @@ BlockId RFactor(State& state, LoopId loop, int64_t factor_axis) {
   return state.Find(rf_block.get());
 }
 
+namespace {
+TVM_REGISTER() {
+  DefPrimitive(
+      "RFactor", "rfactor", &RFactor,
+      "Makes a loop of a reduction spatial: a new block, which is returned, computes one partial "
+      "result for each of its iterations, in a buffer with one more dimension at `factor_axis`; the "
+      "old one reduces these.",
+      {R"(
+def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
+    for i, k in T.grid(16, 32):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk])",
+       R"(i, k = sch.get_loops("B")
+ko, ki = sch.split(k, factors=[None, 4])
+sch.rfactor(ki, 1))"},
+      Arg("loop"), Arg("factor_axis"));
+}
+}  // namespace
+
 }  // namespace tvm::tir

@@ -29,7 +29,9 @@ PrimFunc AnnotateDeviceRegions(PrimFunc func) {
   annotate.device = device;
   return RewriteBody(std::move(func), annotate);
 }
-TVM_PASS(tir, AnnotateDeviceRegions, R"(Marks each kernel, the outermost attribute thread_extent or device_scope, with the target it is for.
+TVM_PASS(
+    tir, AnnotateDeviceRegions,
+    R"(Marks each kernel, the outermost attribute thread_extent or device_scope, with the target it is for.
 
 before(A: T.Buffer((32,), "float32")):
     T.func_attr({"target": T.target("opencl", host="c")})

@@ -25,6 +25,11 @@ TVM_REGISTER() {
   DefConfig<bool>("tir.merge_static_smem", false, "Merges allocations of static shared memory.");
   DefConfig<bool>("tir.ptx_ldg32", false, "Loads read-only data through the texture cache.");
   DefConfig<bool>("tir.instrument_lwp", false, "Records when loops begin and end.");
+  DefConfig<int64_t>("tir.lwp_max_depth", 0, "Loops nested deeper are not recorded; 0: no limit.");
+  DefConfig<int64_t>("tir.lwp_min_height", 1, "Loops with fewer loops inside are not recorded.");
+  DefConfig<bool>("tir.lwp_disable_func_prof", false, "Functions are not recorded.");
+  DefConfig<bool>("tir.instr_siblings", true, "Only loops with siblings are recorded.");
+  DefConfig<bool>("tir.reset_start_id", false, "Numbers what is recorded from 0.");
   DefConfig<bool>("tir.enable_debug", false, "Keeps names and line numbers in the generated code.");
   DefConfig<bool>("tir.noalias", true, "Buffers of different parameters do not overlap.");
   DefConfig<bool>("tir.is_entry_func", false, "The function is the entry of its module.");

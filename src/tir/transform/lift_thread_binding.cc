@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves loops over one thread index, of which a kernel has several, to the place around all of them.
+// Moves loops over one thread index, of which a kernel has several, to the place around all of
+// them.
 #include "../text.h"
 #include "../threads.h"
 #include "tvm/expr/op.h"
@@ -70,9 +71,9 @@ struct Lifter : Mutator<Lifter, VarObj, ForObj, BlockObj> {
           for (const auto& [key, value] : loop->annotations) annotations.Set(key, value);
           if (!IsZero(loop->min) || !ExprDeepEqual(loop->extent, first->extent)) {
             TVM_FFI_THROW(ValueError)
-                << "LiftThreadBinding: expected all loops over " << tag << " in a kernel to run from 0 to "
-                << TextOf(first->extent) << ", got one from " << TextOf(loop->min) << " to "
-                << TextOf(loop->min + loop->extent);
+                << "LiftThreadBinding: expected all loops over " << tag
+                << " in a kernel to run from 0 to " << TextOf(first->extent) << ", got one from "
+                << TextOf(loop->min) << " to " << TextOf(loop->min + loop->extent);
           }
           removed[loop] = true;
           values[loop->loop_var.get()] = var;
@@ -114,7 +115,8 @@ PrimFunc LiftThreadBinding(PrimFunc func) {
   Lifter lift(collect);
   return lift.lifted.empty() ? func : RewriteBody(std::move(func), lift);
 }
-TVM_PASS(tir, LiftThreadBinding, R"(Replaces several loops over one thread index in a kernel by one around all of them.
+TVM_PASS(tir, LiftThreadBinding,
+         R"(Replaces several loops over one thread index in a kernel by one around all of them.
 
 before(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")):
     for b in T.thread_binding(2, "blockIdx.x"):

@@ -78,6 +78,16 @@ struct CallLowerer : Mutator<CallLowerer, CallObj> {
 }  // namespace
 
 IRModule LowerDeviceKernelLaunch(IRModule mod) {
+  // Without functions for different targets there is nothing to launch.
+  Optional<Target> first;
+  bool differ = false;
+  for (const auto& [var, base] : mod->functions) {
+    auto target = base->GetAttr<Target>(::tvm::attr::kTarget);
+    if (!target.has_value()) continue;
+    if (!first.has_value()) first = target;
+    differ |= !target.value().same_as(first.value()) && target.value()->str() != first.value()->str();
+  }
+  if (!differ) return mod;
   CallLowerer lower;
   for (const auto& [var, base] : mod->functions) {
     auto* f = base.as<PrimFuncObj>();
@@ -112,7 +122,9 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
   if (functions.same_as(mod->functions)) return mod;
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, LowerDeviceKernelLaunch, R"(Makes calls of device functions from the host launches: packed calls with the thread extents, and the bytes of dynamic shared memory, after the arguments. The kernel's attribute tir.kernel_launch_params names them. A function for the same kind of device that another code generator makes is called as an external one.
+TVM_PASS(
+    tir, LowerDeviceKernelLaunch,
+    R"(Makes calls of device functions from the host launches: packed calls with the thread extents, and the bytes of dynamic shared memory, after the arguments. The kernel's attribute tir.kernel_launch_params names them. A function for the same kind of device that another code generator makes is called as an external one.
 
 before:
     @T.prim_func

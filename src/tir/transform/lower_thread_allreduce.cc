@@ -14,9 +14,7 @@ struct ThreadIndex {
   Var var;
   int64_t extent;
 };
-PrimExpr Times(const PrimExpr& e, int64_t n) {
-  return n == 1 ? e : e * MakeConst(e.dtype(), n);
-}
+PrimExpr Times(const PrimExpr& e, int64_t n) { return n == 1 ? e : e * MakeConst(e.dtype(), n); }
 
 /// One call of tvm_thread_allreduce: (number of values, values, condition, results, threads).
 struct Reduction {
@@ -134,9 +132,11 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
   }
   struct Memory {
     std::vector<Buffer> buffers;
-    Memory(const std::vector<PrimExpr>& values, int64_t count, const char* name, const char* scope) {
+    Memory(const std::vector<PrimExpr>& values, int64_t count, const char* name,
+           const char* scope) {
       for (const PrimExpr& v : values)
-        buffers.push_back(Buffer::Decl({PrimExpr(static_cast<int>(count))}, v.dtype(), name, scope));
+        buffers.push_back(
+            Buffer::Decl({PrimExpr(static_cast<int>(count))}, v.dtype(), name, scope));
     }
     Array<PrimExpr> At(const PrimExpr& index) const {
       Array<PrimExpr> result;
@@ -228,7 +228,9 @@ PrimFunc LowerThreadAllreduce(PrimFunc func) {
   func = RewriteBody(std::move(func), lower);
   return func;
 }
-TVM_PASS(tir, LowerThreadAllreduce, R"(Lowers reductions over threads. Groups of a power of two threads that are lanes of one warp exchange 32-bit values by shuffles if the target's thread_warp_size allows; others use shared memory, half as many threads in each step. Every thread gets the result.
+TVM_PASS(
+    tir, LowerThreadAllreduce,
+    R"(Lowers reductions over threads. Groups of a power of two threads that are lanes of one warp exchange 32-bit values by shuffles if the target's thread_warp_size allows; others use shared memory, half as many threads in each step. Every thread gets the result.
 
 before(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
     i = T.launch_thread("threadIdx.x", 4)

@@ -38,7 +38,8 @@ PrimFunc RemapThreadAxis(PrimFunc func, Map<String, IterVar> axis_map) {
   });
   return WithAttr(func, "tir.kernel_launch_params", renamed);
 }
-TVM_PASS(tir, RemapThreadAxis, R"(Replaces thread indices by others: axis_map has the index for each tag.
+TVM_PASS(tir, RemapThreadAxis,
+         R"(Replaces thread indices by others: axis_map has the index for each tag.
 
 options: axis_map={"threadIdx.x": tir.IterVar(None, tir.Var("j", "int32"), tir.IterVar.ThreadIndex, "threadIdx.y")}
 before(A: T.Buffer((32,), "float32")):

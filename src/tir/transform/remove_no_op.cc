@@ -9,6 +9,7 @@ namespace {
 struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetStmtObj, SeqStmtObj,
                              AttrStmtObj, AllocateObj, AllocateConstObj, DeclBufferObj, EvaluateObj,
                              BufferStoreObj, PrimExprObj, BufferObj> {
+  bool use_dataflow_analysis = false;
   ObjectRef Rewrite(const PrimExprObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
 
@@ -52,8 +53,80 @@ struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetSt
   ObjectRef Rewrite(const SeqStmtObj* op) {
     ObjectRef seq = MapChildren(op, *this);
     bool has_nothing = false;
-    for (const Stmt& s : seq.as<SeqStmtObj>()->seq) has_nothing |= IsNothing(s);
-    return has_nothing ? ObjectRef(SeqStmt::Flatten(seq.as<SeqStmtObj>()->seq)) : seq;
+    Array<Stmt> stmts = seq.as<SeqStmtObj>()->seq;
+    for (size_t i = 0; use_dataflow_analysis && i < stmts.size(); ++i) {
+      for (size_t j = i + 1; j < stmts.size(); ++j) {
+        if (IsOverwritten(stmts, i, j)) {
+          stmts.Set(i, Evaluate::Nothing());
+          break;
+        }
+      }
+    }
+    for (const Stmt& s : stmts) has_nothing |= IsNothing(s);
+    return has_nothing ? ObjectRef(SeqStmt::Flatten(stmts)) : seq;
+  }
+  // ---- stores that nobody sees ----------------------------------------------------------------
+  /// A store inside of plain loops, each with the next as its only statement.
+  struct Nest {
+    std::vector<const ForObj*> loops;
+    const BufferStoreObj* store = nullptr;
+    explicit Nest(Stmt stmt) {
+      while (auto* loop = stmt.as<ForObj>()) {
+        if (loop->kind == ForKind::kThreadBinding || loop->step.has_value()) return;
+        loops.push_back(loop), stmt = loop->body;
+      }
+      store = stmt.as<BufferStoreObj>();
+      if (store && store->predicate.has_value()) store = nullptr;
+    }
+  };
+  /// Whether the store of one statement is made again by another one before anybody reads it.
+  static bool IsOverwritten(const Array<Stmt>& stmts, size_t i, size_t j) {
+    Nest first(stmts[i]), second(stmts[j]);
+    if (!first.store || !second.store || !first.store->buffer.same_as(second.store->buffer) ||
+        first.loops.size() != second.loops.size() ||
+        SideEffect(first.store->value) > CallEffectKind::kReadState)
+      return false;
+    ffi::Map<Var, PrimExpr> renamed;
+    for (size_t k = 0; k < first.loops.size(); ++k) {
+      const ForObj *a = first.loops[k], *b = second.loops[k];
+      if (!ExprDeepEqual(a->min, Substitute(b->min, renamed)) ||
+          !ExprDeepEqual(a->extent, Substitute(b->extent, renamed)))
+        return false;
+      renamed.Set(b->loop_var, a->loop_var);
+    }
+    for (size_t k = 0; k < first.store->indices.size(); ++k) {
+      if (!ExprDeepEqual(first.store->indices[k], Substitute(second.store->indices[k], renamed)) ||
+          SideEffect(first.store->indices[k]) > CallEffectKind::kPure)
+        return false;
+    }
+    const VarObj* data = first.store->buffer->data.get();
+    for (size_t k = i; k <= j; ++k) {
+      if (MayRead(stmts[k], data)) return false;
+    }
+    return true;
+  }
+  static bool MayRead(const Stmt& stmt, const VarObj* data) {
+    struct Reader : Visitor<Reader, BufferLoadObj, BufferStoreObj, VarObj, CallObj> {
+      const VarObj* data;
+      bool found = false;
+      void Visit(const BufferLoadObj* op) {
+        found |= op->buffer->data.get() == data;
+        for (const PrimExpr& i : op->indices) (*this)(i);
+      }
+      void Visit(const BufferStoreObj* op) {
+        (*this)(op->value);
+        for (const PrimExpr& i : op->indices) (*this)(i);
+      }
+      void Visit(const VarObj* op) { found |= op == data; }
+      void Visit(const CallObj* op) {
+        // A function that is called, a jump, an error: the memory may be looked at.
+        found |= EffectOf(op->op) > CallEffectKind::kReadState;
+        VisitChildren(op, *this);
+      }
+    } read;
+    read.data = data;
+    read(stmt);
+    return read.found;
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
     AttrStmt attr = Below<AttrStmt>(op);
@@ -89,11 +162,37 @@ struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetSt
 };
 }  // namespace
 
-PrimFunc RemoveNoOp(PrimFunc func) { return RewriteBody(std::move(func), NoOpRemover()); }
-TVM_PASS(tir, RemoveNoOp,
-         "Removes statements that do nothing: loops and branches without bodies, lets that are not "
-         "used, values "
-         "stored where they were read.\n\n"
-         "    for i in range(16):            (nothing)\n"
-         "      if i < 4: A[i] = A[i]   ->")
+PrimFunc RemoveNoOp(PrimFunc func, bool use_dataflow_analysis, int64_t max_simplification_steps) {
+  if (max_simplification_steps < 0) {
+    TVM_FFI_THROW(ValueError) << "RemoveNoOp: expected max_simplification_steps of at least 0, got "
+                              << max_simplification_steps;
+  }
+  NoOpRemover remove;
+  remove.use_dataflow_analysis = use_dataflow_analysis;
+  return RewriteBody(std::move(func), remove);
+}
+TVM_PASS(
+    tir, RemoveNoOp,
+    R"(Removes statements that do nothing: loops and branches without bodies, lets that are not used, values stored where they were read.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        if i < 4:
+            A[i] = A[i]
+    A[0] = 1.0
+after:
+    A[0] = 1.0
+
+With use_dataflow_analysis also stores that are made again before anybody reads them. (max_simplification_steps is accepted for older scripts: the comparison needs no simplification.)
+
+config: {"tir.RemoveNoOp": {"use_dataflow_analysis": True}}
+before(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        A[i] = 0.0
+    for i in range(16):
+        A[i] = 1.0
+after:
+    for i in range(16):
+        A[i] = 1.0)",
+    Arg("use_dataflow_analysis", false), Arg("max_simplification_steps", 0))
 }  // namespace tvm::tir

@@ -41,7 +41,13 @@ struct ComputeLegalizer
   template <class Ref, class N>
   ObjectRef Binary(const N* op) {
     if (!matches(op->a.dtype())) return MapChildren(op, *this);
-    Ref result(Widen(Mutate(op->a)), Widen(Mutate(op->b)), op->span);
+    PrimExpr a = Widen(Mutate(op->a)), b = Widen(Mutate(op->b));
+    if (std::is_same_v<Ref, FloorDiv> && op->dtype.is_float16()) {
+      // As on machines that divide float16: the quotient is rounded before it is taken down.
+      PrimExpr quotient = Widen(Narrow(Div(a, b, op->span), op->dtype));
+      return Narrow(Call(quotient.dtype(), builtin::floor(), {quotient}), op->dtype);
+    }
+    Ref result(a, b, op->span);
     return op->dtype.is_bool() ? PrimExpr(result) : Narrow(result, op->dtype);
   }
   // clang-format off
@@ -89,6 +95,14 @@ PrimFunc BF16ComputeLegalize(PrimFunc func) {
 TVM_PASS(tir, BF16ComputeLegalize,
          "Computes on bfloat16 in float32, rounding each result.\n\n"
          "    C[i] = A[i] + B[i]  ->  C[i] = bfloat16(float32(A[i]) + float32(B[i]))")
+
+PrimFunc FP16ComputeLegalize(PrimFunc func) {
+  return Legalize(std::move(func), [](DataType t) { return t.is_float16(); }, DataType::Float(32));
+}
+TVM_PASS(tir, FP16ComputeLegalize,
+         "Computes on float16 in float32, rounding each result, for code generators that have only "
+         "the storage of float16.\n\n"
+         "    C[i] = A[i] + B[i]  ->  C[i] = float16(float32(A[i]) + float32(B[i]))")
 
 PrimFunc FP8ComputeLegalize(PrimFunc func, String promote_dtype) {
   DataType wide(promote_dtype);

@@ -102,7 +102,45 @@ struct StorageLegalizer
   }
 };
 
+/// Whether a type occurs in a function at all. Most functions have none of these, and looking is
+/// much cheaper than rewriting.
+struct TypeFinder : Visitor<TypeFinder, VarObj, BufferObj, CastObj, FloatImmObj, CallObj,
+                            AllocateObj, AllocateConstObj> {
+  bool (*matches)(DataType);
+  bool found = false;
+  void Check(DataType t) { found |= matches(t); }
+  void Visit(const VarObj* op) {
+    Check(op->dtype);
+    auto* pointer = op->type_annotation.as<PointerTypeObj>();
+    auto* element = pointer ? pointer->element_type.as<PrimTypeObj>() : nullptr;
+    if (element) Check(element->dtype);
+  }
+  void Visit(const BufferObj* op) {
+    Check(op->dtype);
+    if (!found) Visit(op->data.get());
+  }
+  void Visit(const FloatImmObj* op) { Check(op->dtype); }
+  template <class T>
+  void Both(const T* op) {
+    Check(op->dtype);
+    if (!found) VisitChildren(op, *this);
+  }
+  void Visit(const CastObj* op) { Both(op); }
+  void Visit(const CallObj* op) { Both(op); }
+  void Visit(const AllocateObj* op) { Both(op); }
+  void Visit(const AllocateConstObj* op) { Both(op); }
+};
+bool UsesType(const PrimFunc& func, bool (*matches)(DataType)) {
+  TypeFinder find;
+  find.matches = matches;
+  for (const Var& p : func->params) find(p);
+  for (const auto& [param, buffer] : func->buffer_map) find(buffer);
+  if (!find.found) find(func->body);
+  return find.found;
+}
+
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
+  if (!UsesType(func, matches)) return func;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
   StorageLegalizer legalize;

@@ -23,9 +23,8 @@ std::vector<Buffer> OuterBuffers(const Stmt& body, const Array<Var>& outer) {
     auto* buffer = node.as<BufferObj>();
     if (!buffer || seen.count(buffer)) return;
     seen[buffer] = true;
-    if (std::find_if(outer.begin(), outer.end(), [&](const Var& v) {
-          return v.same_as(buffer->data);
-        }) != outer.end())
+    if (std::find_if(outer.begin(), outer.end(),
+                     [&](const Var& v) { return v.same_as(buffer->data); }) != outer.end())
       result.push_back(ffi::GetRef<Buffer>(buffer));
   });
   return result;
@@ -101,7 +100,8 @@ IRModule SplitHostDevice(IRModule mod) {
   if (functions.same_as(mod->functions)) return mod;
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, SplitHostDevice, R"(Moves regions marked with a target into functions of their own, which the host calls.
+TVM_PASS(tir, SplitHostDevice,
+         R"(Moves regions marked with a target into functions of their own, which the host calls.
 
 before:
     @T.prim_func

@@ -124,14 +124,25 @@ struct BarrierInserter
         return false;
       renamed.Set(b.loops[i].first, a.loops[i].first);
     }
+    // A vector is a loop over its lanes.
+    ffi::Map<Var, Range> domain = Domain(a, depth);
+    Array<PrimExpr> indices;
     for (size_t i = 0; i < a.indices.size(); ++i) {
-      if (!ExprDeepEqual(a.indices[i], Substitute(b.indices[i], renamed))) return false;
-      if (!a.indices[i].dtype().is_scalar()) return false;
+      PrimExpr index = a.indices[i];
+      if (!ExprDeepEqual(index, Substitute(b.indices[i], renamed))) return false;
+      if (auto* ramp = index.as<RampObj>()) {
+        Var lane("lane", ramp->base.dtype());
+        domain.Set(lane,
+                   Range::FromMinExtent(MakeZero(lane.dtype()), cast(lane.dtype(), ramp->lanes)));
+        index = ramp->base + lane * ramp->stride;
+      }
+      if (!index.dtype().is_scalar()) return false;
+      indices.push_back(index);
     }
     // Lets that differ between threads are not seen through.
     if (UsesVar(a.indices, [&](const VarObj* v) { return varies.count(v) > 0; })) return false;
-    auto map = arith::DetectIterMap(a.indices, Domain(a, depth), const_true(),
-                                    arith::IterMapLevel::kBijective, &analyzer);
+    auto map = arith::DetectIterMap(indices, domain, const_true(), arith::IterMapLevel::kBijective,
+                                    &analyzer);
     return !map->indices.empty();
   }
   bool IsDisjoint(const Access& a, const Access& b, size_t depth) {
@@ -244,8 +255,7 @@ struct BarrierInserter
     divergent += differs;
     loops.emplace_back(op->loop_var, Range::FromMinExtent(op->min, op->extent));
     if (differs) varies[op->loop_var.get()] = true;
-    bool may_not_run =
-        !analyzer.CanProve(op->extent > MakeZero(op->extent.dtype()));
+    bool may_not_run = !analyzer.CanProve(op->extent > MakeZero(op->extent.dtype()));
     // A loop of one iteration meets itself never.
     Stmt body;
     if (IsOne(op->extent))
@@ -330,7 +340,9 @@ PrimFunc ThreadSync(PrimFunc func, String storage_scope) {
   insert.is_global = storage_scope == "global";
   return RewriteBody(std::move(func), insert);
 }
-TVM_PASS(tir, ThreadSync, R"(Inserts barriers where a thread may touch memory of a scope that another thread of its block touched before, one of them writing. Accesses whose indices show that each element belongs to one thread need none.
+TVM_PASS(
+    tir, ThreadSync,
+    R"(Inserts barriers where a thread may touch memory of a scope that another thread of its block touched before, one of them writing. Accesses whose indices show that each element belongs to one thread need none.
 
 options: storage_scope="shared"
 before(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
@@ -348,5 +360,5 @@ after:
     S[i] = S[i] + 1.0
     T.tvm_storage_sync("shared")
     B[i] = S[31 - i])",
-         Arg("storage_scope"))
+    Arg("storage_scope"))
 }  // namespace tvm::tir

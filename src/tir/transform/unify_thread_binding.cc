@@ -55,10 +55,10 @@ struct ThreadUnifier : Mutator<ThreadUnifier, VarObj, ForObj> {
 };
 }  // namespace
 
-PrimFunc UnifyThreadBinding(PrimFunc func) {
-  return RewriteBody(std::move(func), ThreadUnifier());
-}
-TVM_PASS(tir, UnifyThreadBinding, R"(Gives a kernel one variable per thread index, bound outside of everything in it. Virtual threads stay.
+PrimFunc UnifyThreadBinding(PrimFunc func) { return RewriteBody(std::move(func), ThreadUnifier()); }
+TVM_PASS(
+    tir, UnifyThreadBinding,
+    R"(Gives a kernel one variable per thread index, bound outside of everything in it. Virtual threads stay.
 
 before(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")):
     for b in T.thread_binding(2, "blockIdx.x"):

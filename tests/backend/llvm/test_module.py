@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
-from llvm_kernels import buffer, build, call, const, loop, module, run
+from kernels import buffer, build, call, const, loop, module, run
 from tvm import tir
 
 FOREIGN = {
@@ -79,6 +79,14 @@ f(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(y))
 assert (y == x + 1).all()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("suffix", ["o", "a", "tar"])
+def test_static_library(suffix, tmp_path):
+    """What the library needs of the machine is linked into the object, which loads again."""
+    path = str(tmp_path / f"lib.{suffix}")
+    build(add_one()).export_library(path)
+    check(tvm.runtime.load_module(path))
 
 
 def test_link_errors():
@@ -232,3 +240,62 @@ def test_debug_information(kind):
         asm = build(mod).inspect_source("asm")
     assert '"folder" "program.py"' in asm and re.search(r"\.loc\s+\d+ 7 3", asm)
     assert ".loc" not in build(mod).inspect_source("asm")
+
+
+def test_call_of_llvm_intrinsic():
+    a, i = buffer("A", "int32", 64), tir.Var("i", "int32")
+    swap = tvm.target.codegen.llvm_lookup_intrinsic_id("llvm.bswap")
+    value = call("int32", "call_llvm_pure_intrin", const(swap, "uint32"), tir.BufferLoad(a, [i]))
+    x = np.arange(64, dtype="int32")
+    expected = x.byteswap()
+    run(module(loop(i, const(64), tir.BufferStore(a, value, [i])), [a]), x)
+    np.testing.assert_array_equal(x, expected)
+    wrong = call("float32", "call_llvm_pure_intrin", const(swap, "uint32"), tir.BufferLoad(a, [i]))
+    with pytest.raises(TypeError, match="expected arguments and result that fit llvm.bswap"):
+        build(module(loop(i, const(64), tir.Evaluate(wrong)), [a]))
+
+
+def test_command_line_options_hold_for_one_compilation():
+    before = build(add_one()).inspect_source("ll")
+    narrow = build(add_one(), "llvm -cl-opt=-force-vector-width:uint=2").inspect_source("ll")
+    assert "<2 x float>" in narrow and "<2 x float>" not in before
+    assert build(add_one()).inspect_source("ll") == before
+    with pytest.raises(
+        ValueError, match="option of LLVM in cl-opt, got 'force-vector-widt', did you"
+    ):
+        build(add_one(), "llvm -cl-opt=-force-vector-widt=2")
+    with pytest.raises(ValueError, match="takes for force-vector-width in cl-opt, got 'many'"):
+        build(add_one(), "llvm -cl-opt=-force-vector-width=many")
+
+
+@pytest.mark.parametrize("cpu,lanes", [("x86-64-v3", 8), ("x86-64-v4", 16)])
+def test_rare_branches_stay_out_of_vector_loops(cpu, lanes):
+    """The sine of huge numbers is a call under a test of the vector, not a part of the loop."""
+    from tvm import te
+
+    A = te.placeholder((1024,), name="A")
+    B = te.compute((1024,), lambda i: tir.sin(A[i]), name="B")
+    with tvm.transform.PassContext(config={"tir.disable_vectorize": True}):
+        mod = tvm.build(te.create_prim_func([A, B]), target=f"llvm -mcpu={cpu}")
+    text = mod.inspect_source("ll")
+    assert re.search(rf"call .*<{lanes} x float> @tvm.rare.v{lanes}.slow", text)
+    assert "llvm.compiler.used" not in text and f"@tvm.rare.v{lanes}(" not in text
+    assert "@tvm.rare.v2" not in text  # forms that no loop uses are gone
+
+
+def test_rare_branches_are_right():
+    from tvm import te
+
+    n = 1000
+    x = np.random.default_rng(0).uniform(-100, 100, n).astype("float32")
+    x[::7] *= 1e20
+    x[5], x[6] = np.inf, np.nan
+    A = te.placeholder((n,), name="A")
+    for name in ("sin", "cos", "tan"):
+        B = te.compute((n,), lambda i, f=name: getattr(tir, f)(A[i]), name="B")
+        y = np.zeros(n, "float32")
+        with tvm.transform.PassContext(config={"tir.disable_vectorize": True}):
+            tvm.build(te.create_prim_func([A, B]), target="llvm")(x, y)
+        with np.errstate(invalid="ignore"):
+            expected = getattr(np, name)(x.astype("float64"))
+        np.testing.assert_allclose(y, expected, rtol=3e-7, err_msg=name)

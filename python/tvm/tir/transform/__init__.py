@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes over TIR: every registered `tir.transform.X` is a function here that makes the pass."""
 
+import enum
+
 import tvm_ffi
 
 from tvm._derive import fill
@@ -24,3 +26,47 @@ def _make_prim_func_pass(func, info):
 
 prim_func_pass = _pass_decorator(_make_prim_func_pass)
 prim_func_pass.__doc__ = "Makes a pass of a function (func, module, context) -> func or of a class."
+
+
+# ---- options ------------------------------------------------------------------------------------
+class HoistedConditionals(enum.Flag):
+    """Which conditions HoistExpression moves."""
+
+    Never = 0
+    IfElseStmt = 1
+    IfElseExpr = 2
+    BooleanExpression = 4
+    UsingBlockVar = 8
+    All = IfElseStmt | IfElseExpr | BooleanExpression | UsingBlockVar
+
+
+class HoistedLetBindings(enum.Flag):
+    """Which lets HoistExpression moves."""
+
+    Never = 0
+    RequiredByConditional = 1
+    LetStmt = 2
+    LetExpr = 4
+    All = RequiredByConditional | LetStmt | LetExpr
+
+
+def _config(name):
+    """The options of a pass as a dict: PassContext(config={"tir.X": XConfig(option=value)})."""
+
+    def __init__(self, **options):
+        dict.__init__(
+            self, {k: v.value if isinstance(v, enum.Flag) else v for k, v in options.items()}
+        )
+
+    doc = f"Options of {name}, for the key tir.{name} of a PassContext."
+    return type(name + "Config", (dict,), {"__init__": __init__, "__doc__": doc})
+
+
+LoopPartitionConfig = _config("LoopPartition")
+InjectDoubleBufferConfig = _config("InjectDoubleBuffer")
+UnrollLoopConfig = _config("UnrollLoop")
+ReduceBranchingThroughOvercomputeConfig = _config("ReduceBranchingThroughOvercompute")
+RemoveNoOpConfig = _config("RemoveNoOp")
+SimplifyConfig = _config("Simplify")
+HoistIfThenElseConfig = _config("HoistIfThenElse")
+HoistExpressionConfig = _config("HoistExpression")

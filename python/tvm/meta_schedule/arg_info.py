@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of tuned functions."""
+
+import tvm_ffi
+
+from tvm import _derive
+
+
+def _static(name):
+    return staticmethod(tvm_ffi.get_global_func("meta_schedule._arg_info_" + name))
+
+
+@_derive.register_node("meta_schedule.ArgInfo")
+class ArgInfo(_derive.Node):
+    """A parameter of the function that is tuned."""
+
+    from_json = _static("from_json")
+    from_prim_func = _static("from_prim_func")
+
+    @staticmethod
+    def from_entry_func(mod, remove_preproc=True):
+        """One per parameter of a module's entry."""
+        return list(tvm_ffi.get_global_func("meta_schedule._arg_info_from_entry_func")(mod))
+
+
+@_derive.register_node("meta_schedule.TensorInfo")
+class TensorInfo(ArgInfo):
+    """A tensor parameter: its dtype and shape."""
+
+    def __init__(self, dtype, shape):
+        _derive.construct(self, dtype, tvm_ffi.Shape(tuple(shape)))

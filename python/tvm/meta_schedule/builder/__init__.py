@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builders: programs to libraries."""
+
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as _Timeout
+from typing import Literal
+
+import tvm_ffi
+
+import tvm
+from tvm import _derive
+
+from ..logging import get_logger
+from ..utils import Interface, cpu_count, get_global_func_with_default_on_worker
+from ..utils import create as _create
+
+logger = get_logger(__name__)
+_build_all = tvm_ffi.get_global_func("meta_schedule._build_all")
+
+BuilderInput = _derive.node_class("meta_schedule.BuilderInput", __name__)
+BuilderResult = _derive.node_class("meta_schedule.BuilderResult", __name__)
+
+
+class Builder(Interface):
+    """Turns modules into libraries: nothing in it is local, so that it may work anywhere."""
+
+    def build(self, build_inputs):
+        """A BuilderResult for each BuilderInput."""
+        raise NotImplementedError
+
+    @staticmethod
+    def create(kind="local", *args, **kwargs):
+        """The builder of a kind: "local"."""
+        return _create({"local": LocalBuilder}, kind, "builder", args, kwargs)
+
+
+Builder.BuilderType = Builder | Literal["local"]
+create = Builder.create
+
+
+class PyBuilder(Builder):
+    """Base of user-defined builders."""
+
+
+class LocalBuilder(PyBuilder):
+    """Compiles on threads of this process.
+
+    With functions of the user (`f_build(mod, target, params) -> Module`,
+    `f_export(Module) -> path`) these run on the threads instead; `initializer` runs once on each of them.
+
+    Libraries lie in one folder per call of `build`, in memory where the system has a place for it.
+    """
+
+    def __init__(
+        self, *, max_workers=None, timeout_sec=30.0, f_build=None, f_export=None, initializer=None
+    ):
+        self.max_workers = cpu_count() if max_workers is None else max_workers
+        if self.max_workers < 1:
+            raise ValueError(f"LocalBuilder: expected at least 1 worker, got {max_workers}")
+        self.timeout_sec = timeout_sec
+        self.f_build, self.f_export, self.initializer = f_build, f_export, initializer
+
+    def build(self, build_inputs):
+        if self.f_build is None and self.f_export is None and self.initializer is None:
+            folder = tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder())
+            return list(_build_all(build_inputs, folder, self.max_workers))
+        build = get_global_func_with_default_on_worker(self.f_build, default_build)
+        export = get_global_func_with_default_on_worker(self.f_export, default_export)
+
+        def one(item):
+            return str(export(build(item.mod, item.target, item.params)))
+
+        pool = ThreadPoolExecutor(self.max_workers, initializer=self.initializer)
+        try:
+            futures = [pool.submit(one, item) for item in build_inputs]
+            return [self._result(future) for future in futures]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _result(self, future):
+        try:
+            return BuilderResult(future.result(self.timeout_sec), None)
+        except _Timeout:
+            return BuilderResult(None, f"LocalBuilder: timed out after {self.timeout_sec} s")
+        except Exception as error:
+            return BuilderResult(None, f"LocalBuilder: {type(error).__name__}: {error}")
+
+
+def scratch_folder():
+    """Where libraries live for the moment between linking and running."""
+    shm = "/dev/shm"
+    enough = os.access(shm, os.W_OK) and shutil.disk_usage(shm).free > 64 << 20
+    return shm if enough else None
+
+
+@tvm_ffi.register_global_func("meta_schedule.builder.default_build", override=True)
+def default_build(mod, target, _params):
+    """Compiles a module for a target."""
+    return tvm.tir.build(mod, target=target)
+
+
+@tvm_ffi.register_global_func("meta_schedule.builder.default_export", override=True)
+def default_export(mod):
+    """Writes a compiled module as a library into a new folder."""
+    path = os.path.join(tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder()), "lib.so")
+    mod.export_library(path)
+    return path
+
+
+@tvm_ffi.register_global_func("meta_schedule.builder.get_local_builder", override=True)
+def get_local_builder():
+    """A LocalBuilder with its defaults."""
+    return LocalBuilder()

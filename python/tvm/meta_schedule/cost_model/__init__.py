@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cost models: which candidates are worth measuring."""
+
+from typing import Literal
+
+import numpy as np
+import tvm_ffi
+
+import tvm
+
+from ..utils import Interface
+from ..utils import create as _create
+
+
+class CostModel(Interface):
+    """Predicts how good candidates are: larger is faster."""
+
+    def load(self, path):
+        """Reads what `save` wrote."""
+        raise NotImplementedError
+
+    def save(self, path):
+        """Writes what was learnt."""
+        raise NotImplementedError
+
+    def update(self, context, candidates, results):
+        """Learns from measured candidates."""
+        raise NotImplementedError
+
+    def predict(self, context, candidates):
+        """One number per candidate."""
+        raise NotImplementedError
+
+    @staticmethod
+    def create(kind="xgb", *args, **kwargs):
+        """The model of a kind: "xgb", "random", "mlp", or "none" for None."""
+        kinds = {"xgb": XGBModel, "random": RandomModel, "mlp": _mlp, "none": lambda: None}
+        return _create(kinds, kind, "cost model", args, kwargs)
+
+
+CostModel.CostModelType = CostModel | Literal["xgb", "mlp", "random"]
+create = CostModel.create
+
+
+def _mlp(*args, **kwargs):
+    raise NotImplementedError("cost model: 'mlp' is not available; use 'xgb' or 'random'")
+
+
+class PyCostModel(CostModel):
+    """Base of user-defined models."""
+
+
+@tvm_ffi.register_global_func("meta_schedule.predict", override=True)
+def _predict(model, context, candidates):
+    """What the search asks: a model that fails costs guidance, not the run."""
+    from ..logging import get_logger
+
+    try:
+        scores = np.asarray(model.predict(context, list(candidates)), dtype="float64")
+        if scores.shape != (len(candidates),):
+            raise ValueError(f"expected {len(candidates)} numbers, got shape {scores.shape}")
+    except Exception as error:
+        get_logger(__name__).warning(
+            "cost model %s.predict: %s: %s; candidates are chosen at random",
+            type(model).__name__,
+            type(error).__name__,
+            error,
+        )
+        scores = np.random.default_rng(0).random(len(candidates))
+    return tvm.runtime.tensor(np.nan_to_num(scores))
+
+
+from .random_model import RandomModel  # noqa: E402
+from .xgb_model import XGBModel  # noqa: E402

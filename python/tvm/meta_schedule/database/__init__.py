@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases: what was measured, and the best of it."""
+
+from typing import Literal
+
+import tvm_ffi
+
+from tvm import _derive
+
+from ..utils import create as _create
+from ..utils import forward_attributes
+
+
+def _function(name):
+    return tvm_ffi.get_global_func("meta_schedule._" + name)
+
+
+def _shown(self):
+    return f"{type(self).__tvm_ffi_type_info__.type_key}({hex(self.__chandle__())})"
+
+
+@_derive.register_node("meta_schedule.Workload")
+class Workload(_derive.Node):
+    """A module that was tuned."""
+
+    @staticmethod
+    def from_json(json_obj):
+        """Reads what as_json gave."""
+        return _function("workload_from_json")(json_obj)
+
+
+@_derive.register_node("meta_schedule.TuningRecord")
+class TuningRecord(_derive.Node):
+    """One measured schedule of a workload; without times a failure, and why it failed."""
+
+    @staticmethod
+    def from_json(json_obj, workload):
+        """Reads what as_json gave."""
+        return _function("tuning_record_from_json")(json_obj, workload)
+
+
+@_derive.register_node("meta_schedule.Database")
+class Database(_derive.Node):
+    """A collection of records."""
+
+    __repr__ = _shown
+
+    def __len__(self):
+        return _function("database_size")(self)
+
+    def query(self, mod, target, *, workload_name="main", kind="schedule"):
+        """The best there is for a module and a target: its "schedule", "record" or "ir_module";
+        None when there is nothing."""
+        kinds = {
+            "schedule": self.query_schedule,
+            "record": self.query_tuning_record,
+            "ir_module": self.query_ir_module,
+        }
+        return _create(kinds, kind, "Database.query", (mod, target, workload_name), {})
+
+    def __enter__(self):
+        _function("enter_database")(self)
+        return self
+
+    def __exit__(self, ptype, value, trace):
+        _function("exit_database")()
+
+    @staticmethod
+    def current():
+        """The innermost `with database:`, or None."""
+        return _function("current_database")()
+
+    @staticmethod
+    def create(kind="json", *args, **kwargs):
+        """The database of a kind: "json", "memory", "union", "ordered_union", or a function for
+        ScheduleFnDatabase."""
+        if callable(kind):
+            return ScheduleFnDatabase(kind, *args, **kwargs)
+        kinds = {
+            "json": JSONDatabase,
+            "memory": MemoryDatabase,
+            "union": UnionDatabase,
+            "ordered_union": OrderedUnionDatabase,
+        }
+        return _create(kinds, kind, "database", args, kwargs)
+
+
+Database.DatabaseType = Database | Literal["json", "memory"]
+create = Database.create
+
+
+MemoryDatabase = _derive.node_class("meta_schedule.MemoryDatabase", __name__)
+
+
+@_derive.register_node("meta_schedule.UnionDatabase")
+class UnionDatabase(Database):
+    """Answers with the fastest record of several databases."""
+
+    def __init__(self, *databases):
+        _derive.construct(self, databases)
+
+
+@_derive.register_node("meta_schedule.OrderedUnionDatabase")
+class OrderedUnionDatabase(Database):
+    """Answers with the record of the first database that has one."""
+
+    def __init__(self, *databases):
+        _derive.construct(self, databases)
+
+
+@_derive.register_node("meta_schedule.ScheduleFnDatabase")
+class ScheduleFnDatabase(Database):
+    """Answers with what a function makes of the schedule."""
+
+    def __init__(self, schedule_fn, module_equality="structural"):
+        _derive.construct(self, schedule_fn, module_equality)
+
+
+@_derive.register_node("meta_schedule.PyDatabase")
+class _PyDatabase(Database):
+    """The node behind a user-defined database."""
+
+
+forward_attributes(_PyDatabase)
+
+
+class PyDatabase:
+    """Base of user-defined databases."""
+
+    _tvm_metadata = (
+        "meta_schedule.PyDatabase",
+        (
+            "has_workload",
+            "commit_workload",
+            "commit_tuning_record",
+            "get_top_k",
+            "get_all_tuning_records",
+            "__len__",
+        ),
+        ("query_tuning_record", "query_schedule", "query_ir_module"),
+    )
+
+
+from .json_database import JSONDatabase  # noqa: E402

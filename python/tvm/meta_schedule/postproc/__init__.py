@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Postprocessors: what happens to a replayed schedule before it is built."""
+
+import tvm_ffi
+
+from tvm import _derive
+
+from ..utils import forward_attributes
+
+_defaults = tvm_ffi.get_global_func("meta_schedule._default_postprocs")
+
+
+@_derive.register_node("meta_schedule.Postproc")
+class Postproc(_derive.Node):
+    """Makes a replayed schedule ready to be built, or refuses it."""
+
+    @staticmethod
+    def create(kind):
+        """The postprocessors for a kind of target: "llvm"."""
+        return list(_defaults(kind))
+
+
+create = Postproc.create
+
+
+def _class(name):
+    return _derive.node_class("meta_schedule." + name, __name__)
+
+
+DisallowDynamicLoop = _class("DisallowDynamicLoop")
+RewriteParallelVectorizeUnroll = _class("RewriteParallelVectorizeUnroll")
+RewriteReductionBlock = _class("RewriteReductionBlock")
+RewriteTensorize = _class("RewriteTensorize")
+_PyPostproc = forward_attributes(_class("PyPostproc"))
+
+
+class PyPostproc:
+    """Base of user-defined postprocessors."""
+
+    _tvm_metadata = (
+        "meta_schedule.PyPostproc",
+        ("apply",),
+        ("clone", "_initialize_with_tune_context"),
+    )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users see: a live table in a terminal, plain lines elsewhere."""
+
+import importlib.util
+import sys
+import time
+
+HEAD = ("task", "best", "GFLOP/s", "vs default", "trials", "failed", "ETA")
+
+
+def duration(secs):
+    """1.234 ms, with a unit that fits."""
+    if secs is None:
+        return "-"
+    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if secs < limit:
+            return f"{secs * scale:.2f} {unit}"
+    return f"{secs:.2f} s"
+
+
+def row(task, eta=None):
+    """The texts of one task, in the order of HEAD."""
+    best, default = task.best_secs, task.default_secs
+    return (
+        str(task.ctx.task_name),
+        duration(best),
+        "-" if best is None else f"{task.flop / best / 1e9:.2f}",
+        "-" if best is None or default is None else f"{default / best:.2f}x",
+        str(task.trials),
+        str(sum(task.errors.values())),
+        "-" if eta is None else f"{eta:.0f} s",
+    )
+
+
+def table_text(tasks, eta=None):
+    """The table as plain text."""
+    rows = [HEAD, *(row(t, None if t.is_terminated else eta) for t in tasks)]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+class Progress:
+    """Follows a run; `with Progress(total):`."""
+
+    def __init__(self, total, stream=None):
+        self.total, self.stream = total, stream or sys.stderr
+        self._begin, self._live, self._first = time.monotonic(), None, 0
+
+    def __enter__(self):
+        if self.stream.isatty() and importlib.util.find_spec("rich") is not None:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=self.stream), auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_):
+        if self._live is not None:
+            self._live.stop()
+
+    def _eta(self, scheduler):
+        left = getattr(scheduler, "_trials_left", 0)
+        done = self.total - left
+        return (time.monotonic() - self._begin) / done * left if done > 0 else None
+
+    def update(self, scheduler, final=False):
+        """Shows the state of a task scheduler."""
+        eta = None if final else self._eta(scheduler)
+        if self._live is not None:
+            self._live.update(self._table(scheduler.tasks_, eta), refresh=True)
+        elif final:
+            print(table_text(scheduler.tasks_), file=self.stream, flush=True)
+        else:
+            task = max(scheduler.tasks_, key=lambda t: t.seconds)
+            texts = zip(HEAD[1:], row(task, eta)[1:], strict=True)
+            print(
+                f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),
+                file=self.stream,
+                flush=True,
+            )
+
+    @staticmethod
+    def _table(tasks, eta):
+        from rich.table import Table
+
+        table = Table(title=f"{sum(t.trials for t in tasks)} trials")
+        for name in HEAD:
+            table.add_column(name, justify="left" if name == "task" else "right")
+        for task in tasks:
+            table.add_row(*row(task, None if task.is_terminated else eta))
+        return table

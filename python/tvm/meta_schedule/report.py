@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.html: what a tuning run found, in one file without links."""
+
+import html
+import math
+
+import tvm
+
+from .progress import HEAD, duration, row
+from .task_scheduler.loop import mean
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; color: #1d2733; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; margin: .6rem 0; }
+th, td { padding: .25rem .8rem; border-bottom: 1px solid #dde3ea; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+pre { background: #f4f6f9; padding: .8rem; overflow: auto; font-size: 12px; max-height: 32rem; }
+.two { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
+.note { color: #5b6b7c; } svg { background: #fbfcfd; border: 1px solid #dde3ea; }
+svg text { font: 11px system-ui, sans-serif; fill: #5b6b7c; }
+"""
+
+
+def _table(head, rows):
+    cells = lambda tag, values: "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
+    body = "".join(f"<tr>{cells('td', r)}</tr>" for r in rows)
+    return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
+
+
+def _curve(times, default, width=900, height=260):
+    """Times of trials (None for failures) as dots, the best so far as a line."""
+    good = [t for t in times if t is not None]
+    if not good:
+        return "<p class=note>No trial succeeded.</p>"
+    left, top, right, bottom = 70, 12, width - 12, height - 30
+    values = good + ([default] if default else [])
+    # Beyond ten times the best, how slow a candidate is does not matter.
+    low, high = min(values), min(max(values), 10 * min(values))
+    low, high = math.log(low * 0.95), math.log(high * 1.05)
+
+    def place(i, t):
+        x = left + (right - left) * (i + 0.5) / len(times)
+        y = bottom - (bottom - top) * (min(math.log(t), high) - low) / (high - low)
+        return x, y
+
+    parts, best, line = [], None, []
+    for i, t in enumerate(times):
+        if t is None:
+            x = place(i, math.exp(low))[0]
+            parts.append(f'<path d="M{x - 3:.1f} {bottom - 3}l6 6m0 -6l-6 6" stroke="#c0392b"/>')
+            continue
+        x, y = place(i, t)
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#9fb3c8"/>')
+        if best is None or t < best:
+            if best is not None:
+                line.append((x, place(i, best)[1]))
+            best = t
+        line.append((x, place(i, best)[1]))
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
+    parts.append(f'<polyline points="{points}" fill="none" stroke="#1f6feb" stroke-width="2"/>')
+    if default:
+        y = place(0, default)[1]
+        parts.append(
+            f'<path d="M{left} {y:.1f}H{right}" stroke="#e08a00" stroke-dasharray="5 4"/>'
+            f'<text x="{right - 4}" y="{y - 4:.1f}" text-anchor="end">default</text>'
+        )
+    for k in range(4):
+        value = math.exp(low + (high - low) * k / 3)
+        y = place(0, value)[1]
+        parts.append(
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{duration(value)}</text>'
+        )
+    parts.append(
+        f'<text x="{(left + right) / 2}" y="{height - 8}" text-anchor="middle">'
+        f"{len(times)} trials (crosses: failures; line: best so far)</text>"
+    )
+    return f'<svg width="{width}" height="{height}" role="img">{"".join(parts)}</svg>'
+
+
+def _records(database, workload):
+    same = [
+        r
+        for r in database.get_all_tuning_records()
+        if r.workload.same_as(workload) or tvm.ir.structural_equal(r.workload.mod, workload.mod)
+    ]
+    return same
+
+
+def _task(task, database):
+    workload = database.commit_workload(task.ctx.mod)
+    records = _records(database, workload)
+    times = [mean(r.run_secs) if r.run_secs else None for r in records]
+    parts = [
+        f"<h2>{html.escape(str(task.ctx.task_name))}</h2>",
+        f"<p class=note>{html.escape(str(task.ctx.target))}</p>",
+        _curve(times, task.default_secs),
+    ]
+    reasons = {}
+    for record in records:
+        if record.error_msg is not None:
+            reason = str(record.error_msg).strip().splitlines()[0]
+            reasons[reason] = reasons.get(reason, 0) + 1
+    if reasons:
+        rows = sorted(reasons.items(), key=lambda item: -item[1])[:20]
+        parts.append("<h3>Failures</h3>" + _table(("reason", "count"), rows))
+    top = database.get_top_k(workload, 5)
+    if top:
+        parts.append(
+            "<h3>Fastest</h3>"
+            + _table(
+                ("rank", "time", "decisions"),
+                [
+                    (i + 1, duration(mean(r.run_secs)), _decisions(r.trace))
+                    for i, r in enumerate(top)
+                ],
+            )
+        )
+        after = top[0].as_measure_candidate().sch
+        parts.append(
+            "<h3>Best schedule</h3><div class=two>"
+            f"<div>before<pre>{html.escape(workload.mod.script())}</pre></div>"
+            f"<div>after<pre>{html.escape(after.mod.script())}</pre></div></div>"
+            f"<details><summary>trace</summary><pre>{html.escape(str(top[0].trace))}</pre></details>"
+        )
+    return "".join(parts)
+
+
+def _decisions(trace):
+    if len(trace.insts) == 0:
+        return "the default schedule"
+    texts = []
+    for inst in trace.insts:
+        decision = trace.decisions.get(inst) if hasattr(trace.decisions, "get") else None
+        if decision is not None:
+            texts.append(str(list(decision) if hasattr(decision, "__len__") else decision))
+    return " ".join(texts)[:160]
+
+
+def write_report(path, tasks, database, profiler=None):
+    """Writes the report of a run; the file appears whole or not at all."""
+    import os
+
+    parts = [_table(HEAD[:-1], [row(t)[:-1] for t in tasks])]
+    for task in tasks:
+        try:
+            parts.append(_task(task, database))
+        except NotImplementedError as error:  # a database that cannot list its records
+            parts.append(f"<p class=note>{html.escape(str(error))}</p>")
+    if profiler is not None:
+        total = max(profiler.get()["Total"], 1e-12)
+        rows = [
+            (n, f"{s:.3f} s", f"{100 * s / total:.1f} %")
+            for n, s in sorted(profiler.get().items(), key=lambda item: -item[1])
+        ]
+        parts.append("<h2>Time spent</h2>" + _table(("part", "time", "share"), rows))
+    text = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Tuning report</title>"
+        f"<style>{_STYLE}</style><h1>Tuning report</h1>"
+        f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n"
+    )
+    partial = f"{path}.{os.getpid()}"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(partial, path)

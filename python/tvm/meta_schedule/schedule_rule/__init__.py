@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedule rules: ways to schedule a block."""
+
+from typing import Any, NamedTuple
+
+import tvm_ffi
+
+from tvm import _derive
+
+from ..utils import forward_attributes
+
+_defaults = tvm_ffi.get_global_func("meta_schedule._default_schedule_rules")
+
+
+class ReuseType(NamedTuple):
+    """Whether ("no", "may", "must"), at which levels and in which memory data is kept for reuse."""
+
+    req: str
+    levels: list[int]
+    scope: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as a dictionary."""
+        return {"req": self.req, "levels": self.levels, "scope": self.scope}
+
+
+def _plain(reuse):
+    return reuse.as_dict() if isinstance(reuse, ReuseType) else reuse
+
+
+@_derive.register_node("meta_schedule.ScheduleRule")
+class ScheduleRule(_derive.Node):
+    """Offers ways to schedule a block."""
+
+    @staticmethod
+    def create(kind):
+        """The rules for a kind of target: "llvm"."""
+        return list(_defaults(kind))
+
+
+create = ScheduleRule.create
+
+
+@_derive.register_node("meta_schedule.MultiLevelTiling")
+class MultiLevelTiling(ScheduleRule):
+    """Tiles of several levels for blocks that read elements again and again."""
+
+    def __init__(
+        self,
+        structure,
+        tile_binds=None,
+        max_innermost_factor=None,
+        vector_load_lens=None,
+        reuse_read=None,
+        reuse_write=None,
+        filter_fn=None,
+    ):
+        _derive.construct(
+            self,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
+            filter_fn,
+        )
+
+
+@_derive.register_node("meta_schedule.MultiLevelTilingWithIntrin")
+class MultiLevelTilingWithIntrin(MultiLevelTiling):
+    """Tiles of several levels, the innermost one a tensor intrinsic."""
+
+    def __init__(
+        self,
+        intrin_name,
+        structure,
+        tile_binds=None,
+        max_innermost_factor=None,
+        vector_load_lens=None,
+        reuse_read=None,
+        reuse_write=None,
+    ):
+        _derive.construct(
+            self,
+            intrin_name,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
+        )
+
+
+def _class(name):
+    return _derive.node_class("meta_schedule." + name, __name__)
+
+
+AddRFactor = _class("AddRFactor")
+ApplyCustomRule = _class("ApplyCustomRule")
+AutoInline = _class("AutoInline")
+InlineConstantScalars = _class("InlineConstantScalars")
+ParallelizeVectorizeUnroll = _class("ParallelizeVectorizeUnroll")
+RandomComputeLocation = _class("RandomComputeLocation")
+SpatialTiling = _class("SpatialTiling")
+_PyScheduleRule = forward_attributes(_class("PyScheduleRule"))
+
+
+class PyScheduleRule:
+    """Base of user-defined rules."""
+
+    _tvm_metadata = (
+        "meta_schedule.PyScheduleRule",
+        ("apply",),
+        ("clone", "_initialize_with_tune_context"),
+    )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning TIR functions."""
+
+from tvm import ir, tir
+from tvm.target import Target
+
+from .logging import get_loggers_from_work_dir
+from .tune import _check_work_dir, tune_tasks
+from .tune_context import TuneContext, normalize_module
+from .utils import fork_seed, num_cores
+
+
+def tune_tir(
+    mod,
+    target,
+    work_dir,
+    max_trials_global,
+    *,
+    max_trials_per_task=None,
+    num_trials_per_iter=64,
+    builder="local",
+    runner="local",
+    database="json",
+    cost_model="xgb",
+    measure_callbacks="default",
+    task_scheduler="gradient",
+    space="post-order-apply",
+    strategy="evolutionary",
+    num_tuning_cores="physical",
+    seed=None,
+    module_equality="structural",
+    special_space=None,
+    post_optimization=False,
+    max_time=None,
+):
+    """Searches for better schedules of a PrimFunc, or of each PrimFunc of a module, and returns the
+    database with what was measured (see `tune_tasks` for the parameters they share).
+
+    Parameters
+    ----------
+    mod : PrimFunc or IRModule
+    target : str or Target
+    space : the space generator: a kind, an object, or a function that schedules.
+    strategy : the search strategy: a kind or an object.
+    num_tuning_cores : cores for searching and compiling: "physical", "logical" or a number.
+    seed : makes the search repeatable.
+    special_space : {function name: space} for functions that need another one.
+    """
+    target = Target(target)
+    cores = num_cores(num_tuning_cores)
+    special_space = dict(special_space or {})
+    named = {}
+    if isinstance(mod, tir.PrimFunc):
+        named["main"] = normalize_module(mod)
+    elif isinstance(mod, ir.IRModule):
+        for var, func in mod.functions.items():
+            if isinstance(func, tir.PrimFunc):
+                named[str(var.name_hint)] = normalize_module(func)
+        if not named:
+            raise ValueError("tune_tir: expected a module with PrimFuncs, got none")
+    else:
+        normalize_module(mod)  # raises
+    unknown = set(special_space) - set(named)
+    if unknown:
+        raise ValueError(
+            f"special_space: expected names of functions ({', '.join(named)}), got "
+            f"{', '.join(sorted(unknown))}"
+        )
+    _check_work_dir(work_dir)
+    names = sorted(named)
+    loggers = get_loggers_from_work_dir(work_dir, names)
+    seeds = fork_seed(seed, len(names))
+    tasks = [
+        TuneContext(
+            named[name],
+            target=target,
+            space_generator=special_space.get(name, space),
+            search_strategy=strategy,
+            task_name=name,
+            rand_state=task_seed,
+            num_threads=cores,
+            logger=logger,
+        )
+        for name, logger, task_seed in zip(names, loggers, seeds, strict=True)
+    ]
+    return tune_tasks(
+        tasks=tasks,
+        task_weights=[1.0] * len(tasks),
+        work_dir=work_dir,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task,
+        num_trials_per_iter=num_trials_per_iter,
+        builder=builder,
+        runner=runner,
+        database=database,
+        cost_model=cost_model,
+        measure_callbacks=measure_callbacks,
+        task_scheduler=task_scheduler,
+        module_equality=module_equality,
+        post_optimization=post_optimization,
+        max_time=max_time,
+        num_tuning_cores=cores,
+    )
+
+
+def compile_tir(database, mod, target):
+    """The module scheduled by its best record for the target, or None when there is none."""
+    return database.query_schedule(normalize_module(mod, "compile_tir"), Target(target), "main")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning tasks: all parts put together."""
+
+import os
+
+from .builder import Builder, LocalBuilder
+from .cost_model import CostModel
+from .database import Database
+from .logging import get_logger
+from .measure_callback import MeasureCallback
+from .profiler import Profiler
+from .progress import Progress
+from .runner import Runner
+from .task_scheduler import TaskScheduler
+
+logger = get_logger(__name__)
+MODEL_FILE = "cost_model.npz"
+
+
+def _check_work_dir(work_dir):
+    try:
+        os.makedirs(work_dir, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"work_dir: cannot make the folder {work_dir}: {error.strerror}") from None
+    if not os.access(work_dir, os.W_OK):
+        raise PermissionError(f"work_dir: expected a folder that can be written, got {work_dir}")
+
+
+def _load_model(model, path):
+    """What earlier runs learnt; a file that cannot be read costs that knowledge only."""
+    if model is None or not os.path.exists(path):
+        return
+    try:
+        model.load(path)
+    except Exception as error:
+        logger.warning("%s: %s: %s; learning starts anew", path, type(error).__name__, error)
+
+
+def _save_model(model, path):
+    try:
+        if model is not None:
+            model.save(path)
+    except Exception as error:
+        logger.warning("%s: %s: %s", path, type(error).__name__, error)
+
+
+def tune_tasks(
+    *,
+    tasks,
+    task_weights,
+    work_dir,
+    max_trials_global,
+    max_trials_per_task=None,
+    num_trials_per_iter=64,
+    builder="local",
+    runner="local",
+    database="json",
+    cost_model="xgb",
+    measure_callbacks="default",
+    task_scheduler="gradient",
+    module_equality="structural",
+    post_optimization=False,
+    max_time=None,
+    num_tuning_cores=None,
+):
+    """Tunes tasks together and returns the database with what was measured.
+
+    Running again with the same `work_dir` goes on where the last run ended: its trials count, its
+    records and its cost model are used.
+
+    Parameters
+    ----------
+    tasks, task_weights : TuneContexts, and how much each counts.
+    work_dir : the folder for the database, log files, the cost model and `report.html`.
+    max_trials_global, max_trials_per_task : programs to measure; every one is a different program.
+    num_trials_per_iter : programs per round.
+    max_time : seconds after which no new round begins.
+    builder, runner, database, cost_model, measure_callbacks, task_scheduler : an object, or the
+        name of a kind.
+    """
+    if not tasks:
+        raise ValueError("tune_tasks: expected at least one task, got none")
+    for name, value in (
+        ("max_trials_global", max_trials_global),
+        ("num_trials_per_iter", num_trials_per_iter),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
+    if max_time is not None and not max_time > 0:
+        raise ValueError(f"max_time: expected a positive number of seconds, got {max_time!r}")
+    if post_optimization:
+        from .post_optimization import PostOpt  # says what is missing
+
+        PostOpt(work_dir, tasks[0].target)
+    _check_work_dir(work_dir)
+    max_trials_per_task = max_trials_per_task or max_trials_global
+    if not isinstance(builder, Builder):
+        options = {"max_workers": num_tuning_cores} if builder == "local" else {}
+        builder = Builder.create(builder, **options)
+    elif num_tuning_cores is not None and isinstance(builder, LocalBuilder):
+        builder.max_workers = min(builder.max_workers, num_tuning_cores)
+    if not isinstance(runner, Runner):
+        runner = Runner.create(runner)
+    if database == "json":
+        database = Database.create("json", work_dir=work_dir, module_equality=module_equality)
+    elif not isinstance(database, Database):
+        database = Database.create(database, module_equality=module_equality)
+    model_path = os.path.join(work_dir, MODEL_FILE)
+    if not isinstance(cost_model, CostModel) and cost_model is not None:
+        options = {"num_tuning_cores": num_tuning_cores} if cost_model == "xgb" else {}
+        try:
+            cost_model = CostModel.create(cost_model, **options)
+        except ImportError as error:  # the package is optional: the search works without it, worse
+            logger.warning("%s; candidates are chosen at random", error)
+            cost_model = CostModel.create("random")
+        _load_model(cost_model, model_path)
+    if isinstance(measure_callbacks, MeasureCallback):
+        measure_callbacks = [measure_callbacks]
+    elif isinstance(measure_callbacks, str):
+        measure_callbacks = MeasureCallback.create(measure_callbacks)
+    if not isinstance(task_scheduler, TaskScheduler):
+        task_scheduler = TaskScheduler.create(task_scheduler)
+
+    with Profiler() as profiler, Progress(max_trials_global) as progress:
+        task_scheduler.progress = progress
+        task_scheduler.tune(
+            tasks,
+            task_weights,
+            max_trials_global,
+            max_trials_per_task,
+            num_trials_per_iter,
+            builder,
+            runner,
+            measure_callbacks,
+            database,
+            cost_model,
+            max_time=max_time,
+        )
+        _save_model(cost_model, model_path)
+    for task in tasks:
+        task.logger.info("time spent:\n%s", profiler.table())
+    _report(task_scheduler, database, profiler, work_dir)
+    return database
+
+
+def _report(task_scheduler, database, profiler, work_dir):
+    from .report import write_report
+
+    path = os.path.join(work_dir, "report.html")
+    try:
+        write_report(path, task_scheduler.tasks_, database, profiler)
+    except OSError as error:
+        logger.warning("%s: %s", path, error)

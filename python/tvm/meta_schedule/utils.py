@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parts of the tuner share: classes defined by users, seeds, counting cores."""
+
+import functools
+import os
+import random
+import shutil
+
+import tvm_ffi
+from tvm_ffi import core
+
+from tvm import _derive
+
+
+class Interface:
+    """Base of the parts that are written in Python; they print as the ones in C++ do."""
+
+    def __repr__(self):
+        return f"meta_schedule.{type(self).__name__}({hex(id(self))})"
+
+
+def _missing(cls, methods):
+    base = cls.__bases__[0]
+    return [m for m in methods if getattr(cls, m, None) is getattr(base, m, None)]
+
+
+def derived_object(cls):
+    """Class decorator for a user-defined part: a subclass of one of the `Py…` bases becomes a class
+    whose objects the tuner takes where it takes its own.
+
+    Parts that C++ calls (schedule rules, postprocessors, mutators, search strategies, space
+    generators, databases) are wrapped: the object is a node, and methods called on it reach the
+    Python instance.
+    """
+    metadata = getattr(cls, "_tvm_metadata", None)
+    if metadata is None:
+        if issubclass(cls, Interface):
+            return cls
+        names = "PyBuilder, PyRunner, PyCostModel, PyScheduleRule, …"
+        raise TypeError(f"derived_object: expected a subclass of {names}, got {cls.__name__}")
+    key, required, optional = metadata
+    missing = _missing(cls, required)
+    if missing:
+        raise TypeError(
+            f"{cls.__name__}: expected the method{'s'[: len(missing) > 1]} "
+            f"{', '.join(missing)} to be defined"
+        )
+    base = _derive.node_class(key, "tvm.meta_schedule")
+    init = core._lookup_type_attr(base.__tvm_ffi_type_info__.type_index, "__ffi_init__")
+
+    def __init__(self, *args, **kwargs):
+        instance = cls(*args, **kwargs)
+        methods = {
+            name: tvm_ffi.convert(getattr(instance, name))
+            for name in (*required, *optional)
+            if hasattr(instance, name)
+        }
+        self.__init_handle_by_constructor__(init, type(self).__name__, instance, methods)
+
+    derived = type(base)(
+        cls.__name__,
+        (base,),
+        {
+            "__slots__": (),
+            "__init__": __init__,
+            "__doc__": cls.__doc__,
+            "__module__": cls.__module__,
+            "_complete": True,
+        },
+    )
+    functools.update_wrapper(derived, cls, updated=())
+    return derived
+
+
+def forward_attributes(base):
+    """For the node class behind user-defined parts: what it does not have is the instance's."""
+
+    def __getattr__(self, name):
+        if name[:2] == "__" or name == "instance":
+            raise AttributeError(name)
+        return getattr(self.instance, name)
+
+    base.__getattr__ = __getattr__
+    return base
+
+
+def cpu_count(logical=True):
+    """The CPUs this process may use: hardware threads, or whole cores."""
+    usable = tvm_ffi.get_global_func("runtime.available_cpus")()
+    return usable if logical else max(1, min(usable, _physical(os.sched_getaffinity(0))))
+
+
+def _physical(cpus):
+    cores = set()
+    for cpu in cpus:
+        path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        try:
+            with open(path) as file:
+                cores.add(file.read().strip())
+        except OSError:
+            return len(cpus)
+    return len(cores)
+
+
+def num_cores(spec, what="num_tuning_cores"):
+    """How many threads "physical", "logical" or a number means."""
+    if spec in ("physical", "logical"):
+        return cpu_count(spec == "logical")
+    if isinstance(spec, int) and not isinstance(spec, bool) and spec > 0:
+        return spec
+    raise ValueError(f"{what}: expected 'physical', 'logical' or a positive number, got {spec!r}")
+
+
+def fork_seed(seed, n):
+    """`n` seeds that follow from one; random ones from None or -1."""
+    rng = random.Random(None if seed in (None, -1) else seed)
+    return [rng.randrange(1, 2**31 - 1) for _ in range(n)]
+
+
+def shash2hex(mod):
+    """The structural hash of a module as 16 hexadecimal digits."""
+    from tvm import ir
+
+    return f"{ir.structural_hash(mod) & (2**64 - 1):016x}"
+
+
+@tvm_ffi.register_global_func("meta_schedule.remove_build_dir", override=True)
+def remove_build_dir(artifact_path):
+    """Removes the folder that a built library lies in."""
+    shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)
+
+
+def get_global_func_with_default_on_worker(name, default):
+    """A function given as itself, by its registered name, or None for the default."""
+    if name is None:
+        return default
+    if callable(name):
+        return name
+    found = tvm_ffi.get_global_func(name, allow_missing=True)
+    if found is None:
+        raise ValueError(f"expected the name of a registered function, got '{name}'")
+    return found
+
+
+@tvm_ffi.register_global_func("meta_schedule.print_interactive_table", override=True)
+def print_interactive_table(data):
+    """Prints a table of the progress."""
+    print(data, flush=True)
+
+
+def create(kinds, kind, what, args, kwargs):
+    """The object of a kind given by name; ValueError with the names there are."""
+    from tvm._aliases import did_you_mean
+
+    make = kinds.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        names = ", ".join(f"'{k}'" for k in kinds)
+        hint = did_you_mean(kind, kinds) if isinstance(kind, str) else ""
+        raise ValueError(f"{what}: expected one of {names}, got {kind!r}{hint}")
+    return make(*args, **kwargs)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedule. Its primitives come from their registrations in C++; here is what only Python needs."""
+
+import tvm_ffi
+from tvm import tir
+from tvm._derive import Node, function, register_node
+from tvm.error import ScheduleError
+from tvm.ir import PrimExpr
+
+from .state import _debug_mask
+
+ExprRV = PrimExpr
+_LEVELS = {"detail": 0, "fast": 1, "none": 2}
+_make = tvm_ffi.get_global_func("tir.schedule._make")
+_mod = function("tir.schedule._mod", __name__)
+_state = function("tir.schedule._state", __name__)
+_trace = function("tir.schedule._trace", __name__)
+_working_on = function("tir.schedule._working_on", __name__)
+
+
+_annotate_buffer_access = function("tir.Schedule.annotate_buffer_access", __name__)
+
+
+def _ranges_map(ranges, iters):
+    """lambda iters: (begin, end, begin, end, ...) from a function that returns pairs or points."""
+    copies = [tir.Var(i.var.name, i.var.dtype) for i in iters]
+    flat = []
+    for item in ranges(*copies):
+        if isinstance(item, (tuple, list)):
+            flat += item
+        else:
+            flat.append(item)
+    return tir.IndexMap(copies, flat, None)
+
+
+@register_node("tir.BlockRV")
+class BlockRV(Node):
+    pass
+
+
+@register_node("tir.LoopRV")
+class LoopRV(Node):
+    pass
+
+
+@register_node("tir.Schedule")
+class Schedule(Node):
+    """A program being transformed, and the trace of how.
+
+    Parameters
+    ----------
+    mod : PrimFunc or IRModule
+    seed : of the random numbers of sample_*; another one every time if None
+    debug_mask : "all" checks the state after every primitive; see ScheduleDebugMask
+    error_render_level : "detail" shows the program in errors, "fast" the reason alone, "none"
+        nearly nothing
+    enable_check : kept for scripts that set it; checks are what makes a primitive safe
+    """
+
+    def __init__(
+        self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True
+    ):
+        if error_render_level not in _LEVELS:
+            raise ValueError(
+                f"error_render_level: expected one of {list(_LEVELS)}, got '{error_render_level}'"
+            )
+        level = _LEVELS[error_render_level]
+        mask = _debug_mask(debug_mask)
+        self.__init_handle_by_constructor__(_make, mod, seed, mask, level, enable_check)
+
+    @property
+    def mod(self):
+        """The program as it is now."""
+        return _mod(self)
+
+    @property
+    def state(self):
+        """The tree of blocks and loops of the program."""
+        return _state(self)
+
+    @property
+    def trace(self):
+        """The primitives applied so far; it does not change any more."""
+        return _trace(self)
+
+    @property
+    def func_working_on(self):
+        """The function that get_block looks in by default, or None."""
+        return _working_on(self)
+
+    def annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges):
+        if isinstance(block, str):
+            block = self.get_block(block)
+        if not isinstance(gen_new_ranges, tir.IndexMap):
+            gen_new_ranges = _ranges_map(gen_new_ranges, self.get(block).iter_vars)
+        _annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges)
+
+    annotate_buffer_access.__doc__ = _annotate_buffer_access.__doc__
+
+    def get_sblock(self, name, func_name=None):
+        """Another name of get_block."""
+        return self.get_block(name, func_name)
+
+    def show(self, *args, **kwargs):
+        """Prints the program and the trace."""
+        self.mod.show(*args, **kwargs)
+        self.trace.show(*args, **kwargs)
+
+    def __repr__(self):
+        return f"{self.mod.script()}\n{self.trace}"

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker: loads a library, checks what it computes, times it.
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "runtime/measure/measure.h"
+#include "tvm/runtime/module.h"
+
+namespace tvm::runtime::measure {
+namespace {
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+double Median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
+  return v[v.size() / 2];
+}
+/// Keeps a candidate that allocates without end from taking the machine along.
+void LimitMemory(uint64_t more) {
+  if (more == 0) return;
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit;
+  limit.rlim_cur = limit.rlim_max = pages * sysconf(_SC_PAGESIZE) + more;
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+class Worker {
+ public:
+  Worker(const Arguments& arguments, bool has_expected)
+      : arguments_(arguments), has_expected_(has_expected) {
+    for (const Argument& a : arguments.list()) {
+      tensors_.push_back(Empty(ShapeView(a.shape.data(), a.shape.size()), a.dtype, {kDLCPU, 0}));
+    }
+  }
+  Message Answer(const Message& request) {
+    auto op = Get<String>(request, "op", "");
+    if (op == "reference") return Reference(request);
+    if (op == "run") return Run(request);
+    if (op == "race") return Race(request);
+    return {{"error", "unknown request " + std::string(op)}};
+  }
+
+ private:
+  /// A loaded candidate; the module keeps its code.
+  struct Candidate {
+    Module module;
+    Function entry;
+    explicit Candidate(const std::string& path)
+        : module(LoadModule(path)), entry(EntryFunction(module)) {}
+  };
+  void Call(const Function& f) {
+    Any result;
+    f.CallPacked(views_.data(), static_cast<int32_t>(views_.size()), &result);
+  }
+  double Seconds(const Function& f, int64_t number) {
+    auto begin = Clock::now();
+    for (int64_t i = 0; i < number; ++i) Call(f);
+    return Since(begin) / static_cast<double>(number);
+  }
+  void Reset() {
+    views_.clear();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::memcpy(tensors_[i].data_ptr(), arguments_.list()[i].initial, arguments_.list()[i].bytes);
+      views_.emplace_back(tensors_[i]);
+    }
+  }
+  Message Reference(const Message& request) {
+    Candidate c(std::string(Get<String>(request, "path", "")));
+    Reset();
+    Call(c.entry);
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const Argument& a = arguments_.list()[i];
+      std::memcpy(a.expected, tensors_[i].data_ptr(), a.bytes);
+    }
+    return {{"secs", ffi::json::Array{}}};
+  }
+  /// Runs once and compares; "" when all is right.
+  std::string Check(const Function& f, double* first) {
+    Reset();
+    *first = Seconds(f, 1);
+    if (!has_expected_) return "";
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      std::string wrong = Difference(arguments_.list()[i], tensors_[i].data_ptr());
+      if (!wrong.empty()) {
+        return "wrong result: argument " + std::to_string(i) + ", " + wrong;
+      }
+    }
+    return "";
+  }
+  Message Run(const Message& request) {
+    Candidate c(std::string(Get<String>(request, "path", "")));
+    double first = 0;
+    if (std::string wrong = Check(c.entry, &first); !wrong.empty()) return {{"error", wrong}};
+    ffi::json::Array secs;
+    if (int64_t number = Get<int64_t>(request, "number", 0); number > 0) {
+      bool flush = Get<bool>(request, "flush", false);
+      for (int64_t i = Get<int64_t>(request, "repeat", 1); i > 0; --i)
+        secs.push_back(Fixed(c.entry, number, Get<double>(request, "min_repeat_ms", 0.), flush));
+    } else {
+      secs.push_back(Adaptive(c.entry, first, Get<double>(request, "best", INFINITY)));
+    }
+    return {{"secs", secs}};
+  }
+  /// As the caller's evaluator configuration says.
+  double Fixed(const Function& f, int64_t number, double min_repeat_ms, bool flush) {
+    for (;;) {
+      if (flush) Flush();
+      double each = Seconds(f, number), total = each * static_cast<double>(number);
+      if (total * 1e3 >= min_repeat_ms) return each;
+      auto wanted = static_cast<int64_t>(min_repeat_ms / 1e3 / std::max(each, 1e-9)) + 1;
+      number = std::max(wanted, number + number / 2 + 1);
+    }
+  }
+  void Flush() {
+    static const Function flush = Function::GetGlobalRequired("cache_flush_cpu_non_first_arg");
+    std::vector<AnyView> args = {views_.empty() ? AnyView() : views_[0]};
+    args.insert(args.end(), views_.begin(), views_.end());
+    Any ignored;
+    flush.CallPacked(args.data(), static_cast<int32_t>(args.size()), &ignored);
+  }
+  /// As long as it takes to tell the candidate from the best one so far: hopeless ones two calls,
+  /// others until the median of batches is clear or the time for it is over.
+  double Adaptive(const Function& f, double first, double best) {
+    constexpr double kHopeless = 1.5, kBatch = 1e-4, kEnough = 4e-3, kMost = 2e-2;
+    double warm = Seconds(f, 1);
+    if (std::min(first, warm) > kHopeless * best) return std::min({first, warm, Seconds(f, 1)});
+    auto number = static_cast<int64_t>(std::clamp(kBatch / std::max(warm, 1e-9), 1., 1e5));
+    std::vector<double> batches;
+    auto begin = Clock::now();
+    for (;;) {
+      batches.push_back(Seconds(f, number));
+      double spent = Since(begin), median = Median(batches);
+      if (batches.size() >= 3 && (median > 1.15 * best || spent > kMost)) return median;
+      if (batches.size() >= 7 && spent > kEnough) return median;
+    }
+  }
+  /// Candidates take turns, so that a change of the machine's speed hits all of them.
+  Message Race(const Message& request) {
+    std::vector<Candidate> runners;
+    std::vector<int64_t> numbers;
+    for (const Any& path : Get<ffi::json::Array>(request, "paths", {})) {
+      runners.emplace_back(std::string(path.cast<String>()));
+      Reset();
+      Seconds(runners.back().entry, 1);
+      double warm = std::max(Seconds(runners.back().entry, 1), 1e-9);
+      numbers.push_back(static_cast<int64_t>(std::clamp(2e-4 / warm, 1., 1e5)));
+    }
+    std::vector<std::vector<double>> laps(runners.size());
+    double budget = Get<double>(request, "budget", 1.);
+    auto begin = Clock::now();
+    do {
+      for (size_t i = 0; i < runners.size(); ++i)
+        laps[i].push_back(Seconds(runners[i].entry, numbers[i]));
+    } while (laps[0].size() < 5 || Since(begin) < budget);
+    ffi::json::Array secs;
+    for (auto& l : laps) secs.push_back(Median(l));
+    return {{"secs", secs}};
+  }
+
+  const Arguments& arguments_;
+  bool has_expected_;
+  std::vector<Tensor> tensors_;
+  std::vector<AnyView> views_;
+};
+}  // namespace
+
+void WorkerMain(int requests, int replies, const Arguments& arguments, bool has_expected,
+                uint64_t memory_limit) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // tvm-ffi's handler prints a backtrace, which may hang in a process whose memory is damaged.
+  for (int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(crash, SIG_DFL);
+  rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  try {
+    Worker worker(arguments, has_expected);
+    LimitMemory(memory_limit);
+    LineReader reader(requests);
+    std::string line;
+    while (reader.Read(&line, -1) == LineReader::Status::kLine) {
+      Message reply;
+      try {
+        reply = worker.Answer(ffi::json::Parse(line).cast<Message>());
+      } catch (const ffi::Error& error) {
+        reply.Set("error", error.kind() + ": " + error.message());
+      } catch (const std::bad_alloc&) {
+        reply.Set("error", "MemoryError: out of memory");
+      } catch (const std::exception& error) {
+        reply.Set("error", std::string(error.what()));
+      }
+      if (!WriteLine(replies, reply)) break;
+    }
+  } catch (...) {
+    _exit(1);
+  }
+  _exit(0);  // no destructors: the server owns what both share
+}
+
+}  // namespace tvm::runtime::measure

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// bind: the iterations of a loop become threads.
+#include "schedule/dependence.h"
+#include "schedule/loops.h"
+
+namespace tvm::tir {
+namespace {
+
+bool IsThreadTag(std::string_view tag) {
+  for (std::string_view prefix : {"blockIdx.", "threadIdx.", "vthread."}) {
+    if (tag.starts_with(prefix) && tag.size() == prefix.size() + 1) {
+      char axis = tag.back();
+      return axis == 'x' || axis == 'y' || axis == 'z';
+    }
+  }
+  return tag == "vthread";
+}
+bool IsBoundTo(const Stmt& stmt, const String& tag) {
+  auto* loop = stmt.as<ForObj>();
+  return loop && loop->thread_binding && (*loop->thread_binding)->thread_tag == tag;
+}
+
+void Bind(State& self, LoopId id, String thread_axis) {
+  For loop = ffi::GetRef<For>(self.loop(id));
+  if (!IsThreadTag(View(thread_axis))) {
+    Refuse(
+        Text("expected blockIdx, threadIdx or vthread with .x, .y or .z, got '", thread_axis, "'"),
+        {loop});
+  }
+  if (!loop->HasTrivialStep()) {
+    Refuse(Text("expected a loop with steps of 1, got ", loop->loop_var->name_hint), {loop});
+  }
+  bool is_virtual = View(thread_axis).starts_with("vthread");
+  for (NodeId up = self.parent(id); up != kNoNode && !is_virtual; up = self.parent(up)) {
+    if (IsBoundTo(self.stmt(up), thread_axis)) {
+      Refuse(Text("expected ", thread_axis, " once in a nest, but the outer loop ",
+                  self.loop({up})->loop_var->name_hint, " is bound to it"),
+             {loop, self.stmt(up)});
+    }
+  }
+  std::function<void(const Stmt&)> check = [&](const Stmt& below) {
+    if (IsBoundTo(below, thread_axis)) {
+      Refuse(Text("expected ", thread_axis, " once in a nest, but the inner loop ",
+                  static_cast<const ForObj*>(below.get())->loop_var->name_hint, " is bound to it"),
+             {loop, below});
+    }
+    auto* inner = below.as<ForObj>();
+    VisitNearest(
+        inner ? inner->body : static_cast<const BlockRealizeObj*>(below.get())->block->body, check);
+  };
+  if (!is_virtual) VisitNearest(loop->body, check);
+  // Threads of one block can combine what they reduced; others cannot.
+  RequireIndependent(self, {id}, View(thread_axis).starts_with("threadIdx"));
+  auto* n = Edit(&loop);
+  n->kind = ForKind::kThreadBinding;
+  n->thread_binding = IterVar(Optional<Range>(), Var(thread_axis, loop->loop_var.dtype()),
+                              IterVarType::kThreadIndex, thread_axis);
+  self.Replace(id, loop);
+}
+
+TVM_REGISTER() {
+  DefPrimitive("Bind", "bind", &Bind,
+               "Gives every iteration of a loop its own thread of a GPU: blockIdx.x, threadIdx.x "
+               "and so on, or vthread for virtual ones. The iterations must be independent; a "
+               "reduction may run over threadIdx.",
+               {R"(
+def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
+    for i, j in T.grid(16, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0)",
+                R"(i, j = sch.get_loops("B")
+sch.bind(i, "blockIdx.x")
+sch.bind(j, "threadIdx.x"))"},
+               Arg("loop"), Arg("thread_axis"));
+}
+
+}  // namespace
+}  // namespace tvm::tir

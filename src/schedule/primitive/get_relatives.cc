@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// get_child_blocks, get_producers, get_consumers, get_output_blocks: blocks by how they relate.
+#include <algorithm>
+
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+namespace {
+
+std::vector<BlockId> GetChildBlocks(const State& self, BlockOrLoopId id) {
+  return self.ChildBlocks(id);
+}
+
+std::vector<BlockId> Related(const State& self, BlockId block, bool producers) {
+  BlockId scope_block = self.ScopeOf(block);
+  if (scope_block == kNoNode) {
+    Refuse("expected a block within another one, got a root block", {self.inner_stmt(block)});
+  }
+  const Scope& scope = self.scope(scope_block);
+  std::vector<BlockId> found;
+  for (const DepEdge& edge : producers ? scope.To(block) : scope.From(block)) {
+    BlockId other = producers ? edge.src : edge.dst;
+    bool known = std::find(found.begin(), found.end(), other) != found.end();
+    if (edge.kind == DepKind::kRAW && !known) found.push_back(other);
+  }
+  return found;
+}
+std::vector<BlockId> GetProducers(const State& self, BlockId block) {
+  return Related(self, block, true);
+}
+std::vector<BlockId> GetConsumers(const State& self, BlockId block) {
+  return Related(self, block, false);
+}
+
+std::vector<BlockId> GetOutputBlocks(const State& self, BlockId scope_block) {
+  const auto& allocated = self.block(scope_block)->alloc_buffers;
+  std::vector<BlockId> found;
+  for (BlockId child : self.ChildBlocks(scope_block)) {
+    const auto& writes = self.block(child)->writes;
+    bool is_output = std::any_of(writes.begin(), writes.end(), [&](const BufferRegion& write) {
+      return std::none_of(allocated.begin(), allocated.end(),
+                          [&](const Buffer& b) { return b->data.same_as(write->buffer->data); });
+    });
+    if (is_output) found.push_back(child);
+  }
+  return found;
+}
+
+constexpr const char* kProgram = R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)";
+
+TVM_REGISTER() {
+  DefPrimitive("GetChildBlocks", "get_child_blocks", &GetChildBlocks,
+               "The blocks below a block or loop that no other block lies between, in the order of "
+               "the program.",
+               {kProgram, R"(b, c = sch.get_child_blocks(sch.get_block("root")))"},
+               Arg("block_or_loop"));
+  DefPrimitive("GetProducers", "get_producers", &GetProducers,
+               "The blocks of the same scope that write what a block reads.",
+               {kProgram, R"(b, = sch.get_producers("C"))"}, Arg("block"));
+  DefPrimitive("GetConsumers", "get_consumers", &GetConsumers,
+               "The blocks of the same scope that read what a block writes.",
+               {kProgram, R"(c, = sch.get_consumers("B"))"}, Arg("block"));
+  DefPrimitive("GetOutputBlocks", "get_output_blocks", &GetOutputBlocks,
+               "The blocks of a scope that write a buffer which lives on after it.",
+               {kProgram, R"(c, = sch.get_output_blocks("root"))"}, Arg("scope_block"));
+}
+
+}  // namespace
+}  // namespace tvm::tir

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing what a buffer looks like wherever it is used.
+#pragma once
+#include "schedule/primitive/cache.h"
+#include "tvm/tir/index_map.h"
+
+namespace tvm::tir {
+
+/// A buffer of a block: ("read" or "write", position), its name, or itself. In traces the first.
+using BufferRef = Variant<Array<Any>, String, Buffer>;
+Buffer ResolveBuffer(const State& state, BlockId block, BufferRef& ref);
+
+/// A map of indices, or a Python function that gives one.
+using IndexMapLike = Variant<IndexMap, Function>;
+/// The map, of `rank` indices of type `t`; a function becomes one. AXIS_SEPARATOR in what it gives
+/// is put into `separators`, and refused without them.
+IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntImm>* separators);
+
+/// Where a buffer is defined: the block that allocates it or, for a parameter, the root block.
+struct Definition {
+  BlockId block;
+  Var param;  // undefined for an allocated buffer
+};
+Definition FindDefinition(const State& state, BlockId block, const Buffer& buffer);
+/// Puts `to` in the place of `from` everywhere, with indices changed by `indices`, and `body` (the
+/// body of the defining block, accesses already changed) if given.
+void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const Buffer& to,
+                  const std::function<Array<PrimExpr>(const Array<PrimExpr>&)>& indices,
+                  const std::function<Stmt(Stmt)>& finish = nullptr);
+
+}  // namespace tvm::tir

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// set_scope: the memory that a buffer lives in.
+#include "schedule/primitive/storage.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+
+BlockId RequireAllocated(const State& state, BlockId block, const Buffer& buffer) {
+  for (NodeId up = block; up != kNoNode; up = state.parent(up)) {
+    if (!state.IsBlock(up)) continue;
+    for (const Buffer& b : state.block({up})->alloc_buffers) {
+      if (b.same_as(buffer)) return {up};
+    }
+  }
+  Refuse(Text("expected a buffer that the program allocates, got ", buffer->name),
+         {state.inner_stmt(block)});
+}
+
+namespace {
+
+bool IsScope(std::string_view scope) {
+  // rank and an optional tag: "shared.dyn", "wmma.accumulator", "global.vtcm"
+  for (std::string_view rank : {"global", "shared", "warp", "local", "wmma", "texture", "m16n8k8",
+                                "metal", "amx", "vtcm"}) {
+    if (scope == rank || scope.starts_with(std::string(rank) + ".")) return true;
+  }
+  return false;
+}
+
+void SetScope(State& self, BlockId id, BufferIndex& buffer_index, String storage_scope) {
+  Focus at(self, id);
+  Buffer buffer = BufferAt(*at.block, at.block->block()->writes, buffer_index, "writes");
+  if (!IsScope(View(storage_scope))) {
+    Refuse(Text("expected a memory scope such as 'global', 'shared' or 'local', got '",
+                storage_scope, "'"),
+           {at.block->realize->block});
+  }
+  BlockId owner = RequireAllocated(self, id, buffer);
+  if (buffer.scope() == storage_scope) return;
+  Block block = self.realize(owner)->block;
+  if (IsUsedOtherwise(block->body, buffer)) {
+    Refuse(Text("expected buffer ", buffer->name,
+                " to be used by loads and stores only, not through its pointer or another view"),
+           {at.block->realize->block});
+  }
+  String name = CacheName(buffer, storage_scope);
+  Buffer moved(Var(name, PointerType(PrimType(buffer->dtype), storage_scope)), buffer->dtype,
+               buffer->shape, buffer->strides, buffer->elem_offset, name, buffer->data_alignment,
+               buffer->offset_factor, buffer->buffer_type, buffer->axis_separators, buffer->span);
+  BlockMap same;
+  auto changed = ReplaceBuffer(block, buffer, moved, &same).as<Block>().value();
+  Commit(self, owner, changed, same);
+}
+
+TVM_REGISTER() {
+  DefPrimitive("SetScope", "set_scope", &SetScope,
+               "Puts a buffer that the block writes in another memory, such as shared or local. "
+               "The buffer must be one that the program allocates.",
+               {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+                R"(sch.set_scope("B", 0, "shared"))"},
+               Arg("block"), Arg("buffer_index"), Arg("storage_scope"));
+}
+
+}  // namespace
+}  // namespace tvm::tir

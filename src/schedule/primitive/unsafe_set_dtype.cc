@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// unsafe_set_dtype: the type of the elements of a buffer.
+#include "schedule/primitive/storage.h"
+#include "tvm/expr/op.h"
+#include "tvm/schedule/primitive.h"
+
+namespace tvm::tir {
+namespace {
+
+void UnsafeSetDType(State& self, BlockId id, BufferIndex& buffer_index, String name) {
+  DataType dtype(ffi::StringToDLDataType(name));
+  Focus at(self, id);
+  Buffer buffer = BufferAt(*at.block, at.block->block()->writes, buffer_index, "writes");
+  BlockId owner = RequireAllocated(self, id, buffer);
+  if (buffer->dtype == dtype) return;
+  if (dtype.is_void() || dtype.is_handle() || dtype.lanes() != 1) {
+    Refuse(Text("expected a scalar type of numbers, got ", dtype), {at.block->realize->block});
+  }
+  Block block = self.realize(owner)->block;
+  if (IsUsedOtherwise(block->body, buffer)) {
+    Refuse(Text("expected buffer ", buffer->name,
+                " to be used by loads and stores only, not through its pointer or another view"),
+           {at.block->realize->block});
+  }
+  Buffer typed(Var(buffer->name, PointerType(PrimType(dtype), buffer.scope())), dtype,
+               buffer->shape, buffer->strides, buffer->elem_offset, buffer->name,
+               buffer->data_alignment, buffer->offset_factor, buffer->buffer_type,
+               buffer->axis_separators, buffer->span);
+  AccessRewrite rewrite{buffer, {}};
+  rewrite.load = [&](const BufferLoad& load) -> PrimExpr {
+    return cast(load.dtype(), BufferLoad(typed, load->indices, load->predicate, load->span));
+  };
+  rewrite.store = [&](const BufferStore& store) -> Stmt {
+    return BufferStore(typed, cast(dtype.with_lanes(store->value.dtype().lanes()), store->value),
+                       store->indices, store->predicate, store->span);
+  };
+  rewrite.region = [&](const BufferRegion& region) { return BufferRegion(typed, region->region); };
+  BlockMap same;
+  Block changed = WithBody(block, RewriteAccesses(block->body, rewrite, &same));
+  changed = WithAllocated(WithoutAllocated(changed, buffer), typed);
+  Commit(self, owner, changed, same);
+}
+
+TVM_REGISTER() {
+  DefPrimitive("UnsafeSetDType", "unsafe_set_dtype", &UnsafeSetDType,
+               "Gives a buffer that the block writes elements of another type; values are "
+               "converted when they are stored and loaded. Results may change by the rounding. "
+               "The buffer must be one that the program allocates.",
+               {R"(
+def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + 1.0)",
+                R"(sch.unsafe_set_dtype("B", 0, "float16"))"},
+               Arg("block"), Arg("buffer_index"), Arg("dtype"));
+}
+
+}  // namespace
+}  // namespace tvm::tir

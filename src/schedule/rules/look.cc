@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looking at a block: axes, accesses, cost.
+#include "schedule/rules/look.h"
+
+#include "tvm/arith/analyzer.h"
+#include "tvm/arith/pattern.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/tir/analysis.h"
+
+namespace tvm::tir {
+namespace {
+/// Counts operations and finds what keeps a body from being vectors.
+struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj, BufferStoreObj,
+                          BlockObj, CastObj> {
+  BlockLook* out;
+  std::function<PrimExpr(PrimExpr)> in_loops;
+  Array<Var> loop_vars;
+
+  void Count(DataType t) {
+    out->work += 1;
+    if (t.is_float() || t.is_bfloat16() || t.is_integer())
+      out->widest_bits = std::max<int>(out->widest_bits, t.bits());
+  }
+  void Visit(const PrimExprObj* e) { Count(e->dtype), VisitChildren(e, *this); }
+  void Visit(const CastObj* e) { Count(e->dtype), VisitChildren(e, *this); }
+  void Visit(const StmtObj* s) {
+    out->simple = false;
+    VisitChildren(s, *this);
+  }
+  void Visit(const BlockObj* block) {
+    if (block != out->block.get()) out->simple = false;
+    if (block->init.has_value()) (*this)(block->init.value());
+    (*this)(block->body);
+  }
+  void Visit(const CallObj* call) {
+    constexpr double kMathFunction = 16;
+    Count(call->dtype);
+    bool known = call->op.as<OpObj>() != nullptr;
+    bool pure = SideEffect(ffi::GetRef<Call>(call)) <= CallEffectKind::kReadState;
+    if (!known || !pure || call->Is(builtin::if_then_else()) || call->Is(builtin::call_extern()) ||
+        call->Is(builtin::call_pure_extern()))
+      out->simple = false;
+    out->work += kMathFunction;
+    VisitChildren(call, *this);
+  }
+  void Visit(const BufferLoadObj* load) {
+    Add(load->buffer, load->indices, false);
+    out->widest_bits = std::max<int>(out->widest_bits, load->buffer->dtype.bits());
+    for (const PrimExpr& i : load->indices) Indices(i);
+  }
+  void Visit(const BufferStoreObj* store) {
+    Add(store->buffer, store->indices, true);
+    for (const PrimExpr& i : store->indices) Indices(i);
+    (*this)(store->value);
+  }
+  /// Indices are not work, unless they are loaded.
+  void Indices(const PrimExpr& index) {
+    PostOrderVisit(index, [&](const ObjectRef& node) {
+      if (auto* load = node.as<BufferLoadObj>()) {
+        Add(load->buffer, load->indices, false);
+        out->simple = false;
+      }
+    });
+  }
+  void Add(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_store) {
+    out->work += 1;
+    Access access{buffer, is_store, true, std::vector<PrimExpr>(loop_vars.size(), PrimExpr(0))};
+    PrimExpr stride(1);
+    for (size_t i = indices.size(); i-- > 0 && access.linear;) {
+      if (!buffer->strides.empty()) stride = buffer->strides[i];
+      Array<PrimExpr> parts = arith::DetectLinearEquation(in_loops(indices[i]), loop_vars);
+      access.linear = !parts.empty();
+      for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
+        access.steps[v] = arith::Analyzer().Simplify(access.steps[v] + parts[v] * stride);
+      }
+      stride = stride * buffer->shape[i];
+    }
+    out->accesses.push_back(std::move(access));
+  }
+};
+}  // namespace
+
+BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
+  BlockLook look;
+  look.rv = rv;
+  const State& state = sch.state();
+  BlockId id{sch.IdOf(rv)};
+  const BlockRealizeObj* realize = state.realize(id);
+  look.block = realize->block;
+
+  BodyLook body;
+  body.out = &look;
+  Map<Var, PrimExpr> values;
+  for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+    values.Set(look.block->iter_vars[i]->var, realize->iter_values[i]);
+  }
+  for (const LoopRV& loop : sch.GetLoops(rv)) {
+    For node = sch.Get(loop);
+    Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent)};
+    for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+      if (!UsesVar(realize->iter_values[i],
+                   [&](const VarObj* v) { return v == node->loop_var.get(); }))
+        continue;
+      IterVarType type = look.block->iter_vars[i]->iter_type;
+      (type == IterVarType::kDataPar ? axis.spatial : axis.reduce) = true;
+      if (realize->iter_values[i].same_as(node->loop_var))
+        axis.iter = look.block->iter_vars[i]->var;
+    }
+    look.has_reduction |= axis.reduce;
+    body.loop_vars.push_back(node->loop_var);
+    look.axes.push_back(std::move(axis));
+  }
+  look.has_reduction |= look.block->init.has_value();
+  body.in_loops = [&](PrimExpr e) { return Substitute(e, values); };
+  body(look.block);
+  if (!IsTrue(realize->predicate)) look.simple = false;
+  return look;
+}
+
+std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& which) const {
+  int64_t size = 1;
+  for (const Axis& axis : axes) {
+    if (!which(axis)) continue;
+    if (!axis.size) return std::nullopt;
+    size *= *axis.size;
+  }
+  return size;
+}
+const Access& BlockLook::Store() const {
+  for (const Access& access : accesses) {
+    if (access.is_store) return access;
+  }
+  TVM_FFI_THROW(InternalError) << "default rules: expected a block that stores something";
+  TVM_FFI_UNREACHABLE();
+}
+
+bool Attempt(const Schedule& sch, const std::function<bool()>& attempt) {
+  // Copies of a schedule share what they have in common.
+  ScheduleObj* self = sch.get();
+  State state = self->state->value;
+  auto symbols = self->symbols;
+  auto insts = self->insts;
+  auto decisions = self->decisions;
+  try {
+    if (attempt()) return true;
+  } catch (const ffi::Error& error) {
+    if (error.kind() != "ScheduleError") throw;
+  }
+  self->state->value = state;
+  self->symbols = symbols, self->insts = insts, self->decisions = decisions;
+  return false;
+}
+}  // namespace tvm::tir

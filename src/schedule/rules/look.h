@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules look at: the loops around a block and how its accesses move along them.
+#pragma once
+#include <functional>
+
+#include "tvm/schedule/rules.h"
+
+namespace tvm::tir {
+
+/// A loop around a block.
+struct Axis {
+  LoopRV loop;
+  Var var;
+  PrimExpr extent;
+  std::optional<int64_t> size;  // the extent, where it is constant
+  Var iter;                     // the block's iterator that is this loop, where there is one
+  bool spatial = false, reduce = false;
+};
+/// A load or store: how far it moves, in elements, when an axis makes a step.
+struct Access {
+  Buffer buffer;
+  bool is_store = false;
+  bool linear = false;          // else the steps say nothing
+  std::vector<PrimExpr> steps;  // by axis
+  bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
+  bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
+};
+struct BlockLook {
+  BlockRV rv;
+  Block block;
+  std::vector<Axis> axes;  // outermost first
+  std::vector<Access> accesses;
+  bool has_reduction = false;
+  bool simple = true;   // straight-line stores of pure expressions without branches: vectors pay
+  double work = 0;      // of one iteration, in simple operations
+  int widest_bits = 8;  // of the values it computes with
+  /// Iterations, where known.
+  std::optional<int64_t> Size(const std::function<bool(const Axis&)>& which) const;
+  std::optional<int64_t> Size() const {
+    return Size([](const Axis&) { return true; });
+  }
+  const Access& Store() const;
+};
+BlockLook LookAt(const Schedule& sch, const BlockRV& block);
+
+/// Runs `attempt` and keeps what it did; when it returns false or a primitive refuses, the schedule
+/// is what it was before.
+bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
+
+// ---- steps that rules share ---------------------------------------------------------------------
+/// Inlines what is cheaper to compute again than to store.
+void InlineCheap(const Schedule& sch, const BlockRV& root);
+/// Work, in simple operations, that pays for waking the other threads.
+inline constexpr double kParallelWork = 1 << 16;
+/// Marks the loop parallel unless the work is known to be too small.
+void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
+                     std::optional<double> work);
+/// Turns the innermost loop, along which all accesses are contiguous, into vectors, with the rest
+/// in a loop of its own. Returns the loop around the vectors, undefined where none is left.
+LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes);
+/// Splits the axis of a block into a part that is a multiple of `multiple` and a rest, each with a
+/// nest of its own, and calls `schedule` on both. Returns false where nothing is to be split.
+bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,
+            const std::function<void(const BlockRV&)>& schedule);
+/// Vectorizes innermost spatial loops of a block that is already in its place.
+void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// How many vectors next to each other hide the latency of a chain of operations.
+inline constexpr int kInterleave = 4;
+
+/// Schedules one block by itself.
+void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine);
+void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
+
+}  // namespace tvm::tir

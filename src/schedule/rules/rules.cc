@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules in the order in which they are tried, and when they are.
+#include "tvm/schedule/rules.h"
+
+#include "schedule/rules/look.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/libraries.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/stmt.h"
+
+namespace tvm::tir {
+namespace {
+// ---- blocks one by one --------------------------------------------------------------------------
+/// Each block by itself: always possible.
+bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
+  InlineCheap(sch, root);
+  for (const BlockRV& block : sch.GetChildBlocks(root)) {
+    if (!sch.state().Has(sch->symbols.Find(reinterpret_cast<uint64_t>(block.get()))->node))
+      continue;
+    bool reduces = LookAt(sch, block).has_reduction;
+    Attempt(sch, [&] {
+      (reduces ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
+      return true;
+    });
+  }
+  return true;
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+/// Leading axes of the last block that the results of reductions are indexed by; 0 when there are
+/// none, or others are.
+size_t RowAxes(const BlockLook& last, const std::vector<BlockLook>& all) {
+  size_t rows = 0;
+  for (const Access& access : last.accesses) {
+    if (access.is_store) continue;
+    for (const BlockLook& producer : all) {
+      if (!producer.has_reduction || !producer.Store().buffer.same_as(access.buffer)) continue;
+      for (size_t i = 0; i < last.axes.size(); ++i) {
+        if (access.Moves(i)) rows = std::max(rows, i + 1);
+      }
+    }
+  }
+  return rows;
+}
+/// Several stages over the same rows, such as softmax and normalisation: all stages of a row run
+/// while it is in the cache.
+bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
+  InlineCheap(sch, root);
+  Array<BlockRV> blocks = sch.GetChildBlocks(root);
+  if (blocks.size() < 2) return false;
+  std::vector<BlockLook> looks;
+  for (const BlockRV& block : blocks) looks.push_back(LookAt(sch, block));
+  const BlockLook& last = looks.back();
+  if (last.has_reduction || !sch.GetConsumers(last.rv).empty()) return false;
+  size_t rows = RowAxes(last, looks);
+  if (rows == 0) return false;
+  // A reduction with reuse between results wants tiles instead.
+  std::optional<double> work = 0;
+  for (const BlockLook& look : looks) {
+    auto size = look.Size();
+    work =
+        size && work ? std::optional(*work + look.work * static_cast<double>(*size)) : std::nullopt;
+    if (!look.has_reduction) continue;
+    auto results = look.Size([](const Axis& a) { return a.spatial; });
+    auto row_count = last.Size(
+        [&](const Axis& a) { return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows); });
+    if (results != row_count) return false;
+  }
+  LoopRV row = last.axes[rows - 1].loop;
+  for (size_t i = blocks.size() - 1; i-- > 0;) sch.ComputeAt(blocks[i], row);
+  for (const BlockRV& block : blocks) VectorizeInner(sch, block, machine);
+  Array<LoopRV> outer;
+  for (size_t i = 0; i < rows; ++i) outer.push_back(last.axes[i].loop);
+  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  return true;
+}
+}  // namespace
+
+const std::vector<Rule>& CpuRules() {
+  static const std::vector<Rule> rules = {
+      {"RowByRow", "All stages of a row while it is in the cache: softmax, normalisation.",
+       RowByRow},
+      {"BlockByBlock", "Every block by itself: elementwise, reductions, products.", BlockByBlock},
+  };
+  return rules;
+}
+
+Machine Machine::Of(const Target& target) {
+  Machine machine;
+  machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
+  machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
+  if (target->kind->name != "llvm") {
+    machine.vector_bits = 0;
+    return machine;
+  }
+  if (LoadLLVM()) {
+    auto width = Function::GetGlobalRequired("target.codegen.llvm_get_vector_width");
+    machine.vector_bits = static_cast<int>(width(target).cast<int64_t>());
+  }
+  bool many = machine.vector_bits >= 512 || target->HasKey("arm_cpu");
+  machine.vector_registers = many ? 32 : 16;
+  return machine;
+}
+
+bool IsScheduled(const PrimFunc& func) {
+  if (func->scheduled_by_hand || func->HasNonzeroAttr(attr::kIsScheduled)) return true;
+  bool found = false;
+  PostOrderVisit(func->body, [&](const ObjectRef& node) {
+    if (auto* loop = node.as<ForObj>()) {
+      found |= loop->kind != ForKind::kSerial || !loop->annotations.empty();
+    } else if (auto* block = node.as<BlockObj>()) {
+      found |= !block->annotations.empty();
+    }
+  });
+  return found;
+}
+
+bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
+               const Target& target) {
+  BlockId root = sch.state().Root(func_name);
+  if (root == kNoNode || sch.state().ChildBlocks(root).empty()) return false;
+  return Attempt(sch, [&] {
+    sch.WorkOn(func_name);
+    BlockRV block = sch.GetBlock(sch.state().block(root)->name_hint, func_name);
+    return rule.apply(sch, block, Machine::Of(target));
+  });
+}
+String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
+  for (const Rule& rule : CpuRules()) {
+    if (ApplyRule(sch, rule, func_name, target)) return rule.name;
+  }
+  return "";
+}
+
+namespace {
+IRModule DefaultSchedule(const IRModule& mod) {
+  Map<GlobalVar, BaseFunc> functions = mod->functions;
+  for (const auto& [var, func] : mod->functions) {
+    auto* prim = func.as<PrimFuncObj>();
+    if (!prim || IsScheduled(ffi::GetRef<PrimFunc>(prim))) continue;
+    Target target = prim->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
+    if (!target.defined() || target->DeviceType() != kDLCPU) continue;
+    // Alone, so that its cost does not depend on the rest of the module.
+    Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
+    if (ApplyDefaultRules(sch, var->name_hint, target).empty()) continue;
+    functions.Set(var, sch.mod()->Lookup(var));
+  }
+  return IRModule(functions, mod->attrs, mod->global_infos);
+}
+TVM_REGISTER() {
+  Def(
+      "tir.schedule.apply_default_rules",
+      [](Schedule sch, String func_name, Target target) {
+        return ApplyDefaultRules(sch, func_name, target);
+      },
+      "Schedules one function of a schedule for a CPU; returns the name of the rule that applied.",
+      Arg("sch"), Arg("func_name"), Arg("target"));
+  Def(
+      "tir.schedule.apply_rule",
+      [](Schedule sch, String rule_name, String func_name, Target target) {
+        for (const Rule& rule : CpuRules()) {
+          if (rule_name == rule.name) return ApplyRule(sch, rule, func_name, target);
+        }
+        TVM_FFI_THROW(ValueError) << "apply_rule: expected the name of a rule, got " << rule_name;
+        TVM_FFI_UNREACHABLE();
+      },
+      "Schedules one function with one of the rules for CPUs; returns whether it fits.", Arg("sch"),
+      Arg("rule_name"), Arg("func_name"), Arg("target"));
+  Def(
+      "tir.schedule.cpu_rules",
+      [] {
+        Map<String, String> rules;
+        for (const Rule& rule : CpuRules()) rules.Set(rule.name, rule.doc);
+        return rules;
+      },
+      "The rules for CPUs and what they are for, in the order in which they are tried.");
+  Def("tir.schedule.is_scheduled", &IsScheduled,
+      "Whether somebody scheduled the function: the default rules leave it alone.", Arg("func"));
+}
+}  // namespace
+TVM_PASS(tir, DefaultSchedule, "Schedules the functions that nobody scheduled, for their target.");
+}  // namespace tvm::tir

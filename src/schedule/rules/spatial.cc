@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks whose iterations are independent: elementwise, broadcasting, transposing.
+#include "schedule/rules/look.h"
+#include "tvm/arith/analyzer.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tir {
+namespace {
+/// Whether every access moves along the two axes as along one: outer steps are whole runs of inner
+/// ones.
+bool Collapses(const BlockLook& look, size_t outer) {
+  arith::Analyzer analyzer;
+  for (const Access& access : look.accesses) {
+    if (!access.linear) return false;
+    if (!analyzer.CanProveEqual(access.steps[outer],
+                                access.steps[outer + 1] * look.axes[outer + 1].extent))
+      return false;
+  }
+  return true;
+}
+/// The axis along which the result is contiguous, or the last one.
+size_t ContiguousAxis(const BlockLook& look) {
+  const Access& store = look.Store();
+  for (size_t i = look.axes.size(); i-- > 0;) {
+    if (store.StepsBy(i, 1) && look.axes[i].size != 1) return i;
+  }
+  return look.axes.size() - 1;
+}
+// ---- transposing --------------------------------------------------------------------------------
+/// What is read contiguously along another axis than what is written: squares go through registers.
+struct Turned {
+  size_t written, read;  // axes
+  int64_t operand;       // among what the block reads
+};
+std::optional<Turned> FindTurned(const BlockLook& look) {
+  std::optional<Turned> found;
+  size_t written = ContiguousAxis(look);
+  for (const Access& access : look.accesses) {
+    if (access.is_store || access.StepsBy(written, 0) || access.StepsBy(written, 1)) continue;
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (i == written || !access.StepsBy(i, 1) || look.axes[i].size == 1) continue;
+      if (found) return std::nullopt;
+      for (size_t r = 0; r < look.block->reads.size(); ++r) {
+        if (look.block->reads[r]->buffer.same_as(access.buffer))
+          found = Turned{written, i, static_cast<int64_t>(r)};
+      }
+    }
+  }
+  return found;
+}
+/// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes]
+bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  auto turned = FindTurned(look);
+  if (!turned || !look.simple || machine.vector_bits == 0) return false;
+  constexpr int64_t kSquares = 8;  // next to each other use the same lines of what is read
+  int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
+  auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine); };
+  for (size_t axis : {turned->written, turned->read}) {
+    if (look.axes[axis].size.value_or(side) < side) return false;
+    if (Parted(sch, look, axis, side, again)) return true;
+  }
+  BlockRV copy = sch.CacheRead(block, turned->operand, "local");
+  Array<LoopRV> outer, order;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
+  }
+  auto size = look.axes[turned->read].size;
+  int64_t squares = size && *size % (side * kSquares) == 0 ? kSquares : 1;
+  Array<LoopRV> rows =
+      sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
+  Array<LoopRV> columns =
+      sch.Split(look.axes[turned->written].loop, {std::nullopt, PrimExpr(side)});
+  outer.push_back(rows[0]);
+  order = outer;
+  for (const LoopRV& loop : {columns[0], rows[1], rows[2], columns[1]}) order.push_back(loop);
+  sch.Reorder(order);
+  sch.ComputeAt(copy, rows[1], /*preserve_unit_loops=*/true);
+  Array<LoopRV> filling = sch.GetLoops(copy);
+  for (size_t i = outer.size() + 2; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
+  sch.Vectorize(filling.back());
+  sch.Unroll(rows[2]);
+  sch.Vectorize(columns[1]);
+  std::optional<double> work;
+  if (auto all = look.Size()) work = look.work * static_cast<double>(*all);
+  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  return true;
+}
+
+LoopRV FuseAll(const Schedule& sch, const std::vector<LoopRV>& loops) {
+  return loops.size() == 1 ? loops[0] : sch.Fuse(Array<LoopRV>(loops.begin(), loops.end()));
+}
+}  // namespace
+
+void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  if (look.axes.empty()) return;
+  if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
+  std::optional<double> work;
+  if (auto size = look.Size()) work = look.work * static_cast<double>(*size);
+
+  size_t inner = ContiguousAxis(look);
+  if (inner + 1 < look.axes.size()) {
+    bool done = Attempt(sch, [&] {
+      Array<LoopRV> order;
+      for (size_t i = 0; i < look.axes.size(); ++i) {
+        if (i != inner) order.push_back(look.axes[i].loop);
+      }
+      order.push_back(look.axes[inner].loop);
+      sch.Reorder(order);
+      return true;
+    });
+    if (done) look = LookAt(sch, block);
+  }
+  // The loops that are one run of memory for every access become one: no rest at the end of rows.
+  size_t first = look.axes.size() - 1;
+  while (first > 0 && Collapses(look, first - 1)) --first;
+  std::vector<LoopRV> outer_loops, inner_loops;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
+  }
+  LoopRV run = FuseAll(sch, inner_loops);
+  bool contiguous = look.simple && machine.vector_bits > 0;
+  for (const Access& access : look.accesses) {
+    contiguous &=
+        access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
+  }
+  LoopRV around = run;
+  if (contiguous) {
+    Attempt(sch, [&] {
+      around = Vectorized(sch, run, machine.Lanes(look.widest_bits));
+      return true;
+    });
+  }
+  if (!outer_loops.empty()) {
+    LoopRV rows = FuseAll(sch, outer_loops);
+    auto count = AsConstInt(sch.Get(rows)->extent);
+    // Few rows: threads share the vectors of a row, too.
+    if (count && *count < 4 * machine.cores && around.defined() &&
+        Attempt(
+            sch,
+            [&] {
+              rows = sch.Fuse({rows, around});
+              return true;
+            })) {
+    }
+    around = rows;
+  }
+  if (around.defined()) ParallelIfWorth(sch, around, machine, work);
+}
+}  // namespace tvm::tir

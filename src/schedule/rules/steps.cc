@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that several rules take: inlining, threads, vectors.
+#include <algorithm>
+
+#include "schedule/rules/look.h"
+#include "tvm/arith/analyzer.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tir {
+namespace {
+/// Up to this much work is cheaper to do again than to store and load the result.
+constexpr double kCheapWork = 8;
+
+/// Whether the consumer reads each element of `buffer` at most once.
+bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
+  int reads = 0;
+  for (const Access& access : consumer.accesses) {
+    if (access.is_store || !access.buffer.same_as(buffer)) continue;
+    ++reads;
+    for (size_t i = 0; i < consumer.axes.size(); ++i) {
+      if (!access.Moves(i) && consumer.axes[i].size != 1) return false;
+    }
+    if (!access.linear) return false;
+  }
+  return reads == 1;
+}
+bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
+  BlockLook look = LookAt(sch, block);
+  if (look.has_reduction || look.block->writes.size() != 1) return false;
+  Array<BlockRV> consumers = sch.GetConsumers(block);
+  if (consumers.empty()) return false;  // a result of the function
+  if (look.work <= kCheapWork) return true;
+  return consumers.size() == 1 &&
+         ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);
+}
+}  // namespace
+
+void InlineCheap(const Schedule& sch, const BlockRV& root) {
+  for (const BlockRV& block : sch.GetChildBlocks(root)) {
+    Attempt(sch, [&] {
+      if (!IsWorthInlining(sch, block)) return false;
+      sch.ComputeInline(block);
+      return true;
+    });
+  }
+}
+
+void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
+                     std::optional<double> work) {
+  if (machine.cores <= 1 || (work && *work < kParallelWork)) return;
+  if (IsOne(sch.Get(loop)->extent)) return;
+  Attempt(sch, [&] {
+    sch.Parallel(loop);
+    return true;
+  });
+}
+
+LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes) {
+  PrimExpr extent = sch.Get(loop)->extent;
+  auto size = AsConstInt(extent);
+  if (lanes <= 1 || size == 1) return loop;
+  int most = lanes * kInterleave;
+  if (size && *size <= most) {
+    sch.Vectorize(loop);
+    return LoopRV();
+  }
+  auto split = [&](const LoopRV& whole, int factor) {
+    Array<LoopRV> parts = sch.Split(whole, {std::nullopt, PrimExpr(factor)});
+    sch.Vectorize(parts[1]);
+    return parts[0];
+  };
+  for (int factor = most; size && factor >= lanes; factor /= 2) {
+    if (*size % factor == 0) return split(loop, factor);
+  }
+  PrimExpr even = floordiv(extent, PrimExpr(most)) * PrimExpr(most);
+  Array<LoopRV> parts = sch.LoopPartition(loop, {even, std::nullopt});
+  LoopRV outer = split(parts[0], most);
+  if (AsConstInt(sch.Get(parts[1])->extent)) sch.Vectorize(parts[1]);
+  return outer;
+}
+
+bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,
+            const std::function<void(const BlockRV&)>& schedule) {
+  const Axis& parted = look.axes[axis];
+  if (parted.size && (*parted.size % multiple == 0 || *parted.size < multiple)) return false;
+  arith::Analyzer analyzer;
+  PrimExpr even = floordiv(parted.extent, PrimExpr(multiple)) * PrimExpr(multiple);
+  if (analyzer.CanProveEqual(even, parted.extent)) return false;
+  Array<LoopRV> order{parted.loop};
+  for (const Axis& other : look.axes) {
+    if (&other != &parted) order.push_back(other.loop);
+  }
+  if (order.size() > 1) sch.Reorder(order);
+  for (const LoopRV& loop :
+       sch.LoopPartition(parted.loop, {analyzer.Simplify(even), std::nullopt})) {
+    for (const BlockRV& copy : sch.GetChildBlocks(loop)) schedule(copy);
+  }
+  return true;
+}
+
+void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  if (look.axes.empty() || !look.simple || machine.vector_bits == 0) return;
+  size_t last = look.axes.size() - 1;
+  if (look.axes[last].reduce || sch.Get(look.axes[last].loop)->kind != ForKind::kSerial) return;
+  for (const Access& access : look.accesses) {
+    if (!access.StepsBy(last, 0) && !access.StepsBy(last, 1)) return;
+  }
+  Attempt(sch, [&] {
+    Vectorized(sch, look.axes[last].loop, machine.Lanes(look.widest_bits));
+    return true;
+  });
+}
+}  // namespace tvm::tir

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Postprocessors: what has to happen to a replayed schedule before it is built, and what must not
+// be built.
+#include "schedule/analysis.h"
+#include "tune/rule/block_facts.h"
+#include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/transform.h"
+#include "tvm/tir/analysis.h"
+
+namespace tvm::tune {
+namespace {
+using namespace tir;
+
+/// The blocks of all functions, by traced random variables; those whose names are not unique are
+/// left out.
+template <class F>
+void EachBlock(const Schedule& sch, F&& visit) {
+  struct Names : Visitor<Names, BlockObj> {
+    std::vector<std::string> list;
+    void Visit(const BlockObj* op) {
+      list.emplace_back(op->name_hint);
+      VisitChildren(op, *this);
+    }
+  };
+  for (const auto& [var, func] : sch.mod()->Sorted()) {
+    auto* prim = func.template as<PrimFuncObj>();
+    if (!prim) continue;
+    Names names;
+    names(prim->body);
+    for (const std::string& name : names.list) {
+      if (sch.state().BlocksNamed(name, var->name_hint).size() != 1) continue;
+      visit(sch.GetBlock(name, var->name_hint));
+    }
+  }
+}
+
+struct DisallowDynamicLoopObj : PostprocObj {
+  static void Fields(auto&&) {}
+  bool Apply(const Schedule& sch) final {
+    struct Finder : Visitor<Finder, ForObj> {
+      bool found = false;
+      void Visit(const ForObj* op) {
+        found |= !op->extent.as<IntImmObj>();
+        VisitChildren(op, *this);
+      }
+    } find;
+    for (const auto& [var, func] : sch.mod()->functions) find(func);
+    return !find.found;
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.DisallowDynamicLoop", DisallowDynamicLoopObj,
+                                    PostprocObj);
+};
+
+// ---- parallel, vectorised, unrolled loops ------------------------------------------------------
+/// What ParallelizeVectorizeUnroll asked for.
+struct Wishes {
+  int64_t parallel = -1, vectorize = -1, unroll = -1;
+  bool unroll_explicit = true, any = false;
+};
+struct RewriteParallelVectorizeUnrollObj : PostprocObj {
+  static void Fields(auto&&) {}
+  bool Apply(const Schedule& sch) final {
+    std::vector<std::pair<BlockRV, Wishes>> roots;
+    EachBlock(sch, [&](const BlockRV& block) {
+      Wishes wishes = Take(sch, block);
+      if (wishes.any) roots.emplace_back(block, wishes);
+    });
+    for (const auto& [root, wishes] : roots) {
+      for (const BlockRV& child : sch.GetChildBlocks(root)) Rewrite(sch, child, wishes);
+    }
+    return true;
+  }
+
+ private:
+  static int64_t Number(const Any& value) {
+    if (auto n = value.as<int64_t>()) return *n;
+    if (auto e = value.as<IntImm>()) return (*e)->value;
+    return -1;
+  }
+  Wishes Take(const Schedule& sch, const BlockRV& block) {
+    Wishes w;
+    auto take = [&](const char* key, int64_t* out) {
+      Any value = AnnotationOf(sch, block, key);
+      if (value == nullptr) return false;
+      *out = Number(value);
+      w.any = true;
+      sch.Unannotate(block, key);
+      return true;
+    };
+    take("meta_schedule.parallel", &w.parallel);
+    take("meta_schedule.vectorize", &w.vectorize);
+    take("meta_schedule.unroll_explicit", &w.unroll);
+    if (take("meta_schedule.unroll_implicit", &w.unroll)) w.unroll_explicit = false;
+    return w;
+  }
+  /// Whether every block below the loop uses it for spatial iterators only.
+  static bool IsSpatialForAll(const Schedule& sch, const ForObj* loop) {
+    const State& state = sch.state();
+    for (BlockId child : state.ChildBlocks(state.Find(loop))) {
+      BlockFacts facts(sch, sch.NewBlockRV(child));
+      for (size_t i = 0; i < facts.loops.size(); ++i)
+        if (facts.loops[i] == loop && facts.uses[i] != LoopUse::kSpatial) return false;
+    }
+    return true;
+  }
+  void Rewrite(const Schedule& sch, const BlockRV& block, const Wishes& wishes) {
+    BlockFacts facts(sch, block);
+    if (facts.loops.empty()) return;
+    for (const ForObj* loop : facts.loops)
+      if (loop->kind != ForKind::kSerial) return;  // somebody decided already
+    size_t n = facts.loops.size();
+    // The outermost loops together become one parallel loop, as long as they are a plain nest.
+    size_t parallel = 0;
+    for (double product = 1; wishes.parallel > 0 && parallel < n; ++parallel) {
+      const ForObj* loop = facts.loops[parallel];
+      product *= static_cast<double>(std::max<int64_t>(1, ConstantExtent(loop)));
+      bool fits = product <= static_cast<double>(wishes.parallel) || parallel == 0;
+      if (!fits || facts.uses[parallel] == LoopUse::kReduce || !IsSpatialForAll(sch, loop)) break;
+      bool nested = parallel == 0 ||
+                    facts.loops[parallel - 1]->body.get() == static_cast<const Object*>(loop);
+      if (!nested) break;
+    }
+    // The last loop as one vector; a longer one is split.
+    bool vectorize = false;
+    int64_t extent = ConstantExtent(facts.loops[n - 1]);
+    bool last_is_free = parallel < n && facts.uses[n - 1] == LoopUse::kSpatial;
+    if (wishes.vectorize > 1 && last_is_free && extent > 1 &&
+        sch.state().ChildBlocks(sch.state().Find(facts.loops[n - 1])).size() == 1) {
+      vectorize = Contiguous(facts, n - 1);
+    }
+    Array<LoopRV> loops = sch.GetLoops(block);
+    if (vectorize) {
+      if (extent <= wishes.vectorize) {
+        Try([&] { sch.Vectorize(loops[n - 1]); });
+      } else {
+        int64_t width = wishes.vectorize;
+        while (width > 1 && extent % width != 0) --width;
+        if (width > 1) {
+          Try([&] {
+            auto parts = sch.Split(loops[n - 1], {std::nullopt, PrimExpr(IntImm::Int32(width))});
+            sch.Vectorize(parts[1]);
+            loops.Set(n - 1, parts[0]);
+          });
+        }
+      }
+    }
+    if (parallel > 0) {
+      Array<LoopRV> outer(loops.begin(), loops.begin() + parallel);
+      Try([&] {
+        LoopRV fused = outer.size() > 1 ? sch.Fuse(outer) : outer[0];
+        sch.Parallel(fused);
+      });
+    }
+    if (wishes.unroll > 0) {
+      Array<LoopRV> now = sch.GetLoops(block);
+      sch.Annotate(now[0], tir::attr::kPragmaUnroll, wishes.unroll);
+      sch.Annotate(now[0], tir::attr::kPragmaUnrollExplicit, int64_t{wishes.unroll_explicit});
+    }
+  }
+  /// Whether the accesses of a block move by one element, or not at all, along a loop.
+  static bool Contiguous(const BlockFacts& facts, size_t loop) {
+    const VarObj* var = facts.loops[loop]->loop_var.get();
+    auto uses = [&](const PrimExpr& e) {
+      for (size_t i = 0; i < facts.block->iter_vars.size(); ++i) {
+        const VarObj* iter = facts.block->iter_vars[i]->var.get();
+        if (UsesVar(facts.realize->iter_values[i], [&](const VarObj* v) { return v == var; }) &&
+            UsesVar(e, [&](const VarObj* v) { return v == iter; }))
+          return true;
+      }
+      return false;
+    };
+    for (const BufferRegion& write : facts.block->writes) {
+      for (size_t d = 0; d + 1 < write->region.size(); ++d)
+        if (uses(write->region[d]->min)) return false;
+    }
+    return true;
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteParallelVectorizeUnroll",
+                                    RewriteParallelVectorizeUnrollObj, PostprocObj);
+};
+
+// ---- reductions --------------------------------------------------------------------------------
+/// Initialising a result outside of the loops of its reduction.
+struct RewriteReductionBlockObj : PostprocObj {
+  static void Fields(auto&&) {}
+  bool Apply(const Schedule& sch) final {
+    std::vector<BlockRV> blocks;
+    EachBlock(sch, [&](const BlockRV& block) {
+      if (sch.Get(block)->init.has_value()) blocks.push_back(block);
+    });
+    for (const BlockRV& block : blocks) {
+      BlockFacts facts(sch, block);
+      for (size_t i = 0; i < facts.loops.size(); ++i) {
+        if (facts.uses[i] != LoopUse::kReduce && facts.uses[i] != LoopUse::kMixed) continue;
+        Try([&] { Decompose(sch, block, i); });
+        break;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static void Decompose(const Schedule& sch, const BlockRV& block, size_t loop) {
+    Array<LoopRV> loops = sch.GetLoops(block);
+    bool vectorised = sch.Get(loops.back())->kind == ForKind::kVectorized;
+    BlockRV init = sch.DecomposeReduction(block, loops[loop]);
+    Array<LoopRV> of_init = sch.GetLoops(init);
+    if (vectorised && !of_init.empty() && sch.Get(of_init.back())->kind == ForKind::kSerial &&
+        of_init.size() > loop)
+      Try([&] { sch.Vectorize(of_init.back()); });
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteReductionBlock", RewriteReductionBlockObj,
+                                    PostprocObj);
+};
+
+// ---- tensor intrinsics -------------------------------------------------------------------------
+struct RewriteTensorizeObj : PostprocObj {
+  bool vectorize_init_loop = false;
+  static void Fields(auto&& def) {
+    def("vectorize_init_loop", &RewriteTensorizeObj::vectorize_init_loop, Default(false));
+  }
+  bool Apply(const Schedule& sch) final {
+    std::vector<std::pair<BlockRV, String>> jobs;
+    EachBlock(sch, [&](const BlockRV& block) {
+      if (auto name = AnnotationOf(sch, block, "meta_schedule.auto_tensorize").as<String>())
+        jobs.emplace_back(block, *name);
+    });
+    for (const auto& [block, name] : jobs) {
+      sch.Unannotate(block, "meta_schedule.auto_tensorize");
+      if (!Try([&] { sch.Tensorize(block, name); })) return false;
+    }
+    return true;
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteTensorize", RewriteTensorizeObj,
+                                    PostprocObj);
+};
+
+struct PyPostprocObj : PostprocObj {
+  TVM_USER_DEFINED(PyPostprocObj)
+  void Initialize(const TuneContext& context) final {
+    if (Defines("_initialize_with_tune_context"))
+      CallUser<void>("_initialize_with_tune_context", context);
+  }
+  bool Apply(const Schedule& sch) final { return CallUser<bool>("apply", sch); }
+  ObjectRef Clone() const final {
+    return Defines("clone") ? CallUser<Postproc>("clone") : ffi::GetRef<ObjectRef>(this);
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PyPostproc", PyPostprocObj, PostprocObj);
+};
+
+TVM_REGISTER() {
+  RegisterBase<PostprocObj>("Makes a replayed schedule ready to be built, or refuses it.");
+  RegisterNode<DisallowDynamicLoopObj>("Refuses programs with loops of unknown length.");
+  RegisterNode<RewriteParallelVectorizeUnrollObj>(
+      "Does what ParallelizeVectorizeUnroll annotated the root with.");
+  RegisterNode<RewriteReductionBlockObj>(
+      "Moves the initialisation of results out of the loops of their reductions.");
+  RegisterNode<RewriteTensorizeObj>("Replaces blocks annotated for it by tensor intrinsics.");
+  RegisterNode<PyPostprocObj>("A postprocessor defined by a user.");
+  Def(
+      "meta_schedule.Postproc.apply", [](Postproc self, Schedule sch) { return self->Apply(sch); },
+      "Changes the schedule; False refuses it.", Arg("self"), Arg("sch"));
+  Def(
+      "meta_schedule.Postproc.clone", [](Postproc self) { return self->Clone(); },
+      "A postprocessor of its own with the same options.", Arg("self"));
+  Def(
+      "meta_schedule.Postproc._initialize_with_tune_context",
+      [](Postproc self, TuneContext context) { self->Initialize(context); },
+      "Tells it what it is used for.", Arg("self"), Arg("context"));
+}
+}  // namespace
+}  // namespace tvm::tune

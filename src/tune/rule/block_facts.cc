@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about blocks, read off the schedule's state.
+#include "tune/rule/block_facts.h"
+
+#include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/runtime/thread_pool.h"
+
+namespace tvm::tune {
+using namespace tir;
+
+int64_t ConstantExtent(const ForObj* loop) { return AsConstInt(loop->extent).value_or(-1); }
+
+BlockFacts::BlockFacts(const Schedule& sch, const BlockRV& rv) {
+  const State& state = sch.state();
+  BlockId id{sch.IdOf(rv)};
+  realize = state.realize(id);
+  block = realize->block.get();
+  is_root = state.parent(id) == kNoNode;
+  has_blocks = !state.ChildBlocks(id).empty();
+  for (LoopId loop : state.LoopsAbove(id)) loops.push_back(state.loop(loop));
+  has_reduction = block->init.has_value();
+  is_spatial = !block->iter_vars.empty();
+  for (const IterVar& iv : block->iter_vars) {
+    is_spatial &= iv->iter_type == IterVarType::kDataPar;
+    has_reduction |= iv->iter_type == IterVarType::kCommReduce;
+  }
+  for (const ForObj* loop : loops) {
+    bool spatial = false, reduce = false;
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      bool uses = UsesVar(realize->iter_values[i],
+                          [&](const VarObj* v) { return v == loop->loop_var.get(); });
+      bool data_par = block->iter_vars[i]->iter_type == IterVarType::kDataPar;
+      if (uses) (data_par ? spatial : reduce) = true;
+    }
+    this->uses.push_back(spatial && reduce ? LoopUse::kMixed
+                         : spatial         ? LoopUse::kSpatial
+                         : reduce          ? LoopUse::kReduce
+                                           : LoopUse::kUnused);
+  }
+}
+double BlockFacts::Iterations(LoopUse use) const {
+  double n = 1;
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (uses[i] == use) n *= static_cast<double>(std::max<int64_t>(1, ConstantExtent(loops[i])));
+  return n;
+}
+bool BlockFacts::ConstantExtents() const {
+  for (const ForObj* loop : loops)
+    if (ConstantExtent(loop) < 1) return false;
+  return true;
+}
+bool BlockFacts::HasReuse() const {
+  if (!has_reduction) return false;
+  for (const BufferRegion& read : block->reads) {
+    bool written = false;
+    for (const BufferRegion& write : block->writes) written |= write->buffer.same_as(read->buffer);
+    if (written) continue;
+    for (const IterVar& iv : block->iter_vars) {
+      if (iv->iter_type != IterVarType::kDataPar || !iv->dom.has_value()) continue;
+      if (AsConstInt(iv->dom.value()->extent).value_or(2) < 2) continue;
+      auto is_iter = [&](const VarObj* v) { return v == iv->var.get(); };
+      if (!UsesVar(read->region, is_iter)) return true;
+    }
+  }
+  return false;
+}
+bool BlockFacts::IsAlone(const Schedule& sch) const {
+  const State& state = sch.state();
+  for (const ForObj* loop : loops) {
+    if (loop->kind != ForKind::kSerial || !loop->annotations.empty()) return false;
+    if (state.ChildBlocks(state.Find(loop)).size() != 1) return false;
+  }
+  return true;
+}
+
+bool IsScheduled(const BlockFacts& facts) {
+  for (const auto& [key, value] : facts.block->annotations) {
+    if (View(key).substr(0, 14) == "meta_schedule.") return true;
+  }
+  return false;
+}
+Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key) {
+  const BlockObj* b = sch.state().block(BlockId{sch.IdOf(block)});
+  auto it = b->annotations.find(key);
+  return it == b->annotations.end() ? Any(nullptr) : (*it).second;
+}
+
+int64_t NumCores(const Target& target) {
+  return std::max<int64_t>(1, target->GetAttr<int64_t>("num-cores", runtime::NumThreads()));
+}
+int64_t VectorBits(const Target& target) {
+  if (target->HasFeature("avx512f")) return 512;
+  if (target->HasFeature("avx2") || target->HasFeature("avx")) return 256;
+  return 128;
+}
+
+}  // namespace tvm::tune

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rules ask about blocks and loops of a schedule.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tvm/tune/search.h"
+
+namespace tvm::tune {
+
+/// What a loop is for one block.
+enum class LoopUse { kSpatial, kReduce, kMixed, kUnused };
+
+/// A block's loops, outermost first, and what they are for it.
+struct BlockFacts {
+  const tir::BlockObj* block;
+  const tir::BlockRealizeObj* realize;
+  std::vector<const tir::ForObj*> loops;
+  std::vector<LoopUse> uses;
+  bool is_root, has_reduction, is_spatial, has_blocks;  // has_blocks: other blocks lie inside
+
+  BlockFacts(const Schedule& sch, const BlockRV& rv);
+  /// The product of the constant extents of loops of a kind; 1 for none.
+  double Iterations(LoopUse use) const;
+  bool ConstantExtents() const;
+  /// Whether elements are read again and again: an input does not depend on a spatial loop.
+  bool HasReuse() const;
+  /// Whether every loop of the block is a plain one that no other block shares.
+  bool IsAlone(const Schedule& sch) const;
+};
+
+/// Whether something annotated the block or its loops for another rule or by hand.
+bool IsScheduled(const BlockFacts& facts);
+/// The value that annotates a block, or None.
+Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
+int64_t ConstantExtent(const tir::ForObj* loop);
+
+/// CPUs and vector registers of a target.
+int64_t NumCores(const Target& target);
+int64_t VectorBits(const Target& target);
+
+/// Runs what may refuse; false when it did, with the schedule as it was before the refusal.
+template <class F>
+bool Try(F&& body) {
+  try {
+    body();
+    return true;
+  } catch (const ffi::Error&) {
+    return false;
+  }
+}
+
+}  // namespace tvm::tune

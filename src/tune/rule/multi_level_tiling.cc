@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of several levels for blocks that read elements again and again: matrix products,
+// convolutions.
+//
+// The structure names the loops from the outside: "SSRSRS" splits every spatial loop into four and
+// every reduction loop into two parts and nests them in that order,
+//   for i0, j0: for i1, j1: for k0: for i2, j2: for k1: for i3, j3: C[…] += A[…] * B[…]
+// With reuse_write the result is collected in a buffer of its own and written out below the level
+// given; with reuse_read inputs are copied there.
+#include "tune/rule/block_facts.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tune {
+namespace {
+using namespace tir;
+
+/// {"req": "no" | "may" | "must", "levels": [1, 2], "scope": "global"}
+struct Reuse {
+  std::string req = "no";
+  Array<int64_t> levels;
+  String scope;
+  static Reuse From(const Optional<Map<String, Any>>& config, const char* what) {
+    Reuse r;
+    if (!config.has_value()) return r;
+    r.req = std::string(config.value()["req"].cast<String>());
+    for (const Any& level : config.value()["levels"].cast<Array<Any>>())
+      r.levels.push_back(level.cast<int64_t>());
+    r.scope = config.value()["scope"].cast<String>();
+    if (r.req != "no" && r.req != "may" && r.req != "must") {
+      TVM_FFI_THROW(ValueError) << what << ": expected req 'no', 'may' or 'must', got '" << r.req
+                                << "'";
+    }
+    return r;
+  }
+};
+
+/// A schedule in the making.
+struct Tiling {
+  Schedule sch;
+  BlockRV block;
+  std::vector<Array<LoopRV>> levels;  // by place in the structure
+  bool has_write_cache = false;
+  BlockRV write_cache;
+};
+
+struct MultiLevelTilingObj : ScheduleRuleObj {
+  String structure;
+  Optional<Array<String>> tile_binds;
+  Optional<int64_t> max_innermost_factor;
+  Optional<Array<int64_t>> vector_load_lens;
+  Optional<Map<String, Any>> reuse_read, reuse_write;
+  Optional<Function> filter_fn;
+  Optional<Target> target;
+  static constexpr uint32_t _type_child_slots = 3;
+  static void Fields(auto&& def) {
+    def("structure", &MultiLevelTilingObj::structure);
+    def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
+    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
+    def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
+    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
+    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+    def("filter_fn", &MultiLevelTilingObj::filter_fn, Default(nullptr));
+  }
+  void Init() {
+    for (char c : View(structure)) {
+      if (c != 'S' && c != 'R') {
+        TVM_FFI_THROW(ValueError) << "MultiLevelTiling: expected a structure of 'S' and 'R', got '"
+                                  << structure << "'";
+      }
+    }
+    Reuse::From(reuse_read, "MultiLevelTiling.reuse_read");
+    Reuse::From(reuse_write, "MultiLevelTiling.reuse_write");
+  }
+  void Initialize(const TuneContext& context) override { target = context->target; }
+
+  Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) override {
+    if (!Fits(sch, block)) return {sch};
+    return Tile(sch, block);
+  }
+
+ protected:
+  bool Fits(const Schedule& sch, const BlockRV& block) {
+    BlockFacts facts(sch, block);
+    if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
+        IsScheduled(facts) || !facts.IsAlone(sch))
+      return false;
+    for (LoopUse use : facts.uses)
+      if (use == LoopUse::kMixed) return false;
+    if (filter_fn.has_value()) return filter_fn.value()(sch, block).cast<bool>();
+    return facts.HasReuse();
+  }
+  Array<Schedule> Tile(const Schedule& sch, const BlockRV& block) {
+    Array<Schedule> result;
+    Reuse write = Reuse::From(reuse_write, "reuse_write");
+    auto add = [&](int64_t level) {
+      Tiling t{sch.Copy(), block, {}, false, {}};
+      if (Try([&] { Build(&t, level, write); })) result.push_back(t.sch);
+    };
+    if (write.req != "must") add(-1);
+    if (write.req != "no") {
+      for (int64_t level : write.levels) add(level);
+    }
+    return result.empty() ? Array<Schedule>{sch} : result;
+  }
+  void Build(Tiling* t, int64_t write_level, const Reuse& write) {
+    if (write_level >= 0) AddWriteCache(t, write);
+    TileLoops(t);
+    if (write_level >= 0) {
+      const Array<LoopRV>& at = t->levels.at(static_cast<size_t>(write_level) - 1);
+      t->sch.ReverseComputeAt(t->write_cache, at.back(), true);
+    }
+    AddReadReuse(t);
+    t->sch.Annotate(t->block, "meta_schedule.tiling_structure", structure);
+  }
+  /// The consumer that writes the result out, if there is a suitable one; else a copy.
+  void AddWriteCache(Tiling* t, const Reuse& write) {
+    Array<BlockRV> consumers = t->sch.GetConsumers(t->block);
+    if (consumers.size() == 1) {
+      BlockFacts consumer(t->sch, consumers[0]);
+      bool same = consumer.is_spatial && consumer.IsAlone(t->sch) && !IsScheduled(consumer);
+      if (same && t->sch.GetProducers(consumers[0]).size() >= 1) {
+        t->write_cache = consumers[0];
+        t->has_write_cache = true;
+        return;
+      }
+    }
+    t->write_cache = t->sch.CacheWrite(t->block, 0, write.scope);
+    t->has_write_cache = true;
+  }
+  void TileLoops(Tiling* t) {
+    const Schedule& sch = t->sch;
+    BlockFacts facts(sch, t->block);
+    Array<LoopRV> loops = sch.GetLoops(t->block);
+    std::string_view s = View(structure);
+    std::vector<size_t> spatial, reduce;
+    for (size_t i = 0; i < s.size(); ++i) (s[i] == 'S' ? spatial : reduce).push_back(i);
+    t->levels.assign(s.size(), {});
+    for (size_t i = 0; i < loops.size(); ++i) {
+      bool is_reduce = facts.uses[i] == LoopUse::kReduce;
+      const auto& places = is_reduce ? reduce : spatial;
+      if (places.empty()) continue;
+      if (places.size() == 1) {
+        t->levels[places[0]].push_back(loops[i]);
+        continue;
+      }
+      auto parts = sch.SamplePerfectTile(loops[i], static_cast<int64_t>(places.size()),
+                                         max_innermost_factor.value_or(64));
+      Schedule::Factors factors;
+      for (const Var& p : parts) factors.push_back(PrimExpr(p));
+      Array<LoopRV> split = sch.Split(loops[i], factors);
+      for (size_t p = 0; p < places.size(); ++p) t->levels[places[p]].push_back(split[p]);
+    }
+    Array<LoopRV> order;
+    for (const auto& level : t->levels)
+      for (const LoopRV& loop : level) order.push_back(loop);
+    sch.Reorder(order);
+    if (!tile_binds.has_value()) return;
+    size_t count = std::min(tile_binds.value().size(), spatial.size());
+    for (size_t i = 0; i < count; ++i) {
+      LoopRV fused = sch.Fuse(t->levels[spatial[i]]);
+      sch.Bind(fused, tile_binds.value()[i]);
+      t->levels[spatial[i]] = {fused};
+    }
+  }
+  void AddReadReuse(Tiling* t) {
+    Reuse read = Reuse::From(reuse_read, "reuse_read");
+    if (read.req == "no") return;
+    const Schedule& sch = t->sch;
+    size_t reads = sch.Get(t->block)->reads.size();
+    for (int64_t level : read.levels) {
+      const LoopRV& at = t->levels.at(static_cast<size_t>(level) - 1).back();
+      for (size_t i = 0; i < reads; ++i) {
+        BlockRV copy = sch.CacheRead(t->block, static_cast<int64_t>(i), read.scope, {t->block});
+        sch.ComputeAt(copy, at, true);
+        if (vector_load_lens.has_value()) {
+          // Consumed by RewriteCooperativeFetch.
+          Array<LoopRV> loops = sch.GetLoops(copy);
+          size_t dims = sch.Get(copy)->writes[0]->buffer->shape.size();
+          Array<LoopRV> own(loops.end() - std::min(dims, loops.size()), loops.end());
+          sch.Fuse(own);
+          auto lens = vector_load_lens.value();
+          Var width = sch.SampleCategorical(
+              lens, Array<double>(lens.size(), 1.0 / static_cast<double>(lens.size())));
+          sch.Annotate(copy, "meta_schedule.cooperative_fetch", width);
+        }
+      }
+    }
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO("meta_schedule.MultiLevelTiling", MultiLevelTilingObj,
+                              ScheduleRuleObj);
+};
+
+/// The innermost tiles are those of a tensor intrinsic.
+struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
+  String intrin_name;
+  static void Fields(auto&& def) {
+    def("intrin_name", &MultiLevelTilingWithIntrinObj::intrin_name);
+    def("structure", &MultiLevelTilingObj::structure);
+    def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
+    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
+    def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
+    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
+    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+  }
+  Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
+    if (!Fits(sch, block)) return {sch};
+    Schedule copy = sch.Copy();
+    Optional<BlockRV> tile;
+    if (!Try([&] { tile = TileForIntrin(copy, block); }) || !tile.has_value()) return {sch};
+    copy.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin_name);
+    return MultiLevelTilingObj::Tile(copy, tile.value());
+  }
+
+ private:
+  /// Splits the last loops by the extents of the intrinsic's loops and makes a block of the inner
+  /// ones.
+  Optional<BlockRV> TileForIntrin(const Schedule& sch, const BlockRV& block) {
+    static const Function extents_of = Function::GetGlobalRequired("meta_schedule._intrin_extents");
+    auto extents = extents_of(intrin_name).cast<Array<int64_t>>();
+    Array<LoopRV> loops = sch.GetLoops(block), inner, outer;
+    if (loops.size() < extents.size()) return std::nullopt;
+    size_t first = loops.size() - extents.size();
+    for (size_t i = 0; i < first; ++i) outer.push_back(loops[i]);
+    for (size_t i = 0; i < extents.size(); ++i) {
+      int64_t extent = ConstantExtent(sch.Get(loops[first + i]).get());
+      if (extent % extents[i] != 0) return std::nullopt;
+      auto parts = sch.Split(loops[first + i], {std::nullopt, PrimExpr(IntImm::Int32(extents[i]))});
+      outer.push_back(parts[0]);
+      inner.push_back(parts[1]);
+    }
+    Array<LoopRV> order = outer;
+    for (const LoopRV& l : inner) order.push_back(l);
+    sch.Reorder(order);
+    return sch.Blockize(inner[0]);
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MultiLevelTilingWithIntrin",
+                                    MultiLevelTilingWithIntrinObj, MultiLevelTilingObj);
+};
+
+TVM_REGISTER() {
+  RegisterNode<MultiLevelTilingObj>(
+      "Tiles of several levels for blocks that read elements again and again.");
+  RegisterNode<MultiLevelTilingWithIntrinObj>(
+      "Tiles of several levels, the innermost one a tensor intrinsic.");
+}
+}  // namespace
+}  // namespace tvm::tune

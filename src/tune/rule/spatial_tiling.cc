@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choices for blocks without reuse of data: elementwise programs, copies, transposes, and
+// reductions whose inputs are read once.
+//
+// Elementwise, all loops as one:            or in tiles, in either order:
+//   for p in parallel(jobs):                  for i0 in parallel(…): for j0:
+//     for s: for u in unroll(U):                for i1 in unroll(I): for j1 in vectorized(J): B[…]
+//       for v in vectorized(V): B[…]
+// Reductions, row by row:                   or a few columns at a time:
+//   for p in parallel(…): for s:              for p in parallel(…): for j0:
+//     for k: B[…] += …                          for k: for j1 in vectorized(J): B[…] += …
+#include <numeric>
+
+#include "tune/rule/block_facts.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tune {
+namespace {
+using namespace tir;
+
+/// Sizes for the parts of a loop of `extent` whose products divide it, so that no bounds need
+/// testing.
+class Divisors {
+ public:
+  explicit Divisors(int64_t extent) : rest_(extent) {}
+  /// Those of `wanted` that still divide; {1} when none does. The largest is taken out.
+  Array<int64_t> Take(const std::vector<int64_t>& wanted) {
+    Array<int64_t> result;
+    int64_t most = 1;
+    for (int64_t w : wanted) {
+      if (w < 1 || rest_ % w != 0) continue;
+      result.push_back(w);
+      most = std::lcm(most, w);
+    }
+    if (result.empty()) result.push_back(1);
+    if (rest_ % most == 0) rest_ /= most;
+    return result;
+  }
+
+ private:
+  int64_t rest_;
+};
+Array<double> Even(size_t n) { return Array<double>(n, 1.0 / static_cast<double>(n)); }
+Var Choose(const Schedule& sch, const Array<int64_t>& values) {
+  return sch.SampleCategorical(values, Even(values.size()));
+}
+
+struct SpatialTilingObj : ScheduleRuleObj {
+  int64_t max_vectorize_extent = 64, max_unroll = 8, max_jobs_per_core = 16;
+  Optional<Target> target;
+  static void Fields(auto&& def) {
+    def("max_vectorize_extent", &SpatialTilingObj::max_vectorize_extent, Default(64));
+    def("max_unroll", &SpatialTilingObj::max_unroll, Default(8));
+    def("max_jobs_per_core", &SpatialTilingObj::max_jobs_per_core, Default(16));
+  }
+  void Initialize(const TuneContext& context) final { target = context->target; }
+
+  Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
+    BlockFacts facts(sch, block);
+    if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
+        IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
+      return {sch};
+    for (LoopUse use : facts.uses)
+      if (use == LoopUse::kMixed) return {sch};
+    using Variant = void (SpatialTilingObj::*)(const Schedule&, const BlockRV&, const BlockFacts&);
+    std::vector<Variant> variants;
+    if (facts.has_reduction) {
+      variants = {&SpatialTilingObj::Rows, &SpatialTilingObj::Columns};
+    } else if (facts.is_spatial) {
+      variants = {&SpatialTilingObj::Fused};
+      if (facts.loops.size() > 1)
+        variants.insert(variants.end(),
+                        {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
+    } else {
+      return {sch};
+    }
+    Array<Schedule> result;
+    for (Variant variant : variants) {
+      Schedule copy = sch.Copy();
+      if (Try([&] { (this->*variant)(copy, block, facts); })) result.push_back(copy);
+    }
+    return result.empty() ? Array<Schedule>{sch} : result;
+  }
+
+ private:
+  int64_t Lanes(const BlockFacts& f) const {
+    int bits = 32;
+    if (!f.block->writes.empty()) bits = std::max(8, f.block->writes[0]->buffer->dtype.bits());
+    return VectorBits(target.value()) / bits;
+  }
+  std::vector<int64_t> Widths(const BlockFacts& f) const {
+    std::vector<int64_t> widths;
+    for (int64_t w = std::max<int64_t>(Lanes(f) / 2, 2);
+         w <= std::min(Lanes(f) * 4, max_vectorize_extent); w *= 2)
+      widths.push_back(w);
+    return widths;
+  }
+  std::vector<int64_t> Unrolls() const {
+    std::vector<int64_t> result;
+    for (int64_t u = 1; u <= max_unroll; u *= 2) result.push_back(u);
+    return result;
+  }
+  std::vector<int64_t> Jobs() const {
+    std::vector<int64_t> result = {1};
+    int64_t cores = NumCores(target.value());
+    if (cores > 1) {
+      for (int64_t j = cores; j <= cores * max_jobs_per_core; j *= 2) result.push_back(j);
+    }
+    return result;
+  }
+  /// Stores that bypass the caches help where the result is larger than these.
+  void Streaming(const Schedule& sch, const BlockFacts& f, const LoopRV& loop) const {
+    double bytes = f.Iterations(LoopUse::kSpatial) * f.block->writes[0]->buffer->dtype.bits() / 8;
+    if (bytes < (1 << 20)) return;
+    sch.Annotate(loop, "nontemporal_store", Choose(sch, {0, 1}));
+  }
+  static Array<LoopRV> WithUse(const Schedule& sch, const BlockRV& block, const BlockFacts& f,
+                               LoopUse use) {
+    Array<LoopRV> all = sch.GetLoops(block), result;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (f.uses[i] == use || (use == LoopUse::kSpatial && f.uses[i] == LoopUse::kUnused))
+        result.push_back(all[i]);
+    return result;
+  }
+
+  void Fused(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    double n = f.Iterations(LoopUse::kSpatial);
+    LoopRV fused = sch.Fuse(sch.GetLoops(block));
+    Divisors divisors(static_cast<int64_t>(n));
+    Array<int64_t> widths = divisors.Take(Widths(f));
+    bool ragged = widths.size() == 1 && widths[0] == 1;
+    // A width that does not divide: whole vectors, and a shorter one at the end.
+    if (ragged && n >= static_cast<double>(Lanes(f))) widths = {Lanes(f), 2 * Lanes(f)};
+    Var width = Choose(sch, widths);
+    if (ragged) {
+      Array<LoopRV> parts = sch.Split(fused, {std::nullopt, width});
+      sch.Parallel(parts[0]);
+      sch.Vectorize(parts[1]);
+      return;
+    }
+    Var unroll = Choose(sch, divisors.Take(Unrolls())), jobs = Choose(sch, divisors.Take(Jobs()));
+    Array<LoopRV> parts = sch.Split(fused, {jobs, std::nullopt, unroll, width});
+    sch.Parallel(parts[0]);
+    sch.Unroll(parts[2]);
+    sch.Vectorize(parts[3]);
+    Streaming(sch, f, parts[1]);
+  }
+  void Tiled(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Tile(sch, block, f, false);
+  }
+  void TiledSwapped(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Tile(sch, block, f, true);
+  }
+  void Tile(const Schedule& sch, const BlockRV& block, const BlockFacts& f, bool swapped) {
+    Array<LoopRV> loops = sch.GetLoops(block);
+    size_t n = loops.size();
+    int64_t rows = ConstantExtent(f.loops[n - 2]), columns = ConstantExtent(f.loops[n - 1]);
+    Var height = Choose(sch, Divisors(rows).Take({1, 2, 4, 8, 16}));
+    Var width = Choose(sch, Divisors(columns).Take(Widths(f)));
+    Array<LoopRV> i = sch.Split(loops[n - 2], {std::nullopt, height});
+    Array<LoopRV> j = sch.Split(loops[n - 1], {std::nullopt, width});
+    Array<LoopRV> order(loops.begin(), loops.end() - 2);
+    LoopRV outer = swapped ? j[0] : i[0], inner = swapped ? i[0] : j[0];
+    for (const LoopRV& loop : {outer, inner, i[1], j[1]}) order.push_back(loop);
+    sch.Reorder(order);
+    Array<LoopRV> together(order.begin(), order.end() - 3);
+    sch.Parallel(together.size() > 1 ? sch.Fuse(together) : together[0]);
+    sch.Unroll(i[1]);
+    sch.Vectorize(j[1]);
+    Streaming(sch, f, inner);
+  }
+  /// The reduction innermost: its order is free, so the code generator vectorises it.
+  void Rows(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
+    Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
+    Array<LoopRV> order = spatial;
+    for (const LoopRV& r : reduce) order.push_back(r);
+    sch.Reorder(order);
+    if (!spatial.empty()) {
+      LoopRV rows = spatial.size() > 1 ? sch.Fuse(spatial) : spatial[0];
+      Divisors divisors(static_cast<int64_t>(f.Iterations(LoopUse::kSpatial)));
+      Array<LoopRV> parts = sch.Split(rows, {Choose(sch, divisors.Take(Jobs())), std::nullopt});
+      sch.Parallel(parts[0]);
+      rows = parts[1];
+    }
+    if (reduce.empty()) return;
+    LoopRV all = reduce.size() > 1 ? sch.Fuse(reduce) : reduce[0];
+    Divisors divisors(static_cast<int64_t>(f.Iterations(LoopUse::kReduce)));
+    Array<LoopRV> parts = sch.Split(all, {std::nullopt, Choose(sch, divisors.Take({1, 4, 8, 16}))});
+    sch.Unroll(parts[1]);
+    sch.DecomposeReduction(block, parts[0]);
+  }
+  /// Neighbouring results side by side in one vector.
+  void Columns(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
+    Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
+    if (spatial.empty() || reduce.empty()) {
+      TVM_FFI_THROW(ValueError) << "no columns";
+    }
+    int64_t columns = 1;
+    for (size_t i = 0; i < f.loops.size(); ++i)
+      if (f.uses[i] == LoopUse::kSpatial) columns = ConstantExtent(f.loops[i]);
+    Divisors divisors(columns);
+    Array<LoopRV> j =
+        sch.Split(spatial.back(), {std::nullopt, Choose(sch, divisors.Take({1, 2, 4})),
+                                   Choose(sch, divisors.Take(Widths(f)))});
+    Array<LoopRV> outer(spatial.begin(), spatial.end() - 1);
+    outer.push_back(j[0]);
+    Array<LoopRV> order = outer;
+    for (const LoopRV& r : reduce) order.push_back(r);
+    order.push_back(j[1]);
+    order.push_back(j[2]);
+    sch.Reorder(order);
+    LoopRV fused = outer.size() > 1 ? sch.Fuse(outer) : outer[0];
+    sch.Parallel(fused);
+    BlockRV init = sch.DecomposeReduction(block, reduce[0]);
+    for (const BlockRV& b : {init, block}) {
+      Array<LoopRV> loops = sch.GetLoops(b);
+      sch.Vectorize(loops.back());
+      sch.Unroll(loops[loops.size() - 2]);
+    }
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.SpatialTiling", SpatialTilingObj,
+                                    ScheduleRuleObj);
+};
+TVM_REGISTER() {
+  RegisterNode<SpatialTilingObj>(
+      "Choices for blocks that read each element once: how much a thread does, vector width, "
+      "unrolling, stores that bypass the caches, loop order.");
+}
+}  // namespace
+}  // namespace tvm::tune

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Space generators, and the rules, postprocessors and mutators of each kind of target.
+#include <cstring>
+#include <deque>
+
+#include "tune/rule/block_facts.h"
+#include "tvm/expr/op.h"
+#include "tvm/tune/search.h"
+
+namespace tvm::tune {
+using namespace tir;
+
+// ---- defaults ----------------------------------------------------------------------------------
+namespace {
+/// The name of the set for a target: its keys, then its kind.
+String KindOf(const Target& target) {
+  std::string kind(target->kind->name);
+  return kind == "c" ? "llvm" : kind;
+}
+[[noreturn]] void NoDefaults(const char* what, const String& kind) {
+  TVM_FFI_THROW(ValueError) << "meta_schedule: expected a kind of target with default " << what
+                            << ", got '" << kind << "'; there are some for: llvm"
+                            << "; give the space generator a list of its own";
+  TVM_FFI_UNREACHABLE();
+}
+/// A node of a registered class with some of its fields given, the others at their defaults.
+template <class R>
+R Make(const char* key, const Map<String, Any>& options) {
+  TVMFFIByteArray name{key, std::strlen(key)};
+  int32_t index;
+  TVM_FFI_CHECK_SAFE_CALL(TVMFFITypeKeyToIndex(&name, &index));
+  const NodeInfo& info = InfoOf(index);
+  ObjectPtr<Object> node = info.create();
+  for (const Field* field : info.params) {
+    auto it = options.find(field->name);
+    if (it == options.end() && !field->HasDefault()) {
+      TVM_FFI_THROW(InternalError) << key << ": the field " << field->name << " is not given";
+    }
+    Any value = it == options.end() ? field->value : (*it).second;
+    TVMFFIAny raw = AnyView(value).CopyToTVMFFIAny();
+    TVM_FFI_CHECK_SAFE_CALL(
+        field->ops->set(reinterpret_cast<char*>(node.get()) + field->offset, &raw));
+  }
+  if (info.init) info.init(node.get());
+  return Any(ObjectRef(std::move(node))).template cast<R>();
+}
+Map<String, Any> ReuseConfig(const char* req, Array<Any> levels, const char* scope) {
+  return {{"req", String(req)}, {"levels", levels}, {"scope", String(scope)}};
+}
+}  // namespace
+
+Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
+  if (kind != "llvm") NoDefaults("schedule rules", kind);
+  auto rule = [](const char* name, const Map<String, Any>& options) {
+    return Make<ScheduleRule>(name, options);
+  };
+  return {
+      rule("meta_schedule.ApplyCustomRule", {}),
+      rule("meta_schedule.InlineConstantScalars", {}),
+      rule("meta_schedule.AutoInline", {{"into_producer", false},
+                                        {"into_consumer", true},
+                                        {"inline_const_tensor", true},
+                                        {"disallow_if_then_else", true},
+                                        {"require_injective", true},
+                                        {"require_ordered", true},
+                                        {"disallow_op", Array<String>{"tir.exp"}}}),
+      rule("meta_schedule.AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}),
+      rule("meta_schedule.MultiLevelTiling",
+           {{"structure", String("SSRSRS")},
+            {"max_innermost_factor", 64},
+            {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}),
+      rule("meta_schedule.SpatialTiling", {}),
+      rule("meta_schedule.ParallelizeVectorizeUnroll",
+           {{"max_jobs_per_core", 16},
+            {"max_vectorize_extent", 64},
+            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 128}},
+            {"unroll_explicit", true}}),
+      rule("meta_schedule.RandomComputeLocation", {}),
+  };
+}
+Array<Postproc> DefaultPostprocs(const String& kind) {
+  if (kind != "llvm") NoDefaults("postprocessors", kind);
+  return {Make<Postproc>("meta_schedule.DisallowDynamicLoop", {}),
+          Make<Postproc>("meta_schedule.RewriteTensorize", {}),
+          Make<Postproc>("meta_schedule.RewriteParallelVectorizeUnroll", {}),
+          Make<Postproc>("meta_schedule.RewriteReductionBlock", {})};
+}
+Map<Mutator, double> DefaultMutators(const String& kind) {
+  if (kind != "llvm") NoDefaults("mutators", kind);
+  return {{Make<Mutator>("meta_schedule.MutateTileSize", {}), 0.9},
+          {Make<Mutator>("meta_schedule.MutateComputeLocation", {}), 0.05},
+          {Make<Mutator>("meta_schedule.MutateUnroll", {}), 0.03},
+          {Make<Mutator>("meta_schedule.MutateParallel", {{"max_jobs_per_core", 16}}), 0.02}};
+}
+
+// ---- what generators share ---------------------------------------------------------------------
+void SpaceGeneratorObj::Initialize(const TuneContext& context) {
+  if (!context->target.has_value()) {
+    TVM_FFI_THROW(ValueError) << "meta_schedule: expected the context to have a target";
+  }
+  auto kind = [&] { return KindOf(context->target.value()); };
+  if (!sch_rules.has_value()) sch_rules = DefaultScheduleRules(kind());
+  if (!postprocs.has_value()) postprocs = DefaultPostprocs(kind());
+  if (!mutator_probs.has_value()) mutator_probs = DefaultMutators(kind());
+  for (const ScheduleRule& rule : sch_rules.value()) rule->Initialize(context);
+  for (const Postproc& postproc : postprocs.value()) postproc->Initialize(context);
+  for (const auto& [mutator, p] : mutator_probs.value()) mutator->Initialize(context);
+}
+ObjectRef SpaceGeneratorObj::Clone() const {
+  SpaceGenerator copy = Any(CopyNode(this)).cast<SpaceGenerator>();
+  if (sch_rules.has_value()) {
+    Array<ScheduleRule> rules;
+    for (const ScheduleRule& r : sch_rules.value())
+      rules.push_back(Any(r->Clone()).cast<ScheduleRule>());
+    copy->sch_rules = rules;
+  }
+  if (postprocs.has_value()) {
+    Array<Postproc> list;
+    for (const Postproc& p : postprocs.value()) list.push_back(Any(p->Clone()).cast<Postproc>());
+    copy->postprocs = list;
+  }
+  if (mutator_probs.has_value()) {
+    Map<Mutator, double> map;
+    for (const auto& [m, p] : mutator_probs.value()) map.Set(Any(m->Clone()).cast<Mutator>(), p);
+    copy->mutator_probs = map;
+  }
+  return copy;
+}
+
+namespace {
+/// Schedules from what a function of the user gives: nothing (it changed its argument), one, or
+/// several.
+Array<Schedule> Schedules(const Schedule& sch, const Any& result) {
+  if (result == nullptr) return {sch};
+  if (auto one = result.as<Schedule>()) return {*one};
+  return result.cast<Array<Schedule>>();
+}
+
+// ---- the generators ----------------------------------------------------------------------------
+/// Applies each rule to each block, in program order.
+struct PostOrderApplyObj : SpaceGeneratorObj {
+  Optional<Function> f_block_filter;  // (Block) -> whether rules apply to it
+  int64_t seed = -1;
+  static void Fields(auto&& def) {
+    def("f_block_filter", &PostOrderApplyObj::f_block_filter, Default(nullptr));
+    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
+    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
+    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
+  }
+  void Initialize(const TuneContext& context) final {
+    SpaceGeneratorObj::Initialize(context);
+    seed = context->rand_state;
+  }
+  Array<Schedule> Generate(const IRModule& mod) final {
+    std::vector<Schedule> spaces = {Schedule(mod, seed)};
+    for (const ScheduleRule& rule : sch_rules.value()) {
+      std::vector<Schedule> next;
+      for (const Schedule& sch : spaces) ApplyToAll(rule, sch, &next);
+      spaces = std::move(next);
+    }
+    return Array<Schedule>(spaces.begin(), spaces.end());
+  }
+
+ private:
+  using Place = std::pair<String, String>;  // block, function
+  void ApplyToAll(const ScheduleRule& rule, const Schedule& start, std::vector<Schedule>* out) {
+    // Schedules with the blocks that are still to do: a rule may remove and add some.
+    std::deque<std::pair<Schedule, std::vector<Place>>> open;
+    open.emplace_back(start, Places(start.mod()));
+    while (!open.empty()) {
+      auto [sch, places] = std::move(open.front());
+      open.pop_front();
+      if (places.empty()) {
+        out->push_back(sch);
+        continue;
+      }
+      Place place = places.back();
+      places.pop_back();
+      if (sch.state().BlocksNamed(place.first, place.second).size() != 1) {
+        open.emplace_front(sch, std::move(places));
+        continue;
+      }
+      BlockRV block = sch.GetBlock(place.first, place.second);
+      if (f_block_filter.has_value() && !f_block_filter.value()(sch.Get(block)).cast<bool>()) {
+        open.emplace_front(sch, std::move(places));
+        continue;
+      }
+      for (const Schedule& result : rule->Apply(sch, block)) open.emplace_back(result, places);
+    }
+  }
+  /// The first ones last, because the list is worked off from its end.
+  static std::vector<Place> Places(const IRModule& mod) {
+    struct Names : Visitor<Names, BlockObj> {
+      std::vector<String> list;
+      void Visit(const BlockObj* op) {
+        VisitChildren(op, *this);
+        list.push_back(op->name_hint);
+      }
+    };
+    std::vector<Place> places;
+    for (const auto& [var, func] : mod->Sorted()) {
+      auto* prim = func.as<PrimFuncObj>();
+      if (!prim) continue;
+      Names names;
+      names(prim->body);
+      for (auto it = names.list.rbegin(); it != names.list.rend(); ++it)
+        places.emplace_back(*it, var->name_hint);
+    }
+    return places;
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PostOrderApply", PostOrderApplyObj,
+                                    SpaceGeneratorObj);
+};
+
+/// What a function of the user makes of the schedule.
+struct ScheduleFnObj : SpaceGeneratorObj {
+  Function sch_fn;
+  int64_t seed = -1;
+  static void Fields(auto&& def) {
+    def("sch_fn", &ScheduleFnObj::sch_fn);
+    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
+    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
+    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
+  }
+  void Initialize(const TuneContext& context) final {
+    SpaceGeneratorObj::Initialize(context);
+    seed = context->rand_state;
+  }
+  Array<Schedule> Generate(const IRModule& mod) final {
+    Schedule sch(mod, seed);
+    return Schedules(sch, sch_fn(sch));
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.ScheduleFn", ScheduleFnObj, SpaceGeneratorObj);
+};
+
+/// The spaces of several generators together.
+struct SpaceGeneratorUnionObj : SpaceGeneratorObj {
+  Array<SpaceGenerator> space_generators;
+  static void Fields(auto&& def) {
+    def("space_generators", &SpaceGeneratorUnionObj::space_generators);
+    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
+    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
+    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
+  }
+  void Initialize(const TuneContext& context) final {
+    SpaceGeneratorObj::Initialize(context);
+    for (const SpaceGenerator& g : space_generators) g->Initialize(context);
+  }
+  Array<Schedule> Generate(const IRModule& mod) final {
+    Array<Schedule> all;
+    for (const SpaceGenerator& g : space_generators)
+      for (const Schedule& sch : g->Generate(mod)) all.push_back(sch);
+    return all;
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.SpaceGeneratorUnion", SpaceGeneratorUnionObj,
+                                    SpaceGeneratorObj);
+};
+struct PySpaceGeneratorObj : SpaceGeneratorObj {
+  TVM_USER_DEFINED(PySpaceGeneratorObj)
+  void Initialize(const TuneContext& context) final {
+    SpaceGeneratorObj::Initialize(context);
+    if (Defines("_initialize_with_tune_context"))
+      CallUser<void>("_initialize_with_tune_context", context);
+  }
+  Array<Schedule> Generate(const IRModule& mod) final {
+    return CallUser<Array<Schedule>>("generate_design_space", mod);
+  }
+  ObjectRef Clone() const final {
+    return Defines("clone") ? CallUser<SpaceGenerator>("clone") : ffi::GetRef<ObjectRef>(this);
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PySpaceGenerator", PySpaceGeneratorObj,
+                                    SpaceGeneratorObj);
+};
+
+TVM_REGISTER() {
+  RegisterBase<SpaceGeneratorObj>("From a module to schedules whose traces sample.");
+  RegisterNode<PostOrderApplyObj>("Applies each rule to each block, in program order.");
+  RegisterNode<ScheduleFnObj>("What a function makes of the schedule.");
+  RegisterNode<SpaceGeneratorUnionObj>("The spaces of several generators together.");
+  RegisterNode<PySpaceGeneratorObj>("A space generator defined by a user.");
+  RegisterNode<TuneContextObj>("One task: what is tuned, for which target, and by what means.");
+  Def("meta_schedule._default_schedule_rules", &DefaultScheduleRules, "Of a kind of target.",
+      Arg("kind"));
+  Def("meta_schedule._default_postprocs", &DefaultPostprocs, "Of a kind of target.", Arg("kind"));
+  Def("meta_schedule._default_mutators", &DefaultMutators, "Of a kind of target.", Arg("kind"));
+  Def(
+      "meta_schedule.SpaceGenerator.generate_design_space",
+      [](SpaceGenerator self, IRModule mod) { return self->Generate(mod); },
+      "Schedules whose traces sample.", Arg("self"), Arg("mod"));
+  Def(
+      "meta_schedule.SpaceGenerator.clone", [](SpaceGenerator self) { return self->Clone(); },
+      "A generator of its own with the same options.", Arg("self"));
+  Def(
+      "meta_schedule.SpaceGenerator._initialize_with_tune_context",
+      [](SpaceGenerator self, TuneContext context) { self->Initialize(context); },
+      "Tells it, and its rules, what it is used for.", Arg("self"), Arg("context"));
+}
+}  // namespace
+}  // namespace tvm::tune

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cache_read and cache_write"""
+
+from tvm.script import tir as T
+
+from .checking import apply, refused
+from .test_compute_at import dynamic, matmul_relu, stencil, two
+
+
+def test_cache_read():
+    @T.prim_func
+    def expected(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        B = T.alloc_buffer((16, 16))
+        A_shared = T.alloc_buffer((16, 16), scope="shared")
+        for ax0, ax1 in T.grid(16, 16):
+            with T.block("A_shared"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                A_shared[v0, v1] = A[v0, v1]
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A_shared[vi, vj] * 2.0
+        for i, j in T.grid(16, 16):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + 1.0
+
+    apply(two, lambda sch: sch.cache_read("B", 0, "shared"), expected)
+    apply(two, lambda sch: sch.cache_read("B", "A", "shared"), expected)
+
+
+def test_cache_write():
+    @T.prim_func
+    def expected(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        B = T.alloc_buffer((16, 16))
+        C_local = T.alloc_buffer((16, 16), scope="local")
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * 2.0
+        for i, j in T.grid(16, 16):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C_local[vi, vj] = B[vi, vj] + 1.0
+        for ax0, ax1 in T.grid(16, 16):
+            with T.block("C_local"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                C[v0, v1] = C_local[v0, v1]
+
+    apply(two, lambda sch: sch.cache_write("C", 0, "local"), expected)
+
+
+def test_cache_intermediate():
+    apply(two, lambda sch: sch.cache_read("C", 0, "local"))
+    apply(two, lambda sch: sch.cache_write("B", 0, "local"))
+    apply(two, lambda sch: sch.cache_write("B", 0, "local", consumer_blocks=["C"]))
+    apply(stencil, lambda sch: sch.cache_read("C", "B", "local"))
+
+
+def test_cache_matmul_tiled():
+    def primitives(sch):
+        c = sch.cache_write("C", 0, "local")
+        a = sch.cache_read("C", 0, "local")
+        i, j, k = sch.get_loops("C")
+        (io, ii), (ko, ki) = sch.split(i, [None, 5]), sch.split(k, [None, 4])
+        sch.reorder(io, ko, ii, j, ki)
+        sch.compute_at(a, ko)
+        sch.reverse_compute_at(c, io)
+        sch.reverse_compute_at("D", io)
+
+    apply(matmul_relu, primitives)
+
+
+def test_cache_below_a_loop():
+    def primitives(sch):
+        sch.compute_at("B", sch.get_loops("C")[0])
+        sch.cache_read("C", "B", "local")
+        sch.cache_write("B", 0, "local")
+
+    apply(two, primitives)
+    apply(dynamic, primitives, sizes={"n": 5})
+
+
+def test_consumers():
+    @T.prim_func
+    def before(
+        A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] * 2.0
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi] + 1.0
+
+    sch = apply(before, lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]))
+    assert sch.mod.script().count("A_local[vi]") == 1
+    sch = apply(before, lambda sch: sch.cache_read("B", 0, "local"))
+    assert sch.mod.script().count("A_local[vi]") == 2
+    refused(
+        two,
+        lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]),
+        "expected consumers that read buffer A",
+    )
+
+
+def test_only_what_is_written():
+    """The copy leaves the rest of the output as it was."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(3):
+            with T.block("B"):
+                vi = T.axis.spatial(3, i)
+                B[vi + 2] = A[vi] * 2.0
+
+    apply(before, lambda sch: sch.cache_write("B", 0, "local"))
+
+
+def test_refusals():
+    refused(two, lambda sch: sch.cache_read("B", 1, "local"), r"reads \(A\), got 1")
+    refused(two, lambda sch: sch.cache_read("B", "X", "local"), "got 'X'")
+    refused(two, lambda sch: sch.cache_write("B", -1, "local"), "got -1")
+
+    @T.prim_func
+    def strided(A: T.Buffer((8,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi * 2] = A[vi]
+
+    refused(strided, lambda sch: sch.cache_write("B", 0, "local"), "cannot tell exactly which part")
+
+    @T.prim_func
+    def in_place(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("A"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = A[vi] + 1.0
+
+    refused(in_place, lambda sch: sch.cache_write("A", 0, "local"), "also reads it")
+    refused(in_place, lambda sch: sch.cache_read("A", 0, "local"), "together with the blocks")
+
+    def decomposed(sch):
+        sch.decompose_reduction("C", sch.get_loops("C")[2])
+        sch.cache_write("C_update", 0, "local")
+
+    refused(matmul_relu, decomposed, "not the only block that writes buffer C")

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compute_inline and reverse_compute_inline"""
+
+from tvm.script import tir as T
+
+from .checking import apply, refused
+
+
+@T.prim_func
+def chain(A: T.Buffer((16, 8), "float32"), C: T.Buffer((16, 8), "float32")):
+    B = T.alloc_buffer((16, 8))
+    for i, j in T.grid(16, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+
+
+@T.prim_func
+def chain_inlined(A: T.Buffer((16, 8), "float32"), C: T.Buffer((16, 8), "float32")):
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * 2.0 + 1.0
+
+
+def test_compute_inline():
+    apply(chain, lambda sch: sch.compute_inline("B"), chain_inlined)
+
+
+def test_reverse_compute_inline():
+    apply(chain, lambda sch: sch.reverse_compute_inline("C"), chain_inlined)
+
+
+def test_compute_inline_keeps_loops_and_blocks():
+    def primitives(sch):
+        c = sch.get_block("C")
+        i, j = sch.get_loops(c)
+        sch.compute_inline("B")
+        sch.split(j, [None, 4])
+        sch.parallel(i)
+        assert sch.get(c).name_hint == "C"
+
+    apply(chain, primitives)
+
+
+def test_compute_inline_into_several():
+    @T.prim_func
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")
+    ):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.exp(A[vi])
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[7 - vi] * B[vi]
+        for k in range(8):
+            with T.block("D"):
+                vk = T.axis.reduce(8, k)
+                with T.init():
+                    D[()] = 0.0
+                D[()] = D[()] + B[vk]
+
+    @T.prim_func
+    def expected(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")
+    ):
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = T.exp(A[7 - vi]) * T.exp(A[vi])
+        for k in range(8):
+            with T.block("D"):
+                vk = T.axis.reduce(8, k)
+                with T.init():
+                    D[()] = 0.0
+                D[()] = D[()] + T.exp(A[vk])
+
+    apply(before, lambda sch: sch.compute_inline("B"), expected)
+
+
+@T.prim_func
+def dynamic(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8))
+    C = T.match_buffer(c, (8, n))
+    B = T.alloc_buffer((n, 8))
+    for i, j in T.grid(n, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(8, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi] + 1.0
+
+
+def test_compute_inline_symbolic_and_predicated():
+    def primitives(sch):
+        sch.split(sch.get_loops("B")[0], [None, 4])
+        sch.compute_inline("B")
+
+    apply(dynamic, primitives, sizes={"n": 7})
+
+
+def test_reverse_compute_inline_symbolic_and_predicated():
+    def primitives(sch):
+        sch.split(sch.get_loops("C")[1], [None, 4])
+        sch.split(sch.get_loops("B")[0], [None, 4])
+        sch.reverse_compute_inline("C")
+
+    apply(dynamic, primitives, sizes={"n": 7})
+
+
+def test_reverse_compute_inline_part():
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32"), C: T.Buffer((5,), "float32")):
+        B = T.alloc_buffer((16,))
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i)
+                B[vi] = A[vi] * 2.0
+        for i in range(5):
+            with T.block("C"):
+                vi = T.axis.spatial(5, i)
+                C[vi] = B[vi * 2 + 3] + 1.0
+
+    sch = apply(before, lambda sch: sch.reverse_compute_inline("C"))
+    assert "T.where" in sch.mod.script()
+
+
+def test_inline_through_a_change_of_shape():
+    @T.prim_func
+    def before(A: T.Buffer((32,), "float32"), C: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((32,))
+        for i, j in T.grid(8, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi * 4 + vj] = A[vi * 4 + vj] * 2.0
+        for i, j in T.grid(4, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi * 8 + vj] + 1.0
+
+    apply(before, lambda sch: sch.compute_inline("B"))
+    apply(before, lambda sch: sch.reverse_compute_inline("C"))
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+def test_refuse_output():
+    refused(chain, lambda sch: sch.compute_inline("C"), "compute_inline.*allocated in the scope")
+    refused(chain, lambda sch: sch.reverse_compute_inline("B"), "one producer, got 0")
+
+
+def test_refuse_root():
+    refused(chain, lambda sch: sch.compute_inline("root"), "got the root block")
+
+
+def test_refuse_reduction():
+    @T.prim_func
+    def before(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i, k in T.grid(8, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi] + 1.0
+
+    refused(before, lambda sch: sch.compute_inline("B"), "body is one store")
+    refused(before, lambda sch: sch.reverse_compute_inline("C"), "has an init")
+
+
+def test_refuse_several_writers_and_readers():
+    @T.prim_func
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
+        B = T.alloc_buffer((8,))
+        for i in range(4):
+            with T.block("B0"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi]
+        for i in range(4):
+            with T.block("B1"):
+                vi = T.axis.spatial(4, i)
+                B[vi + 4] = A[vi + 4]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+        for i in range(8):
+            with T.block("D"):
+                vi = T.axis.spatial(8, i)
+                D[vi] = B[vi]
+
+    refused(before, lambda sch: sch.compute_inline("B0"), "not the only block that writes buffer B")
+    refused(before, lambda sch: sch.reverse_compute_inline("C"), "one producer, got 2")
+
+
+def test_refuse_part():
+    @T.prim_func
+    def before(A: T.Buffer((5,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = A[vi]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    refused(before, lambda sch: sch.compute_inline("B"), "does not write all of buffer B")
+
+
+def test_refuse_predicate():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                T.where(i < 5)
+                B[vi] = A[vi]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    refused(
+        before, lambda sch: sch.compute_inline("B"), "not run for all values of its iterator vi"
+    )
+
+
+def test_refuse_side_effect():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.call_extern("float32", "draw", A[vi])
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    refused(before, lambda sch: sch.compute_inline("B"), "without side effects")
+
+
+def test_refuse_overwritten_input():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi]
+        for i in range(8):
+            with T.block("A"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = 0.0
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    refused(before, lambda sch: sch.compute_inline("B"), "may be overwritten")
+
+
+def test_refuse_reading_before():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = C[7 - vi]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    refused(before, lambda sch: sch.reverse_compute_inline("C"), "reads buffer C before block C")
+
+
+def test_refuse_reverse_reading_twice():
+    @T.prim_func
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8, 8), "float32")
+    ):
+        B = T.alloc_buffer((8,))
+        E = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi] + B[7 - vi]
+        for i in range(8):
+            with T.block("E"):
+                vi = T.axis.spatial(8, i)
+                E[vi] = A[vi]
+        for i, j in T.grid(8, 8):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = E[vi]
+
+    refused(before, lambda sch: sch.reverse_compute_inline("C"), "one element of buffer B per")
+    refused(before, lambda sch: sch.reverse_compute_inline("D"), "do not tell its iterators apart")

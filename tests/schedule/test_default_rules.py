@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Default rules: what they make of functions that nobody scheduled, and that results stay."""
+
+import numpy as np
+import pytest
+import tvm
+import tvm.testing
+from tvm import te, tir
+from tvm.ir import assert_structural_equal
+from tvm.script import tir as T
+from tvm.target import Target
+from tvm.tir.schedule import apply_default_rules, is_scheduled
+
+TARGETS = [
+    "llvm -num-cores=2",
+    "llvm -num-cores=1",
+    "llvm -num-cores=4 -mcpu=haswell",
+    "llvm -num-cores=2 -mcpu=x86-64",
+]
+
+
+def placeholder(*shape, name="A", dtype="float32"):
+    return te.placeholder(shape, dtype, name)
+
+
+def sigmoid(*shape):
+    a = placeholder(*shape)
+    return [a, te.compute(shape, lambda *i: 1 / (1 + tir.exp(-a(*i))), "out")]
+
+
+def relu_of_bias(n, c, h, w):
+    a, b = placeholder(n, c, h, w), placeholder(c, name="b")
+    zero = tir.const(0, "float32")
+    value = lambda n, c, h, w: tir.max(a[n, c, h, w] + b[c], zero)  # noqa: E731
+    return [a, b, te.compute((n, c, h, w), value, "out")]
+
+
+def row_sum(n, m):
+    a, k = placeholder(n, m), te.reduce_axis((0, m), "k")
+    return [a, te.compute((n,), lambda i: te.sum(a[i, k], k), "out")]
+
+
+def column_sum(n, m):
+    a, k = placeholder(n, m), te.reduce_axis((0, n), "k")
+    return [a, te.compute((m,), lambda i: te.sum(a[k, i], k), "out")]
+
+
+def whole_sum(n, m):
+    a, k, l = placeholder(n, m), te.reduce_axis((0, n), "k"), te.reduce_axis((0, m), "l")
+    return [a, te.compute((1,), lambda i: te.sum(a[k, l], [k, l]), "out")]
+
+
+def softmax(n, m):
+    a, k, l = placeholder(n, m), te.reduce_axis((0, m), "k"), te.reduce_axis((0, m), "l")
+    top = te.compute((n,), lambda i: te.max(a[i, k], k), "top")
+    e = te.compute((n, m), lambda i, j: tir.exp(a[i, j] - top[i]), "e")
+    total = te.compute((n,), lambda i: te.sum(e[i, l], l), "total")
+    return [a, te.compute((n, m), lambda i, j: e[i, j] / total[i], "out")]
+
+
+def transpose(n, m):
+    a = placeholder(n, m)
+    return [a, te.compute((m, n), lambda i, j: a[j, i], "out")]
+
+
+def matmul(n, m, d):
+    a, b = placeholder(n, d), placeholder(d, m, name="B")
+    k = te.reduce_axis((0, d), "k")
+    return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, k] * b[k, j], k), "out")]
+
+
+def matmul_relu(n, m, d):
+    a, b, c = matmul(n, m, d)
+    zero = tir.const(0, "float32")
+    return [a, b, te.compute((n, m), lambda i, j: tir.max(c[i, j], zero), "relu")]
+
+
+def dense(n, m, d):
+    a, b = placeholder(n, d), placeholder(m, d, name="B")
+    k = te.reduce_axis((0, d), "k")
+    return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, k] * b[j, k], k), "out")]
+
+
+def conv(c, size, out, window):
+    a = placeholder(1, c, size + window - 1, size + window - 1)
+    w = placeholder(out, c, window, window, name="W")
+    rc, ry, rx = (te.reduce_axis((0, e), n) for n, e in [("rc", c), ("ry", window), ("rx", window)])
+    value = lambda n, o, y, x: te.sum(  # noqa: E731
+        a[n, rc, y + ry, x + rx] * w[o, rc, ry, rx], [rc, ry, rx]
+    )
+    return [a, w, te.compute((1, out, size, size), value, "out")]
+
+
+def softmax_of(a):
+    e = np.exp(a - a.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def conv_of(a, w):
+    window = w.shape[-1]
+    views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
+    return np.einsum("ncyxij,ocij->noyx", views, w)
+
+
+CASES = {
+    "sigmoid": (sigmoid(64, 64), lambda a: 1 / (1 + np.exp(-a))),
+    "sigmoid of odd sizes": (sigmoid(7, 11, 13), lambda a: 1 / (1 + np.exp(-a))),
+    "sigmoid of one": (sigmoid(1), lambda a: 1 / (1 + np.exp(-a))),
+    "broadcast": (
+        relu_of_bias(2, 5, 9, 30),
+        lambda a, b: np.maximum(a + b[None, :, None, None], 0),
+    ),
+    "row sum": (row_sum(33, 257), lambda a: a.sum(1)),
+    "column sum": (column_sum(65, 333), lambda a: a.sum(0)),
+    "whole sum": (whole_sum(128, 512), lambda a: a.sum().reshape(1)),
+    "softmax": (softmax(20, 100), softmax_of),
+    "softmax of odd sizes": (softmax(3, 67), softmax_of),
+    "transpose": (transpose(64, 128), lambda a: a.T),
+    "transpose of odd sizes": (transpose(37, 53), lambda a: a.T),
+    "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
+    "matmul of odd sizes": (matmul(37, 83, 19), lambda a, b: a @ b),
+    "matmul with relu": (matmul_relu(64, 64, 40), lambda a, b: np.maximum(a @ b, 0)),
+    "dense": (dense(24, 40, 64), lambda a, b: a @ b.T),
+    "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
+    "convolution": (conv(5, 14, 12, 3), conv_of),
+}
+
+
+def values_of(args, sizes=None):
+    random = np.random.default_rng(0)
+    shape = lambda a: [  # noqa: E731
+        sizes[d.name] if isinstance(d, tir.Var) else int(d) for d in a.shape
+    ]
+    *inputs, out = [random.normal(size=shape(a)).astype("float32") for a in args]
+    return inputs, np.zeros_like(out)
+
+
+def run(module, inputs, out):
+    tensors = [tvm.runtime.tensor(x) for x in (*inputs, out)]
+    module(*tensors)
+    return tensors[-1].numpy()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_results(name, target):
+    args, reference = CASES[name]
+    inputs, out = values_of(args)
+    got = run(tvm.build(te.create_prim_func(args), target=target), inputs, out)
+    tvm.testing.assert_allclose(got, reference(*inputs), rtol=1e-4, atol=1e-4)
+
+
+SMALL = {
+    "sigmoid of odd sizes": sigmoid(3, 5, 7),
+    "softmax": softmax(3, 40),
+    "matmul": matmul(8, 33, 6),
+    "transpose": transpose(16, 33),
+    "dense": dense(17, 16, 5),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_interpreter_agrees(name):
+    """The scheduled program itself, without lowering and code generation."""
+    args, reference = SMALL[name], CASES[name][1]
+    sch = tir.Schedule(te.create_prim_func(args), debug_mask="all")
+    assert apply_default_rules(sch, "main", Target(TARGETS[0]))
+    inputs, out = values_of(args)
+    tir.interpret(sch.mod["main"])(*inputs, out)
+    tvm.testing.assert_allclose(out, reference(*inputs), rtol=1e-4, atol=1e-4)
+
+
+N, M = te.var("n"), te.var("m")
+DYNAMIC = {
+    "sigmoid": (sigmoid(N, M), CASES["sigmoid"][1]),
+    "row sum": (row_sum(N, M), lambda a: a.sum(1)),
+    "column sum": (column_sum(N, M), lambda a: a.sum(0)),
+    "softmax": (softmax(N, M), softmax_of),
+    "transpose": (transpose(N, M), lambda a: a.T),
+    "matmul": (matmul(N, 48, 32), lambda a, b: a @ b),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dynamic_shapes(name):
+    args, reference = DYNAMIC[name]
+    module = tvm.build(te.create_prim_func(args), target=TARGETS[0])
+    for sizes in ({"n": 1, "m": 1}, {"n": 5, "m": 7}, {"n": 64, "m": 256}, {"n": 77, "m": 333}):
+        inputs, out = values_of(args, sizes)
+        tvm.testing.assert_allclose(
+            run(module, inputs, out), reference(*inputs), rtol=1e-4, atol=1e-4
+        )
+
+
+def scheduled(args, target=TARGETS[0]):
+    sch = tir.Schedule(te.create_prim_func(args))
+    rule = apply_default_rules(sch, "main", Target(target))
+    return rule, sch
+
+
+def loops_of(sch):
+    kinds = []
+    tir.stmt_functor.post_order_visit(
+        sch.mod["main"].body,
+        lambda s: (
+            kinds.append((tir.ForKind(s.kind).name, s.extent)) if isinstance(s, tir.For) else None
+        ),
+    )
+    return kinds
+
+
+def test_elementwise_is_parallel_and_in_vectors():
+    rule, sch = scheduled(sigmoid(1024, 1024), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert rule == "BlockByBlock"
+    assert loops_of(sch) == [("VECTORIZED", 64), ("PARALLEL", 16384)]
+
+
+def test_small_work_is_not_parallel():
+    _, sch = scheduled(sigmoid(8, 64))
+    assert "PARALLEL" not in [kind for kind, _ in loops_of(sch)]
+
+
+def test_one_core_is_not_parallel():
+    _, sch = scheduled(sigmoid(1024, 1024), "llvm -num-cores=1")
+    assert "PARALLEL" not in [kind for kind, _ in loops_of(sch)]
+
+
+def test_stages_of_a_row_run_together():
+    rule, sch = scheduled(softmax(1024, 1024))
+    assert rule == "RowByRow"
+    assert [kind for kind, _ in loops_of(sch)].count("PARALLEL") == 1
+
+
+def test_products_are_tiled():
+    _, sch = scheduled(matmul(512, 512, 512))
+    kinds = [kind for kind, _ in loops_of(sch)]
+    assert "UNROLLED" in kinds and "VECTORIZED" in kinds and "PARALLEL" in kinds
+
+
+def test_traces_replay():
+    for name in ("sigmoid", "softmax", "matmul of odd sizes", "transpose", "convolution"):
+        func = te.create_prim_func(CASES[name][0])
+        sch = tir.Schedule(func)
+        apply_default_rules(sch, "main", Target(TARGETS[0]))
+        again = tir.Schedule(func)
+        sch.trace.apply_to_schedule(again, remove_postproc=False)
+        assert_structural_equal(again.mod, sch.mod)
+
+
+# ---- who is left alone ------------------------------------------------------------------------
+def lowered(func, **config):
+    mod = tvm.IRModule({"main": func.with_attr("target", Target(TARGETS[0]))})
+    with tvm.transform.PassContext(config=config):
+        return tir.transform.DefaultSchedule()(mod)["main"]
+
+
+def test_scheduled_functions_stay():
+    func = te.create_prim_func(sigmoid(1024, 1024))
+    assert not is_scheduled(func)
+    by_hand = tir.Schedule(func)
+    by_hand.split(by_hand.get_loops("out")[0], [None, 4])
+
+    @T.prim_func
+    def unrolled(a: T.Buffer((1024,), "float32"), b: T.Buffer((1024,), "float32")):
+        for i in T.unroll(1024):
+            with T.block("b"):
+                v = T.axis.spatial(1024, i)
+                b[v] = a[v] + 1.0
+
+    for one in (func.with_attr("tir.is_scheduled", True), by_hand.mod["main"], unrolled):
+        assert is_scheduled(one)
+        assert_structural_equal(lowered(one).body, one.body)
+
+
+def test_option_turns_it_off():
+    args, reference = CASES["matmul"]
+    func = te.create_prim_func(args)
+    inputs, out = values_of(args)
+    with tvm.transform.PassContext(config={"tir.default_schedule": False}):
+        module = tvm.build(func, target="llvm -num-cores=2 -opt-level=0")
+    assert "x float>" not in module.get_source("ll")
+    assert "x float>" in tvm.build(func, target="llvm -num-cores=2 -opt-level=0").get_source("ll")
+    tvm.testing.assert_allclose(run(module, inputs, out), reference(*inputs), rtol=1e-4, atol=1e-4)
+
+
+def test_functions_without_blocks_stay():
+    @T.prim_func
+    def plain(a: T.Buffer((8,), "float32")):
+        for i in range(8):
+            a[i] = a[i] + 1.0
+
+    assert_structural_equal(lowered(plain).body, plain.body)
+
+
+# ---- as rules of one's own ---------------------------------------------------------------------
+def test_dlight():
+    from tvm import dlight as dl
+
+    @dl.ScheduleRule.from_callable("Nothing")
+    def nothing(func, target, tunable):
+        return None
+
+    func = te.create_prim_func(softmax(64, 64)).with_attr("target", Target(TARGETS[0]))
+    mod = dl.ApplyDefaultSchedule(nothing, dl.cpu.RowByRow(), dl.cpu.BlockByBlock())(
+        tvm.IRModule({"main": func})
+    )
+    assert mod["main"].attrs["tir.is_scheduled"]
+    inputs, out = values_of(softmax(64, 64))
+    tvm.testing.assert_allclose(
+        run(tvm.build(mod, target=TARGETS[0]), inputs, out), softmax_of(*inputs), rtol=1e-4
+    )
+
+
+def test_dlight_two_schedules_are_an_error():
+    from tvm import dlight as dl
+
+    @dl.ScheduleRule.from_callable("Two")
+    def two(func, target, tunable):
+        return [tir.Schedule(func), tir.Schedule(func)]
+
+    mod = tvm.IRModule({"main": te.create_prim_func(sigmoid(4))})
+    with Target("llvm"), pytest.raises(ValueError, match="Two: expected one schedule"):
+        dl.ApplyDefaultSchedule(two)(mod)
