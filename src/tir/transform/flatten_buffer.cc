@@ -13,7 +13,7 @@ PrimExpr CastIndex(DataType t, const PrimExpr& e) {
 }
 
 struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, BufferStoreObj,
-                                       AllocateObj, AllocateConstObj> {
+                                       AllocateObj, AllocateConstObj, BlockObj> {
   using Base::Rewrite;
   std::unordered_map<const BufferObj*, Buffer> wide;  // with the type that flat indices need
 
@@ -54,6 +54,10 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     Array<PrimExpr> flat = source->FlatIndices(mutated);
     if (has_offset) flat.Set(0, flat[0] + source->elem_offset);
     return flat.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
+  }
+  ObjectRef Rewrite(const BlockObj* op) {
+    TVM_FFI_THROW(ValueError) << "FlattenBuffer: expected no blocks, got block " << op->name_hint
+                              << ": run LowerOpaqueBlock first";
   }
   Optional<PrimExpr> Predicate(const Optional<PrimExpr>& predicate) {
     return predicate.has_value() ? Optional<PrimExpr>(Mutate(predicate.value())) : predicate;

@@ -7,8 +7,9 @@
 
 namespace tvm::tir {
 namespace {
-struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj,
-                                   IfThenElseObj, BufferLoadObj, CallObj, SelectObj, BufferObj> {
+struct BoundInstrumenter
+    : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj, IfThenElseObj,
+              BufferLoadObj, CallObj, SelectObj, LetObj, BufferObj> {
   std::vector<Stmt> checks;  // for the statement being rewritten
   PrimExpr when = const_true();
 
@@ -63,6 +64,15 @@ struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateOb
     Mutate(op->args[0]);
     Under(op->args[0], [&] { Mutate(op->args[1]); });
     Under(logical_not(op->args[0]), [&] { Mutate(op->args[2]); });
+    return ffi::GetRef<ObjectRef>(op);
+  }
+  ObjectRef Rewrite(const LetObj* op) {
+    Mutate(op->value);
+    size_t begin = checks.size();
+    Mutate(op->body);
+    // The checks run before the statement, where the variable is not known.
+    Map<Var, PrimExpr> value{{op->var, op->value}};
+    for (size_t i = begin; i < checks.size(); ++i) checks[i] = Substitute(checks[i], value);
     return ffi::GetRef<ObjectRef>(op);
   }
   ObjectRef Rewrite(const SelectObj* op) { return MapChildren(op, *this); }

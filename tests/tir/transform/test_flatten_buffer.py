@@ -83,3 +83,13 @@ def test_flatten_buffer_in_predicates():
         flat.body, lambda n: loads.append(n) if isinstance(n, tvm.tir.BufferLoad) else None
     )
     assert [len(load.indices) for load in loads] == [1]
+
+
+def test_flatten_buffer_declines_blocks():
+    @T.prim_func
+    def before(A: T.Buffer((2, 4), "int32")):
+        with T.block("b"):
+            A[0, 0] = 1
+
+    with pytest.raises(ValueError, match="got block b: run LowerOpaqueBlock first"):
+        tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))

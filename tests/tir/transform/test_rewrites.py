@@ -282,3 +282,36 @@ def test_simplify_keeps_the_axes_of_blocks():
     after = tvm.tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]
     block = after.body.block.body.body.block
     assert all(isinstance(axis.var, tvm.tir.Var) for axis in block.iter_vars)
+
+
+def test_lower_intrin_fixed_point():
+    """Fixed-point multiplication as 64-bit arithmetic gives what the operator means."""
+
+    @T.prim_func
+    def before(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
+        for i in range(6):
+            B[i] = T.q_multiply_shift(A[i], 1395864371, 31, 1 - i)
+            C[i] = T.q_multiply_shift_per_axis(A[i], 1395864371, i, 2, 31, i % 2, 1)
+
+    func = before.with_attr("target", tvm.target.Target("c"))
+    after = tvm.tir.transform.LowerIntrin()(tvm.IRModule({"main": func}))["main"]
+    assert "q_multiply" not in after.script()
+    results = []
+    for one in (before, after):
+        a = np.array([0, 1, -7, 12345, -30000, 2**26 - 1], "int32")
+        b, c = np.zeros(6, "int32"), np.zeros(6, "int32")
+        tvm.tir.interpret(one)(a, b, c)
+        results.append((b, c))
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_bound_checkers_know_variables_of_expressions():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+        x = T.int32()
+        A[0] = T.Let(B[x], where={x: A[1] + 1})
+
+    after = tvm.tir.transform.InstrumentBoundCheckers()(tvm.IRModule({"main": before}))["main"]
+    assert tvm.tir.analysis.verify_well_formed(after)
+    with pytest.raises(IndexError, match="expected index 0 of buffer B below 8, got 9"):
+        tvm.tir.interpret(after)(np.full(8, 8, "int32"), np.zeros(8, "int32"))
