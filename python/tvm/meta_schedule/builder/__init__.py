@@ -49,7 +49,8 @@ class LocalBuilder(PyBuilder):
     """Compiles on threads of this process.
 
     With functions of the user (`f_build(mod, target, params) -> Module`,
-    `f_export(Module) -> path`) these run on the threads instead; `initializer` runs once on each of them.
+    `f_export(Module) -> path`)
+    these run on the threads instead; `initializer` runs once on each of them.
 
     Libraries lie in one folder per call of `build`, in memory where the system has a place for it.
     """
