@@ -96,9 +96,9 @@ def test_consumers():
                 C[vi] = A[vi] + 1.0
 
     sch = apply(before, lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]))
-    assert sch.mod.script().count("A_local[vi]") == 1
+    assert sch.mod.script().count("= A_local[vi]") == 1
     sch = apply(before, lambda sch: sch.cache_read("B", 0, "local"))
-    assert sch.mod.script().count("A_local[vi]") == 2
+    assert sch.mod.script().count("= A_local[vi]") == 2
     refused(
         two,
         lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]),

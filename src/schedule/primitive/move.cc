@@ -76,8 +76,16 @@ int ChoosePosition(int64_t index, int first, int last, const For& loop) {
 }
 
 namespace {
-/// The operands of nested max (or min).
+/// The operands of nested max (or min); simplifying may have moved what they share out of it.
 std::vector<PrimExpr> Terms(const PrimExpr& e, bool of_max) {
+  if (auto* sum = e.as<AddObj>()) {
+    for (const auto& [inner, other] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+      std::vector<PrimExpr> terms = Terms(inner, of_max);
+      if (terms.size() == 1) continue;
+      for (PrimExpr& term : terms) term = term + other;
+      return terms;
+    }
+  }
   const BinaryOpFields* op = nullptr;
   if (of_max) {
     op = e.as<MaxObj>();
