@@ -115,6 +115,7 @@ class FunctionText
   }
 
  private:
+  /// The value of an expression; a part that is used several times in it is computed once.
   Value Gen(const PrimExpr& e);
   void Gen(const Stmt& s) { (*this)(s); }
   /// The operands in order: one that reads memory is kept in a variable when a later one has
@@ -196,11 +197,15 @@ class FunctionText
   template <class F>
   std::string Capture(F&& write) {
     std::string outer = std::exchange(code_, {});
+    size_t kept = kept_order_.size();
     ++indent_;
     write();
     --indent_;
+    Forget(kept);
     return std::exchange(code_, std::move(outer));
   }
+  /// Drops what was kept since there were `count` values: the block that holds them ends.
+  void Forget(size_t count);
   /// `head { body }`; gives whether the end of the body is never reached.
   bool Block(const std::string& head, const Stmt& body);
   /// A new name like `hint`, which no other variable of the function has.
@@ -222,7 +227,17 @@ class FunctionText
   int indent_ = 1;
   Value value_;
   unsigned effects_ = 0;  ///< Statements with effects that were written so far.
-  bool ended_ = false;    ///< What follows is not reached.
+  /// Of the expression that is being written: how often its nodes are used, and the values kept.
+  std::unordered_map<const Object*, int> uses_;
+  struct Kept {
+    Value value;
+    bool reads;
+    unsigned effects;
+  };
+  std::unordered_map<const Object*, Kept> kept_;
+  std::vector<const Object*> kept_order_;
+  int depth_ = 0;
+  bool ended_ = false;  ///< What follows is not reached.
   std::unordered_map<const Object*, Value> vars_;
   std::unordered_map<const Object*, DataType> element_;        ///< Of pointer variables.
   std::unordered_map<const Object*, std::string> any_arrays_;  ///< Parameters of packed entries.

@@ -8,6 +8,20 @@ namespace {
 /// Longer expressions are taken apart, which reads better and keeps the nesting below what
 /// compilers take.
 constexpr size_t kLongest = 120;
+/// Shorter ones are repeated where they are used.
+constexpr size_t kShared = 24;
+
+/// How often each node is used in an expression.
+struct UseCounter : Visitor<UseCounter, PrimExprObj, BufferObj> {
+  std::unordered_map<const Object*, int>* uses;
+  void Visit(const PrimExprObj* n) {
+    if (++(*uses)[n] == 1) VisitChildren(n, *this);
+  }
+  void Visit(const BufferObj*) {}
+};
+bool IsWorthKeeping(const PrimExpr& e) {
+  return !e.as<VarObj>() && !e.as<IntImmObj>() && !e.as<FloatImmObj>() && !e.as<StringImmObj>();
+}
 
 Value Made(std::string text, Level level, const std::vector<Value>& from) {
   Value v;
@@ -37,10 +51,41 @@ Value AsUnsigned(const std::string& type, const Value& v) {
 }  // namespace
 
 Value FunctionText::Gen(const PrimExpr& e) {
+  if (depth_ == 0) {
+    // Expansions of small floats and of functions use parts many times over: written out as a tree
+    // they would have millions of nodes.
+    UseCounter counter;
+    counter.uses = &uses_;
+    counter(e);
+  }
+  auto use = uses_.find(e.get());
+  bool is_shared = use != uses_.end() && use->second > 1 && IsWorthKeeping(e);
+  if (is_shared) {
+    auto it = kept_.find(e.get());
+    if (it != kept_.end() && !(it->second.reads && it->second.effects != effects_))
+      return it->second.value;
+  }
+  ++depth_;
   (*this)(e);
+  --depth_;
   Value v = std::move(value_);
-  if (v.text.size() > kLongest && !e.dtype().is_handle()) return Keep(v, e.dtype());
+  bool keeps = e.dtype().is_scalar() && !e.dtype().is_handle() && !e.dtype().is_void();
+  if (keeps && v.text.size() > (is_shared ? kShared : kLongest)) {
+    bool reads = v.reads;
+    v = Keep(v, e.dtype());
+    if (is_shared) {
+      kept_[e.get()] = {v, reads, effects_};
+      kept_order_.push_back(e.get());
+    }
+  }
+  if (depth_ == 0) uses_.clear(), Forget(0);
   return v;
+}
+void FunctionText::Forget(size_t count) {
+  while (kept_order_.size() > count) {
+    kept_.erase(kept_order_.back());
+    kept_order_.pop_back();
+  }
 }
 std::vector<Value> FunctionText::GenAll(const std::vector<PrimExpr>& operands) {
   std::vector<Value> values;
