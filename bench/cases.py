@@ -131,6 +131,20 @@ def script(name, subjects, options):
     return rows
 
 
+def schedules(name, subjects, options):
+    """Making schedules and applying primitives: a tiled matmul, a function of 200 blocks."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    rows = []
+    whats = ["make, matmul", "make and tile, matmul", "make, 200 blocks"]
+    for what in [*whats, "make and schedule, 200 blocks"]:
+        asked = {w.name: functools.partial(w.ask, "schedule_seconds", what) for w in workers}
+        samples = measure.alternate(asked, options.rounds)
+        rows += [Row(f"{name}, {what}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 def trials(name, subjects, options):
     """Tuning: wall time per distinct program compiled, run, checked and recorded (--threads 2)."""
     workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
@@ -160,14 +174,28 @@ def _ask(worker, action, what, number):
     return worker.ask("script_seconds", action, what, number)
 
 
+def lowering(name, subjects, options):
+    """The default pipeline of TIR passes on a module of 2,000 functions."""
+    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    runs = {w.name: lambda w=w: w.ask("lower_seconds", 2000) for w in workers}
+    for warm_up in runs.values():
+        warm_up()
+    samples = measure.alternate(runs, options.rounds)
+    for worker in workers:
+        worker.close()
+    return [Row(f"{name}, 2000 functions", *item) for item in samples.items()]
+
+
 CASES = {
     **dict.fromkeys(programs.UNARY, unary),
     **dict.fromkeys(kernels.KERNELS, kernel),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,
+    "lower": lowering,
     "pool": pool,
     "script": script,
+    "schedule": schedules,
     "trials": trials,
     "tuned": tuned,
 }

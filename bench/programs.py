@@ -112,3 +112,54 @@ class Pool:
 @functools.cache
 def pool():
     return Pool()
+
+
+def lower_functions(count):
+    """Elementwise functions, products of matrices, reductions with a use, reshapes."""
+    from tvm import te
+
+    def elementwise(n):
+        a = te.placeholder((n, 64), name="A")
+        return a, te.compute((n, 64), lambda i, j: te.exp(a[i, j]) + 1.0, name="B")
+
+    def product(n):
+        a, w = te.placeholder((n, 32), name="A"), te.placeholder((32, 48), name="W")
+        k = te.reduce_axis((0, 32), name="k")
+        return a, w, te.compute((n, 48), lambda i, j: te.sum(a[i, k] * w[k, j], axis=k), name="C")
+
+    def normalized(n):
+        a, k = te.placeholder((n, 64), name="A"), te.reduce_axis((0, 64), name="k")
+        m = te.compute((n,), lambda i: te.max(a[i, k], axis=k), name="M")
+        return a, te.compute((n, 64), lambda i, j: a[i, j] - m[i], name="B")
+
+    def reshaped(n):
+        a = te.placeholder((n, 4, 4), name="A")
+        return a, te.compute((n, 16), lambda i, j: a[i, j // 4, j % 4] * 2.0, name="B")
+
+    kinds = (elementwise, product, normalized, reshaped)
+    for i in range(count):
+        func = te.create_prim_func(list(kinds[i % 4](16 + i // 4)))
+        yield f"f{i}", func.with_attr("global_symbol", f"f{i}")
+
+
+@functools.cache
+def _lowering(count):
+    """The module, bound to this machine, and the default pipeline."""
+    import tvm
+
+    target = host_target()
+    target = tvm.target.Target(target, host=target)
+    mod = tvm.IRModule(dict(lower_functions(count)))
+    if hasattr(tvm, "s_tir") and hasattr(tvm.s_tir, "pipeline"):  # newer Apache TVM
+        pipeline = tvm.s_tir.pipeline.default_s_tir_pipeline()[0]
+        return tvm.tirx.transform.BindTarget(target)(mod), pipeline()
+    return tvm.tir.transform.BindTarget(target)(mod), tvm.tir.get_default_tir_pipeline(target)
+
+
+def lower_seconds(count):
+    """The default pipeline of passes on a module of `count` functions."""
+    mod, pipeline = _lowering(count)
+    now = clock()
+    begin = now()
+    pipeline(mod)
+    return now() - begin

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 def serve(requests, answers):
     import programs
+    import schedules
     import tuning
 
     import scripts
@@ -38,6 +39,8 @@ def serve(requests, answers):
         "output": output,
         "version": version,
         "compile_seconds": programs.compile_seconds,
+        "schedule_seconds": schedules.seconds,
+        "lower_seconds": programs.lower_seconds,
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
         "script_seconds": scripts.seconds,

@@ -276,9 +276,8 @@ namespace {
 Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> options) {
   PassInfo info(0, name, entry.required);
   if (entry.function_type >= 0) {
-    return New<FunctionPass>([&](FunctionPassObj* n) {
-      n->entry = &entry, n->options = options, n->info = info;
-    });
+    return New<FunctionPass>(
+        [&](FunctionPassObj* n) { n->entry = &entry, n->options = options, n->info = info; });
   }
   auto run = [&entry, name, options](IRModule mod, PassContext ctx) -> IRModule {
     auto arguments = FunctionPassObj::BindOptions(entry, name, options, ctx);

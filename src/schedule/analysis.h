@@ -116,10 +116,6 @@ std::string WhyNoReducer(const BlockObj* block, Reduction* result);
 // ---- shapes of computations ---------------------------------------------------------------------
 /// Whether tiling several levels of the block pays: a buffer it reads is reused over an iterator.
 bool NeedsMultiLevelTiling(const ScopeInfo& scope, const Placed& block);
-/// Whether the reduction is large compared with what is spatial, so that it should be split over
-/// threads or by rfactor.
-bool NeedsRFactorOrCrossThreadReduction(const ScopeInfo& scope, const Placed& block,
-                                        int64_t max_parallel_extent, int64_t max_parallel_basic);
 /// Whether all the block does is store one value per iteration, its indices the iterators.
 bool IsElementwiseStore(const BlockObj* block);
 /// Whether the block writes a buffer that lives on after the scope.

@@ -18,6 +18,7 @@ struct Below {
   const BlockRealizeObj* realize;
   const BlockObj* block;
   Map<Var, Range> nest = {};   // the loops in question and all below them, to the block
+  Map<Var, Range> all = {};    // and those above them
   Map<Var, Range> inner = {};  // those below the loops in question
   bool reduces = false;        // one of the loops in question runs over a reduction of it
 
@@ -52,7 +53,7 @@ Array<Range> Bound(const Below& b, const Array<Range>& region) {
 }
 
 /// Whether each iteration of the nest binds the iterators to other values.
-bool HasDistinctBindings(const State& state, const Below& b, Analyzer* analyzer) {
+bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
   // Mostly every iterator is one loop.
   Map<Var, Range> left = b.nest;
   bool plain = true;
@@ -64,19 +65,14 @@ bool HasDistinctBindings(const State& state, const Below& b, Analyzer* analyzer)
   }
   plain &= std::all_of(left.begin(), left.end(), [](auto kv) { return IsOne(kv.second->extent); });
   if (plain) return true;
-  auto map = arith::DetectIterMap(b.realize->iter_values, b.nest, b.realize->predicate,
-                                  IterMapLevel::kBijective, analyzer);
-  if (!map->indices.empty()) return true;
-  // Loops split from a fused one, as (i * 16 + j) // 64 and (i * 16 + j) % 64, are a map of
-  // iterators only together; what is distinct over all loops is distinct over some of them.
-  Map<Var, Range> all;
-  for (LoopId loop : state.LoopsAbove(b.id)) {
-    const ForObj* op = state.loop(loop);
-    all.Set(op->loop_var, Range::FromMinExtent(op->min, op->extent));
-  }
-  map = arith::DetectIterMap(b.realize->iter_values, all, b.realize->predicate,
-                             IterMapLevel::kBijective, analyzer);
-  return !map->indices.empty();
+  auto is_one_to_one = [&](const Map<Var, Range>& loops) {
+    auto map = arith::DetectIterMap(b.realize->iter_values, loops, b.realize->predicate,
+                                    IterMapLevel::kBijective, analyzer);
+    return !map->indices.empty();
+  };
+  // One to one over all loops of the scope is so over some. The other way round, a loop further out
+  // that only repeats the block does not matter here.
+  return is_one_to_one(b.all) || is_one_to_one(b.nest);
 }
 
 /// Whether different values of the spatial iterators write different elements.
@@ -143,7 +139,7 @@ void RequireOwnIndependence(const State& state, const std::vector<LoopId>& loops
       }
     }
   }
-  if (!HasDistinctBindings(state, *b, analyzer)) {
+  if (!HasDistinctBindings(*b, analyzer)) {
     Refuse(Text("expected the iterators of ", b->Name(),
                 " to be bound to the loops one to one (an affine binding)"),
            shown);
@@ -222,9 +218,11 @@ void RequireIndependent(const State& state, const std::vector<LoopId>& loops, bo
     Refuse("expected all statements below the loop to be in blocks", {state.stmt(top), loose});
   }
   Analyzer analyzer;
-  for (NodeId id = top; id != kNoNode && !state.IsBlock(id); id = state.parent(id)) {
-    const ForObj* loop = state.loop({id});
-    analyzer.Bind(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+  Map<Var, Range> above;
+  for (LoopId id : state.LoopsAbove(top)) {
+    const ForObj* loop = state.loop(id);
+    above.Set(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+    analyzer.Bind(loop->loop_var, above[loop->loop_var]);
   }
   std::vector<Below> blocks;
   for (BlockId id : state.ChildBlocks(top)) {
@@ -238,6 +236,8 @@ void RequireIndependent(const State& state, const std::vector<LoopId>& loops, bo
       if (!moved) b.inner.Set(loop->loop_var, range);
       if (n == top) break;
     }
+    b.all = b.nest;
+    for (const auto& [var, range] : above) b.all.Set(var, range);
     blocks.push_back(std::move(b));
   }
   for (Below& b : blocks) RequireOwnIndependence(state, loops, reductions, &b, &analyzer);

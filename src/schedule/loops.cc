@@ -19,17 +19,20 @@ const char* Name(ForKind kind) {
 /// (a * 12 + b) // 8.
 Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
                                  const PrimExpr& predicate, bool unit_loops) {
-  arith::Analyzer analyzer;
   auto detect = [&](const Array<PrimExpr>& exprs) {
+    arith::Analyzer analyzer;
     return arith::DetectIterMap(exprs, domains, predicate, arith::IterMapLevel::kSurjective,
                                 &analyzer, unit_loops)
         ->indices;
   };
+  arith::Analyzer analyzer;  // knows nothing of loops of one iteration that shall stay
   auto simplify = [&](const Array<PrimExpr>& exprs) {
     return exprs.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   };
   auto indices = detect(values);
-  for (const auto& [var, domain] : domains) analyzer.Bind(var, domain, true);
+  for (const auto& [var, domain] : domains) {
+    if (unit_loops || !IsOne(domain->extent)) analyzer.Bind(var, domain, true);
+  }
   if (indices.empty()) return simplify(values);
   Array<PrimExpr> normal = indices.Map(
       [](const arith::IterSumExpr& sum) -> PrimExpr { return arith::NormalizeIterMapToExpr(sum); });

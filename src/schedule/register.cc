@@ -144,7 +144,8 @@ void Replace(const ScheduleState& state, const StmtSRef& src, const Stmt& tgt,
     } else {
       state->value.Replace(src->id, tgt, reuse);
     }
-    if (state->debug_mask) Verify(state);
+    std::string problem = state->value.FindInconsistency();
+    if (!problem.empty()) Refuse("expected each loop and block once in the program: " + problem);
   } catch (const Refusal& refusal) {
     state->value = before;
     TVM_FFI_THROW(ValueError) << "ScheduleState.replace: " << refusal.reason;

@@ -437,7 +437,16 @@ void PrinterConfigObj::Init() {
 
 namespace {
 String PrintUnderlined(const Any& node, const Array<ObjectRef>& about) {
-  return Print(node, New<PrinterConfig>([&](PrinterConfigObj* n) { n->obj_to_underline = about; }));
+  constexpr int64_t kAll = 150, kAround = 12;  // lines that are shown at all, and round a spot
+  auto print = [&](int64_t context) {
+    return Print(node, New<PrinterConfig>([&](PrinterConfigObj* n) {
+                   n->obj_to_underline = about;
+                   n->num_context_lines = context;
+                 }));
+  };
+  String all = print(-1);
+  auto lines = std::count(all.data(), all.data() + all.size(), '\n');
+  return lines <= kAll ? all : print(kAround);
 }
 
 TVM_REGISTER() {

@@ -118,12 +118,14 @@ void PrintStringImm(Printer& p, const StringImmObj* n) {
 }
 
 // ---- calls --------------------------------------------------------------------------------------
-/// What is needed to print a call as T.<name>(…): how many arguments it takes (-1: any number) and
-/// whether its type is one more argument, at the front or at the end.
+/// What is needed to print a call as T.<name>(…): how many arguments it takes (at least, where any
+/// number may follow) and whether its type is one more argument, at the front or at the end.
 struct CallForm {
   std::string_view type;  // "first", "last" or that of the result
   int count;
+  bool any_number = false;
   int typed_by = -1;  // the argument whose type the result has
+  bool Takes(int arguments) const { return any_number ? arguments >= count : arguments == count; }
 };
 const CallForm* FindCallForm(std::string_view name) {
   static const auto* table = [] {
@@ -131,12 +133,11 @@ const CallForm* FindCallForm(std::string_view name) {
     for (const Signature& s : Signatures()) {
       std::vector<std::string_view> params = s.Parameters();
       CallForm form{s.type, static_cast<int>(params.size())};
-      for (std::string_view p : params) {
-        if (p.starts_with("*")) form.count = -1;
-      }
+      form.any_number = !params.empty() && params.back().starts_with("*");
+      form.count -= form.any_number;
       if (s.type == "=dtype") {
         form.type = params.front() == "dtype" ? "first" : "last";
-        form.count = std::max(form.count - 1, -1);
+        --form.count;
       } else if (s.type.starts_with("=")) {
         form.typed_by = static_cast<int>(std::find(params.begin(), params.end(), s.type.substr(1)) -
                                          params.begin());
@@ -225,7 +226,7 @@ void PrintCall(Printer& p, const CallObj* n) {
     if (const CallForm* form = FindCallForm(name)) {
       type = form->type;
       bool given = type == "first" || type == "last";
-      fits = form->count < 0 || form->count == static_cast<int>(n->args.size());
+      fits = form->Takes(static_cast<int>(n->args.size()));
       if (fits && !given) {
         DataType expected = form->typed_by >= 0 ? n->args[form->typed_by].dtype()
                             : type == "void"    ? DataType::Void()

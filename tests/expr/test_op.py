@@ -192,7 +192,11 @@ def test_reducers():
         tir.sum(A[0], axis=[3])
 
 
-@pytest.mark.parametrize("name", sorted(tir.op._INTRINSICS))
+_WRITTEN = {*vars(tir.op), "reinterpret"}  # with a function of their own
+INTRINSICS = sorted({n[4:] for n in tir.op._names() if tir.op._signature(n[4:])} - _WRITTEN)
+
+
+@pytest.mark.parametrize("name", INTRINSICS)
 def test_every_intrinsic_builds_a_call(name):
     import inspect
 

@@ -83,7 +83,9 @@ def test_cache_below_a_loop():
 
 def test_consumers():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")
+    ):
         for i in range(8):
             with T.block("B"):
                 vi = T.axis.spatial(8, i)

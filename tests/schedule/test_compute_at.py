@@ -35,16 +35,16 @@ def stencil(A: T.Buffer((20,), "float32"), C: T.Buffer((18,), "float32")):
 
 @T.prim_func
 def matmul_relu(
-    A: T.Buffer((16, 12), "float32"), B: T.Buffer((12, 20), "float32"), D: T.Buffer((16, 20), "float32")
+    A: T.Buffer((8, 6), "float32"), B: T.Buffer((6, 10), "float32"), D: T.Buffer((8, 10), "float32")
 ):
-    C = T.alloc_buffer((16, 20))
-    for i, j, k in T.grid(16, 20, 12):
+    C = T.alloc_buffer((8, 10))
+    for i, j, k in T.grid(8, 10, 6):
         with T.block("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
                 C[vi, vj] = 0.0
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-    for i, j in T.grid(16, 20):
+    for i, j in T.grid(8, 10):
         with T.block("D"):
             vi, vj = T.axis.remap("SS", [i, j])
             D[vi, vj] = T.max(C[vi, vj], 0.0)
@@ -53,14 +53,14 @@ def matmul_relu(
 @T.prim_func
 def dynamic(a: T.handle, c: T.handle):
     n = T.int32()
-    A = T.match_buffer(a, (n, 16))
+    A = T.match_buffer(a, (n, 8))
     C = T.match_buffer(c, (n,))
-    B = T.alloc_buffer((n, 16))
-    for i, j in T.grid(n, 16):
+    B = T.alloc_buffer((n, 8))
+    for i, j in T.grid(n, 8):
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * 2.0
-    for i, k in T.grid(n, 16):
+    for i, k in T.grid(n, 8):
         with T.block("C"):
             vi, vk = T.axis.remap("SR", [i, k])
             with T.init():
@@ -141,7 +141,7 @@ def test_compute_at_halo_not_dividing():
     assert "T.where" in sch.mod.script()
 
 
-@pytest.mark.parametrize("tile", [4, 5])
+@pytest.mark.parametrize("tile", [2, 3])
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_tiles(tile, depth):
     def tiled(sch, block):
@@ -151,7 +151,7 @@ def test_tiles(tile, depth):
         return [io, jo, ii][depth]
 
     apply(matmul_relu, lambda sch: sch.compute_at("C", tiled(sch, "D")))
-    if depth < 2 or tile == 4:
+    if depth < 2 or tile == 2:
         apply(matmul_relu, lambda sch: sch.reverse_compute_at("D", tiled(sch, "C")))
 
 
@@ -194,9 +194,7 @@ def test_index(index, position):
 
 
 def test_refuse_index():
-    loop = "sch.get_loops('C')[0]"
     refused(two, lambda sch: sch.compute_at("B", sch.get_loops("C")[0], index=3), "got 3")
-    assert loop
 
 
 def test_refuse_consumers_elsewhere():

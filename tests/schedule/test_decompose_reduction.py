@@ -9,8 +9,8 @@ from .test_compute_at import dynamic, matmul_relu, two
 
 
 @T.prim_func
-def rows(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
-    for i, k in T.grid(16, 32):
+def rows(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
         with T.block("B"):
             vi, vk = T.axis.remap("SR", [i, k])
             with T.init():
@@ -20,12 +20,12 @@ def rows(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
 
 def test_inside():
     @T.prim_func
-    def expected(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
-        for i in range(16):
+    def expected(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
             with T.block("B_init"):
-                vi = T.axis.spatial(16, i)
+                vi = T.axis.spatial(4, i)
                 B[vi] = 0.0
-            for k in range(32):
+            for k in range(8):
                 with T.block("B_update"):
                     vi, vk = T.axis.remap("SR", [i, k])
                     B[vi] = B[vi] + A[vi, vk]
@@ -39,12 +39,12 @@ def test_inside():
 
 def test_outside():
     @T.prim_func
-    def expected(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
-        for i_init in range(16):
+    def expected(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+        for i_init in range(4):
             with T.block("B_init"):
-                vi = T.axis.spatial(16, i_init)
+                vi = T.axis.spatial(4, i_init)
                 B[vi] = 0.0
-        for i, k in T.grid(16, 32):
+        for i, k in T.grid(4, 8):
             with T.block("B_update"):
                 vi, vk = T.axis.remap("SR", [i, k])
                 B[vi] = B[vi] + A[vi, vk]
@@ -56,7 +56,7 @@ def test_outside():
 def test_tiled(depth):
     def primitives(sch):
         i, j, k = sch.get_loops("C")
-        (io, ii), (jo, ji), (ko, ki) = (sch.split(x, [None, 5]) for x in (i, j, k))
+        (io, ii), (jo, ji), (ko, ki) = (sch.split(x, [None, 3]) for x in (i, j, k))
         sch.reorder(io, jo, ii, ko, ki, ji)
         sch.decompose_reduction("C", sch.get_loops("C")[depth])
 

@@ -7,7 +7,7 @@ from tvm import tir
 from tvm.script import tir as T
 
 from .checking import apply, refused
-from .programs import elementwise, matmul, shared_loop, two_stages
+from .programs import dynamic, elementwise, matmul, shared_loop, two_stages
 
 
 def test_kinds():
@@ -143,6 +143,19 @@ def test_bind_refusals():
         sch.bind(i, "threadIdx.x")
 
     refused(elementwise, outer, "the inner loop j is bound to it")
+
+
+def test_vectorize_symbolic():
+    refused(
+        dynamic,
+        lambda sch: sch.vectorize(sch.get_loops("B")[0]),
+        r"\(vectorize\) expected a loop with a constant extent \(or one of vscale\), got n",
+    )
+
+    def split_before(sch):
+        sch.vectorize(sch.split(sch.get_loops("B")[0], [None, 4])[1])
+
+    apply(dynamic, split_before, sizes={"n": 6})
 
 
 def test_compiled():

@@ -29,7 +29,7 @@ def is_running(pid):
         return False
 
 
-def wait_until(condition, seconds=5):
+def wait_until(condition, seconds=30):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -484,19 +484,34 @@ def test_a_server_that_was_ended_while_others_hold_the_channel(tmp_path):
 
 
 def test_a_fork_of_this_process_leaves_the_workers_alone():
-    worker = PopenWorker()
+    worker, busy, pool = PopenWorker(), PopenWorker(), PopenPoolExecutor(1)
     pid = call(worker, os.getpid)
+    pool.submit(len, "").result()
+    busy.send(lambda: "the parent's")
     child = os.fork()
     if child == 0:
+        code = 1
         try:
+            with pytest.raises(RuntimeError, match="submit: expected a pool of this process"):
+                pool.submit(len, "")
+            with pytest.raises(RuntimeError, match="recv: expected a send before it"):
+                busy.recv()
+            assert call(busy, os.getpid) != pid and call(worker, os.getpid) != pid
             worker.kill()
-            own = PopenWorker()
-            ok = call(own, lambda: 5) == 5
-            own.kill()
+            code = 0
         finally:
-            os._exit(0 if ok else 1)
+            os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
-    assert call(worker, os.getpid) == pid
+    assert call(worker, os.getpid) == pid and busy.recv() == "the parent's"
+    assert pool.submit(len, "abc").result() == 3
+
+
+def test_programs_that_a_task_starts_inherit_no_descriptor(worker):
+    def descriptors():
+        command = [sys.executable, "-c", "import os; print(len(os.listdir('/proc/self/fd')))"]
+        return int(subprocess.check_output(command, close_fds=False))
+
+    assert call(worker, descriptors) == 4  # the standard ones, and the folder that is listed
 
 
 def test_kill_child_processes():

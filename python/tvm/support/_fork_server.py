@@ -165,6 +165,7 @@ class _Server:
         for fd in (*self.private, *others, life, out, err):
             os.close(fd)
         self.control.close()
+        os.set_inheritable(channel, False)  # by programs that a task starts
         return socket.socket(fileno=channel)
 
     def _tell(self, worker, value):
@@ -209,7 +210,7 @@ class _Server:
             self._kill(worker)
         limit = min(time.monotonic() + 1, max(self.deadlines.values(), default=0))
         while self.pids and time.monotonic() < limit:
-            self.poll.poll(10)
+            time.sleep(0.005)
             self._reap()
         while True:
             kill_child_processes(os.getpid())

@@ -235,9 +235,9 @@ class Process:
         """True once the process is gone; what it still sends is kept for `receive`."""
         try:
             # A process that is still writing its answer needs a reader to be able to end.
-            while not self.silent and self.owner == os.getpid():
+            while not self.silent:
                 self._read(deadline)
-            while not self.ended and self.owner == os.getpid():
+            while not self.ended:
                 self._wait_for_life(deadline)
         except TimeoutError:
             return False

@@ -100,8 +100,15 @@ class PopenWorker:
             process.kill() if self._pending else process.finish()
             process.close()
 
+    def _forget_process_of_parent(self):
+        """In a fork of the process that started it, its socket must not be used."""
+        if self._process is not None and self._process.owner != os.getpid():
+            self._process.close()
+            self._process, self._pending = None, False
+
     def kill(self):
         """Ends the process and all that it started; the next `send` starts another."""
+        self._forget_process_of_parent()
         process, self._process, self._pending = self._process, None, False
         if process is not None:
             process.kill()
@@ -111,12 +118,14 @@ class PopenWorker:
     def join(self, timeout=None):
         """Lets the process finish what it does and end; waits at most `timeout` seconds."""
         _check_limit("join", timeout)
+        self._forget_process_of_parent()
         if self._process is not None:
             self._process.finish()
             self._process.join(None if timeout is None else time.monotonic() + timeout)
 
     def is_alive(self):
         """Whether there is a process."""
+        self._forget_process_of_parent()
         if self._process is not None:
             self._process.look()
         return self._process is not None and not self._process.ended
@@ -127,6 +136,7 @@ class PopenWorker:
         `timeout` is in seconds, from the moment when the process is ready; its initializer may
         take as long before.
         """
+        self._forget_process_of_parent()
         if self._pending:
             raise RuntimeError("send: expected a recv after the last send")
         self._timeout = _check_limit("send", timeout)
@@ -150,6 +160,7 @@ class PopenWorker:
         Raises what the function raised; TimeoutError when its time was up; ChildProcessError when
         the process ended.
         """
+        self._forget_process_of_parent()
         if not self._pending:
             raise RuntimeError("recv: expected a send before it")
         answer = self._receive()
@@ -198,7 +209,7 @@ class _Pool:
     """
 
     def __init__(self, size, timeout, worker):
-        self.timeout, self.worker = timeout, worker
+        self.timeout, self.worker, self.owner = timeout, worker, os.getpid()
         self.tasks, self.idle, self.places = (queue.SimpleQueue() for _ in range(3))
         self.threads, self.workers = [], []
         self.stopped = self.killed = False
@@ -344,6 +355,8 @@ class PopenPoolExecutor:
         Its `result()` raises as `PopenWorker.recv` does, and TypeError where the function, an
         argument or the result cannot be pickled.
         """
+        if self._pool.owner != os.getpid():
+            raise RuntimeError("submit: expected a pool of this process, got one of its parent")
         future = concurrent.futures.Future()
         if not self._pool.stopped:
             self._pool.tasks.put((future, fn, args, kwargs))

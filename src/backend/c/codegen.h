@@ -121,7 +121,7 @@ class FunctionText
   /// effects.
   std::vector<Value> GenAll(const std::vector<PrimExpr>& operands);
 
-  // ---- expressions (codegen_expr.cc, codegen_call.cc) ----
+  // ---- expressions (codegen_expr.cc, codegen_call.cc, codegen_packed.cc) ----
   Value Emit(const PrimExprObj*);
   Value Emit(const VarObj*);
   Value Emit(const IntImmObj*);

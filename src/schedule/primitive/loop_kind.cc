@@ -2,6 +2,7 @@
 // parallel, vectorize, unroll: how a loop runs.
 #include "schedule/dependence.h"
 #include "schedule/loops.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -10,6 +11,10 @@ void SetKind(State& self, LoopId id, ForKind kind) {
   For loop = ffi::GetRef<For>(self.loop(id));
   if (!loop->HasTrivialStep()) {
     Refuse(Text("expected a loop with steps of 1, got ", loop->loop_var->name_hint), {loop});
+  }
+  if (kind == ForKind::kVectorized && UsesVar(loop->extent, [](const VarObj*) { return true; })) {
+    Refuse(Text("expected a loop with a constant extent (or one of vscale), got ", loop->extent),
+           {loop});
   }
   if (kind != ForKind::kUnrolled) RequireIndependent(self, {id}, false);
   auto* n = Edit(&loop);

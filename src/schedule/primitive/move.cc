@@ -2,6 +2,8 @@
 // Moving a block below a loop of other blocks.
 #include "schedule/primitive/move.h"
 
+#include <algorithm>
+
 #include "tvm/arith/pattern.h"
 
 namespace tvm::tir {
@@ -73,6 +75,22 @@ int ChoosePosition(int64_t index, int first, int last, const For& loop) {
   return static_cast<int>(index);
 }
 
+namespace {
+/// The operands of nested max (or min).
+std::vector<PrimExpr> Terms(const PrimExpr& e, bool of_max) {
+  const BinaryOpFields* op = nullptr;
+  if (of_max) {
+    op = e.as<MaxObj>();
+  } else {
+    op = e.as<MinObj>();
+  }
+  if (!op) return {e};
+  std::vector<PrimExpr> terms = Terms(op->a, of_max);
+  for (const PrimExpr& t : Terms(op->b, of_max)) terms.push_back(t);
+  return terms;
+}
+}  // namespace
+
 BlockRealize NewNest::Realize(const Block& block) const {
   return BlockRealize(values, AllOf(predicate), block);
 }
@@ -91,8 +109,19 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
     std::vector<PrimExpr> limits;  // on the value
     Var value_var = block->iter_vars[i]->var;
     if (ranges[i]) {
-      PrimExpr from = analyzer.Simplify(cast(dom->min.dtype(), ranges[i]->first));
-      PrimExpr to = analyzer.Simplify(cast(dom->min.dtype(), ranges[i]->second));
+      // The largest of several beginnings and the smallest of several ends: one gives the loop,
+      // the others limit it.
+      auto choose = [&](const PrimExpr& bound, bool is_begin) {
+        std::vector<PrimExpr> terms = Terms(analyzer.Simplify(cast(low.dtype(), bound)), is_begin);
+        size_t chosen = 0;
+        for (size_t k = 0; k < terms.size() && !UsesAny(terms[chosen], outer_vars); ++k) chosen = k;
+        for (size_t k = 0; k < terms.size(); ++k) {
+          if (k != chosen && exact)
+            limits.push_back(is_begin ? terms[k] <= value_var : value_var <= terms[k]);
+        }
+        return terms[chosen];
+      };
+      PrimExpr from = choose(ranges[i]->first, true), to = choose(ranges[i]->second, false);
       PrimExpr count = analyzer.Simplify(to - from + one);
       bool whole = analyzer.CanProveEqual(from, low) && analyzer.CanProveEqual(count, extent);
       // How often the new loop runs must not depend on the loops outside: a bound, and a predicate.
@@ -124,8 +153,12 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
     }
     nest.values.push_back(value);
     for (const PrimExpr& limit : limits) {
-      PrimExpr condition = Substitute(limit, Map<Var, PrimExpr>{{value_var, value}});
-      if (!analyzer.CanProve(condition)) nest.predicate.push_back(analyzer.Simplify(condition));
+      PrimExpr condition =
+          analyzer.Simplify(Substitute(limit, Map<Var, PrimExpr>{{value_var, value}}));
+      bool known = std::any_of(nest.predicate.begin(), nest.predicate.end(), [&](const PrimExpr& p) {
+        return ExprDeepEqual(p, condition);
+      });
+      if (!known && !analyzer.CanProve(condition)) nest.predicate.push_back(condition);
     }
   }
   return nest;

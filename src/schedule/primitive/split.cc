@@ -61,17 +61,20 @@ std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optiona
   DataType dtype = loop->loop_var.dtype();
 
   PrimExpr index = MakeZero(dtype);
+  arith::Analyzer simplifier;
   std::vector<Var> vars;
   for (size_t i = 0; i < factors.size(); ++i) {
     vars.push_back(loop->loop_var.CopyWithSuffix("_" + std::to_string(i)));
     Range domain = Range::FromMinExtent(MakeZero(dtype), factors[i]);
     analyzer.Bind(vars[i], domain);
+    // Iterators of one value that shall stay in the bindings must not be known to be 0 there.
+    if (!preserve_unit_iters || !IsOne(factors[i])) simplifier.Bind(vars[i], domain);
     rewrite.domains.Set(vars[i], domain);
     PrimExpr part = !preserve_unit_iters && IsOne(factors[i]) ? MakeZero(dtype) : PrimExpr(vars[i]);
     index = i == 0 ? part : index * factors[i] + part;
   }
-  index = analyzer.Simplify(index);
-  rewrite.values.Set(loop->loop_var, analyzer.Simplify(index + loop->min));
+  index = simplifier.Simplify(index);
+  rewrite.values.Set(loop->loop_var, simplifier.Simplify(index + loop->min));
   rewrite.simplify_unit_loops = !preserve_unit_iters;
   PrimExpr inside = index < loop->extent;
   bool all_inside = analyzer.CanProve(inside);

@@ -21,6 +21,36 @@ Block RootOf(const PrimFunc& func, const char* what) {
   return realize->block;
 }
 
+/// Refuses a part of a buffer that is not contiguous where the implementation takes it to be: its
+/// view has no strides, and is accessed through its pointer or by vectors longer than a row.
+void CheckContiguous(const BufferMatch& m, const Buffer& view, const Stmt& impl, const Block& block) {
+  if (!view->strides.empty()) return;
+  bool needed = IsUsedOtherwise(impl, view);
+  auto note = [&](const Buffer& b, const Array<PrimExpr>& indices) {
+    if (!b.same_as(view) || indices.empty() || indices.back().dtype().is_scalar()) return;
+    auto row = AsConstInt(view->shape.back());
+    needed |= !row || indices.back().dtype().lanes() > *row;
+  };
+  PostOrderVisit(impl, [&](const ObjectRef& node) {
+    if (auto* load = node.as<BufferLoadObj>()) note(load->buffer, load->indices);
+    if (auto* store = node.as<BufferStoreObj>()) note(store->buffer, store->indices);
+  });
+  if (!needed) return;
+  arith::Analyzer analyzer;
+  Array<Range> region = m.Region();
+  bool contiguous = m.buffer->strides.empty(), inside = false;
+  for (size_t i = 0; i < region.size(); ++i) {
+    if (inside) contiguous &= analyzer.CanProveEqual(region[i]->extent, m.buffer->shape[i]);
+    inside |= !IsOne(region[i]->extent);
+  }
+  if (!contiguous) {
+    Refuse("expected buffer " + std::string(m.buffer->name) +
+               " to be contiguous where the intrinsic uses it, got " +
+               Text(BufferRegion(m.buffer, region)),
+           {block});
+  }
+}
+
 void Tensorize(State& state, BlockOrLoopId target, String tensor_intrin, bool preserve_unit_iters) {
   TensorIntrin intrin = Lookup(tensor_intrin);
   BlockId id{target};
@@ -47,6 +77,7 @@ void Tensorize(State& state, BlockOrLoopId target, String tensor_intrin, bool pr
   Array<MatchBufferRegion> views = block->match_buffers;
   for (size_t i = 0; i < impl->params.size(); ++i) {
     const BufferMatch& m = find(i);
+    CheckContiguous(m, impl.BufferOf(impl->params[i]), root->body, block);
     views.push_back(
         MatchBufferRegion(impl.BufferOf(impl->params[i]), BufferRegion(m.buffer, m.Region())));
   }

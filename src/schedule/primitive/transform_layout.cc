@@ -63,6 +63,21 @@ Stmt PadNest(const Buffer& buffer, const IndexMap& inverse, const PrimExpr& is_p
   return InLoops(loops, BlockRealize(values, const_true(), block));
 }
 
+/// Whether `back` undoes `map` on all of the ranges.
+bool IsInverse(const IndexMap& back, const IndexMap& map, const Array<Range>& ranges) {
+  arith::Analyzer analyzer;
+  Array<PrimExpr> vars;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    analyzer.Bind(map->initial_indices[i], ranges[i]);
+    vars.push_back(map->initial_indices[i]);
+  }
+  Array<PrimExpr> again = back.MapIndices(map->final_indices, &analyzer);
+  for (size_t i = 0; i < vars.size(); ++i) {
+    if (!analyzer.CanProveEqual(again[i], vars[i])) return false;
+  }
+  return true;
+}
+
 void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map, PadValue& pad,
                      bool assume_injective_transform) {
   Buffer buffer = ResolveBuffer(state, id, ref);
@@ -80,12 +95,13 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
   std::optional<std::pair<IndexMap, PrimExpr>> inverse;
   try {
     inverse = index_map.NonSurjectiveInverse(ranges, &analyzer);
+    if (!IsInverse(inverse->first, index_map, ranges)) inverse.reset();
   } catch (const ffi::Error& error) {
-    if (!assume_injective_transform) {
-      Refuse("expected index_map to give every element of " + name + " its own place, got " +
-                 Text(index_map),
-             {state.inner_stmt(id)});
-    }
+  }
+  if (!inverse && !assume_injective_transform) {
+    Refuse("expected index_map to give every element of " + name + " its own place, got " +
+               Text(index_map),
+           {state.inner_stmt(id)});
   }
   Buffer with = buffer;
   auto* n = Edit(&with);

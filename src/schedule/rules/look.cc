@@ -103,6 +103,8 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
         continue;
       IterVarType type = look.block->iter_vars[i]->iter_type;
       (type == IterVarType::kDataPar ? axis.spatial : axis.reduce) = true;
+      if (realize->iter_values[i].same_as(node->loop_var))
+        axis.iter = look.block->iter_vars[i]->var;
     }
     look.has_reduction |= axis.reduce;
     body.loop_vars.push_back(node->loop_var);

@@ -13,6 +13,7 @@ struct Axis {
   Var var;
   PrimExpr extent;
   std::optional<int64_t> size;  // the extent, where it is constant
+  Var iter;                     // the block's iterator that is this loop, where there is one
   bool spatial = false, reduce = false;
 };
 /// A load or store: how far it moves, in elements, when an axis makes a step.

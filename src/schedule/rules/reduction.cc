@@ -169,8 +169,53 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, WorkOf(look));
 }
+/// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
+/// result: the copy pays when many rows use it.
+bool TurnOperand(const Schedule& sch, const BlockLook& look, const Machine& machine) {
+  constexpr int64_t kManyRows = 16;
+  const Access& store = look.Store();
+  std::optional<size_t> column;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
+  }
+  if (!column) return false;
+  for (const Access& access : look.accesses) {
+    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
+    if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
+    std::optional<int64_t> reuse = 1;
+    Array<Var> iters;
+    Array<PrimExpr> order;
+    Optional<Var> last;
+    for (const IterVar& iter : look.block->iter_vars) iters.push_back(iter->var);
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      const Axis& axis = look.axes[i];
+      if (!axis.iter.defined()) return false;
+      if (!access.Moves(i)) {
+        reuse = reuse && axis.size ? std::optional(*reuse * *axis.size) : std::nullopt;
+      } else if (i == *column) {
+        last = axis.iter;
+      } else {
+        order.push_back(axis.iter);
+      }
+    }
+    if (!last || (reuse && *reuse < kManyRows)) return false;
+    order.push_back(*last);
+    for (size_t r = 0; r < look.block->reads.size(); ++r) {
+      if (!look.block->reads[r]->buffer.same_as(access.buffer)) continue;
+      BlockRV copy = sch.ReindexCacheRead(look.rv, static_cast<int64_t>(r), "global",
+                                          IndexMap(iters, order, {}));
+      ScheduleSpatial(sch, copy, machine);
+      return true;
+    }
+  }
+  return false;
+}
 bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
+  if (look.simple && machine.vector_bits > 0 &&
+      Attempt(sch, [&] { return TurnOperand(sch, look, machine); })) {
+    look = LookAt(sch, block);
+  }
   auto axes = FindTileAxes(look);
   if (!look.simple || machine.vector_bits == 0 || !axes) return false;
   Array<BlockRV> consumers = sch.GetConsumers(block);

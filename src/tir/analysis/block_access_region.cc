@@ -47,7 +47,13 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
 
   explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
 
+  static bool HasLet(const PrimExpr& e) {
+    bool found = false;
+    PostOrderVisit(e, [&](const ObjectRef& n) { found |= n.as<LetObj>() != nullptr; });
+    return found;
+  }
   IntSet Relax(const PrimExpr& index) {
+    if (HasLet(index)) return IntSet::Everything();
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
       if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
@@ -90,6 +96,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     else if (op->var.dtype().is_index())
       doms.Set(op->var, IntSet::Everything());  // its value is known only inside
     (*this)(op->body);
+    lets.erase(op->var), doms.erase(op->var);
   }
   void Visit(const LetStmtObj* op) { VisitLet(op); }
   void Visit(const LetObj* op) { VisitLet(op); }

@@ -5,6 +5,8 @@
 #include <climits>
 #include <memory>
 
+#include "tvm/arith/analyzer.h"
+#include "tvm/arith/iter_affine_map.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/function.h"
@@ -22,6 +24,8 @@ struct Allocation {
   int64_t bytes = -1;              // -1: not constant
   int first = INT_MAX, last = -1;  // statements that use it
   bool is_exposed = false;         // its pointer goes where uses cannot be seen
+  // The statements themselves, without loops around; the one before the last.
+  int first_use = INT_MAX, last_use = -1, prior_use = -1;
 };
 
 /// Numbers the statements in the order they run, and finds the first and last one that uses each
@@ -60,6 +64,9 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
     if (it == allocations.end()) return;
     it->second.first = std::min(it->second.first, now);
     it->second.last = std::max(it->second.last, now);
+    if (now != it->second.last_use) it->second.prior_use = it->second.last_use;
+    it->second.first_use = std::min(it->second.first_use, now);
+    it->second.last_use = std::max(it->second.last_use, now);
     for (Open& o : open) o.used.push_back(var);
   }
   /// A loop (its body runs again) or a branch (the other side may run): what exists outside and is
@@ -124,6 +131,54 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
   void Visit(const BufferStoreObj* op) {
     ++now;
     VisitChildren(op, *this);
+    FindInPlace(op);
+  }
+  /// A store that reads one other allocation, at the index it writes, once for each element: that
+  /// one's memory can hold the result.
+  struct InPlace {
+    const VarObj* source;
+    int at;  // the statement
+  };
+  std::unordered_map<const VarObj*, InPlace> in_place;  // by what is written
+  void FindInPlace(const BufferStoreObj* op) {
+    const VarObj* target = op->buffer->data.get();
+    if (!allocations.count(target) || op->indices.size() != 1 || op->predicate.has_value()) return;
+    const VarObj* source = nullptr;
+    bool same_index = true;
+    PostOrderVisit(op->value, [&](const ObjectRef& node) {
+      auto* load = node.as<BufferLoadObj>();
+      if (!load || !allocations.count(load->buffer->data.get())) return;
+      same_index &= (!source || source == load->buffer->data.get()) &&
+                    load->buffer->dtype == op->buffer->dtype && !load->predicate.has_value() &&
+                    ExprDeepEqual(load->indices[0], op->indices[0]);
+      source = load->buffer->data.get();
+    });
+    // The loops inside of which both exist must visit each element once.
+    if (!source || source == target || !same_index || !VisitsOnce(op->indices[0], source)) return;
+    in_place[target] = {source, now};
+  }
+  bool VisitsOnce(const PrimExpr& index, const VarObj* source) {
+    auto position = std::find(order.begin(), order.end(), allocations[source].op) - order.begin();
+    Map<Var, Range> domain;
+    for (const Open& o : open) {
+      if (static_cast<size_t>(position) >= o.known) continue;  // allocated inside
+      auto* loop = o.stmt->IsInstance<ForObj>() ? static_cast<const ForObj*>(o.stmt) : nullptr;
+      // Another statement of the loop may read what was overwritten in an earlier iteration.
+      if (!loop || allocations[source].prior_use >= o.begin) return false;
+      domain.Set(loop->loop_var, Range::FromMinExtent(loop->min, loop->extent));
+    }
+    arith::Analyzer analyzer;
+    PrimExpr scalar = index;
+    if (auto* ramp = index.as<RampObj>()) {
+      Var lane("lane", ramp->base.dtype());
+      domain.Set(lane,
+                 Range::FromMinExtent(MakeZero(lane.dtype()), cast(lane.dtype(), ramp->lanes)));
+      scalar = ramp->base + lane * ramp->stride;
+    }
+    if (!scalar.dtype().is_scalar()) return false;
+    auto map = arith::DetectIterMap({scalar}, domain, const_true(), arith::IterMapLevel::kBijective,
+                                    &analyzer);
+    return !map->indices.empty();
   }
   void Visit(const EvaluateObj* op) {
     ++now;

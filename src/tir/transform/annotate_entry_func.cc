@@ -20,5 +20,11 @@ IRModule AnnotateEntryFunc(IRModule mod) {
   return mod;
 }
 TVM_PASS(tir, AnnotateEntryFunc,
-         "Marks the only function with a global symbol as the module's entry.")
+         R"(Marks the only function with a global symbol as the module's entry.
+
+before(A: T.Buffer((1,), "float32")):
+    A[0] = 1.0
+after:
+    T.func_attr({"tir.is_entry_func": True})
+    A[0] = T.float32(1))")
 }  // namespace tvm::tir

@@ -38,10 +38,18 @@ struct IrregularAnnotator : Mutator<IrregularAnnotator, ForObj, WhileObj, CallOb
 PrimFunc AnnotateIrregularLoop(PrimFunc func) {
   return RewriteBody(std::move(func), IrregularAnnotator());
 }
-TVM_PASS(tir, AnnotateIrregularLoop,
-         "Marks loops with break or continue by the annotation irregular_loop_mark, so that no "
-         "pass reorders them.\n\n"
-         "    for i in range(8):                   for i in T.serial(8, "
-         "annotations={\"irregular_loop_mark\": 1}):\n"
-         "      if A[i] > 0: T.break_loop()   ->     if A[i] > 0: T.break_loop()")
+TVM_PASS(
+    tir, AnnotateIrregularLoop,
+    R"(Marks loops with break or continue by the annotation irregular_loop_mark, so that no pass reorders them.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in T.serial(16, annotations={"pragma_loop_partition_hint": 1}):
+        if A[i] > 0.0:
+            T.break_loop()
+        A[i] = 1.0
+after:
+    for i in T.serial(16, annotations={"irregular_loop_mark": 1, "pragma_loop_partition_hint": 1}):
+        if A[i] > T.float32(0):
+            break
+        A[i] = T.float32(1))")
 }  // namespace tvm::tir

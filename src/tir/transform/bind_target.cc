@@ -16,6 +16,13 @@ PrimFunc BindTarget(PrimFunc func, Target target) {
 }
 TVM_PASS(
     tir, BindTarget,
-    "Gives functions without one the attribute target; those marked tir.is_host_func get its host.",
+    R"(Gives functions without one the attribute target; those marked tir.is_host_func get its host.
+
+options: target=tvm.target.Target("c")
+before(A: T.Buffer((1,), "float32")):
+    A[0] = 1.0
+after:
+    T.func_attr({"target": T.target("c")})
+    A[0] = T.float32(1))",
     Arg("target"))
 }  // namespace tvm::tir

@@ -39,6 +39,12 @@ PrimFunc CanonicalizeLoop(PrimFunc func) {
   return RewriteBody(std::move(func), canonicalize);
 }
 TVM_PASS(tir, CanonicalizeLoop,
-         "Makes loops begin at 0 and go in steps of 1.\n\n"
-         "    for i in range(2, 10, 4): A[i] = x  ->  for i in range(2): A[i * 4 + 2] = x")
+         R"(Makes loops begin at 0 and go in steps of 1.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in range(2, 10, 4):
+        A[i] = 1.0
+after:
+    for i in range(2):
+        A[i * 4 + 2] = T.float32(1))")
 }  // namespace tvm::tir

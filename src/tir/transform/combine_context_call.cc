@@ -45,8 +45,14 @@ PrimFunc CombineContextCall(PrimFunc func) {
   Stmt body = ContextCombiner().Body(func->body);
   return WithBody(std::move(func), body);
 }
-TVM_PASS(
-    tir, CombineContextCall,
-    "Binds each tvm_thread_context once.\n\n"
-    "    f(T.tvm_thread_context(ctx())); g(T.tvm_thread_context(ctx()))  ->  c = ctx(); f(c); g(c)")
+TVM_PASS(tir, CombineContextCall,
+         R"(Binds each tvm_thread_context once.
+
+before(A: T.Buffer((1,), "float32")):
+    T.call_packed("f", T.call_intrin("handle", "tir.tvm_thread_context", T.call_extern("handle", "context")))
+    T.call_packed("g", T.call_intrin("handle", "tir.tvm_thread_context", T.call_extern("handle", "context")))
+after:
+    ctx_cache_: T.handle = T.call_extern("handle", "context")
+    T.tvm_call_packed("f", ctx_cache_)
+    T.tvm_call_packed("g", ctx_cache_))")
 }  // namespace tvm::tir

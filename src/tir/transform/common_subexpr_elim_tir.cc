@@ -119,11 +119,16 @@ PrimFunc CommonSubexprElimTIR(PrimFunc func, bool enable_cse_tir, bool identify_
   return RewriteBody(std::move(func), eliminate);
 }
 TVM_PASS(tir, CommonSubexprElimTIR,
-         "Binds what occurs several times in a statement to a variable.\n\n"
-         "    B[i * 4 + j] = A[i * 4 + j]  ->  cse_v1 = i * 4 + j\n"
-         "                                     B[cse_v1] = A[cse_v1]\n\n"
-         "With identify_equiv_terms also expressions that simplify to the same. Not part of the "
-         "default pipeline: "
-         "code generators do the same on finer grain.",
+         R"(Binds what occurs several times in a statement to a variable.
+
+before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i, j in T.grid(16, 4):
+        B[i * 4 + j] = A[i * 4 + j]
+after:
+    for i, j in T.grid(16, 4):
+        cse_v1: T.int32 = i * 4 + j
+        B[cse_v1] = A[cse_v1]
+
+With identify_equiv_terms also expressions that simplify to the same.)",
          Arg("enable_cse_tir", true), Arg("identify_equiv_terms", false))
 }  // namespace tvm::tir

@@ -260,11 +260,30 @@ PrimFunc CompactBufferAllocation(PrimFunc func, bool is_strict) {
   return RewriteBody(std::move(func), compact);
 }
 TVM_PASS(tir, CompactBufferAllocation,
-         "Shrinks the buffers of blocks to what is accessed.\n\n"
-         "    for i in range(16):                        for i in range(16):\n"
-         "      with T.block():                            with T.block():\n"
-         "        B = T.alloc_buffer((16, 16))        ->     B = T.alloc_buffer((1, 16))\n"
-         "        for j in range(16): B[i, j] = ..           for j in range(16): B[0, j] = ..\n\n"
-         "With is_strict no dimension grows. Honours the block annotation buffer_dim_align.",
+         R"(Shrinks the buffers of blocks to what is accessed.
+
+before(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    for i in range(16):
+        with T.block(""):
+            T.reads(A[i, 0:16])
+            T.writes(C[i, 0:16])
+            B = T.alloc_buffer((16, 16))
+            for j in range(16):
+                B[i, j] = A[i, j] + 1.0
+            for j in range(16):
+                C[i, j] = B[i, 15 - j]
+after:
+    # with T.block("root"):
+    for i in range(16):
+        with T.block(""):
+            T.reads(A[i, 0:16])
+            T.writes(C[i, 0:16])
+            B = T.alloc_buffer((1, 16))
+            for j in range(16):
+                B[0, j] = A[i, j] + T.float32(1)
+            for j in range(16):
+                C[i, j] = B[0, 15 - j]
+
+With is_strict no dimension grows. Honours the block annotation buffer_dim_align.)",
          Arg("is_strict", true))
 }  // namespace tvm::tir

@@ -32,8 +32,21 @@ PrimFunc ConvertBlocksToOpaque(PrimFunc func) {
   return RewriteBody(std::move(func), OpaqueConverter());
 }
 TVM_PASS(tir, ConvertBlocksToOpaque,
-         "Replaces block iterators by the values bound to them.\n\n"
-         "    with T.block():                      with T.block():\n"
-         "      vi = T.axis.spatial(64, i * 4)  ->   B[i * 4] = A[i * 4]\n"
-         "      B[vi] = A[vi]")
+         R"(Replaces block iterators by the values bound to them.
+
+before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    with T.block("root"):
+        for i in range(16):
+            with T.block("B"):
+                v = T.axis.spatial(64, i * 4)
+                T.reads(A[v])
+                T.writes(B[v])
+                B[v] = A[v]
+after:
+    # with T.block("root"):
+    for i in range(16):
+        with T.block("B"):
+            T.reads(A[i * 4])
+            T.writes(B[i * 4])
+            B[i * 4] = A[i * 4])")
 }  // namespace tvm::tir

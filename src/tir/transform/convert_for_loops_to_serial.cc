@@ -18,6 +18,12 @@ PrimFunc ConvertForLoopsToSerial(PrimFunc func) {
   return RewriteBody(std::move(func), LoopSerializer());
 }
 TVM_PASS(tir, ConvertForLoopsToSerial,
-         "Makes parallel loops serial.\n\n"
-         "    for i in T.parallel(8): A[i] = x  ->  for i in range(8): A[i] = x")
+         R"(Makes parallel loops serial.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in T.parallel(16):
+        A[i] = 1.0
+after:
+    for i in range(16):
+        A[i] = T.float32(1))")
 }  // namespace tvm::tir

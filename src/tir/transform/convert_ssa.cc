@@ -141,9 +141,19 @@ namespace {
 TVM_REGISTER() {
   ::tvm::transform::DefPass("tir.transform.ConvertSSA",
                             static_cast<PrimFunc (*)(PrimFunc)>(&ConvertSSA),
-                            "Gives every definition a variable of its own.\n\n"
-                            "    for i in range(2): f(i)      for i in range(2): f(i)\n"
-                            "    for i in range(2): g(i)  ->  for i_1 in range(2): g(i_1)",
+                            R"(Gives every definition a variable of its own.
+
+before(A: T.Buffer((16,), "float32")):
+    i = T.int32()
+    with T.LetStmt(T.int32(1), var=i):
+        A[i] = 1.0
+    with T.LetStmt(T.int32(2), var=i):
+        A[i] = 1.0
+after:
+    with T.LetStmt(1) as i:
+        A[i] = T.float32(1)
+    i: T.int32 = 2
+    A[i] = T.float32(1))",
                             {});
 }
 }  // namespace

@@ -13,7 +13,7 @@ PrimExpr CastIndex(DataType t, const PrimExpr& e) {
 }
 
 struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, BufferStoreObj,
-                                       AllocateObj, AllocateConstObj> {
+                                       AllocateObj, AllocateConstObj, BlockObj> {
   using Base::Rewrite;
   std::unordered_map<const BufferObj*, Buffer> wide;  // with the type that flat indices need
 
@@ -55,21 +55,33 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (has_offset) flat.Set(0, flat[0] + source->elem_offset);
     return flat.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   }
+  ObjectRef Rewrite(const BlockObj* op) {
+    TVM_FFI_THROW(ValueError) << "FlattenBuffer: expected no blocks, got block " << op->name_hint
+                              << ": run LowerOpaqueBlock first";
+  }
+  Optional<PrimExpr> Predicate(const Optional<PrimExpr>& predicate) {
+    return predicate.has_value() ? Optional<PrimExpr>(Mutate(predicate.value())) : predicate;
+  }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     Array<PrimExpr> indices = FlatIndices(op->buffer, op->indices);
     Buffer buffer = Mutate(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer))
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) &&
+        predicate.same_as(op->predicate)) {
       return ffi::GetRef<ObjectRef>(op);
-    return BufferLoad(buffer, indices, op->predicate, op->span);
+    }
+    return BufferLoad(buffer, indices, predicate, op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     Array<PrimExpr> indices = FlatIndices(op->buffer, op->indices);
     PrimExpr value = Mutate(op->value);
     Buffer buffer = Mutate(op->buffer);
-    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) && value.same_as(op->value)) {
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && buffer.same_as(op->buffer) && value.same_as(op->value) &&
+        predicate.same_as(op->predicate)) {
       return ffi::GetRef<ObjectRef>(op);
     }
-    return BufferStore(buffer, value, indices, op->predicate, op->span);
+    return BufferStore(buffer, value, indices, predicate, op->span);
   }
   Array<PrimExpr> FlatExtents(const Var& data, const Array<PrimExpr>& extents, const Stmt& body) {
     if (auto* decl = body.as<DeclBufferObj>();
@@ -116,9 +128,15 @@ PrimFunc FlattenBuffer(PrimFunc func) {
   return WithBody(std::move(func), body);
 }
 TVM_PASS(tir, FlattenBuffer,
-         "Gives every access one index; parameters get one-dimensional views.\n\n"
-         "    A: T.Buffer((4, 8))          A: T.Buffer((4, 8))\n"
-         "    A[i, j] = x            ->    A_1 = T.decl_buffer((32,), data=A.data)\n"
-         "                                 A_1[i * 8 + j] = x\n\n"
-         "Indices are 64 bits wide where 32 may not be enough.")
+         R"(Gives every access one index; parameters get one-dimensional views.
+
+before(A: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(4, 8):
+        A[i, j] = 1.0
+after:
+    A_1 = T.decl_buffer((32,), "float32", data=A.data)
+    for i, j in T.grid(4, 8):
+        A_1[i * 8 + j] = T.float32(1)
+
+Indices are 64 bits wide where 32 may not be enough.)")
 }  // namespace tvm::tir

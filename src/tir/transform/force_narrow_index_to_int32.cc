@@ -54,6 +54,12 @@ struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallOb
 PrimFunc ForceNarrowIndexToInt32(PrimFunc func) { return IndexNarrower().Mutate(func); }
 TVM_PASS(
     tir, ForceNarrowIndexToInt32,
-    "Makes all int64 variables, constants and indices int32. The caller promises that they fit.\n\n"
-    "    for i in T.serial(T.int64(n)): A[i] = x  ->  for i in range(n): A[i] = x")
+    R"(Makes all int64 variables, constants and indices int32. The caller promises that they fit.
+
+before(A: T.Buffer((T.int64(16),), "float32")):
+    for i in T.serial(T.int64(16)):
+        A[i] = 1.0
+after(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        A[i] = T.float32(1))")
 }  // namespace tvm::tir

@@ -88,7 +88,22 @@ IRModule InlinePrivateFunctions(IRModule mod) {
   return IRModule(result, mod->attrs, mod->global_infos);
 }
 TVM_PASS(tir, InlinePrivateFunctions,
-         "Puts the bodies of private functions where they are called, and removes them.\n\n"
-         "    def f(x): A[0] = x       def main(): A[0] = 3\n"
-         "    def main(): f(3)     ->")
+         R"(Puts the bodies of private functions where they are called, and removes them.
+
+before:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            Module.set(A.data, i)
+
+    @T.prim_func(private=True)
+    def set(A_data: T.handle("float32"), i: T.int32):
+        A = T.decl_buffer((16,), data=A_data)
+        A[i] = 1.0
+after:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A_1 = T.decl_buffer((16,), "float32", data=A.data)
+            A_1[i] = T.float32(1))")
 }  // namespace tvm::tir

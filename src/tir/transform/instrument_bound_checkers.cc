@@ -7,8 +7,9 @@
 
 namespace tvm::tir {
 namespace {
-struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj,
-                                   IfThenElseObj, BufferLoadObj, CallObj, SelectObj, BufferObj> {
+struct BoundInstrumenter
+    : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateObj, LetStmtObj, IfThenElseObj,
+              BufferLoadObj, CallObj, SelectObj, LetObj, BufferObj> {
   std::vector<Stmt> checks;  // for the statement being rewritten
   PrimExpr when = const_true();
 
@@ -65,6 +66,15 @@ struct BoundInstrumenter : Mutator<BoundInstrumenter, BufferStoreObj, EvaluateOb
     Under(logical_not(op->args[0]), [&] { Mutate(op->args[2]); });
     return ffi::GetRef<ObjectRef>(op);
   }
+  ObjectRef Rewrite(const LetObj* op) {
+    Mutate(op->value);
+    size_t begin = checks.size();
+    Mutate(op->body);
+    // The checks run before the statement, where the variable is not known.
+    Map<Var, PrimExpr> value{{op->var, op->value}};
+    for (size_t i = begin; i < checks.size(); ++i) checks[i] = Substitute(checks[i], value);
+    return ffi::GetRef<ObjectRef>(op);
+  }
   ObjectRef Rewrite(const SelectObj* op) { return MapChildren(op, *this); }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     return Guarded([&] {
@@ -100,7 +110,12 @@ PrimFunc InstrumentBoundCheckers(PrimFunc func) {
   return RewriteBody(std::move(func), BoundInstrumenter());
 }
 TVM_PASS(tir, InstrumentBoundCheckers,
-         "Raises IndexError where an index is outside of its buffer.\n\n"
-         "    B[i] = A[i + 1]  ->  if not (i + 1 >= 0 and i + 1 < n): raise IndexError\n"
-         "                         B[i] = A[i + 1]")
+         R"(Raises IndexError where an index is outside of its buffer.
+
+before(A: T.Buffer((16,), "float32"), i: T.int32):
+    A[i] = 1.0
+after:
+    if not T.likely(i >= 0 and i < 16):
+        T.call_intrin("int32", "tir.tvm_raise_error", "IndexError", "expected index 0 of buffer A below %lld, got %lld", T.int64(16), T.Cast("int64", i))
+    A[i] = T.float32(1))")
 }  // namespace tvm::tir

@@ -169,14 +169,22 @@ PrimFunc LoopPartition(PrimFunc func, bool partition_const_loop) {
   func = RewriteBody(std::move(func), partition);
   return partition.made_copies ? ConvertSSA(std::move(func)) : func;
 }
-TVM_PASS(tir, LoopPartition,
-         "Splits loops so that conditions are tested only where they may fail. Loops of constant "
-         "extent are split with "
-         "partition_const_loop or the annotation pragma_loop_partition_hint.\n\n"
-         "    for i in range((n + 3) // 4):            for i in range(n // 4):\n"
-         "      for j in range(4):                       for j in range(4): A[i * 4 + j] = x\n"
-         "        if i * 4 + j < n: A[i * 4 + j] = x ->  for i in range(n // 4, (n + 3) // 4):\n"
-         "                                                 for j in range(4): if i * 4 + j < n: "
-         "A[i * 4 + j] = x",
-         Arg("partition_const_loop", false))
+TVM_PASS(
+    tir, LoopPartition,
+    R"(Splits loops so that conditions are tested only where they may fail. Loops of constant extent are split with partition_const_loop or the annotation pragma_loop_partition_hint.
+
+config: {"tir.LoopPartition": {"partition_const_loop": True}}
+before(A: T.Buffer((14,), "float32")):
+    for i in T.serial(4, annotations={"pragma_loop_partition_hint": 1}):
+        for j in range(4):
+            if T.likely(i * 4 + j < 14):
+                A[i * 4 + j] = 1.0
+after:
+    for i, j in T.grid(3, 4):
+        A[i * 4 + j] = T.float32(1)
+    for i in range(3, 4):
+        for j in range(4):
+            if T.likely(i * 4 + j < 14):
+                A[i * 4 + j] = T.float32(1))",
+    Arg("partition_const_loop", false))
 }  // namespace tvm::tir

@@ -21,5 +21,10 @@ PrimFunc LowerCustomDatatypes(PrimFunc func) {
   return func;
 }
 TVM_PASS(tir, LowerCustomDatatypes,
-         "Refuses types defined by users: only built-in ones are supported.")
+         R"(Refuses types defined by users: only built-in ones are supported.
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))")
 }  // namespace tvm::tir

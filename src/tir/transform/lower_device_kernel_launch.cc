@@ -85,7 +85,8 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
     auto target = base->GetAttr<Target>(::tvm::attr::kTarget);
     if (!target.has_value()) continue;
     if (!first.has_value()) first = target;
-    differ |= !target.value().same_as(first.value()) && target.value()->str() != first.value()->str();
+    differ |=
+        !target.value().same_as(first.value()) && target.value()->str() != first.value()->str();
   }
   if (!differ) return mod;
   CallLowerer lower;

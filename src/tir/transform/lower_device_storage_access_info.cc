@@ -30,6 +30,11 @@ PrimFunc LowerDeviceStorageAccessInfo(PrimFunc func) {
   return RewriteBody(std::move(func), AccessPtrLowerer());
 }
 TVM_PASS(tir, LowerDeviceStorageAccessInfo,
-         "Replaces tvm_access_ptr by the address it stands for.\n\n"
-         "    T.tvm_access_ptr(T.float32(), A.data, 8, 16, 1)  ->  T.address_of(A[8])")
+         R"(Replaces tvm_access_ptr by the address it stands for.
+
+before(A: T.Buffer((16,), "float32")):
+    T.call_extern("void", "f", T.tvm_access_ptr(T.type_annotation("float32"), A.data, 8, 4, 1))
+after:
+    A_1 = T.Buffer((9,), "float32", data=A.data)
+    T.call_extern("", "f", T.address_of(A_1[8])))")
 }  // namespace tvm::tir

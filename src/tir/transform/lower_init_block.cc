@@ -26,10 +26,27 @@ struct InitLowerer : Mutator<InitLowerer, BlockObj> {
 }  // namespace
 
 PrimFunc LowerInitBlock(PrimFunc func) { return RewriteBody(std::move(func), InitLowerer()); }
-TVM_PASS(
-    tir, LowerInitBlock,
-    "Makes init of a block an ordinary statement.\n\n"
-    "    with T.block(): vk = T.axis.reduce(8, k)      with T.block(): vk = T.axis.reduce(8, k)\n"
-    "      with T.init(): C[0] = 0.0              ->     if vk == 0: C[0] = 0.0\n"
-    "      C[0] = C[0] + A[vk]                           C[0] = C[0] + A[vk]")
+TVM_PASS(tir, LowerInitBlock,
+         R"(Makes init of a block an ordinary statement.
+
+before(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
+    with T.block("root"):
+        for k in range(8):
+            with T.block("C"):
+                vk = T.axis.reduce(8, k)
+                T.reads(A[vk])
+                T.writes(C[0])
+                with T.init():
+                    C[0] = 0.0
+                C[0] = C[0] + A[vk]
+after:
+    # with T.block("root"):
+    for k in range(8):
+        with T.block("C"):
+            vk = T.axis.reduce(8, k)
+            T.reads(A[vk])
+            T.writes(C[0])
+            if vk == 0:
+                C[0] = T.float32(0)
+            C[0] = C[0] + A[vk])")
 }  // namespace tvm::tir

@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands intrinsics into what the target's code generator knows.
 #include "tvm/expr/math.h"
+#include "tvm/expr/op.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
 namespace {
+/// (x * y) / 2^shift, rounded to nearest, for 64-bit values; a negative shift multiplies.
+PrimExpr MultiplyShift(const PrimExpr& x, const PrimExpr& y, const PrimExpr& shift) {
+  DataType t = x.dtype();
+  auto call = [&](const Op& op, PrimExpr a, PrimExpr b) { return Call(t, op, {a, b}); };
+  PrimExpr product = x * y, zero = MakeZero(t), one = MakeConst(t, 1);
+  PrimExpr half = call(builtin::shift_left(), one, shift - one);
+  return Select(shift > zero, call(builtin::shift_right(), product + half, shift),
+                call(builtin::shift_left(), product, zero - shift));
+}
+/// The fixed-point multiplications as 64-bit arithmetic, or an undefined expression.
+PrimExpr ExpandFixedPoint(const CallObj* op) {
+  DataType wide = DataType::Int(64, op->dtype.raw_lanes());
+  auto arg = [&](size_t i) { return cast(wide, op->args[i]); };
+  if (op->Is(builtin::q_multiply_shift()) && op->args.size() == 4)
+    return cast(op->dtype, MultiplyShift(arg(0), arg(1), arg(2) - arg(3)));
+  if (op->Is(builtin::q_multiply_shift_per_axis()) && op->args.size() == 7) {
+    PrimExpr x = Call(wide, builtin::shift_left(), {arg(0), arg(2) * arg(5)});
+    return cast(op->dtype, MultiplyShift(x, arg(1), arg(4) + arg(3) * arg(6)));
+  }
+  return PrimExpr();
+}
 struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, BufferObj> {
   Target target;
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
+    if (PrimExpr fixed_point = ExpandFixedPoint(call.get()); fixed_point.defined())
+      return fixed_point;
     PrimExpr expanded = ExpandMath(call.get(), target);
     return expanded.same_as(call) ? ObjectRef(call) : ObjectRef(Mutate(expanded));
   }
@@ -26,6 +50,15 @@ PrimFunc LowerIntrin(PrimFunc func) {
   return RewriteBody(std::move(func), lower);
 }
 TVM_PASS(tir, LowerIntrin,
-         "Expands mathematical functions into arithmetic for the function's target.\n\n"
-         "    B[i] = T.exp(A[i])  ->  B[i] = (a polynomial in A[i])")
+         R"(Expands mathematical functions into arithmetic for the function's target.
+
+before(A: T.Buffer((16,), "float32")):
+    T.func_attr({"target": T.target("c")})
+    for i in range(16):
+        A[i] = T.rsqrt(A[i])
+after:
+    T.func_attr({"target": T.target("c")})
+    x = T.float32()
+    for i in range(16):
+        A[i] = T.Let(T.float32(1) / T.sqrt(x), where={x: A[i]}))")
 }  // namespace tvm::tir

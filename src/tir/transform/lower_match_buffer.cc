@@ -130,8 +130,21 @@ PrimFunc LowerMatchBuffer(PrimFunc func) {
   return RewriteBody(std::move(func), lower);
 }
 TVM_PASS(tir, LowerMatchBuffer,
-         "Replaces views of regions by accesses of the buffers they view.\n\n"
-         "    with T.block():                                    with T.block():\n"
-         "      B = T.match_buffer(A[0:16, i * 16:i * 16 + 16]) -> A[1, i * 16 + 2] = x\n"
-         "      B[1, 2] = x")
+         R"(Replaces views of regions by accesses of the buffers they view.
+
+before(A: T.Buffer((8, 8), "float32")):
+    with T.block("root"):
+        for i in range(8):
+            with T.block("row"):
+                T.reads()
+                T.writes(A[i, 0:8])
+                R = T.match_buffer(A[i, 0:8], (8,), offset_factor=1)
+                R[3] = 1.0
+after:
+    # with T.block("root"):
+    for i in range(8):
+        with T.block("row"):
+            T.reads()
+            T.writes(A[i, 0:8])
+            A[i, 3] = T.float32(1))")
 }  // namespace tvm::tir

@@ -90,12 +90,23 @@ PrimFunc LowerOpaqueBlock(PrimFunc func) {
       ::tvm::transform::PassContext::Current()->GetConfig<bool>("tir.debug_keep_trivial_loop");
   return RewriteBody(std::move(func), lower);
 }
-TVM_PASS(tir, LowerOpaqueBlock,
-         "Replaces blocks by allocations, conditions and their bodies; loops of one iteration and "
-         "their variables go.\n\n"
-         "    for i in range(8):                         for i in range(8):\n"
-         "      with T.block():                            B_data = T.allocate([16], \"float32\")\n"
-         "        T.where(i < 7)                      ->   B = T.decl_buffer((16,), data=B_data)\n"
-         "        B = T.alloc_buffer((16,))                if i < 7: B[0] = A[i]\n"
-         "        B[0] = A[i]")
+TVM_PASS(
+    tir, LowerOpaqueBlock,
+    R"(Replaces blocks by allocations, conditions and their bodies; loops of one iteration and their variables go.
+
+before(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block(""):
+            T.where(i < 7)
+            T.reads(A[i])
+            T.writes(A[i])
+            B = T.alloc_buffer((16,))
+            B[0] = A[i]
+            A[i] = B[0] + 1.0
+after:
+    for i in range(8):
+        B = T.decl_buffer((16,), "float32")
+        if i < 7:
+            B[0] = A[i]
+            A[i] = B[0] + T.float32(1))")
 }  // namespace tvm::tir

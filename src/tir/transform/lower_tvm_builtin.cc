@@ -350,11 +350,15 @@ PrimFunc LowerTVMBuiltin(PrimFunc func) {
   Stmt body = lower.Body(func->body);
   return WithBody(std::move(func), body);
 }
-TVM_PASS(
-    tir, LowerTVMBuiltin,
-    "Lowers packed calls, shapes and tensors on the stack, assertions and large allocations.\n\n"
-    "    assert n > 0, \"ValueError: n\"     if not n > 0: raise_error(\"ValueError\", \"n\")\n"
-    "    call_packed(\"f\", x)          ->    args[0] = x; call_packed_lowered(\"f\", args, 0, 1)\n"
-    "    A = T.allocate([1 << 20])          A = TVMBackendAllocWorkspace(..); ..; "
-    "TVMBackendFreeWorkspace(A)")
+TVM_PASS(tir, LowerTVMBuiltin,
+         R"(Lowers packed calls, shapes and tensors on the stack, assertions and large allocations.
+
+before(n: T.int32):
+    T.call_packed("f", n)
+after:
+    stack_args: T.handle = T.tvm_stack_alloca("tvm_ffi_any", 2)
+    T.tvm_struct_set(stack_args, 0, 11, 1)
+    T.tvm_struct_set(stack_args, 0, 12, 0)
+    T.tvm_struct_set(stack_args, 0, 13, T.Cast("int64", n))
+    T.tvm_call_packed_lowered("f", stack_args, 0, 1))")
 }  // namespace tvm::tir

@@ -42,8 +42,18 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
   n->body = body;
   return func;
 }
-TVM_PASS(tir, MakeUnpackedAPI,
-         "Replaces buffers among the parameters by their data pointers; the function returns 0, or "
-         "-1 after an error.\n\n"
-         "    def f(A: T.Buffer((8,)), n: T.int32)  ->  def f(A: pointer, n: T.int32) -> int32")
+TVM_PASS(
+    tir, MakeUnpackedAPI,
+    R"(Replaces buffers among the parameters by their data pointers; the function returns 0, or -1 after an error.
+
+before:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32"), n: T.int32):
+        A[n] = 1.0
+after:
+    @T.prim_func
+    def main(A: T.handle("float32"), n: T.int32) -> T.int32:
+        with T.decl_buffer((16,), "float32", data=A) as A_1:
+            A_1[n] = T.float32(1)
+        return 0)")
 }  // namespace tvm::tir

@@ -233,8 +233,14 @@ PrimFunc NarrowDataType(PrimFunc func, int64_t target_bits) {
   return RewriteBody(std::move(func), narrow);
 }
 TVM_PASS(tir, NarrowDataType,
-         "Computes loop variables and indices in target_bits where their bounds fit.\n\n"
-         "    for i in T.serial(T.int64(128)):       for i in range(128):\n"
-         "      A[i * T.int64(4)] = x           ->     A[i * 4] = x",
+         R"(Computes loop variables and indices in target_bits where their bounds fit.
+
+options: target_bits=32
+before(A: T.Buffer((T.int64(16),), "float32")):
+    for i in T.serial(T.int64(16)):
+        A[i] = 1.0
+after:
+    for i in range(16):
+        A[i] = T.float32(1))",
          Arg("target_bits", 32))
 }  // namespace tvm::tir

@@ -65,10 +65,41 @@ PrimFunc PlanAndUpdateBufferAllocationLocation(PrimFunc func) {
   return plan.is_moved.empty() ? func : RewriteBody(std::move(func), plan);
 }
 TVM_PASS(tir, PlanAndUpdateBufferAllocationLocation,
-         "Allocates each buffer in the innermost loop or block around all its accesses.\n\n"
-         "    B = T.alloc_buffer((8, 8))            for i in range(8):\n"
-         "    for i in range(8):                      with T.block():\n"
-         "      for j in range(8): B[i, j] = ..   ->    B = T.alloc_buffer((8, 8))\n"
-         "      for j in range(8): .. = B[i, j]         for j in range(8): B[i, j] = ..\n"
-         "                                              for j in range(8): .. = B[i, j]")
+         R"(Allocates each buffer in the innermost loop or block around all its accesses.
+
+before(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    with T.block("root"):
+        B = T.alloc_buffer((8, 8))
+        for i in range(8):
+            for j in range(8):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(A[vi, vj])
+                    T.writes(B[vi, vj])
+                    B[vi, vj] = A[vi, vj]
+            for j in range(8):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(B[vi, 7 - vj])
+                    T.writes(C[vi, vj])
+                    C[vi, vj] = B[vi, 7 - vj]
+after:
+    # with T.block("root"):
+    for i in range(8):
+        with T.block(""):
+            T.reads(A[i, 0:8])
+            T.writes(C[i, 0:8])
+            B = T.alloc_buffer((8, 8))
+            for j in range(8):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(A[vi, vj])
+                    T.writes(B[vi, vj])
+                    B[vi, vj] = A[vi, vj]
+            for j in range(8):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(B[vi, 7 - vj])
+                    T.writes(C[vi, vj])
+                    C[vi, vj] = B[vi, 7 - vj])")
 }  // namespace tvm::tir

@@ -35,7 +35,12 @@ PrimFunc PointerValueTypeRewrite(PrimFunc func) {
   return Substitute(func, renamed);
 }
 TVM_PASS(tir, PointerValueTypeRewrite,
-         "Gives a pointer that is only accessed with one element type that type.\n\n"
-         "    A: T.handle(\"float32\")                      A: T.handle(\"float32x4\")\n"
-         "    T.decl_buffer((4,), \"float32x4\", data=A) ->")
+         R"(Gives a pointer that is only accessed with one element type that type.
+
+before(A_data: T.handle("float32")):
+    A = T.decl_buffer((4,), "float32x4", data=A_data)
+    A[0] = T.Broadcast(T.float32(1), 4)
+after(A_data: T.handle("float32x4")):
+    A = T.decl_buffer((4,), "float32x4", data=A_data)
+    A[0] = T.Broadcast(T.float32(1), 4))")
 }  // namespace tvm::tir

@@ -66,7 +66,30 @@ TVM_REGISTER() {
   Def("tir.transform.CreatePrimFuncPass", &CreatePrimFuncPass,
       "A pass over functions from a callback.", Arg("pass_func"), Arg("info"));
 }
-TVM_PASS(tir, Filter, "Keeps the functions for which fcond(func) is true.", Arg("fcond"))
-TVM_PASS(tir, Apply, "Replaces each function by ftransform(func).", Arg("ftransform"))
+TVM_PASS(tir, Filter, R"(Keeps the functions for which fcond(func) is true.
+
+options: fcond=lambda f: f.attrs["global_symbol"] == "main"
+before:
+    @T.prim_func
+    def main(A: T.Buffer((1,), "float32")):
+        A[0] = 1.0
+
+    @T.prim_func
+    def other(A: T.Buffer((1,), "float32")):
+        A[0] = 2.0
+after:
+    @T.prim_func
+    def main(A: T.Buffer((1,), "float32")):
+        A[0] = T.float32(1))",
+         Arg("fcond"))
+TVM_PASS(tir, Apply, R"(Replaces each function by ftransform(func).
+
+options: ftransform=lambda f: f.with_attr("tir.noalias", True)
+before(A: T.Buffer((1,), "float32")):
+    A[0] = 1.0
+after:
+    T.func_attr({"tir.noalias": True})
+    A[0] = T.float32(1))",
+         Arg("ftransform"))
 }  // namespace
 }  // namespace tvm::tir

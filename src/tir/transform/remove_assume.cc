@@ -32,7 +32,11 @@ struct AssumeRemover : Mutator<AssumeRemover, EvaluateObj, SeqStmtObj, IfThenEls
 
 PrimFunc RemoveAssume(PrimFunc func) { return RewriteBody(std::move(func), AssumeRemover()); }
 TVM_PASS(tir, RemoveAssume,
-         "Removes T.assume and what becomes empty with it.\n\n"
-         "    T.evaluate(T.assume(A[i] >= 0))      B[i] = A[i]\n"
-         "    B[i] = A[i]                      ->")
+         R"(Removes T.assume and what becomes empty with it.
+
+before(A: T.Buffer((16,), "float32")):
+    T.evaluate(T.assume(A[0] == T.float32(0)))
+    A[1] = 1.0
+after:
+    A[1] = T.float32(1))")
 }  // namespace tvm::tir

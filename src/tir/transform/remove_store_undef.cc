@@ -32,7 +32,11 @@ struct UndefRemover : Mutator<UndefRemover, BufferStoreObj, SeqStmtObj, CallObj>
 
 PrimFunc RemoveStoreUndef(PrimFunc func) { return RewriteBody(std::move(func), UndefRemover()); }
 TVM_PASS(tir, RemoveStoreUndef,
-         "Removes stores of T.undef().\n\n"
-         "    A[0] = T.undef()      B[0] = x\n"
-         "    B[0] = x          ->")
+         R"(Removes stores of T.undef().
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = T.call_intrin("float32", "tir.undef")
+    A[1] = 1.0
+after:
+    A[1] = T.float32(1))")
 }  // namespace tvm::tir

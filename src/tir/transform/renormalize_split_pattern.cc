@@ -23,6 +23,12 @@ PrimFunc RenormalizeSplitPattern(PrimFunc func) {
   return RewriteBody(std::move(func), SplitRenormalizer());
 }
 TVM_PASS(tir, RenormalizeSplitPattern,
-         "Divides before taking the remainder, so that quotients can be shared.\n\n"
-         "    x % 64 // 8  ->  x // 8 % 8")
+         R"(Divides before taking the remainder, so that quotients can be shared.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        A[i // 8 * 8 + i % 8 // 4 * 4] = 1.0
+after:
+    for i in range(16):
+        A[i // 8 * 8 + i // 4 % 2 * 4] = T.float32(1))")
 }  // namespace tvm::tir

@@ -44,8 +44,11 @@ PrimFunc RewriteUnsafeSelect(PrimFunc func) {
   rewrite.LearnParams(func);
   return RewriteBody(std::move(func), rewrite);
 }
-TVM_PASS(
-    tir, RewriteUnsafeSelect,
-    "Makes selections whose sides may read outside of a buffer evaluate only the chosen one.\n\n"
-    "    T.Select(i > 0, A[i - 1], x)  ->  T.if_then_else(i > 0, A[i - 1], x)")
+TVM_PASS(tir, RewriteUnsafeSelect,
+         R"(Makes selections whose sides may read outside of a buffer evaluate only the chosen one.
+
+before(A: T.Buffer((16,), "float32"), i: T.int32):
+    A[0] = T.Select(i < 16, A[i], T.float32(0))
+after:
+    A[0] = T.if_then_else(i < 16, A[i], T.float32(0)))")
 }  // namespace tvm::tir

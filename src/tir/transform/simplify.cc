@@ -6,7 +6,8 @@
 
 namespace tvm::tir {
 namespace {
-struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, BufferStoreObj> {
+struct Simplifier
+    : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, BufferStoreObj, IterVarObj> {
   using Base::Rewrite;
 
   ObjectRef Rewrite(const PrimExprObj* op) {
@@ -18,6 +19,14 @@ struct Simplifier : AnalyzedStmtMutator<Simplifier, PrimExprObj, BufferObj, Buff
   }
   /// Shapes stay as they were declared.
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+
+  /// An axis of one value stays a variable where it is defined.
+  ObjectRef Rewrite(const IterVarObj* op) {
+    if (!op->dom.has_value()) return ffi::GetRef<ObjectRef>(op);
+    Range dom = Mutate(op->dom.value());
+    if (dom.same_as(op->dom.value())) return ffi::GetRef<ObjectRef>(op);
+    return IterVar(dom, op->var, op->iter_type, op->thread_tag, op->span);
+  }
 
   ObjectRef Rewrite(const LetStmtObj* op) {
     PrimExpr value = Mutate(op->value);
@@ -70,9 +79,15 @@ PrimFunc Simplify(PrimFunc func, bool transitively_prove_inequalities,
   return RewriteBody(std::move(func), simplify);
 }
 TVM_PASS(tir, Simplify,
-         "Simplifies expressions and removes branches that cannot be taken.\n\n"
-         "    for i in range(16):               for i in range(16):\n"
-         "      if i < 20: A[i * 4 // 4] = x ->   A[i] = x",
+         R"(Simplifies expressions and removes branches that cannot be taken.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        if i < 20:
+            A[i * 4 // 4] = 1.0
+after:
+    for i in range(16):
+        A[i] = T.float32(1))",
          Arg("transitively_prove_inequalities", false), Arg("convert_boolean_to_and_of_ors", false),
          Arg("apply_constraints_to_boolean_branches", false))
 }  // namespace tvm::tir

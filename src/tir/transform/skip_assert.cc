@@ -12,7 +12,11 @@ struct AssertSkipper : Mutator<AssertSkipper, AssertStmtObj> {
 
 PrimFunc SkipAssert(PrimFunc func) { return RewriteBody(std::move(func), AssertSkipper()); }
 TVM_PASS(tir, SkipAssert,
-         "Removes assertions.\n\n"
-         "    assert n > 0, \"n\"      A[0] = x\n"
-         "    A[0] = x           ->")
+         R"(Removes assertions.
+
+before(A: T.Buffer((16,), "float32"), n: T.int32):
+    assert n > 0, "n must be positive"
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))")
 }  // namespace tvm::tir

@@ -93,16 +93,30 @@ PrimFunc BF16ComputeLegalize(PrimFunc func) {
   return Legalize(std::move(func), [](DataType t) { return t.is_bfloat16(); }, DataType::Float(32));
 }
 TVM_PASS(tir, BF16ComputeLegalize,
-         "Computes on bfloat16 in float32, rounding each result.\n\n"
-         "    C[i] = A[i] + B[i]  ->  C[i] = bfloat16(float32(A[i]) + float32(B[i]))")
+         R"(Computes on bfloat16 in float32, rounding each result.
+
+before(A: T.Buffer((16,), "bfloat16"), B: T.Buffer((16,), "bfloat16")):
+    for i in range(16):
+        B[i] = A[i] + T.bfloat16(1)
+after:
+    for i in range(16):
+        B[i] = T.Cast("bfloat16", T.Cast("float32", A[i]) + T.float32(1)))")
 
 PrimFunc FP16ComputeLegalize(PrimFunc func) {
   return Legalize(std::move(func), [](DataType t) { return t.is_float16(); }, DataType::Float(32));
 }
-TVM_PASS(tir, FP16ComputeLegalize,
-         "Computes on float16 in float32, rounding each result, for code generators that have only "
-         "the storage of float16.\n\n"
-         "    C[i] = A[i] + B[i]  ->  C[i] = float16(float32(A[i]) + float32(B[i]))")
+TVM_PASS(
+    tir, FP16ComputeLegalize,
+    R"(Computes on float16 in float32, rounding each result, for code generators that have only the storage of float16.
+
+before(A: T.Buffer((16,), "float16"), B: T.Buffer((16,), "float16")):
+    T.func_attr({"target": T.target("c")})
+    for i in range(16):
+        B[i] = A[i] + T.float16(1)
+after:
+    T.func_attr({"target": T.target("c")})
+    for i in range(16):
+        B[i] = T.Cast("float16", T.Cast("float32", A[i]) + T.float32(1)))")
 
 PrimFunc FP8ComputeLegalize(PrimFunc func, String promote_dtype) {
   DataType wide(promote_dtype);
@@ -115,7 +129,13 @@ PrimFunc FP8ComputeLegalize(PrimFunc func, String promote_dtype) {
       std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); }, wide);
 }
 TVM_PASS(tir, FP8ComputeLegalize,
-         "Computes on the 8-, 6- and 4-bit floats in promote_dtype, rounding each result.\n\n"
-         "    C[i] = A[i] + B[i]  ->  C[i] = float8_e5m2(float32(A[i]) + float32(B[i]))",
+         R"(Computes on the 8-, 6- and 4-bit floats in promote_dtype, rounding each result.
+
+before(A: T.Buffer((16,), "float8_e5m2"), B: T.Buffer((16,), "float8_e5m2")):
+    for i in range(16):
+        B[i] = A[i] + A[i]
+after:
+    for i in range(16):
+        B[i] = T.Cast("float8_e5m2", T.Cast("float32", A[i]) + T.Cast("float32", A[i])))",
          Arg("promote_dtype", String("float32")))
 }  // namespace tvm::tir

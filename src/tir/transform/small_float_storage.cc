@@ -163,18 +163,38 @@ PrimFunc BF16StorageLegalize(PrimFunc func) {
       std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize");
 }
 TVM_PASS(tir, BF16StorageLegalize,
-         "Keeps bfloat16 as uint16; casts become operations on bits.\n\n"
-         "    float32(A[i])  ->  reinterpret(\"float32\", uint32(A[i]) << 16)")
+         R"(Keeps bfloat16 as uint16; casts become operations on bits.
+
+before(A_data: T.handle("bfloat16"), B_data: T.handle("float32")):
+    A = T.decl_buffer((16,), "bfloat16", data=A_data)
+    B = T.decl_buffer((16,), "float32", data=B_data)
+    for i in range(16):
+        B[i] = T.Cast("float32", A[i])
+after(A_data: T.handle("uint16"), B_data: T.handle("float32")):
+    A = T.decl_buffer((16,), "uint16", data=A_data)
+    B = T.decl_buffer((16,), "float32", data=B_data)
+    for i in range(16):
+        B[i] = T.reinterpret("float32", T.shift_left(T.Cast("uint32", A[i]), T.uint32(16))))")
 
 PrimFunc FP8StorageLegalize(PrimFunc func) {
   return Legalize(
       std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); },
       "FP8StorageLegalize");
 }
-TVM_PASS(tir, FP8StorageLegalize,
-         "Keeps the 8-, 6- and 4-bit floats as unsigned integers of their width; casts become "
-         "operations on bits.\n\n"
-         "    B[i] = A[i]  (float8_e5m2)  ->  B[i] = A[i]  (uint8)\n\n"
-         "Parallel loops that store elements smaller than a byte become serial: two iterations may "
-         "share a byte.")
+TVM_PASS(
+    tir, FP8StorageLegalize,
+    R"(Keeps the 8-, 6- and 4-bit floats as unsigned integers of their width; casts become operations on bits.
+
+before(A_data: T.handle("float8_e5m2"), B_data: T.handle("float8_e5m2")):
+    A = T.decl_buffer((16,), "float8_e5m2", data=A_data)
+    B = T.decl_buffer((16,), "float8_e5m2", data=B_data)
+    for i in range(16):
+        B[i] = A[i]
+after(A_data: T.handle("uint8"), B_data: T.handle("uint8")):
+    A = T.decl_buffer((16,), "uint8", data=A_data)
+    B = T.decl_buffer((16,), "uint8", data=B_data)
+    for i in range(16):
+        B[i] = A[i]
+
+Parallel loops that store elements smaller than a byte become serial: two iterations may share a byte.)")
 }  // namespace tvm::tir

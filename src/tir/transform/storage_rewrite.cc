@@ -32,12 +32,14 @@ struct Planner {
     for (const Allocation* a : sorted) {
       Shared* best = nullptr;
       for (auto& s : shared) {
-        if (s->last >= a->first || !CanShare(*a, lives.allocations.at(s->owner->buffer_var.get())))
+        if (!CanFollow(*s, *a, lives) ||
+            !CanShare(*a, lives.allocations.at(s->owner->buffer_var.get())))
           continue;
-        // The memory that fits best: least growth, then least waste.
+        // The memory that fits best: least growth, then least waste, then the same type.
         auto cost = [&](const Shared& c) {
-          return std::pair(std::max<int64_t>(0, a->bytes - c.bytes),
-                           std::max<int64_t>(0, c.bytes - a->bytes));
+          return std::tuple(std::max<int64_t>(0, a->bytes - c.bytes),
+                            std::max<int64_t>(0, c.bytes - a->bytes),
+                            c.owner->dtype != a->op->dtype);
         };
         if (!best || cost(*s) < cost(*best)) best = s.get();
       }
@@ -54,14 +56,29 @@ struct Planner {
       plan[a->op] = best;
     }
   }
+  /// Whether an allocation may begin where the memory ends: after its last use, or in place, when
+  /// each element is read for the last time where it is written.
+  static bool CanFollow(const Shared& s, const Allocation& a, const LifetimeFinder& lives) {
+    if (s.last < a.first) return true;
+    const AllocateObj* previous = s.members.back();
+    const Allocation& before = lives.allocations.at(previous->buffer_var.get());
+    if (s.last != before.last || previous->dtype != a.op->dtype) return false;
+    auto in_place = lives.in_place.find(a.op->buffer_var.get());
+    return in_place != lives.in_place.end() &&
+           in_place->second.source == previous->buffer_var.get() &&
+           in_place->second.at == before.last_use && in_place->second.at == a.first_use;
+  }
   static bool CanShare(const Allocation& a, const Allocation& b) {
     auto scope = [](const Allocation& x) {
       return x.op->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
     };
-    // One element type: another one would need a second view, and alias rules of code generators
-    // would no longer hold.
-    return a.region == b.region && scope(a) == scope(b) && a.op->dtype == b.op->dtype &&
-           scope(a) != "local" && a.op->annotations.empty() && b.op->annotations.empty();
+    // Elements of another type see the same bytes through a view of their own. Types below a byte
+    // stay among themselves: their elements are numbered in bits.
+    auto has_bytes = [](DataType t) { return t.bits() % 8 == 0; };
+    bool same_type =
+        a.op->dtype == b.op->dtype || (has_bytes(a.op->dtype) && has_bytes(b.op->dtype));
+    return a.region == b.region && scope(a) == scope(b) && same_type && scope(a) != "local" &&
+           a.op->annotations.empty() && b.op->annotations.empty();
   }
 };
 
@@ -125,9 +142,32 @@ PrimFunc StorageRewrite(PrimFunc func) {
   Stmt body = rewrite.WithAllocations(nullptr, rewrite.Mutate(func->body));
   return WithBody(std::move(func), body);
 }
-TVM_PASS(tir, StorageRewrite,
-         "Lets allocations of one type and scope share memory when their lives do not overlap.\n\n"
-         "    B = T.allocate([4096])  # until C is made     B = T.allocate([4096])\n"
-         "    C = T.allocate([4096])                        B[..] = A[..]; C[..] = B[..]\n"
-         "    D = T.allocate([4096])  # after B         ->  (C, then D in the memory of B)")
+TVM_PASS(
+    tir, StorageRewrite,
+    R"(Lets allocations of one scope share memory when their lives do not overlap, or when one is computed from the other element by element.
+
+before(A: T.Buffer((1024,), "float32"), E: T.Buffer((1024,), "float32")):
+    B = T.decl_buffer((1024,))
+    C = T.decl_buffer((1024,))
+    D = T.decl_buffer((1024,))
+    for i in range(1024):
+        B[i] = A[1023 - i]
+    for i in range(1024):
+        C[i] = B[1023 - i]
+    for i in range(1024):
+        D[i] = C[1023 - i]
+    for i in range(1024):
+        E[i] = D[1023 - i]
+after:
+    B = T.decl_buffer((1024,), "float32")
+    C = T.decl_buffer((1024,), "float32")
+    D = T.decl_buffer((1024,), "float32", data=B.data)
+    for i in range(1024):
+        B[i] = A[1023 - i]
+    for i in range(1024):
+        C[i] = B[1023 - i]
+    for i in range(1024):
+        D[i] = C[1023 - i]
+    for i in range(1024):
+        E[i] = D[1023 - i])")
 }  // namespace tvm::tir

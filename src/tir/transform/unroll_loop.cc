@@ -119,12 +119,17 @@ PrimFunc UnrollLoop(PrimFunc func, int64_t auto_max_step, int64_t auto_max_depth
   func = RewriteBody(std::move(func), unroll);
   return unroll.made_copies ? ConvertSSA(std::move(func)) : func;
 }
-TVM_PASS(tir, UnrollLoop,
-         "Repeats the bodies of loops marked T.unroll, and of short inner loops where an option or "
-         "the attribute "
-         "pragma_auto_unroll_max_step allows it.\n\n"
-         "    for i in T.unroll(2): A[i] = x  ->  A[0] = x\n"
-         "                                        A[1] = x",
-         Arg("auto_max_step", 0), Arg("auto_max_depth", 8), Arg("auto_max_extent", 0),
-         Arg("explicit_unroll", true), Arg("unroll_local_access", false))
+TVM_PASS(
+    tir, UnrollLoop,
+    R"(Repeats the bodies of loops marked T.unroll, and of short inner loops where an option or the attribute pragma_auto_unroll_max_step allows it.
+
+before(A: T.Buffer((16,), "float32")):
+    for i in T.unroll(3):
+        A[i] = 1.0
+after:
+    A[0] = T.float32(1)
+    A[1] = T.float32(1)
+    A[2] = T.float32(1))",
+    Arg("auto_max_step", 0), Arg("auto_max_depth", 8), Arg("auto_max_extent", 0),
+    Arg("explicit_unroll", true), Arg("unroll_local_access", false))
 }  // namespace tvm::tir

@@ -461,15 +461,15 @@ PrimFunc VectorizeLoop(PrimFunc func, bool enable_vectorize) {
       config.value_or(target.has_value() && target.value()->kind->name == "llvm");
   return RewriteBody(std::move(func), vectorize);
 }
-TVM_PASS(
-    tir, VectorizeLoop,
-    "Makes all iterations of vectorized loops operations on vectors.\n\n"
-    "    for i in T.vectorized(4):                 B[T.Ramp(j * 4, 1, 4)] =\n"
-    "      B[j * 4 + i] = A[j * 4 + i] + x    ->     A[T.Ramp(j * 4, 1, 4)] + T.Broadcast(x, 4)\n\n"
-    "With tir.enable_buffer_level_predication, a condition that differs between lanes becomes the "
-    "predicate of "
-    "loads and stores; otherwise such a statement runs lane by lane. Without enable_vectorize the "
-    "loops become "
-    "serial.",
-    Arg("enable_vectorize", true))
+TVM_PASS(tir, VectorizeLoop,
+         R"(Makes all iterations of vectorized loops operations on vectors.
+
+before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.vectorized(16):
+        B[i] = A[i] * 2.0
+after:
+    B[0:16] = A[0:16] * T.Broadcast(T.float32(2), 16)
+
+With tir.enable_buffer_level_predication, a condition that differs between lanes becomes the predicate of loads and stores; otherwise such a statement runs lane by lane. Without enable_vectorize the loops become serial.)",
+         Arg("enable_vectorize", true))
 }  // namespace tvm::tir

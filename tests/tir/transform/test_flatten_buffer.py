@@ -4,6 +4,7 @@
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
@@ -67,3 +68,28 @@ def test_allocations_are_flat():
     body = loop(4, lambda i: loop(8, lambda j: store(B1, i * 8 + j, A1[i * 8 + j]), "j"))
     allocate = tir.Allocate(B.data, "float32", [32], tir.const(True), tir.DeclBuffer(B1, body))
     check(tt.FlattenBuffer(), before, func([A], tir.DeclBuffer(A1, allocate)))
+
+
+def test_flatten_buffer_in_predicates():
+    """What a predicate reads is flattened, too."""
+
+    @T.prim_func
+    def before(A: T.Buffer((2, 4), "int32"), M: T.Buffer((2, 4), "bool")):
+        A.vstore([1, T.Ramp(0, 1, 4)], T.Broadcast(7, 4), predicate=M[1, 0:4])
+
+    flat = tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))["main"]
+    loads = []
+    tvm.tir.stmt_functor.post_order_visit(
+        flat.body, lambda n: loads.append(n) if isinstance(n, tvm.tir.BufferLoad) else None
+    )
+    assert [len(load.indices) for load in loads] == [1]
+
+
+def test_flatten_buffer_declines_blocks():
+    @T.prim_func
+    def before(A: T.Buffer((2, 4), "int32")):
+        with T.block("b"):
+            A[0, 0] = 1
+
+    with pytest.raises(ValueError, match="got block b: run LowerOpaqueBlock first"):
+        tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))

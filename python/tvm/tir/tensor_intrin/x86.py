@@ -54,8 +54,8 @@ def dot_product_16x4_u8i8i32_avx512(
         T.reads(C[0:16], A[0:4], B[0:16, 0:4])
         T.writes(C[0:16])
         word: T.int32 = T.reinterpret("int32", A[T.ramp(0, 1, 4)])
-        a = T.let("uint16x32", T.reinterpret("uint16x32", T.broadcast(word, 16)))
-        b = T.let("int16x32", T.reinterpret("int16x32", B[0, T.ramp(0, 1, 64)]))
+        a = T.reinterpret("uint16x32", T.broadcast(word, 16))
+        b = T.reinterpret("int16x32", B[0, T.ramp(0, 1, 64)])
         even = T.call_intrin(
             "int32x16",
             "tir.call_llvm_pure_intrin",

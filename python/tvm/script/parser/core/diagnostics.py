@@ -36,9 +36,11 @@ class Source:
         """Where a node of the tree is, as arguments of a Span; columns count from 1."""
         if self._name is None:
             self._name = SourceName(self.source_name)
-        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        end_line, end = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
-        return self._name, line, column + 1, end_line, end
+        try:
+            line, column = node.lineno, node.col_offset + 1
+            return self._name, line, column, node.end_lineno, node.end_col_offset
+        except AttributeError:  # a tree made by hand
+            return self._name, 0, 1, 0, 0
 
     def error_at(self, span, message):
         """The error for a span of the program; without one, or of another text, for the whole."""

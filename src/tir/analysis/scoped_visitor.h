@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Visits a program with the definitions that hold where it is.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tvm/tir/function.h"
+
+namespace tvm::tir {
+
+/// Calls, in the order of evaluation, `Begin(vars, what)` and `End(vars, what)` around the part of
+/// the program where variables are defined, and `Use(const VarObj*)` where one is used. `what`
+/// names the definition for messages. Buffers: `UseBuffer(const BufferObj*)` where one is accessed,
+/// `Declare` and `Undeclare` around the part where one is known.
+template <class Self>
+struct ScopedVisitor
+    : Visitor<Self, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj, BlockObj,
+              BlockRealizeObj, DeclBufferObj, AttrStmtObj, ReduceObj, CommReducerObj, BufferObj,
+              GlobalVarObj, OpObj> {
+  Self* self() { return static_cast<Self*>(this); }
+  void Go(const ObjectRef& node) { (*this)(node); }
+  template <class T>
+  void GoAll(const Array<T>& nodes) {
+    for (const T& n : nodes) Go(n);
+  }
+  template <class F>
+  void With(const Array<Var>& vars, const char* what, F&& body) {
+    self()->Begin(vars, what);
+    body();
+    self()->End(vars, what);
+  }
+  void Visit(const VarObj* op) { self()->Use(op); }
+  void Visit(const GlobalVarObj*) {}
+  void Visit(const OpObj*) {}
+  void Visit(const BufferObj* op) { self()->UseBuffer(op); }
+  void Visit(const ForObj* op) {
+    Go(op->min), Go(op->extent);
+    if (op->step.has_value()) Go(op->step.value());
+    With({op->loop_var}, "a loop", [&] { Go(op->body); });
+  }
+  void Visit(const LetStmtObj* op) {
+    Go(op->value);
+    With({op->var}, "a let", [&] { Go(op->body); });
+  }
+  void Visit(const LetObj* op) {
+    Go(op->value);
+    With({op->var}, "a let", [&] { Go(op->body); });
+  }
+  void Visit(const AllocateObj* op) {
+    GoAll(op->extents);
+    Go(op->condition);
+    With({op->buffer_var}, "an allocation", [&] { Go(op->body); });
+  }
+  void Visit(const AllocateConstObj* op) {
+    GoAll(op->extents);
+    With({op->buffer_var}, "an allocation", [&] { Go(op->body); });
+  }
+  void Visit(const DeclBufferObj* op) {
+    self()->UseDeclared(op->buffer.get());
+    self()->Declare(op->buffer.get(), 1);
+    Go(op->body);
+    self()->Declare(op->buffer.get(), -1);
+  }
+  void Visit(const AttrStmtObj* op) {
+    Go(op->value);
+    auto iv = op->node.template as<IterVar>();
+    bool defines =
+        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
+    if (defines)
+      With({(*iv)->var}, "a thread", [&] { Go(op->body); });
+    else
+      Go(op->body);
+  }
+  void Visit(const BlockRealizeObj* op) {
+    GoAll(op->iter_values);
+    Go(op->predicate);
+    Go(op->block);
+  }
+  void Visit(const BlockObj* op) {
+    Array<Var> vars;
+    for (const IterVar& iv : op->iter_vars) {
+      if (iv->dom.has_value()) Go(iv->dom.value());
+      vars.push_back(iv->var);
+    }
+    for (const Buffer& b : op->alloc_buffers) vars.push_back(b->data);
+    for (const MatchBufferRegion& m : op->match_buffers) AddDefined(m->buffer, &vars);
+    With(vars, "a block", [&] {
+      for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), 1);
+      for (const MatchBufferRegion& m : op->match_buffers) Go(m->source);
+      for (const MatchBufferRegion& m : op->match_buffers) self()->Declare(m->buffer.get(), 1);
+      GoAll(op->reads), GoAll(op->writes);
+      if (op->init.has_value()) Go(op->init.value());
+      Go(op->body);
+      for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), -1);
+      for (const MatchBufferRegion& m : op->match_buffers) self()->Declare(m->buffer.get(), -1);
+    });
+  }
+  void Visit(const ReduceObj* op) {
+    Array<Var> vars;
+    for (const IterVar& iv : op->axis) {
+      if (iv->dom.has_value()) Go(iv->dom.value());
+      vars.push_back(iv->var);
+    }
+    Go(op->combiner);
+    With(vars, "a reduction", [&] {
+      GoAll(op->source), GoAll(op->init);
+      Go(op->condition);
+    });
+  }
+  void Visit(const CommReducerObj* op) {
+    Array<Var> vars = op->lhs;
+    for (const Var& v : op->rhs) vars.push_back(v);
+    With(vars, "a reducer", [&] { GoAll(op->result); });
+    GoAll(op->identity_element);
+  }
+  /// What a buffer defines: its pointer, and the variables of its shape, strides and offset that
+  /// are not defined yet.
+  void AddDefined(const Buffer& b, Array<Var>* vars) {
+    auto add = [&](const PrimExpr& e) {
+      auto* v = e.as<VarObj>();
+      bool is_new = v && !self()->IsDefined(v);
+      for (const Var& known : *vars) is_new &= known.get() != v;
+      if (is_new) vars->push_back(ffi::GetRef<Var>(v));
+    };
+    add(b->data);
+    for (const PrimExpr& e : b->shape) add(e);
+    for (const PrimExpr& e : b->strides) add(e);
+    add(b->elem_offset);
+  }
+  /// The parameters of a function and what their buffers define.
+  Array<Var> Parameters(const PrimFuncObj* func) {
+    Array<Var> vars = func->params;
+    for (const Var& p : func->params) {
+      auto it = func->buffer_map.find(p);
+      if (it != func->buffer_map.end()) AddDefined((*it).second, &vars);
+    }
+    return vars;
+  }
+};
+
+}  // namespace tvm::tir

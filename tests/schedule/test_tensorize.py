@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""blockize, tensorize and the intrinsics"""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import tir
+from tvm.script import tir as T
+from tvm.tir.schedule.transform import tile_with_tensor_intrin
+from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, x86
+
+from .checking import apply, refused
+from .test_compute_at import matmul_relu, two
+
+
+@T.prim_func
+def tiled(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for io, jo, ii, ji in T.grid(2, 2, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, io * 4 + ii)
+            vj = T.axis.spatial(8, jo * 4 + ji)
+            B[vi, vj] = A[vi, vj] * 2.0
+
+
+def test_blockize():
+    @T.prim_func
+    def expected(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        for io, jo in T.grid(2, 2):
+            with T.block("B_o"):
+                vio, vjo = T.axis.remap("SS", [io, jo])
+                for ii, ji in T.grid(4, 4):
+                    with T.block("B"):
+                        vii, vji = T.axis.remap("SS", [ii, ji])
+                        B[vio * 4 + vii, vjo * 4 + vji] = A[vio * 4 + vii, vjo * 4 + vji] * 2.0
+
+    apply(tiled, lambda sch: sch.blockize(sch.get_loops("B")[2]), expected)
+
+
+def test_blockize_reduction():
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        (io, ii), (ko, ki) = sch.split(i, [None, 4]), sch.split(k, [None, 3])
+        sch.reorder(io, ko, ii, j, ki)
+        sch.blockize(ii)
+
+    apply(matmul_relu, primitives)
+
+
+def test_blockize_several_blocks():
+    def primitives(sch):
+        sch.compute_at("B", sch.get_loops("C")[0])
+        block = sch.blockize([sch.get_block("B"), sch.get_block("C")])
+        assert sch.get(block).name_hint == "B_C_o"
+
+    apply(two, primitives)
+
+
+def test_refuse_blockize():
+    def cut(sch):
+        i, j = sch.get_loops("B")
+        _, ii = sch.split(i, [None, 5])
+        sch.blockize(ii)
+
+    refused(two, cut, "cannot divide the bindings of block B")
+
+
+# ---- tensorize -----------------------------------------------------------------------------------
+@T.prim_func
+def gemm_u8i8(
+    A: T.Buffer((8, 16), "uint8"), B: T.Buffer((2, 4, 16, 4), "int8"), C: T.Buffer((8, 32), "int32")
+):
+    for i, j, k in T.grid(8, 32, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], "int32") * T.cast(
+                B[vj // 16, vk // 4, vj % 16, vk % 4], "int32"
+            )
+
+
+def use(intrin):
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        (jo, ji), (ko, ki) = sch.split(j, [None, 16]), sch.split(k, [None, 4])
+        sch.reorder(i, jo, ko, ji, ki)
+        sch.decompose_reduction("C", ko)
+        sch.tensorize(ji, intrin)
+
+    return primitives
+
+
+def run_compiled(func, reference, target="llvm"):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 256, (8, 16), dtype="uint8")
+    b = rng.integers(-128, 128, (2, 4, 16, 4), dtype="int8")
+    got, expected = np.zeros((8, 32), "int32"), np.zeros((8, 32), "int32")
+    tvm.compile(func, target)(a, b, got)
+    tir.interpret(reference)(a, b, expected)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("intrin, feature", [
+    (x86.VNNI_DOT_16x4_INTRIN, "avx512_vnni"), (x86.AVX512_DOT_16x4_INTRIN, "avx512bw"),
+])  # fmt: skip
+def test_x86(intrin, feature):
+    sch = apply(gemm_u8i8, use(intrin), run=False)
+    try:
+        with open("/proc/cpuinfo") as f:
+            has = feature in f.read()
+    except OSError:
+        has = False
+    if not has:
+        pytest.skip(f"this CPU has no {feature}")
+    run_compiled(sch.mod["main"], gemm_u8i8)
+
+
+def test_vnni_assembly():
+    sch = apply(gemm_u8i8, use(x86.VNNI_DOT_16x4_INTRIN), run=False)
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=cascadelake"
+    assert "vpdpbusd" in tvm.compile(sch.mod, target).mod.inspect_source("asm")
+
+
+@pytest.mark.parametrize("intrin, in_dtype, out_dtype, mattr, instruction", [
+    (arm_cpu.ARM_DOT_4x4_i8_NEON_INTRIN, "int8", "int32", "+neon", "smull"),
+    (arm_cpu.ARM_DOT_4x4_i8_SDOT_INTRIN, "int8", "int32", "+neon,+dotprod", "sdot"),
+    (arm_cpu.ARM_DOT_4x4_u8_UDOT_INTRIN, "uint8", "uint32", "+neon,+dotprod", "udot"),
+    (arm_cpu.ARM_DOT_4x4_u8_HDOT_INTRIN, "uint8", "int32", "+neon,+dotprod", "udot"),
+])  # fmt: skip
+def test_arm(intrin, in_dtype, out_dtype, mattr, instruction):
+    @T.prim_func
+    def before(
+        A: T.Buffer((4, 4), in_dtype), B: T.Buffer((4, 4), in_dtype), C: T.Buffer((4, 4), out_dtype)
+    ):
+        for i, j, k in T.grid(4, 4, 4):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.cast(0, out_dtype)
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], out_dtype) * T.cast(B[vj, vk], out_dtype)
+
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        sch.decompose_reduction("C", j)
+        sch.tensorize(j, intrin)
+
+    sch = apply(before, primitives, run=False)
+    target = f"llvm -mtriple=aarch64-linux-gnu -mattr={mattr}"
+    assert instruction in tvm.compile(sch.mod, target).mod.inspect_source("asm")
+
+
+def test_dp4a_is_described():
+    for name in ("S8S8S32", "U8S8S32", "S8U8S32", "U8U8U32"):
+        assert tir.TensorIntrin.get(getattr(dot_product_common, f"DP4A_{name}_INTRIN"))
+
+
+def test_tile_with_tensor_intrin():
+    @T.prim_func
+    def before(
+        A: T.Buffer((8, 16), "uint8"), B: T.Buffer((32, 16), "int8"), C: T.Buffer((8, 32), "int32")
+    ):
+        for i, j, k in T.grid(8, 32, 16):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], "int32") * T.cast(B[vj, vk], "int32")
+
+    def primitives(sch):
+        loop = tile_with_tensor_intrin(sch, sch.get_block("C"), x86.VNNI_DOT_16x4_INTRIN)
+        assert [int(sch.get(x).extent) for x in sch.get_loops("C")] == [8, 2, 4, 16, 4]
+        assert sch.get(loop).extent == 16
+
+    apply(before, primitives, run=False)
+
+    def strided(sch):
+        loop = tile_with_tensor_intrin(sch, sch.get_block("C"), x86.VNNI_DOT_16x4_INTRIN)
+        sch.decompose_reduction("C", sch.get_loops("C")[2])
+        sch.tensorize(loop, x86.VNNI_DOT_16x4_INTRIN)
+
+    refused(before, strided, "expected buffer B to be contiguous")
+
+
+def test_refuse_tensorize():
+    def wrong(sch):
+        sch.tensorize(sch.get_loops("B")[2], x86.VNNI_DOT_16x4_INTRIN)
+
+    refused(tiled, wrong, "does not compute what intrinsic 'dot_16x4_vnni' describes")
+    refused(
+        tiled, lambda sch: sch.tensorize(sch.get_loops("B")[2], "dot_16x4_vni"), "did you mean"
+    )
