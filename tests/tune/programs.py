@@ -66,10 +66,10 @@ def allocates_for_ever(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "floa
                 "handle",
                 "memset",
                 T.call_extern(
-                    "handle", "mmap", T.int64(0), T.int64(1 << 26), 3, 0x22, -1, T.int64(0)
+                    "handle", "mmap", T.int64(0), T.int64(1 << 24), 3, 0x22, -1, T.int64(0)
                 ),
                 T.int32(1),
-                T.int64(1 << 26),
+                T.int64(1 << 24),
             )
         )
         B[0] = A[0] * T.float32(0)

@@ -142,10 +142,10 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       Value* vector = llvm::PoisonValue::get(type);
       for (int i = 0; i < lanes; ++i) {
         Value* at = b_.CreateAdd(base, llvm::ConstantInt::get(base->getType(), i * stride->value));
-        auto* load = Annotate(
-            b_.CreateAlignedLoad(type->getScalarType(), ElementPointer(op->buffer, at),
-                                 AlignOf(op->buffer, IntImm::Int32(1), 1)),
-            op->buffer);
+        auto* load =
+            Annotate(b_.CreateAlignedLoad(type->getScalarType(), ElementPointer(op->buffer, at),
+                                          AlignOf(op->buffer, IntImm::Int32(1), 1)),
+                     op->buffer);
         vector = b_.CreateInsertElement(vector, load, i);
       }
       return FromMemory(vector, op->dtype);
