@@ -63,6 +63,16 @@ PrimExpr RoundToOdd(const PrimExpr& value) {
   PrimExpr toward_zero = bits - cast(w.u32(), greater(abs(back), abs(value)));
   return reinterpret(w.f32(), Select(is_exact, bits, bitwise_or(toward_zero, w.U(1))));
 }
+/// body(value), where a value that is more than a name or a number is computed once: conversions of
+/// conversions would otherwise grow with every level.
+template <class F>
+PrimExpr Once(const PrimExpr& value, F&& body) {
+  if (value.as<VarObj>() || value.as<IntImmObj>() || value.as<FloatImmObj>()) return body(value);
+  Var x("x", value.dtype());
+  return Let(x, value, body(x));
+}
+PrimExpr DecodeBits(const PrimExpr& bits, DataType from);
+PrimExpr EncodeBits(const PrimExpr& value, DataType to);
 }  // namespace
 
 int64_t ConstantBits(double value, DataType t) {
@@ -86,6 +96,15 @@ int64_t ConstantBits(double value, DataType t) {
 }
 
 PrimExpr BitsToFloat(const PrimExpr& bits, DataType from) {
+  if (from.is_bfloat16()) return DecodeBits(bits, from);  // uses them once
+  return Once(bits, [&](const PrimExpr& x) { return DecodeBits(x, from); });
+}
+PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
+  return Once(value, [&](const PrimExpr& x) { return EncodeBits(x, to); });
+}
+
+namespace {
+PrimExpr DecodeBits(const PrimExpr& bits, DataType from) {
   Layout f(from);
   Words w{bits.dtype().raw_lanes()};
   PrimExpr x = cast(w.u32(), bits);
@@ -113,7 +132,7 @@ PrimExpr BitsToFloat(const PrimExpr& bits, DataType from) {
   return Select(greater(magnitude, w.U(f.largest())), special, result);
 }
 
-PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
+PrimExpr EncodeBits(const PrimExpr& value, DataType to) {
   DataType from = value.dtype();
   if (from.is_ieee_float() && from.bits() == 64) return FloatToBits(RoundToOdd(value), to);
   Layout f(to);
@@ -158,5 +177,6 @@ PrimExpr FloatToBits(const PrimExpr& value, DataType to) {
   }
   return cast(result_type, Select(is_nan, w.U(f.nan()), signed_code));
 }
+}  // namespace
 
 }  // namespace tvm::tir

@@ -4,6 +4,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm
 from tvm import tir
 from tvm.tir import transform as tt
 
@@ -161,3 +162,20 @@ def test_parallel_stores_below_a_byte_become_serial():
     result = apply(tt.FP8StorageLegalize(), before)
     assert result.body.body.kind == tir.ForKind.SERIAL
     assert result.params[0].type_annotation.element_type.dtype == "uint4"
+
+
+def test_nested_conversions_do_not_explode():
+    """Each conversion computes its operand once: the size grows with the depth, not its power."""
+
+    def lowered(depth):
+        data = tir.Var("data", tvm.ir.PointerType(tvm.ir.PrimType("float8_e4m3fn")))
+        A = tir.Buffer(data, "float8_e4m3fn", [4], [], 0, "A")
+        value = A[0]
+        for _ in range(depth):
+            value = tir.Max(value + A[1], A[2])
+        body = tir.DeclBuffer(A, tir.BufferStore(A, value, [3]))
+        mod = tvm.IRModule({"main": tir.PrimFunc([data], body)})
+        mod = tt.BindTarget(tvm.target.Target("c"))(mod)
+        return len(tt.FP8StorageLegalize()(tt.FP8ComputeLegalize()(mod)).script())
+
+    assert lowered(8) < 3 * lowered(4)

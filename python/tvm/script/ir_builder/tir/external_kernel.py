@@ -26,8 +26,8 @@ class SourceKernel(BaseKernel):
 
     def compile_to_device_module(self, grid, *args, **kwargs):
         raise NotImplementedError(
-            "SourceKernel: expected the CUDA backend, which this version does not have; derive from "
-            "BaseKernel and compile the kernel there"
+            "SourceKernel: expected the CUDA backend, which this version does not have; derive "
+            "from BaseKernel and compile the kernel there"
         )
 
 
