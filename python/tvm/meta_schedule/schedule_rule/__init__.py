@@ -24,6 +24,21 @@ class ReuseType(NamedTuple):
         return {"req": self.req, "levels": self.levels, "scope": self.scope}
 
 
+@tvm_ffi.register_global_func("meta_schedule._intrin_extents", override=True)
+def _intrin_extents(name):
+    """The extents of the loops of a tensor intrinsic's description, outermost first."""
+    from tvm import tir
+
+    extents = []
+
+    def visit(node):
+        if isinstance(node, tir.For):
+            extents.append(int(node.extent))
+
+    tir.stmt_functor.post_order_visit(tir.TensorIntrin.get(name).desc.body, visit)
+    return extents[::-1]
+
+
 def _plain(reuse):
     return reuse.as_dict() if isinstance(reuse, ReuseType) else reuse
 
