@@ -197,21 +197,22 @@ class FunctionText
   template <class F>
   std::string Capture(F&& write) {
     std::string outer = std::exchange(code_, {});
-    size_t kept = kept_order_.size();
+    size_t kept = kept_order_.size(), texts = text_order_.size();
     ++indent_;
     write();
     --indent_;
-    Forget(kept);
+    Forget(kept), ForgetTexts(texts);
     return std::exchange(code_, std::move(outer));
   }
   /// Drops what was kept since there were `count` values: the block that holds them ends.
   void Forget(size_t count);
+  void ForgetTexts(size_t count);
   /// `head { body }`; gives whether the end of the body is never reached.
   bool Block(const std::string& head, const Stmt& body);
   /// A new name like `hint`, which no other variable of the function has.
   std::string Name(std::string_view hint);
-  /// The value in a variable.
-  Value Keep(const Value& v, DataType t, const char* hint = "value");
+  /// The value in a variable: a new one, unless one holds the same text already.
+  Value Keep(const Value& v, DataType t, const char* hint = "value", bool fresh = false);
   /// The C name of a TIR variable from here on.
   std::string Bind(const Var& var, bool index = false, bool nonnegative = false);
   std::string PointerType(const Var& var) const;
@@ -236,6 +237,8 @@ class FunctionText
   };
   std::unordered_map<const Object*, Kept> kept_;
   std::vector<const Object*> kept_order_;
+  std::unordered_map<std::string, Value> texts_;  ///< Variables, by type and text of their value.
+  std::vector<std::string> text_order_;
   int depth_ = 0;
   bool ended_ = false;  ///< What follows is not reached.
   std::unordered_map<const Object*, Value> vars_;

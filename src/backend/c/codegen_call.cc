@@ -228,7 +228,7 @@ Value FunctionText::AtomicAdd(const CallObj* op) {
   std::vector<Value> v = GenAll({op->args[0], op->args[1]});
   Value p = v[0];
   p.text = "(" + MemoryName(t) + "*)" + v[0].At(kUnary);
-  Value old = Keep(Apply(module_.Helper("atomic_add", t), {p, v[1]}), t, "old");
+  Value old = Keep(Apply(module_.Helper("atomic_add", t), {p, v[1]}), t, "old", true);
   ++effects_;
   return old;
 }
@@ -368,7 +368,7 @@ Value FunctionText::CallExtern(const CallObj* op, bool pure) {
   if (op->dtype.is_bool()) call.text += " != 0", call.level = kEqual;
   if (pure && !op->dtype.is_void()) return call;
   ++effects_;
-  if (!op->dtype.is_void()) return Keep(call, op->dtype, "result");
+  if (!op->dtype.is_void()) return Keep(call, op->dtype, "result", true);
   Line(call.text + ";");
   return Nothing();
 }

@@ -97,7 +97,8 @@ std::vector<Value> FunctionText::GenAll(const std::vector<PrimExpr>& operands) {
       std::string later = code_.substr(mark);
       code_.resize(mark);
       for (size_t k = 0; k < i; ++k) {
-        if (values[k].reads) values[k] = Keep(values[k], operands[k].dtype());
+        if (values[k].reads)
+          values[k] = Keep(values[k], operands[k].dtype(), "value", /*fresh=*/true);
       }
       code_ += later;
     }
@@ -105,10 +106,25 @@ std::vector<Value> FunctionText::GenAll(const std::vector<PrimExpr>& operands) {
   }
   return values;
 }
-Value FunctionText::Keep(const Value& v, DataType t, const char* hint) {
+void FunctionText::ForgetTexts(size_t count) {
+  while (text_order_.size() > count) {
+    texts_.erase(text_order_.back());
+    text_order_.pop_back();
+  }
+}
+Value FunctionText::Keep(const Value& v, DataType t, const char* hint, bool fresh) {
+  // Variables never change, memory does.
+  fresh |= v.reads;
+  std::string key = TypeName(t) + " " + v.text;
+  auto it = texts_.find(key);
+  if (!fresh && it != texts_.end()) return it->second;
   Value kept = v;
   kept.text = Name(hint), kept.level = kPrimary, kept.reads = false, kept.literal = false;
   Line(TypeName(t) + " " + kept.text + " = " + v.text + ";");
+  if (!fresh) {
+    text_order_.push_back(key);
+    texts_[key] = kept;
+  }
   return kept;
 }
 Value FunctionText::Apply(const std::string& function, const std::vector<Value>& args) {

@@ -85,11 +85,13 @@ bool FunctionText::Block(const std::string& head, const Stmt& body) {
   Line(head + " {");
   // Memory that a branch gives back before it leaves is still there for what follows.
   std::vector<std::string> outer = workspaces_;
+  size_t texts = text_order_.size();
   bool before = std::exchange(ended_, false);
   ++indent_;
   Gen(body);
   --indent_;
   workspaces_ = std::move(outer);
+  ForgetTexts(texts);
   return std::exchange(ended_, before);
 }
 
@@ -254,7 +256,7 @@ void FunctionText::Emit(const ForObj* op) {
     v[0] = Keep(v[0], t, "begin");
     Value sum;
     sum.text = IsConstInt(op->min, 0) ? v[1].text : v[0].text + " + " + v[1].At(kProduct);
-    end = Keep(sum, t, "end").text;
+    end = Keep(sum, t, "end", true).text;
   }
   EmitLoop(op, v[0], end, op->step ? Keep(v[2], t, "step").text : "");
 }
@@ -355,7 +357,7 @@ void FunctionText::Emit(const AllocateObj* op) {
   Value size;
   size.text = IsPacked(t) ? "(" + bytes + " * " + std::to_string(t.bits()) + " + 7) / 8"
                           : bytes + " * sizeof(" + type + ")";
-  size = Keep(size, DataType::UInt(64), "bytes");
+  size = Keep(size, DataType::UInt(64), "bytes", true);
   std::string name = Bind(op->buffer_var);
   element_[op->buffer_var.get()] = t;
   Line(type + "* " + name + " = (" + type + "*)" + module_.Helper("alloc_workspace") + "(" +
