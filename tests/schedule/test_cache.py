@@ -83,7 +83,9 @@ def test_cache_below_a_loop():
 
 def test_consumers():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")
+    ):
         for i in range(8):
             with T.block("B"):
                 vi = T.axis.spatial(8, i)
@@ -94,9 +96,9 @@ def test_consumers():
                 C[vi] = A[vi] + 1.0
 
     sch = apply(before, lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]))
-    assert sch.mod.script().count("A_local[vi]") == 1
+    assert sch.mod.script().count("= A_local[vi]") == 1
     sch = apply(before, lambda sch: sch.cache_read("B", 0, "local"))
-    assert sch.mod.script().count("A_local[vi]") == 2
+    assert sch.mod.script().count("= A_local[vi]") == 2
     refused(
         two,
         lambda sch: sch.cache_read("B", 0, "local", consumer_blocks=["C"]),

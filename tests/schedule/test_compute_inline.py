@@ -49,7 +49,9 @@ def test_compute_inline_keeps_loops_and_blocks():
 
 def test_compute_inline_into_several():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(8):
             with T.block("B"):
@@ -67,7 +69,9 @@ def test_compute_inline_into_several():
                 D[()] = D[()] + B[vk]
 
     @T.prim_func
-    def expected(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")):
+    def expected(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((), "float32")
+    ):
         for i in range(8):
             with T.block("C"):
                 vi = T.axis.spatial(8, i)
@@ -180,7 +184,9 @@ def test_refuse_reduction():
 
 def test_refuse_several_writers_and_readers():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(4):
             with T.block("B0"):
@@ -233,7 +239,9 @@ def test_refuse_predicate():
                 vi = T.axis.spatial(8, i)
                 C[vi] = B[vi]
 
-    refused(before, lambda sch: sch.compute_inline("B"), "not run for all values of its iterator vi")
+    refused(
+        before, lambda sch: sch.compute_inline("B"), "not run for all values of its iterator vi"
+    )
 
 
 def test_refuse_side_effect():
@@ -290,7 +298,9 @@ def test_refuse_reading_before():
 
 def test_refuse_reverse_reading_twice():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8, 8), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8, 8), "float32")
+    ):
         B = T.alloc_buffer((8,))
         E = T.alloc_buffer((8,))
         for i in range(8):

@@ -55,8 +55,7 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
     iters.push_back(IterVar(Range::FromMinExtent(MakeZero(t), from->shape[i]),
                             Var("v" + std::to_string(i), t), IterVarType::kDataPar));
     bool bounded = box[i].HasLowerBound() && box[i].HasUpperBound();
-    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max()))
-                             : std::nullopt);
+    ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max())) : std::nullopt);
   }
   Array<PrimExpr> indices = ValuesOf(iters);
   Block block(iters, {BufferRegion::Point(from, indices)}, {BufferRegion::Point(to, indices)}, name,
