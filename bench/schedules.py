@@ -2,6 +2,7 @@
 """Schedules in the spelling that we share with Apache TVM, made and transformed by either."""
 
 from programs import Timed  # this file runs in our process and in workers
+
 from scripts import from_source
 
 _MATMUL = """

@@ -132,7 +132,7 @@ def page():
                 lines += [f"`{name}({part.options})`", ""]
             if part.config != "{}":
                 lines += [f"with `PassContext(config={part.config})`", ""]
-            lines += ["```python", code(part, "before"), "```", "becomes", "```python"]
+            lines += ["```py", code(part, "before"), "```", "becomes", "```py"]
             lines += [code(part, "after"), "```"]
     return "\n".join(lines) + "\n"
 

@@ -46,13 +46,15 @@ Block WithoutAllocated(Block scope, const Buffer& buffer);
 /// `nest` (outermost first) around `body`.
 Stmt InLoops(const std::vector<For>& nest, Stmt body);
 /// Statements one after the other in place of `at`.
-inline Stmt Sequence(std::initializer_list<Stmt> stmts) { return SeqStmt::Flatten(Array<Stmt>(stmts)); }
+inline Stmt Sequence(std::initializer_list<Stmt> stmts) {
+  return SeqStmt::Flatten(Array<Stmt>(stmts));
+}
 
 /// How accesses of one buffer change.
 struct AccessRewrite {
   Buffer from;
-  std::function<PrimExpr(const BufferLoad&)> load;            // may be empty: as it is
-  std::function<Stmt(const BufferStore&)> store = {};        // may be empty
+  std::function<PrimExpr(const BufferLoad&)> load;               // may be empty: as it is
+  std::function<Stmt(const BufferStore&)> store = {};            // may be empty
   std::function<BufferRegion(const BufferRegion&)> region = {};  // of match buffers and signatures
 };
 /// `stmt` with accesses of a buffer changed; blocks below get inferred regions. Blocks that changed

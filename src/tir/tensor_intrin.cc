@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of tensor intrinsics.
-#include <mutex>
-
 #include "tvm/tir/tensor_intrin.h"
+
+#include <mutex>
 
 namespace tvm::tir {
 namespace {

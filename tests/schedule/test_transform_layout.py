@@ -125,9 +125,7 @@ def test_reindex_convolution():
     assert [int(x) for x in sch.get(sch.get_block("X_reindex")).writes[0].buffer.shape] == [8, 3, 3]
     apply(
         conv,
-        lambda sch: sch.reindex_cache_read(
-            "Y", 0, "local", lambda i, o, r, c: (i, r * 3 + c)
-        ),
+        lambda sch: sch.reindex_cache_read("Y", 0, "local", lambda i, o, r, c: (i, r * 3 + c)),
     )
     apply(
         conv,

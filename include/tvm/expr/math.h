@@ -8,9 +8,9 @@ namespace tvm {
 
 /// A call of a mathematical function (TVM_UNARY_MATH, TVM_BINARY_MATH, pow) as multiply-adds,
 /// selections and operations on bits: no calls of a library, no branches, for scalars and vectors
-/// alike, so that loops over it vectorise. Products of fixed-point numbers and dot products of bytes
-/// expand as well. What a backend has as an instruction (sqrt, rounding,
-/// fma, fabs, copysign) stays; any other call is returned as it is. The target may be undefined.
+/// alike, so that loops over it vectorise. Products of fixed-point numbers and dot products of
+/// bytes expand as well. What a backend has as an instruction (sqrt, rounding, fma, fabs, copysign)
+/// stays; any other call is returned as it is. The target may be undefined.
 ///
 /// float32 and float64 results are within 2 units in the last place on the whole range, with the
 /// special values of IEEE 754; float16, bfloat16 and smaller compute in float32 and round once.

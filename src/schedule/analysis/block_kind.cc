@@ -73,7 +73,8 @@ std::string WhyNotOfIterTypes(const BlockObj* block, bool with_reduce) {
                 (with_reduce && iter->iter_type == IterVarType::kCommReduce);
     if (!fits) {
       return Name(block) + " has the iterator " + std::string(iter->var->name_hint) +
-             (with_reduce ? ", which is neither spatial nor a reduction" : ", which is not spatial");
+             (with_reduce ? ", which is neither spatial nor a reduction"
+                          : ", which is not spatial");
     }
   }
   return "";
@@ -119,11 +120,16 @@ std::string WhyNotReduction(const ScopeInfo& scope, const Placed& p) {
 std::string WhyNotStage(const ScopeInfo& scope, const Placed& p) {
   return p.block()->init.has_value() ? WhyNotReduction(scope, p) : WhyNotComplete(scope, p);
 }
-bool IsComplete(const ScopeInfo& scope, const Placed& p) { return WhyNotComplete(scope, p).empty(); }
-bool IsReduction(const ScopeInfo& scope, const Placed& p) { return WhyNotReduction(scope, p).empty(); }
+bool IsComplete(const ScopeInfo& scope, const Placed& p) {
+  return WhyNotComplete(scope, p).empty();
+}
+bool IsReduction(const ScopeInfo& scope, const Placed& p) {
+  return WhyNotReduction(scope, p).empty();
+}
 
 std::string WhyOverwrites(const Placed& p, const std::vector<For>& loops) {
-  std::string again = Name(p.block()) + " may write the same element again in another iteration of ";
+  std::string again =
+      Name(p.block()) + " may write the same element again in another iteration of ";
   Map<Var, Range> domains;
   for (const For& loop : p.Loops()) {
     if (UseOf(loop, p.realize) == kSpatial)
@@ -154,8 +160,8 @@ std::string WhyOverwrites(const Placed& p, const std::vector<For>& loops) {
 std::string WhyNotStable(const ScopeInfo& scope, const Placed& block, const Placed& later) {
   auto contains = [](const Placed& p, const For& loop) { return p.IsBelow(loop.get()); };
   for (const BufferRegion& read : ReadsOf(block.block())) {
-    std::string buffer = "buffer " + std::string(read->buffer->name) + ", which " +
-                         Name(block.block()) + " reads, ";
+    std::string buffer =
+        "buffer " + std::string(read->buffer->name) + ", which " + Name(block.block()) + " reads, ";
     if (scope.loose.count(read->buffer->data.get()))
       return buffer + "is used by statements outside of blocks";
     for (const Placed* writer : scope.WritersOf(read->buffer)) {
@@ -174,8 +180,9 @@ std::string WhyNotStable(const ScopeInfo& scope, const Placed& block, const Plac
         why = WhyOverwrites(*writer, left);
       }
       if (!why.empty()) {
-        return buffer + "may be overwritten before the new place is reached: " +
-               Name(writer->block()) + " writes it (" + why + ")";
+        return buffer +
+               "may be overwritten before the new place is reached: " + Name(writer->block()) +
+               " writes it (" + why + ")";
       }
     }
   }

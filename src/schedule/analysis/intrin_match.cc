@@ -36,7 +36,7 @@ struct BlockRemover : Mutator<BlockRemover, BlockRealizeObj, ForObj> {
 struct Comparer {
   std::vector<BufferMatch>* matches;
   Analyzer analyzer;
-  Map<Var, PrimExpr> vars;  // of the description -> of the program
+  Map<Var, PrimExpr> vars;                   // of the description -> of the program
   std::unordered_set<const VarObj*> inside;  // loop variables of the program
   std::string why;
 
@@ -51,8 +51,8 @@ struct Comparer {
     if (a->type_index() != b->type_index()) return Differ(a, b);
     if (auto *x = a.as<ForObj>(), *y = b.as<ForObj>(); x) {
       if (!analyzer.CanProveEqual(x->extent, y->extent) || !IsZero(x->min) || !IsZero(y->min)) {
-        return Fail(Text("expected a loop of extent ", y->extent, ", got one of extent ",
-                         x->extent));
+        return Fail(
+            Text("expected a loop of extent ", y->extent, ", got one of extent ", x->extent));
       }
       vars.Set(y->loop_var, x->loop_var);
       inside.insert(x->loop_var.get());
@@ -122,8 +122,8 @@ struct Comparer {
     if (a->dtype != b->dtype)
       return Fail(Text("expected buffer ", a->name, " of type ", b->dtype, ", got ", a->dtype));
     if (a.scope() != b.scope()) {
-      return Fail(Text("expected buffer ", a->name, " in scope '", b.scope(), "', got '", a.scope(),
-                       "'"));
+      return Fail(
+          Text("expected buffer ", a->name, " in scope '", b.scope(), "', got '", a.scope(), "'"));
     }
     if (at.size() < described.size()) {
       return Fail(Text("expected buffer ", a->name, " to have at least ", described.size(),
@@ -133,8 +133,7 @@ struct Comparer {
     Array<PrimExpr> begin;
     for (size_t i = 0; i < at.size(); ++i) {
       PrimExpr start = at[i];
-      if (i >= more)
-        start = start - cast(start.dtype(), Substitute(described[i - more], vars));
+      if (i >= more) start = start - cast(start.dtype(), Substitute(described[i - more], vars));
       begin.push_back(analyzer.Simplify(start));
       if (UsesAny(begin[i], inside)) {
         return Fail(Text("expected index ", i < more ? PrimExpr(0) : described[i - more],
@@ -146,8 +145,10 @@ struct Comparer {
       bool same = m.buffer.same_as(a);
       for (size_t i = 0; same && i < begin.size(); ++i)
         same = analyzer.CanProveEqual(begin[i], m.begin[i]);
-      return same || Fail(Text("expected buffer ", b->name, " of the description to be one part of "
-                               "one buffer, got parts of ", m.buffer->name, " and ", a->name));
+      return same || Fail(Text("expected buffer ", b->name,
+                               " of the description to be one part of "
+                               "one buffer, got parts of ",
+                               m.buffer->name, " and ", a->name));
     }
     matches->push_back({b, a, begin});
     return true;

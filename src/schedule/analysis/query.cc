@@ -158,7 +158,8 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
   ScopeInfo described(root->block);
   if (described.children.size() != 1) return std::nullopt;
   const Placed &p = *at.block, &d = described.children[0];
-  auto *store = p.block()->body.as<BufferStoreObj>(), *d_store = d.block()->body.as<BufferStoreObj>();
+  auto *store = p.block()->body.as<BufferStoreObj>(),
+       *d_store = d.block()->body.as<BufferStoreObj>();
   IterMatcher match;
   if (!store || !d_store ||
       !match.Access(store->buffer, store->indices, d_store->buffer, d_store->indices) ||
@@ -187,7 +188,8 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
     if (!i || !j) return std::nullopt;
     const IterVar &iter = p.block()->iter_vars[*i], &d_iter = d.block()->iter_vars[*j];
     Optional<For> loop = loop_of(p, *i), d_loop = loop_of(d, *j);
-    auto extent = AsConstInt(iter->dom.value()->extent), tile = AsConstInt(d_iter->dom.value()->extent);
+    auto extent = AsConstInt(iter->dom.value()->extent),
+         tile = AsConstInt(d_iter->dom.value()->extent);
     if (iter->iter_type != d_iter->iter_type || !loop.has_value() || !d_loop.has_value() || !tile)
       return std::nullopt;
     if (!extent || *extent % *tile != 0) {

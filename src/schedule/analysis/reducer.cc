@@ -250,8 +250,9 @@ std::string WhyNoReducer(const BlockObj* block, Reduction* out) {
   }
   Matcher match(current, combined, identities);
   if (!match.Run()) {
-    return who + "expected a known combination with its identity as init (sum, product, min, max, "
-                 "and, or, xor, argmax, argmin, or several of them)";
+    return who +
+           "expected a known combination with its identity as init (sum, product, min, max, "
+           "and, or, xor, argmax, argmin, or several of them)";
   }
   for (const PrimExpr& source : *match.sources) {
     bool reads_result = false;

@@ -106,9 +106,9 @@ const Placed* ScopeInfo::Find(const BlockObj* wanted) const {
 }
 
 namespace {
-std::vector<const Placed*> Lookup(
-    const std::vector<Placed>& children,
-    const std::unordered_map<const VarObj*, std::vector<int>>& map, const Buffer& buffer) {
+std::vector<const Placed*> Lookup(const std::vector<Placed>& children,
+                                  const std::unordered_map<const VarObj*, std::vector<int>>& map,
+                                  const Buffer& buffer) {
   std::vector<const Placed*> found;
   if (auto it = map.find(buffer->data.get()); it != map.end()) {
     for (int i : it->second) found.push_back(&children[i]);
@@ -117,8 +117,8 @@ std::vector<const Placed*> Lookup(
 }
 /// The blocks that `lookup` gives for the buffers of the regions, without `self`, in order.
 template <class F>
-std::vector<const Placed*> Union(const ScopeInfo& scope, const Array<BufferRegion>& regions, int self,
-                                 F&& lookup) {
+std::vector<const Placed*> Union(const ScopeInfo& scope, const Array<BufferRegion>& regions,
+                                 int self, F&& lookup) {
   std::vector<bool> marked(scope.children.size());
   for (const BufferRegion& r : regions) {
     for (const Placed* p : lookup(r->buffer)) marked[p->order] = true;

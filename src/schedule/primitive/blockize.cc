@@ -56,8 +56,8 @@ class Divider {
       PrimExpr outer = Outer(iter, high, parts[i][0]->extent), inner = low;
       if (preserve_ || !IsOne(extent)) {
         Var var = iter->var.CopyWithSuffix("i");
-        iters.push_back(IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var,
-                                iter->iter_type));
+        iters.push_back(
+            IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var, iter->iter_type));
         values.push_back(low);
         inner = var;
       }
@@ -100,8 +100,8 @@ class Divider {
         return outer_iters[i]->var;
     }
     Var var = iter->var.CopyWithSuffix("o");
-    outer_iters.push_back(IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var,
-                                  iter->iter_type));
+    outer_iters.push_back(
+        IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var, iter->iter_type));
     outer_values.push_back(value);
     return var;
   }
@@ -114,8 +114,7 @@ class Divider {
   /// The loops below the loop (or statement) that is blockized, around another realize.
   static Stmt ReplaceRealize(const Placed& p, const std::vector<For>& loops,
                              const BlockRealize& bound) {
-    return loops.empty() ? Stmt(bound)
-                         : ReplaceStmts(loops[0], {{p.realize.get(), bound}});
+    return loops.empty() ? Stmt(bound) : ReplaceStmts(loops[0], {{p.realize.get(), bound}});
   }
   /// Loops over the spatial inner iterators around the init.
   static Stmt InitNest(const Block& block, const Stmt& start, const Array<PrimExpr>& values,
@@ -164,8 +163,7 @@ class Divider {
 };
 
 BlockRealize Around(const Divider& d, const String& name, const Stmt& body) {
-  Block block = WithInferredRegions(
-      Block(d.outer_iters, {}, {}, name + "_o", body, d.init));
+  Block block = WithInferredRegions(Block(d.outer_iters, {}, {}, name + "_o", body, d.init));
   return BlockRealize(d.outer_values, AllOf(d.outer_predicate), block);
 }
 
@@ -175,7 +173,8 @@ BlockId BlockizeBlocks(State& state, const std::vector<BlockId>& ids, bool prese
   std::vector<const Placed*> blocks;
   for (BlockId id : ids) {
     const Placed* p = state.ScopeOf(id) == at.scope_id ? at.scope.Find(state.block(id)) : nullptr;
-    if (!p) Refuse("expected blocks of one scope", {state.inner_stmt(ids[0]), state.inner_stmt(id)});
+    if (!p)
+      Refuse("expected blocks of one scope", {state.inner_stmt(ids[0]), state.inner_stmt(id)});
     blocks.push_back(p);
   }
   Gap gap(at, blocks, false);
@@ -219,7 +218,8 @@ BlockId BlockizeBlocks(State& state, const std::vector<BlockId>& ids, bool prese
   Array<Stmt> inside, all;
   for (int i = first; i <= last; ++i) inside.push_back(ReplaceStmts(gap.statements[i], changes));
   std::string name;
-  for (const Placed* p : blocks) name += std::string(name.empty() ? "" : "_") + std::string(p->block()->name_hint);
+  for (const Placed* p : blocks)
+    name += std::string(name.empty() ? "" : "_") + std::string(p->block()->name_hint);
   BlockRealize with = Around(divider, name, SeqStmt::Flatten(inside));
   for (int i = 0; i < static_cast<int>(gap.statements.size()); ++i) {
     if (i < first || i > last) all.push_back(gap.statements[i]);

@@ -87,14 +87,15 @@ def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
             B[vi, vj] = A[vi, vj] * 2.0)";
 
 TVM_REGISTER() {
-  DefPrimitive("AnnotateBufferAccess", "annotate_buffer_access", &AnnotateBufferAccess,
-               "Sets the region of a buffer that a block reads or writes: gen_new_ranges maps the "
-               "block's iterators to (begin, end) for each dimension. The annotation explicit_read_region "
-               "or explicit_write_region lists the buffers whose region was given.",
-               {kProgram,
-                R"(sch.annotate_buffer_access(sch.get_block("B"), 0, "read",
+  DefPrimitive(
+      "AnnotateBufferAccess", "annotate_buffer_access", &AnnotateBufferAccess,
+      "Sets the region of a buffer that a block reads or writes: gen_new_ranges maps the "
+      "block's iterators to (begin, end) for each dimension. The annotation explicit_read_region "
+      "or explicit_write_region lists the buffers whose region was given.",
+      {kProgram,
+       R"(sch.annotate_buffer_access(sch.get_block("B"), 0, "read",
     lambda vi, vj: [(vi, vi + 1), (0, 16)]))"},
-               Arg("block"), Arg("buffer_index"), Arg("buf_type"), Arg("gen_new_ranges"));
+      Arg("block"), Arg("buffer_index"), Arg("buf_type"), Arg("gen_new_ranges"));
   DefPrimitive("UnsafeHideBufferAccess", "unsafe_hide_buffer_access", &UnsafeHideBufferAccess,
                "Takes buffers out of what a block says it reads or writes. Later primitives trust "
                "what is left: the program may become wrong.",

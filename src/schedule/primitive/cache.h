@@ -7,9 +7,9 @@ namespace tvm::tir {
 
 /// A place between statements: in the innermost sequence that contains a group of blocks.
 struct Gap {
-  Stmt sequence;             // a SeqStmt, or the whole body of the scope
-  std::vector<Stmt> path;    // from the scope to the sequence
-  std::vector<For> loops;    // around the sequence
+  Stmt sequence;           // a SeqStmt, or the whole body of the scope
+  std::vector<Stmt> path;  // from the scope to the sequence
+  std::vector<For> loops;  // around the sequence
   Array<Stmt> statements;
   /// The gap's sequence around all of `blocks`; the outermost one when `outermost` is set.
   Gap(const Focus& at, const std::vector<const Placed*>& blocks, bool outermost);

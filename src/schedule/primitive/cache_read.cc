@@ -24,7 +24,7 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
   int position = gap.PositionOf(*consumers[0]), last = gap.PositionOf(*consumers.back());
   for (const Placed* writer : writers) {
     int at_writer = gap.PositionOf(*writer);
-    bool before = at_writer < position, after = at_writer > last;
+    bool before = at_writer<position, after = at_writer> last;
     if (!before && !after) {
       Refuse("block " + std::string(writer->block()->name_hint) + " writes " + name +
                  " between or together with the blocks that are to read the copy",
@@ -38,12 +38,13 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
     CheckPlainUse(*consumer, buffer);
     for (const BufferRegion& read : consumer->block()->reads) {
       if (!read->buffer.same_as(buffer)) continue;
-      boxes.push_back(Relax(BoundRegion(consumer->realize, read->region),
-                            gap.LoopsBelow(*consumer), consumer->realize->predicate, &analyzer)
+      boxes.push_back(Relax(BoundRegion(consumer->realize, read->region), gap.LoopsBelow(*consumer),
+                            consumer->realize->predicate, &analyzer)
                           .box);
     }
   }
-  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache =
+      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
   CopyNest copy =
       CopyBlock(buffer, cache, cache->name, arith::UnionRegion(boxes), gap.loops, false);
   StmtMap changes;
@@ -73,7 +74,8 @@ def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             vi = T.axis.spatial(16, i)
             C[vi] = B[vi] + 1.0)",
        R"(sch.cache_read("C", 0, "local"))"},
-      Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+      Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"),
+      Arg("consumer_blocks", nullptr));
 }
 }  // namespace
 

@@ -5,8 +5,8 @@
 
 namespace tvm::tir {
 
-BlockId CacheWrite(State& state, BlockId id, BufferIndex& index,
-                   String storage_scope, std::vector<BlockId> consumer_blocks) {
+BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_scope,
+                   std::vector<BlockId> consumer_blocks) {
   Focus at(state, id);
   const Placed& writer = *at.block;
   Block block = writer.realize->block;
@@ -22,7 +22,8 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index,
   }
   CheckPlainUse(writer, buffer);
   std::vector<const Placed*> readers = at.scope.ReadersOf(buffer), involved = readers, cached;
-  if (!consumer_blocks.empty()) cached = ChosenConsumers(at, state, consumer_blocks, readers, buffer);
+  if (!consumer_blocks.empty())
+    cached = ChosenConsumers(at, state, consumer_blocks, readers, buffer);
   involved.push_back(&writer);
   Gap gap(at, involved, readers.empty());
 
@@ -38,11 +39,12 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index,
   bool nothing_to_lose = gap.loops.empty() && at.scope.Owns(buffer);
   bool exact = region.exact && !writer.IsConditional();
   if (!exact && !nothing_to_lose) {
-    Refuse("cannot tell exactly which part of " + name + " block " +
-               std::string(block->name_hint) + " writes",
+    Refuse("cannot tell exactly which part of " + name + " block " + std::string(block->name_hint) +
+               " writes",
            {block});
   }
-  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache =
+      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
   CopyNest copy = CopyBlock(cache, buffer, cache->name, region.box, gap.loops, exact);
   StmtMap changes;
   BlockMap same;
@@ -79,7 +81,8 @@ def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             vi = T.axis.spatial(16, i)
             C[vi] = B[vi] + 1.0)",
        R"(sch.cache_write("C", 0, "local"))"},
-      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"), Arg("consumer_blocks", nullptr));
+      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"),
+      Arg("consumer_blocks", nullptr));
 }
 }  // namespace
 

@@ -106,7 +106,8 @@ namespace {
 TVM_REGISTER() {
   DefPrimitive(
       "ComputeAt", "compute_at", &ComputeAt,
-      "Moves a block below a loop around all its consumers, where each iteration computes what they "
+      "Moves a block below a loop around all its consumers, where each iteration computes what "
+      "they "
       "need of it. `index` is the position in the loop's body: -1 the last possible one, -2 the "
       "first. Loops of extent 1 are left out unless preserve_unit_loops is set.",
       {R"(

@@ -13,8 +13,7 @@ Array<PrimExpr> StoreForm::At(const Array<PrimExpr>& where) const {
   return result;
 }
 
-std::string WhyNoStoreForm(const BlockObj* block, const Array<PrimExpr>& indices,
-                           StoreForm* form) {
+std::string WhyNoStoreForm(const BlockObj* block, const Array<PrimExpr>& indices, StoreForm* form) {
   Map<Var, Range> domains;
   for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
   form->places = {};

@@ -26,7 +26,8 @@ std::vector<For> InitLoops(const Placed& p, size_t at) {
     if (i < at) continue;
     if (use == kSpatial) result.push_back(loops[i]);
     if (use & ~(kSpatial | kReduce) || use == (kSpatial | kReduce)) {
-      Refuse(NameOf(loops[i]) + " is used by spatial and by reduction iterators", {loops[i], where});
+      Refuse(NameOf(loops[i]) + " is used by spatial and by reduction iterators",
+             {loops[i], where});
     }
   }
   return result;
@@ -45,9 +46,11 @@ PrimExpr InitPredicate(const Placed& p, const std::vector<For>& loops, size_t at
     if (!UsesAny(c, dropped)) {
       conditions.push_back(c);
     } else if (UsesAny(c, kept)) {
-      Refuse("expected a predicate whose parts are about spatial loops or about loops of the "
-             "reduction, got " + Text(c),
-             {p.realize->block});
+      Refuse(
+          "expected a predicate whose parts are about spatial loops or about loops of the "
+          "reduction, got " +
+              Text(c),
+          {p.realize->block});
     }
   }
   return AllOf(conditions);
@@ -88,9 +91,9 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
   For loop = ffi::GetRef<For>(state.loop(loop_id));
   Require(WhyNotReduction(at.scope, p), {block});
   if (!p.IsBelow(loop.get())) {
-    Refuse("expected a loop around block " + std::string(block->name_hint) + ", got " +
-               NameOf(loop),
-           {loop, block});
+    Refuse(
+        "expected a loop around block " + std::string(block->name_hint) + ", got " + NameOf(loop),
+        {loop, block});
   }
   size_t position = 0;
   std::vector<For> loops = p.Loops();
@@ -127,8 +130,8 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
     iters.push_back(copy);
     values.push_back(Substitute(p.realize->iter_values[i], new_loops));
   }
-  Block init = WithInferredRegions(Block(iters, {}, {}, block->name_hint + "_init",
-                                         Substitute(block->init.value(), new_iters)));
+  Block init = WithInferredRegions(
+      Block(iters, {}, {}, block->name_hint + "_init", Substitute(block->init.value(), new_iters)));
   CheckNeighbours(at, loop.get(), init);
   Block update = block;
   auto* n = Edit(&update);
@@ -140,19 +143,18 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
   Edit(&realize)->block = update;
   Stmt nest = InLoops(init_loops, BlockRealize(values, Substitute(predicate, new_loops), init));
   Stmt with = Sequence({nest, ReplaceStmts(loop, {{p.realize.get(), realize}})});
-  Block scope =
-      WithBody(at.scope.block, ReplaceStmts(at.scope.block->body, {{loop.get(), with}}));
+  Block scope = WithBody(at.scope.block, ReplaceStmts(at.scope.block->body, {{loop.get(), with}}));
   Commit(state, at.scope_id, scope, {{update.get(), block}});
   return state.Find(init.get());
 }
 
 namespace {
 TVM_REGISTER() {
-  DefPrimitive(
-      "DecomposeReduction", "decompose_reduction", &DecomposeReduction,
-      "Makes the init of a reduction a block of its own in front of `loop`, which is outside of all "
-      "loops of the reduction. Returns that block; the reduction goes on without init.",
-      {R"(
+  DefPrimitive("DecomposeReduction", "decompose_reduction", &DecomposeReduction,
+               "Makes the init of a reduction a block of its own in front of `loop`, which is "
+               "outside of all "
+               "loops of the reduction. Returns that block; the reduction goes on without init.",
+               {R"(
 def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
     for i, k in T.grid(16, 32):
         with T.block("B"):
@@ -160,9 +162,9 @@ def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
             with T.init():
                 B[vi] = 0.0
             B[vi] = B[vi] + A[vi, vk])",
-       R"(i, k = sch.get_loops("B")
+                R"(i, k = sch.get_loops("B")
 sch.decompose_reduction("B", k))"},
-      Arg("block"), Arg("loop"));
+               Arg("block"), Arg("loop"));
 }
 }  // namespace
 

@@ -35,8 +35,8 @@ Buffer ResolveBuffer(const State& state, BlockId id, BufferRef& ref) {
       if (matches(block->reads[i]->buffer)) return pick("read", block->reads, i);
     }
     auto text = ref.as<String>();
-    given = text ? "'" + std::string(*text) + "'"
-                 : "buffer " + std::string(ref.get<Buffer>()->name);
+    given =
+        text ? "'" + std::string(*text) + "'" : "buffer " + std::string(ref.get<Buffer>()->name);
   }
   std::string known;
   for (const auto& [kind, regions] :
@@ -44,8 +44,10 @@ Buffer ResolveBuffer(const State& state, BlockId id, BufferRef& ref) {
     for (const BufferRegion& r : regions) known += ", " + std::string(r->buffer->name);
   }
   Refuse("expected the name of a buffer that block " + name + " reads or writes (" +
-             (known.empty() ? "none" : known.substr(2)) + "), or (\"read\" or \"write\", its "
-             "position), got " + given,
+             (known.empty() ? "none" : known.substr(2)) +
+             "), or (\"read\" or \"write\", its "
+             "position), got " +
+             given,
          {state.inner_stmt(id)});
 }
 
@@ -101,19 +103,20 @@ void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const 
   Block block = ffi::GetRef<Block>(state.block(at.block));
   Stmt body = block->body;
   if (IsUsedOtherwise(body, from)) {
-    Refuse("expected buffer " + std::string(from->name) +
-               " to be used by loads and stores alone, but it is used through its pointer or a view",
-           {block});
+    Refuse(
+        "expected buffer " + std::string(from->name) +
+            " to be used by loads and stores alone, but it is used through its pointer or a view",
+        {block});
   }
   BlockMap same;
-  AccessRewrite rewrite{
-      from,
-      [&](const BufferLoad& load) -> PrimExpr {
-        return BufferLoad(to, indices(load->indices), load->predicate);
-      },
-      [&](const BufferStore& store) -> Stmt {
-        return BufferStore(to, store->value, indices(store->indices), store->predicate);
-      }};
+  AccessRewrite rewrite{from,
+                        [&](const BufferLoad& load) -> PrimExpr {
+                          return BufferLoad(to, indices(load->indices), load->predicate);
+                        },
+                        [&](const BufferStore& store) -> Stmt {
+                          return BufferStore(to, store->value, indices(store->indices),
+                                             store->predicate);
+                        }};
   body = RewriteAccesses(body, rewrite, &same);
   if (finish) body = finish(body);
   Block with = WithBody(block, body);

@@ -31,9 +31,8 @@ LoopPlace::LoopPlace(const Focus& at, const State& state, LoopId id)
            {loop, at.block->realize->block});
   }
   if (at.block->IsBelow(loop.get())) {
-    Refuse("expected a loop that is not around block " +
-               std::string(at.block->block()->name_hint) + " already, got loop " +
-               std::string(loop->loop_var->name_hint),
+    Refuse("expected a loop that is not around block " + std::string(at.block->block()->name_hint) +
+               " already, got loop " + std::string(loop->loop_var->name_hint),
            {loop, at.block->realize->block});
   }
   for (const Placed& child : at.scope.children) {
@@ -76,15 +75,14 @@ int ChoosePosition(int64_t index, int first, int last, const For& loop) {
 }
 
 namespace {
-/// The operands of nested max (or min); simplifying may have moved what they share out of it.
+/// The operands of nested max (or min), also below sums: max(a, b) + c is max(a + c, b + c).
 std::vector<PrimExpr> Terms(const PrimExpr& e, bool of_max) {
   if (auto* sum = e.as<AddObj>()) {
-    for (const auto& [inner, other] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
-      std::vector<PrimExpr> terms = Terms(inner, of_max);
-      if (terms.size() == 1) continue;
-      for (PrimExpr& term : terms) term = term + other;
-      return terms;
+    std::vector<PrimExpr> terms;
+    for (const PrimExpr& a : Terms(sum->a, of_max)) {
+      for (const PrimExpr& b : Terms(sum->b, of_max)) terms.push_back(a + b);
     }
+    return terms;
   }
   const BinaryOpFields* op = nullptr;
   if (of_max) {
@@ -121,6 +119,7 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
       // the others limit it.
       auto choose = [&](const PrimExpr& bound, bool is_begin) {
         std::vector<PrimExpr> terms = Terms(analyzer.Simplify(cast(low.dtype(), bound)), is_begin);
+        for (PrimExpr& term : terms) term = analyzer.Simplify(term);
         size_t chosen = 0;
         for (size_t k = 0; k < terms.size() && !UsesAny(terms[chosen], outer_vars); ++k) chosen = k;
         for (size_t k = 0; k < terms.size(); ++k) {
@@ -154,8 +153,8 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
     PrimExpr value = low;
     if (!unit) {
       Var var("ax" + std::to_string(nest.loops.size()), extent.dtype());
-      nest.loops.push_back(For(var, MakeZero(extent.dtype()), extent, ForKind::kSerial,
-                               Evaluate::Nothing()));
+      nest.loops.push_back(
+          For(var, MakeZero(extent.dtype()), extent, ForKind::kSerial, Evaluate::Nothing()));
       analyzer.Bind(var, Range::FromMinExtent(MakeZero(extent.dtype()), extent));
       value = analyzer.Simplify(low + var);
     }
@@ -163,9 +162,8 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
     for (const PrimExpr& limit : limits) {
       PrimExpr condition =
           analyzer.Simplify(Substitute(limit, Map<Var, PrimExpr>{{value_var, value}}));
-      bool known = std::any_of(nest.predicate.begin(), nest.predicate.end(), [&](const PrimExpr& p) {
-        return ExprDeepEqual(p, condition);
-      });
+      bool known = std::any_of(nest.predicate.begin(), nest.predicate.end(),
+                               [&](const PrimExpr& p) { return ExprDeepEqual(p, condition); });
       if (!known && !analyzer.CanProve(condition)) nest.predicate.push_back(condition);
     }
   }
@@ -199,7 +197,7 @@ void MoveBlock(State& state, const Focus& at, const LoopPlace& place, int positi
   For loop = place.loop;
   Edit(&loop)->body = SeqStmt::Flatten(body);
   Stmt with = ReplaceStmts(at.scope.block->body, {{at.block->realize.get(), Evaluate::Nothing()},
-                                                 {place.loop.get(), loop}});
+                                                  {place.loop.get(), loop}});
   Commit(state, at.scope_id, WithBody(at.scope.block, with));
 }
 

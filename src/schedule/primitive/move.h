@@ -18,9 +18,9 @@ std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>&
 /// A loop in a scope, the blocks below it, and the statements its body consists of.
 struct LoopPlace {
   For loop;
-  std::vector<Stmt> path;   // from the scope to the loop, the loop last
-  Array<Stmt> body;         // the statements of its body
-  std::vector<For> outer;   // the loops of the path, the loop last
+  std::vector<Stmt> path;  // from the scope to the loop, the loop last
+  Array<Stmt> body;        // the statements of its body
+  std::vector<For> outer;  // the loops of the path, the loop last
   LoopPlace(const Focus& at, const State& state, LoopId loop);
   /// The position in `body` of the statement that contains the block.
   int PositionOf(const Placed& block) const;

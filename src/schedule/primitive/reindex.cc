@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reindex, reindex_cache_read, reindex_cache_write: a block uses a copy of a buffer that is laid out
-// as its iterators run.
+// reindex, reindex_cache_read, reindex_cache_write: a block uses a copy of a buffer that is laid
+// out as its iterators run.
 #include "schedule/primitive/layout.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
@@ -14,9 +14,9 @@ struct Reindexed {
   const Placed* placed;
   Buffer buffer;
   bool is_read;
-  Array<PrimExpr> access;          // indices of the buffer, over the block's iterators
-  std::vector<IterVar> used;       // iterators that the access or the copy's indices use
-  Array<PrimExpr> place;           // indices of the copy
+  Array<PrimExpr> access;     // indices of the buffer, over the block's iterators
+  std::vector<IterVar> used;  // iterators that the access or the copy's indices use
+  Array<PrimExpr> place;      // indices of the copy
   Buffer copy;
 };
 
@@ -66,7 +66,8 @@ void Plan(Reindexed* r, const std::optional<IndexMap>& map, const String& name,
   for (const IterVar& iter : block->iter_vars) {
     analyzer.Bind(iter->var, iter->dom.value());
     if (!IsZero(iter->dom.value()->min))
-      Refuse("expected iterators that start at 0, got " + std::string(iter->var->name_hint), {where});
+      Refuse("expected iterators that start at 0, got " + std::string(iter->var->name_hint),
+             {where});
   }
   if (map) r->place = map->MapIndices(ValuesOf(block->iter_vars), &analyzer);
   for (const IterVar& iter : block->iter_vars) {
@@ -96,7 +97,8 @@ void Plan(Reindexed* r, const std::optional<IndexMap>& map, const String& name,
   // The copy touches every element of the access, also where the block has a condition.
   for (size_t i = 0; i < r->access.size(); ++i) {
     const PrimExpr& e = r->access[i];
-    if (!analyzer.CanProve(e >= MakeZero(e.dtype())) || !analyzer.CanProve(e < r->buffer->shape[i])) {
+    if (!analyzer.CanProve(e >= MakeZero(e.dtype())) ||
+        !analyzer.CanProve(e < r->buffer->shape[i])) {
       Refuse("cannot prove that index " + Text(e) + " of buffer " + std::string(r->buffer->name) +
                  " is always inside",
              {where});

@@ -65,8 +65,8 @@ void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>
     PrimExpr low = floordiv(box[d].min() - index->offset + scale - one, scale);
     PrimExpr high = floordiv(box[d].max() - index->offset - range->extent + one, scale);
     auto& known = (*ranges)[index->iter];
-    known = known ? std::pair(max(known->first, low), min(known->second, high))
-                  : std::pair(low, high);
+    known =
+        known ? std::pair(max(known->first, low), min(known->second, high)) : std::pair(low, high);
   }
 }
 
@@ -133,15 +133,14 @@ void ReverseComputeAt(State& state, BlockId id, ComputeLocation where, bool pres
     for (const BufferRegion& w : other.block()->writes) {
       for (const BufferRegion& r : ReadsOf(block.get())) {
         if (r->buffer->data.same_as(w->buffer->data)) {
-          Refuse("expected all producers of " + NameOf(&p) +
-                     " below the loop or before it, but " + NameOf(&other) + " is not",
+          Refuse("expected all producers of " + NameOf(&p) + " below the loop or before it, but " +
+                     NameOf(&other) + " is not",
                  {other.realize->block});
         }
       }
     }
   }
-  int position =
-      ChoosePosition(index, first, static_cast<int>(place.body.size()), place.loop);
+  int position = ChoosePosition(index, first, static_cast<int>(place.body.size()), place.loop);
 
   Analyzer analyzer;
   analyzer.Bind(DomainsOf(place.outer));

@@ -96,7 +96,8 @@ Pair CheckPair(const Focus& at) {
   }
   for (const PrimExpr& index : pair.stored->indices) {
     PostOrderVisit(index, [&](const ObjectRef& node) {
-      if (node.as<BufferLoadObj>()) Refuse("expected indices without loads, got " + Text(index), {where});
+      if (node.as<BufferLoadObj>())
+        Refuse("expected indices without loads, got " + Text(index), {where});
     });
   }
   pair.read_at = ReadIndices(consumer, pair.stored->value, buffer);
@@ -141,11 +142,11 @@ void ReverseComputeInline(State& state, BlockId id) {
 
   AccessRewrite rewrite{pair.produced->buffer,
                         [&](const BufferLoad&) { return pair.produced->value; }};
-  BufferStore store = Any(RewriteAccesses(
-                              BufferStore(pair.stored->buffer, Substitute(pair.stored->value, map),
-                                          Substitute(pair.stored->indices, map)),
-                              rewrite, nullptr))
-                          .cast<BufferStore>();
+  BufferStore store =
+      Any(RewriteAccesses(BufferStore(pair.stored->buffer, Substitute(pair.stored->value, map),
+                                      Substitute(pair.stored->indices, map)),
+                          rewrite, nullptr))
+          .cast<BufferStore>();
   Block block = pair.producer->realize->block;
   PrimExpr condition = BoundCondition(pair.producer->realize, Counterpart(pair, iter_values));
   BlockMap same;

@@ -16,7 +16,7 @@ struct Factored {
   std::vector<For> chain;  // the loops that contain nothing else, outermost first
   Stmt top;                // the first of them
   Reduction reduction;
-  size_t axis;             // where the loop's dimension goes in the partial results
+  size_t axis;  // where the loop's dimension goes in the partial results
 };
 
 /// The last loops around the block that contain only it.
@@ -28,7 +28,8 @@ std::vector<For> ChainAbove(const Placed& p) {
 }
 
 Factored Check(const State& state, const Focus& at, LoopId loop_id, int64_t factor_axis) {
-  Factored f{at.block, at.block->realize->block, ffi::GetRef<For>(state.loop(loop_id)), {}, {}, {}, 0};
+  Factored f{at.block, at.block->realize->block, ffi::GetRef<For>(state.loop(loop_id)), {}, {}, {},
+             0};
   const Placed& p = *f.placed;
   Require(WhyNotReduction(at.scope, p), {f.block});
   Require(WhyNotAffine(p), {f.block});
@@ -57,9 +58,11 @@ Factored Check(const State& state, const Focus& at, LoopId loop_id, int64_t fact
   f.top = f.chain[0];
   Require(WhyNoReducer(f.block.get(), &f.reduction), {f.block});
   if (!f.reduction.any_order && !first_reduce) {
-    Refuse("expected the outermost loop of the reduction, because among equal values the first one "
-           "wins, got " + NameOf(f.loop),
-           {f.loop});
+    Refuse(
+        "expected the outermost loop of the reduction, because among equal values the first one "
+        "wins, got " +
+            NameOf(f.loop),
+        {f.loop});
   }
   auto rank = static_cast<int64_t>(f.reduction.indices.size());
   if (factor_axis < -rank - 1 || factor_axis > rank) {
@@ -80,8 +83,8 @@ Array<T> Inserted(const Array<T>& list, size_t at, const T& item) {
 /// buffers[indices] = combine(buffers[indices], sources), all at once.
 Stmt Update(const Reduction& r, const Array<Buffer>& buffers, const Array<PrimExpr>& indices,
             const Array<PrimExpr>& sources) {
-  Array<PrimExpr> current = buffers.Map(
-      [&](const Buffer& b) -> PrimExpr { return BufferLoad(b, indices); });
+  Array<PrimExpr> current =
+      buffers.Map([&](const Buffer& b) -> PrimExpr { return BufferLoad(b, indices); });
   Array<PrimExpr> values = r.reducer->Combine(current, sources);
   std::vector<Var> lets;
   Array<Stmt> stores;
@@ -142,9 +145,9 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
     const For& old = f.chain[i];
     if (!(UseOf(old, realize) & kReduce)) continue;
     bool is_factor = old.same_as(f.loop);
-    Var v = iters.Add("v" + std::string(old->loop_var->name_hint), DomainOf(old),
-                      is_factor ? IterVarType::kDataPar : IterVarType::kCommReduce,
-                      loops[i]->loop_var);
+    Var v =
+        iters.Add("v" + std::string(old->loop_var->name_hint), DomainOf(old),
+                  is_factor ? IterVarType::kDataPar : IterVarType::kCommReduce, loops[i]->loop_var);
     if (is_factor) factor = v;
     if (!is_factor) start.Set(old->loop_var, old->min);
     reduce_loops.insert(old->loop_var.get());
@@ -171,9 +174,11 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
       if (!reduce_loops.count(loop->loop_var.get())) others.insert(loop->loop_var.get());
     }
     if (UsesAny(c, others)) {
-      Refuse("expected a predicate whose parts are about spatial loops or about loops of the "
-             "reduction, got " + Text(c),
-             {f.block});
+      Refuse(
+          "expected a predicate whose parts are about spatial loops or about loops of the "
+          "reduction, got " +
+              Text(c),
+          {f.block});
     }
     guards.push_back(Substitute(c, loop_iters));
   }
@@ -189,10 +194,9 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
   Reduction r = f.reduction;
   r.reducer = CommReducer(r.reducer->lhs, r.reducer->rhs, r.reducer->result,
                           Substitute(r.reducer->identity_element, iters.old));
-  Block block = WithInferredRegions(Block(iters.iters, {}, {}, f.block->name_hint + "_rf",
-                                          Update(r, partial, indices, sources),
-                                          Start(r, partial, indices), {}, {},
-                                          f.block->annotations));
+  Block block = WithInferredRegions(
+      Block(iters.iters, {}, {}, f.block->name_hint + "_rf", Update(r, partial, indices, sources),
+            Start(r, partial, indices), {}, {}, f.block->annotations));
   return {block, InLoops(loops, BlockRealize(iters.values, AllOf(predicate), block))};
 }
 
@@ -258,7 +262,8 @@ TVM_REGISTER() {
   DefPrimitive(
       "RFactor", "rfactor", &RFactor,
       "Makes a loop of a reduction spatial: a new block, which is returned, computes one partial "
-      "result for each of its iterations, in a buffer with one more dimension at `factor_axis`; the "
+      "result for each of its iterations, in a buffer with one more dimension at `factor_axis`; "
+      "the "
       "old one reduces these.",
       {R"(
 def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):

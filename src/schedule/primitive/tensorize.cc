@@ -23,7 +23,8 @@ Block RootOf(const PrimFunc& func, const char* what) {
 
 /// Refuses a part of a buffer that is not contiguous where the implementation takes it to be: its
 /// view has no strides, and is accessed through its pointer or by vectors longer than a row.
-void CheckContiguous(const BufferMatch& m, const Buffer& view, const Stmt& impl, const Block& block) {
+void CheckContiguous(const BufferMatch& m, const Buffer& view, const Stmt& impl,
+                     const Block& block) {
   if (!view->strides.empty()) return;
   bool needed = IsUsedOtherwise(impl, view);
   auto note = [&](const Buffer& b, const Array<PrimExpr>& indices) {

@@ -45,9 +45,9 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
         types |= 1 << static_cast<int>(iter->iter_type);
     }
     if (types & (types - 1)) {
-      Refuse("expected index_map not to mix spatial and reduction iterators, got " +
-                 Text(mapped[i]),
-             {block});
+      Refuse(
+          "expected index_map not to mix spatial and reduction iterators, got " + Text(mapped[i]),
+          {block});
     }
     auto type = IterVarType::kDataPar;
     if (types == 1 << static_cast<int>(IterVarType::kCommReduce)) type = IterVarType::kCommReduce;

@@ -14,8 +14,7 @@ PrimExpr PadAt(PadValue& pad, const Array<PrimExpr>& at, DataType t) {
   if (auto fn = value.as<Function>()) {
     DataType index = at.empty() ? DataType::Int(32) : at[0].dtype();
     IndexMapLike like = *fn;
-    pad = Variant<IndexMap, PrimExpr, Function>(
-        ResolveIndexMap(like, at.size(), index, nullptr));
+    pad = Variant<IndexMap, PrimExpr, Function>(ResolveIndexMap(like, at.size(), index, nullptr));
     value = pad.value();
   }
   PrimExpr result;
@@ -43,10 +42,10 @@ Stmt PadNest(const Buffer& buffer, const IndexMap& inverse, const PrimExpr& is_p
   for (size_t i = 0; i < buffer->shape.size(); ++i) {
     DataType t = buffer->shape[i].dtype();
     Var loop("ax" + std::to_string(i), t), v("v" + std::to_string(i), t);
-    iters.push_back(IterVar(Range::FromMinExtent(MakeZero(t), buffer->shape[i]), v,
-                            IterVarType::kDataPar));
-    loops.push_back(For(loop, MakeZero(t), buffer->shape[i], ForKind::kSerial,
-                        Evaluate::Nothing()));
+    iters.push_back(
+        IterVar(Range::FromMinExtent(MakeZero(t), buffer->shape[i]), v, IterVarType::kDataPar));
+    loops.push_back(
+        For(loop, MakeZero(t), buffer->shape[i], ForKind::kSerial, Evaluate::Nothing()));
     values.push_back(loop);
     at.Set(inverse->initial_indices[i], cast(inverse->initial_indices[i].dtype(), v));
   }
@@ -105,8 +104,9 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
   }
   Buffer with = buffer;
   auto* n = Edit(&with);
-  n->shape = index_map.MapShape(buffer->shape, &analyzer)
-                 .Map([&](const PrimExpr& e) { return cast(t, analyzer.Simplify(e)); });
+  n->shape = index_map.MapShape(buffer->shape, &analyzer).Map([&](const PrimExpr& e) {
+    return cast(t, analyzer.Simplify(e));
+  });
   n->axis_separators = separators;
   auto indices = [&](const Array<PrimExpr>& old) {
     return index_map.MapIndices(old, &analyzer).Map([&](const PrimExpr& e) {
@@ -126,9 +126,9 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
       if (last < 0) return Sequence({nest, body});
       const Placed& writer = info.children[last];
       bool in_sequence = body.as<SeqStmtObj>() != nullptr;
-      const Stmt& after = !in_sequence                ? body
+      const Stmt& after = !in_sequence             ? body
                           : writer.path.size() > 1 ? writer.path[1]
-                                                      : Stmt(writer.realize);
+                                                   : Stmt(writer.realize);
       return ReplaceStmts(body, {{after.get(), Sequence({after, nest})}});
     };
   }
@@ -176,17 +176,16 @@ def before(A: T.Buffer((16, 64), "float32"), C: T.Buffer((16, 64), "float32")):
        R"(sch.transform_layout("B", ("write", 0), lambda i, j: (j // 16, i, j % 16)))"},
       Arg("block"), Arg("buffer"), Arg("index_map"), Arg("pad_value", nullptr),
       Arg("assume_injective_transform", false));
-  DefPrimitive(
-      "SetAxisSeparator", "set_axis_separator", &SetAxisSeparator,
-      "Sets where flattening a buffer starts a new physical dimension.",
-      {R"(
+  DefPrimitive("SetAxisSeparator", "set_axis_separator", &SetAxisSeparator,
+               "Sets where flattening a buffer starts a new physical dimension.",
+               {R"(
 def before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
     for i, j in T.grid(16, 64):
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * 2.0)",
-       R"(sch.set_axis_separator("B", ("write", 0), [1]))"},
-      Arg("block"), Arg("buffer"), Arg("axis_separators"));
+                R"(sch.set_axis_separator("B", ("write", 0), [1]))"},
+               Arg("block"), Arg("buffer"), Arg("axis_separators"));
 }
 }  // namespace
 }  // namespace tvm::tir

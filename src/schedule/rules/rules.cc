@@ -178,5 +178,20 @@ TVM_REGISTER() {
       "Whether somebody scheduled the function: the default rules leave it alone.", Arg("func"));
 }
 }  // namespace
-TVM_PASS(tir, DefaultSchedule, "Schedules the functions that nobody scheduled, for their target.");
+TVM_PASS(tir, DefaultSchedule,
+         R"(Schedules the functions that nobody scheduled, for their target.
+
+before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.func_attr({"target": T.target({"kind": "llvm", "mcpu": "x86-64", "num-cores": 1})})
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = A[vi] + 1.0
+after:
+    T.func_attr({"target": T.target({"kind": "llvm", "mcpu": "x86-64", "num-cores": 1})})
+    for i_0 in range(4):
+        for i_1 in T.vectorized(16):
+            with T.block("B"):
+                vi = T.axis.spatial(64, i_0 * 16 + i_1)
+                B[vi] = A[vi] + 1.0)")
 }  // namespace tvm::tir

@@ -297,9 +297,21 @@ TVM_REGISTER() {
       Arg("obj"), Arg("assert_mode", true));
   ::tvm::transform::DefPass(
       "tir.transform.VerifyMemory", &VerifyMemoryPass,
-      "Raises unless functions for GPUs touch memory inside bound loops only.", {});
+      R"(Raises unless functions for GPUs touch memory inside bound loops only.
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))",
+      {});
   ::tvm::transform::DefPass("tir.transform.VerifySSA", &VerifySSAPass,
-                            "Raises unless each variable is defined once.", {});
+                            R"(Raises unless each variable is defined once.
+
+before(A: T.Buffer((16,), "float32")):
+    A[0] = 1.0
+after:
+    A[0] = T.float32(1))",
+                            {});
 }
 }  // namespace
 }  // namespace tvm::tir

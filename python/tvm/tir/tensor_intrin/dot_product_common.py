@@ -34,7 +34,11 @@ def get_dp4a_intrin(dtype_a, dtype_b, dtype_c):
             T.reads(C[0], A[0:4], B[0:4])
             T.writes(C[0])
             C[0] = C[0] + T.call_pure_extern(
-                dtype_c, "__dp4a", A.vload([0], dtype_a4), B.vload([0], dtype_b4), T.cast(0, dtype_c)
+                dtype_c,
+                "__dp4a",
+                A.vload([0], dtype_a4),
+                B.vload([0], dtype_b4),
+                T.cast(0, dtype_c),
             )
 
     return dp4a_desc, dp4a_impl
