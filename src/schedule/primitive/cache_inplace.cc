@@ -13,14 +13,14 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   Block block = p.realize->block;
   Buffer buffer = BufferAt(p, block->reads, index, "reads");
   std::string name = "buffer " + std::string(buffer->name);
-  const BufferRegion *read = nullptr, *write = nullptr;
+  BufferRegion read, write;  // arrays give values: no pointers into them
   for (const BufferRegion& r : block->reads) {
-    if (r->buffer.same_as(buffer)) read = &r;
+    if (r->buffer.same_as(buffer)) read = r;
   }
   for (const BufferRegion& w : block->writes) {
-    if (w->buffer.same_as(buffer)) write = &w;
+    if (w->buffer.same_as(buffer)) write = w;
   }
-  if (!write) {
+  if (!write.defined()) {
     Refuse("expected a buffer that block " + std::string(block->name_hint) +
                " reads and writes, got " + std::string(buffer->name),
            {block});
@@ -47,7 +47,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   auto relax = [&](const BufferRegion& r) {
     return Relax(BoundRegion(p.realize, r->region), loops, p.realize->predicate, &analyzer);
   };
-  Relaxed in = relax(*read), out = relax(*write);
+  Relaxed in = relax(read), out = relax(write);
   if (!out.exact || p.IsConditional())
     Refuse("cannot tell exactly which part of " + name + " the block writes", {block});
   Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
