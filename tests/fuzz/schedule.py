@@ -56,8 +56,9 @@ def softmax(rng):
 def stencil(rng):
     n = rng.choice([4, 6, 9])
     a = te.placeholder((n,), name="A")
-    b = te.compute((n + 2,), lambda i: tir.if_then_else(
-        tir.all(i > 0, i <= n), a[i - 1], 0.0), name="B")
+    b = te.compute(
+        (n + 2,), lambda i: tir.if_then_else(tir.all(i > 0, i <= n), a[i - 1], 0.0), name="B"
+    )
     k = te.reduce_axis((0, 3), name="k")
     c = te.compute((n,), lambda i: te.sum(b[i + k], axis=k), name="C")
     return te.create_prim_func([a, c])
@@ -271,7 +272,9 @@ def main(arguments=None):
         if said is not None:
             failures += 1
             steps = reduced(func, steps, seed, compiled)
-            print(f"seed {seed}: {[name for name, _ in steps]}\n{said}\n{func.script()}", flush=True)
+            print(
+                f"seed {seed}: {[name for name, _ in steps]}\n{said}\n{func.script()}", flush=True
+            )
             try:
                 print("\n".join(run(func, steps)[0].trace.as_python()), flush=True)
             except Exception as error:

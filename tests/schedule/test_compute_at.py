@@ -174,7 +174,9 @@ def test_reverse_compute_at_reduction_over_the_loop():
 @pytest.mark.parametrize("index, position", [(-1, 1), (-2, 0), (0, 0), (1, 1)])
 def test_index(index, position):
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(8):
             with T.block("B"):
@@ -199,7 +201,9 @@ def test_refuse_index():
 
 def test_refuse_consumers_elsewhere():
     @T.prim_func
-    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    def before(
+        A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
+    ):
         B = T.alloc_buffer((8,))
         for i in range(8):
             with T.block("B"):

@@ -186,6 +186,4 @@ def test_refuse_tensorize():
         sch.tensorize(sch.get_loops("B")[2], x86.VNNI_DOT_16x4_INTRIN)
 
     refused(tiled, wrong, "does not compute what intrinsic 'dot_16x4_vnni' describes")
-    refused(
-        tiled, lambda sch: sch.tensorize(sch.get_loops("B")[2], "dot_16x4_vni"), "did you mean"
-    )
+    refused(tiled, lambda sch: sch.tensorize(sch.get_loops("B")[2], "dot_16x4_vni"), "did you mean")
