@@ -31,7 +31,7 @@ def sigmoid(*shape):
 def relu_of_bias(n, c, h, w):
     a, b = placeholder(n, c, h, w), placeholder(c, name="b")
     zero = tir.const(0, "float32")
-    value = lambda n, c, h, w: tir.max(a[n, c, h, w] + b[c], zero)  # noqa: E731
+    value = lambda n, c, h, w: tir.max(a[n, c, h, w] + b[c], zero)
     return [a, b, te.compute((n, c, h, w), value, "out")]
 
 
@@ -85,7 +85,7 @@ def conv(c, size, out, window):
     a = placeholder(1, c, size + window - 1, size + window - 1)
     w = placeholder(out, c, window, window, name="W")
     rc, ry, rx = (te.reduce_axis((0, e), n) for n, e in [("rc", c), ("ry", window), ("rx", window)])
-    value = lambda n, o, y, x: te.sum(  # noqa: E731
+    value = lambda n, o, y, x: te.sum(
         a[n, rc, y + ry, x + rx] * w[o, rc, ry, rx], [rc, ry, rx]
     )
     return [a, w, te.compute((1, out, size, size), value, "out")]
@@ -128,7 +128,7 @@ CASES = {
 
 def values_of(args, sizes=None):
     random = np.random.default_rng(0)
-    shape = lambda a: [  # noqa: E731
+    shape = lambda a: [
         sizes[d.name] if isinstance(d, tir.Var) else int(d) for d in a.shape
     ]
     *inputs, out = [random.normal(size=shape(a)).astype("float32") for a in args]

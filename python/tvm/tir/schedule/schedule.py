@@ -2,9 +2,9 @@
 """Schedule. Its primitives come from their registrations in C++; here is what only Python needs."""
 
 import tvm_ffi
+
 from tvm import tir
 from tvm._derive import Node, function, register_node
-from tvm.error import ScheduleError
 from tvm.ir import PrimExpr
 
 from .state import _debug_mask

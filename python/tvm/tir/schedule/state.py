@@ -5,6 +5,7 @@ import enum
 from collections import namedtuple
 
 import tvm_ffi
+
 from tvm._derive import Node, function, register_node
 
 CachedFlags = namedtuple("CachedFlags", ["affine_binding", "region_cover", "stage_pipeline"])
