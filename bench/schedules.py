@@ -7,7 +7,11 @@ from scripts import from_source
 
 _MATMUL = """
 @T.prim_func(s_tir=True)
-def main(A: T.Buffer((512, 512), "float32"), B: T.Buffer((512, 512), "float32"), C: T.Buffer((512, 512), "float32")):
+def main(
+    A: T.Buffer((512, 512), "float32"),
+    B: T.Buffer((512, 512), "float32"),
+    C: T.Buffer((512, 512), "float32"),
+):
     for i, j, k in T.grid(512, 512, 512):
         with T.sblock("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
@@ -36,7 +40,8 @@ def _schedule(mod):
 
 def _chain():
     shape = '(128, 128), "float32"'
-    text = f"@T.prim_func(s_tir=True)\ndef main(B0: T.Buffer({shape}), B{BLOCKS}: T.Buffer({shape})):\n"
+    params = f"B0: T.Buffer({shape}), B{BLOCKS}: T.Buffer({shape})"
+    text = f"@T.prim_func(s_tir=True)\ndef main({params}):\n"
     for at in range(1, BLOCKS):
         text += f"    B{at} = T.sblock_alloc_buffer((128, 128))\n"
     return text + "".join(_STAGE.format(at=at, before=at - 1) for at in range(1, BLOCKS + 1))

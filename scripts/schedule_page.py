@@ -17,9 +17,9 @@ PAGE = pathlib.Path(__file__).parents[1] / "docs" / "schedule.md"
 HEADER = """\
 # Schedules
 
-A `Schedule` holds a program and changes it step by step. A primitive either does what it says, without
-changing what the program computes, or raises a `ScheduleError` with the reason and the program, and the
-schedule stays as it was:
+A `Schedule` holds a program and changes it step by step. A primitive either does what it says,
+without changing what the program computes, or raises a `ScheduleError` with the reason and the
+program, and the schedule stays as it was:
 ```python
 import tvm
 from tvm import te, tir
@@ -43,12 +43,12 @@ try:
 except tir.ScheduleError as error:
     assert "the reduction iterator v_k of block C runs over it" in str(error)
 ```
-Blocks and loops are named by random variables, which stay what they are while the program changes around
-them. `sch.get(rv)` is the statement one stands for; `sch.mod` the program. `sch.copy()` is cheap: both
-schedules share all they have in common.
+Blocks and loops are named by random variables, which stay what they are while the program changes
+around them. `sch.get(rv)` is the statement one stands for; `sch.mod` the program. `sch.copy()` is
+cheap: both schedules share all they have in common.
 
-The trace has every primitive that was applied. It can be replayed on another program, written as JSON or
-as Python, and its sampling decisions can be changed:
+The trace has every primitive that was applied. It can be replayed on another program, written as
+JSON or as Python, and its sampling decisions can be changed:
 ```python
 again = tir.Schedule(te.create_prim_func([A, B, C]))
 sch.trace.apply_to_schedule(again, remove_postproc=False)
@@ -56,12 +56,13 @@ tvm.ir.assert_structural_equal(sch.mod, again.mod)
 assert sch.trace.as_python()[-1] == "sch.vectorize(loop=l5)"
 ```
 `Schedule(mod, debug_mask="all")` checks the tree of blocks and loops after every primitive;
-`error_render_level="fast"` leaves the program out of errors. A function that a schedule changed is left
-alone by the default rules.
+`error_render_level="fast"` leaves the program out of errors. A function that a schedule changed
+is left alone by the default rules.
 
 # Primitives
 
-This part is written by `scripts/schedule_page.py` from the registrations in `src/schedule/primitive`.
+This part is written by `scripts/schedule_page.py` from the registrations in
+`src/schedule/primitive`.
 """
 
 

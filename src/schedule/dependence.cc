@@ -65,14 +65,18 @@ bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
   }
   plain &= std::all_of(left.begin(), left.end(), [](auto kv) { return IsOne(kv.second->extent); });
   if (plain) return true;
-  auto is_one_to_one = [&](const Map<Var, Range>& loops) {
-    auto map = arith::DetectIterMap(b.realize->iter_values, loops, b.realize->predicate,
+  auto is_one_to_one = [&](const Map<Var, Range>& loops, const PrimExpr& predicate) {
+    auto map = arith::DetectIterMap(b.realize->iter_values, loops, predicate,
                                     IterMapLevel::kBijective, analyzer);
     return !map->indices.empty();
   };
-  // One to one over all loops of the scope is so over some. The other way round, a loop further out
-  // that only repeats the block does not matter here.
-  return is_one_to_one(b.all) || is_one_to_one(b.nest);
+  // One to one over all loops of the scope, or where no predicate limits them, is so over some. The
+  // other way round, a loop further out that only repeats the block does not matter here.
+  for (const auto& loops : {b.all, b.nest}) {
+    if (is_one_to_one(loops, const_true())) return true;
+    if (!IsTrue(b.realize->predicate) && is_one_to_one(loops, b.realize->predicate)) return true;
+  }
+  return false;
 }
 
 /// Whether different values of the spatial iterators write different elements.

@@ -19,7 +19,7 @@ from tvm import te, tir
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 
-# ---- programs -------------------------------------------------------------------------------------
+# ---- programs -----------------------------------------------------------------------------------
 def _sizes(rng, count):
     return [rng.choice([1, 2, 3, 4, 5, 6, 8, 12]) for _ in range(count)]
 
@@ -91,7 +91,7 @@ def arguments(func, rng):
     return made
 
 
-# ---- primitives -----------------------------------------------------------------------------------
+# ---- primitives ---------------------------------------------------------------------------------
 class Steps:
     """One random call of each primitive: the name of a block or loop is a position, so that a call
     can be repeated on another schedule."""

@@ -85,7 +85,7 @@ def test_split_reduction_thrice():
 def test_split_unit_iters():
     @T.prim_func
     def expected(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-        for i_0, i_1, j in T.grid(1, 16, 8):
+        for _, i_1, j in T.grid(1, 16, 8):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i_1, j])
                 B[vi, vj] = A[vi, vj] * 2.0

@@ -13,7 +13,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   Block block = p.realize->block;
   Buffer buffer = BufferAt(p, block->reads, index, "reads");
   std::string name = "buffer " + std::string(buffer->name);
-  BufferRegion read, write;
+  BufferRegion read, write;  // arrays give values: no pointers into them
   for (const BufferRegion& r : block->reads) {
     if (r->buffer.same_as(buffer)) read = r;
   }
@@ -33,10 +33,8 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
     for (const auto& regions : {other.block()->reads, other.block()->writes}) {
       for (const BufferRegion& r : regions) {
         if (r->buffer->data.same_as(buffer->data)) {
-          Refuse("block " + std::string(other.block()->name_hint) +
-                     ", which shares loops with it, "
-                     "also uses " +
-                     name,
+          Refuse("block " + std::string(other.block()->name_hint) + ", which shares loops with it, "
+                 "also uses " + name,
                  {other.realize->block});
         }
       }
@@ -52,8 +50,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   Relaxed in = relax(read), out = relax(write);
   if (!out.exact || p.IsConditional())
     Refuse("cannot tell exactly which part of " + name + " the block writes", {block});
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
   CopyNest before = CopyBlock(buffer, cache, cache->name, in.box, gap.loops, false);
   CopyNest after = CopyBlock(cache, buffer, buffer->name + "_back", out.box, gap.loops, true);
   BlockMap same;
