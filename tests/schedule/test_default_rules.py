@@ -85,9 +85,7 @@ def conv(c, size, out, window):
     a = placeholder(1, c, size + window - 1, size + window - 1)
     w = placeholder(out, c, window, window, name="W")
     rc, ry, rx = (te.reduce_axis((0, e), n) for n, e in [("rc", c), ("ry", window), ("rx", window)])
-    value = lambda n, o, y, x: te.sum(
-        a[n, rc, y + ry, x + rx] * w[o, rc, ry, rx], [rc, ry, rx]
-    )
+    value = lambda n, o, y, x: te.sum(a[n, rc, y + ry, x + rx] * w[o, rc, ry, rx], [rc, ry, rx])
     return [a, w, te.compute((1, out, size, size), value, "out")]
 
 
@@ -128,9 +126,7 @@ CASES = {
 
 def values_of(args, sizes=None):
     random = np.random.default_rng(0)
-    shape = lambda a: [
-        sizes[d.name] if isinstance(d, tir.Var) else int(d) for d in a.shape
-    ]
+    shape = lambda a: [sizes[d.name] if isinstance(d, tir.Var) else int(d) for d in a.shape]
     *inputs, out = [random.normal(size=shape(a)).astype("float32") for a in args]
     return inputs, np.zeros_like(out)
 

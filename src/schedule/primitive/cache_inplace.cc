@@ -33,8 +33,10 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
     for (const auto& regions : {other.block()->reads, other.block()->writes}) {
       for (const BufferRegion& r : regions) {
         if (r->buffer->data.same_as(buffer->data)) {
-          Refuse("block " + std::string(other.block()->name_hint) + ", which shares loops with it, "
-                 "also uses " + name,
+          Refuse("block " + std::string(other.block()->name_hint) +
+                     ", which shares loops with it, "
+                     "also uses " +
+                     name,
                  {other.realize->block});
         }
       }
@@ -50,7 +52,8 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   Relaxed in = relax(read), out = relax(write);
   if (!out.exact || p.IsConditional())
     Refuse("cannot tell exactly which part of " + name + " the block writes", {block});
-  Buffer cache = NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache =
+      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
   CopyNest before = CopyBlock(buffer, cache, cache->name, in.box, gap.loops, false);
   CopyNest after = CopyBlock(cache, buffer, buffer->name + "_back", out.box, gap.loops, true);
   BlockMap same;

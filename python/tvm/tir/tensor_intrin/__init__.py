@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intrinsics for `Schedule.tensorize`: importing a module registers those of a kind of processor."""
+"""Intrinsics for `Schedule.tensorize`: importing a module registers those of one kind of CPU."""
 
 from . import arm_cpu, dot_product_common, x86
 
