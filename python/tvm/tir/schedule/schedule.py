@@ -5,7 +5,7 @@ import tvm_ffi
 
 from tvm import tir
 from tvm._derive import Node, function, register_node
-from tvm.error import ScheduleError  # noqa: F401  (its home)
+from tvm.error import ScheduleError  # noqa: F401  (its name is here, too)
 from tvm.ir import PrimExpr
 
 from .state import _debug_mask
