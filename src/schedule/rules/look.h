@@ -55,9 +55,13 @@ inline constexpr double kParallelWork = 1 << 16;
 /// Marks the loop parallel unless the work is known to be too small.
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
                      std::optional<double> work);
-/// Turns the innermost loop, along which all accesses are contiguous, into vectors, with the rest
-/// in a loop of its own. Returns the loop around the vectors, undefined where none is left.
-LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes);
+/// What happens to the elements after the last whole vector: a loop of their own, or the last
+/// vector has a mask (where other statements share the loops around: parts of their own would hide
+/// from later steps what belongs to one iteration).
+enum class Rest { kOwnLoop, kMasked };
+/// Turns the innermost loop, along which all accesses are contiguous, into vectors. Returns the
+/// loop around the vectors, undefined where none is left.
+LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes, Rest rest);
 /// Splits the axis of a block into a part that is a multiple of `multiple` and a rest, each with a
 /// nest of its own, and calls `schedule` on both. Returns false where nothing is to be split.
 bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,

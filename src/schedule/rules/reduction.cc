@@ -131,7 +131,8 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     sch.SetScope(block, 0, "local");
   }
   Array<LoopRV> outer, reduction, inner;
-  LoopRV column_tiles, row_tiles;
+  LoopRV stretches, column_tiles, row_tiles;
+  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
     if (i == axes.row) {
@@ -139,15 +140,20 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
       row_tiles = parts[0];
       inner.insert(inner.begin(), parts[1]);
     } else if (i == axes.column) {
-      Array<LoopRV> parts =
-          sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
-      column_tiles = parts[0];
-      inner.push_back(parts[1]), inner.push_back(parts[2]);
+      // As many columns as the second cache holds for all of the reduction are used for all rows
+      // before the next ones.
+      int64_t tiles = *axis.size / (tile.vectors * tile.lanes);
+      int64_t bytes = depth * tile.vectors * tile.lanes * std::max(1, look.widest_bits / 8);
+      int64_t close = LargestDivisor(tiles, std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
+      Array<LoopRV> parts = sch.Split(
+          axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+      stretches = parts[0], column_tiles = parts[1];
+      inner.push_back(parts[2]), inner.push_back(parts[3]);
     } else {
       (axis.reduce ? reduction : outer).push_back(axis.loop);
     }
   }
-  outer.push_back(row_tiles);
+  outer.push_back(stretches), outer.push_back(row_tiles);
   Array<LoopRV> order = outer;
   order.push_back(column_tiles);
   for (const LoopRV& loop : reduction) order.push_back(loop);

@@ -89,6 +89,7 @@ Machine Machine::Of(const Target& target) {
   Machine machine;
   machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
   machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
+  machine.l2_bytes = target->GetAttr<int64_t>("l2-cache-bytes", machine.l2_bytes);
   if (target->kind->name != "llvm") {
     machine.vector_bits = 0;
     return machine;

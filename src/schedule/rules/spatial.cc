@@ -65,8 +65,13 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   for (size_t i = 0; i < look.axes.size(); ++i) {
     if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
   }
+  // As many as leave every thread something to do.
   auto size = look.axes[turned->read].size;
-  int64_t squares = size && *size % (side * kSquares) == 0 ? kSquares : 1;
+  int64_t squares = size ? kSquares : 1;
+  while (squares > 1 &&
+         (*size % (side * squares) != 0 || *size / (side * squares) < 2 * machine.cores)) {
+    squares /= 2;
+  }
   Array<LoopRV> rows =
       sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
   Array<LoopRV> columns =
@@ -128,7 +133,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   LoopRV around = run;
   if (contiguous) {
     Attempt(sch, [&] {
-      around = Vectorized(sch, run, machine.Lanes(look.widest_bits));
+      around = Vectorized(sch, run, machine.Lanes(look.widest_bits), Rest::kOwnLoop);
       return true;
     });
   }

@@ -55,7 +55,7 @@ void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& mac
   });
 }
 
-LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes) {
+LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes, Rest rest) {
   PrimExpr extent = sch.Get(loop)->extent;
   auto size = AsConstInt(extent);
   if (lanes <= 1 || size == 1) return loop;
@@ -72,6 +72,7 @@ LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes) {
   for (int factor = most; size && factor >= lanes; factor /= 2) {
     if (*size % factor == 0) return split(loop, factor);
   }
+  if (rest == Rest::kMasked) return split(loop, most);
   PrimExpr even = floordiv(extent, PrimExpr(most)) * PrimExpr(most);
   Array<LoopRV> parts = sch.LoopPartition(loop, {even, std::nullopt});
   LoopRV outer = split(parts[0], most);
@@ -107,7 +108,7 @@ void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& ma
     if (!access.StepsBy(last, 0) && !access.StepsBy(last, 1)) return;
   }
   Attempt(sch, [&] {
-    Vectorized(sch, look.axes[last].loop, machine.Lanes(look.widest_bits));
+    Vectorized(sch, look.axes[last].loop, machine.Lanes(look.widest_bits), Rest::kMasked);
     return true;
   });
 }
