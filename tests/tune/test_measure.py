@@ -138,3 +138,12 @@ def test_kinds_are_named_in_errors():
     for family in (ms.Builder, ms.Runner, ms.CostModel, ms.TaskScheduler, ms.SearchStrategy):
         with pytest.raises(ValueError, match="expected one of 'l?.*got 'locl'"):
             family.create("locl")
+
+
+def test_a_process_that_cannot_start_says_why(monkeypatch, tmp_path):
+    from tvm.meta_schedule.runner import measure_process
+
+    monkeypatch.setattr(measure_process._libs, "find", lambda name: tmp_path / "missing.so")
+    reply = measure_process.MeasureProcess().request({}, 1.0)
+    assert "the measuring process was lost" in reply["error"]
+    assert "missing.so" in reply["error"]

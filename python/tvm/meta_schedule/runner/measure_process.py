@@ -6,13 +6,20 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
+
+from tvm_ffi.libinfo import find_libtvm_ffi
 
 from tvm import _libs
 
 # Only the runtime is loaded: starting takes milliseconds, and nothing of the tuner is in there that
 # a candidate could damage.
-_CODE = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).TVMMeasureServe())"
+_CODE = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # wherever it lies: the runtime needs it
+sys.exit(ctypes.CDLL(sys.argv[2]).TVMMeasureServe())
+"""
 
 
 class MeasureProcess:
@@ -25,9 +32,13 @@ class MeasureProcess:
         self._pending = b""
 
     def _start(self):
-        command = [sys.executable, "-S", "-E", "-c", _CODE, str(_libs.find("tvm_runtime"))]
+        libraries = [find_libtvm_ffi(), str(_libs.find("tvm_runtime"))]
+        self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [sys.executable, "-S", "-E", "-c", _CODE, *libraries],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
         )
         self._pending = b""
 
@@ -46,8 +57,14 @@ class MeasureProcess:
             self._process.stdin.flush()
             return json.loads(self._read_line(time.monotonic() + timeout + self.GRACE))
         except (BrokenPipeError, EOFError, TimeoutError) as error:
+            last = self._last_words()
             self.close()
-            return {"error": f"the measuring process was lost: {type(error).__name__}"}
+            return {"error": f"the measuring process was lost: {type(error).__name__}{last}"}
+
+    def _last_words(self):
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f" ({lines[-1][:300]})" if lines else ""
 
     def _read_line(self, deadline):
         fd = self._process.stdout.fileno()
@@ -70,6 +87,7 @@ class MeasureProcess:
         self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
+        self._errors.close()
         self._process = None
 
     def __del__(self):
