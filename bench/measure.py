@@ -3,6 +3,7 @@
 
 import dataclasses
 import statistics
+import time
 
 import numpy as np
 
@@ -42,6 +43,10 @@ def calibrate(timed, seconds):
         number = max(number * 2, int(number * seconds / max(took, 1e-9) / 2))
 
 
+# Threads of other subjects spin for a while after their work: on the cores that the next one needs.
+QUIET = 0.05
+
+
 def alternate(subjects, rounds):
     """{name: samples}: every round takes one sample of each, in an order that rotates."""
     names = list(subjects)
@@ -57,7 +62,12 @@ def time_alternating(timed, rounds, seconds):
     numbers = {name: calibrate(t, seconds) for name, t in timed.items()}
 
     def sample(name):
-        return lambda: timed[name].time(numbers[name]) / numbers[name]
+        def run():
+            time.sleep(QUIET)
+            timed[name].time(1)  # wakes its own threads
+            return timed[name].time(numbers[name]) / numbers[name]
+
+        return run
 
     return alternate({name: sample(name) for name in timed}, rounds)
 

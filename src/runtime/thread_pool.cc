@@ -4,7 +4,10 @@
 #include "tvm/runtime/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -43,6 +46,57 @@ bool SpinUntil(F&& done) {
   } while (std::chrono::steady_clock::now() < end);
   return done();
 }
+
+/// Where a worker runs. A scheduler may wake a worker on the CPU of its caller, where it gets no
+/// turn before the caller has done all the work alone, call after call, while other CPUs idle. So
+/// the caller sends a worker that it knows on its own CPU, or that came too late lately, to another
+/// one; the worker, once it runs, may go anywhere again.
+class Place {
+ public:
+#ifdef __linux__
+  void Arrive() { thread_.store(static_cast<pid_t>(syscall(SYS_gettid))); }
+  void Note() { cpu_.store(sched_getcpu(), std::memory_order_relaxed); }
+  /// The worker came too late: its next jobs begin with sending it elsewhere.
+  void Missed() { doubts_.store(64, std::memory_order_relaxed); }
+  /// By a caller that has the worker to itself.
+  void LeaveTo() {
+    int here = sched_getcpu();
+    pid_t thread = thread_.load();
+    int doubts = doubts_.load(std::memory_order_relaxed);
+    bool doubtful = doubts > 0;
+    if (doubtful) doubts_.store(doubts - 1, std::memory_order_relaxed);
+    if (here < 0 || thread == 0) return;
+    if (!doubtful && cpu_.load(std::memory_order_relaxed) != here) return;
+    if (!moved_.load()) {
+      if (sched_getaffinity(thread, sizeof(allowed_), &allowed_) != 0) return;
+    }
+    cpu_set_t others = allowed_;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    if (sched_setaffinity(thread, sizeof(others), &others) == 0) moved_.store(true);
+  }
+  /// By the worker.
+  void Settle() {
+    if (moved_.load()) {
+      sched_setaffinity(0, sizeof(allowed_), &allowed_);
+      moved_.store(false);
+    }
+  }
+
+ private:
+  std::atomic<pid_t> thread_{0};
+  std::atomic<int> cpu_{-1};
+  std::atomic<bool> moved_{false};
+  std::atomic<int> doubts_{0};
+  cpu_set_t allowed_;  // while moved_: what the worker may use otherwise
+#else
+  void Arrive() {}
+  void Note() {}
+  void Missed() {}
+  void LeaveTo() {}
+  void Settle() {}
+#endif
+};
 
 /// A parallel region; lives on the stack of its caller.
 class Job {
@@ -106,13 +160,14 @@ class alignas(128) Worker {
     uintptr_t free = 0;
     if (job_.load(std::memory_order_relaxed) != 0) return false;
     if (!job_.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(job))) return false;
+    place_.LeaveTo();
     if (asleep_.load() != 0) asleep_.store(0), asleep_.notify_one();
     return true;
   }
   /// Returns when the worker no longer knows the job.
   void Release(Job* job) {
     uintptr_t offered = reinterpret_cast<uintptr_t>(job), accepted = offered | 1;
-    if (job_.compare_exchange_strong(offered, 0)) return;
+    if (job_.compare_exchange_strong(offered, 0)) return place_.Missed();
     auto ended = [&] { return job_.load(std::memory_order_acquire) != accepted; };
     if (SpinUntil(ended)) return;
     waiting_.fetch_add(1);
@@ -125,7 +180,9 @@ class alignas(128) Worker {
   }
   [[noreturn]] void Loop(int index) {
     in_task = true;  // a region inside a task runs inline
+    place_.Arrive();
     for (;;) {
+      place_.Note();
       auto offered = [&] { return job_.load(std::memory_order_relaxed) != 0; };
       if (!SpinUntil(offered)) {
         asleep_.store(1);
@@ -134,6 +191,7 @@ class alignas(128) Worker {
       }
       uintptr_t job = job_.load();
       if (job == 0 || !job_.compare_exchange_strong(job, job | 1)) continue;
+      place_.Settle();
       reinterpret_cast<Job*>(job)->Work(index);
       job_.store(0);
       ended_.fetch_add(1);
@@ -145,6 +203,7 @@ class alignas(128) Worker {
   std::atomic<uintptr_t> job_{0};
   std::atomic<uint32_t> asleep_{0};
   std::atomic<uint32_t> ended_{0}, waiting_{0};
+  Place place_;
 };
 
 /// Never destroyed: workers may still look at their mailboxes while the process exits.
