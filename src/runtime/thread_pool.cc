@@ -75,12 +75,12 @@ class Place {
     if (CPU_COUNT(&others) == 0) return;
     if (sched_setaffinity(thread, sizeof(others), &others) == 0) moved_.store(true);
   }
-  /// By the worker.
+  bool IsMoved() const { return moved_.load(); }
+  /// By the worker, while no caller can have it.
   void Settle() {
-    if (moved_.load()) {
-      sched_setaffinity(0, sizeof(allowed_), &allowed_);
-      moved_.store(false);
-    }
+    if (!moved_.load()) return;
+    sched_setaffinity(0, sizeof(allowed_), &allowed_);
+    moved_.store(false);
   }
 
  private:
@@ -94,6 +94,7 @@ class Place {
   void Note() {}
   void Missed() {}
   void LeaveTo() {}
+  bool IsMoved() const { return false; }
   void Settle() {}
 #endif
 };
@@ -186,11 +187,19 @@ class alignas(128) Worker {
       auto offered = [&] { return job_.load(std::memory_order_relaxed) != 0; };
       if (!SpinUntil(offered)) {
         asleep_.store(1);
-        if (job_.load() == 0) asleep_.wait(1);
+        if (job_.load() == 0 && !place_.IsMoved()) asleep_.wait(1);
         asleep_.store(0);
       }
       uintptr_t job = job_.load();
-      if (job == 0 || !job_.compare_exchange_strong(job, job | 1)) continue;
+      if (job == 0) {
+        // Too late for what it was woken for; nobody offers a job while it settles.
+        if (place_.IsMoved() && job_.compare_exchange_strong(job, kSettling)) {
+          place_.Settle();
+          job_.store(0);
+        }
+        continue;
+      }
+      if (!job_.compare_exchange_strong(job, job | 1)) continue;
       place_.Settle();
       reinterpret_cast<Job*>(job)->Work(index);
       job_.store(0);
@@ -200,6 +209,7 @@ class alignas(128) Worker {
   }
 
  private:
+  static constexpr uintptr_t kSettling = 1;  // no job, and none can be offered
   std::atomic<uintptr_t> job_{0};
   std::atomic<uint32_t> asleep_{0};
   std::atomic<uint32_t> ended_{0}, waiting_{0};

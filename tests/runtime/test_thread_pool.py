@@ -2,36 +2,44 @@
 """The pool from Python: where its threads may run."""
 
 import os
-import time
+import subprocess
+import sys
 
-import numpy as np
 import pytest
 import tvm
-from tvm.script import tir as T
+
+# In a process of its own: threads of other tests may be bound to CPUs.
+PROGRAM = """
+import os, time
+import numpy as np, tvm
+from tvm import te
+
+a = te.placeholder((64, 4096), name="a")
+b = te.compute((64, 4096), lambda i, j: te.exp(a[i, j]), name="b")
+module = tvm.build(te.create_prim_func([a, b]), target="llvm -num-cores=2")
+x = tvm.runtime.tensor(np.zeros((64, 4096), "float32"))
+y = tvm.runtime.empty((64, 4096), "float32")
+allowed = os.sched_getaffinity(0)
 
 
-@T.prim_func
-def work(a: T.Buffer((64, 4096), "float32")):
-    for i in T.parallel(64):
-        for j in range(4096):
-            a[i, j] = T.exp(a[i, j] * T.float32(0.5))
+def restricted():
+    return [t for t in os.listdir("/proc/self/task") if os.sched_getaffinity(int(t)) != allowed]
+
+
+for _ in range(200):
+    module(x, y)
+    time.sleep(0.0005)
+# One that came too late for the last call is free again when it notices.
+deadline = time.monotonic() + 10
+while restricted() and time.monotonic() < deadline:
+    time.sleep(0.01)
+assert not restricted(), restricted()
+"""
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_workers_keep_their_cpus():
     """A worker that is sent to another CPU may go anywhere again."""
-    module = tvm.build(work, target="llvm -num-cores=2")
-    a = tvm.runtime.tensor(np.zeros((64, 4096), "float32"))
-    allowed = os.sched_getaffinity(0)
-
-    def restricted():
-        return [t for t in os.listdir("/proc/self/task") if os.sched_getaffinity(int(t)) != allowed]
-
-    for _ in range(50):
-        module(a)
-        time.sleep(0.001)
-    # One that came too late for the last call is free again after the next it takes part in.
-    deadline = time.monotonic() + 30
-    while restricted() and time.monotonic() < deadline:
-        module(a)
-    assert not restricted()
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0]), "TVM_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
