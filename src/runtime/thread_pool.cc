@@ -54,7 +54,10 @@ bool SpinUntil(F&& done) {
 class Place {
  public:
 #ifdef __linux__
-  void Arrive() { thread_.store(static_cast<pid_t>(syscall(SYS_gettid))); }
+  void Arrive() {
+    if (sched_getaffinity(0, sizeof(allowed_), &allowed_) != 0) return;
+    thread_.store(static_cast<pid_t>(syscall(SYS_gettid)));
+  }
   void Note() { cpu_.store(sched_getcpu(), std::memory_order_relaxed); }
   /// The worker came too late: its next jobs begin with sending it elsewhere.
   void Missed() { doubts_.store(64, std::memory_order_relaxed); }
@@ -67,9 +70,6 @@ class Place {
     if (doubtful) doubts_.store(doubts - 1, std::memory_order_relaxed);
     if (here < 0 || thread == 0) return;
     if (!doubtful && cpu_.load(std::memory_order_relaxed) != here) return;
-    if (!moved_.load()) {
-      if (sched_getaffinity(thread, sizeof(allowed_), &allowed_) != 0) return;
-    }
     cpu_set_t others = allowed_;
     CPU_CLR(here, &others);
     if (CPU_COUNT(&others) == 0) return;
@@ -88,7 +88,7 @@ class Place {
   std::atomic<int> cpu_{-1};
   std::atomic<bool> moved_{false};
   std::atomic<int> doubts_{0};
-  cpu_set_t allowed_;  // while moved_: what the worker may use otherwise
+  cpu_set_t allowed_;  // what the worker may use when it is not moved; set once
 #else
   void Arrive() {}
   void Note() {}
