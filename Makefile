@@ -12,6 +12,8 @@ ABS_PYTHON = $(CURDIR)/$(BIN)/python
 PIP_BUILD := --no-build-isolation --config-settings=build-dir=$(BUILD) \
   --config-settings=cmake.define.TVM_BUILD_TESTS=ON
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# Everything here is about the package that is installed, not about sources on a developer's path.
+unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help system build demo test cpp-test python-test cpp-examples bench bench-peers wheel check clean
