@@ -476,11 +476,12 @@ def test_a_server_that_was_ended_while_others_hold_the_channel(tmp_path):
     worker = PopenWorker()
     server = call(worker, os.getppid)
     worker.send(forks_and_waits)
-    assert wait_until((tmp_path / "pid").exists)
+    written = tmp_path / "pid"
+    assert wait_until(lambda: written.exists() and written.read_text())
     os.kill(server, signal.SIGKILL)
     with pytest.raises(ChildProcessError, match="lost its server"):
         worker.recv()
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    os.kill(int(written.read_text()), signal.SIGKILL)
 
 
 def test_a_fork_of_this_process_leaves_the_workers_alone():
