@@ -15,25 +15,12 @@ import pytest
 from tvm.support import _fork_server, popen_pool
 from tvm.support.popen_pool import MapResult, PopenPoolExecutor, PopenWorker, StatusKind
 
+from tests.support.processes import is_running, wait_until
+
 
 def call(worker, fn, *args, timeout=None, **kwargs):
     worker.send(fn, args, kwargs, timeout)
     return worker.recv()
-
-
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 @pytest.fixture
@@ -400,9 +387,8 @@ def test_abandoned_pool_finishes_and_ends():
     futures = [pool.submit(lambda: time.sleep(0.1) or os.getpid()) for _ in range(4)]
     threads = pool._pool.threads
     del pool
-    assert not any(is_running(f.result()) and threads[0].is_alive() for f in futures) or wait_until(
-        lambda: not any(is_running(f.result()) for f in futures)
-    )
+    pids = [f.result() for f in futures]
+    assert wait_until(lambda: not any(is_running(pid) for pid in pids))
     assert wait_until(lambda: not any(t.is_alive() for t in threads))
 
 

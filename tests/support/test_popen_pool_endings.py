@@ -15,6 +15,8 @@ import pytest
 from tvm.support._fork_server import _children
 from tvm.support.popen_pool import PopenPoolExecutor, StatusKind
 
+from tests.support.processes import is_running, wait_until
+
 # Prints the server's pid, those of two busy workers, and of a process that each has started.
 OWNER = """
 import os, subprocess, sys, time, signal
@@ -37,19 +39,10 @@ print(*[open(f + ".ready").read() for f in files], flush=True)
 """
 
 
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_gone(pids, seconds=30):
-    end = time.monotonic() + seconds
-    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < end:
-        time.sleep(0.01)
-    return left
+def wait_gone(pids):
+    """Those that are still there after all the time they may take."""
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
+    return [pid for pid in pids if is_running(pid)]
 
 
 def start_owner(ending, folder):
