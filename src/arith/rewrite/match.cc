@@ -320,13 +320,17 @@ bool Match::Holds(const Template* t) {
   if (IsOneOf<GEObj>(t->type)) return d.lo >= 0;
   if (IsOneOf<EQObj>(t->type)) {
     if (d == Interval::Point(0)) return true;
-    if (IsOneOf<SubObj>(a->type) && y) {  // x - y == c
-      const Template *m = a->kids[0], *n = a->kids[1];
-      if (m->wildcard < 0 || n->wildcard < 0) return false;
-      Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
-      return e.IsPoint() && e.lo == *y;
+    bool is_remainder = IsOneOf<FloorModObj>(a->type);
+    const Template* sub = is_remainder ? a->kids[0] : a;
+    if (!IsOneOf<SubObj>(sub->type) || !y) return false;
+    const Template *m = sub->kids[0], *n = sub->kids[1];
+    if (m->wildcard < 0 || n->wildcard < 0) return false;
+    if (is_remainder) {  // (x - y) % c == 0
+      auto c = Constant(a->kids[1]);
+      return c && *y == 0 && facts_->DifferByMultiple(bound_[m->wildcard], bound_[n->wildcard], *c);
     }
-    return false;
+    Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
+    return e.IsPoint() && e.lo == *y;  // x - y == c
   }
   if (!d.Contains(0)) return true;  // !=
   if (a->wildcard >= 0 && y) {
