@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that several tests schedule."""
 
+from tvm import tir
 from tvm.script import tir as T
 
 
@@ -62,3 +63,35 @@ def shared_loop(
         with T.block("C"):
             vi = T.axis.spatial(16, i)
             C[vi] = B[T.max(vi - 1, 0)] + 1.0
+
+
+# ---- intrinsics of four elements -----------------------------------------------------------------
+def _register(name, op):
+    @T.prim_func
+    def desc(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4,), offset_factor=1)
+        B = T.match_buffer(b, (4,), offset_factor=1)
+        with T.block("root"):
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            for i in range(4):
+                with T.block(""):
+                    vi = T.axis.spatial(4, i)
+                    B[vi] = op(A[vi])
+
+    @T.prim_func
+    def impl(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4,), offset_factor=1)
+        B = T.match_buffer(b, (4,), offset_factor=1)
+        with T.block("root"):
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            for i in T.vectorized(4):
+                B[i] = op(A[i])
+
+    tir.TensorIntrin.register(name, desc, impl, override=True)
+    return name
+
+
+SCALE4 = _register("test.scale4", lambda x: x * T.float32(2))
+ADD4 = _register("test.add4", lambda x: x + T.float32(1))

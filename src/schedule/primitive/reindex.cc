@@ -153,10 +153,12 @@ BlockId Apply(State& state, const Focus& at, const Reindexed& r) {
     involved.push_back(o);
   }
   Gap gap(at, involved, others.empty());
-  if (!gap.loops.empty()) {
+  bool shared = !gap.loops.empty();
+  for (const Placed* o : others) shared |= gap.PositionOf(*o) == gap.PositionOf(p);
+  if (shared) {
     Refuse("expected " + NameOf(p) + " not to share loops with the blocks that " +
                (r.is_read ? "write" : "read") + " buffer " + std::string(r.buffer->name),
-           {gap.loops[0]});
+           {p.realize->block});
   }
   int position = gap.PositionOf(p) + (r.is_read ? 0 : 1);
   Stmt body = gap.Insert(at, position, nest, changes);
