@@ -104,8 +104,16 @@ struct Eliminator
       for (auto& [var, value] : lets) value = replace.Mutate(value);
       lets.emplace_back(replace.var, best);
     }
-    // A later let may be used in the value of an earlier one, never the other way round.
-    for (const auto& [var, value] : lets) stmt = LetStmt(var, value, stmt);
+    // From the inside outwards: what no other value still to come needs.
+    while (!lets.empty()) {
+      auto last = std::find_if(lets.begin(), lets.end(), [&](const auto& let) {
+        return std::none_of(lets.begin(), lets.end(), [&](const auto& other) {
+          return UsesVar(other.second, [&](const VarObj* v) { return v == let.first.get(); });
+        });
+      });
+      stmt = LetStmt(last->first, last->second, stmt);
+      lets.erase(last);
+    }
     return stmt;
   }
 };
