@@ -108,7 +108,7 @@ class Fuzzer:
     def draw(self, rng):
         """The name of a primitive, most likely one with few acceptances."""
         names = sorted(CALLS)
-        return rng.choices(names, [1 / (1 + self.accepted[n]) for n in names])[0]
+        return rng.choices(names, [1 / (1 + self.accepted[n]) ** 2 for n in names])[0]
 
     def grow(self, func, rng, steps):
         """A schedule of accepted steps; they are noted as they are made."""

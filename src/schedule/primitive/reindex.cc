@@ -148,8 +148,6 @@ BlockId Apply(State& state, const Focus& at, const Reindexed& r) {
   std::vector<const Placed*> others =
       r.is_read ? at.scope.WritersOf(r.buffer) : at.scope.ReadersOf(r.buffer);
   for (const Placed* o : others) {
-    if (o->order == p.order)
-      Refuse("expected a block that only reads or only writes the buffer", {p.realize->block});
     involved.push_back(o);
   }
   Gap gap(at, involved, others.empty());
