@@ -9,9 +9,6 @@
 
 namespace tvm::tir {
 namespace {
-LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
-  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
-}
 std::optional<double> WorkOf(const BlockLook& look) {
   auto size = look.Size();
   return size ? std::optional(look.work * static_cast<double>(*size)) : std::nullopt;
@@ -387,6 +384,15 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
       return false;
     });
     if (shared) return true;
+  }
+  // A run of memory is one loop, however many axes it has.
+  look = LookAt(sch, block);
+  size_t first = look.axes.size() - 1;
+  while (first > spatial.size() && look.Collapses(first - 1)) --first;
+  if (first + 1 < look.axes.size()) {
+    Array<LoopRV> run;
+    for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
+    sch.Fuse(run);
   }
   if (!spatial.empty()) ParallelIfWorth(sch, FuseAll(sch, spatial), machine, work);
   return true;
