@@ -12,15 +12,7 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
   Block block = writer.realize->block;
   Buffer buffer = BufferAt(writer, block->writes, index, "writes");
   std::string name = "buffer " + std::string(buffer->name);
-  Require(WhyNotDominant(at.scope, writer), {block});
-  for (const BufferRegion& read : ReadsOf(block.get())) {
-    if (read->buffer->data.same_as(buffer->data)) {
-      Refuse("expected a block that only writes " + name + ", but block " +
-                 std::string(block->name_hint) + " also reads it",
-             {block});
-    }
-  }
-  CheckPlainUse(writer, buffer);
+  RequireWritesOnly(at, buffer);
   std::vector<const Placed*> readers = at.scope.ReadersOf(buffer), involved = readers, cached;
   if (!consumer_blocks.empty())
     cached = ChosenConsumers(at, state, consumer_blocks, readers, buffer);
