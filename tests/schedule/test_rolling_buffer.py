@@ -140,7 +140,7 @@ def test_iterations_are_no_longer_independent():
         roll()(sch)
         sch.parallel(sch.get_loops("C")[0])
 
-    refused(stencil, parallel, "expected .*")
+    refused(stencil, parallel, "expected blocks with spatial and reduction iterators, got block B")
 
 
 def test_refusals():

@@ -204,15 +204,16 @@ BlockId DecomposePadding(State& state, BlockId id, LoopId loop_id) {
 }
 
 bool CanDecomposePadding(Schedule sch, Variant<BlockRV, String> block, LoopRV loop) {
-  Schedule trial = sch.Copy();
-  ObjectRef rv = block.as<String>() ? ObjectRef(trial.GetBlock(block.get<String>()))
-                                    : ObjectRef(block.get<BlockRV>());
-  State state = trial.state();
-  BlockId block_id{trial.IdOf(rv)};
+  // A copy that leaves the trace and the random numbers of the schedule alone.
+  auto n = NewObject<ScheduleObj>(*sch.get());
+  n->state = ScheduleState(NewObject<ScheduleStateObj>(*sch->state.get()));
+  Schedule trial(std::move(n));
+  auto name = block.as<String>();
+  BlockId block_id{trial.IdOf(name ? trial.GetBlock(*name) : block.get<BlockRV>())};
   LoopId loop_id{trial.IdOf(loop)};
   if (loop_id < 0) return false;  // a compute location
   try {
-    DecomposePadding(state, block_id, loop_id);
+    DecomposePadding(trial.state(), block_id, loop_id);
     return true;
   } catch (const Refusal&) {
     return false;
