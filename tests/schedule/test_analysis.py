@@ -18,6 +18,8 @@ from tvm.tir.tensor_intrin import x86
 from .checking import apply
 from .programs import elementwise, matmul, shared_loop, two_stages
 
+ALWAYS = tir.const(True)
+
 
 def test_has_block():
     sch = tir.Schedule(two_stages)
@@ -56,7 +58,7 @@ def test_flags():
 
 
 def test_suggest_index_map():
-    def suggest(indices, predicate=tir.const(True)):
+    def suggest(indices, predicate=ALWAYS):
         i, j, k = loops
         return suggest_index_map(A, indices(i.loop_var, j.loop_var, k.loop_var), loops, predicate)
 
