@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache_write: a block writes to a copy of its buffer, and another block writes the copy back.
 #include "schedule/primitive/cache.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -61,20 +62,8 @@ TVM_REGISTER() {
       "CacheWrite", "cache_write", &CacheWrite,
       "Makes a block write to a buffer in another memory scope; another block, which is returned, "
       "copies it to where it belongs. The consumers given read the copy.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.cache_write("C", 0, "local"))"},
-      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"),
-      Arg("consumer_blocks", nullptr));
+      {kTwoStages, R"(sch.cache_write("C", 0, "local"))"}, Arg("block"), Arg("write_buffer_index"),
+      Arg("storage_scope"), Arg("consumer_blocks", nullptr));
 }
 }  // namespace
 

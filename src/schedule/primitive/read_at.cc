@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_at: what a block reads of a buffer in one iteration of a loop is copied there.
 #include "schedule/primitive/cache.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -51,12 +52,7 @@ TVM_REGISTER() {
       "ReadAt", "read_at", &ReadAt,
       "Copies what a block reads of a buffer in one iteration of `loop` to another memory scope, "
       "in one block that is marked `auto_copy`, which is returned. The block reads the copy.",
-      {R"(
-def before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
-    for i, j in T.grid(16, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+      {kWideGrid,
        R"(i, j = sch.get_loops("B")
 sch.read_at(i, "B", 0, "shared"))"},
       Arg("loop"), Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"));

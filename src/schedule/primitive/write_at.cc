@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // write_at: what a block writes to a buffer in one iteration of a loop is copied to it there.
 #include "schedule/primitive/cache.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -55,12 +56,7 @@ TVM_REGISTER() {
       "Makes a block write to a buffer in another memory scope. In each iteration of `loop` one "
       "block, which is marked `auto_copy` and returned, copies what was written to where it "
       "belongs.",
-      {R"(
-def before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
-    for i, j in T.grid(16, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+      {kWideGrid,
        R"(i, j = sch.get_loops("B")
 sch.write_at(i, "B", 0, "shared"))"},
       Arg("loop"), Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"));
