@@ -82,6 +82,15 @@ NAMES = {
         "build": "tvm.driver.build",
         "compile": "tvm.driver.compile",
     },
+    "tvm.arith.int_set": {
+        name: f"tvm.arith.{name}"
+        for name in (
+            "estimate_region_lower_bound",
+            "estimate_region_strict_bound",
+            "estimate_region_upper_bound",
+        )
+    },
+    "tvm.arith.int_solver": {"IntConstraintsTransform": "tvm.arith.IntConstraintsTransform"},
     "tvm.runtime.container": {
         "String": "tvm_ffi.core.String",
         "ShapeTuple": "tvm_ffi.Shape",

@@ -71,7 +71,7 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   for (const BlockRV& block : blocks) VectorizeInner(sch, block, machine);
   Array<LoopRV> outer;
   for (size_t i = 0; i < rows; ++i) outer.push_back(last.axes[i].loop);
-  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
   return true;
 }
 }  // namespace
