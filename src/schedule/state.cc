@@ -42,9 +42,7 @@ Stmt ReplaceNearest(const Stmt& stmt, const Object* child, const Stmt& with) {
     if (stmt.get() == child) return with;
     if (IsNode(stmt.get()) || IsLeaf(stmt.get())) return stmt;
     if (auto* seq = stmt.as<SeqStmtObj>()) {
-      for (size_t i = 0; i < seq->seq.size(); ++i) {
-        Stmt replaced = ReplaceNearest(seq->seq[i], child, with);
-        if (replaced.same_as(seq->seq[i])) continue;
+      auto with_one = [&](size_t i, const Stmt& replaced) -> Stmt {
         Array<Stmt> all = seq->seq;
         all.Set(i, replaced);
         // Most often one node stands in the place of another: there is nothing to flatten.
@@ -52,6 +50,13 @@ Stmt ReplaceNearest(const Stmt& stmt, const Object* child, const Stmt& with) {
         auto same = ffi::GetRef<SeqStmt>(seq);
         Edit(&same)->seq = std::move(all);
         return same;
+      };
+      for (size_t i = 0; i < seq->seq.size(); ++i) {
+        if (seq->seq[i].get() == child) return with_one(i, with);
+      }
+      for (size_t i = 0; i < seq->seq.size(); ++i) {
+        Stmt replaced = ReplaceNearest(seq->seq[i], child, with);
+        if (!replaced.same_as(seq->seq[i])) return with_one(i, replaced);
       }
       return stmt;
     }

@@ -7,6 +7,7 @@ be made again on another schedule.
 
 from dataclasses import dataclass
 
+import tvm
 from tvm import tir
 
 from .stages import DOT2, SCALE4
@@ -399,30 +400,37 @@ def rfactor(c):
 
 def fuse_reduction_epilogue(c):
     place = c.place(lambda p: p.reduces and c.writes_own(p))
-    (after, *_) = c.sch.get_consumers(rv := c.rv(place)) or [None]
-    if after is None:
+    after = c.sch.get_consumers(rv := c.rv(place))
+    if len(after) != 1:
         raise NothingToTry
-    c.sch.fuse_reduction_epilogue(rv, after)
+    c.sch.fuse_reduction_epilogue(rv, after[0])
 
 
 def decompose_padding(c):
-    place = c.place(lambda p: "_pad" in p.block.name_hint and p.loops)
-    rv = c.rv(place)
+    rv = c.block(lambda p: "_pad" in p.block.name_hint and p.loops)
     loop = c.rng.choice(c.sch.get_loops(rv))
-    if c.sch.can_decompose_padding(rv, loop):
+    possible = c.sch.can_decompose_padding(rv, loop)
+    try:
         c.sch.decompose_padding(rv, loop)
-
-
-can_decompose_padding = decompose_padding
+    except tir.ScheduleError:
+        assert not possible, "can_decompose_padding promised too much"
+        raise
+    assert possible, "can_decompose_padding did not see it"
 
 
 def pad_einsum(c):
-    place = c.place(lambda p: p.reduces)
+    place = c.place(lambda p: p.reduces or not p.children)
     c.sch.pad_einsum(c.rv(place), [c.rng.choice([1, 2, 4]) for _ in place.block.iter_vars])
 
 
 def rolling_buffer(c):
-    c.sch.rolling_buffer(c.block(c.writes_own), 0)
+    rv = c.block(c.writes_own)
+    after = c.sch.get_consumers(rv)
+    if len(after) != 1:
+        raise NothingToTry
+    if loops := c.sch.get_loops(after[0]):
+        c.sch.compute_at(rv, c.rng.choice(loops))
+    c.sch.rolling_buffer(rv, 0)
 
 
 # ---- blocks -------------------------------------------------------------------------------------
@@ -545,8 +553,6 @@ def enter_postproc(c):
     c.sch.enter_postproc()
 
 
-CALLS = {
-    name: value
-    for name, value in list(globals().items())
-    if hasattr(tir.Schedule, name) and callable(value)
-}
+# The instructions of traces, and the methods that make them.
+METHODS = {kind: method for kind, method, *_ in tvm.get_global_func("tir.schedule._examples")()}
+CALLS = {name: globals()[name] for name in METHODS.values() if name in globals()}

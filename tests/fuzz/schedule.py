@@ -18,13 +18,12 @@ import tvm
 from tvm import tir
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
-from .choices import CALLS, Chooser, NothingToTry
+from .choices import CALLS, METHODS, Chooser, NothingToTry
 from .stages import arguments, program
 
 # Primitives after which code for the CPU cannot be made, or which others must not follow.
 NO_CPU = {"bind", "set_scope", "set_axis_separator", "unsafe_hide_buffer_access"}
 LAST = {"unsafe_hide_buffer_access"}
-METHODS = {kind: method for kind, method, *_ in tvm.get_global_func("tir.schedule._examples")()}
 
 
 def attempt(sch, name, seed):

@@ -155,6 +155,31 @@ class Builder:
             )
         )
 
+    def taps(self, x):
+        """Three neighbours along the last axis."""
+        n = x.shape[-1]
+        if not isinstance(n, tir.IntImm) or int(n) < 4:
+            return self.pointwise(x)
+
+        def at(i, offset):
+            return x[(*i[:-1], i[-1] + offset)]
+
+        shape = [*x.shape[:-1], int(n) - 2]
+        f = lambda *i: at(i, 0) + at(i, 1) * 2.0 + at(i, 2)
+        return self.add(te.compute(shape, f, name=self.name()))
+
+    def biased(self, x):
+        """The sum of each row, and an input."""
+        k = te.reduce_axis((0, x.shape[-1]), name="k")
+        shape = x.shape[:-1]
+        if not shape:
+            return self.pointwise(x)
+        total = te.compute(
+            shape, lambda *i: te.sum(x[(*i, k)], axis=k), name=self.name() + "_total"
+        )
+        y = self.input(shape)
+        return self.add(te.compute(shape, lambda *i: total[i] + y[i], name=self.name()))
+
     def multiply(self, x):
         """Times a matrix, both read along the sum."""
         if len(x.shape) != 2:
