@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tir/analysis/reduction.h"
 #include "tvm/arith/iter_affine_map.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt.h"
@@ -101,17 +102,6 @@ bool IsStagePipeline(const ScopeInfo& scope);
 /// Why `block` may compute something else when it runs where `later` runs: a buffer it reads is
 /// written in between.
 std::string WhyNotStable(const ScopeInfo& scope, const Placed& block, const Placed& later);
-
-// ---- reductions ---------------------------------------------------------------------------------
-/// init + update as a reducer: buffers[i][indices] = combiner(buffers, sources)[i].
-struct Reduction {
-  CommReducer reducer;
-  bool any_order;  // false: what comes first wins among equals (argmax), the order matters
-  Array<Buffer> buffers;
-  Array<PrimExpr> indices, sources;
-};
-/// Why the block's init and body are none of the known reducers; else fills `result`.
-std::string WhyNoReducer(const BlockObj* block, Reduction* result);
 
 // ---- shapes of computations ---------------------------------------------------------------------
 /// Whether tiling several levels of the block pays: a buffer it reads is reused over an iterator.

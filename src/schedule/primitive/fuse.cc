@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuse: a nest of loops becomes one loop.
 #include "schedule/loops.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -65,12 +66,7 @@ TVM_REGISTER() {
                "Makes one loop of a nest of loops that follow each other, the last one fastest. "
                "Without preserve_unit_iters, loops of extent 1 are left out of the bindings of "
                "blocks.",
-               {R"(
-def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+               {kGrid,
                 R"(i, j = sch.get_loops("B")
 fused = sch.fuse(i, j))"},
                Arg("*loops"), Arg("preserve_unit_iters", true));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_block: a block by its name.
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -42,14 +43,8 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
 TVM_REGISTER() {
   DefPrimitive("GetBlock", "get_block", &GetBlock,
                "The block of a name in a function; in the one being worked on if none is given.",
-               {R"(
-def before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
-    for i in range(128):
-        with T.block("B"):
-            vi = T.axis.spatial(128, i)
-            B[vi] = A[vi] * 2.0)",
-                R"(block = sch.get_block("B"))"},
-               Arg("name"), Arg("func_name", nullptr));
+               {kLongStage, R"(block = sch.get_block("B"))"}, Arg("name"),
+               Arg("func_name", nullptr));
 }
 
 }  // namespace
