@@ -202,7 +202,12 @@ class FunctionGen
   llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
   Value* LoadVector(const BufferLoadObj* op);
   /// The byte that holds bits of an element, and the shift to them.
-  std::pair<Value*, Value*> PackedPlace(const Buffer& buffer, Value* index);
+  /// Where an element below a byte is: its first byte, the byte of its last bit (null where an
+  /// element never lies in two), and the first bit in a word of those.
+  struct Packed {
+    Value *low, *high, *shift;
+  };
+  Packed PackedPlace(const Buffer& buffer, Value* index);
   Value* PackedLoad(const BufferLoadObj* op);
   void PackedStore(const BufferStoreObj* op);
   void StoreVector(const BufferStoreObj* op, Value* value);

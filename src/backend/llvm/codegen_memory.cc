@@ -231,29 +231,42 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
 
 // ---- below a byte: element i is in bits [i * width, (i + 1) * width) of the memory, lowest first
 // ----
-std::pair<Value*, Value*> FunctionGen::PackedPlace(const Buffer& buffer, Value* index) {
+FunctionGen::Packed FunctionGen::PackedPlace(const Buffer& buffer, Value* index) {
+  if (buffer->dtype.is_vector()) Unsupported("vectors of elements below a byte as element");
   int bits = buffer->dtype.bits();
-  if (8 % bits != 0 || buffer->dtype.is_vector()) {
-    Unsupported("expected elements below a byte to have 1, 2 or 4 bits, got " +
-                buffer->dtype.str());
-  }
+  bool divides = 8 % bits == 0;
+  if (!divides) index = b_.CreateSExtOrTrunc(index, gen_.i64);  // times the width: beyond 32 bits
   auto number = [&](int v) { return llvm::ConstantInt::get(index->getType(), v); };
   auto* offset = buffer->elem_offset.as<IntImmObj>();
   if (!offset || offset->value != 0)
     index = b_.CreateAdd(index, b_.CreateSExtOrTrunc(Gen(buffer->elem_offset), index->getType()));
-  int per_byte = 8 / bits;
-  Value* byte = b_.CreateAShr(index, number(std::countr_zero(static_cast<unsigned>(per_byte))));
-  Value* place = b_.CreateMul(b_.CreateAnd(index, number(per_byte - 1)), number(bits));
-  Value* wide = b_.CreateSExtOrTrunc(byte, gen_.SizeType());
-  return {b_.CreateInBoundsGEP(gen_.i8, Gen(buffer->data), wide), b_.CreateTrunc(place, gen_.i8)};
+  auto byte = [&](Value* at) {
+    return b_.CreateInBoundsGEP(gen_.i8, Gen(buffer->data),
+                                b_.CreateSExtOrTrunc(at, gen_.SizeType()));
+  };
+  if (divides) {
+    int per_byte = 8 / bits;
+    Value* first = b_.CreateAShr(index, number(std::countr_zero(static_cast<unsigned>(per_byte))));
+    Value* place = b_.CreateMul(b_.CreateAnd(index, number(per_byte - 1)), number(bits));
+    return {byte(first), nullptr, b_.CreateTrunc(place, gen_.i8)};
+  }
+  Value* first = b_.CreateNSWMul(index, number(bits));
+  Value* last = b_.CreateAdd(first, number(bits - 1));
+  return {byte(b_.CreateAShr(first, 3)), byte(b_.CreateAShr(last, 3)),
+          b_.CreateTrunc(b_.CreateAnd(first, number(7)), b_.getInt16Ty())};
 }
 Value* FunctionGen::PackedLoad(const BufferLoadObj* op) {
   if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
   Value* index = Gen(op->indices[0]);
   llvm::Type* element = gen_.TypeOf(op->buffer->dtype);
   auto load = [&](Value* i) {
-    auto [p, shift] = PackedPlace(op->buffer, i);
-    return b_.CreateTrunc(b_.CreateLShr(b_.CreateLoad(gen_.i8, p), shift), element);
+    auto [low, high, shift] = PackedPlace(op->buffer, i);
+    Value* word = b_.CreateZExt(b_.CreateLoad(gen_.i8, low), shift->getType());
+    // Where both are one byte, the bits that count are in the lower copy of it.
+    if (high)
+      word = b_.CreateOr(
+          word, b_.CreateShl(b_.CreateZExt(b_.CreateLoad(gen_.i8, high), shift->getType()), 8));
+    return b_.CreateTrunc(b_.CreateLShr(word, shift), element);
   };
   if (!index->getType()->isVectorTy()) return load(index);
   Value* result = llvm::PoisonValue::get(gen_.TypeOf(op->dtype));
@@ -265,12 +278,18 @@ Value* FunctionGen::PackedLoad(const BufferLoadObj* op) {
 void FunctionGen::PackedStore(const BufferStoreObj* op) {
   if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
   Value *value = Gen(op->value), *index = Gen(op->indices[0]);
-  Value* mask = b_.getInt8(static_cast<uint8_t>((1 << op->buffer->dtype.bits()) - 1));
   auto store = [&](Value* i, Value* v) {
-    auto [p, shift] = PackedPlace(op->buffer, i);
-    Value* others =
-        b_.CreateAnd(b_.CreateLoad(gen_.i8, p), b_.CreateNot(b_.CreateShl(mask, shift)));
-    b_.CreateStore(b_.CreateOr(others, b_.CreateShl(b_.CreateZExt(v, gen_.i8), shift)), p);
+    auto [low, high, shift] = PackedPlace(op->buffer, i);
+    auto* ones = llvm::ConstantInt::get(shift->getType(), (1 << op->buffer->dtype.bits()) - 1);
+    Value *mask = b_.CreateShl(ones, shift),
+          *bits = b_.CreateShl(b_.CreateZExt(v, shift->getType()), shift);
+    auto merge = [&](Value* p, Value* mask, Value* bits) {
+      Value* others =
+          b_.CreateAnd(b_.CreateLoad(gen_.i8, p), b_.CreateNot(b_.CreateTrunc(mask, gen_.i8)));
+      b_.CreateStore(b_.CreateOr(others, b_.CreateTrunc(bits, gen_.i8)), p);
+    };
+    merge(low, mask, bits);
+    if (high) merge(high, b_.CreateLShr(mask, 8), b_.CreateLShr(bits, 8));
   };
   if (!index->getType()->isVectorTy()) return store(index, value);
   for (int i = 0; i < op->value.dtype().lanes(); ++i) {
