@@ -61,6 +61,7 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
     write(module, String(path));
     return result(String(path), std::nullopt);
   } catch (const ffi::Error& error) {
+    if (error.kind() == "KeyboardInterrupt") throw;
     return result(std::nullopt, String(error.kind() + ": " + error.message()));
   } catch (const std::exception& error) {
     return result(std::nullopt, String(error.what()));
