@@ -56,6 +56,12 @@ struct ScopeInfo {
 Array<BufferRegion> ReadsOf(const BlockObj* block);
 
 // ---- kinds of blocks ----------------------------------------------------------------------------
+/// Whether the values are sums of digits `(loop // a) % b` with constant scales that continue each
+/// other, every digit of every loop in one of them: then they take different values in different
+/// iterations, and each takes all numbers of its range (the minimum and how many are added to
+/// `ranges`). What is so may be so unnoticed.
+bool AreDigits(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
+               std::vector<std::pair<int64_t, int64_t>>* ranges = nullptr);
 /// Why iterator values are no iterator map of the loops around; then nothing can be said about
 /// which iterations run.
 std::string WhyNotAffine(const Placed& block);

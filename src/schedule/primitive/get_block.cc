@@ -14,15 +14,15 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
     }
     func_name = (*self.working_on)->name_hint;
   }
-  if (!state.mod()->FindGlobalVar(*func_name).defined()) {
+  BlockId root = state.Root(*func_name);
+  if (root == kNoNode && state.mod()->FindGlobalVar(*func_name).defined())
+    Refuse(Text("expected a function with a root block, got '", *func_name, "'"));
+  if (root == kNoNode) {
     std::vector<std::string_view> names;
     for (const auto& [var, func] : state.mod()->functions) names.push_back(View(var->name_hint));
     Refuse(Text("expected the name of a function, got '", *func_name, "'",
                 DidYouMean(View(*func_name), names)));
   }
-  BlockId root = state.Root(*func_name);
-  if (root == kNoNode)
-    Refuse(Text("expected a function with a root block, got '", *func_name, "'"));
   std::vector<BlockId> found = state.BlocksNamed(name, *func_name);
   if (found.size() == 1) return found[0];
   if (found.empty()) {

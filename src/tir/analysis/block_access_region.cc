@@ -10,6 +10,16 @@ namespace tvm::tir {
 namespace {
 using arith::IntSet;
 
+/// A variable of more than one value or a number: there is nothing to simplify.
+bool IsPlainPoint(const IntSet& set, arith::Analyzer* analyzer) {
+  if (!set.IsSinglePoint()) return false;
+  PrimExpr point = set.PointValue();
+  if (point->IsInstance<IntImmObj>()) return true;
+  if (!point->IsInstance<VarObj>()) return false;
+  arith::ConstIntBound bound = analyzer->const_int_bound(point);
+  return bound->min_value != bound->max_value;
+}
+
 struct Accesses {
   std::vector<Buffer> order;
   std::unordered_map<const BufferObj*, Array<Array<IntSet>>> regions;
@@ -24,6 +34,11 @@ struct Accesses {
       Array<IntSet> sets = arith::UnionRegion(regions.at(buffer.get()));
       Array<Range> region;
       for (size_t i = 0; i < buffer->shape.size(); ++i) {
+        if (IsPlainPoint(sets[i], analyzer)) {
+          PrimExpr point = sets[i].PointValue();
+          region.push_back(Range::FromMinExtent(point, MakeConst(point.dtype(), 1)));
+          continue;
+        }
         Range full = Range::FromMinExtent(MakeZero(buffer->shape[i].dtype()), buffer->shape[i]);
         Range range = sets[i].CoverRange(full);
         region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min),
@@ -65,6 +80,10 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     return found;
   }
   IntSet Relax(const PrimExpr& index) {
+    if (index->IsInstance<IntImmObj>()) return IntSet::SinglePoint(index);
+    if (auto var = index.as<Var>(); var && !doms.count(*var) && !lets.count(*var)) {
+      return IntSet::SinglePoint(index);
+    }
     if (IsInner(index)) return IntSet::Everything();
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
