@@ -126,6 +126,10 @@ std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& w
   }
   return size;
 }
+std::optional<double> BlockLook::TotalWork() const {
+  auto size = Size();
+  return size ? std::optional(work * static_cast<double>(*size)) : std::nullopt;
+}
 const Access& BlockLook::Store() const {
   for (const Access& access : accesses) {
     if (access.is_store) return access;

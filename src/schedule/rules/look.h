@@ -39,6 +39,8 @@ struct BlockLook {
   std::optional<int64_t> Size() const {
     return Size([](const Axis&) { return true; });
   }
+  /// Work of all iterations, where known.
+  std::optional<double> TotalWork() const;
   const Access& Store() const;
 };
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
@@ -50,6 +52,8 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 // ---- steps that rules share ---------------------------------------------------------------------
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
+/// The loops as one.
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
 /// Work, in simple operations, that pays for waking the other threads.
 inline constexpr double kParallelWork = 1 << 16;
 /// Marks the loop parallel unless the work is known to be too small.

@@ -9,13 +9,6 @@
 
 namespace tvm::tir {
 namespace {
-LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
-  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
-}
-std::optional<double> WorkOf(const BlockLook& look) {
-  auto size = look.Size();
-  return size ? std::optional(look.work * static_cast<double>(*size)) : std::nullopt;
-}
 /// The axis along which most of what is read is contiguous.
 std::optional<size_t> ContiguousRead(const BlockLook& look) {
   std::optional<size_t> best;
@@ -173,7 +166,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   LoopRV shared = FuseAll(sch, outer);
   auto count = AsConstInt(sch.Get(shared)->extent);
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
-  ParallelIfWorth(sch, shared, machine, WorkOf(look));
+  ParallelIfWorth(sch, shared, machine, look.TotalWork());
 }
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
 /// result: the copy pays when many rows use it.
@@ -276,7 +269,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   BlockRV init = sch.DecomposeReduction(block, first);
   VectorizeInner(sch, init, machine);
   VectorizeInner(sch, block, machine);
-  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, WorkOf(look));
+  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
   return true;
 }
 
@@ -287,7 +280,7 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   BlockLook look = LookAt(sch, block);
   auto results = look.Size([](const Axis& a) { return a.spatial; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  auto work = WorkOf(look);
+  auto work = look.TotalWork();
   Array<LoopRV> spatial, reduction, order;
   for (const Axis& axis : look.axes) (axis.reduce ? reduction : spatial).push_back(axis.loop);
   auto contiguous = ContiguousRead(look);

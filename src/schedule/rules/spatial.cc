@@ -86,14 +86,9 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   sch.Vectorize(filling.back());
   sch.Unroll(rows[2]);
   sch.Vectorize(columns[1]);
-  std::optional<double> work;
-  if (auto all = look.Size()) work = look.work * static_cast<double>(*all);
-  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  std::optional<double> work = look.TotalWork();
+  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
   return true;
-}
-
-LoopRV FuseAll(const Schedule& sch, const std::vector<LoopRV>& loops) {
-  return loops.size() == 1 ? loops[0] : sch.Fuse(Array<LoopRV>(loops.begin(), loops.end()));
 }
 }  // namespace
 
@@ -101,8 +96,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
   if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
-  std::optional<double> work;
-  if (auto size = look.Size()) work = look.work * static_cast<double>(*size);
+  std::optional<double> work = look.TotalWork();
 
   size_t inner = ContiguousAxis(look);
   if (inner + 1 < look.axes.size()) {
@@ -120,7 +114,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   // The loops that are one run of memory for every access become one: no rest at the end of rows.
   size_t first = look.axes.size() - 1;
   while (first > 0 && Collapses(look, first - 1)) --first;
-  std::vector<LoopRV> outer_loops, inner_loops;
+  Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
   }

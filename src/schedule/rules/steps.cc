@@ -45,6 +45,10 @@ void InlineCheap(const Schedule& sch, const BlockRV& root) {
   }
 }
 
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
+  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
+}
+
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
                      std::optional<double> work) {
   if (machine.cores <= 1 || (work && *work < kParallelWork)) return;
