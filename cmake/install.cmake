@@ -12,3 +12,9 @@ configure_package_config_file(cmake/tvmConfig.cmake.in ${CMAKE_BINARY_DIR}/tvmCo
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tvmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tvmConfig.cmake ${CMAKE_BINARY_DIR}/tvmConfigVersion.cmake
   DESTINATION lib/cmake/tvm)
+# Stubs lie beside the modules they describe: in the package, not in the sources.
+if(SKBUILD AND NOT TVM_SANITIZE)
+  install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND
+    ${CMAKE_COMMAND} -E env \"TVM_LIBRARY_PATH=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}\"
+    \"${Python_EXECUTABLE}\" \"${PROJECT_SOURCE_DIR}/scripts/stubs.py\" \"\${CMAKE_INSTALL_PREFIX}\")")
+endif()

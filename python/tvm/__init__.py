@@ -24,6 +24,8 @@ def __getattr__(name):
         raise AttributeError(f"module 'tvm' has no attribute '{name}'")
     value = _aliases.resolve("tvm." + name)
     if value is None:
+        if "tvm." + name in _aliases.GONE:
+            raise _aliases.no_attribute("tvm", name, __dir__)
         try:
             value = importlib.import_module("tvm." + name)
         except ModuleNotFoundError as missing:

@@ -82,6 +82,15 @@ NAMES = {
         "build": "tvm.driver.build",
         "compile": "tvm.driver.compile",
     },
+    "tvm.arith.int_set": {
+        name: f"tvm.arith.{name}"
+        for name in (
+            "estimate_region_lower_bound",
+            "estimate_region_strict_bound",
+            "estimate_region_upper_bound",
+        )
+    },
+    "tvm.arith.int_solver": {"IntConstraintsTransform": "tvm.arith.IntConstraintsTransform"},
     "tvm.runtime.container": {
         "String": "tvm_ffi.core.String",
         "ShapeTuple": "tvm_ffi.Shape",
@@ -115,6 +124,21 @@ NAMES = {
     },
 }
 
+# Names that older scripts use, and what takes their place.
+GONE = {
+    "tvm.auto_scheduler": "tvm.meta_schedule tunes programs",
+    "tvm.autotvm": "tvm.meta_schedule tunes programs",
+    "tvm.context": "write tvm.device",
+    "tvm.contrib.graph_executor": "tvm.compile gives a module that is called directly",
+    "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
+    "tvm.tir.get_default_tir_pipeline(target)",
+    "tvm.relay": "graphs are tvm.relax, which is not here yet",
+    "tvm.relax": "graphs are not here yet",
+    "tvm.rpc": "remote devices are not here yet",
+    "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
+    "tvm.topi": "the operator library is not here yet",
+}
+
 
 def names_in(module):
     """The alias names of one module."""
@@ -143,7 +167,11 @@ def did_you_mean(name, names):
 
 def no_attribute(module, name, names):
     """The AttributeError for a name that a module lacks; `names()` lists what it has."""
-    hint = did_you_mean(name, names()) if name[:1] != "_" else ""
+    hint = ""
+    if instead := GONE.get(f"{module}.{name}"):
+        hint = f": {instead}"
+    elif name[:1] != "_":
+        hint = did_you_mean(name, names())
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 
@@ -154,6 +182,9 @@ class _Finder:
     def find_spec(self, fullname, path=None, target=None):
         if not fullname.startswith("tvm."):
             return None
+        if instead := GONE.get(fullname):
+            # Without a name: `from tvm import x` would say less of a module it knows is missing.
+            raise ModuleNotFoundError(f"No module named '{fullname}': {instead}")
         known = self._target(fullname) is not None or fullname in NAMES
         if not known and not any(m.startswith(fullname + ".") for m in MODULES):
             return None
@@ -182,13 +213,15 @@ class _Finder:
         spec = module.__spec__
         if spec.loader_state is not None:
             module.__spec__ = spec.loader_state
-        elif spec.name in NAMES:
+        else:
             module.__getattr__, module.__dir__ = self._names(spec.name)
 
     @staticmethod
     def _names(module):
         def __getattr__(name):
             value = resolve(f"{module}.{name}")
+            if value is None and f"{module}.{name}" in MODULES:
+                value = importlib.import_module(f"{module}.{name}")
             if value is None:
                 raise no_attribute(module, name, __dir__)
             return value

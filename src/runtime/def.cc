@@ -35,6 +35,22 @@ std::string TypeOf(const ffi::AnyView& value) {
   std::string key = value.GetTypeKey();
   return key == "ffi.SmallStr" || key == "ffi.String" ? "str" : key;
 }
+/// Frames of which nothing but a mangled name is known tell a user nothing: what is left is where
+/// the error was raised, and what Python did.
+void DropUnknownFrames(ffi::Error* error) {
+  static const bool keep = std::getenv("TVM_FULL_BACKTRACE") != nullptr;
+  std::string all = error->backtrace();
+  if (keep || all.find("File \"<unknown>\"") == std::string::npos) return;
+  std::string kept;
+  for (size_t begin = 0; begin < all.size();) {
+    size_t end = std::min(all.find('\n', begin), all.size() - 1) + 1;
+    std::string_view line = std::string_view(all).substr(begin, end - begin);
+    if (line.find("File \"<unknown>\"") == std::string_view::npos) kept += line;
+    begin = end;
+  }
+  TVMFFIByteArray bytes{kept.data(), kept.size()};
+  error->UpdateBacktrace(&bytes, kTVMFFIBacktraceUpdateModeReplace);
+}
 }  // namespace
 
 std::vector<void (*)()>& Registrations() {
@@ -84,7 +100,8 @@ void CheckCount(const FnInfo* info, int expected, int got) {
 int ReportException() noexcept {
   try {
     throw;
-  } catch (const ffi::Error& e) {
+  } catch (ffi::Error& e) {
+    DropUnknownFrames(&e);
     ffi::detail::SetSafeCallRaised(e);
   } catch (const std::bad_alloc&) {
     ffi::detail::SetSafeCallRaised(ffi::Error("MemoryError", "out of memory", ""));

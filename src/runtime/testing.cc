@@ -11,6 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void Apply(ffi::PackedArgs args, Any* result) {
+  if (args.size() == 0) TVM_FFI_THROW(TypeError) << "runtime.testing.apply: expected a function";
   args[0].cast<Function>().CallPacked(args.Slice(1).data(), args.size() - 1, result);
 }
 /// A long computation that can be interrupted.

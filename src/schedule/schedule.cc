@@ -91,12 +91,41 @@ NodeId ResolveNode(const ScheduleObj* self, const ObjectRef& rv) {
               ", which an earlier primitive replaced"));
 }
 
+PrimExpr OwnVar(const ScheduleObj* self, const Var& var) {
+  PrimExpr found;
+  bool in_working_on = false;
+  for (const auto& [name, base] : self->state->value.mod()->functions) {
+    auto* func = base.as<PrimFuncObj>();
+    if (!func) continue;
+    bool first = self->working_on && name.same_as(*self->working_on);
+    auto look = [&](const ObjectRef& node) {
+      auto* known = node.as<VarObj>();
+      if (!known || known->name_hint != var->name_hint || known->dtype != var->dtype) return false;
+      if (known != var.get() && (!found.defined() || (first && !in_working_on))) {
+        found = ffi::GetRef<Var>(known), in_working_on = first;
+      }
+      return known == var.get();
+    };
+    bool own = false;
+    auto visit = [&](const ObjectRef& node) { own |= look(node); };
+    for (const Var& param : func->params) {
+      visit(param);
+      if (auto it = func->buffer_map.find(param); it != func->buffer_map.end()) {
+        for (const PrimExpr& e : (*it).second->shape) PostOrderVisit(e, visit);
+        for (const PrimExpr& e : (*it).second->strides) PostOrderVisit(e, visit);
+      }
+    }
+    if (own) return {};
+  }
+  return found;
+}
+
 PrimExpr ResolveExpr(const ScheduleObj* self, const PrimExpr& expr) {
   if (expr->IsInstance<IntImmObj>()) return expr;
   bool changed = false;
   PrimExpr value = Substitute(expr, [&](const Var& var) -> PrimExpr {
     const Symbol* symbol = self->symbols.Find(SymbolKey(var));
-    if (!symbol) return {};
+    if (!symbol) return OwnVar(self, var);
     changed = true;
     return symbol->value;
   });

@@ -4,6 +4,7 @@
 import itertools
 
 import pytest
+import tvm
 from tvm import arith, tir
 from tvm.arith.int_set import neg_inf, pos_inf, union_lower_bound
 from tvm.ir import Range, assert_structural_equal
@@ -161,3 +162,13 @@ def test_deduced_bound_is_tight():
     assert_structural_equal(s.max_value, fld(99, n))
     with pytest.raises(TypeError, match="deduce_bound: expected a bool condition, got int32"):
         arith.deduce_bound(x, x + 1, {}, {})
+
+
+def test_names_are_in_their_modules_too():
+    from tvm.arith import bound, int_set, int_solver, iter_affine_map, pattern
+
+    assert int_set.estimate_region_upper_bound is tvm.arith.estimate_region_upper_bound
+    assert int_solver.IntConstraintsTransform is tvm.arith.IntConstraintsTransform
+    assert pattern.detect_linear_equation is tvm.arith.detect_linear_equation
+    assert tvm.arith.bound is bound and tvm.arith.iter_affine_map is iter_affine_map
+    assert tvm.ir.type.TupleType([]) == tvm.ir.TupleType([])

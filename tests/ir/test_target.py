@@ -48,6 +48,11 @@ def test_a_tag_can_be_added_once():
         tvm.target.register_tag("test/my-board", {"kind": "llvm"})
 
 
+def test_native_is_this_machine():
+    assert Target("llvm -mcpu=native") == Target("llvm")
+    assert Target("llvm -mcpu=native -mattr=-avx2") == Target("llvm -mattr=-avx2")
+
+
 def test_host():
     target = Target("cuda", host="llvm -mcpu=x86-64")
     assert target.host.mcpu == "x86-64"

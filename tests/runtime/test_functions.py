@@ -116,6 +116,25 @@ def test_both_tracebacks(echo):
     assert "innermost" in names and "test_both_tracebacks" in names
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_frames_of_cpp(full):
+    """Where an error was raised is shown; frames without a place only to those who ask."""
+    code = """
+import sys, traceback
+sys.modules["torch"] = None  # tvm_ffi would import it, for seconds
+import tvm
+try:
+    tvm.get_global_func("runtime.testing.sleep_ms")()
+except TypeError:
+    traceback.print_exc()
+"""
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    env |= {"TVM_FULL_BACKTRACE": "1"} if full else {}
+    shown = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert "TypeError: runtime.testing.sleep_ms: expected" in shown.stderr
+    assert "def.cc" in shown.stderr and ("<unknown>" in shown.stderr) == full
+
+
 def test_details_that_survive(echo):
     with pytest.raises(KeyError) as info:
         echo(lambda: {}["missing"])

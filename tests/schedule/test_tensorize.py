@@ -10,6 +10,7 @@ from tvm.tir.schedule.transform import tile_with_tensor_intrin
 from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, x86
 
 from .checking import apply, refused
+from .programs import ADD4, SCALE4, elementwise, two_stages
 from .test_compute_at import matmul_relu, two
 
 
@@ -187,3 +188,57 @@ def test_refuse_tensorize():
 
     refused(tiled, wrong, "does not compute what intrinsic 'dot_16x4_vnni' describes")
     refused(tiled, lambda sch: sch.tensorize(sch.get_loops("B")[2], "dot_16x4_vni"), "did you mean")
+
+
+def test_blockize_keeps_the_predicate():
+    """Of an inner loop that is longer than what it runs over."""
+
+    def primitives(sch):
+        sch.blockize(sch.split(sch.get_loops("B")[1], [None, 10])[1])
+
+    apply(elementwise, primitives)
+
+
+def test_refuse_to_blockize_part_of_what_a_predicate_is_about():
+    def primitives(sch):
+        sch.blockize(sch.split(sch.get_loops("B")[1], [None, 5])[1])
+
+    refused(elementwise, primitives, "blockize.*cannot divide the bindings of block B")
+
+
+def test_blockize_below_a_loop_that_does_not_start_at_0():
+    def primitives(sch):
+        first, second = sch.loop_partition(sch.get_loops("B")[1], [3])
+        sch.blockize(second)
+        sch.blockize(first)
+
+    apply(elementwise, primitives)
+
+
+def test_refuse_blocks_under_different_conditions():
+    def primitives(sch):
+        i, j = sch.get_loops("C")
+        sch.compute_at("B", sch.split(i, [None, 5])[0])
+        sch.blockize([sch.get_block("B"), sch.get_block("C")])
+
+    refused(two, primitives, "blockize.*(cannot divide|under one condition)")
+
+
+def test_views_are_defined_once():
+    """A tensorized block that is copied defines its views again."""
+
+    def primitives(sch):
+        i, j = sch.get_loops("B")
+        sch.tensorize(sch.split(j, [None, 4])[1], SCALE4)
+        sch.loop_partition(sch.get_loops("B_o")[0], [6])
+
+    apply(elementwise, primitives)
+    assert "B_o_i0" in apply(elementwise, primitives).mod.script()
+
+
+def test_refuse_inlining_into_an_intrinsic():
+    def primitives(sch):
+        sch.tensorize(sch.split(sch.get_loops("C")[1], [None, 4])[1], ADD4)
+        sch.compute_inline("B")
+
+    refused(two_stages, primitives, "compute_inline.*uses buffer B in another way than by loads")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of functions, modules and calls."""
 
-from tvm._derive import Node, register_node
+from tvm._derive import Node, make_node, register_node  # noqa: F401
 
 
 @register_node("ir.Attrs")

@@ -5,7 +5,8 @@ import tvm_ffi
 
 from tvm._derive import Node, construct, fill, register_node
 
-_ir, _ = fill("tvm.ir")
+__getattr__, __dir__ = fill("tvm.ir")
+_ir = __getattr__
 
 
 @register_node("ir.SourceName")

@@ -3,7 +3,8 @@
 
 from tvm._derive import Node, fill, register_node
 
-_ir, _ = fill("tvm.ir")
+__getattr__, __dir__ = fill("tvm.ir")
+_ir = __getattr__
 
 
 @register_node("ir.Type")

@@ -2,6 +2,7 @@
 """Tensor expressions: what each element of a tensor is."""
 
 from tvm import tir
+from tvm._aliases import no_attribute
 
 from .operation import *  # noqa: F403
 from .tag import TagScope, tag_scope
@@ -23,7 +24,7 @@ def __getattr__(name):
     if name in _TIR:
         value = globals()[name] = getattr(tir, name)
         return value
-    raise AttributeError(f"module 'tvm.te' has no attribute '{name}'")
+    raise no_attribute("tvm.te", name, __dir__)
 
 
 def __dir__():

@@ -17,16 +17,20 @@ PrimExpr MakeFolded(PrimExpr a, PrimExpr b) {
   if (auto folded = TryFold<N>(a, b)) return *folded;
   return N(std::move(a), std::move(b));
 }
-const std::unordered_map<int32_t, MakeFn>& Makers() {
-  static const std::unordered_map<int32_t, MakeFn> makers = {
-#define ROW(Name, ...) {Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>}
-#define COMMA_ROW(Name, ...) ROW(Name),
-      COMMA_ROW(Add) COMMA_ROW(Sub) COMMA_ROW(Mul) COMMA_ROW(Div) COMMA_ROW(Mod) COMMA_ROW(FloorDiv)
-          COMMA_ROW(FloorMod) COMMA_ROW(Min) COMMA_ROW(Max) COMMA_ROW(EQ) COMMA_ROW(NE)
-              COMMA_ROW(LT) COMMA_ROW(LE) COMMA_ROW(GT) COMMA_ROW(GE) COMMA_ROW(And) COMMA_ROW(Or)
-#undef COMMA_ROW
+/// By type index; null for what is no binary node.
+const std::vector<MakeFn>& Makers() {
+  static const std::vector<MakeFn> makers = [] {
+    std::vector<MakeFn> table;
+    auto add = [&](int32_t type, MakeFn make) {
+      if (table.size() <= static_cast<size_t>(type)) table.resize(type + 1);
+      table[type] = make;
+    };
+#define ROW(Name) add(Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>)
+    ROW(Add), ROW(Sub), ROW(Mul), ROW(Div), ROW(Mod), ROW(FloorDiv), ROW(FloorMod), ROW(Min),
+        ROW(Max), ROW(EQ), ROW(NE), ROW(LT), ROW(LE), ROW(GT), ROW(GE), ROW(And), ROW(Or);
 #undef ROW
-  };
+    return table;
+  }();
   return makers;
 }
 template <class... N>
@@ -36,14 +40,17 @@ bool IsOneOf(int32_t type) {
 }  // namespace
 
 const BinaryOpFields* AsBinary(const PrimExpr& e) {
-  return Makers().count(e->type_index()) ? static_cast<const BinaryOpFields*>(e.get()) : nullptr;
+  static const std::vector<MakeFn>& makers = Makers();
+  size_t type = e->type_index();
+  return type < makers.size() && makers[type] ? static_cast<const BinaryOpFields*>(e.get())
+                                              : nullptr;
 }
 bool IsCommutative(int32_t type) {
   return IsOneOf<AddObj, MulObj, MinObj, MaxObj, EQObj, NEObj, AndObj, OrObj>(type);
 }
 PrimExpr MakeBinaryNode(int32_t type, PrimExpr a, PrimExpr b) {
   if (IsCommutative(type) && AsConstInt(a) && !AsConstInt(b)) std::swap(a, b);
-  return Makers().at(type)(std::move(a), std::move(b));
+  return Makers()[type](std::move(a), std::move(b));
 }
 
 // ---- wildcards and tables ---------------------------------------------------------------------
@@ -104,7 +111,7 @@ const std::vector<RuleTable>& RuleTables() {
 namespace {
 struct Compiler {
   std::deque<Template> arena;
-  std::unordered_map<int32_t, std::vector<CompiledRule>> by_type;
+  std::vector<std::vector<CompiledRule>> by_type;  // by type index
 
   const Template* Compile(const PrimExpr& e) {
     Template t;
@@ -159,6 +166,7 @@ struct Compiler {
         const Template *to = Compile(rule.to.expr),
                        *when = always ? nullptr : Compile(rule.when.expr);
         for (const Template* from : Variants(Compile(rule.from.expr))) {
+          if (by_type.size() <= static_cast<size_t>(from->type)) by_type.resize(from->type + 1);
           by_type[from->type].push_back({table.name, row, rule.needs, from, to, when});
         }
         ++row;
@@ -170,8 +178,8 @@ struct Compiler {
 const std::vector<CompiledRule>& RulesFor(int32_t type_index) {
   static const auto* compiled = new Compiler;
   static const std::vector<CompiledRule> none;
-  auto it = compiled->by_type.find(type_index);
-  return it == compiled->by_type.end() ? none : it->second;
+  size_t type = type_index;
+  return type < compiled->by_type.size() ? compiled->by_type[type] : none;
 }
 
 // ---- matching ---------------------------------------------------------------------------------
@@ -320,13 +328,17 @@ bool Match::Holds(const Template* t) {
   if (IsOneOf<GEObj>(t->type)) return d.lo >= 0;
   if (IsOneOf<EQObj>(t->type)) {
     if (d == Interval::Point(0)) return true;
-    if (IsOneOf<SubObj>(a->type) && y) {  // x - y == c
-      const Template *m = a->kids[0], *n = a->kids[1];
-      if (m->wildcard < 0 || n->wildcard < 0) return false;
-      Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
-      return e.IsPoint() && e.lo == *y;
+    bool is_remainder = IsOneOf<FloorModObj>(a->type);
+    const Template* sub = is_remainder ? a->kids[0] : a;
+    if (!IsOneOf<SubObj>(sub->type) || !y) return false;
+    const Template *m = sub->kids[0], *n = sub->kids[1];
+    if (m->wildcard < 0 || n->wildcard < 0) return false;
+    if (is_remainder) {  // (x - y) % c == 0
+      auto c = Constant(a->kids[1]);
+      return c && *y == 0 && facts_->DifferByMultiple(bound_[m->wildcard], bound_[n->wildcard], *c);
     }
-    return false;
+    Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
+    return e.IsPoint() && e.lo == *y;  // x - y == c
   }
   if (!d.Contains(0)) return true;  // !=
   if (a->wildcard >= 0 && y) {

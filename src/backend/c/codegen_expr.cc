@@ -362,9 +362,6 @@ FunctionText::Place FunctionText::ElementOf(const Buffer& buffer, const Value& i
   auto element = element_.find(buffer->data.get());
   bool typed = element != element_.end();
   if (IsPacked(t)) {
-    if (8 % t.bits() != 0) {
-      Unsupported("expected elements below a byte to have 1, 2 or 4 bits, got " + t.str());
-    }
     place.address = typed && MemoryName(element->second) == "uint8_t"
                         ? base.text
                         : CastTo("uint8_t*", base).text;

@@ -36,7 +36,9 @@ void DetectHost(Map<String, Any>* attrs) {
       if (long size = sysconf(name); size > 0) set(key, int64_t{size});
     }
   }
-  if (is_foreign || attrs->count("mcpu")) return;
+  auto cpu = attrs->find("mcpu");
+  bool is_this = cpu == attrs->end() || (*cpu).second.cast<String>() == "native";
+  if (is_foreign || !is_this) return;
   if (auto host = HostCpu()) {
     attrs->Set("mcpu", (*host)["name"]);
     auto features = (*host)["mattr"].cast<Array<String>>();

@@ -54,11 +54,13 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
     DataType t = from->shape[i].dtype();
     bool bounded = box[i].HasLowerBound() && box[i].HasUpperBound();
     // Outside of loops what is copied is known: the block runs for all values of its iterators.
-    Range domain =
-        bounded && outer.empty()
-            ? Range::FromMinExtent(box[i].min(),
-                                   arith::Analyzer().Simplify(box[i].max() - box[i].min() + 1))
-            : Range::FromMinExtent(MakeZero(t), from->shape[i]);
+    Range domain = Range::FromMinExtent(MakeZero(t), from->shape[i]);
+    if (bounded && outer.empty()) {  // a region may reach beyond the buffer under a condition
+      arith::Analyzer analyzer;
+      PrimExpr begin = analyzer.Simplify(max(box[i].min(), MakeZero(t)));
+      PrimExpr end = min(box[i].max() + MakeConst(t, 1), from->shape[i]);
+      domain = Range::FromMinExtent(begin, analyzer.Simplify(end - begin));
+    }
     iters.push_back(IterVar(domain, Var("v" + std::to_string(i), t), IterVarType::kDataPar));
     ranges.push_back(bounded ? std::optional(std::pair(box[i].min(), box[i].max())) : std::nullopt);
   }
@@ -98,8 +100,7 @@ Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferI
 }
 
 void CheckPlainUse(const Placed& block, const Buffer& buffer) {
-  if (IsUsedOtherwise(block.block()->body, buffer) ||
-      (block.block()->init.has_value() && IsUsedOtherwise(block.block()->init.value(), buffer))) {
+  if (IsUsedOtherwise(block.realize->block, buffer)) {
     Refuse("block " + std::string(block.block()->name_hint) + " uses buffer " +
                std::string(buffer->name) + " through its pointer or another view",
            {block.realize->block});

@@ -58,6 +58,15 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
     CheckPlainUse(*reader, buffer);
     changes[reader->realize.get()] = ReplaceBuffer(reader->realize, buffer, cache, &same);
   }
+  for (const Placed* reader : readers) {
+    bool is_cached = std::find(cached.begin(), cached.end(), reader) != cached.end();
+    if (!is_cached && gap.PositionOf(*reader) == gap.PositionOf(writer)) {
+      Refuse("block " + std::string(reader->block()->name_hint) + " reads " + name +
+                 " before the copy can be made: it shares loops with block " +
+                 std::string(block->name_hint) + ", and others read the buffer outside of them",
+             {reader->realize->block});
+    }
+  }
   Stmt body = gap.Insert(at, gap.PositionOf(writer) + 1, copy.nest, changes);
   Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
   return state.Find(copy.block.get());

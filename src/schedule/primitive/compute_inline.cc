@@ -114,7 +114,7 @@ void ComputeInline(State& state, BlockId id) {
              {block});
     }
     Require(WhyNotStable(at.scope, producer, *consumer), {block});
-    if (IsUsedOtherwise(block->body, buffer)) {
+    if (IsUsedOtherwise(block, buffer)) {
       Refuse("block " + std::string(block->name_hint) + " uses buffer " +
                  std::string(buffer->name) + " in another way than by loads",
              {block});

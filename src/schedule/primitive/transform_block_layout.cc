@@ -63,7 +63,7 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
   try {
     inverse = map.Inverse(ranges, &analyzer);
   } catch (const ffi::Error&) {
-    Refuse("expected index_map to be one to one, got " + Text(map), {block});
+    Refuse("expected index_map to be one to one, got " + Spelled(map), {block});
   }
   Array<PrimExpr> back = inverse.MapIndices(new_vars, &analyzer);
   Map<Var, PrimExpr> to_old;

@@ -99,7 +99,7 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
   }
   if (!inverse && !assume_injective_transform) {
     Refuse("expected index_map to give every element of " + name + " its own place, got " +
-               Text(index_map),
+               Spelled(index_map),
            {state.inner_stmt(id)});
   }
   Buffer with = buffer;

@@ -42,6 +42,9 @@ struct BlockLook {
   /// Work of all iterations, where known.
   std::optional<double> TotalWork() const;
   const Access& Store() const;
+  /// Whether every access moves along an axis and the one inside of it as along one: outer steps
+  /// are whole runs of inner ones.
+  bool Collapses(size_t outer) const;
 };
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 
@@ -50,10 +53,10 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 
 // ---- steps that rules share ---------------------------------------------------------------------
+/// One loop for all; a loop alone stays.
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
-/// The loops as one.
-LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
 /// Work, in simple operations, that pays for waking the other threads.
 inline constexpr double kParallelWork = 1 << 16;
 /// Marks the loop parallel unless the work is known to be too small.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reduction by itself: along memory, across memory, or a product with tiles in registers.
 #include <algorithm>
-#include <cmath>
+#include <bit>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
@@ -9,26 +9,29 @@
 
 namespace tvm::tir {
 namespace {
-/// The axis along which most of what is read is contiguous.
+/// The axis along which most of what is read is contiguous; of several, as in a window that slides,
+/// the one along which the result is, too.
 std::optional<size_t> ContiguousRead(const BlockLook& look) {
   std::optional<size_t> best;
   size_t most = 0;
-  const Buffer& result = look.Store().buffer;
+  const Access& store = look.Store();
   for (const Access& access : look.accesses) {
-    if (access.is_store || access.buffer.same_as(result) || !access.linear) continue;
+    if (access.is_store || access.buffer.same_as(store.buffer) || !access.linear) continue;
     size_t moving = 0;
-    for (size_t i = 0; i < look.axes.size(); ++i) moving += access.Moves(i);
-    for (size_t i = look.axes.size(); i-- > 0;) {
+    std::optional<size_t> along;
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      moving += access.Moves(i);
       if (!access.StepsBy(i, 1) || look.axes[i].size == 1) continue;
-      if (moving > most) most = moving, best = i;
-      break;
+      if (!along || !store.StepsBy(*along, 1)) along = i;
     }
+    if (along && moving > most) most = moving, best = along;
   }
   return best;
 }
 
 // ---- products -----------------------------------------------------------------------------------
-/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns.
+/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns. Vectors
+/// lie next to each other along the columns, or, where one is all columns, along the lines.
 struct Tile {
   int64_t rows = 1, vectors = 1, lanes = 1;
   double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
@@ -40,26 +43,49 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
   return 1;
 }
 constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
-Tile ChooseTile(int64_t rows, int64_t columns, int lanes, const Machine& machine) {
+// Of the first cache: how often a place repeats, and how many lines it holds there.
+constexpr int64_t kCachePeriod = 4096, kWays = 8;
+/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
+/// keeps a unit busy that multiplies.
+int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
+/// What tiles are cut from.
+struct Area {
+  int64_t rows, columns;
+  int64_t lines = 1;
+  bool rows_collide = false;  // in the first cache: all in the same few places
+};
+Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
   int64_t accumulators = machine.vector_registers * 3 / 4;
+  int64_t most_rows = area.rows_collide ? kWays : accumulators;
   constexpr double kChains = 8;  // that hide the latency of a multiply-add
   Tile best;
-  while (lanes > 1 && columns % lanes != 0) lanes /= 2;
-  for (int64_t most = 1; most <= kInterleave; ++most) {
-    Tile tile{1, LargestDivisor(columns / lanes, most), lanes};
-    tile.rows = LargestDivisor(rows, accumulators / tile.vectors);
-    double used = static_cast<double>(tile.rows * tile.vectors);
-    tile.score = lanes * std::min(1.0, used / kChains) * used /
-                 static_cast<double>(tile.rows + tile.vectors);
-    if (tile.score > best.score) best = tile;
+  for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
+    if (area.columns % lanes != 0) continue;
+    int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
+    for (int64_t most = 1; most <= kInterleave; ++most) {
+      Tile tile{1, LargestDivisor(places, most), lanes};
+      tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
+      double used = static_cast<double>(tile.rows * tile.vectors);
+      double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
+      tile.score = static_cast<double>(lanes) * std::min(1.0, used / kChains) * used / loads;
+      if (tile.score > best.score) best = tile;
+    }
   }
   return best;
 }
-/// The two axes of a product: what is read along the columns is read again for every row.
+/// The axes of a product: what is read along the columns is read again for every row. Lines are
+/// other columns, where there are such.
 struct TileAxes {
   size_t row, column;
+  std::optional<size_t> line;
 };
+/// Whether what is read along the rows, and not along the columns, moves along an axis.
+bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
+  });
+}
 std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   const Access& store = look.Store();
   std::optional<size_t> row, column;
@@ -86,12 +112,39 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
     if (reuses && (!row || size(i) > size(*row))) row = i;
   }
   if (!row) return std::nullopt;
-  return TileAxes{*row, *column};
+  TileAxes axes{*row, *column, std::nullopt};
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (i == *row || i == *column || !axis.spatial || axis.reduce || !axis.size) continue;
+    if (*axis.size > 1 && !RowsMove(look, axes, i)) axes.line = i;
+  }
+  return axes;
+}
+bool RowsCollide(const BlockLook& look, TileAxes axes) {
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    if (access.is_store || access.Moves(axes.column) || !access.Moves(axes.row)) return false;
+    auto step = access.linear ? AsConstInt(access.steps[axes.row]) : std::nullopt;
+    return step && *step * access.buffer->dtype.bits() / 8 % kCachePeriod == 0;
+  });
+}
+/// Whether all that is read along the columns stays in the second cache: then each row of the other
+/// operand is read once, for everything that uses it.
+bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machine) {
+  double bytes = 0;
+  for (const Access& access : look.accesses) {
+    if (access.is_store || !access.StepsBy(axes.column, 1)) continue;
+    double elements = 1;
+    for (const PrimExpr& extent : access.buffer->shape) {
+      elements *= static_cast<double>(AsConstInt(extent).value_or(machine.l2_bytes));
+    }
+    bytes += elements * access.buffer->dtype.bits() / 8;
+  }
+  return bytes <= static_cast<double>(machine.l2_bytes) / 2;
 }
 /// A number of rows with the divisors that matter: those of the extent, as far as they are known.
 int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
   if (axis.size) return *axis.size;
-  int64_t rows = ChooseTile(kEven, kEven, lanes, machine).rows;
+  int64_t rows = ChooseTile({kEven, kEven}, lanes, machine).rows;
   PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), rows));
   return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? rows : 1;
 }
@@ -100,21 +153,24 @@ int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
   const BlockRV& block = look.rv;
   int lanes = machine.Lanes(look.widest_bits);
+  Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
+            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes)};
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    int64_t rows = RowsOf(look.axes[axes.row], lanes, machine);
-    int64_t columns = *look.axes[axes.column].size;
-    Tile ideal = ChooseTile(kEven, kEven, lanes, machine);
-    auto good = [&](int64_t r, int64_t c) {
-      return ChooseTile(r, c, lanes, machine).score >= 0.75 * ideal.score;
+    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide}, lanes, machine);
+    auto good = [&](int64_t rows) {
+      Area part = area;
+      part.rows = rows;
+      return ChooseTile(part, lanes, machine).score >= 0.75 * ideal.score;
     };
-    if (!good(kEven, columns) && Parted(sch, look, axes.column, lanes, again)) return;
-    if (!good(rows, columns) && Parted(sch, look, axes.row, ideal.rows, again)) return;
+    if (!good(kEven) && Parted(sch, look, axes.column, lanes, again)) return;
+    if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
   }
-  int64_t rows = RowsOf(look.axes[axes.row], lanes, machine);
-  Tile tile = ChooseTile(rows, *look.axes[axes.column].size, lanes, machine);
+  Tile tile = ChooseTile(area, lanes, machine);
+  int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
+  int64_t vectors = tile.vectors / lines_inside;
 
   BlockRV epilogue;
   if (is_result) {
@@ -123,39 +179,48 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     epilogue = sch.GetConsumers(block)[0];
     sch.SetScope(block, 0, "local");
   }
-  Array<LoopRV> outer, reduction, inner;
-  LoopRV stretches, column_tiles, row_tiles;
+  Array<LoopRV> outer, among_rows, reduction;
+  LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
+  bool is_small = FitsSecondCache(look, axes, machine);
   int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
+  auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
+    Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
+    *inside = parts[1];
+    return parts[0];
+  };
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
-    if (i == axes.row) {
-      Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(tile.rows)});
-      row_tiles = parts[0];
-      inner.insert(inner.begin(), parts[1]);
+    if (axis.reduce) {
+      reduction.push_back(axis.loop);
+    } else if (i == axes.row) {
+      row_tiles = split(axis, tile.rows, &row);
     } else if (i == axes.column) {
       // As many columns as the second cache holds for all of the reduction are used for all rows
       // before the next ones.
-      int64_t tiles = *axis.size / (tile.vectors * tile.lanes);
-      int64_t bytes = depth * tile.vectors * tile.lanes * std::max(1, look.widest_bits / 8);
-      int64_t close = LargestDivisor(tiles, std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
+      int64_t bytes = depth * vectors * tile.lanes * std::max(1, look.widest_bits / 8);
+      int64_t close = LargestDivisor(area.columns / (vectors * tile.lanes),
+                                     std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
       Array<LoopRV> parts = sch.Split(
-          axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0], column_tiles = parts[1];
-      inner.push_back(parts[2]), inner.push_back(parts[3]);
+          axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
+      stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
     } else {
-      (axis.reduce ? reduction : outer).push_back(axis.loop);
+      LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
+      (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
     }
   }
   outer.push_back(stretches), outer.push_back(row_tiles);
+  for (const LoopRV& loop : among_rows) outer.push_back(loop);
   Array<LoopRV> order = outer;
   order.push_back(column_tiles);
   for (const LoopRV& loop : reduction) order.push_back(loop);
-  for (const LoopRV& loop : inner) order.push_back(loop);
+  for (const LoopRV& loop : {row, line, vector, lane}) {
+    if (loop.defined()) order.push_back(loop);
+  }
   sch.Reorder(order);
   sch.ReverseComputeAt(epilogue, column_tiles, /*preserve_unit_loops=*/true);
   // The tile of the epilogue: columns in vectors as well.
   Array<LoopRV> loops = sch.GetLoops(epilogue);
-  sch.Split(loops.back(), {PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+  sch.Split(loops.back(), {PrimExpr(vectors), PrimExpr(tile.lanes)});
   BlockRV init = sch.DecomposeReduction(block, reduction[0]);
   for (const BlockRV& part : {init, block, epilogue}) {
     loops = sch.GetLoops(part);
@@ -315,6 +380,15 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
       return false;
     });
     if (shared) return true;
+  }
+  // A run of memory is one loop, however many axes it has.
+  look = LookAt(sch, block);
+  size_t first = look.axes.size() - 1;
+  while (first > spatial.size() && look.Collapses(first - 1)) --first;
+  if (first + 1 < look.axes.size()) {
+    Array<LoopRV> run;
+    for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
+    sch.Fuse(run);
   }
   if (!spatial.empty()) ParallelIfWorth(sch, FuseAll(sch, spatial), machine, work);
   return true;

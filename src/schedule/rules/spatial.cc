@@ -6,18 +6,6 @@
 
 namespace tvm::tir {
 namespace {
-/// Whether every access moves along the two axes as along one: outer steps are whole runs of inner
-/// ones.
-bool Collapses(const BlockLook& look, size_t outer) {
-  arith::Analyzer analyzer;
-  for (const Access& access : look.accesses) {
-    if (!access.linear) return false;
-    if (!analyzer.CanProveEqual(access.steps[outer],
-                                access.steps[outer + 1] * look.axes[outer + 1].extent))
-      return false;
-  }
-  return true;
-}
 /// The axis along which the result is contiguous, or the last one.
 size_t ContiguousAxis(const BlockLook& look) {
   const Access& store = look.Store();
@@ -113,7 +101,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   }
   // The loops that are one run of memory for every access become one: no rest at the end of rows.
   size_t first = look.axes.size() - 1;
-  while (first > 0 && Collapses(look, first - 1)) --first;
+  while (first > 0 && look.Collapses(first - 1)) --first;
   Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);

@@ -17,10 +17,15 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   for (const Access& access : consumer.accesses) {
     if (access.is_store || !access.buffer.same_as(buffer)) continue;
     ++reads;
+    if (!access.linear) return false;
     for (size_t i = 0; i < consumer.axes.size(); ++i) {
       if (!access.Moves(i) && consumer.axes[i].size != 1) return false;
     }
-    if (!access.linear) return false;
+    // A window that slides moves along more iterations than there are elements.
+    auto iterations = consumer.Size();
+    int64_t elements = 1;
+    for (const PrimExpr& extent : buffer->shape) elements *= AsConstInt(extent).value_or(0);
+    if (iterations && elements > 0 && *iterations > elements) return false;
   }
   return reads == 1;
 }
@@ -35,6 +40,10 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
 }
 }  // namespace
 
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
+  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
+}
+
 void InlineCheap(const Schedule& sch, const BlockRV& root) {
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
     Attempt(sch, [&] {
@@ -43,10 +52,6 @@ void InlineCheap(const Schedule& sch, const BlockRV& root) {
       return true;
     });
   }
-}
-
-LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
-  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
 }
 
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,

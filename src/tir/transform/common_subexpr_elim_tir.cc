@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes an expression that occurs several times in a statement once.
+#include <algorithm>
+
 #include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/structural.h"
@@ -104,8 +106,17 @@ struct Eliminator
       for (auto& [var, value] : lets) value = replace.Mutate(value);
       lets.emplace_back(replace.var, best);
     }
-    // A later let may be used in the value of an earlier one, never the other way round.
-    for (const auto& [var, value] : lets) stmt = LetStmt(var, value, stmt);
+    // From the inside out: a let whose variable no value of those left uses.
+    while (!lets.empty()) {
+      auto is_used = [&](const auto& let) {
+        return std::any_of(lets.begin(), lets.end(), [&](const auto& other) {
+          return UsesVar(other.second, [&](const VarObj* v) { return v == let.first.get(); });
+        });
+      };
+      auto next = std::find_if_not(lets.begin(), lets.end(), is_used);
+      stmt = LetStmt(next->first, next->second, stmt);
+      lets.erase(next);
+    }
     return stmt;
   }
 };

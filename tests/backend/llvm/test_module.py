@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules as files and texts, other architectures, targets and errors."""
 
+import platform
 import re
 import subprocess
 import sys
@@ -193,6 +194,14 @@ def test_not_lowered():
         ValueError, match="the variable i is used but not defined in tvm.main_compute_"
     ):
         build(module(tir.BufferStore(a, tir.const(0.0, "float32"), [i]), [a]))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="features of x86")
+def test_features_that_running_needs():
+    """Of what no processor has any more, only instructions that LLVM may choose are missed."""
+    check(build(add_one(), "llvm -mattr=+lwp,+sgx,+pku,+xsaves"))
+    with pytest.raises(ValueError, match="on this machine, which lacks fma4 xop"):
+        check(build(add_one(), "llvm -mattr=+xop,+lwp"))
 
 
 def test_llvm_failure_is_an_error():

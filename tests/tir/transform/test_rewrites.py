@@ -97,6 +97,18 @@ def test_common_subexpressions_inside_of_others():
     check(tt.CommonSubexprElimTIR(), before, expected)
 
 
+def test_common_subexpressions_found_before_what_uses_them():
+    A, B, x = buffer((64,), name="A"), buffer((64,), name="B"), tir.Var("x", "int32")
+    u, v = tir.Var("u", "int32"), tir.Var("v", "int32")
+
+    def value(a, b):
+        return A[a] * B[a] + A[b] * B[b]
+
+    before = func([A, B, x], store(A, 0, value(x * 2, x * 2 + 1)))
+    expected = tir.LetStmt(u, x * 2, tir.LetStmt(v, u + 1, store(A, 0, value(u, v))))
+    check(tt.CommonSubexprElimTIR(), before, func([A, B, x], expected))
+
+
 def test_values_that_are_read_are_not_shared():
     A = buffer((64,), "int32")
     before = func([A], loop(4, lambda i: store(A, i, A[i] * A[i])))
