@@ -128,7 +128,7 @@ std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& w
   }
   return size;
 }
-std::optional<double> BlockLook::AllWork() const {
+std::optional<double> BlockLook::TotalWork() const {
   auto size = Size();
   return size ? std::optional(work * static_cast<double>(*size)) : std::nullopt;
 }

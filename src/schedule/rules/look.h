@@ -39,8 +39,8 @@ struct BlockLook {
   std::optional<int64_t> Size() const {
     return Size([](const Axis&) { return true; });
   }
-  /// All of it, where known.
-  std::optional<double> AllWork() const;
+  /// Work of all iterations, where known.
+  std::optional<double> TotalWork() const;
   const Access& Store() const;
   /// Whether every access moves along an axis and the one inside of it as along one: outer steps
   /// are whole runs of inner ones.

@@ -278,7 +278,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   LoopRV shared = FuseAll(sch, outer);
   auto count = AsConstInt(sch.Get(shared)->extent);
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
-  ParallelIfWorth(sch, shared, machine, look.AllWork());
+  ParallelIfWorth(sch, shared, machine, look.TotalWork());
 }
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
 /// result. Returns the block that copies.

@@ -73,7 +73,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   BlockRV init = sch.DecomposeReduction(block, first);
   VectorizeInner(sch, init, machine);
   VectorizeInner(sch, block, machine);
-  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.AllWork());
+  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
   return true;
 }
 
@@ -107,7 +107,7 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   BlockLook look = LookAt(sch, block);
   auto results = look.Size([](const Axis& a) { return a.spatial; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  auto work = look.AllWork();
+  auto work = look.TotalWork();
   Array<LoopRV> spatial = LargestFirst(look), reduction, order;
   for (const Axis& axis : look.axes) {
     if (axis.reduce) reduction.push_back(axis.loop);
