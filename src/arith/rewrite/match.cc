@@ -17,17 +17,22 @@ PrimExpr MakeFolded(PrimExpr a, PrimExpr b) {
   if (auto folded = TryFold<N>(a, b)) return *folded;
   return N(std::move(a), std::move(b));
 }
-const std::unordered_map<int32_t, MakeFn>& Makers() {
-  static const std::unordered_map<int32_t, MakeFn> makers = {
-#define ROW(Name, ...) {Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>}
-#define COMMA_ROW(Name, ...) ROW(Name),
-      COMMA_ROW(Add) COMMA_ROW(Sub) COMMA_ROW(Mul) COMMA_ROW(Div) COMMA_ROW(Mod) COMMA_ROW(FloorDiv)
-          COMMA_ROW(FloorMod) COMMA_ROW(Min) COMMA_ROW(Max) COMMA_ROW(EQ) COMMA_ROW(NE)
-              COMMA_ROW(LT) COMMA_ROW(LE) COMMA_ROW(GT) COMMA_ROW(GE) COMMA_ROW(And) COMMA_ROW(Or)
-#undef COMMA_ROW
+/// By type; asked for every node that is looked at.
+MakeFn MakerOf(int32_t type) {
+  static const std::vector<MakeFn> makers = [] {
+    std::vector<MakeFn> table;
+    auto add = [&](int32_t type, MakeFn make) {
+      if (table.size() <= static_cast<size_t>(type)) table.resize(type + 1, nullptr);
+      table[type] = make;
+    };
+#define ROW(Name) add(Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>);
+    ROW(Add)
+    ROW(Sub) ROW(Mul) ROW(Div) ROW(Mod) ROW(FloorDiv) ROW(FloorMod) ROW(Min) ROW(Max) ROW(EQ)
+        ROW(NE) ROW(LT) ROW(LE) ROW(GT) ROW(GE) ROW(And) ROW(Or)
 #undef ROW
-  };
-  return makers;
+            return table;
+  }();
+  return static_cast<size_t>(type) < makers.size() ? makers[type] : nullptr;
 }
 template <class... N>
 bool IsOneOf(int32_t type) {
@@ -36,14 +41,14 @@ bool IsOneOf(int32_t type) {
 }  // namespace
 
 const BinaryOpFields* AsBinary(const PrimExpr& e) {
-  return Makers().count(e->type_index()) ? static_cast<const BinaryOpFields*>(e.get()) : nullptr;
+  return MakerOf(e->type_index()) ? static_cast<const BinaryOpFields*>(e.get()) : nullptr;
 }
 bool IsCommutative(int32_t type) {
   return IsOneOf<AddObj, MulObj, MinObj, MaxObj, EQObj, NEObj, AndObj, OrObj>(type);
 }
 PrimExpr MakeBinaryNode(int32_t type, PrimExpr a, PrimExpr b) {
   if (IsCommutative(type) && AsConstInt(a) && !AsConstInt(b)) std::swap(a, b);
-  return Makers().at(type)(std::move(a), std::move(b));
+  return MakerOf(type)(std::move(a), std::move(b));
 }
 
 // ---- wildcards and tables ---------------------------------------------------------------------
