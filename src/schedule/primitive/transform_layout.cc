@@ -109,6 +109,14 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
     return cast(t, analyzer.Simplify(e));
   });
   n->axis_separators = separators;
+  // Within the ranges of iterators indices are simpler: v // 64 is 0 for v below 64.
+  PostOrderVisit(state.block(at.block)->body, [&](const ObjectRef& node) {
+    if (auto* block = node.as<BlockObj>()) {
+      for (const IterVar& iter : block->iter_vars) {
+        analyzer.Bind(iter->var, iter->dom.value(), true);
+      }
+    }
+  });
   auto indices = [&](const Array<PrimExpr>& old) {
     return index_map.MapIndices(old, &analyzer).Map([&](const PrimExpr& e) {
       return analyzer.Simplify(e);

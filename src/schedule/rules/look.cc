@@ -128,6 +128,10 @@ std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& w
   }
   return size;
 }
+std::optional<double> BlockLook::TotalWork() const {
+  auto size = Size();
+  return size ? std::optional(work * static_cast<double>(*size)) : std::nullopt;
+}
 bool BlockLook::Collapses(size_t outer) const {
   arith::Analyzer analyzer;
   return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {

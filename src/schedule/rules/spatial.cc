@@ -74,8 +74,7 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   sch.Vectorize(filling.back());
   sch.Unroll(rows[2]);
   sch.Vectorize(columns[1]);
-  std::optional<double> work;
-  if (auto all = look.Size()) work = look.work * static_cast<double>(*all);
+  std::optional<double> work = look.TotalWork();
   ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
   return true;
 }
@@ -85,8 +84,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
   if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
-  std::optional<double> work;
-  if (auto size = look.Size()) work = look.work * static_cast<double>(*size);
+  std::optional<double> work = look.TotalWork();
 
   size_t inner = ContiguousAxis(look);
   if (inner + 1 < look.axes.size()) {

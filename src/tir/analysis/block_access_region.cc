@@ -59,12 +59,24 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   Map<Var, PrimExpr> lets;
   std::unordered_set<const VarObj*> own_memory;    // allocated below: not seen from outside
   std::unordered_set<const BufferObj*> own_views;  // declared below, of memory from outside
+  std::unordered_set<const BufferObj*> of_block;   // allocations and views of the block itself
 
-  explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
+  explicit AccessVisitor(const Block& block, const Map<Var, Buffer>& buffers)
+      : buffer_of_data(buffers) {
+    for (const Buffer& b : block->alloc_buffers) of_block.insert(b.get());
+    for (const MatchBufferRegion& m : block->match_buffers) of_block.insert(m->buffer.get());
+  }
 
-  static bool HasLet(const PrimExpr& e) {
+  /// Whether what is seen from outside cannot say the value: it has a variable or reads memory that
+  /// exists only below.
+  bool IsInner(const ObjectRef& e) const {
     bool found = false;
-    PostOrderVisit(e, [&](const ObjectRef& n) { found |= n.as<LetObj>() != nullptr; });
+    PostOrderVisit(e, [&](const ObjectRef& n) {
+      auto* load = n.as<BufferLoadObj>();
+      found |= n.as<LetObj>() || (load && (own_memory.count(load->buffer->data.get()) ||
+                                           own_views.count(load->buffer.get()) ||
+                                           of_block.count(load->buffer.get())));
+    });
     return found;
   }
   IntSet Relax(const PrimExpr& index) {
@@ -72,7 +84,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     if (auto var = index.as<Var>(); var && !doms.count(*var) && !lets.count(*var)) {
       return IntSet::SinglePoint(index);
     }
-    if (HasLet(index)) return IntSet::Everything();
+    if (IsInner(index)) return IntSet::Everything();
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
       if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
@@ -130,7 +142,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
         Array<IntSet> sets;
         for (const Range& range : r->region) {
           Range bound = Substitute(Substitute(range, values), lets);
-          sets.push_back(arith::EvalSet(bound, doms));
+          sets.push_back(IsInner(bound) ? IntSet::Everything() : arith::EvalSet(bound, doms));
         }
         Add(to, r->buffer, sets);
       }
@@ -188,7 +200,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
 
 Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
                                                 const Map<Var, Buffer>& buffer_var_to_buffer) {
-  AccessVisitor visit(buffer_var_to_buffer);
+  AccessVisitor visit(block, buffer_var_to_buffer);
   for (const MatchBufferRegion& m : block->match_buffers) visit(m->source);
   if (block->init.has_value()) visit(block->init.value());
   visit(block->body);

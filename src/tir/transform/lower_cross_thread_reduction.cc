@@ -2,7 +2,7 @@
 // Reduction blocks whose reduction runs over threads: each thread reduces its part, then all of
 // them together.
 #include "../analysis/reduction.h"
-#include "../threads.h"
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -198,6 +198,7 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
 }  // namespace
 
 PrimFunc LowerCrossThreadReduction(PrimFunc func) {
+  if (!HasThreadLoops(func->body)) return func;
   ReductionLowerer lower;
   for (const auto& [param, buffer] : func->buffer_map)
     lower.buffer_of_data.Set(buffer->data, buffer);
