@@ -130,6 +130,17 @@ class Chooser:
         return self.rng.choice(self.sch.get_loops(self.rv(other)))
 
 
+def readers(c, place):
+    """The places that read the first buffer that a place writes, and the region they read."""
+    buffer = place.block.writes[0].buffer if place.block.writes else None
+    return [
+        (p, r)
+        for p in c.places
+        for r in p.block.reads
+        if r.buffer.same_as(buffer) and p is not place
+    ]
+
+
 def plain(loop):
     return loop.kind == tir.ForKind.SERIAL and not loop.annotations
 
@@ -398,12 +409,17 @@ def rfactor(c):
     c.sch.rfactor(loop, c.rng.randrange(-rank - 1, rank + 1))
 
 
+def adds(p):
+    return isinstance(getattr(p.block.body, "value", None), tir.Add)
+
+
 def fuse_reduction_epilogue(c):
-    place = c.place(lambda p: p.reduces and c.writes_own(p))
-    after = c.sch.get_consumers(rv := c.rv(place))
-    if len(after) != 1:
-        raise NothingToTry
-    c.sch.fuse_reduction_epilogue(rv, after[0])
+    def fits(p):
+        found = readers(c, p)
+        return p.reduces and adds(p) and c.writes_own(p) and len(found) == 1 and adds(found[0][0])
+
+    place = c.place(fits)
+    c.sch.fuse_reduction_epilogue(c.rv(place), c.rv(readers(c, place)[0][0]))
 
 
 def decompose_padding(c):
@@ -424,12 +440,24 @@ def pad_einsum(c):
 
 
 def rolling_buffer(c):
-    rv = c.block(c.writes_own)
-    after = c.sch.get_consumers(rv)
-    if len(after) != 1:
-        raise NothingToTry
-    if loops := c.sch.get_loops(after[0]):
-        c.sch.compute_at(rv, c.rng.choice(loops))
+    def overlaps(p):
+        """Whether the one reader needs several elements, or sums over them."""
+        found = readers(c, p)
+        if len(found) != 1 or not c.writes_own(p) or p.reduces:
+            return False
+        reader, region = found[0]
+        return reader.loops and (
+            reader.reduces
+            and "_pad" in p.block.name_hint
+            or any(not isinstance(r.extent, tir.IntImm) or int(r.extent) > 1 for r in region.region)
+        )
+
+    place = c.place(overlaps)
+    reader = readers(c, place)[0][0]
+    spatial = [i for i in range(len(reader.loops)) if i not in reader.reduction_loops()]
+    rv = c.rv(place)
+    if spatial:
+        c.sch.compute_at(rv, c.sch.get_loops(c.rv(reader))[c.rng.choice(spatial)])
     c.sch.rolling_buffer(rv, 0)
 
 

@@ -19,7 +19,7 @@ from tvm import tir
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 from .choices import CALLS, METHODS, Chooser, NothingToTry
-from .stages import arguments, program
+from .stages import WANTED_BY, arguments, program
 
 # Primitives after which code for the CPU cannot be made, or which others must not follow.
 NO_CPU = {"bind", "set_scope", "set_axis_separator", "unsafe_hide_buffer_access"}
@@ -125,14 +125,17 @@ class Fuzzer:
 
     def one(self, seed):
         """None, or the text about a failure."""
-        rng = random.Random(seed)
-        func, steps = program(rng), []
+        rng, steps = random.Random(seed), []
+        rarest = min(WANTED_BY, key=lambda name: self.accepted[name])
+        wanted = WANTED_BY[rarest] if seed % 2 else None
+        func = program(rng, wanted)
         compiled = self.compile_every > 0 and seed % self.compile_every == 0
         try:
             sch = self.grow(func, rng, steps)
             check(func, sch, seed, compiled and for_cpu(sch))
         except Exception as error:
-            return failure(func, steps, seed, compiled, f"{type(error).__name__}: {error}")
+            text = failure(func, steps, seed, compiled, f"{type(error).__name__}: {error}")
+            return text + f" --wanted {wanted}" * bool(wanted)
         self.accepted.update(METHODS[inst.kind.name] for inst in sch.trace.insts)
         return None
 
@@ -155,6 +158,7 @@ def main(given=None):
     parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--steps", help="run this sequence alone, as a failure printed it")
+    parser.add_argument("--wanted", help="a stage of the program of that sequence")
     parser.add_argument("--length", type=int, default=8, help="primitives tried per program")
     parser.add_argument("--compile-every", type=int, default=10, help="compile one of so many")
     parser.add_argument("--least", type=int, default=0, help="fail if one is accepted less often")
@@ -162,7 +166,7 @@ def main(given=None):
     options = parser.parse_args(given)
     if options.steps is not None:
         steps = [word.split(":") for word in options.steps.split(",")]
-        func = program(random.Random(options.seed))
+        func = program(random.Random(options.seed), options.wanted)
         steps = [(name, int(number)) for name, number in steps]
         said = complaint(func, steps, options.seed, options.compile_every == 1)
         print(failure(func, steps, options.seed, options.compile_every == 1, said))

@@ -212,13 +212,17 @@ class Builder:
         normalise,
     ]
 
-    def build(self, count, symbolic):
+    def build(self, count, symbolic, wanted):
+        """As many stages, one of them the one that is wanted."""
         shape = [self.size() for _ in range(self.rng.choice([1, 2, 2, 2, 3]))]
         if symbolic:
             shape[0] = te.size_var("n")
         x = self.input(shape)
-        for _ in range(count):
-            x = self.rng.choice(self.STEPS)(self, x)
+        steps = [self.rng.choice(self.STEPS) for _ in range(count)]
+        if wanted:
+            steps[self.rng.randrange(count)] = getattr(Builder, wanted)
+        for step in steps:
+            x = step(self, x)
         outputs = [x]
         unused = [t for t in self.tensors if t.op.name == "T0" and not t.same_as(x)]
         if unused and self.rng.random() < 0.2:
@@ -284,11 +288,22 @@ def nested(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
 WRITTEN = [inplace, shared, argmax, nested]
 
 
-def program(rng):
-    """A random function."""
+# Stages on which a primitive applies that applies to few others.
+WANTED_BY = {
+    "decompose_padding": "window",
+    "fuse_reduction_epilogue": "biased",
+    "rfactor": "reduce",
+    "rolling_buffer": "taps",
+    "tensorize": "multiply",
+}
+
+
+def program(rng, wanted=None):
+    """A random function, with a stage that is wanted."""
     if rng.random() < 0.15:
         return rng.choice(WRITTEN).with_attr("global_symbol", "main")
-    return Builder(rng).build(rng.randrange(1, 5), symbolic=rng.random() < 0.15)
+    symbolic = rng.random() < 0.15 and not wanted
+    return Builder(rng).build(rng.randrange(1, 5), symbolic, wanted)
 
 
 def arguments(func, rng):

@@ -4,7 +4,7 @@
 import pytest
 from tvm.script import tir as T
 
-from .checking import refused
+from .checking import apply, refused
 from .programs import (
     by_pointer,
     conditional,
@@ -178,6 +178,17 @@ def at_a_parallel_loop(sch):
 
 
 # ---- reductions ----------------------------------------------------------------------------------
+@T.prim_func
+def runs_again(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32")):
+    """The same reduction twice: each time it starts anew."""
+    for i, _, k in T.grid(8, 2, 4):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+
+
 @T.prim_func
 def scanned(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for k in range(8):
@@ -476,6 +487,18 @@ CASES = [
     ),
     (
         "decompose_reduction",
+        runs_again,
+        lambda s: s.decompose_reduction("B", loops(s)[0]),
+        "expected a loop inside of loop _, in which the reduction runs again",
+    ),
+    (
+        "blockize",
+        runs_again,
+        lambda s: s.blockize(loops(s)[1]),
+        "expected loop _, in which the reduction of block B runs again, outside",
+    ),
+    (
+        "decompose_reduction",
         in_company,
         lambda s: s.decompose_reduction("B", loops(s)[0]),
         "block D in the loop writes buffer D, which the init reads",
@@ -519,3 +542,9 @@ def test_refuse(name, program, primitives, reason):
     text = refused(program, primitives, rf"^\({name}\) .*({reason})")
     assert "@I.ir_module" in text
     assert "^^^" in text or "outside of blocks" in text
+
+
+def test_reductions_that_run_again():
+    apply(runs_again, lambda s: s.decompose_reduction("B", loops(s)[2]))
+    apply(runs_again, lambda s: s.blockize(loops(s)[2]))
+    apply(runs_again, lambda s: s.rfactor(loops(s)[2], 0))

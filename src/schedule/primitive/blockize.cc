@@ -74,6 +74,13 @@ class Divider {
     n->iter_vars = iters;
     Optional<Stmt> start = n->init;
     if (take_init && start.has_value()) {
+      for (const For& loop : inner_loops) {
+        if (UseOf(loop, realize) == kUnused && !IsOne(loop->extent)) {
+          Refuse("expected loop " + std::string(loop->loop_var->name_hint) +
+                     ", in which the reduction of " + NameOf(p) + " runs again, outside",
+                 {loop});
+        }
+      }
       n->init = Optional<Stmt>();
       init = InitNest(block, start.value(), values, inner_loops, predicate);
     }

@@ -15,6 +15,11 @@ std::vector<For> InitLoops(const Placed& p, size_t at) {
   ObjectRef where = p.realize->block;
   for (size_t i = 0; i < loops.size(); ++i) {
     int use = UseOf(loops[i], p.realize);
+    if (i >= at && use == kUnused && !IsOne(loops[i]->extent)) {
+      Refuse(
+          "expected a loop inside of " + NameOf(loops[i]) + ", in which the reduction runs again",
+          {loops[i]});
+    }
     if (use == kUnused || IsOne(loops[i]->extent)) {
       if (i >= at && use == kSpatial) result.push_back(loops[i]);
       continue;
