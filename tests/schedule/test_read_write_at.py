@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """read_at and write_at"""
 
+import numpy as np
+import tvm
 from tvm.script import tir as T
 
-from .checking import apply, refused
+from .checking import apply, arrays, refused
 from .programs import elementwise, matmul, shared_loop, two_stages
 
 
@@ -192,3 +194,16 @@ def test_refusals():
 
     refused(matmul, decomposed, "not the only block that writes buffer C")
     apply(shared_loop, read("C", "C"))
+
+
+def test_a_copy_under_a_condition_compiles():
+    """What is read of the input lies beyond it for some iterations."""
+
+    def primitives(sch):
+        sch.pad_einsum("B", [32, 1])
+        sch.read_at(sch.get_loops("A_pad")[0], "A_pad", 0, "global")
+
+    sch = apply(elementwise, primitives)
+    a, b = arrays(elementwise)
+    tvm.compile(sch.mod, target="llvm")["elementwise"](a, b)
+    np.testing.assert_allclose(b, a * 2)

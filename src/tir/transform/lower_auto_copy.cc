@@ -70,7 +70,9 @@ struct CopySharer : Mutator<CopySharer, ForObj, BlockObj> {
       if (loop->kind != ForKind::kSerial || !loop->HasTrivialStep()) break;
       loops.push_back(ffi::GetRef<For>(loop)), leaf = loop->body;
     }
-    auto* store = leaf.as<BufferStoreObj>();
+    auto* branch = leaf.as<IfThenElseObj>();  // what the copied region has beyond the buffer
+    bool conditional = branch && !branch->else_case.has_value();
+    auto* store = (conditional ? branch->then_case : leaf).as<BufferStoreObj>();
     if (!store || store->predicate.has_value() || !ReadsOthers(store)) {
       TVM_FFI_THROW(ValueError) << "LowerAutoCopy: expected block " << op->name_hint
                                 << " to be loops over one store that copies from other buffers";
@@ -79,7 +81,7 @@ struct CopySharer : Mutator<CopySharer, ForObj, BlockObj> {
     bool seen_by_all = scope == "global" || IsSharedScope(scope);
     if (!threads || loops.empty() || !seen_by_all || threads->Uses(op->body)) return op->body;
     DataType index = loops.back()->loop_var.dtype();
-    int64_t lanes = VectorLanes(loops.back(), store->buffer->dtype, vector_bytes);
+    int64_t lanes = conditional ? 1 : VectorLanes(loops.back(), store->buffer->dtype, vector_bytes);
     PrimExpr total = MakeConst(index, 1), every = MakeConst(index, lanes);
     for (const For& loop : loops) total = total * cast(index, loop->extent);
     for (const ForObj* loop : threads->loops) {
