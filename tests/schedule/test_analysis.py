@@ -135,11 +135,11 @@ def gemm_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
 
 @T.prim_func
 def conv2d(
-    X: T.Buffer((2, 6, 6, 4), "float32"),
-    W: T.Buffer((3, 3, 4, 8), "float32"),
-    Y: T.Buffer((2, 4, 4, 8), "float32"),
+    X: T.Buffer((2, 4, 4, 2), "float32"),
+    W: T.Buffer((3, 3, 2, 3), "float32"),
+    Y: T.Buffer((2, 2, 2, 3), "float32"),
 ):
-    for n, h, w, o, p, q, c in T.grid(2, 4, 4, 8, 3, 3, 4):
+    for n, h, w, o, p, q, c in T.grid(2, 2, 2, 3, 3, 3, 2):
         with T.block("Y"):
             vn, vh, vw, vo, vp, vq, vc = T.axis.remap("SSSSRRR", [n, h, w, o, p, q, c])
             with T.init():
@@ -160,7 +160,7 @@ def test_auto_tensorize_convolution():
         for buffer in (("read", 0), ("read", 1), ("write", 0)):
             sch.reindex("Y", buffer)
         sch.transform_block_layout("Y", index_map)
-        assert [int(sch.get(x).extent) for x in sch.get_loops("Y")] == [32, 8, 36]
+        assert [int(sch.get(x).extent) for x in sch.get_loops("Y")] == [8, 3, 18]
 
     apply(conv2d, primitives)
 

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules without search: rules, and a pass that applies them."""
 
-from . import base, cpu
-from .base import ApplyDefaultSchedule, ScheduleRule
+from . import analysis, base, cpu, gpu
+from .analysis import BlockInfo, IterInfo, normalize_prim_func
+from .base import ApplyDefaultSchedule, ScheduleRule, try_inline, try_inline_contiguous_spatial
 
-__all__ = ["ApplyDefaultSchedule", "ScheduleRule", "base", "cpu"]
+__all__ = [
+    "ApplyDefaultSchedule",
+    "BlockInfo",
+    "IterInfo",
+    "ScheduleRule",
+    "analysis",
+    "base",
+    "cpu",
+    "gpu",
+    "normalize_prim_func",
+    "try_inline",
+    "try_inline_contiguous_spatial",
+]

@@ -53,6 +53,10 @@ bool IsOutput(Schedule sch, BlockRV rv) {
   return IsOutputBlock(at.scope, *at.block);
 }
 
+BlockRealize GetBlockRealize(Schedule sch, BlockRV block) {
+  return ffi::GetRef<BlockRealize>(sch.state().realize(BlockId{sch.IdOf(block)}));
+}
+
 /// Whether the block's bindings are affine, all it reads was written, and its children are stages.
 Array<bool> CachedFlags(ScheduleState state, StmtSRef sref) {
   const State& now = state->value;
@@ -225,6 +229,8 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
 TVM_REGISTER() {
   RegisterNode<TensorizeInfoObj>("How the loops of a block and of an intrinsic correspond.");
   Def("tir.schedule._cached_flags", &CachedFlags, "", Arg("state"), Arg("block_sref"));
+  Def("tir.schedule.GetBlockRealize", &GetBlockRealize, "A block with its bindings.", Arg("sch"),
+      Arg("block"));
   Def("tir.schedule.has_block", &HasBlock, "Whether a function of the schedule has such a block.",
       Arg("sch"), Arg("block_name"));
   Def("tir.schedule.is_output_block", &IsOutput,

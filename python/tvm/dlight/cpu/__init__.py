@@ -3,24 +3,10 @@
 
 from tvm import tir
 
-from ..base import ScheduleRule
+from .base import CPUScheduleRule
+from .gemv import GEMV
 
-__all__ = ["BlockByBlock", "RowByRow"]
-
-
-class CPUScheduleRule(ScheduleRule):
-    """A rule that C++ defines."""
-
-    def is_target_available(self, target):
-        """Whether the target is a CPU."""
-        return "cpu" in target.keys
-
-    def apply(self, func, target, tunable):
-        """The scheduled function, or None."""
-        schedule = tir.Schedule(func)
-        name = type(self).__name__
-        return schedule if tir.schedule.apply_rule(schedule, name, "main", target) else None
-
+__all__ = ["GEMV", "BlockByBlock", "CPUScheduleRule", "RowByRow"]
 
 for _name, _doc in tir.schedule.cpu_rules().items():
     globals()[_name] = type(_name, (CPUScheduleRule,), {"__doc__": _doc, "__module__": __name__})

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rules ask about the blocks of a function."""
+
+from .common_analysis import (
+    BlockInfo,
+    IterInfo,
+    collect_block_iter_vars_used_in_access_region,
+    collect_vars_used_in_prim_expr,
+    detect_dominant_read,
+    get_block_info,
+    get_root_block,
+    is_broadcast_epilogue,
+    normalize_prim_func,
+)
+from .gemv import is_gemv, normalize
+
+__all__ = [
+    "BlockInfo",
+    "IterInfo",
+    "collect_block_iter_vars_used_in_access_region",
+    "collect_vars_used_in_prim_expr",
+    "detect_dominant_read",
+    "get_block_info",
+    "get_root_block",
+    "is_broadcast_epilogue",
+    "is_gemv",
+    "normalize",
+    "normalize_prim_func",
+]
