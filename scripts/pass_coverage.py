@@ -22,7 +22,7 @@ def run_programs(build, seconds):
         counters.unlink()
     env = {**os.environ, "TVM_LIBRARY_PATH": str(build / "lib"), "PYTHONPATH": str(ROOT / "python")}
     command = [sys.executable, "-m", "tests.fuzz", "--seconds", str(seconds), "--no-reduce"]
-    command += ["--keep-going", "--check", "pipeline,passes"]
+    command += ["--keep-going", "--check", "pipeline,passes,compile,kernels"]
     subprocess.run(command, cwd=ROOT, env=env, check=False)
 
 

@@ -51,10 +51,11 @@ def main():
     while time.time() - start < options.seconds and (
         options.programs is None or seed < options.seed + options.programs
     ):
-        program = fuzz.generate(seed)
+        plain = fuzz.generate(seed)
         if options.kinds:
-            kinds.update(set(fuzz.node_kinds(program.module)))
+            kinds.update(set(fuzz.node_kinds(plain.module)))
         for check in checks:
+            program = fuzz.generate_kernel(seed) if check == "kernels" else plain
             said = complaint(check, program)
             if said is None:
                 continue

@@ -12,6 +12,8 @@ from tvm.script import from_source
 from tvm.target import Target
 from tvm.testing.features import host_target
 
+from .steps import check_all_steps
+
 TARGETS = ("llvm", "c")
 _target = [Target(host_target())]  # what programs are lowered and compiled for
 # What a pass says of a program that it is not for.
@@ -174,6 +176,30 @@ def _on_tensors(function):
     return run
 
 
+GPUS = ("opencl", {"kind": "cuda", "thread_warp_size": 4})
+
+
+def kernels(program):
+    """A lowered GPU kernel gives the same, and all of its pipeline accepts it."""
+    target = GPUS[program.seed % len(GPUS)]
+    arrays = [a.value for a in program.arguments]
+    check_all_steps(program.module["main"], arrays, target, rtol=0)
+    target = Target(target, host="c")
+    main = program.module["main"].with_attr("global_symbol", "main")
+    lowered = tir.transform.BindTarget(target)(tvm.IRModule({"main": main}))
+    lowered = tir.get_default_tir_pipeline(target)(lowered)
+    for is_host, finalize in (
+        (True, tir.pipeline.finalize_host_passes),
+        (False, tir.pipeline.finalize_device_passes),
+    ):
+        part = {
+            v: f
+            for v, f in lowered.functions.items()
+            if (f.attrs["target"].kind.name == "c") == is_host
+        }
+        finalize()(tvm.IRModule(part))
+
+
 CHECKS = {
     "roundtrip": roundtrip,
     "json": json,
@@ -181,6 +207,7 @@ CHECKS = {
     "pipeline": pipeline,
     "passes": passes,
     "compile": compile,
+    "kernels": kernels,
 }
 # Which programs a check cannot take.
 UNABLE = {

@@ -20,8 +20,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_random_programs(check):
-    for seed in range(6 if check == "compile" else 25):
-        program = fuzz.generate(seed)
+    make = fuzz.generate_kernel if check == "kernels" else fuzz.generate
+    for seed in range({"compile": 6, "kernels": 10}.get(check, 25)):
+        program = make(seed)
         said = complaint(check, program)
         assert said is None, f"seed {seed}: {said}\n{program.module.script()}"
 

@@ -37,7 +37,8 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
   const Scope* current = &scopes.front();
   const BlockRealizeObj* realize = nullptr;  // of the block that is entered next
   std::unordered_map<const BufferObj*, const Scope*> lca;
-  std::vector<Buffer> order;                                                // of first mention
+  std::unordered_map<const BufferObj*, const Scope*> home;  // the block that allocates a buffer
+  std::vector<Buffer> order;                                // of first mention
   std::unordered_map<const VarObj*, std::vector<const BufferObj*>> owners;  // by data pointer
 
   explicit LcaDetector(bool for_allocation) : for_allocation(for_allocation) {}
@@ -73,15 +74,19 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
     }
     return place;
   }
+  /// An access at `place` counts. No loop around the block that allocates the buffer carries what
+  /// is in it: there it is new memory each time.
+  void Add(const BufferObj* buffer, const Scope* place) {
+    auto it = home.find(buffer);
+    if (it != home.end() && it->second->depth > place->depth) place = it->second;
+    const Scope*& known = lca[buffer];
+    known = CommonScope(known, place);
+  }
   void Touch(const BufferObj* buffer, bool is_write) {
     const Scope* place = Place(is_write);
-    auto touch = [&](const BufferObj* b) {
-      const Scope*& known = lca[b];
-      known = CommonScope(known, place);
-    };
     if (!lca.count(buffer)) Know(ffi::GetRef<Buffer>(buffer));
-    touch(buffer);
-    for (const BufferObj* owner : owners[buffer->data.get()]) touch(owner);
+    Add(buffer, place);
+    for (const BufferObj* owner : owners[buffer->data.get()]) Add(owner, place);
   }
   template <class F>
   void Inside(const StmtObj* stmt, F&& body) {
@@ -104,6 +109,7 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
   void Visit(const BlockObj* op) {
     for (const Buffer& b : op->alloc_buffers) Know(b);
     Inside(op, [&] {
+      for (const Buffer& b : op->alloc_buffers) home[b.get()] = current;
       for (const MatchBufferRegion& m : op->match_buffers) {
         Know(m->buffer);
         Touch(m->source->buffer.get(), true);
@@ -133,7 +139,7 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
     auto it = owners.find(op);
     if (it == owners.end()) return;
     const Scope* place = Place(true);
-    for (const BufferObj* b : it->second) lca[b] = CommonScope(lca[b], place);
+    for (const BufferObj* b : it->second) Add(b, place);
   }
 };
 

@@ -29,7 +29,12 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
     Array<Array<IntSet>> accesses;
     bool is_opaque = false;
   };
-  std::vector<std::pair<Var, Range>> loops;
+  struct Loop {
+    Var var;
+    Range range;
+    const IterVarObj* thread;  // that it launches, or null
+  };
+  std::vector<Loop> loops;
   std::vector<PrimExpr> conditions;
   std::unordered_map<const BufferObj*, Allocation> allocations;
   std::unordered_map<const VarObj*, const BufferObj*> owner;  // by data pointer
@@ -37,10 +42,28 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
   std::unordered_map<const Object*, Compact> result;
 
   ObjectRef Rewrite(const ForObj* op) {
-    loops.emplace_back(op->loop_var, Range::FromMinExtent(op->min, op->extent));
+    loops.push_back({op->loop_var, Range::FromMinExtent(op->min, op->extent), LaunchedThread(op)});
     ObjectRef loop = Base::Rewrite(op);
     loops.pop_back();
     return loop;
+  }
+  ObjectRef Rewrite(const AttrStmtObj* op) {
+    const IterVarObj* iv = LaunchedThread(op);
+    if (!iv) return Base::Rewrite(op);
+    Range range = Range::FromMinExtent(MakeZero(op->value.dtype()), op->value);
+    loops.push_back({iv->var, range, iv});
+    ObjectRef stmt = Base::Rewrite(op);
+    loops.pop_back();
+    return stmt;
+  }
+  /// Whether the threads of a loop around the allocation see the same memory: what all of them
+  /// access belongs to it.
+  static bool IsShared(const Loop& loop, const String& scope) {
+    if (!loop.thread) return false;
+    ThreadTag tag(loop.thread->thread_tag);
+    if (scope == "global") return true;
+    if (scope == "warp") return tag.kind == ThreadTag::kThread && tag.dim == 0;
+    return IsSharedScope(scope) && tag.kind == ThreadTag::kThread;
   }
   ObjectRef Rewrite(const IfThenElseObj* op) {
     Mutate(op->condition);
@@ -122,8 +145,11 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
       return;
     }
     ffi::Map<Var, Range> relaxed;
-    for (size_t i = it->second.depth; i < loops.size(); ++i)
-      relaxed.Set(loops[i].first, loops[i].second);
+    String scope = ScopeOf(buffer->data.get());
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (i >= it->second.depth || IsShared(loops[i], scope))
+        relaxed.Set(loops[i].var, loops[i].range);
+    }
     PrimExpr predicate = const_true();
     for (const PrimExpr& c : conditions) predicate = predicate && c;
     it->second.accesses.push_back(

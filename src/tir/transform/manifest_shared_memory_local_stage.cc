@@ -51,7 +51,9 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
     Buffer local = Buffer::Decl(shape, store->buffer->dtype,
                                 std::string(store->buffer->name) + "_local", "local");
     buffer_of_data.Set(local->data, local);
-    // The indices of the local buffer are iterators of the two blocks, as all others are.
+    // The indices of the local buffer are iterators of the two blocks, unless blocks have none (any
+    // more).
+    bool is_opaque = op->block->iter_vars.empty();
     auto stage = [&](const char* suffix, bool to_local) {
       ffi::Map<Var, PrimExpr> renamed;
       auto fresh = [&](const Var& v) {
@@ -70,7 +72,7 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
         iter_vars.push_back(IterVar(iv->dom, fresh(iv->var), iv->iter_type, iv->thread_tag));
       Array<PrimExpr> values = op->iter_values, at;
       for (size_t i = 0; i < indices.size(); ++i) {
-        if (!indices[i].as<IntImmObj>()) {
+        if (!indices[i].as<IntImmObj>() && !is_opaque) {
           Var v("v" + std::to_string(i), indices[i].dtype());
           iter_vars.push_back(IterVar(Range::FromMinExtent(MakeZero(shape[i].dtype()), shape[i]), v,
                                       IterVarType::kDataPar));

@@ -10,73 +10,8 @@ from tvm.script import tir as T
 from tvm.tir import interpret
 from tvm.tir import transform as tt
 
-LOWERING = [
-    tt.CanonicalizeLoop(),
-    tt.LowerCrossThreadReduction(),
-    tt.LowerInitBlock(),
-    tt.PlanAndUpdateBufferAllocationLocation(),
-    tt.ConvertBlocksToOpaque(),
-    tt.LiftThreadBinding(),
-    tt.ManifestSharedMemoryLocalStage(),
-    tt.CompactBufferAllocation(),
-    tt.UnifyThreadBinding(),
-    tt.LowerMatchBuffer(),
-    tt.Simplify(),
-    tt.InjectSoftwarePipeline(),
-    tt.LowerOpaqueBlock(),
-    tt.FlattenBuffer(),
-    tt.NarrowDataType(32),
-    tt.LoopPartition(),
-    tt.VectorizeLoop(),
-    tt.InjectVirtualThread(),
-    tt.InjectDoubleBuffer(),
-    tt.StorageRewrite(),
-    tt.UnrollLoop(),
-    tt.Simplify(),
-    tt.RemoveNoOp(),
-]
-SYNCHRONIZED = [
-    tt.ThreadSync("shared"),
-    tt.ThreadSync("shared.dyn"),
-    tt.ThreadSync("warp"),
-    tt.LowerThreadAllreduce(),
-    tt.AnnotateDeviceRegions(),
-    tt.SplitHostDevice(),
-    tt.MergeSharedMemoryAllocations(),
-]
+from tests.fuzz.steps import LOWERING, SYNCHRONIZED, check_every_step, run
 
-
-def run(program, *arrays, threads="forward"):
-    copies = [a.copy() for a in arrays]
-    interpret(program, threads)(*copies)
-    return copies
-
-
-def check_every_step(func, inputs, target="opencl"):
-    """Runs the function after each pass, threads in every order its state allows."""
-    expected = run(func, *inputs)
-    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
-    mod = tt.BindTarget(tvm.target.Target(target, host="c"))(mod)
-    for step in LOWERING:
-        before, mod = mod, step(mod)
-        tir.analysis.verify_well_formed(mod)
-        if tvm.ir.structural_equal(before, mod):
-            continue
-        # Between lifting the loops over threads and the barriers, threads go in step.
-        order = "forward" if step.info.name in BLOCKS else "lockstep"
-        for got, want in zip(run(mod, *inputs, threads=order), expected, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-5, err_msg=step.info.name)
-    for step in SYNCHRONIZED:
-        before, mod = mod, step(mod)
-        if step.info.name == "tir.ThreadSync" or tvm.ir.structural_equal(before, mod):
-            continue  # barriers of the other scopes are missing
-        for order in ("forward", "backward"):
-            for got, want in zip(run(mod, *inputs, threads=order), expected, strict=True):
-                np.testing.assert_allclose(got, want, rtol=1e-5, err_msg=step.info.name)
-    return mod
-
-
-BLOCKS = {p.info.name for p in LOWERING[:5]}
 RNG = np.random.default_rng(0)
 
 
@@ -600,3 +535,144 @@ def test_each_kernel_is_a_function():
     A = floats(8)
     got = run(mod, A, np.zeros_like(A))
     np.testing.assert_allclose(got[0], (A + 1) * 2)
+
+
+def test_memory_of_a_pipelined_block_stays_in_the_loop():
+    """Allocated outside, the second load would replace what the first use still needs."""
+    notes = {"software_pipeline_stage": [0, 2], "software_pipeline_order": [1, 0]}
+
+    @T.prim_func
+    def before(A: T.Buffer((4, 2), "float32"), B: T.Buffer((4, 2), "float32")):
+        for t in T.thread_binding(2, "threadIdx.x"):
+            for r in T.serial(4, annotations=notes):
+                with T.block("rows"):
+                    T.reads(A[r, t])
+                    T.writes(B[r, t])
+                    P = T.alloc_buffer((1,), scope="local")
+                    with T.block("load"):
+                        T.reads(A[r, t])
+                        T.writes(P[0])
+                        P[0] = A[r, t]
+                    with T.block("use"):
+                        T.reads(P[0])
+                        T.writes(B[r, t])
+                        B[r, t] = P[0] + T.float32(1)
+
+    A = floats(4, 2)
+    mod = check_every_step(before, [A, np.zeros_like(A)])
+    np.testing.assert_array_equal(run(mod, A, np.zeros_like(A))[1], A + 1)
+
+
+def test_local_stage_of_a_block_without_iterators():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        S = T.alloc_buffer((8,), scope="shared")
+        for t in T.thread_binding(2, "threadIdx.x"):
+            for j in range(4):
+                with T.block("S"):
+                    v = T.axis.spatial(8, t * 4 + j)
+                    T.block_attr({"tir.manifest_shared_memory_local_stage": 1})
+                    S[v] = A[v]
+        for t in T.thread_binding(2, "threadIdx.x"):
+            for j in range(4):
+                with T.block("B"):
+                    v = T.axis.spatial(8, t * 4 + j)
+                    B[v] = S[7 - v]
+
+    A = floats(8)
+    mod = check_every_step(before, [A, np.zeros_like(A)])
+    np.testing.assert_array_equal(run(mod, A, np.zeros_like(A))[1], A[::-1])
+
+
+def test_auto_copy_is_shared_out():
+    @T.prim_func
+    def before(A: T.Buffer((3, 5), "float32"), B: T.Buffer((3, 5), "float32")):
+        S = T.alloc_buffer((3, 5), scope="shared")
+        for t in T.thread_binding(4, "threadIdx.x"):
+            with T.block("copy"):
+                T.reads(A[0:3, 0:5])
+                T.writes(S[0:3, 0:5])
+                T.block_attr({"auto_copy": 1, "vector_bytes": 16})
+                for i, j in T.grid(3, 5):
+                    S[i, j] = A[i, j]
+            for i, j in T.grid(3, 5):
+                if t == 0:
+                    B[i, j] = S[2 - i, 4 - j]
+
+    A = floats(3, 5)
+    mod = tt.LowerAutoCopy()(tvm.IRModule({"main": before}))
+    assert "copy * 4 + t" in mod.script() and "vectorized" not in mod.script(), (
+        "rows of 5: no vectors"
+    )
+    got = run(tt.UnifyThreadBinding()(mod), A, np.zeros_like(A), threads="lockstep")[1]
+    np.testing.assert_array_equal(got, A[::-1, ::-1])
+
+
+@pytest.mark.parametrize("iterators", [True, False])
+def test_auto_copy_errors(iterators):
+    @T.prim_func
+    def before(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                if iterators:
+                    T.axis.spatial(4, i)
+                T.block_attr({"auto_copy": 1})
+                A[i] = A[i] + T.float32(1)
+
+    message = "run ConvertBlocksToOpaque first" if iterators else "copies from other buffers"
+    with pytest.raises(ValueError, match=message):
+        tt.LowerAutoCopy()(tvm.IRModule({"main": before}))
+
+
+@pytest.mark.parametrize("rows, columns", [(8, 64), (3, 5)])
+def test_default_gpu_schedule(rows, columns):
+    @T.prim_func
+    def before(
+        A: T.Buffer((rows, columns), "float32"),
+        sums: T.Buffer((rows,), "float32"),
+        total: T.Buffer((1,), "float32"),
+    ):
+        for k, i in T.grid(columns, rows):
+            with T.block("sums"):
+                vk, vi = T.axis.remap("RS", [k, i])
+                with T.init():
+                    sums[vi] = T.float32(0)
+                sums[vi] = sums[vi] + A[vi, vk]
+        for k in range(rows):
+            with T.block("total"):
+                vk = T.axis.reduce(rows, k)
+                with T.init():
+                    total[0] = T.float32(0)
+                total[0] = total[0] + sums[vk]
+
+    target = tvm.target.Target({"kind": "cuda", "max_threads_per_block": 4})
+    mod = tt.BindTarget(target)(tvm.IRModule({"main": before}))
+    after = tt.DefaultGPUSchedule()(mod)
+    assert after.script().count("threadIdx.x") == after.script().count("blockIdx.x") == 2
+    tvm.ir.assert_structural_equal(tt.DefaultGPUSchedule()(after), after)
+    inputs = [floats(rows, columns), np.zeros(rows, "float32"), np.zeros(1, "float32")]
+    for got, want in zip(run(after, *inputs), run(before, *inputs), strict=True):
+        np.testing.assert_array_equal(got, want)
+    on_cpu = tt.BindTarget(tvm.target.Target("c"))(tvm.IRModule({"main": before}))
+    tvm.ir.assert_structural_equal(tt.DefaultGPUSchedule()(on_cpu), on_cpu)
+
+
+@pytest.mark.parametrize("scope, size", [("shared", 8), ("local", 4)])
+def test_memory_that_threads_share_holds_what_all_of_them_access(scope, size):
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32")):
+        for t in T.thread_binding(2, "threadIdx.x"):
+            with T.block(""):
+                T.reads(A[0:8])
+                T.writes(A[0:8])
+                S = T.alloc_buffer((16,), scope=scope)
+                for j in range(4):
+                    S[t * 4 + j] = A[t * 4 + j]
+                for j in range(4):
+                    A[t * 4 + j] = S[t * 4 + 3 - j]
+
+    mod = tt.CompactBufferAllocation()(tvm.IRModule({"main": before}))
+    assert f'alloc_buffer(({size},), scope="{scope}")' in mod.script()
+    A = floats(8)
+    got = run(mod, A, threads="lockstep")[0]
+    np.testing.assert_array_equal(got, A.reshape(2, 4)[:, ::-1].reshape(8))

@@ -7,7 +7,8 @@ found = program.outcome(tvm.compile(program.module, "llvm"))
 assert program.difference(expected, found) is None
 """
 
+from .kernels import generate_kernel
 from .minimise import minimise
 from .program import Outcome, Program, generate, node_kinds, shares
 
-__all__ = ["Outcome", "Program", "generate", "minimise", "node_kinds", "shares"]
+__all__ = ["Outcome", "Program", "generate", "generate_kernel", "minimise", "node_kinds", "shares"]
