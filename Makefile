@@ -50,10 +50,11 @@ cpp-examples: build ## the C++ examples, against the installed package, without 
 bench: build ## us and installed peers in one run; NAMES="sigmoid overhead" chooses
 	$(BIN)/python -m bench $(NAMES)
 
-bench-peers: .venv-peer-tvm/.ready ## environment of the peer that cannot share a process with us
-.venv-peer-tvm/.ready: bench/peer_requirements.txt | system
-	$(PYTHON) -m venv .venv-peer-tvm
-	.venv-peer-tvm/bin/pip --disable-pip-version-check install --quiet -r $<
+PEERS := $(patsubst bench/requirements/%.txt,.venv-peer-%/.ready,$(wildcard bench/requirements/*.txt))
+bench-peers: $(PEERS) ## environments of the peers that do not share ours
+.venv-peer-%/.ready: bench/requirements/%.txt | system
+	$(PYTHON) -m venv .venv-peer-$*
+	.venv-peer-$*/bin/pip --disable-pip-version-check install --quiet -r $<
 	touch $@
 
 wheel: system $(VENV)/.ready ## a wheel in wheelhouse/ that runs on other machines

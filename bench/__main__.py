@@ -44,8 +44,7 @@ def main(arguments):
     options = parse(arguments)
     peers.pin(options.threads)
     os.environ["BENCH_CLOCK"] = "cpu" if options.cpu_time else "wall"
-    subjects, notes = peers.installed(options.threads)
-    subjects = [s for s in subjects if s.name not in options.without]
+    subjects, notes = peers.installed(options.without)
     for note in notes:
         print("note:", note)
     rows, failures = [], []
@@ -55,8 +54,7 @@ def main(arguments):
         except Exception as error:  # the other benchmarks still have something to say
             failures.append(f"{name}: {type(error).__name__}: {error}")
     for subject in subjects:
-        if isinstance(subject, peers.Worker):
-            subject.close()
+        subject.close()
     print(report.table(rows))
     if options.json:
         with open(options.json, "w") as file:

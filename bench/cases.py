@@ -2,53 +2,48 @@
 """What is measured. A case is a function of (name, subjects, options) that returns rows."""
 
 import functools
-import math
 import subprocess
 
 import numpy as np
 
-from . import kernels, measure, peers, programs, tuning, tuning_result
+from . import kernels, measure, peers, tuning, tuning_result
 from .measure import Row
-
-EXACT = {
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "exp": np.exp,
-    "tanh": np.tanh,
-    "erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "log": np.log,
-}
-
-
-def unary(name, subjects, options):
-    """Elementwise on 1024x1024 float32."""
-    x = np.random.default_rng(options.seed).normal(0, 3, (1024, 1024)).astype(np.float32)
-    if name == "log":
-        x = np.exp(x)
-    timed = {s.name: t for s in subjects if (t := s.unary(name, x)) is not None}
-    samples = measure.time_alternating(timed, options.rounds, options.seconds)
-    exact = EXACT[name](x.astype(np.float64))
-    return [
-        Row(name, who, samples[who], ulp=measure.max_ulp(timed[who].output(), exact))
-        for who in timed
-    ]
 
 
 def kernel(name, subjects, options):
     """Float32, nobody schedules ours. Try --threads 2."""
-    inputs = kernels.KERNELS[name].inputs(options.seed)
-    timed = {s.name: s.kernel(name, inputs) for s in subjects if hasattr(s, "kernel")}
+    kernel = kernels.KERNELS[name]
+    inputs = kernel.inputs(options.seed)
+    timed = {}
+    for subject in subjects:
+        try:
+            one = subject.prepare(name, inputs)
+        except RuntimeError as error:  # the others still have something to say
+            print(f"note: {name}: {error}")
+            continue
+        if one is not None:
+            timed[subject.name] = one
     samples = measure.time_alternating(timed, options.rounds, options.seconds)
-    expected = timed["tvm"].output()
-    for who, one in timed.items():
-        np.testing.assert_allclose(one.output(), expected, rtol=1e-3, atol=1e-3, err_msg=who)
-    return [Row(name, who, samples[who]) for who in timed]
+    outputs = {who: one.output() for who, one in timed.items()}
+    exact = kernel.exact(inputs[0].astype(np.float64)) if kernel.exact else None
+    rows = []
+    for who, output in outputs.items():
+        ulp = None
+        if output is not None and exact is not None:
+            ulp = measure.max_ulp(output, exact)
+        elif output is not None:
+            reference = outputs["tvm"]
+            np.testing.assert_allclose(output, reference, rtol=1e-3, atol=1e-3, err_msg=who)
+        rows.append(Row(name, who, samples[who], ulp=ulp))
+    return rows
 
 
 def overhead(name, subjects, options):
     """Calling exp on one element: what a call costs."""
-    x = np.ones(1, np.float32)
-    timed = {s.name: s.unary("exp", x) for s in subjects}
-    timed["tvm, main function"] = programs.unary("exp", x, by_function=True)
+    x = [np.ones(1, np.float32)]
+    timed = {s.name: one for s in subjects if (one := s.prepare("exp", x))}
+    ours = next(s for s in subjects if s.name == "tvm")
+    timed["tvm, called as a module"] = ours.prepare("exp", x, "")
     samples = measure.time_alternating(timed, options.rounds, options.seconds)
     return [Row(name, who, samples[who]) for who in timed]
 
@@ -64,7 +59,8 @@ def import_cost(name, subjects, options):
         seconds, kib = map(float, done.stdout.split())
         return seconds, kib * 1024
 
-    runs = {who: functools.partial(run, python) for who, python in peers.pythons().items()}
+    pythons = {who: peers.SUBJECTS[who].python for who in peers.compilers()}
+    runs = {who: functools.partial(run, python) for who, python in pythons.items()}
     for warm_up in runs.values():
         warm_up()
     samples = measure.alternate(runs, options.rounds)
@@ -78,20 +74,19 @@ def import_cost(name, subjects, options):
 def compile_latency(name, subjects, options):
     """Sigmoid from expression to callable, first in a process, and later ones."""
 
-    def first(who, python):
-        worker = peers.Worker(who, python)
+    def first(who):
+        worker = peers.Worker(who)
         try:
             worker.ask("version")  # imports
             return worker.ask("compile_seconds", 1024)
         finally:
             worker.close()
 
-    pythons = peers.pythons()
-    cold = {who: functools.partial(first, who, python) for who, python in pythons.items()}
+    cold = {who: functools.partial(first, who) for who in peers.compilers()}
     rows = [
         Row(f"{name}, first", *item) for item in measure.alternate(cold, options.rounds).items()
     ]
-    workers = [peers.Worker(who, python) for who, python in pythons.items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     columns = iter(range(1025, 1 << 20))
     warm = {w.name: lambda w=w: w.ask("compile_seconds", next(columns)) for w in workers}
     for warm_up in warm.values():
@@ -104,7 +99,7 @@ def compile_latency(name, subjects, options):
 
 def pool(name, subjects, options):
     """Worker processes: the first answer of a new one; one of many empty tasks (--threads 2)."""
-    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     rows = []
     for what, *action in (("ready", "pool_ready_seconds"), ("task", "pool_task_seconds", 1000)):
         asked = {w.name: functools.partial(w.ask, *action) for w in workers}
@@ -117,7 +112,7 @@ def pool(name, subjects, options):
 
 def script(name, subjects, options):
     """Printing and parsing TVMScript: a function of 50 lines, a module of 2,000 functions."""
-    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     rows = []
     for what, number in (("function", 20), ("module", 1)):
         for action in ("parse", "print"):
@@ -133,7 +128,7 @@ def script(name, subjects, options):
 
 def schedules(name, subjects, options):
     """Making schedules and applying primitives: a tiled matmul, a function of 200 blocks."""
-    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     rows = []
     whats = ["make, matmul", "make and tile, matmul", "make, 200 blocks"]
     for what in [*whats, "make and schedule, 200 blocks"]:
@@ -147,7 +142,7 @@ def schedules(name, subjects, options):
 
 def trials(name, subjects, options):
     """Tuning: wall time per distinct program compiled, run, checked and recorded (--threads 2)."""
-    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     rows = []
     for workload in ("matmul 512", "matmul 1024", "conv2d 56x56x64"):
         runs = {
@@ -176,7 +171,7 @@ def _ask(worker, action, what, number):
 
 def lowering(name, subjects, options):
     """The default pipeline of TIR passes on a module of 2,000 functions."""
-    workers = [peers.Worker(who, python) for who, python in peers.pythons().items()]
+    workers = [peers.Worker(who) for who in peers.compilers()]
     runs = {w.name: lambda w=w: w.ask("lower_seconds", 2000) for w in workers}
     for warm_up in runs.values():
         warm_up()
@@ -187,7 +182,6 @@ def lowering(name, subjects, options):
 
 
 CASES = {
-    **dict.fromkeys(programs.UNARY, unary),
     **dict.fromkeys(kernels.KERNELS, kernel),
     "overhead": overhead,
     "import": import_cost,

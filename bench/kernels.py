@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole kernels, each written once for every subject: nobody schedules or tunes ours."""
+"""What is computed: shapes, data, and each kernel as a tensor expression. Nobody schedules ours.
+
+This file runs in workers, ours and Apache TVM's, so both compile the same text.
+"""
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from .programs import Timed, host_target
-
 
 @dataclass
 class Kernel:
     shapes: list  # of the inputs
-    ours: Callable  # (te, *tensors) -> tensor
-    torch: Callable  # (torch, *tensors) -> tensor
-    onnx: str  # the operator
-    attributes: dict = None
-    constants: list = ()  # further inputs of the operator
+    te: Callable  # (te, *tensors) -> tensor
+    exact: Callable = None  # in double precision, of elementwise functions
+    copies: bool = False  # the result has as many bytes as the only large input
+    scale: float = 1  # of the data
+    positive: bool = False
 
     def inputs(self, seed):
         random = np.random.default_rng(seed)
-        return [random.normal(size=shape).astype(np.float32) for shape in self.shapes]
+        inputs = [random.normal(0, self.scale, shape) for shape in self.shapes]
+        return [(np.exp(x) if self.positive else x).astype(np.float32) for x in inputs]
+
+
+def _elementwise(function, **more):
+    def tensor(te, a):
+        return te.compute(a.shape, lambda *i: function(te, a(*i)), "out")
+
+    return Kernel([(1024, 1024)], tensor, copies=True, **more)
 
 
 def _softmax(te, a):
@@ -45,12 +55,6 @@ def _layer_norm(te, a, scale, bias):
         (n, m),
         lambda i, j: (a[i, j] - mean[i]) * te.rsqrt(square[i] / m + 1e-5) * scale[j] + bias[j],
         "out",
-    )
-
-
-def _gelu(te, a):
-    return te.compute(
-        a.shape, lambda *i: a(*i) * 0.5 * (1 + te.erf(a(*i) * 0.7071067811865476)), "out"
     )
 
 
@@ -83,84 +87,51 @@ def _conv2d(te, a, w):
     )
 
 
+ELEMENTWISE = {
+    "sigmoid": _elementwise(
+        lambda te, x: 1 / (1 + te.exp(-x)), exact=lambda x: 1 / (1 + np.exp(-x)), scale=3
+    ),
+    "exp": _elementwise(lambda te, x: te.exp(x), exact=np.exp, scale=3),
+    "tanh": _elementwise(lambda te, x: te.tanh(x), exact=np.tanh, scale=3),
+    "erf": _elementwise(
+        lambda te, x: te.erf(x), exact=np.vectorize(math.erf, otypes=[np.float64]), scale=3
+    ),
+    "log": _elementwise(lambda te, x: te.log(x), exact=np.log, scale=3, positive=True),
+    "gelu": _elementwise(lambda te, x: x * 0.5 * (1 + te.erf(x * 0.7071067811865476))),
+}
 KERNELS = {
-    "softmax": Kernel([(1024, 1024)], _softmax, lambda t, a: t.softmax(a, 1), "Softmax"),
-    "layer_norm": Kernel(
-        [(1024, 1024), (1024,), (1024,)],
-        _layer_norm,
-        lambda t, a, s, b: t.nn.functional.layer_norm(a, (1024,), s, b),
-        "LayerNormalization",
-    ),
-    "gelu": Kernel([(1024, 1024)], _gelu, lambda t, a: t.nn.functional.gelu(a), "Gelu"),
-    "row_sum": Kernel(
-        [(2048, 2048)], _row_sum, lambda t, a: a.sum(1), "ReduceSum", {"keepdims": 0}, [[1]]
-    ),
-    "column_sum": Kernel(
-        [(2048, 2048)], _column_sum, lambda t, a: a.sum(0), "ReduceSum", {"keepdims": 0}, [[0]]
-    ),
-    "transpose": Kernel(
-        [(2048, 2048)], _transpose, lambda t, a: a.T.contiguous(), "Transpose", {"perm": [1, 0]}
-    ),
-    "matmul": Kernel([(512, 512), (512, 512)], _matmul, lambda t, a, b: a @ b, "MatMul"),
-    "conv2d": Kernel(
-        [(1, 64, 58, 58), (64, 64, 3, 3)],
-        _conv2d,
-        lambda t, a, w: t.nn.functional.conv2d(a, w),
-        "Conv",
-    ),
+    **ELEMENTWISE,
+    "softmax": Kernel([(1024, 1024)], _softmax, copies=True),
+    "layer_norm": Kernel([(1024, 1024), (1024,), (1024,)], _layer_norm, copies=True),
+    "row_sum": Kernel([(2048, 2048)], _row_sum),
+    "column_sum": Kernel([(2048, 2048)], _column_sum),
+    "transpose": Kernel([(2048, 2048)], _transpose, copies=True),
+    "matmul": Kernel([(512, 512), (512, 512)], _matmul),
+    "conv2d": Kernel([(1, 64, 58, 58), (64, 64, 3, 3)], _conv2d),
 }
 
 
-def ours(name, inputs):
-    """The kernel compiled without a schedule."""
-    import tvm
-    from tvm import te
+@functools.cache
+def onnx_model(name, *shapes):
+    """The kernel as a model of one operator, serialized."""
+    from onnx import TensorProto, helper, numpy_helper, shape_inference
 
-    tensors = [te.placeholder(x.shape, "float32", f"A{i}") for i, x in enumerate(inputs)]
-    result = KERNELS[name].ours(te, *tensors)
-    func = te.create_prim_func([*tensors, result])
-    function = tvm.compile(func, target=host_target())["main"]
-    out = tvm.runtime.empty([int(s) for s in result.shape], "float32")
-    return Timed(functools.partial(function, *map(tvm.runtime.tensor, inputs), out), out.numpy)
-
-
-def torch(name, inputs):
-    """The kernel as PyTorch runs it, without compiling."""
-    import torch
-
-    tensors = [torch.from_numpy(x) for x in inputs]
-    call = functools.partial(KERNELS[name].torch, torch, *tensors)
-    return Timed(call, lambda: call().numpy())
-
-
-def onnxruntime(name, inputs, options):
-    """The kernel as a model of one operator."""
-    import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
-
-    kernel = KERNELS[name]
-    names = [f"x{i}" for i in range(len(inputs))]
-    constants = [
-        numpy_helper.from_array(np.array(c), f"c{i}") for i, c in enumerate(kernel.constants)
-    ]
-    node = helper.make_node(
-        kernel.onnx, names + [c.name for c in constants], ["y"], **(kernel.attributes or {})
-    )
+    operators = {"layer_norm": "LayerNormalization", "matmul": "MatMul", "conv2d": "Conv"}
+    operators |= {"row_sum": "ReduceSum", "column_sum": "ReduceSum"}
+    attributes = {"row_sum": {"keepdims": 0}, "column_sum": {"keepdims": 0}}
+    attributes["transpose"] = {"perm": [1, 0]}
+    further = {"row_sum": [[1]], "column_sum": [[0]]}.get(name, [])
+    constants = [numpy_helper.from_array(np.array(c), f"c{i}") for i, c in enumerate(further)]
+    names = [f"x{i}" for i in range(len(shapes))]
+    operands = names + [c.name for c in constants]
+    operator = operators.get(name, name.capitalize())
+    node = helper.make_node(operator, operands, ["y"], **attributes.get(name, {}))
 
     def value(name, shape):
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
-    values = [value(n, x.shape) for n, x in zip(names, inputs, strict=True)]
+    values = [value(n, shape) for n, shape in zip(names, shapes, strict=True)]
     graph = helper.make_graph([node], name, values, [value("y", None)], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    feeds = dict(zip(names, inputs, strict=True))
-    result = session.run(None, feeds)[0]
-    out = onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(result))
-    binding = session.io_binding()
-    for name, x in feeds.items():
-        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(x))
-    binding.bind_ortvalue_output("y", out)
-    return Timed(functools.partial(session.run_with_iobinding, binding), out.numpy)
+    opsets = [helper.make_opsetid("", 20)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return shape_inference.infer_shapes(model).SerializeToString()

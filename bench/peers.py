@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is measured: us, and the peers that are installed."""
 
-import functools
+import contextlib
 import importlib.util
 import json
 import os
@@ -9,95 +9,52 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import kernels, programs
-from .programs import Timed
-
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PEER_PYTHON = ROOT / ".venv-peer-tvm/bin/python"
 
 
-class Ours:
-    name = "tvm"
-    unary = staticmethod(programs.unary)
-    kernel = staticmethod(kernels.ours)
+@dataclass
+class Subject:
+    file: str  # in bench/subjects
+    needs: str = "numpy"  # the module that has to be there
+    venv: str = ""  # .venv-peer-* where it is not ours
+    variables: dict = field(default_factory=dict)
+
+    @property
+    def folder(self):
+        return ROOT / f".venv-peer-{self.venv}"
+
+    @property
+    def python(self):
+        return str(self.folder / "bin/python") if self.venv else sys.executable
+
+    @property
+    def is_there(self):
+        if self.venv:
+            return (self.folder / ".ready").exists()
+        return importlib.util.find_spec(self.needs) is not None
 
 
-class NumPy:
-    name, module = "numpy", "numpy"
-
-    def unary(self, name, x):
-        out = np.empty_like(x)
-        if name == "sigmoid":
-
-            def call():
-                np.negative(x, out=out)
-                np.exp(out, out=out)
-                np.add(out, 1, out=out)
-                np.reciprocal(out, out=out)
-
-        elif hasattr(np, name):
-            call = functools.partial(getattr(np, name), x, out=out)
-        else:
-            return None
-        return Timed(call, lambda: out)
-
-
-class Torch:
-    name, module = "torch", "torch"
-
-    def __init__(self, threads):
-        import torch
-
-        torch.set_num_threads(threads)
-        torch.set_grad_enabled(False)
-
-    def unary(self, name, x):
-        import torch
-
-        a = torch.from_numpy(x)
-        out = torch.empty_like(a)
-        return Timed(functools.partial(getattr(torch, name), a, out=out), out.numpy)
-
-    kernel = staticmethod(kernels.torch)
-
-
-class OnnxRuntime:
-    name, module = "onnxruntime", "onnxruntime"
-
-    def __init__(self, threads):
-        import onnx  # noqa: F401  (models are built with it)
-        import onnxruntime
-
-        self.options = onnxruntime.SessionOptions()
-        self.options.intra_op_num_threads, self.options.inter_op_num_threads = threads, 1
-
-    def unary(self, name, x):
-        import onnxruntime
-        from onnx import TensorProto, helper
-
-        def value(name):
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape)
-
-        graph = helper.make_graph(
-            [helper.make_node(name.capitalize(), ["x"], ["y"])], name, [value("x")], [value("y")]
-        )
-        opsets = [helper.make_opsetid("", 17)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), self.options, providers=["CPUExecutionProvider"]
-        )
-        a = onnxruntime.OrtValue.ortvalue_from_numpy(x)
-        out = onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(x))
-        binding = session.io_binding()
-        binding.bind_ortvalue_input("x", a)
-        binding.bind_ortvalue_output("y", out)
-        return Timed(functools.partial(session.run_with_iobinding, binding), out.numpy)
-
-    def kernel(self, name, inputs):
-        return kernels.onnxruntime(name, inputs, self.options)
+# glibc would write around the caches, or leave copying to one instruction.
+_PLAIN = ":".join(
+    f"glibc.cpu.x86_{kind}_threshold=0x1000000000" for kind in ("non_temporal", "rep_movsb")
+)
+SUBJECTS = {
+    "tvm": Subject("tvm", "tvm"),
+    "numpy": Subject("numpy"),
+    "torch": Subject("torch", "torch"),
+    "torch.compile": Subject("torch_compile", "torch"),
+    "onnxruntime": Subject("onnxruntime", "onnxruntime"),
+    "openvino": Subject("openvino", venv="openvino"),
+    "jax": Subject("jax", venv="jax"),
+    "iree": Subject("iree", venv="iree"),
+    "halide": Subject("halide", venv="halide"),
+    "apache-tvm": Subject("tvm", venv="tvm"),
+    "copy": Subject("copy", variables={"GLIBC_TUNABLES": _PLAIN}),
+}
 
 
 def environment(python):
@@ -112,11 +69,11 @@ def environment(python):
 class Worker:
     """A process with an environment of its own; it shares our CPUs, and sleeps unless asked."""
 
-    def __init__(self, name, python):
-        self.name = name
+    def __init__(self, name):
+        self.name, self.subject = name, SUBJECTS[name]
         self.process = subprocess.Popen(
-            [str(python), str(ROOT / "bench/worker.py")],
-            env=environment(python),
+            [self.subject.python, str(ROOT / "bench/worker.py")],
+            env=environment(self.subject.python) | self.subject.variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -133,20 +90,24 @@ class Worker:
             raise RuntimeError(f"{self.name}: {answer['error']}")
         return answer["value"]
 
-    def unary(self, name, x):
-        with tempfile.NamedTemporaryFile(suffix=".npy") as file:
-            np.save(file.name, x)
-            index = self.ask("unary", name, file.name)
-        return Remote(self, index)
+    def prepare(self, kernel, inputs, *more):
+        """The kernel, ready to be timed, or None where the subject does not have it."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = [f"{folder}/{i}.npy" for i in range(len(inputs))]
+            for file, x in zip(files, inputs, strict=True):
+                np.save(file, x)
+            index = self.ask("prepare", self.subject.file, kernel, files, *more)
+        return None if index is None else Remote(self, index)
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it may have ended before
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
 
 
 class Remote:
-    """A program prepared in a worker: the counterpart of Timed."""
+    """A kernel prepared in a worker: the counterpart of Timed."""
 
     def __init__(self, worker, index):
         self.worker, self.index = worker, index
@@ -156,31 +117,25 @@ class Remote:
 
     def output(self):
         with tempfile.NamedTemporaryFile(suffix=".npy") as file:
-            self.worker.ask("output", self.index, file.name)
-            return np.load(file.name)
+            has_output = self.worker.ask("output", self.index, file.name)
+            return np.load(file.name) if has_output else None
 
 
-def pythons():
-    """Environments in which `import tvm` can be measured: ours, and Apache TVM's if it is there."""
-    found = {"tvm": sys.executable}
-    if PEER_PYTHON.exists():
-        found["apache-tvm"] = str(PEER_PYTHON)
-    return found
+def compilers():
+    """Subjects whose `import tvm` can be measured: ours, and Apache TVM's if it is there."""
+    return [name for name, s in SUBJECTS.items() if s.file == "tvm" and s.is_there]
 
 
-def installed(threads):
+def installed(without=()):
     """(subjects, notes): we come first; a note says which peer is missing."""
-    subjects, notes = [Ours(), NumPy()], []
-    for peer in (Torch, OnnxRuntime):
-        if importlib.util.find_spec(peer.module):
-            subjects.append(peer(threads))
-        else:
-            notes.append(f"{peer.name} is not installed")
-    if PEER_PYTHON.exists():
-        subjects.append(Worker("apache-tvm", PEER_PYTHON))
-    else:
-        notes.append("apache-tvm is not installed: make bench-peers")
-    return subjects, notes
+    asked = {name: subject for name, subject in SUBJECTS.items() if name not in without}
+    there = [name for name, subject in asked.items() if subject.is_there]
+    notes = [
+        f"{name} is not installed" + (": make bench-peers" if subject.venv else "")
+        for name, subject in asked.items()
+        if name not in there
+    ]
+    return [Worker(name) for name in there], notes
 
 
 def pin(threads):
@@ -189,6 +144,6 @@ def pin(threads):
     if threads > len(cpus):
         raise SystemExit(f"--threads: expected at most {len(cpus)}, got {threads}")
     os.sched_setaffinity(0, cpus[-threads:])
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS", "HL_NUM_THREADS"):
         os.environ[variable] = str(threads)
     os.environ["TVM_CACHE_LIMIT_MB"] = "0"  # compilers compile: nothing comes from an earlier run

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the runner, one JSON object per line, with the `tvm` of its own environment."""
+"""Answers the runner, one JSON object per line, with what its own environment has."""
 
+import importlib
 import json
 import os
 import sys
@@ -15,18 +16,24 @@ def serve(requests, answers):
 
     import scripts
 
-    prepared = []
+    prepared, shared = [], []
 
-    def unary(name, file):
+    def prepare(subject, name, files, *more):
         import numpy as np
 
-        prepared.append(programs.unary(name, np.load(file)))
-        return len(prepared) - 1
+        module = importlib.import_module(f"subjects.{subject}")
+        inputs = [np.load(file) for file in files]
+        shared.append(inputs)  # not everyone keeps the memory that it reads
+        prepared.append(module.prepare(name, inputs, *more))
+        return len(prepared) - 1 if prepared[-1] else None
 
     def output(index, file):
         import numpy as np
 
-        np.save(file, prepared[index].output())
+        one = prepared[index]
+        if one.output:
+            np.save(file, one.output())
+        return one.output is not None
 
     def version():
         import tvm
@@ -34,7 +41,7 @@ def serve(requests, answers):
         return tvm.__version__
 
     actions = {
-        "unary": unary,
+        "prepare": prepare,
         "time": lambda index, number: prepared[index].time(number),
         "output": output,
         "version": version,

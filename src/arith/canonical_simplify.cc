@@ -333,10 +333,12 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
           const Split high = sum->splits[i], low = sum->splits[j];
           if (i == j || low.upper == 0 || high.lower != low.upper) continue;
           if (Wide{low.scale} * (low.upper / low.lower) != high.scale) continue;
-          if (!ExprDeepEqual(high.index, low.index)) continue;
+          if (!ExprDeepEqual(high.index, low.index) &&
+              !facts_->DifferByMultiple(high.index, low.index, low.upper))
+            continue;
           sum->splits.erase(sum->splits.begin() + static_cast<int64_t>(std::max(i, j)));
           sum->splits.erase(sum->splits.begin() + static_cast<int64_t>(std::min(i, j)));
-          Split joined{low.index, low.lower, high.upper, low.scale};
+          Split joined{high.index, low.lower, high.upper, low.scale};
           // A whole index that is a sum itself goes back into the sum.
           if (joined.lower == 1 && joined.upper == 0)
             sum->Add(ToSum(joined.index), joined.scale);

@@ -271,6 +271,14 @@ Interval Analyzer::Impl::BoundOfDifference(const PrimExpr& a, const PrimExpr& b)
   return bound;
 }
 
+bool Analyzer::Impl::DifferByMultiple(const PrimExpr& a, const PrimExpr& b, Wide modulus) {
+  if (!IsIndex(a) || !IsIndex(b)) return false;
+  LinearForm difference = ToLinear(a);
+  difference.Add(ToLinear(b), -1);
+  return difference.valid && modulus > 0 && difference.base % modulus == 0 &&
+         difference.Gcd() % modulus == 0;
+}
+
 std::optional<bool> Analyzer::Impl::Decide(const PrimExpr& given) {
   if (auto c = AsConstInt(given)) return *c != 0;
   PrimExpr cond = Turned(given);

@@ -106,6 +106,8 @@ struct Analyzer::Impl {
   Interval BoundOf(const LinearForm& sum);
   /// What is known of a - b; everything when the difference may wrap.
   Interval BoundOfDifference(const PrimExpr& a, const PrimExpr& b);
+  /// Whether a - b is known to be a multiple of a positive number.
+  bool DifferByMultiple(const PrimExpr& a, const PrimExpr& b, Wide modulus);
   /// true, false or not known: from bounds, residues and facts, without rewriting.
   std::optional<bool> Decide(const PrimExpr& cond);
 

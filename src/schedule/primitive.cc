@@ -8,6 +8,7 @@
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
+#include "tvm/tir/index_map.h"
 
 namespace tvm::tir {
 namespace {
@@ -23,6 +24,7 @@ int CallFromPython(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* 
     CheckCount(primitive, static_cast<int>(primitive->args.size()), count);
     auto sch = Unpack<Schedule>(primitive, args, 0);
     std::vector<AnyView> views;
+    views.reserve(count);
     for (int i = 1; i < count; ++i) views.push_back(AnyView::CopyFromTVMFFIAny(args[i]));
     *result = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(
         CallPrimitive(sch.get(), *primitive, views.data()));
@@ -30,6 +32,24 @@ int CallFromPython(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* 
   } catch (...) {
     return ReportException();
   }
+}
+
+/// An index map with variables of the program in the place of copies of them.
+IndexMap WithOwnVars(const ScheduleObj* self, const IndexMap& map) {
+  bool changed = false;
+  Array<PrimExpr> indices = map->final_indices.Map([&](const PrimExpr& e) {
+    return Substitute(e, [&](const Var& var) -> PrimExpr {
+      for (const Var& index : map->initial_indices) {
+        if (index.same_as(var)) return {};
+      }
+      PrimExpr own = OwnVar(self, var);
+      changed |= own.defined();
+      return own;
+    });
+  });
+  IndexMap own = map;
+  if (changed) Edit(&own)->final_indices = indices;
+  return own;
 }
 
 }  // namespace
@@ -82,7 +102,16 @@ Any CallPrimitive(ScheduleObj* self, const Primitive& primitive, const AnyView* 
     while (self->insts.size() > recorded) self->insts.pop_back();
   };
   try {
-    PrimitiveCall call{self, &primitive, args, {}, {}, {}};
+    std::vector<AnyView> own;
+    Array<Any> keep_alive;
+    for (size_t i = 0; i + 1 < primitive.args.size(); ++i) {
+      auto* map = args[i].as<IndexMapObj>();
+      if (!map) continue;
+      if (own.empty()) own.assign(args, args + primitive.args.size() - 1);
+      keep_alive.push_back(WithOwnVars(self, ffi::GetRef<IndexMap>(map)));
+      own[i] = keep_alive.back();
+    }
+    PrimitiveCall call{self, &primitive, own.empty() ? args : own.data(), {}, {}, {}};
     Any result = primitive.run(&call);
     if (state->debug_mask) Verify(self->state);
     Record(self, &call);

@@ -184,13 +184,20 @@ Stmt ReplaceBuffer(const Stmt& stmt, const Buffer& from, const Buffer& to, Block
 }
 
 namespace {
-struct OtherUses : Visitor<OtherUses, BufferObj, VarObj, MatchBufferRegionObj> {
+struct OtherUses : Visitor<OtherUses, BufferObj, VarObj, MatchBufferRegionObj, CallObj> {
   Buffer buffer;
   bool found = false;
   explicit OtherUses(const Buffer& buffer) : buffer(buffer) {}
   void Visit(const BufferObj* op) { found |= op != buffer.get() && op->data.same_as(buffer->data); }
   void Visit(const VarObj* op) { found |= op == buffer->data.get(); }
   void Visit(const MatchBufferRegionObj* op) { found |= op->source->buffer.same_as(buffer); }
+  void Visit(const CallObj* op) {
+    if (op->Is(builtin::address_of())) {
+      auto* load = op->args[0].as<BufferLoadObj>();
+      found |= load && load->buffer.same_as(buffer);
+    }
+    VisitChildren(op, *this);
+  }
 };
 }  // namespace
 

@@ -2,7 +2,7 @@
 // The schedule object: construction, random variables, copies, random numbers, errors.
 #include "schedule.h"
 
-#include <chrono>
+#include <atomic>
 #include <random>
 
 #include "tvm/arith/analyzer.h"
@@ -36,6 +36,16 @@ uint64_t NextRandom(uint64_t* state) {  // SplitMix64: every state is a good one
   return z ^ (z >> 31);
 }
 
+namespace {
+/// Asking the system costs more than many a primitive: once per process is enough.
+uint64_t OtherEveryTime() {
+  static const uint64_t start = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  static std::atomic<uint64_t> count{0};
+  uint64_t state = start + count++;
+  return NextRandom(&state);
+}
+}  // namespace
+
 Schedule::Schedule(IRModule mod, int64_t seed, int64_t debug_mask, ErrorRenderLevel level,
                    bool enable_check) {
   auto n = NewObject<ScheduleObj>();
@@ -67,7 +77,7 @@ void Schedule::Seed(int64_t seed) const {
     TVM_FFI_THROW(ValueError) << "Schedule.seed: expected -1 or a number in [0, " << kMaxSeed
                               << "], got " << seed;
   }
-  get()->random = seed == -1 ? std::random_device{}() : static_cast<uint64_t>(seed);
+  get()->random = seed == -1 ? OtherEveryTime() : static_cast<uint64_t>(seed);
 }
 int64_t Schedule::ForkSeed() const {
   return static_cast<int64_t>(NextRandom(&get()->random) % kMaxSeed) + 1;
@@ -91,12 +101,41 @@ NodeId ResolveNode(const ScheduleObj* self, const ObjectRef& rv) {
               ", which an earlier primitive replaced"));
 }
 
+PrimExpr OwnVar(const ScheduleObj* self, const Var& var) {
+  PrimExpr found;
+  bool in_working_on = false;
+  for (const auto& [name, base] : self->state->value.mod()->functions) {
+    auto* func = base.as<PrimFuncObj>();
+    if (!func) continue;
+    bool first = self->working_on && name.same_as(*self->working_on);
+    auto look = [&](const ObjectRef& node) {
+      auto* known = node.as<VarObj>();
+      if (!known || known->name_hint != var->name_hint || known->dtype != var->dtype) return false;
+      if (known != var.get() && (!found.defined() || (first && !in_working_on))) {
+        found = ffi::GetRef<Var>(known), in_working_on = first;
+      }
+      return known == var.get();
+    };
+    bool own = false;
+    auto visit = [&](const ObjectRef& node) { own |= look(node); };
+    for (const Var& param : func->params) {
+      visit(param);
+      if (auto it = func->buffer_map.find(param); it != func->buffer_map.end()) {
+        for (const PrimExpr& e : (*it).second->shape) PostOrderVisit(e, visit);
+        for (const PrimExpr& e : (*it).second->strides) PostOrderVisit(e, visit);
+      }
+    }
+    if (own) return {};
+  }
+  return found;
+}
+
 PrimExpr ResolveExpr(const ScheduleObj* self, const PrimExpr& expr) {
   if (expr->IsInstance<IntImmObj>()) return expr;
   bool changed = false;
   PrimExpr value = Substitute(expr, [&](const Var& var) -> PrimExpr {
     const Symbol* symbol = self->symbols.Find(SymbolKey(var));
-    if (!symbol) return {};
+    if (!symbol) return OwnVar(self, var);
     changed = true;
     return symbol->value;
   });

@@ -10,6 +10,9 @@ inline uint64_t SymbolKey(const ObjectRef& rv) { return reinterpret_cast<uint64_
 NodeId ResolveNode(const ScheduleObj* self, const ObjectRef& rv);
 /// The expression with the schedule's variables replaced by their values, simplified.
 PrimExpr ResolveExpr(const ScheduleObj* self, const PrimExpr& expr);
+/// The variable of a function's parameters that `var` is or, read from the text of a trace, was a
+/// copy of: one with its name. Undefined: none, or `var` itself.
+PrimExpr OwnVar(const ScheduleObj* self, const Var& var);
 /// The next random number; one seed gives one sequence everywhere.
 uint64_t NextRandom(uint64_t* state);
 /// Raises InternalError if the index does not agree with the program.

@@ -47,7 +47,11 @@ Stmt ReplaceNearest(const Stmt& stmt, const Object* child, const Stmt& with) {
         if (replaced.same_as(seq->seq[i])) continue;
         Array<Stmt> all = seq->seq;
         all.Set(i, replaced);
-        return SeqStmt::Flatten(all, seq->span);
+        // Most often one node stands in the place of another: there is nothing to flatten.
+        if (!IsNode(replaced.get())) return SeqStmt::Flatten(all, seq->span);
+        auto same = ffi::GetRef<SeqStmt>(seq);
+        Edit(&same)->seq = std::move(all);
+        return same;
       }
       return stmt;
     }
@@ -95,23 +99,34 @@ struct State::Change {
 State::State(IRModule mod) : mod_(std::move(mod)) {
   auto names = std::make_shared<std::vector<GlobalVar>>();
   BlockReuse none;
+  Change change{none};  // of all functions: two may share statements
   for (const auto& [name, func] : mod_->Sorted()) {
     auto prim_func = func.as<PrimFunc>();
     if (!prim_func || !(*prim_func)->body->IsInstance<BlockRealizeObj>()) continue;
     auto index = static_cast<NodeId>(names->size());
     names->push_back(name);
+    // A loop or block that is there twice: each gets its own variables.
+    PrimFunc (*const kForms[])(const PrimFunc&) = {
+        [](const PrimFunc& f) { return f; },
+        [](const PrimFunc& f) { return ConvertSSA(f); },
+        [](const PrimFunc& f) { return RenewDefs(ConvertSSA(f)); },
+    };
     State before = *this;
-    try {
-      Change change{none};
-      Add((*prim_func)->body, ~index, &change);
-    } catch (const Refusal&) {  // a loop or block that is there twice: each gets its own variables
-      *this = before;
-      prim_func = ConvertSSA(*prim_func);
-      changed_.push_back(index);
-      Change change{none};
-      Add((*prim_func)->body, ~index, &change);
+    for (size_t i = 0;; ++i) {
+      PrimFunc form = kForms[i](*prim_func);
+      Change trial = change;
+      try {
+        Add(form->body, ~index, &trial);
+      } catch (const Refusal&) {
+        if (i + 1 == std::size(kForms)) throw;
+        *this = before;
+        continue;
+      }
+      if (i > 0) changed_.push_back(index);
+      funcs_.Set(index, form);
+      change.kept = std::move(trial.kept);
+      break;
     }
-    funcs_.Set(index, *prim_func);
   }
   names_ = std::move(names);
 }

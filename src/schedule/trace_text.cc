@@ -11,6 +11,7 @@
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/structural.h"
+#include "tvm/tir/analysis.h"
 
 namespace tvm::tir {
 namespace {
@@ -160,6 +161,12 @@ std::string ToPython(const Any& value, const RVNames& names) {
   }
   if (Any number = PlainNumber(value); number != nullptr) return ToPython(number, names);
   if (std::string name = names.Of(value.cast<ObjectRef>()); !name.empty()) return name;
+  Array<Var> defined;
+  if (auto* map = value.as<IndexMapObj>()) defined = map->initial_indices;
+  for (const Var& var : UndefinedVars(value.cast<ObjectRef>(), defined)) {
+    // A variable of the program has no name in Python.
+    if (names.Of(var).empty()) return "tvm.ir.load_json(" + Quoted(View(SaveJson(value))) + ")";
+  }
   if (auto* map = value.as<IndexMapObj>()) {
     std::string args, results;
     for (const Var& v : map->initial_indices) {

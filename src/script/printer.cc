@@ -60,7 +60,7 @@ Printer::Printer(const PrinterConfigObj* config, const Any& root) : config(confi
     used_.insert(prefix);
   }
   for (const ObjectRef& object : config->obj_to_underline)
-    marked_objects_[object.get()] = kUnderline;
+    marked_objects_[object.get()] = Mark::kUnderline;
   for (const auto& [object, note] : config->obj_to_annotate) {
     marked_objects_[object.get()] = AddNote(note);
   }
@@ -390,7 +390,8 @@ std::string Printer::Run() {
   while (!out_.empty() && out_.back() == '\n') out_.pop_back();
   std::string header = Header();
   for (Mark& mark : marks_) mark.begin += header.size(), mark.end += header.size();
-  return Decorate(header + out_);
+  return Decorate(header + out_, marks_, notes_, config->print_line_numbers,
+                  config->num_context_lines);
 }
 
 String Print(const Any& node, const PrinterConfig& config) {

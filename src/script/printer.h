@@ -15,6 +15,17 @@ namespace tvm::script {
 /// Python's operator precedence: higher binds tighter.
 enum Precedence : int { kLowest = 0, kOr, kAnd, kNot, kCompare, kSum, kProduct, kAtom };
 
+/// A part of the text that is underlined, or has a note.
+struct Mark {
+  static constexpr int kUnderline = -1;
+  size_t begin, end;
+  int note = kUnderline;
+};
+/// The text with `^^^` below what is marked, notes at the ends of lines, and line numbers. With a
+/// context that is not negative, only so many lines round the marks.
+std::string Decorate(const std::string& text, const std::vector<Mark>& marks,
+                     const std::vector<std::string>& notes, bool line_numbers, int64_t context);
+
 class Printer {
  public:
   Printer(const PrinterConfigObj* config, const Any& root);
@@ -144,10 +155,6 @@ class Printer {
   std::unordered_map<const Object*, const tir::ForObj*> loops;
 
  private:
-  struct Mark {
-    size_t begin, end;
-    int note;
-  };
   struct UndeclaredBuffer {
     const tir::BufferObj* buffer;
     int missing;  // variables it needs that are not in scope
@@ -161,7 +168,6 @@ class Printer {
   void FindPaths(const Any& root);
   void AddMark(const Object* object, const void* slot, size_t begin, size_t end);
   bool Marks() const { return !marked_objects_.empty() || !marked_slots_.empty(); }
-  std::string Decorate(const std::string& text) const;
   std::string Header() const;
 
   std::string out_;
@@ -182,7 +188,6 @@ class Printer {
   std::vector<std::pair<std::string, Array<Any>>> metadata_;
   std::unordered_map<const Object*, std::pair<size_t, size_t>> metadata_index_;
   // To the note that goes with it, or kUnderline.
-  static constexpr int kUnderline = -1;
   std::unordered_map<const Object*, int> marked_objects_;
   std::unordered_map<const void*, int> marked_slots_;
   std::vector<std::string> notes_;

@@ -66,7 +66,7 @@ void Printer::FindPaths(const Any& root) {
       marked_objects_[object] = note;
     }
   };
-  for (const auto& path : config->path_to_underline) find(path, kUnderline);
+  for (const auto& path : config->path_to_underline) find(path, Mark::kUnderline);
   const auto& notes = *static_cast<const ffi::MapObj*>(config->path_to_annotate.get());
   for (const auto& [path, note] : notes) {
     find(path.cast<ffi::reflection::AccessPath>(), AddNote(note.cast<String>()));
@@ -91,9 +91,9 @@ void Printer::MarkLine(const Object* object, const void* slot, size_t begin) {
   if (begin != std::string::npos) AddMark(object, slot, begin, out_.find('\n', begin));
 }
 
-/// The text with `^^^` below what is marked, notes at the ends of lines, and line numbers.
-std::string Printer::Decorate(const std::string& text) const {
-  if (marks_.empty() && !config->print_line_numbers) return text;
+std::string Decorate(const std::string& text, const std::vector<Mark>& marks,
+                     const std::vector<std::string>& notes, bool line_numbers, int64_t context) {
+  if (marks.empty() && !line_numbers) return text;
   struct Line {
     std::string_view text;
     std::string underline = {}, notes = {};
@@ -108,14 +108,14 @@ std::string Printer::Decorate(const std::string& text) const {
     at = end + 1;
   }
   int64_t count = static_cast<int64_t>(lines.size());
-  bool all = marks_.empty() || config->num_context_lines < 0;
-  for (const Mark& mark : marks_) {
+  bool all = marks.empty() || context < 0;
+  for (const Mark& mark : marks) {
     int64_t first = std::upper_bound(starts.begin(), starts.end(), mark.begin) - starts.begin() - 1;
     size_t end = std::min(mark.end, text.size());
     for (int64_t i = first; i < count && starts[i] < std::max(end, mark.begin + 1); ++i) {
       Line& line = lines[i];
-      if (mark.note != kUnderline) {
-        line.notes += "  # " + notes_[mark.note];
+      if (mark.note != Mark::kUnderline) {
+        line.notes += "  # " + notes[mark.note];
         break;
       }
       size_t from = std::max(mark.begin, starts[i]) - starts[i];
@@ -127,9 +127,9 @@ std::string Printer::Decorate(const std::string& text) const {
     }
     if (all) continue;
     int64_t last = std::upper_bound(starts.begin(), starts.end(), end) - starts.begin() - 1;
-    int64_t context = std::min(config->num_context_lines, count);
-    for (int64_t i = std::max<int64_t>(0, first - context);
-         i <= std::min(count - 1, last + context); ++i) {
+    int64_t around = std::min(context, count);
+    for (int64_t i = std::max<int64_t>(0, first - around); i <= std::min(count - 1, last + around);
+         ++i) {
       lines[i].shown = true;
     }
   }
@@ -144,8 +144,7 @@ std::string Printer::Decorate(const std::string& text) const {
       continue;
     }
     std::string number = std::to_string(i + 1);
-    std::string margin =
-        config->print_line_numbers ? std::string(width - number.size(), ' ') + number + " " : "";
+    std::string margin = line_numbers ? std::string(width - number.size(), ' ') + number + " " : "";
     result += margin + std::string(lines[i].text) + lines[i].notes + "\n";
     if (!lines[i].underline.empty())
       result += std::string(margin.size(), ' ') + lines[i].underline + "\n";
@@ -154,4 +153,20 @@ std::string Printer::Decorate(const std::string& text) const {
   return result;
 }
 
+namespace {
+TVM_REGISTER() {
+  Def(
+      "script._decorate",
+      [](String text, Array<int64_t> begins, Array<int64_t> ends, bool line_numbers,
+         int64_t context) {
+        std::vector<Mark> marks;
+        for (size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {
+          marks.push_back({static_cast<size_t>(begins[i]), static_cast<size_t>(ends[i])});
+        }
+        return String(Decorate(text, marks, {}, line_numbers, context));
+      },
+      "A text with some of its bytes underlined.", Arg("text"), Arg("begins"), Arg("ends"),
+      Arg("line_numbers"), Arg("context"));
+}
+}  // namespace
 }  // namespace tvm::script

@@ -51,6 +51,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.LiftThreadBinding")
       ("tir.ManifestSharedMemoryLocalStage")
       ("tir.CompactBufferAllocation")
+      ("tir.LowerAutoCopy")
       ("tir.UnifyThreadBinding")
       ("tir.LowerMatchBuffer")
       .Added(0)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from bench import measure, peers, report
+from bench import kernels, measure, peers, report
 from bench.measure import Row
 
 
@@ -56,33 +56,108 @@ def test_ratio_is_taken_round_by_round():
     assert [line.split()[-2] for line in text.splitlines()[2:]] == ["1.00", "2.00"]
 
 
-def test_peers_agree_with_each_other():
-    x = np.linspace(-3, 3, 64, dtype=np.float32)
-    expected = peers.NumPy().unary("tanh", x)
-    expected.time(1)
-    for name, peer in {"torch": peers.Torch, "onnxruntime": peers.OnnxRuntime}.items():
-        pytest.importorskip(name)
-        timed = peer(1).unary("tanh", x)
-        timed.time(1)
-        np.testing.assert_allclose(timed.output(), expected.output(), rtol=1e-6)
+SUBJECTS = [
+    name for name, subject in peers.SUBJECTS.items() if subject.venv == "" and subject.is_there
+]
 
 
-def test_error_in_a_worker_is_reported():
-    worker = peers.Worker("peer", sys.executable)
-    with pytest.raises(RuntimeError, match="peer: KeyError: 'dance'"):
+@pytest.fixture(scope="module")
+def worker():
+    """A worker of our own environment, for whichever subject."""
+    one = peers.Worker("numpy")
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_subjects_agree_with_each_other(worker, name, monkeypatch):
+    if name == "torch.compile":
+        pytest.skip("compiles C++: takes too long")
+    x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(8, 8)
+    monkeypatch.setattr(worker, "subject", peers.SUBJECTS[name])
+    timed = worker.prepare("tanh", [x])
+    assert timed.time(2) > 0
+    if name == "copy":
+        assert timed.output() is None
+    else:
+        np.testing.assert_allclose(timed.output(), np.tanh(x), rtol=1e-6)
+
+
+def _softmax(a):
+    e = np.exp(a - a.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def _layer_norm(a, scale, bias):
+    return (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5) * scale + bias
+
+
+def _conv2d(a, w):
+    views = np.lib.stride_tricks.sliding_window_view(a, w.shape[2:], (2, 3))
+    return np.einsum("ncyxij,ocij->noyx", views, w, optimize=True)
+
+
+REFERENCES = {
+    **{name: kernel.exact for name, kernel in kernels.ELEMENTWISE.items()},
+    "gelu": lambda x: x * 0.5 * (1 + kernels.ELEMENTWISE["erf"].exact(x * 0.5**0.5)),
+    "softmax": _softmax,
+    "layer_norm": _layer_norm,
+    "row_sum": lambda a: a.sum(1),
+    "column_sum": lambda a: a.sum(0),
+    "transpose": np.transpose,
+    "matmul": np.matmul,
+    "conv2d": _conv2d,
+}
+
+
+def test_kernel_that_a_subject_does_not_have(worker):
+    assert worker.prepare("matmul", [np.ones((2, 2), np.float32)] * 2) is None
+
+
+@pytest.mark.parametrize("name", kernels.KERNELS)
+def test_kernels_are_what_numpy_says(worker, name, monkeypatch):
+    monkeypatch.setattr(worker, "subject", peers.SUBJECTS["tvm"])
+    inputs = kernels.KERNELS[name].inputs(0)
+    if name != "conv2d":
+        inputs = [x[:8, :16] if x.ndim == 2 else x[:16] for x in inputs]
+    if name == "matmul":
+        inputs[1] = inputs[1].T.copy()
+    got = worker.prepare(name, inputs)
+    got.time(1)
+    wide = [x.astype(np.float64) for x in inputs]
+    np.testing.assert_allclose(got.output(), REFERENCES[name](*wide), rtol=1e-4, atol=1e-4)
+
+
+def test_error_in_a_worker_is_reported(worker):
+    with pytest.raises(RuntimeError, match="numpy: KeyError: 'dance'"):
         worker.ask("dance")
-    worker.close()
+
+
+def test_missing_peers_are_noted(monkeypatch, tmp_path):
+    monkeypatch.setattr(peers, "ROOT", tmp_path)
+    missing = {name: subject for name, subject in peers.SUBJECTS.items() if subject.venv}
+    monkeypatch.setattr(peers, "SUBJECTS", missing)
+    subjects, notes = peers.installed(without=["jax"])
+    assert subjects == []
+    assert notes == [
+        f"{name} is not installed: make bench-peers" for name in missing if name != "jax"
+    ]
+
+
+def test_every_environment_has_its_requirements():
+    files = {path.stem for path in (peers.ROOT / "bench/requirements").iterdir()}
+    assert files == {subject.venv for subject in peers.SUBJECTS.values()} - {""}
 
 
 def test_our_package_does_not_reach_another_python(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "python")
     assert "PYTHONPATH" in peers.environment(sys.executable)
-    assert "PYTHONPATH" not in peers.environment(peers.PEER_PYTHON)
+    assert "PYTHONPATH" not in peers.environment(peers.SUBJECTS["jax"].python)
 
 
 def test_worker_that_ends_is_reported():
-    worker = peers.Worker("peer", sys.executable)
+    worker = peers.Worker("numpy")
     worker.process.terminate()
     worker.process.wait()
-    with pytest.raises(RuntimeError, match="peer: the worker ended with status -15"):
+    with pytest.raises(RuntimeError, match="numpy: the worker ended with status -15"):
         worker.ask("version")

@@ -282,3 +282,56 @@ def test_float32_densely(name):
         with np.errstate(all="ignore"):
             reference = UNARY[name](part.astype(np.float64))
         check(name, run(getattr(tir, name), part), reference, part)
+
+
+def quotients_near_the_middle(rows, rng):
+    """Divisors, and for each dividends whose quotient is almost halfway between two numbers: the
+    products m b with an odd m of 25 bits that end in almost as many zeros."""
+    b = (rng.integers(2**23, 2**24, rows, dtype=np.int64) | 1).astype(np.uint64)
+    inverse = b.copy()
+    for _ in range(5):
+        inverse *= 2 - b * inverse
+    a = []
+    for zeros in (24, 25):
+        for c in (1, 3, 5, -1, -3, -5):
+            c = np.uint64(c % 2**64)
+            m = (c * inverse) % np.uint64(2**zeros) | np.uint64(2**24)
+            a.append((m * b - c) >> np.uint64(zeros))
+            assert np.all((m * b - c) % np.uint64(2**24) == 0) and np.all(m % np.uint64(2) == 1)
+    return np.stack(a, 1).astype(np.float32), b.astype(np.float32)
+
+
+def test_division_by_one_number_has_the_bits_of_a_division():
+    rng = np.random.default_rng(0)
+    near, b = quotients_near_the_middle(4096, rng)
+    a = rng.integers(2**23, 2**24, (4096, 96)).astype(np.float32)
+    a[:, : near.shape[1]] = near
+    scaled = (
+        np.ldexp(a, rng.integers(-150, 100, (4096, 1))),
+        np.ldexp(b, rng.integers(-45, 0, 4096)),
+    )
+    anything = [rng.integers(0, 2**32, n, dtype=np.uint64).astype(np.uint32).view(np.float32)
+                for n in ((4096, 96), 4096)]  # fmt: skip
+    divided, divisors = te.placeholder((4096, 96), name="A"), te.placeholder((4096,), name="B")
+    out = te.compute((4096, 96), lambda i, j: divided[i, j] / divisors[i], name="C")
+    kernel = tvm.compile(te.create_prim_func([divided, divisors, out]), target="llvm")
+    for x, y in ((a, b), (-a, b), scaled, (a * np.float32(2**-23), -b), anything, (anything[0], b)):
+        result = tvm.runtime.empty((4096, 96), "float32")
+        kernel(tvm.runtime.tensor(x), tvm.runtime.tensor(y), result)
+        with np.errstate(all="ignore"):
+            expected = x / y[:, None]
+        got = result.numpy()
+        same = (got.view("u4") == expected.view("u4")) | (np.isnan(got) & np.isnan(expected))
+        assert same.all(), (
+            f"{x[~same][0]} / ...: expected {expected[~same][0]}, got {got[~same][0]}"
+        )
+
+
+@pytest.mark.parametrize("divisor, mcpu, products", [
+    (3.0, "skylake-avx512", True), (4.0, "skylake-avx512", False), (3.0, "haswell", False),
+])  # fmt: skip
+def test_which_divisions_are_products(divisor, mcpu, products):
+    a = te.placeholder((1024,), name="A")
+    out = te.compute((1024,), lambda i: a[i] / tir.const(divisor, "float32"), name="C")
+    module = tvm.compile(te.create_prim_func([a, out]), target=f"llvm -mcpu={mcpu} -num-cores=1")
+    assert ("llvm.fma" in module.get_source("ll")) == products

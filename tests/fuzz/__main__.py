@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks random programs: python -m tests.fuzz --seconds 300 [--check roundtrip,passes,compile]
+"""Checks random programs: python -m tests.fuzz --seconds 300 [--check passes,compile] [--target c]
 
 A failure prints its seed and a reduced program; the exit status says whether there was one.
 """
 
 import argparse
+import collections
 import re
 import sys
 import time
 
 from tvm.testing import fuzz
 
-from .checks import CHECKS, complaint
+from .checks import CHECKS, TARGETS, choose_target, complaint
 
 
 def essence(text):
@@ -34,6 +35,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
     parser.add_argument("--check", default=",".join(CHECKS), help="names of checks, with commas")
+    parser.add_argument("--target", choices=TARGETS, help="to lower and compile for; else the host")
+    parser.add_argument("--kinds", action="store_true", help="report how often node kinds occur")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
     parser.add_argument("--no-reduce", action="store_true", help="show programs as they are")
@@ -42,11 +45,15 @@ def main():
     unknown = [c for c in checks if c not in CHECKS]
     if unknown:
         parser.error(f"--check: expected some of {', '.join(CHECKS)}, got {unknown[0]}")
-    start, failures, seed = time.time(), {}, options.seed
+    if options.target:
+        choose_target(options.target)
+    start, failures, seed, kinds = time.time(), {}, options.seed, collections.Counter()
     while time.time() - start < options.seconds and (
         options.programs is None or seed < options.seed + options.programs
     ):
         program = fuzz.generate(seed)
+        if options.kinds:
+            kinds.update(set(fuzz.node_kinds(program.module)))
         for check in checks:
             said = complaint(check, program)
             if said is None:
@@ -64,6 +71,8 @@ def main():
     print(f"{count} programs in {time.time() - start:.1f} s, {len(failures)} kinds of failures")
     for (check, text), seeds in failures.items():
         print(f"  {check}: {text}: {len(seeds)} programs, such as {seeds[:5]}")
+    for kind, programs in sorted(kinds.items(), key=lambda item: item[1]):
+        print(f"  {kind:24} in {100 * programs / count:6.2f} % of the programs")
     sys.exit(bool(failures))
 
 

@@ -10,10 +10,14 @@ import tvm
 from tvm import tir
 from tvm.script import from_source
 from tvm.target import Target
+from tvm.testing.features import host_target
 
-TARGET = Target("llvm")
+TARGETS = ("llvm", "c")
+_target = [Target(host_target())]  # what programs are lowered and compiled for
 # What a pass says of a program that it is not for.
-_DECLINES = re.compile(r"run \w+ first|expected no buffer of int64")
+_DECLINES = re.compile(
+    r"run \w+ first|expected no buffer of int64|expected constants that fit int32"
+)
 # Passes that need what a random program does not have, with the reason.
 NOT_ALONE = {
     "Apply": "has a function as its argument",
@@ -47,14 +51,18 @@ def well_formed(program):
     tir.analysis.verify_well_formed(program.module)
 
 
+def choose_target(name):
+    _target[0] = Target(name)
+
+
 def _bound(module):
-    return tir.transform.BindTarget(TARGET)(module)
+    return tir.transform.BindTarget(_target[0])(module)
 
 
 def pipeline_passes():
     """The default pipeline up to the pass after which only code generation can run functions."""
     found = []
-    for one in tir.get_default_tir_pipeline(TARGET).passes:
+    for one in tir.get_default_tir_pipeline(_target[0]).passes:
         if one.info.name == "tir.MakePackedAPI":
             break
         found.append(one)
@@ -144,10 +152,10 @@ def passes(program, count=4):
     return None
 
 
-def compile(program, target="llvm"):
+def compile(program):
     """Compiled code gives what the interpreter gives."""
     expected = program.interpret()
-    built = tvm.compile(program.module, target=target)
+    built = tvm.compile(program.module, target=_target[0])
     return program.difference(expected, program.outcome(_on_tensors(built["main"])))
 
 

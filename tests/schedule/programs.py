@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that several tests schedule."""
 
+from tvm import tir
 from tvm.script import tir as T
 
 
@@ -62,3 +63,171 @@ def shared_loop(
         with T.block("C"):
             vi = T.axis.spatial(16, i)
             C[vi] = B[T.max(vi - 1, 0)] + 1.0
+
+
+@T.prim_func
+def three_stages(A: T.Buffer((16, 8), "float32"), D: T.Buffer((16, 8), "float32")):
+    B = T.alloc_buffer((16, 8))
+    C = T.alloc_buffer((16, 8))
+    for i, j in T.grid(16, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+    for i, j in T.grid(16, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + B[vi, vj]
+
+
+@T.prim_func
+def from_two(A: T.Buffer((8,), "float32"), C: T.Buffer((6,), "float32")):
+    """C is shorter than B."""
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(6):
+        with T.block("C"):
+            vi = T.axis.spatial(6, i)
+            C[vi] = B[vi] + 1.0
+
+
+@T.prim_func
+def stepped(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.serial(0, 16, step=2):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * 2.0
+
+
+@T.prim_func
+def conditional(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), n: T.int32):
+    """B runs only where a condition holds."""
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        if i < n:
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+
+
+@T.prim_func
+def let_around(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), n: T.int32):
+    """B uses a variable of a statement around it."""
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        x: T.int32 = i * n
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.cast(x, "float32")
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+
+
+@T.prim_func
+def nested(
+    A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")
+):
+    for io, jo in T.grid(2, 4):
+        with T.block("outer"):
+            vio, vjo = T.axis.remap("SS", [io, jo])
+            for ii, ji in T.grid(4, 2):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [ii, ji])
+                    B[vio * 4 + vi, vjo * 2 + vj] = A[vio * 4 + vi, vjo * 2 + vj] * 2.0
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+
+
+@T.prim_func
+def mixed_predicate(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
+    """The predicate is about the spatial and the reduction loop at once."""
+    for i, k in T.grid(8, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.where(i * 8 + k < 60)
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@T.prim_func
+def without_blocks(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    """Statements in no block write A before B, and read B after it."""
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        A[i] = 1.0
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = 0.0
+            B[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+
+
+@T.prim_func
+def by_pointer(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    """C reads B through its pointer."""
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = T.call_extern("float32", "first", T.address_of(B[vi]), B[vi])
+
+
+# ---- intrinsics of four elements -----------------------------------------------------------------
+def intrinsic(name, op):
+    """Registers B[i] = op(A[i]) for four elements."""
+
+    @T.prim_func
+    def desc(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4,), offset_factor=1)
+        B = T.match_buffer(b, (4,), offset_factor=1)
+        with T.block("root"):
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            for i in range(4):
+                with T.block(""):
+                    vi = T.axis.spatial(4, i)
+                    B[vi] = op(A[vi])
+
+    @T.prim_func
+    def impl(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4,), offset_factor=1)
+        B = T.match_buffer(b, (4,), offset_factor=1)
+        with T.block("root"):
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            for i in T.vectorized(4):
+                B[i] = op(A[i])
+
+    tir.TensorIntrin.register(name, desc, impl, override=True)
+    return name
+
+
+SCALE4 = intrinsic("test.scale4", lambda x: x * T.float32(2))
+ADD4 = intrinsic("test.add4", lambda x: x + T.float32(1))

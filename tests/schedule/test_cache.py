@@ -148,3 +148,48 @@ def test_refusals():
         sch.cache_write("C_update", 0, "local")
 
     refused(matmul_relu, decomposed, "not the only block that writes buffer C")
+
+
+@T.prim_func
+def padded(A: T.Buffer((4,), "float32"), B: T.Buffer((6,), "float32")):
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            T.reads(A[vi - 1])
+            T.writes(B[vi])
+            B[vi] = T.if_then_else(vi >= 1 and vi < 5, A[vi - 1], T.float32(0))
+
+
+def test_cache_read_stays_inside_of_the_buffer():
+    """A read under a condition has a region that reaches beyond."""
+    sch = apply(padded, lambda sch: sch.cache_read("B", 0, "local"))
+    assert int(sch.get(sch.get_loops("A_local")[0]).extent) == 4
+
+
+@T.prim_func
+def read_twice(
+    A: T.Buffer((8,), "float32"),
+    B: T.Buffer((8,), "float32"),
+    C: T.Buffer((8,), "float32"),
+    D: T.Buffer((8,), "float32"),
+):
+    """B is read in the loop that writes it, and after it."""
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * 2.0
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + 1.0
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = B[vi] + 2.0
+
+
+def test_refuse_copies_after_a_reader_in_the_same_loop():
+    why = r"cache_write\) block C reads buffer B before the copy can be made"
+    refused(read_twice, lambda sch: sch.cache_write("B", 0, "local"), why)
+    why = "expected block B not to share loops with the blocks that read buffer B"
+    refused(read_twice, lambda sch: sch.reindex("B", ("write", 0)), why)
+    apply(read_twice, lambda s: s.cache_write("B", 0, "local", [s.get_block("C")]))

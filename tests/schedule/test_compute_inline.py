@@ -322,3 +322,25 @@ def test_refuse_reverse_reading_twice():
 
     refused(before, lambda sch: sch.reverse_compute_inline("C"), "one element of buffer B per")
     refused(before, lambda sch: sch.reverse_compute_inline("D"), "do not tell its iterators apart")
+
+
+def test_refuse_reverse_reading_more_than_was_stored():
+    """Iterations without a counterpart in the producer would get lost."""
+
+    @T.prim_func
+    def padded(A: T.Buffer((4,), "float32"), C: T.Buffer((6,), "float32")):
+        B = T.alloc_buffer((4,))
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * 2.0
+        for i in range(6):
+            with T.block("C"):
+                vi = T.axis.spatial(6, i)
+                T.reads(B[vi - 1])
+                T.writes(C[vi])
+                C[vi] = T.if_then_else(vi >= 1 and vi < 5, B[vi - 1], T.float32(0))
+
+    why = "expected block B to store all elements that block C reads, which cannot be shown"
+    refused(padded, lambda sch: sch.reverse_compute_inline("C"), why)
+    apply(padded, lambda sch: sch.compute_inline("B"))

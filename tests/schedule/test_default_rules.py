@@ -89,6 +89,33 @@ def conv(c, size, out, window):
     return [a, w, te.compute((1, out, size, size), value, "out")]
 
 
+def depthwise(c, size, window):
+    a = placeholder(1, c, size + window - 1, size + window - 1)
+    w = placeholder(c, window, window, name="W")
+    ry, rx = (te.reduce_axis((0, window), n) for n in ("ry", "rx"))
+    value = lambda n, c, y, x: te.sum(a[n, c, y + ry, x + rx] * w[c, ry, rx], [ry, rx])
+    return [a, w, te.compute((1, c, size, size), value, "out")]
+
+
+def padded_depthwise(c, size, window):
+    a, rest = placeholder(1, c, size, size), window // 2
+    inside = lambda i: tir.all(i >= rest, i < size + rest)
+    value = lambda n, c, y, x: tir.if_then_else(
+        tir.all(inside(y), inside(x)), a[n, c, y - rest, x - rest], 0.0
+    )
+    padded = te.compute((1, c, size + 2 * rest, size + 2 * rest), value, "padded")
+    w = placeholder(c, window, window, name="W")
+    ry, rx = (te.reduce_axis((0, window), n) for n in ("ry", "rx"))
+    value = lambda n, c, y, x: te.sum(padded[n, c, y + ry, x + rx] * w[c, ry, rx], [ry, rx])
+    return [a, w, te.compute((1, c, size, size), value, "out")]
+
+
+def concatenation(n, m, d):
+    a, b = placeholder(n, d), placeholder(m, d, name="B")
+    value = lambda i, j: tir.if_then_else(i < n, a[i, j], b[i - n, j])
+    return [a, b, te.compute((n + m, d), value, "out")]
+
+
 def softmax_of(a):
     e = np.exp(a - a.max(1, keepdims=True))
     return e / e.sum(1, keepdims=True)
@@ -98,6 +125,11 @@ def conv_of(a, w):
     window = w.shape[-1]
     views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
     return np.einsum("ncyxij,ocij->noyx", views, w)
+
+
+def depthwise_of(a, w):
+    views = np.lib.stride_tricks.sliding_window_view(a, w.shape[1:], (2, 3))
+    return np.einsum("ncyxij,cij->ncyx", views, w)
 
 
 CASES = {
@@ -118,9 +150,19 @@ CASES = {
     "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
     "matmul of odd sizes": (matmul(37, 83, 19), lambda a, b: a @ b),
     "matmul with relu": (matmul_relu(64, 64, 40), lambda a, b: np.maximum(a @ b, 0)),
+    "matmul of lines that collide": (matmul(64, 1024, 32), lambda a, b: a @ b),
     "dense": (dense(24, 40, 64), lambda a, b: a @ b.T),
+    "dense of lines that collide": (dense(24, 1024, 32), lambda a, b: a @ b.T),
     "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
+    "convolution of narrow lines": (conv(1024, 7, 16, 1), conv_of),
+    "convolution of odd sizes": (conv(3, 31, 13, 2), conv_of),
+    "depthwise convolution": (depthwise(6, 28, 3), depthwise_of),
+    "padded depthwise convolution": (
+        padded_depthwise(6, 15, 3),
+        lambda a, w: depthwise_of(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w),
+    ),
+    "concatenation": (concatenation(5, 6, 70), lambda *parts: np.concatenate(parts)),
 }
 
 
@@ -231,6 +273,40 @@ def test_products_are_tiled():
     _, sch = scheduled(matmul(512, 512, 512))
     kinds = [kind for kind, _ in loops_of(sch)]
     assert "UNROLLED" in kinds and "VECTORIZED" in kinds and "PARALLEL" in kinds
+
+
+@pytest.mark.parametrize("size, lanes", [(32, {16}), (28, {16, 12}), (14, {14}), (7, {7})])
+def test_tiles_of_convolutions_fill_vectors(size, lanes):
+    _, sch = scheduled(conv(64, size, 64, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert {n for kind, n in loops_of(sch) if kind == "VECTORIZED"} == lanes
+
+
+def test_depthwise_convolution_is_in_vectors():
+    _, sch = scheduled(depthwise(64, 56, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert ("VECTORIZED", 56) in loops_of(sch)
+
+
+@pytest.mark.parametrize("make", [matmul, dense])
+def test_operands_of_colliding_lines_are_packed(make):
+    _, sch = scheduled(make(128, 1024, 256), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    copy = sch.get(sch.get_block("B_global")).writes[0].buffer
+    assert [int(n) for n in copy.shape] == [16, 256, 64]
+
+
+def test_concatenation_is_in_vectors():
+    _, sch = scheduled(concatenation(64, 64, 128), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert ("VECTORIZED", 64) in loops_of(sch)
+
+
+def test_what_a_window_reads_again_is_not_computed_again():
+    _, sch = scheduled(padded_depthwise(16, 28, 3))
+    assert sch.get_block("padded")
+
+
+def test_axes_that_are_one_run_of_memory_stay_one():
+    """Lines of 56 in vectors of 64: the index is simple again once the buffer is flat."""
+    module = tvm.compile(te.create_prim_func(relu_of_bias(1, 64, 56, 56)), "llvm -mcpu=x86-64-v4")
+    assert "gather" not in module.mod.inspect_source("ll")
 
 
 def test_traces_replay():

@@ -295,3 +295,19 @@ def test_many_blocks_cost_what_they_touch():
     sch.reorder(k, i)
     sch.fuse(*sch.get_loops("C")[:2])
     assert not sch.state.get_block_scope(root).get_deps_by_src(sch.get_sref(sch.get_block("C")))
+
+
+def test_functions_that_share_a_body():
+    sch = tir.Schedule(tvm.IRModule({"f": elementwise, "g": elementwise}), debug_mask="all")
+    sch.unroll(sch.get_loops(sch.get_block("B", "g"))[0])
+    assert "T.unroll" in sch.mod["g"].script() and "T.unroll" not in sch.mod["f"].script()
+
+
+def test_refuse_to_replace_by_what_is_there_twice():
+    sch = tir.Schedule(elementwise, debug_mask="all")
+    i, j = sch.get_loops("B")
+    loop = sch.get(i)
+    twice = tir.SeqStmt([loop.body, loop.body])
+    with pytest.raises(ValueError, match="expected each loop and block once in the program"):
+        sch.state.replace(sch.get_sref(j), twice)
+    tvm.ir.assert_structural_equal(sch.mod["main"], elementwise)

@@ -7,9 +7,10 @@ import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
-from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, x86
+from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, riscv_cpu, x86
 
-from .checking import apply, refused
+from .checking import apply, arrays, refused
+from .programs import ADD4, SCALE4, elementwise, two_stages
 from .test_compute_at import matmul_relu, two
 
 
@@ -187,3 +188,118 @@ def test_refuse_tensorize():
 
     refused(tiled, wrong, "does not compute what intrinsic 'dot_16x4_vnni' describes")
     refused(tiled, lambda sch: sch.tensorize(sch.get_loops("B")[2], "dot_16x4_vni"), "did you mean")
+
+
+def test_blockize_keeps_the_predicate():
+    """Of an inner loop that is longer than what it runs over."""
+
+    def primitives(sch):
+        sch.blockize(sch.split(sch.get_loops("B")[1], [None, 10])[1])
+
+    apply(elementwise, primitives)
+
+
+def test_refuse_to_blockize_part_of_what_a_predicate_is_about():
+    def primitives(sch):
+        sch.blockize(sch.split(sch.get_loops("B")[1], [None, 5])[1])
+
+    refused(elementwise, primitives, "blockize.*cannot divide the bindings of block B")
+
+
+def test_blockize_below_a_loop_that_does_not_start_at_0():
+    def primitives(sch):
+        first, second = sch.loop_partition(sch.get_loops("B")[1], [3])
+        sch.blockize(second)
+        sch.blockize(first)
+
+    apply(elementwise, primitives)
+
+
+def test_refuse_blocks_under_different_conditions():
+    def primitives(sch):
+        i, j = sch.get_loops("C")
+        sch.compute_at("B", sch.split(i, [None, 5])[0])
+        sch.blockize([sch.get_block("B"), sch.get_block("C")])
+
+    refused(two, primitives, "blockize.*(cannot divide|under one condition)")
+
+
+def test_views_are_defined_once():
+    """A tensorized block that is copied defines its views again."""
+
+    def primitives(sch):
+        i, j = sch.get_loops("B")
+        sch.tensorize(sch.split(j, [None, 4])[1], SCALE4)
+        sch.loop_partition(sch.get_loops("B_o")[0], [6])
+
+    apply(elementwise, primitives)
+    assert "B_o_i0" in apply(elementwise, primitives).mod.script()
+
+
+def test_refuse_inlining_into_an_intrinsic():
+    def primitives(sch):
+        sch.tensorize(sch.split(sch.get_loops("C")[1], [None, 4])[1], ADD4)
+        sch.compute_inline("B")
+
+    refused(two_stages, primitives, "compute_inline.*uses buffer B in another way than by loads")
+
+
+# ---- RISC-V --------------------------------------------------------------------------------------
+RISCV = "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic-rv64 -mattr=+m,+d"
+
+
+def rvv_gemm(data, weight, out, n_elems, n_lanes):
+    @T.prim_func
+    def func(
+        A: T.Buffer((2, n_elems), data),
+        B: T.Buffer((n_lanes, n_elems), weight),
+        C: T.Buffer((2, n_lanes), out),
+    ):
+        for i, j, k in T.grid(2, n_lanes, n_elems):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.cast(0, out)
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], out) * T.cast(B[vj, vk], out)
+
+    return func
+
+
+@pytest.mark.parametrize("types, instructions", [
+    (("uint8", "int8", "int32"), ["vwmulsu", "vredsum"]), (("int8", "int8", "int32"), ["vwmul"]),
+    (("float16", "float16", "float16"), ["vfmul", "vfredosum"]),
+    (("float32", "float32", "float32"), ["vfmul", "vfredosum"]),
+])  # fmt: skip
+def test_riscv(types, instructions):
+    target = f"{RISCV},+v,+zvl256b,+zvfh"
+    found = riscv_cpu.register_rvv_isa_intrinsics(target)
+    rows = {v[-1]: (k, v) for k, v in found.items() if v[:3] == types}
+    assert sorted(rows) == [1, 2, 4, 8]
+    name, (*_, n_elems, n_lanes, lmul) = rows[2]
+    assert n_elems == riscv_cpu.get_max_elems(256, lmul, int(types[2][-2:]))
+
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        sch.decompose_reduction("C", j)
+        sch.tensorize(j, name)
+
+    before = rvv_gemm(*types, n_elems, n_lanes)
+    sch = apply(before, primitives, run=False)
+    text = tvm.compile(sch.mod, target).mod.inspect_source("asm")
+    for instruction in instructions:
+        assert instruction in text
+    # Reductions of vectors are there on every CPU: what is computed can be checked here.
+    expected, got = arrays(before), arrays(before)
+    tir.interpret(before)(*expected)
+    tvm.compile(sch.mod, "llvm")(*got)
+    np.testing.assert_allclose(got[2], expected[2], rtol=1e-2 if "float16" in types else 1e-5)
+
+
+def test_riscv_inventory():
+    names = riscv_cpu.register_rvv_isa_intrinsics(f"{RISCV},+v", inventory_only=True)
+    assert "rvv_dot_4uint8_4x4int8_4int32" in names  # vectors of 128 bits are the least
+    assert not any("float16" in name for name in names)
+    assert tir.TensorIntrin.get("rvv_dot_4uint8_4x4int8_4int32", allow_missing=True) is None
+    riscv_cpu.register_riscv_intrinsics(RISCV)
+    with pytest.raises(ValueError, match="expected a target with the vector extension"):
+        riscv_cpu.register_rvv_isa_intrinsics(RISCV)

@@ -8,7 +8,8 @@ import tvm
 from tvm import tir
 from tvm.tir.schedule import Instruction, InstructionKind, Trace
 
-from .programs import elementwise, matmul
+from .checking import apply
+from .programs import dynamic, elementwise, matmul
 
 
 def sampled():
@@ -178,3 +179,15 @@ def test_instructions_by_hand():
 def test_show(capsys):
     tir.Schedule(elementwise).show()
     assert "apply_trace" in capsys.readouterr().out
+
+
+def test_variables_of_the_program():
+    """What names a symbolic size is about the program that it is applied to."""
+
+    def primitives(sch):
+        n = sch.mod["main"].buffer_map[sch.mod["main"].params[0]].shape[0]
+        i, j = sch.get_loops("B")
+        sch.annotate_buffer_access(sch.get_block("B"), 0, "read", lambda vi, vj: [(0, n), (0, 8)])
+        sch.split(j, [None, n])
+
+    apply(dynamic, primitives, sizes={"n": 3})

@@ -50,14 +50,11 @@ CUDA = {
     "InjectPermutedLayout",
     "InjectPTXAsyncCopy",
     "InjectPTXLDG32",
-    "LowerAutoCopy",  # copies through WMMA fragments and coalesced vectors of CUDA threads
 }
 HEXAGON = {"VerifyVTCMLimit", "LowerAsyncDMA", "LowerVtcmAlloc", "get_vtcm_compaction_passes"}
-# Written on top of Schedule, a later part of the compiler.
-SCHEDULE = {"DefaultGPUSchedule"}
 # Rolls the windows of te's stage regions, which our lowering of te does not make.
 NOT_YET = {"InjectRollingBuffer"}
-MISSING = CUDA | HEXAGON | SCHEDULE | NOT_YET
+MISSING = CUDA | HEXAGON | NOT_YET
 
 
 @pytest.mark.parametrize(

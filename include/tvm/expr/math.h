@@ -16,6 +16,10 @@ namespace tvm {
 /// special values of IEEE 754; float16, bfloat16 and smaller compute in float32 and round once.
 PrimExpr ExpandMath(const tir::CallObj* call, const Target& target);
 
+/// A division of a vector by one number as products with its reciprocal, where that is faster: the
+/// same bits. Else the division itself.
+PrimExpr ExpandDivision(const tir::DivObj* op, const Target& target);
+
 /// The value of a call of a pure operator on constants, bit for bit what running its expansion
 /// gives; the call itself when an argument is not constant or the operator has no value at compile
 /// time.

@@ -12,7 +12,7 @@ _NAMES = {
     "parse": ("parser", "parse"),
     "cprint": ("highlight", "cprint"),
 }
-_MODULES = ("tir", "ir", "parser", "ir_builder", "highlight")
+_MODULES = ("tir", "ir", "parser", "ir_builder", "highlight", "printer")
 
 
 def __getattr__(name):

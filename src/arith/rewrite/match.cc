@@ -2,7 +2,9 @@
 // Matching of patterns, evaluation of conditions, building of replacements.
 #include "arith/rewrite/match.h"
 
+#include <atomic>
 #include <deque>
+#include <memory>
 #include <numeric>
 
 #include "arith/rewrite/tables.h"
@@ -17,16 +19,20 @@ PrimExpr MakeFolded(PrimExpr a, PrimExpr b) {
   if (auto folded = TryFold<N>(a, b)) return *folded;
   return N(std::move(a), std::move(b));
 }
-const std::unordered_map<int32_t, MakeFn>& Makers() {
-  static const std::unordered_map<int32_t, MakeFn> makers = {
-#define ROW(Name, ...) {Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>}
-#define COMMA_ROW(Name, ...) ROW(Name),
-      COMMA_ROW(Add) COMMA_ROW(Sub) COMMA_ROW(Mul) COMMA_ROW(Div) COMMA_ROW(Mod) COMMA_ROW(FloorDiv)
-          COMMA_ROW(FloorMod) COMMA_ROW(Min) COMMA_ROW(Max) COMMA_ROW(EQ) COMMA_ROW(NE)
-              COMMA_ROW(LT) COMMA_ROW(LE) COMMA_ROW(GT) COMMA_ROW(GE) COMMA_ROW(And) COMMA_ROW(Or)
-#undef COMMA_ROW
+/// By type index; null for what is no binary node.
+const std::vector<MakeFn>& Makers() {
+  static const std::vector<MakeFn> makers = [] {
+    std::vector<MakeFn> table;
+    auto add = [&](int32_t type, MakeFn make) {
+      if (table.size() <= static_cast<size_t>(type)) table.resize(type + 1);
+      table[type] = make;
+    };
+#define ROW(Name) add(Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>)
+    ROW(Add), ROW(Sub), ROW(Mul), ROW(Div), ROW(Mod), ROW(FloorDiv), ROW(FloorMod), ROW(Min),
+        ROW(Max), ROW(EQ), ROW(NE), ROW(LT), ROW(LE), ROW(GT), ROW(GE), ROW(And), ROW(Or);
 #undef ROW
-  };
+    return table;
+  }();
   return makers;
 }
 template <class... N>
@@ -36,14 +42,17 @@ bool IsOneOf(int32_t type) {
 }  // namespace
 
 const BinaryOpFields* AsBinary(const PrimExpr& e) {
-  return Makers().count(e->type_index()) ? static_cast<const BinaryOpFields*>(e.get()) : nullptr;
+  static const std::vector<MakeFn>& makers = Makers();
+  size_t type = e->type_index();
+  return type < makers.size() && makers[type] ? static_cast<const BinaryOpFields*>(e.get())
+                                              : nullptr;
 }
 bool IsCommutative(int32_t type) {
   return IsOneOf<AddObj, MulObj, MinObj, MaxObj, EQObj, NEObj, AndObj, OrObj>(type);
 }
 PrimExpr MakeBinaryNode(int32_t type, PrimExpr a, PrimExpr b) {
   if (IsCommutative(type) && AsConstInt(a) && !AsConstInt(b)) std::swap(a, b);
-  return Makers().at(type)(std::move(a), std::move(b));
+  return Makers()[type](std::move(a), std::move(b));
 }
 
 // ---- wildcards and tables ---------------------------------------------------------------------
@@ -104,7 +113,7 @@ const std::vector<RuleTable>& RuleTables() {
 namespace {
 struct Compiler {
   std::deque<Template> arena;
-  std::unordered_map<int32_t, std::vector<CompiledRule>> by_type;
+  std::vector<std::vector<CompiledRule>> by_type;  // by type index
 
   const Template* Compile(const PrimExpr& e) {
     Template t;
@@ -159,6 +168,7 @@ struct Compiler {
         const Template *to = Compile(rule.to.expr),
                        *when = always ? nullptr : Compile(rule.when.expr);
         for (const Template* from : Variants(Compile(rule.from.expr))) {
+          if (by_type.size() <= static_cast<size_t>(from->type)) by_type.resize(from->type + 1);
           by_type[from->type].push_back({table.name, row, rule.needs, from, to, when});
         }
         ++row;
@@ -167,11 +177,64 @@ struct Compiler {
   }
 };
 }  // namespace
-const std::vector<CompiledRule>& RulesFor(int32_t type_index) {
-  static const auto* compiled = new Compiler;
-  static const std::vector<CompiledRule> none;
-  auto it = compiled->by_type.find(type_index);
-  return it == compiled->by_type.end() ? none : it->second;
+
+namespace {
+/// Whether a node of this type may be what `t` stands for.
+bool MayBe(const Template* t, int32_t type) {
+  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
+                                   : t->type == IntImmObj::RuntimeTypeIndex();
+  if (constant) return IsOneOf<IntImmObj, BroadcastObj>(type);
+  return t->wildcard >= 0 || t->type == type;
+}
+/// The rules sorted by the type of a node and, for binary ones, of its operands: most nodes have
+/// operands for which only a few of the hundred rules of their type are written.
+struct RuleIndex {
+  Compiler compiled;
+  std::vector<int32_t> kinds;    // a type of each kind; kind 0: no rule names its type
+  std::vector<uint8_t> kind_of;  // by type index
+  std::vector<std::vector<std::atomic<const Candidates*>>> found;  // by type, then by kinds
+
+  RuleIndex() : kinds{0} {
+    auto add = [&](int32_t type) {
+      if (kind_of.size() <= static_cast<size_t>(type)) kind_of.resize(type + 1);
+      if (kind_of[type]) return;
+      kind_of[type] = static_cast<uint8_t>(kinds.size());
+      kinds.push_back(type);
+    };
+    for (const Template& t : compiled.arena) {
+      if (t.wildcard < 0) add(t.type);
+    }
+    add(IntImmObj::RuntimeTypeIndex()), add(BroadcastObj::RuntimeTypeIndex());
+    found.resize(compiled.by_type.size());
+    for (auto& cells : found) {
+      cells = std::vector<std::atomic<const Candidates*>>(kinds.size() * kinds.size());
+    }
+  }
+  size_t KindOf(const PrimExpr& e) const {
+    size_t type = e->type_index();
+    return type < kind_of.size() ? kind_of[type] : 0;
+  }
+  const Candidates& Of(const PrimExpr& e) {
+    static const Candidates none;
+    size_t type = e->type_index();
+    if (type >= found.size() || compiled.by_type[type].empty()) return none;
+    auto* n = AsBinary(e);
+    size_t a = n ? KindOf(n->a) : 0, b = n ? KindOf(n->b) : 0;
+    std::atomic<const Candidates*>& cell = found[type][a * kinds.size() + b];
+    if (const Candidates* known = cell.load(std::memory_order_acquire)) return *known;
+    auto made = std::make_unique<Candidates>();
+    for (const CompiledRule& rule : compiled.by_type[type]) {
+      if (!n || (MayBe(rule.from->kids[0], kinds[a]) && MayBe(rule.from->kids[1], kinds[b])))
+        made->push_back(&rule);
+    }
+    const Candidates* expected = nullptr;
+    return cell.compare_exchange_strong(expected, made.get()) ? *made.release() : *expected;
+  }
+};
+}  // namespace
+const Candidates& RulesFor(const PrimExpr& e) {
+  static auto* index = new RuleIndex;
+  return index->Of(e);
 }
 
 // ---- matching ---------------------------------------------------------------------------------
@@ -215,20 +278,7 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
   return false;
 }
 
-namespace {
-/// Whether `e` may be what `t` stands for, by its kind alone.
-bool MayBe(const Template* t, const PrimExpr& e) {
-  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
-                                   : t->type == IntImmObj::RuntimeTypeIndex();
-  if (constant) return e.as<IntImmObj>() || e.as<BroadcastObj>();
-  return t->wildcard >= 0 || t->type == e->type_index();
-}
-}  // namespace
-
 bool Match::Try(const CompiledRule& rule, const PrimExpr& e) {
-  if (auto* n = AsBinary(e)) {
-    if (!MayBe(rule.from->kids[0], n->a) || !MayBe(rule.from->kids[1], n->b)) return false;
-  }
   for (PrimExpr& slot : bound_) slot = PrimExpr();
   type_ = DataType::Void();
   lanes_ = e.dtype().raw_lanes();
@@ -320,13 +370,17 @@ bool Match::Holds(const Template* t) {
   if (IsOneOf<GEObj>(t->type)) return d.lo >= 0;
   if (IsOneOf<EQObj>(t->type)) {
     if (d == Interval::Point(0)) return true;
-    if (IsOneOf<SubObj>(a->type) && y) {  // x - y == c
-      const Template *m = a->kids[0], *n = a->kids[1];
-      if (m->wildcard < 0 || n->wildcard < 0) return false;
-      Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
-      return e.IsPoint() && e.lo == *y;
+    bool is_remainder = IsOneOf<FloorModObj>(a->type);
+    const Template* sub = is_remainder ? a->kids[0] : a;
+    if (!IsOneOf<SubObj>(sub->type) || !y) return false;
+    const Template *m = sub->kids[0], *n = sub->kids[1];
+    if (m->wildcard < 0 || n->wildcard < 0) return false;
+    if (is_remainder) {  // (x - y) % c == 0
+      auto c = Constant(a->kids[1]);
+      return c && *y == 0 && facts_->DifferByMultiple(bound_[m->wildcard], bound_[n->wildcard], *c);
     }
-    return false;
+    Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
+    return e.IsPoint() && e.lo == *y;  // x - y == c
   }
   if (!d.Contains(0)) return true;  // !=
   if (a->wildcard >= 0 && y) {

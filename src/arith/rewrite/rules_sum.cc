@@ -38,6 +38,9 @@ Rules AddRules() {
       {(z + floordiv(x, y) * y) + floormod(x, y), z + x, y != 0},
       {(z + floormod(x, y)) + floordiv(x, y) * y, z + x, y != 0},
       {floordiv(x, c1) * c2 + floormod(x, c1) * c3, x * c3, c2 == c1 * c3 && c1 != 0, kFits},
+      {floordiv(x, c1) * c1 + floormod(z, c1), x, c1 > 0 && floormod(x - z, c1) == 0, kIndex},
+      {(w + floordiv(x, c1) * c1) + floormod(z, c1), w + x, c1 > 0 && floormod(x - z, c1) == 0,
+       kIndex},
       {select(p, x, y) + select(p, z, w), select(p, x + z, y + w)},
   };
 }

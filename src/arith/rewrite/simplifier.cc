@@ -142,7 +142,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       if (turned.defined()) return Make(turned);
       PrimExpr simple = Neutral(e);
       if (!simple.same_as(e)) return simple;
-      e = MakeBinaryNode(e->type_index(), n->a, n->b).same_as(e) ? e : Ordered(e, n);
+      e = Ordered(e, n);
       if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
     } else if (auto* n = e.as<NotObj>()) {
       if (auto c = AsConstInt(n->a)) return MakeConst(t, *c == 0 ? 1 : 0);
@@ -172,11 +172,11 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
         return Make(Below<PrimExpr, PrimExprObj>(vector));
       }
     }
-    for (const CompiledRule& rule : RulesFor(e->type_index())) {
+    Match match(facts_);
+    for (const CompiledRule* rule : RulesFor(e)) {
       ++facts_->stats.rewrites_attempted;
-      Match match(facts_);
-      if (!match.Try(rule, e)) continue;
-      PrimExpr result = match.Build(rule, [this](PrimExpr n) { return Make(std::move(n)); });
+      if (!match.Try(*rule, e)) continue;
+      PrimExpr result = match.Build(*rule, [this](PrimExpr n) { return Make(std::move(n)); });
       if (!result.defined() || result.dtype() != t) continue;
       ++facts_->stats.rewrites_performed;
       return result;
@@ -214,7 +214,9 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     auto* n = AsBinary(e);
     return n && n->a.dtype().is_vector();
   }
-  PrimExpr Ordered(const PrimExpr& e, const BinaryOpFields* n) {
+  /// Constants folded, or on the right.
+  static PrimExpr Ordered(const PrimExpr& e, const BinaryOpFields* n) {
+    if (!AsConstInt(n->a) && !n->a.as<FloatImmObj>()) return e;
     PrimExpr folded = MakeBinaryNode(e->type_index(), n->a, n->b);
     auto* m = AsBinary(folded);
     return m && m->a.same_as(n->a) ? e : folded;

@@ -97,17 +97,20 @@ static inline int64_t $N(int64_t x, int bits) {
 })"},
       {"store", '*', R"(static inline void $N(void* p, $T x) { memcpy(p, &x, sizeof(x)); })"},
       // Element i is in bits [i * width, (i + 1) * width), lowest first.
-      {"packed_load", '*', R"(/* Elements below a byte lie in it from the lowest bit on. */
+      {"packed_load", '*', R"(/* Elements below a byte lie in memory from the lowest bit on; one that
+   crosses the end of a byte goes on in the next. */
 static inline uint8_t $N(const uint8_t* p, int64_t i, int bits) {
-  int64_t at = i * bits, last = at + bits - 1;
-  int word = p[at >> 3] | p[last >> 3] << 8;
+  int64_t at = i * bits;
+  int word = p[at >> 3] | p[(at + bits - 1) >> 3] << 8;
   return (uint8_t)(word >> (at & 7) & ((1 << bits) - 1));
 })"},
       {"packed_store", '*', R"(static inline void $N(uint8_t* p, int64_t i, int bits, int x) {
-  int64_t at = i * bits, last = at + bits - 1;
-  int mask = ((1 << bits) - 1) << (at & 7), word = (int)((unsigned)x << (at & 7)) & mask;
-  p[at >> 3] = (uint8_t)((p[at >> 3] & ~mask) | word);
-  p[last >> 3] = (uint8_t)((p[last >> 3] & ~(mask >> 8)) | word >> 8);
+  int64_t at = i * bits;
+  int mask = ((1 << bits) - 1) << (at & 7);
+  int word = p[at >> 3] | p[(at + bits - 1) >> 3] << 8;
+  word = (word & ~mask) | ((int)((unsigned)x << (at & 7)) & mask);
+  p[(at + bits - 1) >> 3] = (uint8_t)(word >> 8); /* where both are one byte, its old value */
+  p[at >> 3] = (uint8_t)word;
 })"},
       // ---- float to integer: NaN gives 0, what is out of range the nearest ----
       {"cast", 'i', R"(static inline $T $N($F x) {

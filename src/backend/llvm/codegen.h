@@ -86,6 +86,12 @@ class ModuleGen {
   llvm::StructType *tensor_ = nullptr, *any_ = nullptr;
 };
 
+/// Where an element below a byte is: in the byte `low` from bit `shift` on and, unless that is
+/// null, in the byte `high`.
+struct PackedBits {
+  llvm::Value *low, *high, *shift;
+};
+
 /// Where a loop goes on and ends, and how many workspaces were there when it began.
 struct LoopFrame {
   const Object* var;             ///< Null for `while`.
@@ -202,12 +208,8 @@ class FunctionGen
   llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
   Value* LoadVector(const BufferLoadObj* op);
   /// The byte that holds bits of an element, and the shift to them.
-  /// Where an element below a byte is: its first byte, the byte of its last bit (null where an
-  /// element never lies in two), and the first bit in a word of those.
-  struct Packed {
-    Value *low, *high, *shift;
-  };
-  Packed PackedPlace(const Buffer& buffer, Value* index);
+  PackedBits PackedPlace(const Buffer& buffer, Value* index);
+  Value* PackedWord(const PackedBits& place);
   Value* PackedLoad(const BufferLoadObj* op);
   void PackedStore(const BufferStoreObj* op);
   void StoreVector(const BufferStoreObj* op, Value* value);

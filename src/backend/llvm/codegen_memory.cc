@@ -231,42 +231,41 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
 
 // ---- below a byte: element i is in bits [i * width, (i + 1) * width) of the memory, lowest first
 // ----
-FunctionGen::Packed FunctionGen::PackedPlace(const Buffer& buffer, Value* index) {
-  if (buffer->dtype.is_vector()) Unsupported("vectors of elements below a byte as element");
+PackedBits FunctionGen::PackedPlace(const Buffer& buffer, Value* index) {
   int bits = buffer->dtype.bits();
-  bool divides = 8 % bits == 0;
-  if (!divides) index = b_.CreateSExtOrTrunc(index, gen_.i64);  // times the width: beyond 32 bits
-  auto number = [&](int v) { return llvm::ConstantInt::get(index->getType(), v); };
+  if (buffer->dtype.is_vector()) {
+    Unsupported("expected scalar elements below a byte, got " + buffer->dtype.str());
+  }
+  auto number = [&](int v) { return llvm::ConstantInt::get(gen_.SizeType(), v); };
+  index = b_.CreateSExtOrTrunc(index, gen_.SizeType());
   auto* offset = buffer->elem_offset.as<IntImmObj>();
   if (!offset || offset->value != 0)
-    index = b_.CreateAdd(index, b_.CreateSExtOrTrunc(Gen(buffer->elem_offset), index->getType()));
-  auto byte = [&](Value* at) {
-    return b_.CreateInBoundsGEP(gen_.i8, Gen(buffer->data),
-                                b_.CreateSExtOrTrunc(at, gen_.SizeType()));
+    index = b_.CreateAdd(index, b_.CreateSExtOrTrunc(Gen(buffer->elem_offset), gen_.SizeType()));
+  Value *bit = b_.CreateNSWMul(index, number(bits)), *data = Gen(buffer->data);
+  auto byte = [&](Value* bit) {
+    return b_.CreateInBoundsGEP(gen_.i8, data, b_.CreateAShr(bit, number(3)));
   };
-  if (divides) {
-    int per_byte = 8 / bits;
-    Value* first = b_.CreateAShr(index, number(std::countr_zero(static_cast<unsigned>(per_byte))));
-    Value* place = b_.CreateMul(b_.CreateAnd(index, number(per_byte - 1)), number(bits));
-    return {byte(first), nullptr, b_.CreateTrunc(place, gen_.i8)};
-  }
-  Value* first = b_.CreateNSWMul(index, number(bits));
-  Value* last = b_.CreateAdd(first, number(bits - 1));
-  return {byte(b_.CreateAShr(first, 3)), byte(b_.CreateAShr(last, 3)),
-          b_.CreateTrunc(b_.CreateAnd(first, number(7)), b_.getInt16Ty())};
+  Value* low = byte(bit);
+  // 1, 2 or 4 bits never cross the end of a byte.
+  Value* high = 8 % bits == 0 ? nullptr : byte(b_.CreateNSWAdd(bit, number(bits - 1)));
+  return {low, high,
+          b_.CreateTrunc(b_.CreateAnd(bit, number(7)), high ? b_.getInt16Ty() : gen_.i8)};
+}
+/// The byte of an element, or the two bytes where it begins and ends: twice the same one where both
+/// are in one, whose second copy no bit of the element is in.
+Value* FunctionGen::PackedWord(const PackedBits& place) {
+  Value* low = b_.CreateLoad(gen_.i8, place.low);
+  if (!place.high) return low;
+  Value* high = b_.CreateZExt(b_.CreateLoad(gen_.i8, place.high), b_.getInt16Ty());
+  return b_.CreateOr(b_.CreateZExt(low, b_.getInt16Ty()), b_.CreateShl(high, 8));
 }
 Value* FunctionGen::PackedLoad(const BufferLoadObj* op) {
   if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
   Value* index = Gen(op->indices[0]);
   llvm::Type* element = gen_.TypeOf(op->buffer->dtype);
   auto load = [&](Value* i) {
-    auto [low, high, shift] = PackedPlace(op->buffer, i);
-    Value* word = b_.CreateZExt(b_.CreateLoad(gen_.i8, low), shift->getType());
-    // Where both are one byte, the bits that count are in the lower copy of it.
-    if (high)
-      word = b_.CreateOr(
-          word, b_.CreateShl(b_.CreateZExt(b_.CreateLoad(gen_.i8, high), shift->getType()), 8));
-    return b_.CreateTrunc(b_.CreateLShr(word, shift), element);
+    PackedBits place = PackedPlace(op->buffer, i);
+    return b_.CreateTrunc(b_.CreateLShr(PackedWord(place), place.shift), element);
   };
   if (!index->getType()->isVectorTy()) return load(index);
   Value* result = llvm::PoisonValue::get(gen_.TypeOf(op->dtype));
@@ -279,17 +278,15 @@ void FunctionGen::PackedStore(const BufferStoreObj* op) {
   if (op->predicate) Unsupported("a predicate on elements below a byte", op->span);
   Value *value = Gen(op->value), *index = Gen(op->indices[0]);
   auto store = [&](Value* i, Value* v) {
-    auto [low, high, shift] = PackedPlace(op->buffer, i);
-    auto* ones = llvm::ConstantInt::get(shift->getType(), (1 << op->buffer->dtype.bits()) - 1);
-    Value *mask = b_.CreateShl(ones, shift),
-          *bits = b_.CreateShl(b_.CreateZExt(v, shift->getType()), shift);
-    auto merge = [&](Value* p, Value* mask, Value* bits) {
-      Value* others =
-          b_.CreateAnd(b_.CreateLoad(gen_.i8, p), b_.CreateNot(b_.CreateTrunc(mask, gen_.i8)));
-      b_.CreateStore(b_.CreateOr(others, b_.CreateTrunc(bits, gen_.i8)), p);
-    };
-    merge(low, mask, bits);
-    if (high) merge(high, b_.CreateLShr(mask, 8), b_.CreateLShr(bits, 8));
+    PackedBits place = PackedPlace(op->buffer, i);
+    Value* word = PackedWord(place);
+    llvm::Type* type = word->getType();
+    Value* mask = llvm::ConstantInt::get(type, (1 << op->buffer->dtype.bits()) - 1);
+    Value* others = b_.CreateAnd(word, b_.CreateNot(b_.CreateShl(mask, place.shift)));
+    word = b_.CreateOr(others, b_.CreateShl(b_.CreateZExt(v, type), place.shift));
+    // The second byte first: where both are one, it has the old value.
+    if (place.high) b_.CreateStore(b_.CreateTrunc(b_.CreateLShr(word, 8), gen_.i8), place.high);
+    b_.CreateStore(b_.CreateTrunc(word, gen_.i8), place.low);
   };
   if (!index->getType()->isVectorTy()) return store(index, value);
   for (int i = 0; i < op->value.dtype().lanes(); ++i) {

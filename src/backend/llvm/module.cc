@@ -132,7 +132,7 @@ void WithModule(const Group& group, const Group& all, const MachineOptions& opti
 }
 /// Everything the object code of a module depends on.
 std::string CacheKey(const llvm::Module& module, const MachineOptions& options) {
-  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + options.Key() + "\n" +
+  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + OurCommandLine() + options.Key() + "\n" +
          WriteBitcode(module);
 }
 Compiled Compile(const Group& group, const Group& all, const MachineOptions& options) {

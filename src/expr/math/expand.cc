@@ -25,6 +25,19 @@ Value Expansion::Polynomial(Table c, const Value& x) {
   for (size_t i = c.size() - 1; i-- > 0;) result = Fma(result, x, c[i]);
   return result;
 }
+std::pair<Value, Value> Expansion::Either(const Value& condition, Table a, const Value& x, Table b,
+                                          const Value& y) {
+  if (!chooses_cheaply || a.size() != b.size())
+    return {(*this)("p", Polynomial(a, x)), (*this)("q", Polynomial(b, y))};
+  auto chosen = [&](size_t i) {
+    return Choose(condition, Value(MakeConst(x.dtype(), a[i])), b[i]);
+  };
+  Value variable = (*this)("v", Choose(condition, x, y));
+  Value result = chosen(a.size() - 1);
+  for (size_t i = a.size() - 1; i-- > 0;) result = Fma(result, variable, chosen(i));
+  result = (*this)("p", result);
+  return {result, result};
+}
 
 namespace {
 template <Base base>
@@ -98,7 +111,7 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
-  let.has_ldexp = target.defined() && target->kind->name == "llvm" && target->HasFeature("avx512f");
+  let.has_ldexp = let.chooses_cheaply = math::HasMasks(target);
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

@@ -123,6 +123,11 @@ inline const Format& FormatOf(const Value& x) {
   return x.dtype().bits() == 64 ? kFloat64 : kFloat32;
 }
 
+/// Whether vectors have masks, and instructions that go with them: AVX-512.
+inline bool HasMasks(const Target& target) {
+  return target.defined() && target->kind->name == "llvm" && target->HasFeature("avx512f");
+}
+
 inline Value Bits(const Value& x) { return Reinterpret(DataType::Int(x.dtype().bits()), x); }
 inline Value FromBits(const Value& x) { return Reinterpret(DataType::Float(x.dtype().bits()), x); }
 /// 2^n, where the low bits of the integer `n` are the exponent (the ones above are shifted out).
@@ -159,11 +164,17 @@ class Expansion {
  public:
   /// Whether LLVM has an instruction for ldexp with an integer exponent (and vectorises it).
   bool has_ldexp = false;
+  /// Whether choosing between two constants lane by lane is cheaper than a multiply-add.
+  bool chooses_cheaply = false;
   Value operator()(const char* name, const Value& value);
   PrimExpr Finish(const Value& result) const;
   /// c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule: the fewest operations, and independent
   /// iterations hide its latency.
   static Value Polynomial(Table c, const Value& x);
+  /// Two polynomials, of which the first one counts where `condition` holds and the second one
+  /// elsewhere. Where that is cheaper both are one, whose coefficients are chosen.
+  std::pair<Value, Value> Either(const Value& condition, Table a, const Value& x, Table b,
+                                 const Value& y);
 
  private:
   std::vector<std::pair<tir::Var, PrimExpr>> lets_;

@@ -53,7 +53,11 @@ class Divider {
           iter->iter_type == IterVarType::kCommReduce && !IsOne(parts[i][0]->extent)) {
         Refuse("expected all of the reduction of " + NameOf(p) + " inside", {realize->block});
       }
-      PrimExpr outer = Outer(iter, high, parts[i][0]->extent), inner = low;
+      // Iterators start at 0.
+      PrimExpr high_base = BaseOf(parts[i][0]), low_base = BaseOf(parts[i][1]);
+      low = analyzer.Simplify(low - low_base);
+      PrimExpr outer = Outer(iter, analyzer.Simplify(high - high_base), parts[i][0]->extent);
+      PrimExpr inner = low;
       if (preserve_ || !IsOne(extent)) {
         Var var = iter->var.CopyWithSuffix("i");
         iters.push_back(
@@ -61,10 +65,9 @@ class Divider {
         values.push_back(low);
         inner = var;
       }
-      whole.Set(iter->var, analyzer.Simplify(outer * extent + inner));
+      whole.Set(iter->var, analyzer.Simplify((outer + high_base) * extent + inner + low_base));
     }
-    for (const PrimExpr& c : Conjuncts(parts.back()[0]->source)) AddOuter(c);
-    PrimExpr predicate = parts.back()[1]->source;
+    PrimExpr predicate = DividePredicate(p, inner_loops, parts.back());
 
     Block block = Any(SubstituteInside(realize->block, whole)).cast<Block>();
     auto* n = Edit(&block);
@@ -84,11 +87,45 @@ class Divider {
   static PrimExpr ExprOf(const IterMark& mark) {
     return arith::NormalizeIterMapToExpr(mark->source);
   }
-  void AddOuter(const PrimExpr& condition) {
-    for (const PrimExpr& known : outer_predicate) {
-      if (ExprDeepEqual(known, condition)) return;
+  static PrimExpr BaseOf(const IterMark& mark) {
+    auto* sum = mark->source.as<arith::IterSumExprObj>();
+    return sum ? sum->base : MakeZero(mark->source.dtype());
+  }
+  /// What the block's predicate says of the loops inside; what it says of those outside is added to
+  /// the predicate of the block around.
+  PrimExpr DividePredicate(const Placed& p, const std::vector<For>& inner_loops,
+                           const Array<IterMark>& found) {
+    std::unordered_set<const VarObj*> inner_vars, outer_vars;
+    for (const For& loop : p.Loops()) outer_vars.insert(loop->loop_var.get());
+    for (const For& loop : inner_loops) {
+      inner_vars.insert(loop->loop_var.get());
+      outer_vars.erase(loop->loop_var.get());
     }
-    outer_predicate.push_back(condition);
+    std::vector<PrimExpr> outside = Conjuncts(found[0]->source);
+    std::vector<PrimExpr> inside = Conjuncts(found[1]->source);
+    for (bool mixed : {false, true}) {  // what is about both must follow from the others
+      for (const PrimExpr& condition : Conjuncts(p.realize->predicate)) {
+        PrimExpr rest = analyzer_->Simplify(condition);
+        bool in = UsesAny(rest, inner_vars), out = UsesAny(rest, outer_vars);
+        if ((in && out) != mixed) continue;
+        arith::ConstraintScope known(analyzer_, AllOf(outside) && AllOf(inside));
+        if (analyzer_->CanProve(rest)) continue;
+        if (mixed) {
+          Refuse("cannot divide the predicate " + Text(rest) + " of " + NameOf(p) +
+                     " into a part of the loops outside and one of those inside",
+                 {p.realize->block});
+        }
+        (in ? inside : outside).push_back(rest);
+      }
+    }
+    if (started_ && !ExprDeepEqual(AllOf(outside), AllOf(outer_predicate))) {
+      Refuse("expected blocks that run under one condition on the loops outside, got " +
+                 Text(AllOf(outside)) + " for " + NameOf(p),
+             {p.realize->block});
+    }
+    started_ = true;
+    outer_predicate = outside;
+    return AllOf(inside);
   }
   /// The outer iterator with this value: one for all blocks.
   PrimExpr Outer(const IterVar& iter, const PrimExpr& value, const PrimExpr& extent) {
@@ -158,7 +195,7 @@ class Divider {
     return InLoops(kept, BlockRealize(init_values, AllOf(conditions), init));
   }
 
-  bool preserve_, shared_ = true;
+  bool preserve_, shared_ = true, started_ = false;
   Analyzer* analyzer_ = nullptr;
 };
 

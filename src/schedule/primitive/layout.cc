@@ -68,7 +68,11 @@ IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntIm
         continue;
       }
       auto e = item.try_cast<PrimExpr>();
-      if (!e || !e->defined()) Refuse("expected index_map to give integer expressions");
+      if (!e || !e->defined() || !e->dtype().is_scalar() ||
+          !(e->dtype().is_int() || e->dtype().is_uint())) {
+        Refuse("expected index_map to give integer expressions, got " +
+               (e && e->defined() ? Text(*e) : std::string(item.GetTypeKey())));
+      }
       final_indices.push_back(cast(t, *e));
     }
     map = IndexMap(vars, final_indices);
@@ -79,6 +83,15 @@ IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntIm
                 resolved->initial_indices.size()));
   }
   return resolved;
+}
+
+std::string Spelled(const IndexMap& map) {
+  std::string names, values;
+  for (const Var& v : map->initial_indices) names += " " + std::string(v->name_hint) + ",";
+  for (const PrimExpr& e : map->final_indices) values += Text(e) + ", ";
+  if (!names.empty()) names.pop_back();
+  if (!values.empty()) values.resize(values.size() - 2);
+  return "lambda" + names + ": (" + values + ")";
 }
 
 Definition FindDefinition(const State& state, BlockId id, const Buffer& buffer) {

@@ -16,6 +16,9 @@ using IndexMapLike = Variant<IndexMap, Function>;
 /// is put into `separators`, and refused without them.
 IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntImm>* separators);
 
+/// The map as Python writes it.
+std::string Spelled(const IndexMap& map);
+
 /// Where a buffer is defined: the block that allocates it or, for a parameter, the root block.
 struct Definition {
   BlockId block;

@@ -148,15 +148,15 @@ BlockId Apply(State& state, const Focus& at, const Reindexed& r) {
   std::vector<const Placed*> others =
       r.is_read ? at.scope.WritersOf(r.buffer) : at.scope.ReadersOf(r.buffer);
   for (const Placed* o : others) {
-    if (o->order == p.order)
-      Refuse("expected a block that only reads or only writes the buffer", {p.realize->block});
     involved.push_back(o);
   }
   Gap gap(at, involved, others.empty());
-  if (!gap.loops.empty()) {
+  bool shared = !gap.loops.empty();
+  for (const Placed* o : others) shared |= gap.PositionOf(*o) == gap.PositionOf(p);
+  if (shared) {
     Refuse("expected " + NameOf(p) + " not to share loops with the blocks that " +
                (r.is_read ? "write" : "read") + " buffer " + std::string(r.buffer->name),
-           {gap.loops[0]});
+           {p.realize->block});
   }
   int position = gap.PositionOf(p) + (r.is_read ? 0 : 1);
   Stmt body = gap.Insert(at, position, nest, changes);

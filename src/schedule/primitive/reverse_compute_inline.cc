@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reverse_compute_inline: what a block computes is computed where its only input is produced.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/inline.h"
 #include "tvm/schedule/primitive.h"
 
@@ -104,6 +105,34 @@ Pair CheckPair(const Focus& at) {
   return pair;
 }
 
+/// Refuses unless the producer stores every element that the consumer reads: iterations of the
+/// consumer run where the producer does.
+void RequireProduced(const Pair& pair) {
+  const BlockObj *producer = pair.producer->block(), *consumer = pair.consumer->block();
+  StoreForm form;
+  Require(WhyNoStoreForm(producer, pair.produced->indices, &form), {pair.producer->realize->block});
+  Analyzer analyzer;
+  for (const IterVar& iter : consumer->iter_vars) analyzer.Bind(iter->var, iter->dom.value());
+  Array<PrimExpr> iter_values = form.At(pair.read_at);
+  Map<Var, PrimExpr> values;
+  bool stored = true;
+  for (size_t i = 0; i < iter_values.size(); ++i) {
+    const Range& dom = producer->iter_vars[i]->dom.value();
+    values.Set(producer->iter_vars[i]->var, iter_values[i]);
+    stored &= analyzer.CanProve(dom->min <= iter_values[i]) &&
+              analyzer.CanProve(iter_values[i] < dom->min + dom->extent);
+  }
+  for (size_t i = 0; i < pair.read_at.size(); ++i) {
+    stored &=
+        analyzer.CanProveEqual(Substitute(pair.produced->indices[i], values), pair.read_at[i]);
+  }
+  if (!stored) {
+    Refuse("expected block " + std::string(producer->name_hint) + " to store all elements that " +
+               "block " + std::string(consumer->name_hint) + " reads, which cannot be shown",
+           {pair.consumer->realize->block});
+  }
+}
+
 /// Where the producer's iteration has a counterpart in the consumer, as a condition on its
 /// iterators.
 PrimExpr Counterpart(const Pair& pair, const Array<PrimExpr>& iter_values) {
@@ -135,6 +164,7 @@ void ReverseComputeInline(State& state, BlockId id) {
   StoreForm form;
   Require(WhyNoStoreForm(pair.consumer->block(), pair.read_at, &form),
           {pair.consumer->realize->block});
+  RequireProduced(pair);
   Array<PrimExpr> iter_values = form.At(pair.produced->indices);
   Map<Var, PrimExpr> map;
   for (size_t i = 0; i < iter_values.size(); ++i)
@@ -173,19 +203,7 @@ TVM_REGISTER() {
       "Computes what a block stores where its only producer stores, and removes the block and the "
       "buffer between them. Each iteration of the block reads one element of that buffer, and no "
       "two the same.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.reverse_compute_inline("C"))"},
-      Arg("block"));
+      {kTwoStages, R"(sch.reverse_compute_inline("C"))"}, Arg("block"));
 }
 }  // namespace
 

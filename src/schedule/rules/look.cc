@@ -2,6 +2,8 @@
 // Looking at a block: axes, accesses, cost.
 #include "schedule/rules/look.h"
 
+#include <algorithm>
+
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/pattern.h"
 #include "tvm/expr/substitute.h"
@@ -37,7 +39,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     Count(call->dtype);
     bool known = call->op.as<OpObj>() != nullptr;
     bool pure = SideEffect(ffi::GetRef<Call>(call)) <= CallEffectKind::kReadState;
-    if (!known || !pure || call->Is(builtin::if_then_else()) || call->Is(builtin::call_extern()) ||
+    if (!known || !pure || call->Is(builtin::call_extern()) ||
         call->Is(builtin::call_pure_extern()))
       out->simple = false;
     out->work += kMathFunction;
@@ -125,6 +127,17 @@ std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& w
     size *= *axis.size;
   }
   return size;
+}
+std::optional<double> BlockLook::TotalWork() const {
+  auto size = Size();
+  return size ? std::optional(work * static_cast<double>(*size)) : std::nullopt;
+}
+bool BlockLook::Collapses(size_t outer) const {
+  arith::Analyzer analyzer;
+  return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    return access.linear && analyzer.CanProveEqual(access.steps[outer], access.steps[outer + 1] *
+                                                                            axes[outer + 1].extent);
+  });
 }
 const Access& BlockLook::Store() const {
   for (const Access& access : accesses) {

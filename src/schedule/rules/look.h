@@ -39,7 +39,12 @@ struct BlockLook {
   std::optional<int64_t> Size() const {
     return Size([](const Axis&) { return true; });
   }
+  /// Work of all iterations, where known.
+  std::optional<double> TotalWork() const;
   const Access& Store() const;
+  /// Whether every access moves along an axis and the one inside of it as along one: outer steps
+  /// are whole runs of inner ones.
+  bool Collapses(size_t outer) const;
 };
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 
@@ -48,6 +53,8 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 
 // ---- steps that rules share ---------------------------------------------------------------------
+/// One loop for all; a loop alone stays.
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
 /// Work, in simple operations, that pays for waking the other threads.
@@ -68,11 +75,15 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
             const std::function<void(const BlockRV&)>& schedule);
 /// Vectorizes innermost spatial loops of a block that is already in its place.
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// The largest divisor of n up to `most`.
+int64_t LargestDivisor(int64_t n, int64_t most);
 /// How many vectors next to each other hide the latency of a chain of operations.
 inline constexpr int kInterleave = 4;
 
 /// Schedules one block by itself.
 void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine);
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A reduction whose results share what is read; false where it is none.
+bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
 }  // namespace tvm::tir

@@ -57,9 +57,8 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   // A reduction with reuse between results wants tiles instead.
   std::optional<double> work = 0;
   for (const BlockLook& look : looks) {
-    auto size = look.Size();
-    work =
-        size && work ? std::optional(*work + look.work * static_cast<double>(*size)) : std::nullopt;
+    auto all = look.TotalWork();
+    work = all && work ? std::optional(*work + *all) : std::nullopt;
     if (!look.has_reduction) continue;
     auto results = look.Size([](const Axis& a) { return a.spatial; });
     auto row_count = last.Size(
@@ -71,7 +70,7 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   for (const BlockRV& block : blocks) VectorizeInner(sch, block, machine);
   Array<LoopRV> outer;
   for (size_t i = 0; i < rows; ++i) outer.push_back(last.axes[i].loop);
-  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
   return true;
 }
 }  // namespace

@@ -6,18 +6,6 @@
 
 namespace tvm::tir {
 namespace {
-/// Whether every access moves along the two axes as along one: outer steps are whole runs of inner
-/// ones.
-bool Collapses(const BlockLook& look, size_t outer) {
-  arith::Analyzer analyzer;
-  for (const Access& access : look.accesses) {
-    if (!access.linear) return false;
-    if (!analyzer.CanProveEqual(access.steps[outer],
-                                access.steps[outer + 1] * look.axes[outer + 1].extent))
-      return false;
-  }
-  return true;
-}
 /// The axis along which the result is contiguous, or the last one.
 size_t ContiguousAxis(const BlockLook& look) {
   const Access& store = look.Store();
@@ -86,14 +74,9 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   sch.Vectorize(filling.back());
   sch.Unroll(rows[2]);
   sch.Vectorize(columns[1]);
-  std::optional<double> work;
-  if (auto all = look.Size()) work = look.work * static_cast<double>(*all);
-  ParallelIfWorth(sch, outer.size() == 1 ? outer[0] : sch.Fuse(outer), machine, work);
+  std::optional<double> work = look.TotalWork();
+  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
   return true;
-}
-
-LoopRV FuseAll(const Schedule& sch, const std::vector<LoopRV>& loops) {
-  return loops.size() == 1 ? loops[0] : sch.Fuse(Array<LoopRV>(loops.begin(), loops.end()));
 }
 }  // namespace
 
@@ -101,8 +84,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
   if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
-  std::optional<double> work;
-  if (auto size = look.Size()) work = look.work * static_cast<double>(*size);
+  std::optional<double> work = look.TotalWork();
 
   size_t inner = ContiguousAxis(look);
   if (inner + 1 < look.axes.size()) {
@@ -119,8 +101,8 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   }
   // The loops that are one run of memory for every access become one: no rest at the end of rows.
   size_t first = look.axes.size() - 1;
-  while (first > 0 && Collapses(look, first - 1)) --first;
-  std::vector<LoopRV> outer_loops, inner_loops;
+  while (first > 0 && look.Collapses(first - 1)) --first;
+  Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
   }

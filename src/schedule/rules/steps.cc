@@ -17,10 +17,15 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   for (const Access& access : consumer.accesses) {
     if (access.is_store || !access.buffer.same_as(buffer)) continue;
     ++reads;
+    if (!access.linear) return false;
     for (size_t i = 0; i < consumer.axes.size(); ++i) {
       if (!access.Moves(i) && consumer.axes[i].size != 1) return false;
     }
-    if (!access.linear) return false;
+    // A window that slides moves along more iterations than there are elements.
+    auto iterations = consumer.Size();
+    int64_t elements = 1;
+    for (const PrimExpr& extent : buffer->shape) elements *= AsConstInt(extent).value_or(0);
+    if (iterations && elements > 0 && *iterations > elements) return false;
   }
   return reads == 1;
 }
@@ -34,6 +39,17 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
          ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);
 }
 }  // namespace
+
+int64_t LargestDivisor(int64_t n, int64_t most) {
+  for (int64_t d = std::min(n, most); d > 1; --d) {
+    if (n % d == 0) return d;
+  }
+  return 1;
+}
+
+LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
+  return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
+}
 
 void InlineCheap(const Schedule& sch, const BlockRV& root) {
   for (const BlockRV& block : sch.GetChildBlocks(root)) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes an expression that occurs several times in a statement once.
+#include <algorithm>
+
 #include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/structural.h"
@@ -104,15 +106,16 @@ struct Eliminator
       for (auto& [var, value] : lets) value = replace.Mutate(value);
       lets.emplace_back(replace.var, best);
     }
-    // From the inside outwards: what no other value still to come needs.
+    // From the inside out: a let whose variable no value of those left uses.
     while (!lets.empty()) {
-      auto last = std::find_if(lets.begin(), lets.end(), [&](const auto& let) {
-        return std::none_of(lets.begin(), lets.end(), [&](const auto& other) {
+      auto is_used = [&](const auto& let) {
+        return std::any_of(lets.begin(), lets.end(), [&](const auto& other) {
           return UsesVar(other.second, [&](const VarObj* v) { return v == let.first.get(); });
         });
-      });
-      stmt = LetStmt(last->first, last->second, stmt);
-      lets.erase(last);
+      };
+      auto next = std::find_if_not(lets.begin(), lets.end(), is_used);
+      stmt = LetStmt(next->first, next->second, stmt);
+      lets.erase(next);
     }
     return stmt;
   }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tvm/ir/transform.h"
+#include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
@@ -15,6 +16,9 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
                               AllocateConstObj, BlockObj, AttrStmtObj, BufferLoadObj,
                               BufferStoreObj, DeclBufferObj, BufferRegionObj> {
   std::unordered_set<const VarObj*> defined;
+  std::unordered_set<const VarObj*> in_scope;             // of blocks
+  std::optional<std::unordered_set<const VarObj*>> free;  // of `root`, once they are asked for
+  Stmt root;
   std::unordered_map<const VarObj*, std::vector<Var>> renamed;  // innermost last
   int active = 0;                                               // renamings in force
   std::map<std::vector<const Object*>, Buffer> buffers;         // by buffer and what it depends on
@@ -23,14 +27,34 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
     auto it = renamed.find(v.get());
     return it == renamed.end() || it->second.empty() ? v : it->second.back();
   }
+  bool IsFree(const Var& var) {
+    if (!free) {
+      free.emplace();
+      for (const Var& v : UndefinedVars(root)) free->insert(v.get());
+    }
+    return free->count(var.get()) > 0;
+  }
   ObjectRef Rewrite(const VarObj* op) { return Current(ffi::GetRef<Var>(op)); }
 
   struct Scope {
     SsaConverter* self;
-    std::vector<const VarObj*> vars;
+    std::vector<const VarObj*> vars, views;
     explicit Scope(SsaConverter* s) : self(s) {}
     ~Scope() {
       for (const VarObj* v : vars) self->renamed[v].pop_back(), --self->active;
+      for (const VarObj* v : views) self->in_scope.erase(v);
+    }
+    /// A view defines the strides and the offset that are variables not known outside of it.
+    void DefineView(const Buffer& view) {
+      Define(view->data);
+      Array<PrimExpr> fields = view->strides;
+      fields.push_back(view->elem_offset);
+      for (const PrimExpr& e : fields) {
+        auto var = e.as<Var>();
+        if (!var || self->IsFree(*var) || !self->in_scope.insert(var->get()).second) continue;
+        views.push_back(var->get());
+        Define(*var);
+      }
     }
     void Define(const Var& v) {
       if (self->defined.insert(v.get()).second) return;
@@ -111,7 +135,7 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
     Scope scope(this);
     for (const IterVar& iv : op->iter_vars) scope.Define(iv->var);
     for (const Buffer& b : op->alloc_buffers) scope.Define(b->data);
-    for (const MatchBufferRegion& m : op->match_buffers) scope.Define(m->buffer->data);
+    for (const MatchBufferRegion& m : op->match_buffers) scope.DefineView(m->buffer);
     if (scope.vars.empty() && active == 0) return MapChildren(op, *this);
     return MapChildren(op, [&](const ObjectRef& child) -> ObjectRef {
       if (auto* b = child.as<BufferObj>()) return Renamed(ffi::GetRef<Buffer>(b));
@@ -129,9 +153,14 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
 };
 }  // namespace
 
-Stmt ConvertSSA(Stmt stmt) { return SsaConverter().Mutate(stmt); }
+Stmt ConvertSSA(Stmt stmt) {
+  SsaConverter convert;
+  convert.root = stmt;
+  return convert.Mutate(stmt);
+}
 PrimFunc ConvertSSA(PrimFunc func) {
   SsaConverter convert;
+  convert.root = func->body;
   for (const Var& p : func->params) convert.defined.insert(p.get());
   for (const auto& [param, buffer] : func->buffer_map) convert.defined.insert(buffer->data.get());
   return RewriteBody(std::move(func), convert);

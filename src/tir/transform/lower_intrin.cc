@@ -29,9 +29,10 @@ PrimExpr ExpandFixedPoint(const CallObj* op) {
   }
   return PrimExpr();
 }
-struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, BufferObj> {
+struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, DivObj, BufferObj> {
   Target target;
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
+  ObjectRef Rewrite(const DivObj* op) { return ExpandDivision(Below<Div>(op).get(), target); }
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
     if (PrimExpr fixed_point = ExpandFixedPoint(call.get()); fixed_point.defined())

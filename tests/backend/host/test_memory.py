@@ -64,7 +64,7 @@ def test_predicated_access_touches_active_lanes_only(stride, target):
     np.testing.assert_array_equal(b, expected)
 
 
-@pytest.mark.parametrize("dtype", ["int4", "uint4", "uint1", "int2", "uint2"])
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "uint1", "int2", "uint2", "uint6", "int3"])
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_elements_below_a_byte(dtype, lanes):
     """Copied element by element, with one changed by arithmetic of the type."""

@@ -97,13 +97,16 @@ def test_common_subexpressions_inside_of_others():
     check(tt.CommonSubexprElimTIR(), before, expected)
 
 
-def test_common_subexpressions_where_the_smaller_comes_first():
-    A, x, y = buffer((64,), "int32"), tir.Var("x", "int32"), tir.Var("y", "int32")
+def test_common_subexpressions_found_before_what_uses_them():
+    A, B, x = buffer((64,), name="A"), buffer((64,), name="B"), tir.Var("x", "int32")
     u, v = tir.Var("u", "int32"), tir.Var("v", "int32")
-    value = (x + y) * (((x + y) * 2 + 3) * ((x + y) * 2 + 4))
-    shared = tir.LetStmt(v, u * 2, store(A, 0, u * ((v + 3) * (v + 4))))
-    expected = func([A, x, y], tir.LetStmt(u, x + y, shared))
-    check(tt.CommonSubexprElimTIR(), func([A, x, y], store(A, 0, value)), expected)
+
+    def value(a, b):
+        return A[a] * B[a] + A[b] * B[b]
+
+    before = func([A, B, x], store(A, 0, value(x * 2, x * 2 + 1)))
+    expected = tir.LetStmt(u, x * 2, tir.LetStmt(v, u + 1, store(A, 0, value(u, v))))
+    check(tt.CommonSubexprElimTIR(), before, func([A, B, x], expected))
 
 
 def test_values_that_are_read_are_not_shared():

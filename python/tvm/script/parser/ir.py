@@ -80,12 +80,7 @@ def visit_class(parser, node):
         with parser.scope({"cls": names, node.name: names}):
             functions = [s for s in node.body if isinstance(s, ast.FunctionDef)]
             for function in functions:
-                declare = _VISITORS.get((_token(parser, function), "declare"))
-                if declare is None:
-                    raise ParserError(
-                        function, f"expected a decorator such as @T.prim_func on {function.name}"
-                    )
-                signature = declare(parser, function)
+                signature = _visitor(parser, function, "declare")(parser, function)
                 try:
                     builder.decl_function(function.name, signature)
                 except ValueError as error:
@@ -94,18 +89,17 @@ def visit_class(parser, node):
             parser.visit_body(functions)
 
 
-def _token(parser, node):
-    decorator, _ = parser.decorator(node)
-    return getattr(decorator, "dispatch_token", None)
+def _visitor(parser, node, kind):
+    """What reads the definition, or its signature, in the language of its decorator."""
+    visitor = _VISITORS.get((parser.get_dispatch_token(node), kind))
+    if visitor is None:
+        raise ParserError(node, f"expected a decorator such as @T.prim_func on {node.name}")
+    return visitor
 
 
 @register("default", ast.FunctionDef)
 def visit_function(parser, node):
-    token = _token(parser, node)
-    visitor = _VISITORS.get((token, "function"))
-    if visitor is None:
-        raise ParserError(node, f"expected a decorator such as @T.prim_func on {node.name}")
-    visitor(parser, node)
+    _visitor(parser, node, "function")(parser, node)
 
 
 @register("default", ast.Assign)

@@ -1,2 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the parser that know no language: source texts, errors, expressions, scopes."""
+
+from . import diagnostics, dispatch, doc, doc_core, entry, error, evaluator, parser, utils
+
+__all__ = [
+    "diagnostics",
+    "dispatch",
+    "doc",
+    "doc_core",
+    "entry",
+    "error",
+    "evaluator",
+    "parser",
+    "utils",
+]

@@ -10,7 +10,8 @@ from tvm.tir import PrimFunc
 
 from ...ir_builder import IRBuilder
 from .diagnostics import Source
-from .parser import Parser, closure_of
+from .parser import Parser
+from .utils import inspect_class_capture, inspect_function_capture
 
 WELL_FORMED_ERROR_MESSAGE = (
     "Program is not well-formed. If this is deliberate, consider setting check_well_formed in the "
@@ -35,13 +36,12 @@ def parse(program, extra_vars=None, check_well_formed=True):
     source = Source(program)
     names, annotations = _default_names(), {}
     if inspect.isfunction(program):
-        names.update(closure_of(program))
+        names.update(inspect_function_capture(program))
         annotations[program.__name__] = _values(program)
     elif inspect.isclass(program):
+        names.update(inspect_class_capture(program))
         functions = [m for m in vars(program).values() if inspect.isfunction(m)]
-        for function in functions:
-            names.update(closure_of(function))
-            annotations[function.__name__] = _values(function)
+        annotations = {function.__name__: _values(function) for function in functions}
     names.update(extra_vars or {})
     with IRBuilder() as builder:
         parser = Parser(source, names, builder)
@@ -77,6 +77,6 @@ def scan_macro(program, extra_vars=None):
     source = Source(program)
     names = _default_names()
     if inspect.isfunction(program):
-        names.update(closure_of(program))
+        names.update(inspect_function_capture(program))
     names.update(extra_vars or {})
     return source, names

@@ -42,6 +42,8 @@ _COMPARE = {
     ast.NotIn: (lambda a, b: a not in b, None),
 }
 _UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+# (class of an operand, operator, which operand) -> function of the operands: see dispatch.py
+OPERATORS = {}
 # A text could reach anything through these.
 _FORBIDDEN = {"format", "format_map", "mro"}
 
@@ -49,6 +51,16 @@ _FORBIDDEN = {"format", "format_map", "mro"}
 def is_symbolic(value):
     """Whether a value is known only when the program runs."""
     return isinstance(value, (PrimExpr, ExprOp, BufferRegion))
+
+
+def registered_operator(op, *operands):
+    """The function that was registered for one of the operands' classes, or None."""
+    if OPERATORS:
+        for i, operand in enumerate(operands):
+            found = OPERATORS.get((type(operand), type(op), i))
+            if found is not None:
+                return found
+    return None
 
 
 class Evaluator:
@@ -143,7 +155,8 @@ class Evaluator:
         value = self.eval(node)
         for node in reversed(chain):
             right = self.eval(node.right)
-            value = self._guard(node, self.operate, _BINARY[type(node.op)], value, right)
+            function = registered_operator(node.op, value, right) or _BINARY[type(node.op)]
+            value = self._guard(node, self.operate, function, value, right)
         return value
 
     def operate(self, function, left, right):
@@ -151,6 +164,9 @@ class Evaluator:
 
     def unary(self, node):
         value = builder.as_expr(self.eval(node.operand))
+        registered = registered_operator(node.op, value)
+        if registered is not None:
+            return self._guard(node, registered, value)
         if isinstance(node.op, ast.Not):
             return (
                 self._guard(node, _op.logical_not, value, None) if is_symbolic(value) else not value
@@ -303,6 +319,9 @@ def subscript(value, index):
 
 def compare(op, left, right):
     python, name = _COMPARE[type(op)]
+    registered = registered_operator(op, left, right)
+    if registered is not None:
+        return registered(left, right)
     if name is None:
         return python(left, right)
     left, right = builder.as_expr(left), builder.as_expr(right)

@@ -10,7 +10,7 @@ import threading
 from ...ir_builder.base import _set_span
 from .diagnostics import Source
 from .error import DiagnosticError, ParserError, did_you_mean
-from .evaluator import Evaluator, is_symbolic
+from .evaluator import Evaluator, is_symbolic, unpack
 
 # What a text may use of Python without being given it.
 _SAFE_BUILTINS = {
@@ -96,6 +96,39 @@ class Parser:
             yield
         finally:
             self.tokens.pop()
+
+    # ---- for visitors registered by dispatch.register -------------------------------------------
+    def eval_expr(self, node, extra_vars=None):
+        """The value of an expression, which may also use `extra_vars`."""
+        with self.scope(extra_vars):
+            return self.eval(node)
+
+    def eval_assign(self, target, source, bind_value, allow_shadowing=False):
+        """Binds the names of an assignment to bind_value(parser, node, name, value)."""
+        bound = {}
+
+        def bind(node, value):
+            if not allow_shadowing and node.id in self.scopes[-1]:
+                raise ParserError(node, f"expected a new name, got '{node.id}' again")
+            bound[node.id] = bind_value(self, node, node.id, value)
+            self.define(node.id, bound[node.id])
+
+        unpack(target, source, bind)
+        return bound
+
+    def report_error(self, node, err):
+        """Stops parsing; the error is shown at the node."""
+        cause = err if isinstance(err, Exception) else None
+        raise ParserError(node, str(err)) from cause
+
+    def get_dispatch_token(self, node):
+        """The language that the decorator of a definition opens."""
+        token = getattr(self.decorator(node)[0], "dispatch_token", None)
+        if token is None:
+            raise ParserError(node, f"expected a decorator such as @T.prim_func on {node.name}")
+        return token
+
+    with_dispatch_token = token
 
     # ---- walking --------------------------------------------------------------------------------
     def eval(self, node):
@@ -234,13 +267,4 @@ def visit_import(parser, node):
             )
 
 
-def closure_of(function):
-    """The names a Python function sees: globals, then what it closes over."""
-    names = dict(function.__globals__)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # not assigned yet
-            names[name] = cell.cell_contents
-    return names
-
-
-__all__ = ["Parser", "ScriptMacro", "Source", "closure_of", "is_symbolic", "register"]
+__all__ = ["Parser", "ScriptMacro", "Source", "is_symbolic", "register"]

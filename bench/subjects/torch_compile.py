@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`torch.compile` with its default settings, of what PyTorch runs eagerly."""
+
+import functools
+
+import torch
+from programs import Timed
+
+from . import torch as eager
+
+
+def prepare(name, inputs):
+    function = torch.compile(eager.OTHERS.get(name) or getattr(torch, name), dynamic=False)
+    call = functools.partial(function, *(torch.from_numpy(x) for x in inputs))
+    return Timed(call, lambda: call().numpy())
