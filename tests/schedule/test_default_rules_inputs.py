@@ -245,3 +245,23 @@ def test_interrupt_while_compiling():
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stdout.split()) == (0, ["5", "576.0"]), done.stderr
+
+
+# ---- many cores --------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape, shared", [((2048, 64), 32), ((1000, 130), 50), ((1024, 8192), 16)])
+def test_column_sums_on_many_cores(shape, shared):
+    """Narrow matrices: threads share the rows, whose partial sums are added; wide ones: columns."""
+    args, target = column_sum(*shape, "float32"), "llvm -num-cores=16 -mcpu=skylake-avx512"
+    sch = tir.Schedule(te.create_prim_func(args))
+    tir.schedule.apply_default_rules(sch, "main", tvm.target.Target(target))
+    parallel = []
+    tir.stmt_functor.post_order_visit(
+        sch.mod["main"].body,
+        lambda s: (
+            parallel.append(int(s.extent))
+            if isinstance(s, tir.For) and s.kind == tir.ForKind.PARALLEL
+            else None
+        ),
+    )
+    assert shared in parallel, sch.mod
+    check(args, lambda a: a.sum(0), "llvm -num-cores=16")
