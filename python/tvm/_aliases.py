@@ -16,6 +16,7 @@ MODULES = {
     "tvm.transform": "tvm.ir.transform",
     "tvm.tirx": "tvm.tir",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
+    "tvm.s_tir.schedule": "tvm.tir.schedule",
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
@@ -94,6 +95,11 @@ NAMES = {
     "tvm.runtime.container": {
         "String": "tvm_ffi.core.String",
         "ShapeTuple": "tvm_ffi.Shape",
+    },
+    "tvm.s_tir": {
+        **{name: f"tvm.tir.{name}" for name in ("Schedule", "ScheduleError", "TensorIntrin")},
+        **{name: f"tvm.tir.schedule.{name}" for name in ("BlockRV", "LoopRV", "Trace")},
+        "SBlockRV": "tvm.tir.schedule.BlockRV",
     },
     "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
     "tvm.runtime.object_generic": {"const": "tvm.tir.const"},
@@ -224,6 +230,7 @@ class _Finder:
                 value = importlib.import_module(f"{module}.{name}")
             if value is None:
                 raise no_attribute(module, name, __dir__)
+            setattr(sys.modules[module], name, value)  # found there the next time
             return value
 
         def __dir__():

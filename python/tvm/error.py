@@ -4,7 +4,7 @@
 import ast
 import builtins
 
-from tvm_ffi import core, register_error
+from tvm_ffi import core, register_error, register_global_func
 
 
 class TVMError(RuntimeError):
@@ -112,6 +112,12 @@ def _register_builtins():
             core.ERROR_TYPE_TO_NAME[cls] = name
             make = special.get(cls) or (cls if _takes_message(cls) else _from_message(cls))
             core.ERROR_NAME_TO_TYPE[name] = make
+
+
+@register_global_func("runtime.run_signal_handlers")
+def _run_signal_handlers():
+    """Long C++ calls come here now and then: entering Python code runs the handlers of signals that
+    came, so that Ctrl-C stops the call with KeyboardInterrupt."""
 
 
 _register_builtins()

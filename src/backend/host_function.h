@@ -110,6 +110,17 @@ std::vector<Var> CapturesOf(const ForObj* loop, const Map& outside) {
   return std::move(captures.vars);
 }
 
+/// Whether two iterations of a parallel loop may write to one byte: then they cannot run at the
+/// same time.
+inline bool WritesPartsOfBytes(const Stmt& body) {
+  struct Finder : Visitor<Finder, BufferStoreObj> {
+    bool found = false;
+    void Visit(const BufferStoreObj* op) { found |= op->buffer->dtype.bits() < 8; }
+  } finder;
+  finder(body);
+  return finder.found;
+}
+
 /// The message of an assertion as (class of the error, text): "ValueError: n" raises ValueError.
 inline std::pair<std::string, std::string> SplitErrorClass(const std::string& message) {
   size_t colon = message.find(": ");

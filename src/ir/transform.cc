@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <map>
-#include <thread>
 
 #include "tvm/ir/stack.h"
 #include "tvm/runtime/thread_pool.h"
@@ -209,18 +208,16 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
     if (func->type_index() == passes[0]->entry->function_type) work.push_back({var, func, func});
   }
   auto run = [&](size_t i) {
-    for (size_t p = 0; p < passes.size(); ++p)
+    for (size_t p = 0; p < passes.size(); ++p) {
+      OnHomeStack([] { CheckSignals(); });
       work[i].func = passes[p]->RunOn(work[i].func, arguments[p]);
+    }
   };
   constexpr size_t kWorthThreads = 16;
   if (work.size() < kWorthThreads || runtime::NumThreads() == 1) {
-    for (size_t i = 0; i < work.size(); ++i) {
-      OnHomeStack([] { CheckSignals(); });
-      run(i);
-    }
+    for (size_t i = 0; i < work.size(); ++i) run(i);
   } else {
     std::atomic<size_t> next{0};
-    auto caller = std::this_thread::get_id();
     // The pool's threads know nothing of the context and begin on small stacks.
     runtime::ParallelRun(runtime::NumThreads(), [&](int, int) {
       contexts.push_back(ctx);
@@ -228,10 +225,7 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
         ~Leave() { contexts.pop_back(); }
       } leave;
       OnDeepStack([&] {
-        for (size_t i; (i = next++) < work.size();) {
-          if (std::this_thread::get_id() == caller) OnHomeStack([] { CheckSignals(); });
-          run(i);
-        }
+        for (size_t i; (i = next++) < work.size();) run(i);
       });
     });
   }

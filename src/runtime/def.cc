@@ -2,11 +2,16 @@
 // The function registry and what Python asks of it.
 #include "tvm/runtime/def.h"
 
-#include <tvm/ffi/extra/c_env_api.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <optional>
+
+#include "tvm/runtime/signals.h"
 
 namespace tvm {
 namespace {
@@ -103,6 +108,9 @@ int ReportException() noexcept {
   } catch (ffi::Error& e) {
     DropUnknownFrames(&e);
     ffi::detail::SetSafeCallRaised(e);
+  } catch (Interrupt& e) {
+    DropUnknownFrames(&e.error);
+    ffi::detail::SetSafeCallRaised(e.error);
   } catch (const std::bad_alloc&) {
     ffi::detail::SetSafeCallRaised(ffi::Error("MemoryError", "out of memory", ""));
   } catch (const std::exception& e) {
@@ -110,8 +118,23 @@ int ReportException() noexcept {
   }
   return -1;
 }
+bool IsFirstThread() { return syscall(SYS_gettid) == getpid(); }
 void CheckSignals() {
-  if (TVMFFIEnvCheckSignals() != 0) throw ffi::EnvErrorAlreadySet();
+  // Entering Python code runs pending handlers, and gives an error that can be caught and rethrown;
+  // TVMFFIEnvCheckSignals leaves it in the interpreter's state. Never destroyed: Python is gone
+  // before the statics of this library.
+  static const auto* enter_python =
+      new std::optional<Function>(Function::GetGlobal("runtime.run_signal_handlers"));
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point next;  // the interpreter may be busy with other threads
+  auto now = Clock::now();
+  if (!*enter_python || now < next || !IsFirstThread()) return;
+  next = now + std::chrono::milliseconds(20);
+  try {
+    (**enter_python)();
+  } catch (const ffi::Error& error) {
+    throw Interrupt(error);
+  }
 }
 const FnInfo* FindFunction(std::string_view name) {
   auto it = Functions().find(name);

@@ -60,6 +60,13 @@ DiskCache& DiskCache::Global() {
   return *cache;
 }
 
+namespace {
+thread_local int bypasses = 0;
+}
+DiskCache::Bypass::Bypass() { ++bypasses; }
+DiskCache::Bypass::~Bypass() { --bypasses; }
+uint64_t DiskCache::limit() const { return bypasses > 0 ? 0 : limit_; }
+
 std::string DiskCache::PathOf(std::string_view key) const {
   char name[40];
   std::snprintf(name, sizeof(name), "%016llx%08zx", static_cast<unsigned long long>(Hash(key)),
@@ -68,7 +75,7 @@ std::string DiskCache::PathOf(std::string_view key) const {
 }
 
 std::optional<std::string> DiskCache::Find(std::string_view key) {
-  if (limit_ == 0) return std::nullopt;
+  if (limit() == 0) return std::nullopt;
   std::string path = PathOf(key);
   std::ifstream file(path, std::ios::binary);
   Header header{};
@@ -90,7 +97,7 @@ std::optional<std::string> DiskCache::Find(std::string_view key) {
 }
 
 void DiskCache::Store(std::string_view key, std::string_view value) {
-  if (limit_ == 0 || sizeof(Header) + key.size() + value.size() > limit_) return;
+  if (limit() == 0 || sizeof(Header) + key.size() + value.size() > limit_) return;
   std::error_code error;
   fs::create_directories(folder_, error);
   static std::atomic<unsigned> counter{0};

@@ -53,7 +53,7 @@ struct Allocation {
 /// Of views: the address goes into `data`, not into `byte_offset`, which several consumers of
 /// DLPack forget to add.
 struct Sharing {
-  Tensor owner;
+  ObjectRef owner;
   void AllocData(DLTensor* t, char* address) { t->data = address; }
   void FreeData(DLTensor*) {}
 };
@@ -94,6 +94,14 @@ Tensor ToContiguous(const Tensor& t) {
   Tensor dense = Empty(t.shape(), t.dtype(), kCpu);
   CopyTensor(t, dense);
   return dense;
+}
+/// A tensor over what a kernel lends to a function it calls; good until that call returns.
+Tensor Borrow(const DLTensor* view) {
+  ShapeView shape(view->shape, view->ndim);
+  char* data = static_cast<char*>(view->data) + view->byte_offset;
+  if (!view->strides) return Tensor::FromNDAlloc(Sharing{}, shape, view->dtype, view->device, data);
+  return Tensor::FromNDAllocStrided(Sharing{}, shape, ShapeView(view->strides, view->ndim),
+                                    view->dtype, view->device, data);
 }
 }  // namespace
 
@@ -252,6 +260,9 @@ TVM_REGISTER() {
       },
       "An uninitialised tensor.", Arg("shape"), Arg("dtype"), Arg("device"),
       Arg("mem_scope", nullptr));
+  Def(
+      "runtime.TensorBorrow", [](DLTensor* view) { return Borrow(view); },
+      "A tensor over what a kernel lends to a function it calls.", Arg("view"));
   Def("runtime.TensorCopy", &CopyTensor, "Copies a tensor into another one.", Arg("source"),
       Arg("to"));
   Def(

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tir/analysis/reduction.h"
 #include "tvm/arith/iter_affine_map.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt.h"
@@ -55,6 +56,12 @@ struct ScopeInfo {
 Array<BufferRegion> ReadsOf(const BlockObj* block);
 
 // ---- kinds of blocks ----------------------------------------------------------------------------
+/// Whether the values are sums of digits `(loop // a) % b` with constant scales that continue each
+/// other, every digit of every loop in one of them: then they take different values in different
+/// iterations, and each takes all numbers of its range (the minimum and how many are added to
+/// `ranges`). What is so may be so unnoticed.
+bool AreDigits(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
+               std::vector<std::pair<int64_t, int64_t>>* ranges = nullptr);
 /// Why iterator values are no iterator map of the loops around; then nothing can be said about
 /// which iterations run.
 std::string WhyNotAffine(const Placed& block);
@@ -101,17 +108,6 @@ bool IsStagePipeline(const ScopeInfo& scope);
 /// Why `block` may compute something else when it runs where `later` runs: a buffer it reads is
 /// written in between.
 std::string WhyNotStable(const ScopeInfo& scope, const Placed& block, const Placed& later);
-
-// ---- reductions ---------------------------------------------------------------------------------
-/// init + update as a reducer: buffers[i][indices] = combiner(buffers, sources)[i].
-struct Reduction {
-  CommReducer reducer;
-  bool any_order;  // false: what comes first wins among equals (argmax), the order matters
-  Array<Buffer> buffers;
-  Array<PrimExpr> indices, sources;
-};
-/// Why the block's init and body are none of the known reducers; else fills `result`.
-std::string WhyNoReducer(const BlockObj* block, Reduction* result);
 
 // ---- shapes of computations ---------------------------------------------------------------------
 /// Whether tiling several levels of the block pays: a buffer it reads is reused over an iterator.

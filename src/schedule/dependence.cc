@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/analysis.h"
 #include "tvm/arith/iter_affine_map.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -64,7 +65,7 @@ bool HasDistinctBindings(const Below& b, Analyzer* analyzer) {
     if (plain) left.erase(*var);
   }
   plain &= std::all_of(left.begin(), left.end(), [](auto kv) { return IsOne(kv.second->extent); });
-  if (plain) return true;
+  if (plain || AreDigits(b.realize->iter_values, b.all)) return true;
   auto is_one_to_one = [&](const Map<Var, Range>& loops, const PrimExpr& predicate) {
     auto map = arith::DetectIterMap(b.realize->iter_values, loops, predicate,
                                     IterMapLevel::kBijective, analyzer);

@@ -40,6 +40,10 @@ Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, R
   return detect(simple).empty() ? normal : simple;
 }
 
+bool IsAtom(const PrimExpr& e) {
+  return e->IsInstance<VarObj>() || e->IsInstance<FloorDivObj>() || e->IsInstance<FloorModObj>();
+}
+
 /// Variables everywhere, simplified where blocks are bound.
 class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
  public:
@@ -48,6 +52,22 @@ class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
   ObjectRef Rewrite(const VarObj* var) {
     auto it = what_.values.find(ffi::GetRef<Var>(var));
     return it == what_.values.end() ? ffi::GetRef<ObjectRef>(var) : ObjectRef((*it).second);
+  }
+  /// Whether the value, a sum of variables with scales, stays as simple as it is: what replaces one
+  /// of them does not fall into terms, and there are no two that could join.
+  bool IsSimple(const PrimExpr& value) const {
+    int replaced = 0;
+    auto term = [&](auto&& self, const PrimExpr& e) -> bool {
+      if (auto* sum = e.as<AddObj>()) return self(self, sum->a) && self(self, sum->b);
+      auto* product = e.as<MulObj>();
+      if (product && !product->b->IsInstance<IntImmObj>()) return false;
+      auto var = (product ? product->a : e).as<Var>();
+      if (!var) return e->IsInstance<IntImmObj>();
+      auto it = what_.values.find(*var);
+      if (it == what_.values.end()) return true;
+      return ++replaced == 1 && IsAtom((*it).second);
+    };
+    return term(term, value);
   }
   ObjectRef Rewrite(const ForObj* loop) {
     if (depth_ == 0) {
@@ -65,7 +85,7 @@ class Rewriter : public Mutator<Rewriter, VarObj, BlockRealizeObj, ForObj> {
     auto values = op->iter_values.Map([&](const PrimExpr& value) {
       PrimExpr now = Mutate(value);
       // A plain variable became the sum or quotient it is meant to be.
-      simplify |= !now.same_as(value) && !value->IsInstance<VarObj>();
+      simplify |= !now.same_as(value) && !value->IsInstance<VarObj>() && !IsSimple(value);
       return now;
     });
     if (depth_ == 0 &&

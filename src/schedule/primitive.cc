@@ -24,6 +24,7 @@ int CallFromPython(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* 
     CheckCount(primitive, static_cast<int>(primitive->args.size()), count);
     auto sch = Unpack<Schedule>(primitive, args, 0);
     std::vector<AnyView> views;
+    views.reserve(count);
     for (int i = 1; i < count; ++i) views.push_back(AnyView::CopyFromTVMFFIAny(args[i]));
     *result = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(
         CallPrimitive(sch.get(), *primitive, views.data()));

@@ -2,7 +2,7 @@
 // The schedule object: construction, random variables, copies, random numbers, errors.
 #include "schedule.h"
 
-#include <chrono>
+#include <atomic>
 #include <random>
 
 #include "tvm/arith/analyzer.h"
@@ -36,6 +36,16 @@ uint64_t NextRandom(uint64_t* state) {  // SplitMix64: every state is a good one
   return z ^ (z >> 31);
 }
 
+namespace {
+/// Asking the system costs more than many a primitive: once per process is enough.
+uint64_t OtherEveryTime() {
+  static const uint64_t start = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  static std::atomic<uint64_t> count{0};
+  uint64_t state = start + count++;
+  return NextRandom(&state);
+}
+}  // namespace
+
 Schedule::Schedule(IRModule mod, int64_t seed, int64_t debug_mask, ErrorRenderLevel level,
                    bool enable_check) {
   auto n = NewObject<ScheduleObj>();
@@ -67,7 +77,7 @@ void Schedule::Seed(int64_t seed) const {
     TVM_FFI_THROW(ValueError) << "Schedule.seed: expected -1 or a number in [0, " << kMaxSeed
                               << "], got " << seed;
   }
-  get()->random = seed == -1 ? std::random_device{}() : static_cast<uint64_t>(seed);
+  get()->random = seed == -1 ? OtherEveryTime() : static_cast<uint64_t>(seed);
 }
 int64_t Schedule::ForkSeed() const {
   return static_cast<int64_t>(NextRandom(&get()->random) % kMaxSeed) + 1;

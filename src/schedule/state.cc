@@ -47,7 +47,11 @@ Stmt ReplaceNearest(const Stmt& stmt, const Object* child, const Stmt& with) {
         if (replaced.same_as(seq->seq[i])) continue;
         Array<Stmt> all = seq->seq;
         all.Set(i, replaced);
-        return SeqStmt::Flatten(all, seq->span);
+        // Most often one node stands in the place of another: there is nothing to flatten.
+        if (!IsNode(replaced.get())) return SeqStmt::Flatten(all, seq->span);
+        auto same = ffi::GetRef<SeqStmt>(seq);
+        Edit(&same)->seq = std::move(all);
+        return same;
       }
       return stmt;
     }

@@ -2,11 +2,18 @@
 // Candidates to libraries, on threads in this process.
 #include <tvm/ffi/extra/module.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
 
 #include "tune/parallel.h"
 #include "tvm/ir/transform.h"
+#include "tvm/runtime/disk_cache.h"
 #include "tvm/tir/pipeline.h"
 #include "tvm/tune/measure.h"
 
@@ -46,24 +53,28 @@ class Lowered {
   std::list<Entry> entries_;
 };
 
+BuilderResult Built(const std::string& path) {
+  return New<BuilderResult>([&](BuilderResultObj* n) { n->artifact_path = String(path); });
+}
+BuilderResult Failed(const std::string& message) {
+  return New<BuilderResult>([&](BuilderResultObj* n) { n->error_msg = String(message); });
+}
 BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
   static const Function build = Function::GetGlobalRequired("driver.Build");
   static const Function write = Function::GetGlobalRequired("driver.ExportLibrary");
-  auto result = [](Optional<String> artifact, Optional<String> error) {
-    return New<BuilderResult>(
-        [&](BuilderResultObj* n) { n->artifact_path = artifact, n->error_msg = error; });
-  };
+  runtime::DiskCache::Bypass bypass;  // most candidates are never built again
   try {
     auto lowered = Lowered::Get().Take(input->mod, input->target);
     Any module = lowered.has_value()
                      ? build(lowered.value(), input->target, transform::Sequential({}, "lowered"))
                      : build(input->mod, input->target, nullptr);
     write(module, String(path));
-    return result(String(path), std::nullopt);
+    return Built(path);
   } catch (const ffi::Error& error) {
-    return result(std::nullopt, String(error.kind() + ": " + error.message()));
+    if (error.kind() == "KeyboardInterrupt") throw;
+    return Failed(error.kind() + ": " + error.message());
   } catch (const std::exception& error) {
-    return result(std::nullopt, String(error.what()));
+    return Failed(error.what());
   }
 }
 }  // namespace
@@ -75,19 +86,97 @@ IRModule LowerForBuild(const IRModule& mod, const Target& target) {
   Lowered::Get().Put(mod, target, lowered);
   return lowered;
 }
+
+namespace {
+/// A round of candidates on threads of its own. A compilation cannot be stopped from outside: one
+/// that takes too long is given up, its thread ends whenever it does, and another one takes its
+/// place.
+class Round : public std::enable_shared_from_this<Round> {
+ public:
+  Round(const Array<BuilderInput>& inputs, const String& folder, double timeout)
+      : inputs_(inputs), folder_(std::string(folder)), timeout_(timeout), slots_(inputs.size()) {}
+
+  Array<BuilderResult> Run(int64_t num_threads) {
+    std::unique_lock lock(mutex_);
+    for (size_t i = 0; i < std::min<size_t>(slots_.size(), std::max<int64_t>(1, num_threads)); ++i)
+      StartThread();
+    try {
+      while (open_ > 0) {
+        changed_.wait_for(lock, std::chrono::milliseconds(100));
+        GiveUpLate();
+        lock.unlock();
+        CheckSignals();
+        lock.lock();
+      }
+    } catch (...) {
+      lock.lock();
+      next_ = slots_.size();  // what has not begun never will
+      throw;
+    }
+    Array<BuilderResult> results;
+    for (const Slot& slot : slots_) results.push_back(*slot.result);
+    return results;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Slot {
+    std::optional<Clock::time_point> begin;
+    std::optional<BuilderResult> result;
+  };
+  void StartThread() {
+    std::thread([self = shared_from_this()] { self->Work(); }).detach();
+  }
+  void Work() {
+    ContextScope scope(context_);
+    std::unique_lock lock(mutex_);
+    while (next_ < slots_.size()) {
+      size_t i = next_++;
+      slots_[i].begin = Clock::now();
+      lock.unlock();
+      BuilderResult result = BuildOne(inputs_[i], folder_ + "/" + std::to_string(i) + ".so");
+      lock.lock();
+      if (slots_[i].result) return;  // given up: another thread is in this one's place
+      Finish(i, result);
+    }
+  }
+  void Finish(size_t i, const BuilderResult& result) {
+    slots_[i].result = result;
+    if (--open_ == 0) changed_.notify_all();
+  }
+  void GiveUpLate() {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
+      if (slot.result || !slot.begin) continue;
+      std::chrono::duration<double> taken = Clock::now() - *slot.begin;
+      if (taken.count() < timeout_) continue;
+      std::ostringstream message;
+      message << "timed out: not compiled after " << timeout_ << " s";
+      Finish(i, Failed(message.str()));
+      StartThread();
+    }
+  }
+
+  const Array<BuilderInput> inputs_;
+  const std::string folder_;
+  const double timeout_;
+  const transform::PassContext context_ = ContextForThreads();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Slot> slots_;
+  size_t next_ = 0, open_ = slots_.size();
+};
+}  // namespace
+
 Array<BuilderResult> BuildAll(const Array<BuilderInput>& inputs, const String& folder,
-                              int64_t num_threads) {
-  std::vector<BuilderResult> results(inputs.size());
-  ParallelFor(inputs.size(), num_threads, [&](size_t i) {
-    results[i] = BuildOne(inputs[i], std::string(folder) + "/" + std::to_string(i) + ".so");
-  });
-  return Array<BuilderResult>(results.begin(), results.end());
+                              int64_t num_threads, double timeout) {
+  return std::make_shared<Round>(inputs, folder, timeout)->Run(num_threads);
 }
 
 namespace {
 TVM_REGISTER() {
   Def("meta_schedule._build_all", &BuildAll, "Compiles and links modules on threads.",
-      Arg("inputs"), Arg("folder"), Arg("num_threads"));
+      Arg("inputs"), Arg("folder"), Arg("num_threads"), Arg("timeout"));
 }
 }  // namespace
 }  // namespace tvm::tune

@@ -9,7 +9,36 @@
 #include <thread>
 #include <vector>
 
+#include "tvm/ir/transform.h"
+
 namespace tvm::tune {
+
+/// The caller's options for passes. Its instruments stay behind: they are not made to be called by
+/// several threads at once.
+inline transform::PassContext ContextForThreads() {
+  auto current = transform::PassContext::Current();
+  return New<transform::PassContext>([&](transform::PassContextObj* n) {
+    n->opt_level = current->opt_level, n->config = current->config;
+    n->required_pass = current->required_pass, n->disabled_pass = current->disabled_pass;
+  });
+}
+/// Makes a context the current one of this thread for as long as the scope lives.
+class ContextScope {
+ public:
+  explicit ContextScope(const transform::PassContext& context) : context_(context) {
+    static const Function enter = Function::GetGlobalRequired("transform.EnterPassContext");
+    enter(context_);
+  }
+  ~ContextScope() {
+    static const Function leave = Function::GetGlobalRequired("transform.ExitPassContext");
+    leave(context_);
+  }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  transform::PassContext context_;
+};
 
 /// body(0) … body(n-1) on up to `threads` threads, the caller among them; the first exception is
 /// rethrown when all have ended.
@@ -18,7 +47,9 @@ void ParallelFor(size_t n, int64_t threads, F&& body) {
   std::atomic<size_t> next{0};
   std::exception_ptr error;
   std::mutex mutex;
+  auto context = ContextForThreads();
   auto work = [&] {
+    ContextScope scope(context);
     for (size_t i; (i = next.fetch_add(1)) < n;) {
       try {
         body(i);

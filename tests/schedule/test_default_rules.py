@@ -150,7 +150,9 @@ CASES = {
     "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
     "matmul of odd sizes": (matmul(37, 83, 19), lambda a, b: a @ b),
     "matmul with relu": (matmul_relu(64, 64, 40), lambda a, b: np.maximum(a @ b, 0)),
+    "matmul of lines that collide": (matmul(64, 1024, 32), lambda a, b: a @ b),
     "dense": (dense(24, 40, 64), lambda a, b: a @ b.T),
+    "dense of lines that collide": (dense(24, 1024, 32), lambda a, b: a @ b.T),
     "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
     "convolution of narrow lines": (conv(1024, 7, 16, 1), conv_of),
@@ -282,6 +284,13 @@ def test_tiles_of_convolutions_fill_vectors(size, lanes):
 def test_depthwise_convolution_is_in_vectors():
     _, sch = scheduled(depthwise(64, 56, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert ("VECTORIZED", 56) in loops_of(sch)
+
+
+@pytest.mark.parametrize("make", [matmul, dense])
+def test_operands_of_colliding_lines_are_packed(make):
+    _, sch = scheduled(make(128, 1024, 256), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    copy = sch.get(sch.get_block("B_global")).writes[0].buffer
+    assert [int(n) for n in copy.shape] == [16, 256, 64]
 
 
 def test_concatenation_is_in_vectors():

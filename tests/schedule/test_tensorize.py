@@ -7,9 +7,9 @@ import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
-from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, x86
+from tvm.tir.tensor_intrin import arm_cpu, dot_product_common, riscv_cpu, x86
 
-from .checking import apply, refused
+from .checking import apply, arrays, refused
 from .programs import ADD4, SCALE4, elementwise, two_stages
 from .test_compute_at import matmul_relu, two
 
@@ -242,3 +242,64 @@ def test_refuse_inlining_into_an_intrinsic():
         sch.compute_inline("B")
 
     refused(two_stages, primitives, "compute_inline.*uses buffer B in another way than by loads")
+
+
+# ---- RISC-V --------------------------------------------------------------------------------------
+RISCV = "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic-rv64 -mattr=+m,+d"
+
+
+def rvv_gemm(data, weight, out, n_elems, n_lanes):
+    @T.prim_func
+    def func(
+        A: T.Buffer((2, n_elems), data),
+        B: T.Buffer((n_lanes, n_elems), weight),
+        C: T.Buffer((2, n_lanes), out),
+    ):
+        for i, j, k in T.grid(2, n_lanes, n_elems):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.cast(0, out)
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], out) * T.cast(B[vj, vk], out)
+
+    return func
+
+
+@pytest.mark.parametrize("types, instructions", [
+    (("uint8", "int8", "int32"), ["vwmulsu", "vredsum"]), (("int8", "int8", "int32"), ["vwmul"]),
+    (("float16", "float16", "float16"), ["vfmul", "vfredosum"]),
+    (("float32", "float32", "float32"), ["vfmul", "vfredosum"]),
+])  # fmt: skip
+def test_riscv(types, instructions):
+    target = f"{RISCV},+v,+zvl256b,+zvfh"
+    found = riscv_cpu.register_rvv_isa_intrinsics(target)
+    rows = {v[-1]: (k, v) for k, v in found.items() if v[:3] == types}
+    assert sorted(rows) == [1, 2, 4, 8]
+    name, (*_, n_elems, n_lanes, lmul) = rows[2]
+    assert n_elems == riscv_cpu.get_max_elems(256, lmul, int(types[2][-2:]))
+
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        sch.decompose_reduction("C", j)
+        sch.tensorize(j, name)
+
+    before = rvv_gemm(*types, n_elems, n_lanes)
+    sch = apply(before, primitives, run=False)
+    text = tvm.compile(sch.mod, target).mod.inspect_source("asm")
+    for instruction in instructions:
+        assert instruction in text
+    # Reductions of vectors are there on every CPU: what is computed can be checked here.
+    expected, got = arrays(before), arrays(before)
+    tir.interpret(before)(*expected)
+    tvm.compile(sch.mod, "llvm")(*got)
+    np.testing.assert_allclose(got[2], expected[2], rtol=1e-2 if "float16" in types else 1e-5)
+
+
+def test_riscv_inventory():
+    names = riscv_cpu.register_rvv_isa_intrinsics(f"{RISCV},+v", inventory_only=True)
+    assert "rvv_dot_4uint8_4x4int8_4int32" in names  # vectors of 128 bits are the least
+    assert not any("float16" in name for name in names)
+    assert tir.TensorIntrin.get("rvv_dot_4uint8_4x4int8_4int32", allow_missing=True) is None
+    riscv_cpu.register_riscv_intrinsics(RISCV)
+    with pytest.raises(ValueError, match="expected a target with the vector extension"):
+        riscv_cpu.register_rvv_isa_intrinsics(RISCV)

@@ -47,11 +47,19 @@ def runner():
 def test_a_bad_candidate_is_reported_and_the_next_one_measured(program, reason, folder, runner):
     good = build(programs.doubled, folder)
     bad = build(getattr(programs, program), folder)
+    inputs = [RunnerInput(path, "cpu", ARGS, good) for path in (bad, good)]
+    first, second = [future.result() for future in runner.run(inputs)]
+    assert first.run_secs is None and reason in first.error_msg
+    assert second.error_msg is None and 0 < second.run_secs[0] < 0.1
+
+
+def test_a_candidate_much_slower_than_the_best_is_stopped(folder):
+    good, bad = build(programs.doubled, folder), build(programs.never_ends, folder)
+    runner = LocalRunner(timeout_sec=600)  # which it does not take
     inputs = [RunnerInput(path, "cpu", ARGS, good) for path in (good, bad, good)]
     first, second, third = [future.result() for future in runner.run(inputs)]
-    assert first.error_msg is None and 0 < first.run_secs[0] < 0.1
-    assert second.run_secs is None and reason in second.error_msg
-    assert third.error_msg is None and 0 < third.run_secs[0] < 0.1
+    assert first.error_msg is None and third.error_msg is None
+    assert second.error_msg == "stopped: more than 5 times as slow as the best so far"
 
 
 def test_without_reference_nothing_is_compared(folder, runner):

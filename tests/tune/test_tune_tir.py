@@ -111,9 +111,8 @@ def test_interrupting_keeps_results(tmp_path):
 
 
 def test_max_time_ends_the_run(tmp_path):
-    begin = time.monotonic()
     database = tune(programs.matmul(), tmp_path, 10_000, max_time=0.5)
-    assert 0 < len(database) < 10_000 and time.monotonic() - begin < 60
+    assert 0 < len(database) < 10_000
 
 
 def test_bad_candidates_are_recorded_with_the_reason(tmp_path):
@@ -148,7 +147,7 @@ def test_bad_candidates_are_recorded_with_the_reason(tmp_path):
     )
     errors = [str(r.error_msg) for r in database.get_all_tuning_records() if r.error_msg]
     assert len(errors) == 4
-    for reason in ("wrong result", "signal 6", "timed out after 1.0 s", "signal 11"):
+    for reason in ("wrong result", "signal 6", "stopped: more than 5", "signal 11"):
         assert any(reason in e for e in errors), reason
     workload = database.get_all_tuning_records()[0].workload
     assert len(database.get_top_k(workload, 10)) == len(database) - 4
@@ -235,8 +234,10 @@ def test_bad_programs_and_folders(tmp_path):
         tune(programs.sigmoid(), tmp_path / "file" / "below")
     with pytest.raises(ValueError, match="nosuchkind"):
         ms.tune_tir(programs.sigmoid(), "nosuchkind", str(tmp_path), 4)
-    with pytest.raises(ValueError, match="expected a kind of target with default"):
+    with pytest.raises(ValueError, match="LocalRunner: expected the device 'cpu', got 'cuda'"):
         ms.tune_tir(programs.sigmoid(), "cuda", str(tmp_path), 4)
+    with pytest.raises(ValueError, match="expected a kind of target with default"):
+        ms.tune_tir(programs.sigmoid(), "webgpu", str(tmp_path), 4)
 
 
 def test_a_program_no_rule_fits(tmp_path):

@@ -25,7 +25,17 @@ class DiskCache {
   void Clear();
 
   const std::string& folder() const { return folder_; }
-  uint64_t limit() const { return limit_; }
+  /// 0 while a Bypass lives on this thread.
+  uint64_t limit() const;
+
+  /// For work whose results nobody will ask for again: caches are off on this thread.
+  class Bypass {
+   public:
+    Bypass();
+    ~Bypass();
+    Bypass(const Bypass&) = delete;
+    Bypass& operator=(const Bypass&) = delete;
+  };
 
  private:
   std::string PathOf(std::string_view key) const;

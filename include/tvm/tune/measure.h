@@ -98,8 +98,9 @@ TVM_NODE_REF(RunnerResult, ObjectRef, RunnerResultObj);
 /// The program that code is generated from; what distinguishes candidates. The result is kept until
 /// `Build` asks for the same module.
 IRModule LowerForBuild(const IRModule& mod, const Target& target);
-/// Compiles and links each module into `folder`/<i>.so on up to `num_threads` threads.
+/// Compiles and links each module into `folder`/<i>.so on up to `num_threads` threads, none of them
+/// longer than `timeout` seconds.
 Array<BuilderResult> BuildAll(const Array<BuilderInput>& inputs, const String& folder,
-                              int64_t num_threads);
+                              int64_t num_threads, double timeout);
 
 }  // namespace tvm::tune

@@ -10,8 +10,9 @@ from .logging import get_logger
 from .measure_callback import MeasureCallback
 from .profiler import Profiler
 from .progress import Progress
-from .runner import Runner
+from .runner import LocalRunner, Runner
 from .task_scheduler import TaskScheduler
+from .task_scheduler.loop import device_of
 
 logger = get_logger(__name__)
 MODEL_FILE = "cost_model.npz"
@@ -74,7 +75,7 @@ def tune_tasks(
     work_dir : the folder for the database, log files, the cost model and `report.html`.
     max_trials_global, max_trials_per_task : programs to measure; every one is a different program.
     num_trials_per_iter : programs per round.
-    max_time : seconds after which no new round begins.
+    max_time : seconds after which no new round begins; there is one at least.
     builder, runner, database, cost_model, measure_callbacks, task_scheduler : an object, or the
         name of a kind.
     """
@@ -90,6 +91,11 @@ def tune_tasks(
         raise ValueError(f"max_time: expected a positive number of seconds, got {max_time!r}")
     if post_optimization:
         raise NotImplementedError("post_optimization: refining the best schedules is not there yet")
+    if not isinstance(runner, Runner):
+        runner = Runner.create(runner)
+    if isinstance(runner, LocalRunner):
+        for task in tasks:
+            runner.check_device(device_of(task.target))
     _check_work_dir(work_dir)
     max_trials_per_task = max_trials_per_task or max_trials_global
     if not isinstance(builder, Builder):
@@ -97,8 +103,6 @@ def tune_tasks(
         builder = Builder.create(builder, **options)
     elif num_tuning_cores is not None and isinstance(builder, LocalBuilder):
         builder.max_workers = min(builder.max_workers, num_tuning_cores)
-    if not isinstance(runner, Runner):
-        runner = Runner.create(runner)
     if database == "json":
         database = Database.create("json", work_dir=work_dir, module_equality=module_equality)
     elif not isinstance(database, Database):

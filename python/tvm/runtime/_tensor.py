@@ -12,11 +12,22 @@ from .device import device as _device
 
 _CPU = _cpu(0)
 _empty = tvm_ffi.get_global_func("runtime.TensorEmpty")
-_copy = tvm_ffi.get_global_func("runtime.TensorCopy")
+_copy_owned = tvm_ffi.get_global_func("runtime.TensorCopy")
 _view = tvm_ffi.get_global_func("runtime.TensorCreateView")
 _strided = tvm_ffi.get_global_func("runtime.TensorStridedView")
+_borrow = tvm_ffi.get_global_func("runtime.TensorBorrow")
 _pack = tvm_ffi.get_global_func("runtime.TensorPack")
 _unpack = tvm_ffi.get_global_func("runtime.TensorUnpack")
+
+
+def _own(tensor):
+    """What a kernel lends to a Python function is no object: C++ and DLPack get one over its
+    memory."""
+    return tensor if tensor.__chandle__() else _borrow(tensor)
+
+
+def _copy(source, to):
+    _copy_owned(_own(source), _own(to))
 
 
 @functools.cache
@@ -50,16 +61,20 @@ def _over(array, shape, dtype):
 class Tensor(core.Tensor):
     """An n-dimensional array on a device.
 
-    It shares its memory with NumPy and PyTorch through DLPack.
+    It shares its memory with NumPy and PyTorch through DLPack. One that a Python function gets from
+    the kernel that calls it is good until that function returns.
     """
 
     __slots__ = ()
+
+    def __dlpack__(self, **options):
+        return core.Tensor.__dlpack__(_own(self), **options)
 
     def __getitem__(self, index):
         """A view of part of the tensor: integers and slices, as in NumPy."""
         shape, strides, offset = self._select(index)
         item = tvm_ffi.dtype(self.dtype).itemsize
-        return _strided(self, shape, strides, offset * item)
+        return _strided(_own(self), shape, strides, offset * item)
 
     def __setitem__(self, index, value):
         """Copies `value` into part of the tensor."""
@@ -130,7 +145,7 @@ class Tensor(core.Tensor):
         array = np.empty(shape + dtype.shape, dtype.base)
         if name.bits * name.lanes < 8:
             on_cpu = self.device.dlpack_device_type() == 1
-            _unpack(self if on_cpu else self.copyto(_CPU), _over(array, shape, "uint8"))
+            _unpack(_own(self) if on_cpu else self.copyto(_CPU), _over(array, shape, "uint8"))
         else:
             _copy(self, _over(array, shape, name))
         return array
@@ -177,7 +192,7 @@ class Tensor(core.Tensor):
     def _create_view(self, shape, dtype=None, relative_byte_offset=0):
         """A tensor over the same bytes with another shape and dtype."""
         dtype = self.dtype if dtype is None else dtype
-        return _view(self, tuple(shape), dtype, relative_byte_offset)
+        return _view(_own(self), tuple(shape), dtype, relative_byte_offset)
 
 
 tvm_ffi.register_object("ffi.Tensor")(Tensor)

@@ -2,7 +2,9 @@
 // Matching of patterns, evaluation of conditions, building of replacements.
 #include "arith/rewrite/match.h"
 
+#include <atomic>
 #include <deque>
+#include <memory>
 #include <numeric>
 
 #include "arith/rewrite/tables.h"
@@ -175,11 +177,64 @@ struct Compiler {
   }
 };
 }  // namespace
-const std::vector<CompiledRule>& RulesFor(int32_t type_index) {
-  static const auto* compiled = new Compiler;
-  static const std::vector<CompiledRule> none;
-  size_t type = type_index;
-  return type < compiled->by_type.size() ? compiled->by_type[type] : none;
+
+namespace {
+/// Whether a node of this type may be what `t` stands for.
+bool MayBe(const Template* t, int32_t type) {
+  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
+                                   : t->type == IntImmObj::RuntimeTypeIndex();
+  if (constant) return IsOneOf<IntImmObj, BroadcastObj>(type);
+  return t->wildcard >= 0 || t->type == type;
+}
+/// The rules sorted by the type of a node and, for binary ones, of its operands: most nodes have
+/// operands for which only a few of the hundred rules of their type are written.
+struct RuleIndex {
+  Compiler compiled;
+  std::vector<int32_t> kinds;    // a type of each kind; kind 0: no rule names its type
+  std::vector<uint8_t> kind_of;  // by type index
+  std::vector<std::vector<std::atomic<const Candidates*>>> found;  // by type, then by kinds
+
+  RuleIndex() : kinds{0} {
+    auto add = [&](int32_t type) {
+      if (kind_of.size() <= static_cast<size_t>(type)) kind_of.resize(type + 1);
+      if (kind_of[type]) return;
+      kind_of[type] = static_cast<uint8_t>(kinds.size());
+      kinds.push_back(type);
+    };
+    for (const Template& t : compiled.arena) {
+      if (t.wildcard < 0) add(t.type);
+    }
+    add(IntImmObj::RuntimeTypeIndex()), add(BroadcastObj::RuntimeTypeIndex());
+    found.resize(compiled.by_type.size());
+    for (auto& cells : found) {
+      cells = std::vector<std::atomic<const Candidates*>>(kinds.size() * kinds.size());
+    }
+  }
+  size_t KindOf(const PrimExpr& e) const {
+    size_t type = e->type_index();
+    return type < kind_of.size() ? kind_of[type] : 0;
+  }
+  const Candidates& Of(const PrimExpr& e) {
+    static const Candidates none;
+    size_t type = e->type_index();
+    if (type >= found.size() || compiled.by_type[type].empty()) return none;
+    auto* n = AsBinary(e);
+    size_t a = n ? KindOf(n->a) : 0, b = n ? KindOf(n->b) : 0;
+    std::atomic<const Candidates*>& cell = found[type][a * kinds.size() + b];
+    if (const Candidates* known = cell.load(std::memory_order_acquire)) return *known;
+    auto made = std::make_unique<Candidates>();
+    for (const CompiledRule& rule : compiled.by_type[type]) {
+      if (!n || (MayBe(rule.from->kids[0], kinds[a]) && MayBe(rule.from->kids[1], kinds[b])))
+        made->push_back(&rule);
+    }
+    const Candidates* expected = nullptr;
+    return cell.compare_exchange_strong(expected, made.get()) ? *made.release() : *expected;
+  }
+};
+}  // namespace
+const Candidates& RulesFor(const PrimExpr& e) {
+  static auto* index = new RuleIndex;
+  return index->Of(e);
 }
 
 // ---- matching ---------------------------------------------------------------------------------
@@ -223,20 +278,7 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
   return false;
 }
 
-namespace {
-/// Whether `e` may be what `t` stands for, by its kind alone.
-bool MayBe(const Template* t, const PrimExpr& e) {
-  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
-                                   : t->type == IntImmObj::RuntimeTypeIndex();
-  if (constant) return e.as<IntImmObj>() || e.as<BroadcastObj>();
-  return t->wildcard >= 0 || t->type == e->type_index();
-}
-}  // namespace
-
 bool Match::Try(const CompiledRule& rule, const PrimExpr& e) {
-  if (auto* n = AsBinary(e)) {
-    if (!MayBe(rule.from->kids[0], n->a) || !MayBe(rule.from->kids[1], n->b)) return false;
-  }
   for (PrimExpr& slot : bound_) slot = PrimExpr();
   type_ = DataType::Void();
   lanes_ = e.dtype().raw_lanes();

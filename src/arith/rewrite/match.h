@@ -25,8 +25,9 @@ struct CompiledRule {
   Needs needs;
   const Template *from, *to, *when;  // when: null for "always"
 };
-/// The rules for a node type, variants with exchanged operands included.
-const std::vector<CompiledRule>& RulesFor(int32_t type_index);
+using Candidates = std::vector<const CompiledRule*>;
+/// The rules that may fit `e` by the kinds of it and its operands, in the order of the tables.
+const Candidates& RulesFor(const PrimExpr& e);
 
 /// One attempt to use a rule.
 class Match {

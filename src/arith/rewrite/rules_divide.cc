@@ -16,6 +16,8 @@ Rules FloorDivRules() {
       {floordiv(x * c1, c2), x * floordiv(c1, c2), c2 != 0 && floormod(c1, c2) == 0, kIndex},
       {floordiv(x * c1, c2), floordiv(x, floordiv(c2, c1)), c1 > 0 && floormod(c2, c1) == 0,
        kIndex},
+      {floordiv(x * c1, c2), x * floordiv(c1, c2),
+       c2 > 0 && c1 > c2 && x >= 0 && x * floormod(c1, c2) < c2, kIndex},
       {floordiv(x * y, y), x, y != 0, kIndex},
       {floordiv((x * y) * z, y), x * z, y != 0, kIndex},
       {floordiv((x * y) * c1, y), x * c1, y != 0, kIndex},

@@ -173,10 +173,10 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       }
     }
     Match match(facts_);
-    for (const CompiledRule& rule : RulesFor(e->type_index())) {
+    for (const CompiledRule* rule : RulesFor(e)) {
       ++facts_->stats.rewrites_attempted;
-      if (!match.Try(rule, e)) continue;
-      PrimExpr result = match.Build(rule, [this](PrimExpr n) { return Make(std::move(n)); });
+      if (!match.Try(*rule, e)) continue;
+      PrimExpr result = match.Build(*rule, [this](PrimExpr n) { return Make(std::move(n)); });
       if (!result.defined() || result.dtype() != t) continue;
       ++facts_->stats.rewrites_performed;
       return result;

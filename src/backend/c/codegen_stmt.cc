@@ -236,7 +236,8 @@ void FunctionText::Emit(const WhileObj* op) {
 void FunctionText::Emit(const ForObj* op) {
   switch (op->kind) {
     case ForKind::kParallel:
-      return EmitParallel(op);
+      if (!WritesPartsOfBytes(op->body)) return EmitParallel(op);
+      break;
     case ForKind::kThreadBinding:
       Unsupported("a loop bound to GPU threads on a CPU", op->span);
     case ForKind::kVectorized:

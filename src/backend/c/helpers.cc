@@ -108,7 +108,7 @@ static inline uint8_t $N(const uint8_t* p, int64_t i, int bits) {
   int64_t at = i * bits;
   int mask = ((1 << bits) - 1) << (at & 7);
   int word = p[at >> 3] | p[(at + bits - 1) >> 3] << 8;
-  word = (word & ~mask) | ((x << (at & 7)) & mask);
+  word = (word & ~mask) | ((int)((unsigned)x << (at & 7)) & mask);
   p[(at + bits - 1) >> 3] = (uint8_t)(word >> 8); /* where both are one byte, its old value */
   p[at >> 3] = (uint8_t)word;
 })"},

@@ -240,7 +240,8 @@ void FunctionGen::Emit(const WhileObj* op) {
 void FunctionGen::Emit(const ForObj* op) {
   switch (op->kind) {
     case ForKind::kParallel:
-      return EmitParallel(op);
+      if (!WritesPartsOfBytes(op->body)) return EmitParallel(op);
+      break;
     case ForKind::kThreadBinding:
       Unsupported("a loop bound to GPU threads on a CPU", op->span);
     case ForKind::kVectorized:

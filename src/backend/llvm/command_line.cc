@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target's option cl-opt: options of LLVM's command line, for one compilation.
+// Options of LLVM's command line: ours for all compilations, and those of the target's cl-opt for
+// one.
 #include <llvm/Support/CommandLine.h>
 
 #include <mutex>
@@ -17,6 +18,28 @@ llvm::cl::Option* Find(const std::string& name) {
   auto& known = llvm::cl::getRegisteredOptions();
   auto it = known.find(name);
   return it == known.end() ? nullptr : it->second;
+}
+bool Set(const std::string& name, const std::string& value) {
+  // Not 0: some passes ask whether an option was given at all.
+  return Find(name)->addOccurrence(1, name, value);
+}
+/// What we choose otherwise than LLVM. Half of the time of instruction selection for a large tile
+/// goes into two things that such code gains nothing from (differences within 1 % on all kernels
+/// of bench, on a CPU that reorders instructions by itself).
+const std::pair<std::string, std::string> kOurs[] = {
+    {"post-RA-scheduler", "false"},   // a second scheduling, after registers were assigned
+    {"dag-maps-huge-region", "200"},  // memory operations of a block compared pair by pair
+};
+void SetToOurs(const std::string& name) {
+  for (const auto& [ours, value] : kOurs) {
+    if (ours == name) Set(name, value);
+  }
+}
+void SetAllToOurs() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const auto& [name, value] : kOurs) Set(name, value);
+  });
 }
 }  // namespace
 
@@ -40,8 +63,9 @@ std::vector<std::pair<std::string, std::string>> ParseCommandLine(const Array<St
                                 << "'" << DidYouMean(name, views);
     }
     std::unique_lock alone(Mutex());
-    bool refused = known->addOccurrence(0, name, value);
+    bool refused = Set(name, value);
     known->reset();
+    SetToOurs(name);
     if (refused) {
       TVM_FFI_THROW(ValueError) << "target: expected a value that LLVM takes for " << name
                                 << " in cl-opt, got '" << value << "'";
@@ -51,21 +75,28 @@ std::vector<std::pair<std::string, std::string>> ParseCommandLine(const Array<St
   return parsed;
 }
 
+std::string OurCommandLine() {
+  std::string text;
+  for (const auto& [name, value] : kOurs) text += name + '=' + value + ' ';
+  return text;
+}
+
 CommandLineScope::CommandLineScope(const std::vector<std::pair<std::string, std::string>>& options)
     : options_(options) {
+  SetAllToOurs();
   if (options_.empty()) {
     Mutex().lock_shared();
     return;
   }
   Mutex().lock();
-  for (const auto& [name, value] : options_) Find(name)->addOccurrence(0, name, value);
+  for (const auto& [name, value] : options_) Set(name, value);
 }
 CommandLineScope::~CommandLineScope() {
   if (options_.empty()) {
     Mutex().unlock_shared();
     return;
   }
-  for (const auto& [name, value] : options_) Find(name)->reset();
+  for (const auto& [name, value] : options_) Find(name)->reset(), SetToOurs(name);
   Mutex().unlock();
 }
 

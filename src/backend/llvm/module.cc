@@ -18,6 +18,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/compile.h"
+#include "backend/llvm/interrupt.h"
 #include "tvm/runtime/disk_cache.h"
 #include "tvm/runtime/module.h"
 #include "tvm/runtime/thread_pool.h"
@@ -46,8 +47,8 @@ struct Uses : Visitor<Uses, GlobalVarObj, StmtObj, PrimExprObj> {
 
 /// Splits a large module so that its parts compile at the same time. Visible functions are spread
 /// by size; internal functions go along with their callers, into several groups where need be.
-std::vector<Group> Split(const Group& all, size_t most) {
-  constexpr size_t kWorthAThread = 2000;  // nodes
+constexpr size_t kWorthAThread = 2000;  // nodes
+std::vector<Group> Split(const Group& all, size_t most, size_t* total_nodes) {
   std::map<std::string, size_t> index;
   std::vector<Uses> uses(all.size());
   size_t total = 0;
@@ -56,6 +57,7 @@ std::vector<Group> Split(const Group& all, size_t most) {
     uses[i](all[i].second.func->body);
     total += uses[i].nodes;
   }
+  *total_nodes = total;
   std::vector<size_t> roots;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].second.internal) roots.push_back(i);
@@ -130,7 +132,7 @@ void WithModule(const Group& group, const Group& all, const MachineOptions& opti
 }
 /// Everything the object code of a module depends on.
 std::string CacheKey(const llvm::Module& module, const MachineOptions& options) {
-  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + options.Key() + "\n" +
+  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + OurCommandLine() + options.Key() + "\n" +
          WriteBitcode(module);
 }
 Compiled Compile(const Group& group, const Group& all, const MachineOptions& options) {
@@ -146,10 +148,24 @@ Compiled Compile(const Group& group, const Group& all, const MachineOptions& opt
       return;
     }
     Optimize(module, machine, options);
+    if (IsAbandoned()) return;
     out.object = EmitCode(module, machine, Output::kObject);
     cache.Store(key, out.object);
   });
   return out;
+}
+
+std::vector<Compiled> CompileAll(const Group& all, const MachineOptions& options) {
+  bool is_elf = llvm::Triple(options.triple).isOSBinFormatELF();
+  size_t nodes = 0;
+  auto groups = Split(all, is_elf ? runtime::NumThreads() : 1, &nodes);
+  if (nodes < kWorthAThread) return {Compile(all, all, options)};
+  auto compiled = std::make_shared<std::vector<Compiled>>(groups.size());
+  RunInterruptibly([=] {  // owns all of it
+    runtime::ParallelRun(static_cast<int>(groups.size()),
+                         [&](int i, int) { (*compiled)[i] = Compile(groups[i], all, options); });
+  });
+  return std::move(*compiled);
 }
 
 // ---- files --------------------------------------------------------------------------------------
@@ -192,15 +208,7 @@ class LLVMModuleObj : public ffi::ModuleObj {
  public:
   LLVMModuleObj(Group functions, const Target& target)
       : target_(target), options_(MachineOptions::From(target)), functions_(std::move(functions)) {
-    bool is_elf = llvm::Triple(options_.triple).isOSBinFormatELF();
-    auto groups = Split(functions_, is_elf ? runtime::NumThreads() : 1);
-    compiled_.resize(groups.size());
-    auto one = [&](size_t i) { compiled_[i] = Compile(groups[i], functions_, options_); };
-    if (groups.size() == 1) {
-      one(0);
-    } else {
-      runtime::ParallelRun(static_cast<int>(groups.size()), [&](int i, int) { one(i); });
-    }
+    compiled_ = CompileAll(functions_, options_);
     for (const auto& [var, info] : functions_) {
       if (info.packed) names_.insert(info.symbol);
     }

@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "backend/llvm/compile.h"
+#include "backend/llvm/interrupt.h"
 #include "tvm/ir/stack.h"
 
 namespace tvm::codegen {
@@ -93,6 +94,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
   llvm::PassInstrumentationCallbacks callbacks;
   llvm::OptNoneInstrumentation optnone(/*DebugLogging=*/false);
   optnone.registerCallbacks(callbacks);
+  callbacks.registerShouldRunOptionalPassCallback(
+      [](llvm::StringRef, llvm::Any) { return !IsAbandoned(); });
   llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

@@ -64,6 +64,9 @@ class MachineLease {
 /// LLVM does not have.
 std::vector<std::pair<std::string, std::string>> ParseCommandLine(const Array<String>& options);
 
+/// The options that we set otherwise than LLVM for all compilations, as text.
+std::string OurCommandLine();
+
 /// LLVM's command line with some options set. They are variables of the whole process: compilations
 /// without any may run at the same time, one with options runs alone, and puts the old values back.
 class CommandLineScope {

@@ -59,6 +59,9 @@ class Arguments {
 std::string Difference(const Argument& argument, const void* got);
 
 // ---- worker.cc ---------------------------------------------------------------------------------
+/// A first call longer than so many times the best time so far ends the worker, with this code.
+inline constexpr double kHopeless = 5;
+inline constexpr int kHopelessExit = 75;
 /// Answers one request after the other until the pipe closes; never returns.
 [[noreturn]] void WorkerMain(int requests, int replies, const Arguments& arguments,
                              bool has_expected, uint64_t memory_limit);

@@ -60,6 +60,10 @@ std::string HowItEnded(int status) {
     int signal = WTERMSIG(status);
     return "crashed: signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
   }
+  if (WEXITSTATUS(status) == kHopelessExit) {
+    return "stopped: more than " + std::to_string(static_cast<int>(kHopeless)) +
+           " times as slow as the best so far";
+  }
   return "crashed: exit code " + std::to_string(WEXITSTATUS(status));
 }
 

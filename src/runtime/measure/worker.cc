@@ -2,6 +2,7 @@
 // The worker: loads a library, checks what it computes, times it.
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "runtime/measure/measure.h"
 #include "tvm/runtime/module.h"
+#include "tvm/runtime/thread_pool.h"
 
 namespace tvm::runtime::measure {
 namespace {
@@ -33,6 +35,38 @@ void LimitMemory(uint64_t more) {
   limit.rlim_cur = limit.rlim_max = pages * sysconf(_SC_PAGESIZE) + more;
   setrlimit(RLIMIT_AS, &limit);
 }
+
+/// Ends the process when the first call of a candidate takes many times as long as the best one
+/// so far: waiting for it would tell nothing that matters. The time is that of the processors, all
+/// threads together, so that a busy machine does not make a candidate look worse.
+class Deadline {
+ public:
+  explicit Deadline(double best) {
+    if (!std::isfinite(best)) return;
+    sigevent event = {};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    signal(SIGALRM, [](int) { _exit(kHopelessExit); });
+    if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer_) != 0) return;
+    set_ = true;
+    // Starting threads and touching memory for the first time take their time as well.
+    double seconds = kHopeless * best * NumThreads() + 2e-2;
+    auto whole = static_cast<time_t>(seconds);
+    itimerspec limit = {};
+    limit.it_value.tv_sec = whole;
+    limit.it_value.tv_nsec = static_cast<int64_t>((seconds - static_cast<double>(whole)) * 1e9);
+    timer_settime(timer_, 0, &limit, nullptr);
+  }
+  ~Deadline() {
+    if (set_) timer_delete(timer_);
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  timer_t timer_;
+  bool set_ = false;
+};
 
 class Worker {
  public:
@@ -85,9 +119,12 @@ class Worker {
     return {{"secs", ffi::json::Array{}}};
   }
   /// Runs once and compares; "" when all is right.
-  std::string Check(const Function& f, double* first) {
+  std::string Check(const Function& f, double best, double* first) {
     Reset();
-    *first = Seconds(f, 1);
+    {
+      Deadline deadline(best);
+      *first = Seconds(f, 1);
+    }
     if (!has_expected_) return "";
     for (size_t i = 0; i < tensors_.size(); ++i) {
       std::string wrong = Difference(arguments_.list()[i], tensors_[i].data_ptr());
@@ -99,15 +136,15 @@ class Worker {
   }
   Message Run(const Message& request) {
     Candidate c(std::string(Get<String>(request, "path", "")));
-    double first = 0;
-    if (std::string wrong = Check(c.entry, &first); !wrong.empty()) return {{"error", wrong}};
+    double first = 0, best = Get<double>(request, "best", INFINITY);
+    if (std::string wrong = Check(c.entry, best, &first); !wrong.empty()) return {{"error", wrong}};
     ffi::json::Array secs;
     if (int64_t number = Get<int64_t>(request, "number", 0); number > 0) {
       bool flush = Get<bool>(request, "flush", false);
       for (int64_t i = Get<int64_t>(request, "repeat", 1); i > 0; --i)
         secs.push_back(Fixed(c.entry, number, Get<double>(request, "min_repeat_ms", 0.), flush));
     } else {
-      secs.push_back(Adaptive(c.entry, first, Get<double>(request, "best", INFINITY)));
+      secs.push_back(Adaptive(c.entry, first, best));
     }
     return {{"secs", secs}};
   }
@@ -131,9 +168,9 @@ class Worker {
   /// As long as it takes to tell the candidate from the best one so far: hopeless ones two calls,
   /// others until the median of batches is clear or the time for it is over.
   double Adaptive(const Function& f, double first, double best) {
-    constexpr double kHopeless = 1.5, kBatch = 1e-4, kEnough = 4e-3, kMost = 2e-2;
+    constexpr double kSlower = 1.5, kBatch = 1e-4, kEnough = 4e-3, kMost = 2e-2;
     double warm = Seconds(f, 1);
-    if (std::min(first, warm) > kHopeless * best) return std::min({first, warm, Seconds(f, 1)});
+    if (std::min(first, warm) > kSlower * best) return std::min({first, warm, Seconds(f, 1)});
     auto number = static_cast<int64_t>(std::clamp(kBatch / std::max(warm, 1e-9), 1., 1e5));
     std::vector<double> batches;
     auto begin = Clock::now();
@@ -144,26 +181,38 @@ class Worker {
       if (batches.size() >= 7 && spent > kEnough) return median;
     }
   }
-  /// Candidates take turns, so that a change of the machine's speed hits all of them.
+  /// Candidates take turns, so that a change of the machine's speed hits all of them. The turns
+  /// of those that have clearly lost go to the others.
   Message Race(const Message& request) {
-    std::vector<Candidate> runners;
-    std::vector<int64_t> numbers;
+    constexpr size_t kLapsToJudge = 5;
+    constexpr double kLost = 1.1;
+    struct Runner {
+      Candidate candidate;
+      int64_t number;
+      std::vector<double> laps;
+    };
+    std::vector<Runner> runners;
     for (const Any& path : Get<ffi::json::Array>(request, "paths", {})) {
-      runners.emplace_back(std::string(path.cast<String>()));
+      Candidate c(std::string(path.cast<String>()));
       Reset();
-      Seconds(runners.back().entry, 1);
-      double warm = std::max(Seconds(runners.back().entry, 1), 1e-9);
-      numbers.push_back(static_cast<int64_t>(std::clamp(2e-4 / warm, 1., 1e5)));
+      Seconds(c.entry, 1);
+      double warm = std::max(Seconds(c.entry, 1), 1e-9);
+      runners.push_back({c, static_cast<int64_t>(std::clamp(2e-4 / warm, 1., 1e5)), {}});
     }
-    std::vector<std::vector<double>> laps(runners.size());
+    std::vector<Runner*> running;
+    for (Runner& r : runners) running.push_back(&r);
     double budget = Get<double>(request, "budget", 1.);
     auto begin = Clock::now();
-    do {
-      for (size_t i = 0; i < runners.size(); ++i)
-        laps[i].push_back(Seconds(runners[i].entry, numbers[i]));
-    } while (laps[0].size() < 5 || Since(begin) < budget);
+    for (size_t lap = 1; lap <= kLapsToJudge || (running.size() > 1 && Since(begin) < budget);
+         ++lap) {
+      for (Runner* r : running) r->laps.push_back(Seconds(r->candidate.entry, r->number));
+      if (lap % kLapsToJudge != 0) continue;
+      double best = INFINITY;
+      for (Runner* r : running) best = std::min(best, Median(r->laps));
+      std::erase_if(running, [&](Runner* r) { return Median(r->laps) > kLost * best; });
+    }
     ffi::json::Array secs;
-    for (auto& l : laps) secs.push_back(Median(l));
+    for (Runner& r : runners) secs.push_back(Median(r.laps));
     return {{"secs", secs}};
   }
 

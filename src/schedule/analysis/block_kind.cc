@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of blocks: affine, covering, dominant, complete, reduction.
 #include "schedule/analysis.h"
+#include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -13,12 +14,28 @@ IterMapResult Bindings(const Placed& p, Analyzer* analyzer) {
   return arith::DetectIterMap(p.realize->iter_values, DomainsOf(p.Loops()), p.realize->predicate,
                               IterMapLevel::kSurjective, analyzer);
 }
+/// Whether it is plain that the bindings take all values of the block's domain.
+bool RunsForAll(const Placed& p) {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  if (!IsTrue(p.realize->predicate) ||
+      !AreDigits(p.realize->iter_values, DomainsOf(p.Loops()), &ranges)) {
+    return false;
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const Range& dom = p.block()->iter_vars[i]->dom.value();
+    if (AsConstInt(dom->min) != ranges[i].first || AsConstInt(dom->extent) != ranges[i].second)
+      return false;
+  }
+  return true;
+}
 bool IsAffine(const Placed& p, const IterMapResult& map) {
   return p.realize->iter_values.empty() || !map->indices.empty();
 }
 }  // namespace
 
 std::string WhyNotAffine(const Placed& p) {
+  if (IsTrue(p.realize->predicate) && AreDigits(p.realize->iter_values, DomainsOf(p.Loops())))
+    return "";
   Analyzer analyzer;
   IterMapResult map = Bindings(p, &analyzer);
   if (IsAffine(p, map)) return "";
@@ -29,6 +46,7 @@ std::string WhyNotAffine(const Placed& p) {
 
 std::string WhyNotCovering(const Placed& p) {
   if (p.IsConditional()) return Name(p.block()) + " runs only where a condition around it holds";
+  if (RunsForAll(p)) return "";
   Analyzer analyzer;
   IterMapResult map = Bindings(p, &analyzer);
   if (!IsAffine(p, map)) return WhyNotAffine(p);

@@ -53,6 +53,21 @@ bool IsOutput(Schedule sch, BlockRV rv) {
   return IsOutputBlock(at.scope, *at.block);
 }
 
+/// Whether the block's bindings are affine, all it reads was written, and its children are stages.
+Array<bool> CachedFlags(ScheduleState state, StmtSRef sref) {
+  const State& now = state->value;
+  if (!now.Has(sref->id) || !now.IsBlock(sref->id))
+    TVM_FFI_THROW(ValueError) << "ScheduleState: expected a block of this state";
+  BlockId id{sref->id};
+  bool affine = true, cover = true;
+  if (now.ScopeOf(id) != kNoNode) {
+    Focus at(now, id);
+    affine = WhyNotAffine(*at.block).empty();
+    cover = WhyNotRegionCover(at.scope, *at.block).empty();
+  }
+  return {affine, cover, IsStagePipeline(ScopeInfo(ffi::GetRef<Block>(now.block(id))))};
+}
+
 /// The order in which loops meet the digits of a flat index, as a map to that order.
 Optional<IndexMap> SuggestIndexMap(Buffer buffer, Array<PrimExpr> indices, Array<For> loops,
                                    PrimExpr predicate) {
@@ -209,6 +224,7 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
 
 TVM_REGISTER() {
   RegisterNode<TensorizeInfoObj>("How the loops of a block and of an intrinsic correspond.");
+  Def("tir.schedule._cached_flags", &CachedFlags, "", Arg("state"), Arg("block_sref"));
   Def("tir.schedule.has_block", &HasBlock, "Whether a function of the schedule has such a block.",
       Arg("sch"), Arg("block_name"));
   Def("tir.schedule.is_output_block", &IsOutput,

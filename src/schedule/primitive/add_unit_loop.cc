@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // add_unit_loop: a loop that runs once round a block or loop.
+#include "schedule/primitive/examples.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
 
@@ -26,14 +27,7 @@ TVM_REGISTER() {
   DefPrimitive("AddUnitLoop", "add_unit_loop", &AddUnitLoop,
                "Puts a loop that runs once round a block or loop, for instance to have something "
                "to bind to a thread.",
-               {R"(
-def before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0)",
-                R"(u = sch.add_unit_loop(sch.get_block("B")))"},
-               Arg("block_or_loop"));
+               {kOneStage, R"(u = sch.add_unit_loop(sch.get_block("B")))"}, Arg("block_or_loop"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // annotate and unannotate: facts about a block or loop for later passes.
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -35,18 +36,11 @@ void Unannotate(State& self, BlockOrLoopId id, String key) {
   });
 }
 
-constexpr const char* kProgram = R"(
-def before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
-    for i in range(128):
-        with T.block("B"):
-            vi = T.axis.spatial(128, i)
-            B[vi] = A[vi] * 2.0)";
-
 TVM_REGISTER() {
   DefPrimitive("Annotate", "annotate", &Annotate,
                "Gives a block or loop an annotation: a text, a number, an expression variable, or "
                "lists and dictionaries of them.",
-               {kProgram, R"(sch.annotate("B", "key", [1, "two"]))"}, Arg("block_or_loop"),
+               {kLongStage, R"(sch.annotate("B", "key", [1, "two"]))"}, Arg("block_or_loop"),
                Arg("ann_key"), Arg("ann_val"));
   DefPrimitive("Unannotate", "unannotate", &Unannotate,
                "Takes an annotation away from a block or loop.",

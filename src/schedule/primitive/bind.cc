@@ -2,6 +2,7 @@
 // bind: the iterations of a loop become threads.
 #include "schedule/dependence.h"
 #include "schedule/loops.h"
+#include "schedule/primitive/examples.h"
 
 namespace tvm::tir {
 namespace {
@@ -63,12 +64,7 @@ TVM_REGISTER() {
                "Gives every iteration of a loop its own thread of a GPU: blockIdx.x, threadIdx.x "
                "and so on, or vthread for virtual ones. The iterations must be independent; a "
                "reduction may run over threadIdx.",
-               {R"(
-def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+               {kGrid,
                 R"(i, j = sch.get_loops("B")
 sch.bind(i, "blockIdx.x")
 sch.bind(j, "threadIdx.x"))"},

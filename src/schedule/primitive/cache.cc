@@ -71,6 +71,86 @@ CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
   return {block, InLoops(nest.loops, nest.Realize(block))};
 }
 
+BlockRealize CopyAt(const Buffer& from, const Buffer& to, const String& name,
+                    const Array<arith::IntSet>& box, const std::vector<For>& outer) {
+  arith::Analyzer analyzer;
+  analyzer.Bind(DomainsOf(outer));
+  std::vector<For> loops;
+  Array<PrimExpr> at;
+  std::vector<PrimExpr> inside;
+  for (size_t i = 0; i < from->shape.size(); ++i) {
+    DataType t = from->shape[i].dtype();
+    PrimExpr begin = MakeZero(t), extent = from->shape[i];
+    if (box[i].HasLowerBound() && box[i].HasUpperBound()) {
+      begin = analyzer.Simplify(cast(t, box[i].min()));
+      extent = analyzer.Simplify(cast(t, box[i].max()) - begin + MakeConst(t, 1));
+    }
+    at.push_back(begin);
+    if (!IsOne(extent)) {
+      Var var("ax" + std::to_string(loops.size()), t);
+      loops.push_back(For(var, MakeZero(t), extent, ForKind::kSerial, Evaluate::Nothing()));
+      analyzer.Bind(var, Range::FromMinExtent(MakeZero(t), extent));
+      at.Set(i, analyzer.Simplify(begin + var));
+    }
+    for (const PrimExpr& condition : {at[i] >= MakeZero(t), at[i] < from->shape[i]}) {
+      if (!analyzer.CanProve(condition)) inside.push_back(condition);
+    }
+  }
+  Stmt body = BufferStore(to, BufferLoad(from, at), at);
+  if (!inside.empty()) body = IfThenElse(AllOf(inside), body);
+  body = InLoops(loops, body);
+
+  Array<IterVar> iters;
+  Array<PrimExpr> values;
+  Map<Var, PrimExpr> map;
+  for (const For& loop : outer) {
+    if (!UsesAny(body, {loop->loop_var.get()})) continue;
+    Var v("v" + std::to_string(iters.size()), loop->loop_var.dtype());
+    iters.push_back(
+        IterVar(Range::FromMinExtent(loop->min, loop->extent), v, IterVarType::kDataPar));
+    values.push_back(loop->loop_var);
+    map.Set(loop->loop_var, v);
+  }
+  Block block(iters, {}, {}, name, Substitute(body, map));
+  Edit(&block)->annotations = {{"auto_copy", 1}};
+  return BlockRealize(values, const_true(), WithInferredRegions(block));
+}
+
+LoopBody::LoopBody(const Focus& at, const State& state, LoopId id)
+    : loop(ffi::GetRef<For>(state.loop(id))) {
+  const Placed& p = *at.block;
+  std::string block = "block " + std::string(p.block()->name_hint);
+  if (!p.IsBelow(loop.get())) {
+    Refuse(
+        "expected a loop around " + block + ", got loop " + std::string(loop->loop_var->name_hint),
+        {loop, p.realize->block});
+  }
+  bool below = false;
+  for (const Stmt& s : p.path) {
+    if (auto l = s.as<For>()) (below ? inner : outer).push_back(*l);
+    below |= s.same_as(loop);
+  }
+  auto* seq = loop->body.as<SeqStmtObj>();
+  statements = seq ? seq->seq : Array<Stmt>{loop->body};
+  while (!statements[position].same_as(p.realize) && !p.IsBelow(statements[position].get()))
+    ++position;
+}
+Stmt LoopBody::With(const Stmt& before, const Stmt& changed, const Stmt& after) const {
+  Array<Stmt> all;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    if (i != position) {
+      all.push_back(statements[i]);
+      continue;
+    }
+    if (before.defined()) all.push_back(before);
+    all.push_back(changed);
+    if (after.defined()) all.push_back(after);
+  }
+  For with = loop;
+  Edit(&with)->body = SeqStmt::Flatten(all);
+  return with;
+}
+
 Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferIndex& index,
                 const char* what) {
   std::string given, names;
@@ -105,6 +185,20 @@ void CheckPlainUse(const Placed& block, const Buffer& buffer) {
                std::string(buffer->name) + " through its pointer or another view",
            {block.realize->block});
   }
+}
+
+void RequireWritesOnly(const Focus& at, const Buffer& buffer) {
+  const Placed& writer = *at.block;
+  Block block = writer.realize->block;
+  Require(WhyNotDominant(at.scope, writer), {block});
+  for (const BufferRegion& read : ReadsOf(block.get())) {
+    if (read->buffer->data.same_as(buffer->data)) {
+      Refuse("expected a block that only writes buffer " + std::string(buffer->name) +
+                 ", but block " + std::string(block->name_hint) + " also reads it",
+             {block});
+    }
+  }
+  CheckPlainUse(writer, buffer);
 }
 
 String CacheName(const Buffer& buffer, const String& scope) {

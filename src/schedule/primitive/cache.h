@@ -26,6 +26,21 @@ struct CopyNest {
 };
 CopyNest CopyBlock(const Buffer& from, const Buffer& to, const String& name,
                    const Array<arith::IntSet>& box, const std::vector<For>& outer, bool exact);
+/// A loop around a block, and the statement of its body that contains the block.
+struct LoopBody {
+  For loop;
+  std::vector<For> outer, inner;  // the loops around the block: those to the loop, those below it
+  Array<Stmt> statements;
+  size_t position = 0;
+  /// Refuses a loop that is not around the block.
+  LoopBody(const Focus& at, const State& state, LoopId loop);
+  /// The loop with another statement there, and others (or none) around it.
+  Stmt With(const Stmt& before, const Stmt& changed, const Stmt& after) const;
+};
+/// One block, marked `auto_copy`, that copies the part `box` below the loops `outer`, over which it
+/// has an iterator each as far as the box depends on them.
+BlockRealize CopyAt(const Buffer& from, const Buffer& to, const String& name,
+                    const Array<arith::IntSet>& box, const std::vector<For>& outer);
 /// A buffer among those that a block reads or writes: its position, its name or itself. In traces
 /// it is the position.
 using BufferIndex = Variant<int64_t, String, Buffer>;
@@ -34,6 +49,8 @@ Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferI
                 const char* what);
 /// Refuses when a block uses the buffer through its pointer or another view.
 void CheckPlainUse(const Placed& block, const Buffer& buffer);
+/// Refuses a block that reads the buffer, or is not the only one that writes it.
+void RequireWritesOnly(const Focus& at, const Buffer& buffer);
 String CacheName(const Buffer& buffer, const String& scope);
 /// The blocks that are to use the cache: those given, or all of `candidates`.
 std::vector<const Placed*> ChosenConsumers(const Focus& at, const State& state,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache_read: a block copies what is read of a buffer, and readers use the copy.
 #include "schedule/primitive/cache.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -62,20 +63,8 @@ TVM_REGISTER() {
       "CacheRead", "cache_read", &CacheRead,
       "Copies what is read of a buffer to one in another memory scope, which the consumers (all of "
       "the scope when none are given) read instead. Returns the block that copies.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.cache_read("C", 0, "local"))"},
-      Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"),
-      Arg("consumer_blocks", nullptr));
+      {kTwoStages, R"(sch.cache_read("C", 0, "local"))"}, Arg("block"), Arg("read_buffer_index"),
+      Arg("storage_scope"), Arg("consumer_blocks", nullptr));
 }
 }  // namespace
 

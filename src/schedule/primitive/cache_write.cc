@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cache_write: a block writes to a copy of its buffer, and another block writes the copy back.
 #include "schedule/primitive/cache.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -12,15 +13,7 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
   Block block = writer.realize->block;
   Buffer buffer = BufferAt(writer, block->writes, index, "writes");
   std::string name = "buffer " + std::string(buffer->name);
-  Require(WhyNotDominant(at.scope, writer), {block});
-  for (const BufferRegion& read : ReadsOf(block.get())) {
-    if (read->buffer->data.same_as(buffer->data)) {
-      Refuse("expected a block that only writes " + name + ", but block " +
-                 std::string(block->name_hint) + " also reads it",
-             {block});
-    }
-  }
-  CheckPlainUse(writer, buffer);
+  RequireWritesOnly(at, buffer);
   std::vector<const Placed*> readers = at.scope.ReadersOf(buffer), involved = readers, cached;
   if (!consumer_blocks.empty())
     cached = ChosenConsumers(at, state, consumer_blocks, readers, buffer);
@@ -78,20 +71,8 @@ TVM_REGISTER() {
       "CacheWrite", "cache_write", &CacheWrite,
       "Makes a block write to a buffer in another memory scope; another block, which is returned, "
       "copies it to where it belongs. The consumers given read the copy.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.cache_write("C", 0, "local"))"},
-      Arg("block"), Arg("write_buffer_index"), Arg("storage_scope"),
-      Arg("consumer_blocks", nullptr));
+      {kTwoStages, R"(sch.cache_write("C", 0, "local"))"}, Arg("block"), Arg("write_buffer_index"),
+      Arg("storage_scope"), Arg("consumer_blocks", nullptr));
 }
 }  // namespace
 

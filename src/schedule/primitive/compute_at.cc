@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // compute_at: a producer moves below a loop of its consumers and computes what they need there.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/inline.h"
 #include "schedule/primitive/move.h"
 #include "tvm/schedule/primitive.h"
@@ -110,17 +111,7 @@ TVM_REGISTER() {
       "they "
       "need of it. `index` is the position in the loop's body: -1 the last possible one, -2 the "
       "first. Loops of extent 1 are left out unless preserve_unit_loops is set.",
-      {R"(
-def before(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
-    B = T.alloc_buffer((64, 64))
-    for i, j in T.grid(64, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0
-    for i, j in T.grid(64, 64):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + 1.0)",
+      {kTwoGrids,
        R"(i, j = sch.get_loops("C")
 sch.compute_at("B", i))"},
       Arg("block"), Arg("loop"), Arg("preserve_unit_loops", false), Arg("index", -1));

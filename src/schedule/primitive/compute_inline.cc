@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // compute_inline: what a block computes is computed where it is read.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/inline.h"
 #include "tvm/schedule/primitive.h"
 
@@ -132,19 +133,7 @@ TVM_REGISTER() {
       "Computes what a block stores where it is read, and removes the block and its buffer. The "
       "block stores one value per iteration, without side effects, to a buffer that nobody needs "
       "afterwards.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.compute_inline("B"))"},
-      Arg("block"));
+      {kTwoStages, R"(sch.compute_inline("B"))"}, Arg("block"));
 }
 }  // namespace
 

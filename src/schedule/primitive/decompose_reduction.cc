@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // decompose_reduction: the init of a reduction becomes a block of its own before a loop.
+#include "schedule/primitive/examples.h"
 #include "schedule/rewrite.h"
 #include "tvm/schedule/primitive.h"
 
@@ -154,14 +155,7 @@ TVM_REGISTER() {
                "Makes the init of a reduction a block of its own in front of `loop`, which is "
                "outside of all "
                "loops of the reduction. Returns that block; the reduction goes on without init.",
-               {R"(
-def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
-    for i, k in T.grid(16, 32):
-        with T.block("B"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                B[vi] = 0.0
-            B[vi] = B[vi] + A[vi, vk])",
+               {kRowSums,
                 R"(i, k = sch.get_loops("B")
 sch.decompose_reduction("B", k))"},
                Arg("block"), Arg("loop"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuse: a nest of loops becomes one loop.
 #include "schedule/loops.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -37,15 +38,35 @@ LoopId Fuse(State& self, const std::vector<LoopId>& loops, bool preserve_unit_it
   arith::Analyzer analyzer;
   LoopVarRewrite rewrite;
   rewrite.domains = DomainsOf(self, self.LoopsAbove(nest[0]));
-  for (const auto& [var, range] : rewrite.domains) analyzer.Bind(var, range);
-  PrimExpr extent = MakeConst(dtype, 1);
-  for (LoopId id : nest) extent = extent * cast(dtype, self.loop(id)->extent);
-  extent = analyzer.Simplify(extent);
+  int64_t total = 1;
+  for (LoopId id : nest) {
+    auto size = AsConstInt(self.loop(id)->extent);
+    bool fits = total > 0 && size && *size > 0 && *size < (int64_t{1} << 31) &&
+                total * *size < (int64_t{1} << 31) && IsZero(self.loop(id)->min);
+    total = fits ? total * *size : 0;
+  }
+  PrimExpr extent = MakeConst(dtype, total ? total : 1);
+  if (total == 0) {
+    analyzer.Bind(rewrite.domains);
+    for (LoopId id : nest) extent = extent * cast(dtype, self.loop(id)->extent);
+    extent = analyzer.Simplify(extent);
+  }
   Range domain = Range::FromMinExtent(MakeZero(dtype), extent);
-  analyzer.Bind(fused, domain);
   rewrite.domains.Set(fused, domain);
+  if (total == 0) analyzer.Bind(fused, domain);
+  // For numbers the digits are written as the simplifier would.
+  int64_t low = total;
+  for (size_t i = 0; total && i < nest.size(); ++i) {
+    const ForObj* loop = self.loop(nest[i]);
+    int64_t size = *AsConstInt(loop->extent), above = low;
+    low /= size;
+    PrimExpr part = low == 1 ? PrimExpr(fused) : floordiv(fused, MakeConst(dtype, low));
+    if (above != total) part = floormod(part, MakeConst(dtype, size));
+    if (size == 1) part = MakeZero(dtype);
+    rewrite.values.Set(loop->loop_var, cast(loop->loop_var.dtype(), part));
+  }
   PrimExpr rest = fused;
-  for (size_t i = nest.size(); i-- > 0;) {
+  for (size_t i = total ? 0 : nest.size(); i-- > 0;) {
     const ForObj* loop = self.loop(nest[i]);
     PrimExpr size = cast(dtype, loop->extent);
     PrimExpr part = i == 0 ? rest : floormod(rest, size);
@@ -65,12 +86,7 @@ TVM_REGISTER() {
                "Makes one loop of a nest of loops that follow each other, the last one fastest. "
                "Without preserve_unit_iters, loops of extent 1 are left out of the bindings of "
                "blocks.",
-               {R"(
-def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+               {kGrid,
                 R"(i, j = sch.get_loops("B")
 fused = sch.fuse(i, j))"},
                Arg("*loops"), Arg("preserve_unit_iters", true));

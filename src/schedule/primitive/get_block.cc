@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_block: a block by its name.
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -13,15 +14,15 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
     }
     func_name = (*self.working_on)->name_hint;
   }
-  if (!state.mod()->FindGlobalVar(*func_name).defined()) {
+  BlockId root = state.Root(*func_name);
+  if (root == kNoNode && state.mod()->FindGlobalVar(*func_name).defined())
+    Refuse(Text("expected a function with a root block, got '", *func_name, "'"));
+  if (root == kNoNode) {
     std::vector<std::string_view> names;
     for (const auto& [var, func] : state.mod()->functions) names.push_back(View(var->name_hint));
     Refuse(Text("expected the name of a function, got '", *func_name, "'",
                 DidYouMean(View(*func_name), names)));
   }
-  BlockId root = state.Root(*func_name);
-  if (root == kNoNode)
-    Refuse(Text("expected a function with a root block, got '", *func_name, "'"));
   std::vector<BlockId> found = state.BlocksNamed(name, *func_name);
   if (found.size() == 1) return found[0];
   if (found.empty()) {
@@ -42,14 +43,8 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
 TVM_REGISTER() {
   DefPrimitive("GetBlock", "get_block", &GetBlock,
                "The block of a name in a function; in the one being worked on if none is given.",
-               {R"(
-def before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
-    for i in range(128):
-        with T.block("B"):
-            vi = T.axis.spatial(128, i)
-            B[vi] = A[vi] * 2.0)",
-                R"(block = sch.get_block("B"))"},
-               Arg("name"), Arg("func_name", nullptr));
+               {kLongStage, R"(block = sch.get_block("B"))"}, Arg("name"),
+               Arg("func_name", nullptr));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // get_child_blocks, get_producers, get_consumers, get_output_blocks: blocks by how they relate.
 #include <algorithm>
 
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -46,33 +47,21 @@ std::vector<BlockId> GetOutputBlocks(const State& self, BlockId scope_block) {
   return found;
 }
 
-constexpr const char* kProgram = R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)";
-
 TVM_REGISTER() {
   DefPrimitive("GetChildBlocks", "get_child_blocks", &GetChildBlocks,
                "The blocks below a block or loop that no other block lies between, in the order of "
                "the program.",
-               {kProgram, R"(b, c = sch.get_child_blocks(sch.get_block("root")))"},
+               {kTwoStages, R"(b, c = sch.get_child_blocks(sch.get_block("root")))"},
                Arg("block_or_loop"));
   DefPrimitive("GetProducers", "get_producers", &GetProducers,
                "The blocks of the same scope that write what a block reads.",
-               {kProgram, R"(b, = sch.get_producers("C"))"}, Arg("block"));
+               {kTwoStages, R"(b, = sch.get_producers("C"))"}, Arg("block"));
   DefPrimitive("GetConsumers", "get_consumers", &GetConsumers,
                "The blocks of the same scope that read what a block writes.",
-               {kProgram, R"(c, = sch.get_consumers("B"))"}, Arg("block"));
+               {kTwoStages, R"(c, = sch.get_consumers("B"))"}, Arg("block"));
   DefPrimitive("GetOutputBlocks", "get_output_blocks", &GetOutputBlocks,
                "The blocks of a scope that write a buffer which lives on after it.",
-               {kProgram, R"(c, = sch.get_output_blocks("root"))"}, Arg("scope_block"));
+               {kTwoStages, R"(c, = sch.get_output_blocks("root"))"}, Arg("scope_block"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // loop_partition: a loop becomes loops over parts of its range, one after the other.
 #include "schedule/loops.h"
+#include "schedule/primitive/examples.h"
 #include "schedule/rewrite.h"
 #include "tvm/expr/substitute.h"
 
@@ -143,12 +144,7 @@ TVM_REGISTER() {
       "Makes loops of one, over parts of its range that follow each other. The factors are the "
       "lengths of the parts; one may be None, else what is left is another part. The blocks below "
       "are there once for every part, named after it (B becomes B_i0, B_i1, ...).",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0)",
+      {kOneStage,
        R"(i, = sch.get_loops("B")
 i0, i1 = sch.loop_partition(i, [4]))"},
       Arg("loop"), Arg("factors"), Arg("preserve_unit_iters", true));

@@ -2,6 +2,7 @@
 // reorder: the loops of a nest in another order.
 #include "schedule/dependence.h"
 #include "schedule/loops.h"
+#include "schedule/primitive/examples.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -46,12 +47,7 @@ TVM_REGISTER() {
   DefPrimitive("Reorder", "reorder", &Reorder,
                "Puts loops of one nest in another order; loops of the nest that are not named stay "
                "where they are.",
-               {R"(
-def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
+               {kGrid,
                 R"(i, j = sch.get_loops("B")
 sch.reorder(j, i))"},
                Arg("*ordered_loops"));

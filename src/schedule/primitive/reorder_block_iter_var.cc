@@ -2,6 +2,7 @@
 // reorder_block_iter_var: the iterators of a block in another order.
 #include <algorithm>
 
+#include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -33,14 +34,8 @@ TVM_REGISTER() {
   DefPrimitive("ReorderBlockIterVar", "reorder_block_iter_var", &ReorderBlockIterVar,
                "Puts the iterators of a block in another order: new_order[i] is the old place of "
                "the i-th.",
-               {R"(
-def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
-                R"(sch.reorder_block_iter_var(sch.get_block("B"), [1, 0]))"},
-               Arg("block"), Arg("new_order"));
+               {kGrid, R"(sch.reorder_block_iter_var(sch.get_block("B"), [1, 0]))"}, Arg("block"),
+               Arg("new_order"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reverse_compute_inline: what a block computes is computed where its only input is produced.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/inline.h"
 #include "tvm/schedule/primitive.h"
 
@@ -202,19 +203,7 @@ TVM_REGISTER() {
       "Computes what a block stores where its only producer stores, and removes the block and the "
       "buffer between them. Each iteration of the block reads one element of that buffer, and no "
       "two the same.",
-      {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-       R"(sch.reverse_compute_inline("C"))"},
-      Arg("block"));
+      {kTwoStages, R"(sch.reverse_compute_inline("C"))"}, Arg("block"));
 }
 }  // namespace
 

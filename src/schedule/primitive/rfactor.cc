@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rfactor: a loop of a reduction becomes spatial; its partial results are reduced by another block.
+#include "schedule/primitive/examples.h"
 #include "schedule/rewrite.h"
 #include "tvm/schedule/primitive.h"
 
@@ -265,14 +266,7 @@ TVM_REGISTER() {
       "result for each of its iterations, in a buffer with one more dimension at `factor_axis`; "
       "the "
       "old one reduces these.",
-      {R"(
-def before(A: T.Buffer((16, 32), "float32"), B: T.Buffer((16,), "float32")):
-    for i, k in T.grid(16, 32):
-        with T.block("B"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                B[vi] = 0.0
-            B[vi] = B[vi] + A[vi, vk])",
+      {kRowSums,
        R"(i, k = sch.get_loops("B")
 ko, ki = sch.split(k, factors=[None, 4])
 sch.rfactor(ki, 1))"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // set_scope: the memory that a buffer lives in.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/storage.h"
 #include "tvm/schedule/primitive.h"
 
@@ -56,19 +57,8 @@ TVM_REGISTER() {
   DefPrimitive("SetScope", "set_scope", &SetScope,
                "Puts a buffer that the block writes in another memory, such as shared or local. "
                "The buffer must be one that the program allocates.",
-               {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-                R"(sch.set_scope("B", 0, "shared"))"},
-               Arg("block"), Arg("buffer_index"), Arg("storage_scope"));
+               {kTwoStages, R"(sch.set_scope("B", 0, "shared"))"}, Arg("block"),
+               Arg("buffer_index"), Arg("storage_scope"));
 }
 
 }  // namespace

@@ -5,6 +5,29 @@
 namespace tvm::tir {
 namespace {
 
+/// The factors as numbers, the one left out filled in, of a loop of constant extent. Empty where
+/// that is not all there is to it: then Complete says what is wrong, or proves more.
+std::vector<int64_t> AsNumbers(const ForObj* loop,
+                               const std::vector<std::optional<PrimExpr>>& given) {
+  auto extent = AsConstInt(loop->extent);
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (!extent || *extent < 1 || *extent >= kMost) return {};
+  std::vector<int64_t> factors;
+  int64_t product = 1, missing = -1;
+  for (size_t i = 0; i < given.size(); ++i) {
+    auto factor = given[i] ? AsConstInt(*given[i]) : std::optional<int64_t>(1);
+    if (given[i] && !given[i]->dtype().is_int() && !given[i]->dtype().is_uint()) return {};
+    if (!factor || *factor < 1 || *factor >= kMost || product >= kMost) return {};
+    if (!given[i] && missing >= 0) return {};
+    if (!given[i]) missing = static_cast<int64_t>(i);
+    product *= *factor;
+    factors.push_back(*factor);
+  }
+  if (missing >= 0) factors[missing] = (*extent + product - 1) / product;
+  if (missing < 0 && product < *extent) return {};
+  return factors;
+}
+
 /// The factors with the one left out filled in.
 std::vector<PrimExpr> Complete(const ForObj* loop,
                                const std::vector<std::optional<PrimExpr>>& given,
@@ -56,9 +79,12 @@ std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optiona
   std::vector<LoopId> around = self.LoopsAbove(id);
   LoopVarRewrite rewrite;
   rewrite.domains = DomainsOf(self, around);
-  for (const auto& [var, range] : rewrite.domains) analyzer.Bind(var, range);
-  std::vector<PrimExpr> factors = Complete(loop.get(), given, &analyzer);
+  std::vector<int64_t> numbers = AsNumbers(loop.get(), given);
+  if (numbers.empty()) analyzer.Bind(rewrite.domains);
   DataType dtype = loop->loop_var.dtype();
+  std::vector<PrimExpr> factors;
+  for (int64_t number : numbers) factors.push_back(MakeConst(dtype, number));
+  if (numbers.empty()) factors = Complete(loop.get(), given, &analyzer);
 
   PrimExpr index = MakeZero(dtype);
   arith::Analyzer simplifier;
@@ -66,18 +92,30 @@ std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optiona
   for (size_t i = 0; i < factors.size(); ++i) {
     vars.push_back(loop->loop_var.CopyWithSuffix("_" + std::to_string(i)));
     Range domain = Range::FromMinExtent(MakeZero(dtype), factors[i]);
+    rewrite.domains.Set(vars[i], domain);
+    if (!numbers.empty()) continue;
     analyzer.Bind(vars[i], domain);
     // Iterators of one value that shall stay in the bindings must not be known to be 0 there.
     if (!preserve_unit_iters || !IsOne(factors[i])) simplifier.Bind(vars[i], domain);
-    rewrite.domains.Set(vars[i], domain);
     PrimExpr part = !preserve_unit_iters && IsOne(factors[i]) ? MakeZero(dtype) : PrimExpr(vars[i]);
     index = i == 0 ? part : index * factors[i] + part;
   }
-  index = simplifier.Simplify(index);
-  rewrite.values.Set(loop->loop_var, simplifier.Simplify(index + loop->min));
+  // For numbers the sum is written as the simplifier would.
+  int64_t product = 1;
+  for (int64_t number : numbers) product *= number;
+  bool all_inside = !numbers.empty() && product == *AsConstInt(loop->extent);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    product /= numbers[i];
+    if (!preserve_unit_iters && numbers[i] == 1) continue;
+    PrimExpr part = product == 1 ? PrimExpr(vars[i]) : vars[i] * MakeConst(dtype, product);
+    index = IsZero(index) ? part : index + part;
+  }
+  if (numbers.empty()) index = simplifier.Simplify(index);
+  PrimExpr value = IsZero(loop->min) ? index : simplifier.Simplify(index + loop->min);
+  rewrite.values.Set(loop->loop_var, value);
   rewrite.simplify_unit_loops = !preserve_unit_iters;
   PrimExpr inside = index < loop->extent;
-  bool all_inside = analyzer.CanProve(inside);
+  if (!all_inside && numbers.empty()) all_inside = analyzer.CanProve(inside);
   if (!all_inside && !disable_predication) rewrite.predicate = inside;
   Stmt body = rewrite(loop->body);
   if (rewrite.predicate.defined()) body = AddPredicate(body, inside);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transform_block_layout: a block runs over other iterators, one to one with those it had.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/layout.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
@@ -83,14 +84,8 @@ TVM_REGISTER() {
   DefPrimitive(
       "TransformBlockLayout", "transform_block_layout", &TransformBlockLayout,
       "Makes a block run over `index_map` of its iterators, which is one to one, with new loops.",
-      {R"(
-def before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
-    for i, j in T.grid(16, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
-       R"(sch.transform_block_layout("B", lambda i, j: (i * 64 + j,)))"},
-      Arg("block"), Arg("index_map"));
+      {kWideGrid, R"(sch.transform_block_layout("B", lambda i, j: (i * 64 + j,)))"}, Arg("block"),
+      Arg("index_map"));
 }
 }  // namespace
 }  // namespace tvm::tir

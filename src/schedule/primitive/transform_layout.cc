@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transform_layout: the elements of a buffer move to other places, wherever it is used.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/layout.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
@@ -108,6 +109,14 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
     return cast(t, analyzer.Simplify(e));
   });
   n->axis_separators = separators;
+  // Within the ranges of iterators indices are simpler: v // 64 is 0 for v below 64.
+  PostOrderVisit(state.block(at.block)->body, [&](const ObjectRef& node) {
+    if (auto* block = node.as<BlockObj>()) {
+      for (const IterVar& iter : block->iter_vars) {
+        analyzer.Bind(iter->var, iter->dom.value(), true);
+      }
+    }
+  });
   auto indices = [&](const Array<PrimExpr>& old) {
     return index_map.MapIndices(old, &analyzer).Map([&](const PrimExpr& e) {
       return analyzer.Simplify(e);
@@ -178,14 +187,8 @@ def before(A: T.Buffer((16, 64), "float32"), C: T.Buffer((16, 64), "float32")):
       Arg("assume_injective_transform", false));
   DefPrimitive("SetAxisSeparator", "set_axis_separator", &SetAxisSeparator,
                "Sets where flattening a buffer starts a new physical dimension.",
-               {R"(
-def before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
-    for i, j in T.grid(16, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0)",
-                R"(sch.set_axis_separator("B", ("write", 0), [1]))"},
-               Arg("block"), Arg("buffer"), Arg("axis_separators"));
+               {kWideGrid, R"(sch.set_axis_separator("B", ("write", 0), [1]))"}, Arg("block"),
+               Arg("buffer"), Arg("axis_separators"));
 }
 }  // namespace
 }  // namespace tvm::tir

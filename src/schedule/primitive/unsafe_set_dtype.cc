@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // unsafe_set_dtype: the type of the elements of a buffer.
+#include "schedule/primitive/examples.h"
 #include "schedule/primitive/storage.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
@@ -46,19 +47,8 @@ TVM_REGISTER() {
                "Gives a buffer that the block writes elements of another type; values are "
                "converted when they are stored and loaded. Results may change by the rounding. "
                "The buffer must be one that the program allocates.",
-               {R"(
-def before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.alloc_buffer((16,))
-    for i in range(16):
-        with T.block("B"):
-            vi = T.axis.spatial(16, i)
-            B[vi] = A[vi] * 2.0
-    for i in range(16):
-        with T.block("C"):
-            vi = T.axis.spatial(16, i)
-            C[vi] = B[vi] + 1.0)",
-                R"(sch.unsafe_set_dtype("B", 0, "float16"))"},
-               Arg("block"), Arg("buffer_index"), Arg("dtype"));
+               {kTwoStages, R"(sch.unsafe_set_dtype("B", 0, "float16"))"}, Arg("block"),
+               Arg("buffer_index"), Arg("dtype"));
 }
 
 }  // namespace

@@ -77,11 +77,15 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
             const std::function<void(const BlockRV&)>& schedule);
 /// Vectorizes innermost spatial loops of a block that is already in its place.
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// The largest divisor of n up to `most`.
+int64_t LargestDivisor(int64_t n, int64_t most);
 /// How many vectors next to each other hide the latency of a chain of operations.
 inline constexpr int kInterleave = 4;
 
 /// Schedules one block by itself.
 void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine);
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A reduction whose results share what is read; false where it is none.
+bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
 }  // namespace tvm::tir

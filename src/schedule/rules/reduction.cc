@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reduction by itself: along memory, across memory, or a product with tiles in registers.
+// One reduction by itself: along memory or across memory; products are in product.cc.
 #include <algorithm>
-#include <bit>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
@@ -27,266 +26,6 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
     if (along && moving > most) most = moving, best = along;
   }
   return best;
-}
-
-// ---- products -----------------------------------------------------------------------------------
-/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns. Vectors
-/// lie next to each other along the columns, or, where one is all columns, along the lines.
-struct Tile {
-  int64_t rows = 1, vectors = 1, lanes = 1;
-  double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
-};
-int64_t LargestDivisor(int64_t n, int64_t most) {
-  for (int64_t d = std::min(n, most); d > 1; --d) {
-    if (n % d == 0) return d;
-  }
-  return 1;
-}
-constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
-// Of the first cache: how often a place repeats, and how many lines it holds there.
-constexpr int64_t kCachePeriod = 4096, kWays = 8;
-/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
-/// keeps a unit busy that multiplies.
-int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
-/// What tiles are cut from.
-struct Area {
-  int64_t rows, columns;
-  int64_t lines = 1;
-  bool rows_collide = false;  // in the first cache: all in the same few places
-};
-Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
-  // Three quarters of the registers accumulate; the rest holds operands.
-  int64_t accumulators = machine.vector_registers * 3 / 4;
-  int64_t most_rows = area.rows_collide ? kWays : accumulators;
-  constexpr double kChains = 8;  // that hide the latency of a multiply-add
-  Tile best;
-  for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
-    if (area.columns % lanes != 0) continue;
-    int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
-    for (int64_t most = 1; most <= kInterleave; ++most) {
-      Tile tile{1, LargestDivisor(places, most), lanes};
-      tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
-      double used = static_cast<double>(tile.rows * tile.vectors);
-      double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
-      tile.score = static_cast<double>(lanes) * std::min(1.0, used / kChains) * used / loads;
-      if (tile.score > best.score) best = tile;
-    }
-  }
-  return best;
-}
-/// The axes of a product: what is read along the columns is read again for every row. Lines are
-/// other columns, where there are such.
-struct TileAxes {
-  size_t row, column;
-  std::optional<size_t> line;
-};
-/// Whether what is read along the rows, and not along the columns, moves along an axis.
-bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
-  });
-}
-std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
-  const Access& store = look.Store();
-  std::optional<size_t> row, column;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
-  }
-  if (!column || !look.axes[*column].size) return std::nullopt;
-  bool reads_vectors = false;
-  for (const Access& access : look.accesses) {
-    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
-    if (!access.StepsBy(*column, 0) && !access.StepsBy(*column, 1)) return std::nullopt;
-    reads_vectors |= access.StepsBy(*column, 1);
-  }
-  if (!reads_vectors) return std::nullopt;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    const Axis& axis = look.axes[i];
-    if (i == *column || !axis.spatial || axis.reduce || axis.size == 1) continue;
-    bool reuses = true;
-    for (const Access& access : look.accesses) {
-      if (access.is_store || access.buffer.same_as(store.buffer)) continue;
-      if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
-    }
-    auto size = [&](size_t i) { return look.axes[i].size.value_or(kEven); };
-    if (reuses && (!row || size(i) > size(*row))) row = i;
-  }
-  if (!row) return std::nullopt;
-  TileAxes axes{*row, *column, std::nullopt};
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    const Axis& axis = look.axes[i];
-    if (i == *row || i == *column || !axis.spatial || axis.reduce || !axis.size) continue;
-    if (*axis.size > 1 && !RowsMove(look, axes, i)) axes.line = i;
-  }
-  return axes;
-}
-bool RowsCollide(const BlockLook& look, TileAxes axes) {
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    if (access.is_store || access.Moves(axes.column) || !access.Moves(axes.row)) return false;
-    auto step = access.linear ? AsConstInt(access.steps[axes.row]) : std::nullopt;
-    return step && *step * access.buffer->dtype.bits() / 8 % kCachePeriod == 0;
-  });
-}
-/// Whether all that is read along the columns stays in the second cache: then each row of the other
-/// operand is read once, for everything that uses it.
-bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  double bytes = 0;
-  for (const Access& access : look.accesses) {
-    if (access.is_store || !access.StepsBy(axes.column, 1)) continue;
-    double elements = 1;
-    for (const PrimExpr& extent : access.buffer->shape) {
-      elements *= static_cast<double>(AsConstInt(extent).value_or(machine.l2_bytes));
-    }
-    bytes += elements * access.buffer->dtype.bits() / 8;
-  }
-  return bytes <= static_cast<double>(machine.l2_bytes) / 2;
-}
-/// A number of rows with the divisors that matter: those of the extent, as far as they are known.
-int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
-  if (axis.size) return *axis.size;
-  int64_t rows = ChooseTile({kEven, kEven}, lanes, machine).rows;
-  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), rows));
-  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? rows : 1;
-}
-/// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
-/// local buffer until the reduction is done; the block that uses it comes along.
-void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
-  const BlockRV& block = look.rv;
-  int lanes = machine.Lanes(look.widest_bits);
-  Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
-            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes)};
-  bool is_result = sch.GetConsumers(block).empty();
-  if (is_result) {
-    // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
-    auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide}, lanes, machine);
-    auto good = [&](int64_t rows) {
-      Area part = area;
-      part.rows = rows;
-      return ChooseTile(part, lanes, machine).score >= 0.75 * ideal.score;
-    };
-    if (!good(kEven) && Parted(sch, look, axes.column, lanes, again)) return;
-    if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
-  }
-  Tile tile = ChooseTile(area, lanes, machine);
-  int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
-  int64_t vectors = tile.vectors / lines_inside;
-
-  BlockRV epilogue;
-  if (is_result) {
-    epilogue = sch.CacheWrite(block, 0, "local");
-  } else {
-    epilogue = sch.GetConsumers(block)[0];
-    sch.SetScope(block, 0, "local");
-  }
-  Array<LoopRV> outer, among_rows, reduction;
-  LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
-  bool is_small = FitsSecondCache(look, axes, machine);
-  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
-  auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
-    Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
-    *inside = parts[1];
-    return parts[0];
-  };
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    const Axis& axis = look.axes[i];
-    if (axis.reduce) {
-      reduction.push_back(axis.loop);
-    } else if (i == axes.row) {
-      row_tiles = split(axis, tile.rows, &row);
-    } else if (i == axes.column) {
-      // As many columns as the second cache holds for all of the reduction are used for all rows
-      // before the next ones.
-      int64_t bytes = depth * vectors * tile.lanes * std::max(1, look.widest_bits / 8);
-      int64_t close = LargestDivisor(area.columns / (vectors * tile.lanes),
-                                     std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
-      Array<LoopRV> parts = sch.Split(
-          axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
-    } else {
-      LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
-      (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
-    }
-  }
-  outer.push_back(stretches), outer.push_back(row_tiles);
-  for (const LoopRV& loop : among_rows) outer.push_back(loop);
-  Array<LoopRV> order = outer;
-  order.push_back(column_tiles);
-  for (const LoopRV& loop : reduction) order.push_back(loop);
-  for (const LoopRV& loop : {row, line, vector, lane}) {
-    if (loop.defined()) order.push_back(loop);
-  }
-  sch.Reorder(order);
-  sch.ReverseComputeAt(epilogue, column_tiles, /*preserve_unit_loops=*/true);
-  // The tile of the epilogue: columns in vectors as well.
-  Array<LoopRV> loops = sch.GetLoops(epilogue);
-  sch.Split(loops.back(), {PrimExpr(vectors), PrimExpr(tile.lanes)});
-  BlockRV init = sch.DecomposeReduction(block, reduction[0]);
-  for (const BlockRV& part : {init, block, epilogue}) {
-    loops = sch.GetLoops(part);
-    sch.Vectorize(loops.back());
-    size_t above = outer.size() + 1 + (part.same_as(block) ? reduction.size() : 0);
-    for (size_t i = above; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
-  }
-  LoopRV shared = FuseAll(sch, outer);
-  auto count = AsConstInt(sch.Get(shared)->extent);
-  if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
-  ParallelIfWorth(sch, shared, machine, look.TotalWork());
-}
-/// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
-/// result: the copy pays when many rows use it.
-bool TurnOperand(const Schedule& sch, const BlockLook& look, const Machine& machine) {
-  constexpr int64_t kManyRows = 16;
-  const Access& store = look.Store();
-  std::optional<size_t> column;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
-  }
-  if (!column) return false;
-  for (const Access& access : look.accesses) {
-    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
-    if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
-    std::optional<int64_t> reuse = 1;
-    Array<Var> iters;
-    Array<PrimExpr> order;
-    Optional<Var> last;
-    for (const IterVar& iter : look.block->iter_vars) iters.push_back(iter->var);
-    for (size_t i = 0; i < look.axes.size(); ++i) {
-      const Axis& axis = look.axes[i];
-      if (!axis.iter.defined()) return false;
-      if (!access.Moves(i)) {
-        reuse = reuse && axis.size ? std::optional(*reuse * *axis.size) : std::nullopt;
-      } else if (i == *column) {
-        last = axis.iter;
-      } else {
-        order.push_back(axis.iter);
-      }
-    }
-    if (!last || (reuse && *reuse < kManyRows)) return false;
-    order.push_back(*last);
-    for (size_t r = 0; r < look.block->reads.size(); ++r) {
-      if (!look.block->reads[r]->buffer.same_as(access.buffer)) continue;
-      BlockRV copy = sch.ReindexCacheRead(look.rv, static_cast<int64_t>(r), "global",
-                                          IndexMap(iters, order, {}));
-      ScheduleSpatial(sch, copy, machine);
-      return true;
-    }
-  }
-  return false;
-}
-bool Tiled(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  BlockLook look = LookAt(sch, block);
-  if (look.simple && machine.vector_bits > 0 &&
-      Attempt(sch, [&] { return TurnOperand(sch, look, machine); })) {
-    look = LookAt(sch, block);
-  }
-  auto axes = FindTileAxes(look);
-  if (!look.simple || machine.vector_bits == 0 || !axes) return false;
-  Array<BlockRV> consumers = sch.GetConsumers(block);
-  if (consumers.size() > 1) return false;
-  if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
-  InTiles(sch, look, *axes, machine);
-  return true;
 }
 
 // ---- parts of a reduction ----------------------------------------------------------------------
@@ -367,6 +106,29 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
 }
 
 // ---- along memory -------------------------------------------------------------------------------
+/// The loops over results: what moves along the first ones is large and is read once; what moves
+/// along the others alone stays in the cache.
+Array<LoopRV> LargestFirst(const BlockLook& look) {
+  std::vector<std::pair<double, LoopRV>> loops;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].reduce) continue;
+    double largest = 0;
+    for (const Access& access : look.accesses) {
+      if (access.is_store || !access.Moves(i)) continue;
+      double elements = 1;
+      for (const PrimExpr& extent : access.buffer->shape) {
+        elements *= static_cast<double>(AsConstInt(extent).value_or(1));
+      }
+      largest = std::max(largest, elements);
+    }
+    loops.emplace_back(largest, look.axes[i].loop);
+  }
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Array<LoopRV> order;
+  for (const auto& [_, loop] : loops) order.push_back(loop);
+  return order;
+}
 /// The reduction is innermost, where the compiler accumulates in vectors; threads share the
 /// results, or parts of the reduction where results are few.
 bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machine) {
@@ -374,8 +136,10 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   auto results = look.Size([](const Axis& a) { return a.spatial; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
   auto work = look.TotalWork();
-  Array<LoopRV> spatial, reduction, order;
-  for (const Axis& axis : look.axes) (axis.reduce ? reduction : spatial).push_back(axis.loop);
+  Array<LoopRV> spatial = LargestFirst(look), reduction, order;
+  for (const Axis& axis : look.axes) {
+    if (axis.reduce) reduction.push_back(axis.loop);
+  }
   auto contiguous = ContiguousRead(look);
   if (contiguous && look.axes[*contiguous].reduce) {
     // Contiguous reads go innermost.
@@ -435,7 +199,7 @@ bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {Empty, Tiled, AcrossMemory, AlongMemory}) {
+  for (auto way : {Empty, ScheduleProduct, AcrossMemory, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }

@@ -40,6 +40,13 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
 }
 }  // namespace
 
+int64_t LargestDivisor(int64_t n, int64_t most) {
+  for (int64_t d = std::min(n, most); d > 1; --d) {
+    if (n % d == 0) return d;
+  }
+  return 1;
+}
+
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
   return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
 }

@@ -10,6 +10,16 @@ namespace tvm::tir {
 namespace {
 using arith::IntSet;
 
+/// A variable of more than one value or a number: there is nothing to simplify.
+bool IsPlainPoint(const IntSet& set, arith::Analyzer* analyzer) {
+  if (!set.IsSinglePoint()) return false;
+  PrimExpr point = set.PointValue();
+  if (point->IsInstance<IntImmObj>()) return true;
+  if (!point->IsInstance<VarObj>()) return false;
+  arith::ConstIntBound bound = analyzer->const_int_bound(point);
+  return bound->min_value != bound->max_value;
+}
+
 struct Accesses {
   std::vector<Buffer> order;
   std::unordered_map<const BufferObj*, Array<Array<IntSet>>> regions;
@@ -24,6 +34,11 @@ struct Accesses {
       Array<IntSet> sets = arith::UnionRegion(regions.at(buffer.get()));
       Array<Range> region;
       for (size_t i = 0; i < buffer->shape.size(); ++i) {
+        if (IsPlainPoint(sets[i], analyzer)) {
+          PrimExpr point = sets[i].PointValue();
+          region.push_back(Range::FromMinExtent(point, MakeConst(point.dtype(), 1)));
+          continue;
+        }
         Range full = Range::FromMinExtent(MakeZero(buffer->shape[i].dtype()), buffer->shape[i]);
         Range range = sets[i].CoverRange(full);
         region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min),
@@ -44,16 +59,32 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   Map<Var, PrimExpr> lets;
   std::unordered_set<const VarObj*> own_memory;    // allocated below: not seen from outside
   std::unordered_set<const BufferObj*> own_views;  // declared below, of memory from outside
+  std::unordered_set<const BufferObj*> of_block;   // allocations and views of the block itself
 
-  explicit AccessVisitor(const Map<Var, Buffer>& buffers) : buffer_of_data(buffers) {}
+  explicit AccessVisitor(const Block& block, const Map<Var, Buffer>& buffers)
+      : buffer_of_data(buffers) {
+    for (const Buffer& b : block->alloc_buffers) of_block.insert(b.get());
+    for (const MatchBufferRegion& m : block->match_buffers) of_block.insert(m->buffer.get());
+  }
 
-  static bool HasLet(const PrimExpr& e) {
+  /// Whether what is seen from outside cannot say the value: it has a variable or reads memory that
+  /// exists only below.
+  bool IsInner(const ObjectRef& e) const {
     bool found = false;
-    PostOrderVisit(e, [&](const ObjectRef& n) { found |= n.as<LetObj>() != nullptr; });
+    PostOrderVisit(e, [&](const ObjectRef& n) {
+      auto* load = n.as<BufferLoadObj>();
+      found |= n.as<LetObj>() || (load && (own_memory.count(load->buffer->data.get()) ||
+                                           own_views.count(load->buffer.get()) ||
+                                           of_block.count(load->buffer.get())));
+    });
     return found;
   }
   IntSet Relax(const PrimExpr& index) {
-    if (HasLet(index)) return IntSet::Everything();
+    if (index->IsInstance<IntImmObj>()) return IntSet::SinglePoint(index);
+    if (auto var = index.as<Var>(); var && !doms.count(*var) && !lets.count(*var)) {
+      return IntSet::SinglePoint(index);
+    }
+    if (IsInner(index)) return IntSet::Everything();
     PrimExpr e = Substitute(index, lets);
     if (!e.dtype().is_scalar()) {
       if (auto* ramp = e.as<RampObj>(); ramp && !e.dtype().is_scalable()) {
@@ -111,7 +142,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
         Array<IntSet> sets;
         for (const Range& range : r->region) {
           Range bound = Substitute(Substitute(range, values), lets);
-          sets.push_back(arith::EvalSet(bound, doms));
+          sets.push_back(IsInner(bound) ? IntSet::Everything() : arith::EvalSet(bound, doms));
         }
         Add(to, r->buffer, sets);
       }
@@ -169,7 +200,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
 
 Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
                                                 const Map<Var, Buffer>& buffer_var_to_buffer) {
-  AccessVisitor visit(buffer_var_to_buffer);
+  AccessVisitor visit(block, buffer_var_to_buffer);
   for (const MatchBufferRegion& m : block->match_buffers) visit(m->source);
   if (block->init.has_value()) visit(block->init.value());
   visit(block->body);

@@ -11,12 +11,14 @@ namespace tvm::tir {
 /// Calls, in the order of evaluation, `Begin(vars, what)` and `End(vars, what)` around the part of
 /// the program where variables are defined, and `Use(const VarObj*)` where one is used. `what`
 /// names the definition for messages. Buffers: `UseBuffer(const BufferObj*)` where one is accessed,
-/// `Declare` and `Undeclare` around the part where one is known.
+/// `UseDeclared(const BufferObj*)` where a view is declared, and `Declare(const BufferObj*, by)`
+/// with 1 and -1 around the part where one is known. `At(const StmtObj*)` sees each statement
+/// first.
 template <class Self>
 struct ScopedVisitor
-    : Visitor<Self, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj, BlockObj,
-              BlockRealizeObj, DeclBufferObj, AttrStmtObj, ReduceObj, CommReducerObj, BufferObj,
-              GlobalVarObj, OpObj> {
+    : Visitor<Self, VarObj, StmtObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
+              BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
+              CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
   Self* self() { return static_cast<Self*>(this); }
   void Go(const ObjectRef& node) { (*this)(node); }
   template <class T>
@@ -29,16 +31,23 @@ struct ScopedVisitor
     body();
     self()->End(vars, what);
   }
+  void At(const StmtObj*) {}
+  void Visit(const StmtObj* op) {
+    self()->At(op);
+    VisitChildren(op, *self());
+  }
   void Visit(const VarObj* op) { self()->Use(op); }
   void Visit(const GlobalVarObj*) {}
   void Visit(const OpObj*) {}
   void Visit(const BufferObj* op) { self()->UseBuffer(op); }
   void Visit(const ForObj* op) {
+    self()->At(op);
     Go(op->min), Go(op->extent);
     if (op->step.has_value()) Go(op->step.value());
     With({op->loop_var}, "a loop", [&] { Go(op->body); });
   }
   void Visit(const LetStmtObj* op) {
+    self()->At(op);
     Go(op->value);
     With({op->var}, "a let", [&] { Go(op->body); });
   }
@@ -47,21 +56,33 @@ struct ScopedVisitor
     With({op->var}, "a let", [&] { Go(op->body); });
   }
   void Visit(const AllocateObj* op) {
+    self()->At(op);
     GoAll(op->extents);
     Go(op->condition);
     With({op->buffer_var}, "an allocation", [&] { Go(op->body); });
   }
   void Visit(const AllocateConstObj* op) {
+    self()->At(op);
     GoAll(op->extents);
     With({op->buffer_var}, "an allocation", [&] { Go(op->body); });
   }
   void Visit(const DeclBufferObj* op) {
+    self()->At(op);
     self()->UseDeclared(op->buffer.get());
     self()->Declare(op->buffer.get(), 1);
     Go(op->body);
     self()->Declare(op->buffer.get(), -1);
   }
+  void Visit(const BufferRealizeObj* op) {
+    self()->At(op);
+    GoAll(op->bounds);
+    Go(op->condition);
+    self()->Declare(op->buffer.get(), 1);
+    With({op->buffer->data}, "a realization", [&] { Go(op->body); });
+    self()->Declare(op->buffer.get(), -1);
+  }
   void Visit(const AttrStmtObj* op) {
+    self()->At(op);
     Go(op->value);
     auto iv = op->node.template as<IterVar>();
     bool defines =
@@ -72,18 +93,24 @@ struct ScopedVisitor
       Go(op->body);
   }
   void Visit(const BlockRealizeObj* op) {
+    self()->At(op);
     GoAll(op->iter_values);
     Go(op->predicate);
-    Go(op->block);
+    VisitBlock(op->block.get());
   }
-  void Visit(const BlockObj* op) {
+  void Visit(const BlockObj* op) { VisitBlock(op); }
+  void VisitBlock(const BlockObj* op) {
+    self()->At(op);
     Array<Var> vars;
     for (const IterVar& iv : op->iter_vars) {
       if (iv->dom.has_value()) Go(iv->dom.value());
       vars.push_back(iv->var);
     }
     for (const Buffer& b : op->alloc_buffers) vars.push_back(b->data);
-    for (const MatchBufferRegion& m : op->match_buffers) AddDefined(m->buffer, &vars);
+    for (const MatchBufferRegion& m : op->match_buffers) {
+      vars.push_back(m->buffer->data);
+      AddDefined(m->buffer, &vars);
+    }
     With(vars, "a block", [&] {
       for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), 1);
       for (const MatchBufferRegion& m : op->match_buffers) Go(m->source);

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether functions obey the rules of the IR, with complaints that say what is wrong.
-#include <map>
-#include <unordered_set>
-
 #include "tir/analysis/complaint.h"
+#include "tir/analysis/scoped_visitor.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/tir/analysis.h"
 
 namespace tvm::tir {
 namespace {
-/// Walks definitions and uses: each variable is defined once, used only below its definition; each
-/// buffer is declared before it is used; block iterators are not used outside their block.
-struct WellFormedChecker
-    : Visitor<WellFormedChecker, VarObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-              BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
-              CommReducerObj, BufferObj, GlobalVarObj, OpObj, StmtObj> {
+/// Each variable is defined once and used only below its definition; each buffer is declared before
+/// it is used; a block has a realization, which binds its iterators.
+struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
+  using ScopedVisitor::Visit;
   bool check_buffers = true;
   Complaint complaint;
   const StmtObj* at = nullptr;  // the statement being looked at
@@ -26,169 +22,52 @@ struct WellFormedChecker
   void Complain(const std::string& text) {
     if (complaint.text.empty()) complaint = {text, at ? at->span : Optional<Span>()};
   }
-  void Begin(const Var& v, const char* what) {
-    if (ever[v.get()]++ > 0) {
-      defined_twice = true;
-      Complain("variable " + std::string(v->name_hint) + " is defined twice, the second time by " +
-               what);
+  void At(const StmtObj* op) {
+    if (op->span.has_value() || !op->IsInstance<BlockObj>()) at = op;
+  }
+  bool IsDefined(const VarObj* v) { return active[v] > 0; }
+  void Begin(const Array<Var>& vars, std::string_view what) {
+    for (const Var& v : vars) {
+      // The index of a thread may be named by several attributes.
+      if (ever[v.get()]++ > 0 && what != "a thread") {
+        defined_twice = true;
+        Complain("variable " + std::string(v->name_hint) +
+                 " is defined twice, the second time by " + std::string(what));
+      }
+      ++active[v.get()];
     }
-    ++active[v.get()];
   }
-  void End(const Var& v) { --active[v.get()]; }
-  template <class F>
-  void With(const Array<Var>& vars, const char* what, F&& body) {
-    for (const Var& v : vars) Begin(v, what);
-    body();
-    for (const Var& v : vars) End(v);
+  void End(const Array<Var>& vars, std::string_view) {
+    for (const Var& v : vars) --active[v.get()];
   }
-  void Visit(const VarObj* op) {
-    if (active[op] > 0) return;
+  void Use(const VarObj* op) {
+    if (IsDefined(op)) return;
     std::string name(op->name_hint);
     Complain(ever[op] ? "variable " + name + " is used outside of what defines it"
                       : "variable " + name + " is not defined");
   }
-  void Visit(const GlobalVarObj*) {}
-  void Visit(const OpObj*) {}
-  void Visit(const BufferObj* op) {
+  void UseBuffer(const BufferObj* op) {
     if (check_buffers && buffers[op] <= 0) {
       Complain("buffer " + std::string(op->name) +
                " is used where it is not declared (by a parameter, T.alloc_buffer, T.match_buffer "
                "or T.decl_buffer)");
     }
-    (*this)(op->data);
+    Go(op->data);
   }
-  void Visit(const ForObj* op) {
-    at = op;
-    (*this)(op->min), (*this)(op->extent);
-    if (op->step.has_value()) (*this)(op->step.value());
-    With({op->loop_var}, "a loop", [&] { (*this)(op->body); });
-  }
-  void Visit(const LetStmtObj* op) {
-    at = op;
-    (*this)(op->value);
-    With({op->var}, "a let", [&] { (*this)(op->body); });
-  }
-  void Visit(const LetObj* op) {
-    (*this)(op->value);
-    With({op->var}, "a let", [&] { (*this)(op->body); });
-  }
-  void Visit(const AllocateObj* op) {
-    at = op;
-    for (const PrimExpr& e : op->extents) (*this)(e);
-    (*this)(op->condition);
-    With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
-  }
-  void Visit(const AllocateConstObj* op) {
-    at = op;
-    for (const PrimExpr& e : op->extents) (*this)(e);
-    With({op->buffer_var}, "an allocation", [&] { (*this)(op->body); });
-  }
-  void Visit(const DeclBufferObj* op) {
-    at = op;
-    (*this)(op->buffer->data);
-    ++buffers[op->buffer.get()];
-    (*this)(op->body);
-    --buffers[op->buffer.get()];
-  }
-  void Visit(const BufferRealizeObj* op) {
-    at = op;
-    for (const Range& r : op->bounds) (*this)(r);
-    (*this)(op->condition);
-    ++buffers[op->buffer.get()];
-    With({op->buffer->data}, "a realization", [&] { (*this)(op->body); });
-    --buffers[op->buffer.get()];
-  }
-  void Visit(const AttrStmtObj* op) {
-    at = op;
-    (*this)(op->value);
-    auto iv = op->node.as<IterVar>();
-    bool defines =
-        iv && (op->attr_key == attr::kThreadExtent || op->attr_key == attr::kVirtualThread);
-    if (!defines) return (*this)(op->body);
-    // The index of a thread may be named by several attributes.
-    ++ever[(*iv)->var.get()], ++active[(*iv)->var.get()];
-    (*this)(op->body);
-    --active[(*iv)->var.get()];
-  }
-  void Visit(const BlockRealizeObj* op) {
-    at = op;
-    for (const PrimExpr& e : op->iter_values) (*this)(e);
-    (*this)(op->predicate);
-    VisitBlock(op->block.get());
-  }
-  void Visit(const StmtObj* op) {
-    at = op;
-    VisitChildren(op, *this);
-  }
+  void UseDeclared(const BufferObj* op) { Go(op->data); }
+  void Declare(const BufferObj* op, int by) { buffers[op] += by; }
   void Visit(const BlockObj* op) {
-    at = op;
+    At(op);
     Complain("block " + std::string(op->name_hint) + " has no realization: nothing binds its axes");
     VisitBlock(op);
   }
-  void VisitBlock(const BlockObj* op) {
-    at = op->span.has_value() ? op : at;
-    Array<Var> vars;
-    for (const IterVar& iv : op->iter_vars) {
-      if (iv->dom.has_value()) (*this)(iv->dom.value());
-      vars.push_back(iv->var);
-    }
-    for (const Buffer& b : op->alloc_buffers) vars.push_back(b->data);
-    auto add = [&](const PrimExpr& e) {
-      auto* v = e.as<VarObj>();
-      if (v && active[v] == 0) vars.push_back(ffi::GetRef<Var>(v));
-    };
-    for (const MatchBufferRegion& m : op->match_buffers) {
-      vars.push_back(m->buffer->data);
-      for (const PrimExpr& e : m->buffer->shape) add(e);
-      for (const PrimExpr& e : m->buffer->strides) add(e);
-      add(m->buffer->elem_offset);
-    }
-    With(vars, "a block", [&] {
-      for (const Buffer& b : op->alloc_buffers) ++buffers[b.get()];
-      for (const MatchBufferRegion& m : op->match_buffers) (*this)(m->source);
-      for (const MatchBufferRegion& m : op->match_buffers) ++buffers[m->buffer.get()];
-      for (const BufferRegion& r : op->reads) (*this)(r);
-      for (const BufferRegion& r : op->writes) (*this)(r);
-      if (op->init.has_value()) (*this)(op->init.value());
-      (*this)(op->body);
-      for (const Buffer& b : op->alloc_buffers) --buffers[b.get()];
-      for (const MatchBufferRegion& m : op->match_buffers) --buffers[m->buffer.get()];
-    });
-  }
-  void Visit(const ReduceObj* op) {
-    Array<Var> vars;
-    for (const IterVar& iv : op->axis) vars.push_back(iv->var);
-    With(vars, "a reduction", [&] {
-      for (const PrimExpr& e : op->source) (*this)(e);
-      (*this)(op->condition);
-    });
-  }
-  void Visit(const CommReducerObj*) {}
+  void Visit(const CommReducerObj*) {}  // several reductions may share it
 
   void Check(const PrimFunc& func) {
-    Array<Var> vars = func->params;
-    std::unordered_set<const VarObj*> known;
-    for (const Var& p : func->params) known.insert(p.get());
-    auto add = [&](const PrimExpr& e) {
-      // A dimension that is a variable is defined by the tensor; one that is an expression uses it.
-      if (auto* v = e.as<VarObj>(); v && known.insert(v).second)
-        vars.push_back(ffi::GetRef<Var>(v));
-    };
-    for (const Var& p : func->params) {
-      Buffer b = func.BufferOf(p);
-      if (!b.defined()) continue;
-      add(b->data);
-      for (const PrimExpr& e : b->shape) add(e);
-      for (const PrimExpr& e : b->strides) add(e);
-      add(b->elem_offset);
-      ++buffers[b.get()];
-    }
-    With(vars, "a parameter", [&] {
-      for (const auto& [param, b] : func->buffer_map) {
-        for (const PrimExpr& e : b->shape) (*this)(e);
-        for (const PrimExpr& e : b->strides) (*this)(e);
-      }
-      (*this)(func->body);
+    for (const auto& [param, b] : func->buffer_map) Declare(b.get(), 1);
+    With(Parameters(func.get()), "a parameter", [&] {
+      for (const auto& [param, b] : func->buffer_map) GoAll(b->shape), GoAll(b->strides);
+      Go(func->body);
     });
   }
 };

@@ -7,8 +7,9 @@
 
 namespace tvm::tir {
 namespace {
-struct RegionAnnotator : Mutator<RegionAnnotator, AttrStmtObj> {
+struct RegionAnnotator : Mutator<RegionAnnotator, AttrStmtObj, PrimExprObj> {
   Target device;
+  ObjectRef Rewrite(const PrimExprObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const AttrStmtObj* op) {
     if (op->attr_key == ::tvm::attr::kTarget) return ffi::GetRef<ObjectRef>(op);
     if (op->attr_key == attr::kThreadExtent || op->attr_key == "pipeline_exec_scope" ||

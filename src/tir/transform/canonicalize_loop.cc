@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes loops begin at 0 and go in steps of 1.
 #include "../analyzed_mutator.h"
+#include "../any_stmt.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -34,6 +35,8 @@ struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
 }  // namespace
 
 PrimFunc CanonicalizeLoop(PrimFunc func) {
+  auto is_other = [](const ForObj* op) { return !IsZero(op->min) || !op->HasTrivialStep(); };
+  if (!AnyStmt<ForObj>(func->body, is_other)) return func;
   LoopCanonicalizer canonicalize;
   canonicalize.LearnParams(func);
   return RewriteBody(std::move(func), canonicalize);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shrinks the buffers that blocks allocate to the regions that are accessed.
 #include "../analyzed_mutator.h"
+#include "../any_stmt.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -249,6 +250,8 @@ struct Compacter : AnalyzedStmtMutator<Compacter, BlockObj, BufferObj, BufferLoa
 }  // namespace
 
 PrimFunc CompactBufferAllocation(PrimFunc func, bool is_strict) {
+  auto allocates = [](const BlockObj* op) { return !op->alloc_buffers.empty(); };
+  if (!AnyStmt<BlockObj>(func->body, allocates)) return func;
   RegionCollector collect;
   collect.is_strict = is_strict;
   collect.LearnParams(func);

@@ -118,6 +118,8 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
 PrimFunc FlattenBuffer(PrimFunc func) {
   Flattener flatten;
   flatten.LearnParams(func);
+  // Before the body: what holds in a branch of it must not shape a buffer of all of it.
+  for (const auto& [param, buffer] : func->buffer_map) flatten.Mutate(buffer);
   Stmt body = flatten.Mutate(func->body);
   for (size_t i = func->params.size(); i > 0; --i) {
     Buffer buffer = func.BufferOf(func->params[i - 1]);

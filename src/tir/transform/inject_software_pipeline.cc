@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "../any_stmt.h"
 #include "../text.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
@@ -348,6 +349,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
 }  // namespace
 
 PrimFunc InjectSoftwarePipeline(PrimFunc func) {
+  auto annotated = [](const ForObj* op) { return !op->annotations.empty(); };
+  if (!AnyStmt<ForObj>(func->body, annotated)) return func;
   Pipeliner pipeline;
   for (const auto& [param, b] : func->buffer_map) pipeline.buffer_of_data.Set(b->data, b);
   Stmt body = pipeline.Mutate(func->body);

@@ -2,6 +2,7 @@
 // Runs virtual threads in turn, statement by statement.
 #include <unordered_set>
 
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -225,6 +226,7 @@ struct VirtualThreads : Mutator<VirtualThreads, AttrStmtObj> {
 }  // namespace
 
 PrimFunc InjectVirtualThread(PrimFunc func) {
+  if (!HasAttr(func->body, attr::kVirtualThread)) return func;
   Stmt body = VirtualThreads().Mutate(func->body);
   if (body.same_as(func->body)) return func;
   return ConvertSSA(WithBody(std::move(func), body));

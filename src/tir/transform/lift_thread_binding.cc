@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves loops over one thread index, of which a kernel has several, to the place around all of
 // them.
+#include "../any_stmt.h"
 #include "../text.h"
-#include "../threads.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -110,6 +110,7 @@ struct Lifter : Mutator<Lifter, VarObj, ForObj, BlockObj> {
 }  // namespace
 
 PrimFunc LiftThreadBinding(PrimFunc func) {
+  if (!HasThreadLoops(func->body)) return func;
   Collector collect;
   collect(func->body);
   Lifter lift(collect);

@@ -2,7 +2,7 @@
 // Copies between memories that all threads see are shared out among the threads of a kernel.
 #include <numeric>
 
-#include "../threads.h"
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -135,7 +135,10 @@ struct CopySharer : Mutator<CopySharer, ForObj, BlockObj> {
 };
 }  // namespace
 
-PrimFunc LowerAutoCopy(PrimFunc func) { return RewriteBody(std::move(func), CopySharer()); }
+PrimFunc LowerAutoCopy(PrimFunc func) {
+  auto marked = [](const BlockObj* op) { return op->annotations.count(kMark) > 0; };
+  return AnyStmt<BlockObj>(func->body, marked) ? RewriteBody(std::move(func), CopySharer()) : func;
+}
 TVM_PASS(
     tir, LowerAutoCopy,
     R"(Shares copies, in blocks with the annotation auto_copy, out among the threads of the kernel around. Neighbouring threads copy neighbouring elements, vectors of `vector_bytes` bytes where the block asks for them. A copy that differs between threads, or that goes to memory of one thread, stays as it is.

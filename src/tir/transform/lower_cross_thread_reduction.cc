@@ -2,7 +2,7 @@
 // Reduction blocks whose reduction runs over threads: each thread reduces its part, then all of
 // them together.
 #include "../analysis/reduction.h"
-#include "../threads.h"
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -101,14 +101,14 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     return copy->body;
   }
   Stmt Lower(const BlockRealizeObj* op, const std::vector<For>& chain) {
-    auto found = MatchReduction(op->block);
-    if (!found) {
+    Reduction r;
+    if (std::string why = WhyNoReducer(op->block.get(), &r); !why.empty()) {
       TVM_FFI_THROW(ValueError)
           << "LowerCrossThreadReduction: expected block " << op->block->name_hint
           << ", which reduces over threads, to combine a value with each element it writes, as "
-             "B[i] = B[i] + v";
+             "B[i] = B[i] + v; "
+          << why;
     }
-    const BlockReduction& r = *found;
     std::vector<For> around, serial;  // what stays outside; what one thread does alone
     for (const For& loop : chain) {
       bool alone = !IsThread(loop.get()) && ReducesOver(op, loop->loop_var);
@@ -131,10 +131,11 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     if (!serial.empty()) {
       Array<Stmt> init;
       for (size_t i = 0; i < own.size(); ++i)
-        init.push_back(BufferStore(own[i], r.combiner->identity_element[i], {PrimExpr(0)}));
+        init.push_back(BufferStore(own[i], r.reducer->identity_element[i], {PrimExpr(0)}));
       Stmt first = SeqStmt::Flatten(init);
       seq.push_back(Realize({}, {}, const_true(), op->block->name_hint + String("_init"), first));
-      ElementReplacer replace(r.buffers, own);
+      std::vector<Buffer> results(r.buffers.begin(), r.buffers.end());
+      ElementReplacer replace(results, own);
       Stmt body =
           Realize(op->block->iter_vars, op->iter_values, op->predicate,
                   op->block->name_hint + String("_in_thread"), replace.Mutate(op->block->body));
@@ -142,7 +143,7 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     }
     // All threads take part in the exchange, also those that have nothing to add.
     Array<PrimExpr> args{MakeConst(DataType::UInt(32), static_cast<int>(all.size()))};
-    for (const PrimExpr& v : serial.empty() ? r.values : loads(own)) args.push_back(v);
+    for (const PrimExpr& v : serial.empty() ? r.sources : loads(own)) args.push_back(v);
     args.push_back(serial.empty() ? op->predicate : const_true());
     for (const PrimExpr& v : loads(all)) args.push_back(v);
     PrimExpr is_first = const_true();
@@ -152,7 +153,7 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
       is_first = is_first && equal(t->loop_var, t->min);
     }
     Stmt exchange = AttrStmt(
-        r.combiner, "reduce_scope",
+        r.reducer, "reduce_scope",
         Call(DataType::Handle(), builtin::reinterpret(), {MakeConst(DataType::UInt(64), 0)}),
         Evaluate(Call(DataType::Handle(), builtin::tvm_thread_allreduce(), args)));
     String name = op->block->name_hint + String("_cross_thread");
@@ -197,6 +198,7 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
 }  // namespace
 
 PrimFunc LowerCrossThreadReduction(PrimFunc func) {
+  if (!HasThreadLoops(func->body)) return func;
   ReductionLowerer lower;
   for (const auto& [param, buffer] : func->buffer_map)
     lower.buffer_of_data.Set(buffer->data, buffer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces views of buffer regions inside blocks by accesses of the buffers themselves.
 #include "../analyzed_mutator.h"
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -125,6 +126,8 @@ struct MatchBufferLowerer : AnalyzedStmtMutator<MatchBufferLowerer, BlockObj, Bu
 }  // namespace
 
 PrimFunc LowerMatchBuffer(PrimFunc func) {
+  auto has_views = [](const BlockObj* op) { return !op->match_buffers.empty(); };
+  if (!AnyStmt<BlockObj>(func->body, has_views)) return func;
   MatchBufferLowerer lower;
   lower.LearnParams(func);
   return RewriteBody(std::move(func), lower);

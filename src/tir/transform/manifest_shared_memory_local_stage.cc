@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies to shared memory go through registers.
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -105,6 +106,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
 }  // namespace
 
 PrimFunc ManifestSharedMemoryLocalStage(PrimFunc func) {
+  auto marked = [](const BlockObj* op) { return op->annotations.count(kMark) > 0; };
+  if (!AnyStmt<BlockObj>(func->body, marked)) return func;
   StageInserter insert;
   for (const auto& [param, b] : func->buffer_map) insert.buffer_of_data.Set(b->data, b);
   return RewriteBody(std::move(func), insert);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one allocation of all the shared memory of a kernel.
 #include "../analysis/lifetime.h"
-#include "../threads.h"
+#include "../any_stmt.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -158,6 +158,8 @@ struct Merger : Mutator<Merger, AttrStmtObj, AllocateObj, DeclBufferObj, BufferL
   }
 };
 PrimFunc Merge(PrimFunc func, const char* scope) {
+  auto in_scope = [&](const AllocateObj* op) { return ScopeOf(op->buffer_var.get()) == scope; };
+  if (!AnyStmt<AllocateObj>(func->body, in_scope)) return func;
   LifetimeFinder lives;
   lives(func->body);
   Merger merge(scope, lives);

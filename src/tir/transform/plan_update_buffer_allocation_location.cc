@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves each allocation of a block to the innermost place that still encloses all accesses.
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/analysis.h"
@@ -61,6 +62,8 @@ struct AllocationPlanner : Mutator<AllocationPlanner, ForObj, BlockObj> {
 }  // namespace
 
 PrimFunc PlanAndUpdateBufferAllocationLocation(PrimFunc func) {
+  auto allocates = [](const BlockObj* op) { return !op->alloc_buffers.empty(); };
+  if (!AnyStmt<BlockObj>(func->body, allocates)) return func;
   AllocationPlanner plan(func);
   return plan.is_moved.empty() ? func : RewriteBody(std::move(func), plan);
 }

@@ -7,12 +7,10 @@
 
 namespace tvm::tir {
 namespace {
-struct StorageLegalizer
-    : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj, CallObj, LetStmtObj,
-              LetObj, BufferStoreObj, AllocateObj, AllocateConstObj, ForObj> {
+struct StorageLegalizer : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj,
+                                  CallObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj> {
   bool (*matches)(DataType);  // values kept as bits
   std::unordered_map<const VarObj*, Var> vars;
-  int packed_stores = 0;
 
   DataType StoredType(DataType t) const { return matches(t) ? BitsType(t) : t; }
   Var Stored(const Var& var) {
@@ -87,18 +85,6 @@ struct StorageLegalizer
     DataType t = StoredType(op->dtype);
     if (t != op->dtype) Edit(&allocate)->dtype = t;
     return allocate;
-  }
-  ObjectRef Rewrite(const BufferStoreObj* op) {
-    packed_stores += op->buffer->dtype.bits() < 8;
-    return MapChildren(op, *this);
-  }
-  /// Two iterations may write to one byte: then they cannot run at the same time.
-  ObjectRef Rewrite(const ForObj* op) {
-    int before = packed_stores;
-    For loop = Below<For>(op);
-    if (packed_stores != before && loop->kind == ForKind::kParallel)
-      Edit(&loop)->kind = ForKind::kSerial;
-    return loop;
   }
 };
 
@@ -194,7 +180,5 @@ after(A_data: T.handle("uint8"), B_data: T.handle("uint8")):
     A = T.decl_buffer((16,), "uint8", data=A_data)
     B = T.decl_buffer((16,), "uint8", data=B_data)
     for i in range(16):
-        B[i] = A[i]
-
-Parallel loops that store elements smaller than a byte become serial: two iterations may share a byte.)")
+        B[i] = A[i])")
 }  // namespace tvm::tir

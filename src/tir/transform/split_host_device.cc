@@ -2,6 +2,7 @@
 // Moves what runs on a device into functions of their own.
 #include <algorithm>
 
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
@@ -87,6 +88,7 @@ IRModule SplitHostDevice(IRModule mod) {
     auto* f = base.as<PrimFuncObj>();
     if (!f) continue;
     PrimFunc func = ffi::GetRef<PrimFunc>(f);
+    if (!HasAttr(func->body, ::tvm::attr::kTarget)) continue;
     auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
     RegionSplitter split(func, symbol.value_or(var->name_hint), functions);
     PrimFunc host = RewriteBody(func, split);

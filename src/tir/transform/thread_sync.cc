@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inserts barriers between accesses of shared memory that belong to different threads.
+#include "../any_stmt.h"
 #include "../text.h"
-#include "../threads.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/iter_affine_map.h"
 #include "tvm/expr/substitute.h"
@@ -335,6 +335,7 @@ struct BarrierInserter
 }  // namespace
 
 PrimFunc ThreadSync(PrimFunc func, String storage_scope) {
+  if (!HasAttr(func->body, attr::kThreadExtent)) return func;
   BarrierInserter insert;
   insert.scope = storage_scope;
   insert.is_global = storage_scope == "global";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives a kernel one variable for each thread index, bound outside of everything.
+#include "../any_stmt.h"
 #include "../text.h"
-#include "../threads.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
@@ -55,7 +55,9 @@ struct ThreadUnifier : Mutator<ThreadUnifier, VarObj, ForObj> {
 };
 }  // namespace
 
-PrimFunc UnifyThreadBinding(PrimFunc func) { return RewriteBody(std::move(func), ThreadUnifier()); }
+PrimFunc UnifyThreadBinding(PrimFunc func) {
+  return HasThreadLoops(func->body) ? RewriteBody(std::move(func), ThreadUnifier()) : func;
+}
 TVM_PASS(
     tir, UnifyThreadBinding,
     R"(Gives a kernel one variable per thread index, bound outside of everything in it. Virtual threads stay.

@@ -12,29 +12,6 @@ namespace tvm::tune {
 namespace {
 using namespace tir;
 
-/// The blocks of all functions, by traced random variables; those whose names are not unique are
-/// left out.
-template <class F>
-void EachBlock(const Schedule& sch, F&& visit) {
-  struct Names : Visitor<Names, BlockObj> {
-    std::vector<std::string> list;
-    void Visit(const BlockObj* op) {
-      list.emplace_back(op->name_hint);
-      VisitChildren(op, *this);
-    }
-  };
-  for (const auto& [var, func] : sch.mod()->Sorted()) {
-    auto* prim = func.template as<PrimFuncObj>();
-    if (!prim) continue;
-    Names names;
-    names(prim->body);
-    for (const std::string& name : names.list) {
-      if (sch.state().BlocksNamed(name, var->name_hint).size() != 1) continue;
-      visit(sch.GetBlock(name, var->name_hint));
-    }
-  }
-}
-
 struct DisallowDynamicLoopObj : PostprocObj {
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
@@ -170,9 +147,11 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
       }
       return false;
     };
-    for (const BufferRegion& write : facts.block->writes) {
-      for (size_t d = 0; d + 1 < write->region.size(); ++d)
-        if (uses(write->region[d]->min)) return false;
+    for (const auto* regions : {&facts.block->writes, &facts.block->reads}) {
+      for (const BufferRegion& access : *regions) {
+        for (size_t d = 0; d + 1 < access->region.size(); ++d)
+          if (uses(access->region[d]->min)) return false;
+      }
     }
     return true;
   }

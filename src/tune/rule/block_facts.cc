@@ -60,7 +60,9 @@ bool BlockFacts::HasReuse() const {
       if (iv->iter_type != IterVarType::kDataPar || !iv->dom.has_value()) continue;
       if (AsConstInt(iv->dom.value()->extent).value_or(2) < 2) continue;
       auto is_iter = [&](const VarObj* v) { return v == iv->var.get(); };
-      if (!UsesVar(read->region, is_iter)) return true;
+      bool moves = false;
+      for (const Range& r : read->region) moves |= UsesVar(r->min, is_iter);
+      if (!moves) return true;
     }
   }
   return false;
@@ -84,6 +86,26 @@ Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key) {
   const BlockObj* b = sch.state().block(BlockId{sch.IdOf(block)});
   auto it = b->annotations.find(key);
   return it == b->annotations.end() ? Any(nullptr) : (*it).second;
+}
+
+void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& visit) {
+  struct Names : Visitor<Names, BlockObj> {
+    std::vector<std::string> list;
+    void Visit(const BlockObj* op) {
+      list.emplace_back(op->name_hint);
+      VisitChildren(op, *this);
+    }
+  };
+  for (const auto& [var, func] : sch.mod()->Sorted()) {
+    auto* prim = func.as<PrimFuncObj>();
+    if (!prim) continue;
+    Names names;
+    names(prim->body);
+    for (const std::string& name : names.list) {
+      if (sch.state().BlocksNamed(name, var->name_hint).size() != 1) continue;
+      visit(sch.GetBlock(name, var->name_hint));
+    }
+  }
 }
 
 int64_t NumCores(const Target& target) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rules ask about blocks and loops of a schedule.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ bool IsScheduled(const BlockFacts& facts);
 /// The value that annotates a block, or None.
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
 int64_t ConstantExtent(const tir::ForObj* loop);
+
+/// The blocks of all functions whose names are unique, inner ones included, by traced random
+/// variables.
+void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& visit);
 
 /// CPUs and vector registers of a target.
 int64_t NumCores(const Target& target);

@@ -143,11 +143,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
         t->levels[places[0]].push_back(loops[i]);
         continue;
       }
-      auto parts = sch.SamplePerfectTile(loops[i], static_cast<int64_t>(places.size()),
-                                         max_innermost_factor.value_or(64));
-      Schedule::Factors factors;
-      for (const Var& p : parts) factors.push_back(PrimExpr(p));
-      Array<LoopRV> split = sch.Split(loops[i], factors);
+      Array<LoopRV> split = SplitLoop(sch, facts, i, loops[i], places.size());
       for (size_t p = 0; p < places.size(); ++p) t->levels[places[p]].push_back(split[p]);
     }
     Array<LoopRV> order;
@@ -161,6 +157,18 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
       sch.Bind(fused, tile_binds.value()[i]);
       t->levels[spatial[i]] = {fused};
     }
+  }
+  /// A loop of the block in `n` parts of sampled lengths.
+  virtual Array<LoopRV> SplitLoop(const Schedule& sch, const BlockFacts&, size_t,
+                                  const LoopRV& loop, size_t n) {
+    return SplitEvenly(sch, loop, n);
+  }
+  Array<LoopRV> SplitEvenly(const Schedule& sch, const LoopRV& loop, size_t n) {
+    auto parts =
+        sch.SamplePerfectTile(loop, static_cast<int64_t>(n), max_innermost_factor.value_or(64));
+    Schedule::Factors factors;
+    for (const Var& p : parts) factors.push_back(PrimExpr(p));
+    return sch.Split(loop, factors);
   }
   void AddReadReuse(Tiling* t) {
     Reuse read = Reuse::From(reuse_read, "reuse_read");
@@ -241,7 +249,50 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
                                     MultiLevelTilingWithIntrinObj, MultiLevelTilingObj);
 };
 
+/// The innermost tile along the last axis of the result is one vector of a given length.
+struct MultiLevelTilingWideVectorObj : MultiLevelTilingObj {
+  int64_t vector_length_in_bits = 0;
+  static void Fields(auto&& def) {
+    def("structure", &MultiLevelTilingObj::structure);
+    def("vector_length_in_bits", &MultiLevelTilingWideVectorObj::vector_length_in_bits);
+    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
+    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
+    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+  }
+  void Init() {
+    MultiLevelTilingObj::Init();
+    if (vector_length_in_bits < 8) {
+      TVM_FFI_THROW(ValueError) << "MultiLevelTilingWideVector: expected vector_length_in_bits of "
+                                << "at least 8, got " << vector_length_in_bits;
+    }
+  }
+
+ protected:
+  Array<LoopRV> SplitLoop(const Schedule& sch, const BlockFacts& facts, size_t index,
+                          const LoopRV& loop, size_t n) final {
+    const BufferRegion& result = facts.block->writes[0];
+    int64_t lanes = vector_length_in_bits / std::max(8, result->buffer->dtype.bits());
+    bool is_last = false;
+    for (size_t i = 0; i < facts.block->iter_vars.size() && !result->region.empty(); ++i) {
+      is_last |= result->region.back()->min.same_as(facts.block->iter_vars[i]->var) &&
+                 facts.realize->iter_values[i].same_as(facts.loops[index]->loop_var);
+    }
+    if (!is_last || ConstantExtent(facts.loops[index]) % lanes != 0)
+      return SplitEvenly(sch, loop, n);
+    Array<LoopRV> vectors = sch.Split(loop, {std::nullopt, PrimExpr(IntImm::Int32(lanes))});
+    Array<LoopRV> parts = n > 2 ? SplitEvenly(sch, vectors[0], n - 1) : Array<LoopRV>{vectors[0]};
+    parts.push_back(vectors[1]);
+    return parts;
+  }
+
+ public:
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MultiLevelTilingWideVector",
+                                    MultiLevelTilingWideVectorObj, MultiLevelTilingObj);
+};
+
 TVM_REGISTER() {
+  RegisterNode<MultiLevelTilingWideVectorObj>(
+      "Tiles of several levels, the innermost one a vector of a given length.");
   RegisterNode<MultiLevelTilingObj>(
       "Tiles of several levels for blocks that read elements again and again.");
   RegisterNode<MultiLevelTilingWithIntrinObj>(

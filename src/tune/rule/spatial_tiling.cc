@@ -186,7 +186,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
     if (reduce.empty()) return;
     LoopRV all = reduce.size() > 1 ? sch.Fuse(reduce) : reduce[0];
     Divisors divisors(static_cast<int64_t>(f.Iterations(LoopUse::kReduce)));
-    Array<LoopRV> parts = sch.Split(all, {std::nullopt, Choose(sch, divisors.Take({1, 4, 8, 16}))});
+    Array<LoopRV> parts =
+        sch.Split(all, {std::nullopt, Choose(sch, divisors.Take({1, 2, 4, 8, 16, 32}))});
     sch.Unroll(parts[1]);
     sch.DecomposeReduction(block, parts[0]);
   }

@@ -2,6 +2,8 @@
 // Space generators, and the rules, postprocessors and mutators of each kind of target.
 #include <cstring>
 #include <deque>
+#include <map>
+#include <tuple>
 
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
@@ -16,12 +18,6 @@ namespace {
 String KindOf(const Target& target) {
   std::string kind(target->kind->name);
   return kind == "c" ? "llvm" : kind;
-}
-[[noreturn]] void NoDefaults(const char* what, const String& kind) {
-  TVM_FFI_THROW(ValueError) << "meta_schedule: expected a kind of target with default " << what
-                            << ", got '" << kind << "'; there are some for: llvm"
-                            << "; give the space generator a list of its own";
-  TVM_FFI_UNREACHABLE();
 }
 /// A node of a registered class with some of its fields given, the others at their defaults.
 template <class R>
@@ -49,48 +45,141 @@ Map<String, Any> ReuseConfig(const char* req, Array<Any> levels, const char* sco
 }
 }  // namespace
 
-Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
-  if (kind != "llvm") NoDefaults("schedule rules", kind);
-  auto rule = [](const char* name, const Map<String, Any>& options) {
-    return Make<ScheduleRule>(name, options);
-  };
-  return {
-      rule("meta_schedule.ApplyCustomRule", {}),
-      rule("meta_schedule.InlineConstantScalars", {}),
-      rule("meta_schedule.AutoInline", {{"into_producer", false},
-                                        {"into_consumer", true},
-                                        {"inline_const_tensor", true},
-                                        {"disallow_if_then_else", true},
-                                        {"require_injective", true},
-                                        {"require_ordered", true},
-                                        {"disallow_op", Array<String>{"tir.exp"}}}),
-      rule("meta_schedule.AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}),
-      rule("meta_schedule.MultiLevelTiling",
+namespace {
+using Options = Map<String, Any>;
+/// Class and options of each part of a set.
+using Parts = std::vector<std::pair<const char*, Options>>;
+
+Options Inlining(bool into_producer, bool careful) {
+  Options options = {{"into_producer", into_producer}, {"into_consumer", true},
+                     {"inline_const_tensor", true},    {"disallow_if_then_else", careful},
+                     {"require_injective", careful},   {"require_ordered", careful}};
+  if (careful) options.Set("disallow_op", Array<String>{"tir.exp"});
+  return options;
+}
+Parts CpuRules() {
+  return {{"ApplyCustomRule", {}},
+          {"InlineConstantScalars", {}},
+          {"AutoInline", Inlining(false, true)},
+          {"AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}},
+          {"RegisterTiling", {}},
+          {"MultiLevelTiling",
            {{"structure", String("SSRSRS")},
             {"max_innermost_factor", 64},
-            {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}),
-      rule("meta_schedule.SpatialTiling", {}),
-      rule("meta_schedule.ParallelizeVectorizeUnroll",
+            {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}},
+          {"SpatialTiling", {}},
+          {"ParallelizeVectorizeUnroll",
            {{"max_jobs_per_core", 16},
             {"max_vectorize_extent", 64},
             {"unroll_max_steps", Array<int64_t>{0, 16, 64, 128}},
-            {"unroll_explicit", true}}),
-      rule("meta_schedule.RandomComputeLocation", {}),
-  };
+            {"unroll_explicit", true}}},
+          {"RandomComputeLocation", {}}};
+}
+Parts GpuRules() {
+  return {
+      {"ApplyCustomRule", {}},
+      {"InlineConstantScalars", {}},
+      {"AutoInline", Inlining(true, false)},
+      {"CrossThreadReduction", {{"thread_extents", Array<int64_t>{8, 16, 32, 64, 128, 256, 512}}}},
+      {"MultiLevelTiling",
+       {{"structure", String("SSSRRSRS")},
+        {"tile_binds", Array<String>{"blockIdx.x", "vthread.x", "threadIdx.x"}},
+        {"max_innermost_factor", 64},
+        {"vector_load_lens", Array<int64_t>{1, 2, 4}},
+        {"reuse_read", ReuseConfig("must", {4}, "shared")},
+        {"reuse_write", ReuseConfig("must", {3}, "local")}}},
+      {"ParallelizeVectorizeUnroll",
+       {{"max_jobs_per_core", -1},
+        {"max_vectorize_extent", -1},
+        {"unroll_max_steps", Array<int64_t>{0, 16, 64, 512}},
+        {"unroll_explicit", true}}},
+      {"AutoBind", {{"max_threadblocks", 256}}}};
+}
+Parts HexagonRules() {
+  return {{"ApplyCustomRule", {}},
+          {"InlineConstantScalars", {}},
+          {"AutoInline", Inlining(false, true)},
+          {"MultiLevelTilingWideVector",
+           {{"structure", String("SRSRS")},
+            {"vector_length_in_bits", 1024},
+            {"max_innermost_factor", 64},
+            {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}},
+          {"ParallelizeVectorizeUnroll",
+           {{"max_jobs_per_core", 16},
+            {"max_vectorize_extent", 128},
+            {"unroll_max_steps", Array<int64_t>{0, 16, 64}},
+            {"unroll_explicit", true}}}};
+}
+/// What is searched, and how, for a kind of target.
+struct Defaults {
+  Parts (*rules)();
+  Parts postprocs;
+  std::vector<std::tuple<const char*, Options, double>> mutators;
+};
+const Defaults& DefaultsFor(const String& kind, const char* what) {
+  static const Defaults cpu = {CpuRules,
+                               {{"DisallowDynamicLoop", {}},
+                                {"RewriteTensorize", {}},
+                                {"RewriteParallelVectorizeUnroll", {}},
+                                {"RewriteReductionBlock", {}}},
+                               {{"MutateTileSize", {}, 0.9},
+                                {"MutateComputeLocation", {}, 0.05},
+                                {"MutateUnroll", {}, 0.03},
+                                {"MutateParallel", {{"max_jobs_per_core", 16}}, 0.02}}};
+  static const Defaults gpu = {
+      GpuRules,
+      {{"DisallowDynamicLoop", {}},
+       {"RewriteCooperativeFetch", {}},
+       {"RewriteUnboundBlock", {}},
+       {"RewriteParallelVectorizeUnroll", {}},
+       {"RewriteReductionBlock", {}},
+       {"VerifyGPUCode", {}}},
+      {{"MutateTileSize", {}, 0.9}, {"MutateUnroll", {}, 0.08}, {"MutateThreadBinding", {}, 0.02}}};
+  static const Defaults hexagon = {HexagonRules,
+                                   {{"DisallowDynamicLoop", {}},
+                                    {"RewriteParallelVectorizeUnroll", {}},
+                                    {"RewriteReductionBlock", {}},
+                                    {"DisallowAsyncStridedMemCopy", {}},
+                                    {"VerifyVTCMLimit", {}}},
+                                   {{"MutateTileSize", {}, 0.9},
+                                    {"MutateUnroll", {}, 0.08},
+                                    {"MutateComputeLocation", {}, 0.02}}};
+  static const std::map<std::string, const Defaults*> all = {
+      {"llvm", &cpu},   {"cuda", &gpu}, {"hexagon", &hexagon}, {"metal", &gpu},
+      {"opencl", &gpu}, {"rocm", &gpu}, {"vulkan", &gpu}};
+  auto it = all.find(std::string(kind));
+  if (it == all.end()) {
+    std::string names;
+    for (const auto& [name, set] : all) names += (names.empty() ? "" : ", ") + name;
+    TVM_FFI_THROW(ValueError) << "meta_schedule: expected a kind of target with default " << what
+                              << ", got '" << kind << "'; there are some for: " << names
+                              << "; give the space generator a list of its own";
+  }
+  return *it->second;
+}
+template <class R>
+R MakePart(const char* name, const Options& options) {
+  return Make<R>(("meta_schedule." + std::string(name)).c_str(), options);
+}
+template <class R>
+Array<R> MakeAll(const Parts& parts) {
+  Array<R> result;
+  for (const auto& [name, options] : parts) result.push_back(MakePart<R>(name, options));
+  return result;
+}
+}  // namespace
+
+Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
+  return MakeAll<ScheduleRule>(DefaultsFor(kind, "schedule rules").rules());
 }
 Array<Postproc> DefaultPostprocs(const String& kind) {
-  if (kind != "llvm") NoDefaults("postprocessors", kind);
-  return {Make<Postproc>("meta_schedule.DisallowDynamicLoop", {}),
-          Make<Postproc>("meta_schedule.RewriteTensorize", {}),
-          Make<Postproc>("meta_schedule.RewriteParallelVectorizeUnroll", {}),
-          Make<Postproc>("meta_schedule.RewriteReductionBlock", {})};
+  return MakeAll<Postproc>(DefaultsFor(kind, "postprocessors").postprocs);
 }
 Map<Mutator, double> DefaultMutators(const String& kind) {
-  if (kind != "llvm") NoDefaults("mutators", kind);
-  return {{Make<Mutator>("meta_schedule.MutateTileSize", {}), 0.9},
-          {Make<Mutator>("meta_schedule.MutateComputeLocation", {}), 0.05},
-          {Make<Mutator>("meta_schedule.MutateUnroll", {}), 0.03},
-          {Make<Mutator>("meta_schedule.MutateParallel", {{"max_jobs_per_core", 16}}), 0.02}};
+  Map<Mutator, double> result;
+  for (const auto& [name, options, probability] : DefaultsFor(kind, "mutators").mutators)
+    result.Set(MakePart<Mutator>(name, options), probability);
+  return result;
 }
 
 // ---- what generators share ---------------------------------------------------------------------

@@ -145,7 +145,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
   std::vector<Candidate> More(SearchState* s, size_t n) final {
     if (n == 0) return {};
     // A population is worth its time only in proportion to the trials it serves.
-    size_t size = std::min<size_t>(population_size, std::max<size_t>(64, 4 * n));
+    size_t size = std::min<size_t>(population_size, std::max<size_t>(48, n));
     std::vector<Candidate> round;
     auto add = [&](const std::vector<Candidate>& candidates, size_t most) {
       auto fresh = s->KeepNew(candidates, std::min(most, n - round.size()));

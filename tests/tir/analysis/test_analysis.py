@@ -69,6 +69,22 @@ def test_verify_well_formed_says_what_is_wrong(make, complaint):
         analysis.verify_well_formed(tvm.IRModule({"main": bad}))
 
 
+def test_block_access_region_names_nothing_that_the_block_defines():
+    """An index read from a view or from memory of the block: any element may be meant."""
+    A, B, C = (tir.decl_buffer((4,), "int32", name) for name in "ABC")
+    view, own = tir.decl_buffer((4,), "int32", "view"), tir.decl_buffer((4,), "int32", "own")
+    match = tir.MatchBufferRegion(view, tir.BufferRegion(A, [tvm.ir.Range(0, 4)]))
+    for value, read in ((B[view[0]], "B[0:4]"), (B[own[0]], "B[0:4]"), (B[A[1]], "B[A[1]]")):
+        store = tir.BufferStore(C, value, [A[0]])
+        body = tir.SeqStmt([tir.BufferStore(own, 0, [0]), store])
+        block = tir.Block(
+            [], [], [], "b", body, alloc_buffers=[own], match_buffers=[match], annotations={}
+        )
+        reads, writes, _ = analysis.get_block_access_region(block, {})
+        assert [str(r) for r in reads if r.buffer.same_as(B)] == [read]
+        assert [str(r) for r in writes] == ["C[A[0]]"]
+
+
 def test_programs_of_te_are_well_formed():
     assert analysis.verify_well_formed(_matmul())
 

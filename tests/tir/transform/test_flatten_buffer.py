@@ -93,3 +93,28 @@ def test_flatten_buffer_declines_blocks():
 
     with pytest.raises(ValueError, match="got block b: run LowerOpaqueBlock first"):
         tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))
+
+
+def test_what_holds_in_a_branch_shapes_no_buffer():
+    """The first access is where n == 0, or where 32 bits are enough: the others are not."""
+
+    @T.prim_func
+    def before(b: T.handle, n: T.int32):
+        B = T.match_buffer(b, (3, n), "int8")
+        if n == 0:
+            B[0, 0] = T.int8(1)
+        B[0, 0] = T.int8(2)
+
+    (flat,) = apply(tt.FlattenBuffer(), before).body.buffer.shape
+    analyzer = tvm.arith.Analyzer()
+    assert analyzer.can_prove_equal(flat, T.Cast("int64", before.params[1]) * T.int64(3))
+
+    @T.prim_func
+    def large(b: T.handle, n: T.int32):
+        B = T.match_buffer(b, (n, n), "int8")
+        if n < 100:
+            B[n - 1, 0] = T.int8(1)
+        B[n - 1, 0] = T.int8(2)
+
+    stores = apply(tt.FlattenBuffer(), large).body.body
+    assert str(stores[1].indices[0].dtype) == "int64"

@@ -156,14 +156,6 @@ def test_from_float64_rounds_once():
     np.testing.assert_array_equal(got, [1 + 2.0**-7, 1.0, 1 + 2.0**-7])
 
 
-def test_parallel_stores_below_a_byte_become_serial():
-    A = buffer((8,), "float4_e2m1fn")
-    before = _plain(loop(8, lambda i: store(A, i, A[0]), kind="parallel"), A)
-    result = apply(tt.FP8StorageLegalize(), before)
-    assert result.body.body.kind == tir.ForKind.SERIAL
-    assert result.params[0].type_annotation.element_type.dtype == "uint4"
-
-
 def test_nested_conversions_do_not_explode():
     """Each conversion computes its operand once: the size grows with the depth, not its power."""
 

@@ -61,18 +61,24 @@ class LocalBuilder(PyBuilder):
         self.max_workers = cpu_count() if max_workers is None else max_workers
         if self.max_workers < 1:
             raise ValueError(f"LocalBuilder: expected at least 1 worker, got {max_workers}")
+        if not timeout_sec > 0:
+            raise ValueError(f"LocalBuilder: expected a positive timeout_sec, got {timeout_sec}")
         self.timeout_sec = timeout_sec
         self.f_build, self.f_export, self.initializer = f_build, f_export, initializer
 
     def build(self, build_inputs):
         if self.f_build is None and self.f_export is None and self.initializer is None:
             folder = tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder())
-            return list(_build_all(build_inputs, folder, self.max_workers))
+            return list(_build_all(build_inputs, folder, self.max_workers, self.timeout_sec))
         build = get_global_func_with_default_on_worker(self.f_build, default_build)
         export = get_global_func_with_default_on_worker(self.f_export, default_export)
 
+        current = tvm.transform.PassContext.current()
+        context = {name: getattr(current, name) for name in ("opt_level", "config")}
+
         def one(item):
-            return str(export(build(item.mod, item.target, item.params)))
+            with tvm.transform.PassContext(**context):  # contexts belong to threads
+                return str(export(build(item.mod, item.target, item.params)))
 
         pool = ThreadPoolExecutor(self.max_workers, initializer=self.initializer)
         try:

@@ -27,10 +27,16 @@ def _class(name):
     return _derive.node_class("meta_schedule." + name, __name__)
 
 
+DisallowAsyncStridedMemCopy = _class("DisallowAsyncStridedMemCopy")
 DisallowDynamicLoop = _class("DisallowDynamicLoop")
+RewriteCooperativeFetch = _class("RewriteCooperativeFetch")
+RewriteLayout = _class("RewriteLayout")
 RewriteParallelVectorizeUnroll = _class("RewriteParallelVectorizeUnroll")
 RewriteReductionBlock = _class("RewriteReductionBlock")
 RewriteTensorize = _class("RewriteTensorize")
+RewriteUnboundBlock = _class("RewriteUnboundBlock")
+VerifyGPUCode = _class("VerifyGPUCode")
+VerifyVTCMLimit = _class("VerifyVTCMLimit")
 _PyPostproc = forward_attributes(_class("PyPostproc"))
 
 

@@ -68,9 +68,18 @@ class LocalRunner(PyRunner):
         self.f_cleanup, self.initializer = f_cleanup, initializer
         self._process, self._task, self._pool = MeasureProcess(), None, None
 
+    @property
+    def _is_custom(self):
+        functions = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup, self.initializer)
+        return any(f is not None for f in functions)
+
+    def check_device(self, device_type):
+        """ValueError for a device whose kernels this runner cannot measure."""
+        if not self._is_custom and device_type not in ("cpu", "llvm", "c"):
+            raise ValueError(f"LocalRunner: expected the device 'cpu', got '{device_type}'")
+
     def run(self, runner_inputs):
-        custom = (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup, self.initializer)
-        one = self._run if all(f is None for f in custom) else self._run_custom
+        one = self._run_custom if self._is_custom else self._run
         futures = []
         self._best = float("inf")  # of this call; the task's best so far comes with the inputs
         for item in runner_inputs:
@@ -98,8 +107,10 @@ class LocalRunner(PyRunner):
 
     def _prepare(self, item):
         """Makes the process ready for the task of a candidate; what went wrong, or None."""
-        if str(item.device_type) not in ("cpu", "llvm", "c"):
-            return f"LocalRunner: expected the device 'cpu', got '{item.device_type}'"
+        try:
+            self.check_device(str(item.device_type))
+        except ValueError as error:
+            return str(error)
         args = [info.as_json() for info in item.args_info]
         args = [[str(dtype), [int(e) for e in shape]] for _, dtype, shape in args]
         reference = None if item.reference is None else str(item.reference)

@@ -49,7 +49,7 @@ class ScheduleRule(_derive.Node):
 
     @staticmethod
     def create(kind):
-        """The rules for a kind of target: "llvm"."""
+        """The rules for a kind of target: "llvm", "cuda", "hexagon", …."""
         return list(_defaults(kind))
 
 
@@ -108,16 +108,61 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
         )
 
 
+@_derive.register_node("meta_schedule.MultiLevelTilingWideVector")
+class MultiLevelTilingWideVector(MultiLevelTiling):
+    """Tiles of several levels, the innermost one a vector of a given length."""
+
+    def __init__(
+        self,
+        structure,
+        vector_length_in_bits,
+        max_innermost_factor=None,
+        reuse_read=None,
+        reuse_write=None,
+    ):
+        _derive.construct(
+            self,
+            structure,
+            vector_length_in_bits,
+            max_innermost_factor,
+            _plain(reuse_read),
+            _plain(reuse_write),
+        )
+
+
+class MultiLevelTilingTensorCore(ScheduleRule):
+    """Tiles of several levels for the matrix units of NVIDIA: not there yet."""
+
+    def __init__(
+        self,
+        intrin_groups,
+        structure,
+        tile_binds=None,
+        max_innermost_factor=None,
+        vector_load_lens=None,
+        reuse_read=None,
+        reuse_write=None,
+        use_software_pipeline=False,
+    ):
+        raise NotImplementedError(
+            "MultiLevelTilingTensorCore: matrix units are not supported yet; "
+            "MultiLevelTilingWithIntrin takes any tensor intrinsic"
+        )
+
+
 def _class(name):
     return _derive.node_class("meta_schedule." + name, __name__)
 
 
 AddRFactor = _class("AddRFactor")
 ApplyCustomRule = _class("ApplyCustomRule")
+AutoBind = _class("AutoBind")
 AutoInline = _class("AutoInline")
+CrossThreadReduction = _class("CrossThreadReduction")
 InlineConstantScalars = _class("InlineConstantScalars")
 ParallelizeVectorizeUnroll = _class("ParallelizeVectorizeUnroll")
 RandomComputeLocation = _class("RandomComputeLocation")
+RegisterTiling = _class("RegisterTiling")
 SpatialTiling = _class("SpatialTiling")
 _PyScheduleRule = forward_attributes(_class("PyScheduleRule"))
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tuning loop: candidates, built, run, checked, recorded, round after round."""
 
+import os
+import shutil
+import tempfile
 import time
 
 from tvm import ir, tir
 
-from ..builder import BuilderInput
+from ..builder import BuilderInput, scratch_folder
 from ..database import TuningRecord
 from ..logging import get_logger
 from ..profiler import Profiler
@@ -32,6 +35,7 @@ class TaskRecord(Interface):
         self.best_history = []  # after each round
         self.errors = {}  # reason -> how often
         self.reference = None  # path of the library that results are compared with
+        self.leaders = Leaders(LEADERS)
         self.seconds = 0.0
 
     def note(self, candidate, result):
@@ -47,6 +51,45 @@ class TaskRecord(Interface):
             self.default_secs = secs
         if self.best_secs is None or secs < self.best_secs:
             self.best_secs = secs
+
+
+class Leaders:
+    """The libraries of the fastest candidates, kept for the race at the end."""
+
+    def __init__(self, most):
+        self.most, self.entries, self.folder, self.count = most, [], None, 0
+
+    def offer(self, candidate, path, secs):
+        """Keeps the library if it is one of the fastest so far."""
+        if len(self.entries) >= self.most and secs >= self.entries[-1][0]:
+            return
+        if self.folder is None:
+            self.folder = tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder())
+        self.count += 1
+        kept = os.path.join(self.folder, f"{self.count}.so")
+        try:
+            os.link(path, kept)
+        except OSError:  # another file system
+            try:
+                shutil.copy(path, kept)
+            except OSError:
+                return  # it will be built again
+        self.entries.append((secs, str(candidate.sch.trace), kept))
+        self.entries.sort(key=lambda entry: entry[0])
+        for _, _, dropped in self.entries[self.most :]:
+            os.unlink(dropped)
+        del self.entries[self.most :]
+
+    def path_of(self, record):
+        """The library of a record, or None."""
+        trace = str(record.trace)
+        return next((path for _, kept, path in self.entries if kept == trace), None)
+
+    def clear(self):
+        """Removes the files."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.entries, self.folder = [], None
 
 
 def mean(run_secs):
@@ -101,7 +144,8 @@ class TuningLoop(Interface):
             for task_id, task in enumerate(self.tasks_):
                 self._prepare(task_id, task, max_trials_per_task, num_trials_per_iter)
             while self._trials_left > 0:
-                if deadline is not None and time.monotonic() >= deadline:
+                late = deadline is not None and time.monotonic() >= deadline
+                if late and any(task.best_history for task in self.tasks_):  # one round at least
                     break
                 task_id = self.next_task_id()
                 if task_id < 0:
@@ -243,6 +287,8 @@ class TuningLoop(Interface):
             task.build_error_count += build.error_msg is not None
             task.run_error_count += build.error_msg is None and result.error_msg is not None
             task.note(candidate, result)
+            if result.run_secs and build.artifact_path is not None:
+                task.leaders.offer(candidate, str(build.artifact_path), mean(result.run_secs))
             self._log(task, result)
         for callback in self.measure_callbacks_:
             with Profiler.timeit(type(callback).__name__):
@@ -280,6 +326,7 @@ class TuningLoop(Interface):
             if task.best_history and not self.interrupted:
                 with Profiler.timeit("Race"):
                     self._race(task)
+            task.leaders.clear()
             if task.reference is not None:
                 remove_build_dir(task.reference)
                 task.reference = None
@@ -314,15 +361,18 @@ class TuningLoop(Interface):
         ]
 
     def _race_once(self, task, race, records):
-        inputs = [BuilderInput(r.as_measure_candidate().sch.mod, task.ctx.target) for r in records]
-        built = self.builder_.build(inputs)
+        paths = [task.leaders.path_of(r) for r in records]
+        missing = [r for r, path in zip(records, paths, strict=True) if path is None]
+        built = self.builder_.build(
+            [BuilderInput(r.as_measure_candidate().sch.mod, task.ctx.target) for r in missing]
+        )
         try:
-            pairs = [(r, b) for r, b in zip(records, built, strict=True) if b.error_msg is None]
+            again = iter(built)
+            paths = [next(again).artifact_path if path is None else path for path in paths]
+            pairs = [(r, str(path)) for r, path in zip(records, paths, strict=True) if path]
             runs = [
-                RunnerInput(
-                    b.artifact_path, device_of(task.ctx.target), r.args_info, task.reference
-                )
-                for r, b in pairs
+                RunnerInput(path, device_of(task.ctx.target), r.args_info, task.reference)
+                for r, path in pairs
             ]
             results = [f.result() for f in race(runs, RACE_SECONDS * len(runs))]
         finally:

@@ -80,23 +80,7 @@ macro.dispatch_token = "tir.macro"
 class _BufferProxy:
     """T.Buffer(shape, dtype, ...), also as an annotation."""
 
-    def __call__(
-        self,
-        shape,
-        dtype="float32",
-        data=None,
-        strides=None,
-        elem_offset=None,
-        scope="global",
-        align=0,
-        offset_factor=0,
-        buffer_type="",
-        axis_separators=None,
-    ):
-        return _builder.buffer(
-            shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type,
-            axis_separators,
-        )  # fmt: skip
+    __call__ = staticmethod(_builder.buffer)
 
     def __getitem__(self, keys):
         """The spelling T.Buffer[(16, 16), "float32"]."""

@@ -11,5 +11,10 @@ class TensorizeInfo(Node):
     """How the loops of a block and of an intrinsic's description correspond."""
 
 
+@register_node("tir.schedule.AutoTensorizeMappingInfo")
+class AutoTensorizeMappingInfo(Node):
+    """How the iterators of a block are to be fused for an intrinsic."""
+
+
 def __getattr__(name):
     return _derived(name)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions of traces."""
 
+from typing import Any
+
 from tvm._derive import Node, register_node
+
+INPUT_RV_TYPE = OUTPUT_RV_TYPE = ATTR_TYPE = Any
 
 
 @register_node("tir.InstructionKind")

@@ -44,6 +44,9 @@ class LoopRV(Node):
     pass
 
 
+RAND_VAR_TYPE = ExprRV | BlockRV | LoopRV
+
+
 @register_node("tir.Schedule")
 class Schedule(Node):
     """A program being transformed, and the trace of how.
@@ -57,6 +60,11 @@ class Schedule(Node):
         nearly nothing
     enable_check : kept for scripts that set it; checks are what makes a primitive safe
     """
+
+    PrimAnnotationValueT = str | int | float | ExprRV
+    AnnotationValueT = (
+        PrimAnnotationValueT | list[PrimAnnotationValueT] | dict[str, PrimAnnotationValueT]
+    )
 
     def __init__(
         self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True

@@ -11,6 +11,7 @@ from tvm._derive import Node, function, register_node
 CachedFlags = namedtuple("CachedFlags", ["affine_binding", "region_cover", "stage_pipeline"])
 _make = tvm_ffi.get_global_func("tir.schedule._make_state")
 _mod = function("tir.schedule._state_mod", __name__)
+_flags = function("tir.schedule._cached_flags", __name__)
 _mask = function("tir.schedule._debug_mask", __name__)
 
 
@@ -48,3 +49,8 @@ class ScheduleState(Node):
     def debug_mask(self):
         """See ScheduleDebugMask."""
         return _mask(self)
+
+    def _get_cached_flags(self, block_sref):
+        """What holds of a block: its bindings are affine, the blocks before it wrote all that it
+        reads, the blocks in it are stages one after the other."""
+        return CachedFlags(*_flags(self, block_sref))

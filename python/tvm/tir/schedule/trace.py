@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces: the primitives that were applied, in order."""
 
+from typing import Any
+
 from tvm._derive import Node, register_node
+
+DECISION_TYPE = JSON_TYPE = Any
 
 
 @register_node("tir.Trace")

@@ -3,6 +3,7 @@
 
 import builtins
 import contextlib
+import inspect
 import threading
 
 import tvm_ffi
@@ -124,23 +125,24 @@ def buffer(
 _make_buffer = tvm_ffi.get_global_func("script._buffer")
 
 
-def buffer_decl(*args, **kwargs):
-    return buffer(*args, **kwargs)
+buffer_decl = buffer
 
 
-def match_buffer(
-    param,
-    shape=None,
-    dtype=None,
-    data=None,
-    strides=None,
-    elem_offset=None,
-    scope="global",
-    align=-1,
-    offset_factor=0,
-    buffer_type="default",
-    axis_separators=None,
-):
+def _like_buffer(*first):
+    """Gives a function that hands its arguments on the signature of `buffer`, after `first`."""
+
+    def decorate(function):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        params = [inspect.Parameter(name, kind) for name in first]
+        params += inspect.signature(buffer).parameters.values()
+        function.__signature__ = inspect.Signature(params)
+        return function
+
+    return decorate
+
+
+@_like_buffer("param")
+def match_buffer(param, shape=None, dtype=None, *args, **kwargs):
     """The buffer that a handle parameter points to; in a block, a view of a region."""
     if isinstance(param, (BufferLoad, BufferRegion)):
         if isinstance(param, BufferLoad):
@@ -150,10 +152,7 @@ def match_buffer(
         dtype = param.buffer.dtype if dtype is None else dtype
     elif shape is None:
         raise ValueError("match_buffer: expected a shape")
-    made = buffer(
-        shape, "float32" if dtype is None else dtype, data, strides, elem_offset, scope, align,
-        offset_factor, buffer_type, axis_separators,
-    )  # fmt: skip
+    made = buffer(shape, "float32" if dtype is None else dtype, *args, **kwargs)
     if isinstance(param, BufferRegion):
         _innermost(frame.BlockFrame, "match_buffer").match_buffers.append(
             tir.MatchBufferRegion(made, param)
@@ -168,23 +167,10 @@ def match_buffer(
     return made
 
 
-def alloc_buffer(
-    shape,
-    dtype="float32",
-    data=None,
-    strides=None,
-    elem_offset=None,
-    scope="global",
-    align=-1,
-    offset_factor=0,
-    buffer_type="default",
-    axis_separators=None,
-):
+@_like_buffer()
+def alloc_buffer(*args, **kwargs):
     """A buffer that the block, or the root block of the function, allocates."""
-    made = buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type,
-        axis_separators,
-    )  # fmt: skip
+    made = buffer(*args, **kwargs)
     block = IRBuilder.current().find((frame.BlockFrame, frame.PrimFuncFrame))
     if block is None:
         raise ValueError("alloc_buffer: expected to be inside a function or a block")
@@ -193,23 +179,10 @@ def alloc_buffer(
     return made
 
 
-def decl_buffer(
-    shape,
-    dtype="float32",
-    data=None,
-    strides=None,
-    elem_offset=None,
-    scope="global",
-    align=0,
-    offset_factor=0,
-    buffer_type="",
-    axis_separators=None,
-):
+@_like_buffer()
+def decl_buffer(shape, dtype="float32", data=None, *args, **kwargs):
     """A view of `data` for the statements that follow; without data it is allocated, too."""
-    made = buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type,
-        axis_separators,
-    )  # fmt: skip
+    made = buffer(shape, dtype, data, *args, **kwargs)
 
     def make(body):
         stmt = tir.DeclBuffer(made, body)

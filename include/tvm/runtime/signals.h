@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who handles signals, and what their handlers raise. CheckSignals is in def.h.
+#pragma once
+#include <tvm/ffi/error.h>
+
+#include <exception>
+#include <utility>
+
+namespace tvm {
+
+/// What a signal handler of Python raised, KeyboardInterrupt as a rule. No ffi::Error: code that
+/// catches those and goes on must not lose it.
+struct Interrupt : std::exception {
+  ffi::Error error;
+  explicit Interrupt(ffi::Error error) : error(std::move(error)) {}
+  const char* what() const noexcept override { return error.what(); }
+};
+/// Python runs signal handlers on the first thread of the process and nowhere else.
+bool IsFirstThread();
+
+}  // namespace tvm

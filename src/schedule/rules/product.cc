@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and convolutions: tiles of the result in registers.
+#include <algorithm>
+#include <bit>
+
+#include "schedule/rules/look.h"
+#include "tvm/arith/analyzer.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tir {
+namespace {
+/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns. Vectors
+/// lie next to each other along the columns, or, where one is all columns, along the lines.
+struct Tile {
+  int64_t rows = 1, vectors = 1, lanes = 1;
+  double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
+};
+constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
+// Of the first cache: how often a place repeats, and how many lines it holds there.
+constexpr int64_t kCachePeriod = 4096, kWays = 8;
+/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
+/// keeps a unit busy that multiplies.
+int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
+/// What tiles are cut from.
+struct Area {
+  int64_t rows, columns;
+  int64_t lines = 1;
+  bool rows_collide = false;  // in the first cache: all in the same few places
+};
+Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
+  // Three quarters of the registers accumulate; the rest holds operands.
+  int64_t accumulators = machine.vector_registers * 3 / 4;
+  int64_t most_rows = area.rows_collide ? kWays : accumulators;
+  constexpr double kChains = 8;  // that hide the latency of a multiply-add
+  Tile best;
+  for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
+    if (area.columns % lanes != 0) continue;
+    int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
+    for (int64_t most = 1; most <= kInterleave; ++most) {
+      Tile tile{1, LargestDivisor(places, most), lanes};
+      tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
+      double used = static_cast<double>(tile.rows * tile.vectors);
+      double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
+      tile.score = static_cast<double>(lanes) * std::min(1.0, used / kChains) * used / loads;
+      if (tile.score > best.score) best = tile;
+    }
+  }
+  return best;
+}
+/// The axes of a product: what is read along the columns is read again for every row. Lines are
+/// other columns, where there are such.
+struct TileAxes {
+  size_t row, column;
+  std::optional<size_t> line;
+};
+/// Whether what is read along the rows, and not along the columns, moves along an axis.
+bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
+  });
+}
+std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
+  const Access& store = look.Store();
+  std::optional<size_t> row, column;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
+  }
+  if (!column || !look.axes[*column].size) return std::nullopt;
+  bool reads_vectors = false;
+  for (const Access& access : look.accesses) {
+    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
+    if (!access.StepsBy(*column, 0) && !access.StepsBy(*column, 1)) return std::nullopt;
+    reads_vectors |= access.StepsBy(*column, 1);
+  }
+  if (!reads_vectors) return std::nullopt;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (i == *column || !axis.spatial || axis.reduce || axis.size == 1) continue;
+    bool reuses = true;
+    for (const Access& access : look.accesses) {
+      if (access.is_store || access.buffer.same_as(store.buffer)) continue;
+      if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
+    }
+    auto size = [&](size_t i) { return look.axes[i].size.value_or(kEven); };
+    if (reuses && (!row || size(i) > size(*row))) row = i;
+  }
+  if (!row) return std::nullopt;
+  TileAxes axes{*row, *column, std::nullopt};
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (i == *row || i == *column || !axis.spatial || axis.reduce || !axis.size) continue;
+    if (*axis.size > 1 && !RowsMove(look, axes, i)) axes.line = i;
+  }
+  return axes;
+}
+/// Whether steps along an axis fall on the same few places of a cache.
+bool Collides(const Access& access, size_t axis) {
+  auto step = access.linear ? AsConstInt(access.steps[axis]) : std::nullopt;
+  return step && *step != 0 && *step * access.buffer->dtype.bits() / 8 % kCachePeriod == 0;
+}
+bool RowsCollide(const BlockLook& look, TileAxes axes) {
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    return !access.is_store && !access.Moves(axes.column) && Collides(access, axes.row);
+  });
+}
+/// Whether all that is read along the columns stays in the second cache: then each row of the other
+/// operand is read once, for everything that uses it.
+bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machine) {
+  double bytes = 0;
+  for (const Access& access : look.accesses) {
+    if (access.is_store || !access.StepsBy(axes.column, 1)) continue;
+    double elements = 1;
+    for (const PrimExpr& extent : access.buffer->shape) {
+      elements *= static_cast<double>(AsConstInt(extent).value_or(machine.l2_bytes));
+    }
+    bytes += elements * access.buffer->dtype.bits() / 8;
+  }
+  return bytes <= static_cast<double>(machine.l2_bytes) / 2;
+}
+/// A number of rows with the divisors that matter: those of the extent, as far as they are known.
+int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
+  if (axis.size) return *axis.size;
+  int64_t rows = ChooseTile({kEven, kEven}, lanes, machine).rows;
+  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), rows));
+  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? rows : 1;
+}
+/// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
+/// fewer than `reuse` results share an element: the copy would cost more than it saves.
+BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& access, size_t column,
+                    int64_t reuse) {
+  std::optional<int64_t> shared = 1;
+  Array<Var> iters;
+  Array<PrimExpr> order;
+  for (const IterVar& iter : look.block->iter_vars) iters.push_back(iter->var);
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (!axis.iter.defined()) return BlockRV();
+    if (!access.Moves(i)) {
+      shared = shared && axis.size ? std::optional(*shared * *axis.size) : std::nullopt;
+    } else if (i != column) {
+      order.push_back(axis.iter);
+    }
+  }
+  if (!access.Moves(column) || (shared && *shared < reuse)) return BlockRV();
+  order.push_back(look.axes[column].iter);
+  for (size_t r = 0; r < look.block->reads.size(); ++r) {
+    if (!look.block->reads[r]->buffer.same_as(access.buffer)) continue;
+    return sch.ReindexCacheRead(look.rv, static_cast<int64_t>(r), "global",
+                                IndexMap(iters, order, {}));
+  }
+  return BlockRV();
+}
+/// Where the lines of an operand collide, its tiles lie one behind the other: in `copy`, if it was
+/// turned already, else in a copy made here.
+void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
+                 BlockRV* copy) {
+  constexpr int64_t kManyRows = 64;
+  for (const Access& access : look.accesses) {
+    if (access.is_store || !access.StepsBy(column, 1)) continue;
+    bool collides = false;
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      collides |= look.axes[i].reduce && Collides(access, i);
+    }
+    if (!collides) continue;
+    Attempt(sch, [&] {
+      BlockRV packed = copy->defined() ? *copy : CopyOperand(sch, look, access, column, kManyRows);
+      if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
+      Array<Var> from;
+      Array<PrimExpr> outer, inner;
+      for (size_t i = 0; i < look.axes.size(); ++i) {
+        if (!access.Moves(i) || i == column) continue;
+        from.push_back(Var(look.axes[i].iter->name_hint, look.axes[i].iter->dtype));
+        (look.axes[i].reduce ? inner : outer).push_back(from.back());
+      }
+      Var last(look.axes[column].iter->name_hint, look.axes[column].iter->dtype);
+      PrimExpr tile = MakeConst(last->dtype, width);
+      from.push_back(last);
+      outer.push_back(floordiv(last, tile));
+      for (const PrimExpr& i : inner) outer.push_back(i);
+      outer.push_back(floormod(last, tile));
+      IndexMap map(from, outer, {});
+      // The block that copies has its iterators in another order than its buffer.
+      Block block = sch.Get(packed);
+      Array<Var> iters = block->iter_vars.Map([](const IterVar& iter) { return iter->var; });
+      auto written =
+          block->writes[0]->region.Map([](const Range& range) -> PrimExpr { return range->min; });
+      arith::Analyzer analyzer;
+      sch.TransformBlockLayout(packed, IndexMap(iters, map.MapIndices(written, &analyzer), {}));
+      sch.TransformLayout(packed, Array<Any>{String("write"), int64_t{0}}, map);
+      *copy = packed;
+      return true;
+    });
+    return;
+  }
+}
+/// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
+/// local buffer until the reduction is done; the block that uses it comes along.
+void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
+             BlockRV* copy) {
+  const BlockRV& block = look.rv;
+  int lanes = machine.Lanes(look.widest_bits);
+  Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
+            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes)};
+  bool is_result = sch.GetConsumers(block).empty();
+  if (is_result) {
+    // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
+    auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
+    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide}, lanes, machine);
+    auto good = [&](int64_t rows) {
+      Area part = area;
+      part.rows = rows;
+      return ChooseTile(part, lanes, machine).score >= 0.75 * ideal.score;
+    };
+    if (!good(kEven) && Parted(sch, look, axes.column, lanes, again)) return;
+    if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
+  }
+  Tile tile = ChooseTile(area, lanes, machine);
+  int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
+  int64_t vectors = tile.vectors / lines_inside;
+  PackColumns(sch, look, axes.column, vectors * tile.lanes, copy);
+
+  BlockRV epilogue;
+  if (is_result) {
+    epilogue = sch.CacheWrite(block, 0, "local");
+  } else {
+    epilogue = sch.GetConsumers(block)[0];
+    sch.SetScope(block, 0, "local");
+  }
+  Array<LoopRV> outer, among_rows, reduction;
+  LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
+  bool is_small = FitsSecondCache(look, axes, machine);
+  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
+  auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
+    Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
+    *inside = parts[1];
+    return parts[0];
+  };
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (axis.reduce) {
+      reduction.push_back(axis.loop);
+    } else if (i == axes.row) {
+      row_tiles = split(axis, tile.rows, &row);
+    } else if (i == axes.column) {
+      // As many columns as the second cache holds for all of the reduction are used for all rows
+      // before the next ones.
+      int64_t bytes = depth * vectors * tile.lanes * std::max(1, look.widest_bits / 8);
+      int64_t close = LargestDivisor(area.columns / (vectors * tile.lanes),
+                                     std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
+      Array<LoopRV> parts = sch.Split(
+          axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
+      stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
+    } else {
+      LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
+      (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
+    }
+  }
+  outer.push_back(stretches), outer.push_back(row_tiles);
+  for (const LoopRV& loop : among_rows) outer.push_back(loop);
+  Array<LoopRV> order = outer;
+  order.push_back(column_tiles);
+  for (const LoopRV& loop : reduction) order.push_back(loop);
+  for (const LoopRV& loop : {row, line, vector, lane}) {
+    if (loop.defined()) order.push_back(loop);
+  }
+  sch.Reorder(order);
+  sch.ReverseComputeAt(epilogue, column_tiles, /*preserve_unit_loops=*/true);
+  // The tile of the epilogue: columns in vectors as well.
+  Array<LoopRV> loops = sch.GetLoops(epilogue);
+  sch.Split(loops.back(), {PrimExpr(vectors), PrimExpr(tile.lanes)});
+  BlockRV init = sch.DecomposeReduction(block, reduction[0]);
+  for (const BlockRV& part : {init, block, epilogue}) {
+    loops = sch.GetLoops(part);
+    sch.Vectorize(loops.back());
+    size_t above = outer.size() + 1 + (part.same_as(block) ? reduction.size() : 0);
+    for (size_t i = above; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
+  }
+  LoopRV shared = FuseAll(sch, outer);
+  auto count = AsConstInt(sch.Get(shared)->extent);
+  if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
+  ParallelIfWorth(sch, shared, machine, look.TotalWork());
+}
+/// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
+/// result. Returns the block that copies.
+BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
+  constexpr int64_t kManyRows = 16;
+  const Access& store = look.Store();
+  std::optional<size_t> column;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
+  }
+  for (const Access& access : look.accesses) {
+    if (!column || access.is_store || access.buffer.same_as(store.buffer)) continue;
+    if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
+    return CopyOperand(sch, look, access, *column, kManyRows);
+  }
+  return BlockRV();
+}
+}  // namespace
+
+bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  if (!look.simple || machine.vector_bits == 0) return false;
+  BlockRV copy;
+  bool is_turned = Attempt(sch, [&] {
+    copy = TurnOperand(sch, look);
+    return copy.defined();
+  });
+  if (is_turned) {
+    look = LookAt(sch, block);
+  } else {
+    copy = BlockRV();
+  }
+  auto axes = FindTileAxes(look);
+  if (!axes) return false;
+  Array<BlockRV> consumers = sch.GetConsumers(block);
+  if (consumers.size() > 1) return false;
+  if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
+  InTiles(sch, look, *axes, machine, &copy);
+  if (copy.defined()) ScheduleSpatial(sch, copy, machine);
+  return true;
+}
+}  // namespace tvm::tir

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a program has statements that a pass is about: most functions have nothing for most
+// passes, and looking at statements alone is much cheaper than rewriting all expressions.
+#pragma once
+#include "threads.h"
+
+namespace tvm::tir {
+
+/// Whether some statement of a class satisfies `pred`: AnyStmt<ForObj>(body, [](auto* loop) {…}).
+template <class Obj, class F>
+bool AnyStmt(const Stmt& root, F&& pred) {
+  struct Finder : Visitor<Finder, Obj, PrimExprObj> {
+    F& pred;
+    bool found = false;
+    explicit Finder(F& pred) : pred(pred) {}
+    void Visit(const Obj* op) {
+      found = found || pred(op);
+      if (!found) VisitChildren(op, *this);
+    }
+    void Visit(const PrimExprObj*) {}
+  } finder(pred);
+  finder(root);
+  return finder.found;
+}
+
+/// Whether loops are bound to indices of a launch or to virtual threads.
+inline bool HasThreadLoops(const Stmt& body) {
+  return AnyStmt<ForObj>(body, [](auto* op) { return op->kind == ForKind::kThreadBinding; });
+}
+inline bool HasAttr(const Stmt& body, std::string_view key) {
+  return AnyStmt<AttrStmtObj>(body, [&](auto* op) { return View(op->attr_key) == key; });
+}
+
+}  // namespace tvm::tir
