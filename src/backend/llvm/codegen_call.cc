@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls: operators that lowering leaves (one row each), functions of the module, C functions, LLVM
 // intrinsics.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "backend/llvm/codegen.h"
@@ -280,6 +281,33 @@ Value* FunctionGen::CallExtern(const CallObj* op, bool pure) {
   return op->dtype.is_void() ? b_.getInt32(0) : FromMemory(call, op->dtype);
 }
 
+/// An instruction of one width on vectors of several times that width, or null.
+static Value* CallInPieces(llvm::IRBuilderBase& b, llvm::Module* module, llvm::Intrinsic::ID id,
+                           llvm::Type* type, const std::vector<Value*>& args) {
+  auto* whole = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (!whole || llvm::Intrinsic::isOverloaded(id)) return nullptr;
+  auto* callee = llvm::Intrinsic::getOrInsertDeclaration(module, id);
+  auto* piece = llvm::dyn_cast<llvm::FixedVectorType>(callee->getReturnType());
+  if (!piece || piece->getElementType() != whole->getElementType()) return nullptr;
+  unsigned lanes = piece->getNumElements(), all = whole->getNumElements();
+  if (all == lanes || all % lanes != 0) return nullptr;
+  std::vector<Value*> pieces;
+  for (unsigned begin = 0; begin < all; begin += lanes) {
+    std::vector<Value*> parts;
+    for (Value* arg : args) {
+      auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(arg->getType());
+      bool is_whole = vector && vector->getNumElements() == all;
+      auto mask = llvm::createSequentialMask(begin, lanes, 0);
+      parts.push_back(is_whole ? b.CreateShuffleVector(arg, mask) : arg);
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (i >= callee->arg_size() || parts[i]->getType() != callee->getArg(i)->getType())
+        return nullptr;
+    }
+    pieces.push_back(b.CreateCall(callee, parts));
+  }
+  return llvm::concatenateVectors(b, pieces);
+}
 Value* FunctionGen::CallIntrinsic(const CallObj* op) {
   llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
   if (auto* number = op->args[0].as<IntImmObj>()) {
@@ -300,6 +328,7 @@ Value* FunctionGen::CallIntrinsic(const CallObj* op) {
     types.push_back(args.back()->getType());
   }
   llvm::Type* result = op->dtype.is_void() ? b_.getVoidTy() : gen_.TypeOf(op->dtype);
+  if (Value* joined = CallInPieces(b_, gen_.module.get(), id, result, args)) return joined;
   llvm::SmallVector<llvm::Type*, 4> overloads;
   auto* type = llvm::FunctionType::get(result, types, false);
   if (!llvm::Intrinsic::getIntrinsicSignature(id, type, overloads)) {

@@ -46,12 +46,24 @@ Reduced Reduce(Expansion& let, const Value& x, Base base) {
 Value Power(Expansion& let, const Reduced& from, int exponent) {
   const auto& [shifted, n, r] = from;
   Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
+  auto call = [&](const char* name, Array<PrimExpr> args) {
+    args.insert(args.begin(), tir::StringImm(name));
+    return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(), args));
+  };
+  bool is_double = r.dtype().bits() == 64;
+  int lanes = is_double ? 8 : 16;
+  if (let.has_scale && !r.dtype().is_scalable() && r.dtype().lanes() % lanes == 0) {
+    PrimExpr by = (exponent == 0 ? n : n + exponent).expr;
+    PrimExpr all = MakeConst(DataType::Int(lanes), -1), rounding = MakeConst(DataType::Int(32), 4);
+    return call(
+        is_double ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512",
+        {power.expr, by, by, all, rounding});
+  }
   Value bits = let("bits", Bits(shifted));
-  if (let.has_ldexp) {
+  if (let.has_scale) {
     Value zero = Bits(Value(MakeConst(r.dtype(), FormatOf(r).rounder)));
     Value sum = CastTo(DataType::Int(32), bits - zero + exponent);
-    return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(),
-                           {tir::StringImm("llvm.ldexp"), power.expr, sum.expr}));
+    return call("llvm.ldexp", {power.expr, sum.expr});
   }
   // Two factors of about half the exponent each are normal numbers even where the result is
   // subnormal or n is 1 above the largest exponent; only the last product rounds.

@@ -111,7 +111,7 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
-  let.has_ldexp = let.chooses_cheaply = math::HasMasks(target);
+  let.has_scale = let.chooses_cheaply = math::HasMasks(target);
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

@@ -162,8 +162,8 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// One expansion under way: values used more than once get a name, and Finish binds the names.
 class Expansion {
  public:
-  /// Whether LLVM has an instruction for ldexp with an integer exponent (and vectorises it).
-  bool has_ldexp = false;
+  /// Whether there is an instruction that multiplies by a power of two.
+  bool has_scale = false;
   /// Whether choosing between two constants lane by lane is cheaper than a multiply-add.
   bool chooses_cheaply = false;
   Value operator()(const char* name, const Value& value);

@@ -98,7 +98,7 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
   }
   for (const LoopRV& loop : sch.GetLoops(rv)) {
     For node = sch.Get(loop);
-    Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent)};
+    Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent), /*iter=*/{}};
     for (size_t i = 0; i < realize->iter_values.size(); ++i) {
       if (!UsesVar(realize->iter_values[i],
                    [&](const VarObj* v) { return v == node->loop_var.get(); }))
@@ -127,6 +127,9 @@ std::optional<int64_t> BlockLook::Size(const std::function<bool(const Axis&)>& w
     size *= *axis.size;
   }
   return size;
+}
+bool BlockLook::IsEmpty() const {
+  return std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.size == 0; });
 }
 std::optional<double> BlockLook::TotalWork() const {
   auto size = Size();

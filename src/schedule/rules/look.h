@@ -39,6 +39,8 @@ struct BlockLook {
   std::optional<int64_t> Size() const {
     return Size([](const Axis&) { return true; });
   }
+  /// Whether an axis is known to have no iterations.
+  bool IsEmpty() const;
   /// Work of all iterations, where known.
   std::optional<double> TotalWork() const;
   const Access& Store() const;

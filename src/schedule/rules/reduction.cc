@@ -28,6 +28,18 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
   return best;
 }
 
+// ---- parts of a reduction ----------------------------------------------------------------------
+/// Splits the loops of a reduction into parts for the threads: returns the block of their results,
+/// which has the parts as an axis of its own, or nothing where they do not divide.
+std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look,
+                               const Array<LoopRV>& reduction, int64_t most,
+                               const Machine& machine) {
+  auto depth = look.Size([](const Axis& a) { return a.reduce; });
+  int64_t parts = depth ? LargestDivisor(*depth, most) : 1;
+  if (parts < machine.cores) return std::nullopt;
+  return sch.RFactor(sch.Split(FuseAll(sch, reduction), {PrimExpr(parts), std::nullopt})[0], 0);
+}
+
 // ---- across memory ------------------------------------------------------------------------------
 /// What is read is contiguous along a spatial axis: a stretch of results, small enough for the
 /// cache, collects row after row in vectors.
@@ -45,10 +57,26 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
   constexpr int64_t kRegisters = 64;  // a reduction this short keeps its results in registers
   int64_t stretch = lanes * kInterleave;
+  // Where threads would read short pieces of every row, they share the rows instead.
+  constexpr int64_t kLongPiece = 1024;  // bytes
+  if (axis.size && others && *others < machine.cores && depth && *depth > 4 * kRegisters &&
+      *axis.size * *others * look.widest_bits / 8 < kLongPiece * machine.cores &&
+      look.TotalWork() >= kParallelWork && Attempt(sch, [&] {
+        Array<LoopRV> reduction;
+        for (const Axis& a : look.axes) {
+          if (a.reduce) reduction.push_back(a.loop);
+        }
+        auto partial = InParts(sch, look, reduction, 2 * machine.cores, machine);
+        if (partial) ScheduleReduction(sch, *partial, machine);
+        if (partial) ScheduleReduction(sch, block, machine);
+        return partial.has_value();
+      })) {
+    return true;
+  }
   if (!depth || *depth > kRegisters) {
     int64_t fits = machine.l1_bytes / 4 / std::max(1, look.widest_bits / 8);
     int64_t share = axis.size ? (*axis.size + machine.cores - 1) / machine.cores : fits;
-    if (others && *others >= 4 * machine.cores) share = fits;
+    if (others && *others >= machine.cores) share = fits;
     stretch = std::max(stretch, std::min(fits, share) / stretch * stretch);
   }
   Array<LoopRV> outer, order;
@@ -129,15 +157,11 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   if (results && *results < 2 * machine.cores && depth && *depth > kDeep && machine.cores > 1 &&
       work && *work >= kParallelWork) {
     bool shared = Attempt(sch, [&] {
-      int64_t parts = LargestDivisor(*depth, 4 * machine.cores);
-      if (parts < machine.cores) return false;
-      LoopRV all = FuseAll(sch, reduction);
-      Array<LoopRV> split = sch.Split(all, {PrimExpr(parts), std::nullopt});
-      BlockRV partial = sch.RFactor(split[0], 0);
-      Array<LoopRV> loops = sch.GetLoops(partial);
+      auto partial = InParts(sch, look, reduction, 4 * machine.cores, machine);
+      if (!partial) return false;
       // The new axis of partial results is spatial: it may be anywhere among the loops.
-      for (const Axis& axis : LookAt(sch, partial).axes) {
-        if (axis.reduce || axis.size != parts) continue;
+      for (const Axis& axis : LookAt(sch, *partial).axes) {
+        if (axis.reduce || axis.size.value_or(1) < machine.cores) continue;
         sch.Parallel(axis.loop);
         return true;
       }
@@ -149,18 +173,33 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   look = LookAt(sch, block);
   size_t first = look.axes.size() - 1;
   while (first > spatial.size() && look.Collapses(first - 1)) --first;
+  LoopRV outermost = look.axes[std::min(spatial.size(), first)].loop;
   if (first + 1 < look.axes.size()) {
     Array<LoopRV> run;
     for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
-    sch.Fuse(run);
+    LoopRV fused = sch.Fuse(run);
+    if (first == spatial.size()) outermost = fused;
   }
+  // A sum over nothing has a value, too.
+  if (!depth && !reduction.empty()) sch.DecomposeReduction(block, outermost);
   if (!spatial.empty()) ParallelIfWorth(sch, FuseAll(sch, spatial), machine, work);
+  return true;
+}
+/// What is summed over nothing has its initial value.
+bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
+  BlockLook look = LookAt(sch, block);
+  if (!look.IsEmpty()) return false;
+  Array<LoopRV> order, reduction;
+  for (const Axis& axis : look.axes) (axis.reduce ? reduction : order).push_back(axis.loop);
+  for (const LoopRV& loop : reduction) order.push_back(loop);
+  if (order.size() > 1) sch.Reorder(order);
+  if (!reduction.empty()) sch.DecomposeReduction(block, reduction[0]);
   return true;
 }
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {ScheduleProduct, AcrossMemory, AlongMemory}) {
+  for (auto way : {Empty, ScheduleProduct, AcrossMemory, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }

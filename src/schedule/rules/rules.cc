@@ -2,6 +2,8 @@
 // The rules in the order in which they are tried, and when they are.
 #include "tvm/schedule/rules.h"
 
+#include <algorithm>
+
 #include "schedule/rules/look.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/libraries.h"
@@ -17,9 +19,10 @@ bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
     if (!sch.state().Has(sch->symbols.Find(reinterpret_cast<uint64_t>(block.get()))->node))
       continue;
-    bool reduces = LookAt(sch, block).has_reduction;
+    BlockLook look = LookAt(sch, block);
+    if (look.IsEmpty() && !look.has_reduction) continue;
     Attempt(sch, [&] {
-      (reduces ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
+      (look.has_reduction ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
       return true;
     });
   }
@@ -50,6 +53,8 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   if (blocks.size() < 2) return false;
   std::vector<BlockLook> looks;
   for (const BlockRV& block : blocks) looks.push_back(LookAt(sch, block));
+  if (std::any_of(looks.begin(), looks.end(), [](const BlockLook& l) { return l.IsEmpty(); }))
+    return false;
   const BlockLook& last = looks.back();
   if (last.has_reduction || !sch.GetConsumers(last.rv).empty()) return false;
   size_t rows = RowAxes(last, looks);

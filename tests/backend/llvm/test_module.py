@@ -264,6 +264,22 @@ def test_call_of_llvm_intrinsic():
         build(module(loop(i, const(64), tir.Evaluate(wrong)), [a]))
 
 
+@pytest.mark.parametrize("lanes, pieces", [(16, 1), (64, 4), (24, 0)])
+def test_vectors_wider_than_an_instruction_are_cut(lanes, pieces):
+    a, all_lanes = buffer("A", "float32", 64), tir.Ramp(const(0), const(1), lanes)
+    whole = tir.BufferLoad(a, [all_lanes])
+    arguments = [whole, whole, whole, tir.const(-1, "int16"), tir.const(4, "int32")]
+    name = tir.StringImm("llvm.x86.avx512.mask.scalef.ps.512")
+    value = call(f"float32x{lanes}", "call_llvm_pure_intrin", name, *arguments)
+    mod = module(tir.BufferStore(a, value, [all_lanes]), [a])
+    target = "llvm -mcpu=skylake-avx512"
+    if pieces:
+        assert build(mod, target).inspect_source("asm").count("\tvscalefps\t") == pieces
+    else:
+        with pytest.raises(TypeError, match="expected arguments and result that fit llvm.x86.avx5"):
+            build(mod, target)
+
+
 def test_command_line_options_hold_for_one_compilation():
     before = build(add_one()).inspect_source("ll")
     narrow = build(add_one(), "llvm -cl-opt=-force-vector-width:uint=2").inspect_source("ll")
