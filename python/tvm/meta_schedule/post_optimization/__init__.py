@@ -101,12 +101,15 @@ class Droplet:
         self.builder, self.runner = LocalBuilder(), LocalRunner()
         records = [r for r in self.database.get_all_tuning_records() if self._fits(r)]
         if not records:
-            raise ValueError(f"Droplet: expected records for {self.target}, found none")
+            raise ValueError(
+                f"Droplet: expected records with decisions for {self.target}, found none"
+            )
         self._begin(min(records, key=lambda r: mean(r.run_secs)))
 
     def _fits(self, record):
+        """Whether the record is one to start from: the default schedule decides nothing."""
         same = record.target is None or str(record.target) == str(self.target)
-        return bool(record.run_secs) and same
+        return bool(record.run_secs) and same and len(record.trace.decisions) > 0
 
     def _begin(self, record):
         self.space = Space(record, record.workload, self.target)
