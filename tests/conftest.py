@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share."""
 
+import signal
+
 import pytest
 
 # apache-tvm-ffi installs a SIGSEGV handler when it is imported; pytest's, which names the test that
 # crashed, is installed after this file has been read.
 import tvm_ffi  # noqa: F401
+
+# A shell starts background jobs with Ctrl-C ignored, which every process below would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

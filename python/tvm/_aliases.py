@@ -33,11 +33,14 @@ _TUNING = {
     "measure_callback": "measure_callback add_to_database remove_build_artifact update_cost_model",
     "mutator": "mutator mutate_compute_location mutate_parallel mutate_thread_binding "
     "mutate_tile_size mutate_unroll",
-    "postproc": "postproc disallow_dynamic_loop rewrite_parallel_vectorize_unroll "
-    "rewrite_reduction_block rewrite_tensorize",
+    "post_optimization": "droplet post_opt space",
+    "postproc": "postproc disallow_async_strided_mem_copy disallow_dynamic_loop "
+    "rewrite_cooperative_fetch rewrite_layout rewrite_parallel_vectorize_unroll "
+    "rewrite_reduction_block rewrite_tensorize rewrite_unbound_block verify_gpu_code "
+    "verify_vtcm_limit",
     "runner": "runner",
-    "schedule_rule": "schedule_rule add_rfactor apply_custom_rule auto_inline multi_level_tiling "
-    "parallel_vectorize_unroll random_compute_location",
+    "schedule_rule": "schedule_rule add_rfactor apply_custom_rule auto_bind auto_inline "
+    "cross_thread_reduction multi_level_tiling parallel_vectorize_unroll random_compute_location",
     "search_strategy": "search_strategy evolutionary_search replay_func replay_trace",
     "space_generator": "space_generator post_order_apply schedule_fn space_generator_union",
     "task_scheduler": "task_scheduler gradient_based round_robin",

@@ -252,6 +252,25 @@ def test_a_program_no_rule_fits(tmp_path):
     assert len(database) == 1  # the default schedule
 
 
+def test_post_optimization(tmp_path):
+    from tvm.meta_schedule.post_optimization import Droplet, PostOpt
+
+    database = tune(programs.matmul(), tmp_path, 8, num_trials_per_iter=8, post_optimization=True)
+    assert 8 < len(database) <= 16
+    records, workloads = (
+        str(tmp_path / f"database_{name}.json") for name in ("tuning_record", "workload")
+    )
+    droplet = Droplet(records, workloads, TARGET)
+    start = droplet.space.start()
+    assert droplet.space.template(start) is not None and len(droplet.space) > 1
+    for point in droplet.search_space():
+        assert sum(a != b for a, b in zip(point, start, strict=True)) == 1
+    with pytest.raises(FileNotFoundError, match="PostOpt: expected .*database_tuning_record.json"):
+        PostOpt(str(tmp_path / "nowhere"), TARGET).run()
+    with pytest.raises(ValueError, match="post_optimization: expected database='json'"):
+        tune(programs.matmul(), tmp_path, 8, post_optimization=True, database="memory")
+
+
 @pytest.mark.slow
 def test_the_sigmoid_script(tmp_path):
     """A script as users write it, unchanged."""

@@ -10,22 +10,36 @@ from .progress import HEAD, duration, row
 from .task_scheduler.loop import mean
 
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; color: #1d2733; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem;
+       max-width: 70rem; color: #1d2733; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; margin: .6rem 0; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid #dde3ea; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 pre { background: #f4f6f9; padding: .8rem; overflow: auto; font-size: 12px; max-height: 32rem; }
-.two { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
+.two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
+.text th:last-child, .text td:last-child { text-align: left; }
 .note { color: #5b6b7c; } svg { background: #fbfcfd; border: 1px solid #dde3ea; }
 svg text { font: 11px system-ui, sans-serif; fill: #5b6b7c; }
+svg text.on { paint-order: stroke; stroke: #fbfcfd; stroke-width: 4px; fill: #b06c00; }
 """
 
 
-def _table(head, rows):
+def _table(head, rows, kind=""):
     cells = lambda tag, values: "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
     body = "".join(f"<tr>{cells('td', r)}</tr>" for r in rows)
-    return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
+    return f"<table class='{kind}'><tr>{cells('th', head)}</tr>{body}</table>"
+
+
+def _ticks(low, high):
+    """Round numbers between two others: 1, 2 and 5 times powers of ten, or closer together."""
+    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), [1 + i / 10 for i in range(90)]):
+        first = math.floor(math.log10(low))
+        powers = range(first, math.ceil(math.log10(high)) + 1)
+        ticks = [s * 10.0**p for p in powers for s in steps if low <= s * 10.0**p <= high]
+        if len(ticks) >= 3:
+            return ticks[:: max(1, len(ticks) // 6)]
+    return ticks
 
 
 def _curve(times, default, width=900, height=260):
@@ -45,6 +59,12 @@ def _curve(times, default, width=900, height=260):
         return x, y
 
     parts, best, line = [], None, []
+    for value in _ticks(math.exp(low), math.exp(high)):
+        y = place(0, value)[1]
+        parts.append(
+            f'<path d="M{left} {y:.1f}H{right}" stroke="#e9eef3"/>'
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{duration(value)}</text>'
+        )
     for i, t in enumerate(times):
         if t is None:
             x = place(i, math.exp(low))[0]
@@ -63,13 +83,7 @@ def _curve(times, default, width=900, height=260):
         y = place(0, default)[1]
         parts.append(
             f'<path d="M{left} {y:.1f}H{right}" stroke="#e08a00" stroke-dasharray="5 4"/>'
-            f'<text x="{right - 4}" y="{y - 4:.1f}" text-anchor="end">default</text>'
-        )
-    for k in range(4):
-        value = math.exp(low + (high - low) * k / 3)
-        y = place(0, value)[1]
-        parts.append(
-            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{duration(value)}</text>'
+            f'<text class=on x="{right - 4}" y="{y - 5:.1f}" text-anchor="end">default</text>'
         )
     parts.append(
         f'<text x="{(left + right) / 2}" y="{height - 8}" text-anchor="middle">'
@@ -114,16 +128,27 @@ def _task(task, database):
                     (i + 1, duration(mean(r.run_secs)), _decisions(r.trace))
                     for i, r in enumerate(top)
                 ],
+                "text",
             )
         )
-        after = top[0].as_measure_candidate().sch
+        after = _scheduled(top[0], task.ctx.target)
         parts.append(
             "<h3>Best schedule</h3><div class=two>"
             f"<div>before<pre>{html.escape(workload.mod.script())}</pre></div>"
-            f"<div>after<pre>{html.escape(after.mod.script())}</pre></div></div>"
+            f"<div>after<pre>{html.escape(after.script())}</pre></div></div>"
             f"<details><summary>trace</summary><pre>{html.escape(str(top[0].trace))}</pre></details>"
         )
     return "".join(parts)
+
+
+def _scheduled(record, target):
+    """The program of a record; for the default schedule, what the default rules make of it."""
+    mod = record.as_measure_candidate().sch.mod
+    if len(record.trace.insts) > 0:
+        return mod
+    mod = tvm.tir.transform.BindTarget(tvm.target.Target(target, target))(mod)
+    mod = tvm.tir.transform.DefaultSchedule()(mod)
+    return tvm.IRModule({v: f.without_attr("target") for v, f in mod.functions.items()})
 
 
 def _decisions(trace):
@@ -132,9 +157,12 @@ def _decisions(trace):
     texts = []
     for inst in trace.insts:
         decision = trace.decisions.get(inst) if hasattr(trace.decisions, "get") else None
-        if decision is not None:
-            texts.append(str(list(decision) if hasattr(decision, "__len__") else decision))
-    return " ".join(texts)[:160]
+        if decision is None:
+            continue
+        if str(inst.kind.name) == "SampleCategorical":
+            decision = inst.attrs[0][int(decision)]
+        texts.append("x".join(map(str, decision)) if hasattr(decision, "__len__") else decision)
+    return ", ".join(map(str, texts))[:160]
 
 
 def write_report(path, tasks, database, profiler=None):

@@ -76,6 +76,8 @@ def tune_tasks(
     max_trials_global, max_trials_per_task : programs to measure; every one is a different program.
     num_trials_per_iter : programs per round.
     max_time : seconds after which no new round begins; there is one at least.
+    post_optimization : whether the best schedules are refined afterwards, one decision at a time;
+        up to `max_trials_per_task` programs more for each.
     builder, runner, database, cost_model, measure_callbacks, task_scheduler : an object, or the
         name of a kind.
     """
@@ -89,8 +91,8 @@ def tune_tasks(
             raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
     if max_time is not None and not max_time > 0:
         raise ValueError(f"max_time: expected a positive number of seconds, got {max_time!r}")
-    if post_optimization:
-        raise NotImplementedError("post_optimization: refining the best schedules is not there yet")
+    if post_optimization and database != "json":
+        raise ValueError("post_optimization: expected database='json', whose records it refines")
     if not isinstance(runner, Runner):
         runner = Runner.create(runner)
     if isinstance(runner, LocalRunner):
@@ -142,6 +144,12 @@ def tune_tasks(
     for task in tasks:
         task.logger.info("time spent:\n%s", profiler.table())
     _report(task_scheduler, database, profiler, work_dir)
+    if post_optimization:
+        from .post_optimization import PostOpt
+
+        for target in {str(task.target): task.target for task in tasks}.values():
+            PostOpt(work_dir, target, max_trials_per_task).run()
+        database = Database.create("json", work_dir=work_dir, module_equality=module_equality)
     return database
 
 

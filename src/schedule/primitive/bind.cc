@@ -3,6 +3,7 @@
 #include "schedule/dependence.h"
 #include "schedule/loops.h"
 #include "schedule/primitive/examples.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -21,6 +22,21 @@ bool IsBoundTo(const Stmt& stmt, const String& tag) {
   return loop && loop->thread_binding && (*loop->thread_binding)->thread_tag == tag;
 }
 
+/// Whether every iteration of an outer loop bound to the same threads fills the same shared memory:
+/// then its threads may divide the work of the inner loop among them.
+bool IsSharedWork(const For& loop, const ForObj* outer) {
+  bool uses = UsesVar(loop, [&](const VarObj* v) { return v == outer->loop_var.get(); });
+  if (uses || !ExprDeepEqual(loop->extent, outer->extent)) return false;
+  bool shared = true;
+  PostOrderVisit(loop->body, [&](const ObjectRef& node) {
+    auto* block = node.as<BlockObj>();
+    if (!block) return;
+    for (const BufferRegion& write : block->writes)
+      shared &= View(write->buffer.scope()).starts_with("shared");
+  });
+  return shared;
+}
+
 void Bind(State& self, LoopId id, String thread_axis) {
   For loop = ffi::GetRef<For>(self.loop(id));
   if (!IsThreadTag(View(thread_axis))) {
@@ -33,7 +49,7 @@ void Bind(State& self, LoopId id, String thread_axis) {
   }
   bool is_virtual = View(thread_axis).starts_with("vthread");
   for (NodeId up = self.parent(id); up != kNoNode && !is_virtual; up = self.parent(up)) {
-    if (IsBoundTo(self.stmt(up), thread_axis)) {
+    if (IsBoundTo(self.stmt(up), thread_axis) && !IsSharedWork(loop, self.loop({up}))) {
       Refuse(Text("expected ", thread_axis, " once in a nest, but the outer loop ",
                   self.loop({up})->loop_var->name_hint, " is bound to it"),
              {loop, self.stmt(up)});
@@ -63,7 +79,8 @@ TVM_REGISTER() {
   DefPrimitive("Bind", "bind", &Bind,
                "Gives every iteration of a loop its own thread of a GPU: blockIdx.x, threadIdx.x "
                "and so on, or vthread for virtual ones. The iterations must be independent; a "
-               "reduction may run over threadIdx.",
+               "reduction may run over threadIdx. Threads that fill the same shared memory may "
+               "divide that work: a loop inside them is bound to the same axis.",
                {kGrid,
                 R"(i, j = sch.get_loops("B")
 sch.bind(i, "blockIdx.x")

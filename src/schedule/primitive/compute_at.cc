@@ -9,6 +9,18 @@ namespace tvm::tir {
 namespace {
 using arith::Analyzer, arith::IntSet;
 
+/// Loops around the place whose iterations all see the same copy of a buffer: the threads of a
+/// block share what one of them needs.
+std::vector<For> SharedBy(const Buffer& buffer, const LoopPlace& place) {
+  std::vector<For> loops;
+  if (View(buffer.scope()).substr(0, 6) != "shared") return loops;
+  for (const For& loop : place.outer) {
+    if (loop->kind != ForKind::kThreadBinding) continue;
+    if (View(loop->thread_binding.value()->thread_tag).substr(0, 9) != "blockIdx.")
+      loops.push_back(loop);
+  }
+  return loops;
+}
 /// The box of each buffer that the consumers need in one iteration of the loop.
 std::vector<Array<IntSet>> Needed(const Focus& at, const LoopPlace& place,
                                   const std::vector<const Placed*>& consumers) {
@@ -20,8 +32,10 @@ std::vector<Array<IntSet>> Needed(const Focus& at, const LoopPlace& place,
     for (const Placed* consumer : consumers) {
       for (const BufferRegion& read : consumer->block()->reads) {
         if (!read->buffer.same_as(write->buffer)) continue;
-        boxes.push_back(Relax(BoundRegion(consumer->realize, read->region),
-                              place.LoopsBelow(*consumer), consumer->realize->predicate, &analyzer)
+        std::vector<For> loops = SharedBy(write->buffer, place);
+        for (const For& loop : place.LoopsBelow(*consumer)) loops.push_back(loop);
+        boxes.push_back(Relax(BoundRegion(consumer->realize, read->region), loops,
+                              consumer->realize->predicate, &analyzer)
                             .box);
       }
     }

@@ -50,6 +50,7 @@ void RecordTable::Put(const Workload& workload, Entry entry) {
     group->entries.push_back(std::move(entry));
     ++size_;
   } else {
+    entry.order = group->entries[it->second].order;  // measured again: its place stays
     group->entries[it->second] = std::move(entry);
   }
 }

@@ -13,6 +13,7 @@
 
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tune {
 namespace {
@@ -88,11 +89,29 @@ struct SpatialTilingObj : ScheduleRuleObj {
     if (!f.block->writes.empty()) bits = std::max(8, f.block->writes[0]->buffer->dtype.bits());
     return VectorBits(target.value()) / bits;
   }
+  /// Whether some element read moves with the last loop, but not to its neighbour in memory.
+  static bool Gathers(const BlockFacts& f) {
+    auto moves = [&](const PrimExpr& index) {
+      for (size_t i = 0; i < f.block->iter_vars.size(); ++i) {
+        const VarObj* iter = f.block->iter_vars[i]->var.get();
+        if (UsesVar(f.realize->iter_values[i],
+                    [&](const VarObj* v) { return v == f.loops.back()->loop_var.get(); }) &&
+            UsesVar(index, [&](const VarObj* v) { return v == iter; }))
+          return true;
+      }
+      return false;
+    };
+    for (const BufferRegion& read : f.block->reads) {
+      for (size_t d = 0; d + 1 < read->region.size(); ++d)
+        if (moves(read->region[d]->min)) return true;
+    }
+    return false;
+  }
   std::vector<int64_t> Widths(const BlockFacts& f) const {
     std::vector<int64_t> widths;
-    for (int64_t w = std::max<int64_t>(Lanes(f) / 2, 2);
-         w <= std::min(Lanes(f) * 4, max_vectorize_extent); w *= 2)
-      widths.push_back(w);
+    // Every lane of a gather is an instruction.
+    int64_t most = Gathers(f) ? Lanes(f) : std::min(Lanes(f) * 4, max_vectorize_extent);
+    for (int64_t w = std::max<int64_t>(Lanes(f) / 2, 2); w <= most; w *= 2) widths.push_back(w);
     return widths;
   }
   std::vector<int64_t> Unrolls() const {
