@@ -171,10 +171,12 @@ void RegisterNode(const char* doc = "") {
     info.copy = [](const Object* n) -> ObjectPtr<Object> {
       return NewObject<Obj>(*static_cast<const Obj*>(n));
     };
-    info.destroy = ffi::detail::SimpleObjAllocator::Handler<Obj>::Deleter();
     if constexpr (requires(Obj o) { o.Init(); })
       info.init = [](Object* n) { static_cast<Obj*>(n)->Init(); };
   }
+  // Also for base classes: one that C++ code can create has to go as well.
+  if constexpr (std::is_default_constructible_v<Obj>)
+    info.destroy = ffi::detail::SimpleObjAllocator::Handler<Obj>::Deleter();
   if constexpr (requires { Obj::Fields([](auto&&...) {}); }) {
     Obj::Fields([&]<class C, class T>(const char* name, T C::* member, auto... traits) {
       AddField(&info, name, ffi::reflection::GetFieldByteOffsetToObject<C, T>(member), &kTypeOps<T>,
