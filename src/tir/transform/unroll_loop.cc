@@ -39,13 +39,15 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
             outer_unrolled = std::exchange(unrolled_inside, 0);
     For loop = Below<For>(op);
     auto extent = AsConstInt(loop->extent);
-    bool may = op->kind == ForKind::kSerial && extent && *extent >= 0 && loops_inside == 0 &&
-               unrolled_inside <= auto_max_depth;
+    // break and continue need their loop.
+    bool jumps = op->annotations.count("irregular_loop_mark") > 0;
+    bool may = op->kind == ForKind::kSerial && !jumps && extent && *extent >= 0 &&
+               loops_inside == 0 && unrolled_inside <= auto_max_depth;
     bool unroll = may && (*extent * steps <= auto_max_step || *extent <= auto_max_extent ||
                           (unroll_local_access && *extent * steps <= 4096 && IndexesLocal(loop)));
     bool asked = op->kind == ForKind::kUnrolled;
     Stmt result = loop;
-    if (asked && !extent) {
+    if (asked && (!extent || jumps)) {
       // A hint that cannot be followed: the loop stays.
       Edit(&loop)->kind = ForKind::kSerial;
       result = loop;
@@ -55,7 +57,7 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
       Edit(&loop)->kind = ForKind::kUnrolled;  // left to code generation
       result = loop;
     }
-    if (extent && (unroll || asked)) {
+    if (extent && (unroll || (asked && !jumps))) {
       steps *= *extent;
       unrolled_inside += 1;
     } else {

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Canonical loops, unrolling, partitioning, hoisting, removal."""
 
+import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
@@ -274,3 +276,20 @@ def test_annotate_irregular_loop():
     )
     with pytest.raises(ValueError, match="expected break and continue in serial loops"):
         apply(tt.AnnotateIrregularLoop(), func([A], loop(8, body, kind="parallel")))
+
+
+def test_loops_with_jumps_are_not_unrolled():
+    @T.prim_func
+    def before(A: T.Buffer((4,), "int32")):
+        T.attr(T.int32(0), "pragma_auto_unroll_max_step", 16)
+        for i in range(4):
+            if A[i] > 0:
+                T.continue_loop()
+            A[i] = 1
+
+    mod = tvm.IRModule({"main": before})
+    for step in (tir.transform.AnnotateIrregularLoop(), tir.transform.UnrollLoop()):
+        mod = step(mod)
+    values = np.array([0, 5, 0, 7], "int32")
+    tir.interpret(mod)(values)
+    assert values.tolist() == [1, 5, 1, 7]

@@ -123,7 +123,8 @@ def _simpler_exprs(e):
         parts = parts[:1]
     yield from parts
     if isinstance(e, tir.Call) and len(e.args) == 2 and isinstance(e.op, Op):
-        yield tir.Add(*e.args) if all(str(a.dtype) == dtype for a in e.args) else parts[0]
+        if all(str(a.dtype) == dtype for a in e.args):
+            yield tir.Add(*e.args)
     if isinstance(e, tir.BufferLoad) and e.predicate is not None:
         yield tir.BufferLoad(e.buffer, e.indices)
 
