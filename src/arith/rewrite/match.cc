@@ -25,13 +25,13 @@ MakeFn MakerOf(int32_t type) {
       if (table.size() <= static_cast<size_t>(type)) table.resize(type + 1, nullptr);
       table[type] = make;
     };
-// clang-format off
+    // clang-format off
 #define ROW(Name) add(Name##Obj::RuntimeTypeIndex(), &MakeFolded<Name>);
     ROW(Add) ROW(Sub) ROW(Mul) ROW(Div) ROW(Mod) ROW(FloorDiv) ROW(FloorMod) ROW(Min) ROW(Max)
     ROW(EQ) ROW(NE) ROW(LT) ROW(LE) ROW(GT) ROW(GE) ROW(And) ROW(Or)
 #undef ROW
-// clang-format on
-            return table;
+        // clang-format on
+        return table;
   }();
   return static_cast<size_t>(type) < makers.size() ? makers[type] : nullptr;
 }
