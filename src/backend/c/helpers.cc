@@ -97,7 +97,8 @@ static inline int64_t $N(int64_t x, int bits) {
 })"},
       {"store", '*', R"(static inline void $N(void* p, $T x) { memcpy(p, &x, sizeof(x)); })"},
       // Element i is in bits [i * width, (i + 1) * width), lowest first.
-      {"packed_load", '*', R"(/* Elements below a byte lie in memory from the lowest bit on; one that
+      {"packed_load", '*',
+       R"(/* Elements below a byte lie in memory from the lowest bit on; one that
    crosses the end of a byte goes on in the next. */
 static inline uint8_t $N(const uint8_t* p, int64_t i, int bits) {
   int64_t at = i * bits;
