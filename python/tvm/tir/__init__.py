@@ -13,7 +13,7 @@ from .function import PrimFunc, TensorIntrin
 from .op import *  # noqa: F403
 from .stmt import *  # noqa: F403
 
-_, __dir__ = fill(__name__)
+_, _derived = fill(__name__)
 _SUBMODULES = (
     "analysis",
     "functor",
@@ -48,3 +48,7 @@ def __getattr__(name):
         value = globals()[name] = getattr(module, name)
         return value
     return getattr(op, name)
+
+
+def __dir__():
+    return sorted({*_derived(), *_MOVED})

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 
@@ -245,7 +246,7 @@ std::string WhyNoReducer(const BlockObj* block, Reduction* out) {
     }
     current.push_back(BufferLoad(store->buffer, store->indices));
     combined.push_back(store->value);
-    identities.push_back(start->value);
+    identities.push_back(arith::Analyzer().Simplify(start->value));  // casts of constants
     out->buffers.push_back(store->buffer);
   }
   Matcher match(current, combined, identities);
