@@ -139,7 +139,7 @@ def _lowering(count):
     mod = tvm.IRModule(dict(lower_functions(count)))
     if hasattr(tvm, "s_tir") and hasattr(tvm.s_tir, "pipeline"):  # newer Apache TVM
         pipeline = tvm.s_tir.pipeline.default_s_tir_pipeline()[0]
-        return tvm.tirx.transform.BindTarget(target)(mod), pipeline()
+        return tvm.tirx.transform.BindTarget(target)(mod), pipeline
     return tvm.tir.transform.BindTarget(target)(mod), tvm.tir.get_default_tir_pipeline(target)
 
 
