@@ -126,6 +126,12 @@ def test_refusals():
 
     refused(matmul, decomposed, "not the only block that writes buffer C")
 
+    def twice(sch):
+        sch.pad_einsum("C", [4, 5, 8])
+        sch.pad_einsum("A_pad", [3, 3])
+
+    refused(matmul, twice, "expected block A_pad to read under no condition, got T.if_then_else")
+
     @T.prim_func
     def stencil(A: T.Buffer((9,), "float32"), C: T.Buffer((8,), "float32")):
         for i in range(8):

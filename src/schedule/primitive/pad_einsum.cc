@@ -54,6 +54,12 @@ std::vector<Operand> OperandsOf(const Block& block) {
   auto visit = [&](const BufferStoreObj* store) {
     note(store->buffer, store->indices);
     PostOrderVisit(store->value, [&](const ObjectRef& node) {
+      // What is read under a condition only may lie outside of its buffer otherwise.
+      if (auto* call = node.as<CallObj>(); call && call->Is(builtin::if_then_else())) {
+        Refuse(Text("expected ", NameOf(block), " to read under no condition, got ",
+                    ffi::GetRef<Call>(call)),
+               {block});
+      }
       if (auto* load = node.as<BufferLoadObj>()) note(load->buffer, load->indices);
     });
   };
