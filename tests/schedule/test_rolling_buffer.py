@@ -142,6 +142,14 @@ def test_iterations_are_no_longer_independent():
 
     refused(stencil, parallel, "expected blocks with spatial and reduction iterators, got block B")
 
+    def copied(sch):
+        roll()(sch)
+        sch.write_at(sch.get_loops("B")[0], "B", 0, "global")
+
+    refused(
+        stencil, copied, "expected a block that writes all it covers, but block B leaves to its"
+    )
+
 
 def test_refusals():
     def rolled(sch):

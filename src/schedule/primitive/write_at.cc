@@ -16,6 +16,14 @@ BlockId WriteAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index,
   Buffer buffer = BufferAt(p, block->writes, index, "writes");
   RequireWritesOnly(at, buffer);
   std::string name = "buffer " + std::string(buffer->name);
+  for (const IterVar& iter : block->iter_vars) {
+    if (iter->iter_type == IterVarType::kOpaque) {
+      Refuse("expected a block that writes all it covers, but block " +
+                 std::string(block->name_hint) + " leaves to its opaque iterator " +
+                 std::string(iter->var->name_hint) + " which part it writes",
+             {block});
+    }
+  }
   const Stmt& own = place.statements[place.position];
   for (const Placed* reader : at.scope.ReadersOf(buffer)) {
     if (reader->realize.same_as(own) || reader->IsBelow(own.get())) {
