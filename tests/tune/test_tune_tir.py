@@ -237,7 +237,6 @@ def test_gradient_prefers_what_pays():
         ({"space": "postorder"}, ValueError, "space generator: expected one of 'post-order-apply'"),
         ({"strategy": "evolution"}, ValueError, "did you mean 'evolutionary'"),
         ({"special_space": {"x": "union"}}, ValueError, "special_space: expected names of"),
-        ({"cost_model": "mlp"}, NotImplementedError, "'mlp' is not available"),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):
