@@ -239,6 +239,24 @@ def test_narrow_data_type_rejects_odd_widths():
         apply(tt.NarrowDataType(24), func([A], store(A, 0, 1.0)))
 
 
+def test_predicates_use_the_narrow_variable():
+    A = buffer((8,), "uint8")
+    zeros = tir.Broadcast(tir.const(0, "uint8"), 3)
+
+    def body(dtype):
+        def masked(o):
+            mask = tir.LT(
+                tir.Ramp(o, tir.const(1, dtype), 3), tir.Broadcast(tir.const(1, dtype), 3)
+            )
+            place = tir.Ramp(tir.const(0, dtype), tir.const(1, dtype), 3)
+            return tir.BufferStore(A, zeros, [place], mask)
+
+        o = tir.Var("o", dtype)
+        return tir.For(o, tir.const(0, dtype), tir.const(3, dtype), tir.ForKind.SERIAL, masked(o))
+
+    check(tt.NarrowDataType(16), func([A], body("int32")), func([A], body("int16")))
+
+
 def test_convert_ssa():
     A = buffer((4,))
     i = tir.Var("i", "int32")
