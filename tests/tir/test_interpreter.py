@@ -403,6 +403,9 @@ def test_packed_function():
     )
     interpret(tir.PrimFunc([], tir.Evaluate(call)))()
     assert seen == [42]
+    call = op("tvm_call_packed", "int32", call.args[0], tir.const(True, "bool"))
+    interpret(tir.PrimFunc([], tir.Evaluate(call)))()
+    assert seen[1] is True
 
 
 def test_errors_of_the_program():
