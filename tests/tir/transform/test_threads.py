@@ -275,6 +275,25 @@ def test_double_buffer(split):
     assert "allocate([8]" in mod.script() or "decl_buffer((8,)" in mod.script()
 
 
+def test_double_buffer_of_a_loop_that_is_gone():
+    """Its one iteration fills what it uses: the allocation stays where it is."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32")):
+        for k in range(3):
+            B_data = T.allocate([8], "float32", "global")
+            B = T.decl_buffer((8,), data=B_data)
+            if A[0] > T.float32(k):
+                with T.attr(B_data, "double_buffer_scope", 1):
+                    for j in range(8):
+                        B[j] = A[j]
+                for j in range(8):
+                    A[j] = B[7 - j]
+
+    mod = tvm.IRModule({"main": before})
+    tvm.ir.assert_structural_equal(tt.InjectDoubleBuffer()(mod), mod)
+
+
 def test_virtual_threads():
     @T.prim_func
     def before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):

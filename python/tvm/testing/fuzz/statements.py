@@ -533,7 +533,7 @@ class Statements(Idioms, Expressions):
     def evaluate(self, depth):
         kind = self.choose(
             nothing=1, pure=1, assume=1, packed=2 if self.sequential else 0,
-            procedure=2 if self.procedures and self.sequential else 0,
+            procedure=8 if self.procedures and self.sequential else 0,
         )  # fmt: skip
         if kind == "nothing":
             return tir.Evaluate(const(0, "int32"))
@@ -554,9 +554,18 @@ class Statements(Idioms, Expressions):
                 and s.root is not None and _size(s.shape) >= size and s.kind == "data"
             ]  # fmt: skip
             if found:
-                data = self.rng.choice(found).buffer.data
-                return tir.Evaluate(tir.Call("void", var, [data]))
+                store = self.rng.choice(found)
+                return tir.Evaluate(tir.Call("void", var, [self.pointer(store, size)]))
         return tir.Evaluate(self.integer("int32"))
+
+    def pointer(self, store, size):
+        """To so many elements of a store, not always the first ones."""
+        data, room = store.buffer.data, _size(store.shape) - size
+        if self.chance(0.5):
+            return data
+        kind = call(store.dtype, "type_annotation")
+        offset, count = (const(n, "int32") for n in (self.rng.randint(0, room), size))
+        return call("handle", "tvm_access_ptr", kind, data, offset, count, const(3, "int32"))
 
 
 def _flat(stmts):
