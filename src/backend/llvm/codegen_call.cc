@@ -175,6 +175,13 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
       Value *base = g->Gen(o->args[0]), *limit = g->Gen(o->args[1]);
+      if (o->args[0].dtype().is_int()) {
+        // The intrinsic compares without signs: lanes are counted from base.
+        Value* any = g->b_.CreateICmpSLT(base, limit);
+        Value* zero = llvm::ConstantInt::get(base->getType(), 0);
+        limit = g->b_.CreateSelect(any, g->b_.CreateSub(limit, base), zero);
+        base = zero;
+      }
       return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask,
                                    {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
     });
