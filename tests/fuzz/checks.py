@@ -30,6 +30,32 @@ NOT_ALONE = {
     "AnnotateDeviceRegions": "changes which function is called",
     "SplitHostDevice": "changes which function is called",
 }
+# What a pass may be asked for; one value of each is chosen.
+_EITHER = [False, True]
+OPTIONS = {
+    "CommonSubexprElimTIR": {"identify_equiv_terms": _EITHER},
+    "CompactBufferAllocation": {"is_strict": _EITHER},
+    "HoistExpression": {"hoisted_conditionals": range(16), "hoisted_let_bindings": range(8)},
+    "HoistIfThenElse": {"variant": [None, "basic"], "support_block_scope_hosting": _EITHER},
+    "InjectDoubleBuffer": {"split_loop": [1, 2, 3]},
+    "LoopPartition": {"partition_const_loop": _EITHER},
+    "NarrowDataType": {"target_bits": [8, 16, 32]},
+    "ReduceBranchingThroughOvercompute": {"use_dataflow_analysis": _EITHER},
+    "RemoveNoOp": {"use_dataflow_analysis": _EITHER, "max_simplification_steps": [0, 2]},
+    "Simplify": {
+        "transitively_prove_inequalities": _EITHER,
+        "convert_boolean_to_and_of_ors": _EITHER,
+        "apply_constraints_to_boolean_branches": _EITHER,
+    },
+    "UnrollLoop": {
+        "auto_max_step": [0, 4, 64],
+        "auto_max_depth": [1, 8],
+        "auto_max_extent": [0, 4],
+        "explicit_unroll": _EITHER,
+        "unroll_local_access": _EITHER,
+    },
+    "VectorizeLoop": {"enable_vectorize": _EITHER},
+}
 
 
 def roundtrip(program):
@@ -83,8 +109,16 @@ def single_passes():
             except TypeError:
                 continue
             if isinstance(one, tvm.transform.Pass) and _runs_on_nothing(one):
-                found[name] = one
+                found[name] = make
     return found
+
+
+def some_pass(rng):
+    """A pass with some of its options, and both as text."""
+    name = rng.choice(sorted(single_passes()))
+    options = {key: rng.choice(values) for key, values in OPTIONS.get(name, {}).items()}
+    text = ", ".join(f"{key}={value}" for key, value in options.items())
+    return single_passes()[name](**options), f"{name}({text})" if options else name
 
 
 def _runs_on_nothing(one):
@@ -133,15 +167,16 @@ def passes(program, count=4):
     """Single passes keep the result, alone and after some of the pipeline's."""
     rng = random.Random(program.seed)
     expected = program.interpret()
-    ordered, single = pipeline_passes(), single_passes()
-    for name in rng.sample(sorted(single), count):
+    ordered = pipeline_passes()
+    for _ in range(count):
+        single, name = some_pass(rng)
         module = _bound(program.module)
         start = rng.choice([0, 0, rng.randrange(len(ordered))])
         for one in ordered[:start]:
             module = one(module)
         what = f"{name} after {ordered[start - 1].info.name}" if start else name
         try:
-            after = single[name](module)
+            after = single(module)
         except Exception as error:
             if _DECLINES.search(str(error)):
                 continue

@@ -90,7 +90,8 @@ struct Eliminator
       Counter count;
       count.by_value = by_value, count.analyzer = &analyzer;
       VisitChildren(stmt.get(), count);
-      for (const auto& [var, value] : lets) count(value);
+      // Not the value itself: by value, a part of it may be the same as the whole (x // 1 and x).
+      for (const auto& [var, value] : lets) VisitChildren(value.get(), count);
       PrimExpr best;
       for (const auto& [e, n] : count.order) {
         if (n > 1) {

@@ -109,6 +109,15 @@ def test_common_subexpressions_found_before_what_uses_them():
     check(tt.CommonSubexprElimTIR(), before, func([A, B, x], expected))
 
 
+def test_common_subexpressions_by_value_where_a_part_is_the_whole():
+    """x * 2 // 1 is x * 2: bound once, not for ever."""
+    A, x, v = buffer((64,), "int32"), tir.Var("x", "int32"), tir.Var("v", "int32")
+    whole = tir.FloorDiv(x * 2, tir.const(1, "int32"))
+    before = func([A, x], store(A, 2 * x, whole))
+    expected = func([A, x], tir.LetStmt(v, whole, store(A, v, v)))
+    check(tt.CommonSubexprElimTIR(identify_equiv_terms=True), before, expected)
+
+
 def test_values_that_are_read_are_not_shared():
     A = buffer((64,), "int32")
     before = func([A], loop(4, lambda i: store(A, i, A[i] * A[i])))

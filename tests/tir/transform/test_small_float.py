@@ -58,6 +58,18 @@ def test_storage_needs_plain_parameters():
         apply(tt.BF16StorageLegalize(), func([A], store(A, 0, A[1])))
 
 
+@pytest.mark.parametrize("make", [tir.Add, tir.LT, lambda a, b: tir.exp(a), tir.Max])
+def test_storage_needs_arithmetic_in_wide_types(make):
+    """The bits are no numbers: what computes with them would be wrong."""
+    A, B = buffer((4,), "float8_e5m2", name="A"), buffer((4,), "float32", name="B")
+    value = tir.Cast("float32", make(A[0], A[1]))
+    with pytest.raises(
+        ValueError,
+        match="FP8StorageLegalize: expected no arithmetic of float8_e5m2, run FP8ComputeLegalize",
+    ):
+        apply(tt.FP8StorageLegalize(), _plain(store(B, 0, value), A, B))
+
+
 def _plain(body, *buffers):
     """A function whose parameters are the data pointers of buffers."""
     for b in reversed(buffers):
