@@ -32,13 +32,15 @@ void HandleInterrupt(int signal, siginfo_t* info, void* context) {
   }
   errno = saved;
 }
-/// Puts ours before the handler in place; a program that ignores Ctrl-C, or dies of it, goes on so.
+/// Puts ours before the handler that is in place on the first call, which is Python's, and again
+/// where Python has set that one anew. Other libraries' handlers stay (LLVM's hands on to what it
+/// replaced); a program that ignores Ctrl-C, or dies of it, goes on so.
 void WatchInterrupts() {
   struct sigaction now;
   if (sigaction(SIGINT, nullptr, &now) != 0) return;
-  if (now.sa_flags & SA_SIGINFO ? now.sa_sigaction == &HandleInterrupt
-                                : now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)
-    return;
+  if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return;
+  static const auto known = now.sa_handler;
+  if (now.sa_handler != known) return;
   python_handler = now;
   now.sa_sigaction = &HandleInterrupt;
   now.sa_flags |= SA_SIGINFO;

@@ -63,6 +63,15 @@ assert stops(lambda: tvm.arith.Analyzer().simplify(nested))
 mod = unrolled(2_000_000_000)
 assert stops(lambda: tir.transform.UnrollLoop()(mod))
 """,
+    "more than once, after the linker set a handler": """
+import tempfile
+A = te.placeholder((8,), name="A")
+f = tvm.compile(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1)]), target="llvm")
+with tempfile.TemporaryDirectory() as folder:
+    f.export_library(folder + "/f.so")
+for _ in range(3):
+    assert stops(lambda: tvm.compile(unrolled(200_000), target="llvm"))
+""",
     "handler": """
 def handler(*_): raise ValueError("from the handler")
 signal.signal(signal.SIGINT, handler)
