@@ -160,7 +160,8 @@ class Round : public std::enable_shared_from_this<Round> {
   const Array<BuilderInput> inputs_;
   const std::string folder_;
   const double timeout_;
-  const transform::PassContext context_ = ContextForThreads();
+  // A candidate is entered a few times.
+  const transform::PassContext context_ = ContextForThreads({{"llvm.quick_entry", true}});
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;

@@ -13,13 +13,14 @@
 
 namespace tvm::tune {
 
-/// The caller's options for passes. Its instruments stay behind: they are not made to be called by
-/// several threads at once.
-inline transform::PassContext ContextForThreads() {
+/// The caller's options for passes, and some more. Its instruments stay behind: they are not made
+/// to be called by several threads at once.
+inline transform::PassContext ContextForThreads(const Map<String, Any>& more = {}) {
   auto current = transform::PassContext::Current();
   return New<transform::PassContext>([&](transform::PassContextObj* n) {
     n->opt_level = current->opt_level, n->config = current->config;
     n->required_pass = current->required_pass, n->disabled_pass = current->disabled_pass;
+    for (const auto& [key, value] : more) n->config.Set(key, value);
   });
 }
 /// Makes a context the current one of this thread for as long as the scope lives.

@@ -133,12 +133,14 @@ llvm::Function* ModuleGen::NewFunction(llvm::FunctionType* type, const std::stri
   f->addFnAttrs(attributes_);
   return f;
 }
+static void LeaveAsIs(llvm::Function* f) {
+  for (auto kind : {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone}) f->addFnAttr(kind);
+}
 /// Marks what runs only to report an error: half of the compile time of a small kernel would go
 /// into optimising it.
 static void MarkCold(llvm::Function* f) {
-  for (auto kind :
-       {llvm::Attribute::Cold, llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone})
-    f->addFnAttr(kind);
+  f->addFnAttr(llvm::Attribute::Cold);
+  LeaveAsIs(f);
 }
 llvm::Function* ModuleGen::RaiseFunction(const std::vector<llvm::Type*>& values) {
   std::string name = "tvm.raise";
@@ -189,6 +191,7 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
                               << symbol << ", got several";
   }
   if (info.cold) MarkCold(f);
+  if (info.packed && options.quick_entry) LeaveAsIs(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {

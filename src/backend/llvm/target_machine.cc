@@ -200,7 +200,9 @@ MachineOptions MachineOptions::From(const Target& target) {
   o.arcp = flag("fast-math-arcp");
   o.contract = flag("fast-math-contract", true);
   o.reassoc = flag("fast-math-reassoc");
-  o.debug_info = transform::PassContext::Current()->GetConfig<bool>("llvm.debug_info");
+  auto context = transform::PassContext::Current();
+  o.debug_info = context->GetConfig<bool>("llvm.debug_info");
+  o.quick_entry = context->GetConfig<bool>("llvm.quick_entry");
   o.command_line = ParseCommandLine(target->GetAttr<Array<String>>("cl-opt", Array<String>()));
   return o;
 }

@@ -21,7 +21,8 @@ struct MachineOptions {
   int opt_level = 3;
   int vector_width = 0;  ///< Bits of the vectors LLVM shall prefer; 0: its own choice for the CPU.
   bool nnan = false, ninf = false, nsz = false, arcp = false, contract = true, reassoc = false;
-  bool debug_info = false;  ///< Lines of the program, from spans.
+  bool debug_info = false;   ///< Lines of the program, from spans.
+  bool quick_entry = false;  ///< Packed entries are not optimised.
   /// (name, value) of options of LLVM's command line, which hold while this machine's code is made.
   std::vector<std::pair<std::string, std::string>> command_line;
 

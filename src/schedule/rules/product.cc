@@ -59,12 +59,17 @@ bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
     return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
   });
 }
+/// The axis along which elements of the result lie next to each other.
+std::optional<size_t> ColumnOf(const BlockLook& look) {
+  std::optional<size_t> column;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].spatial && !look.axes[i].reduce && look.Store().StepsBy(i, 1)) column = i;
+  }
+  return column;
+}
 std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   const Access& store = look.Store();
-  std::optional<size_t> row, column;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
-  }
+  std::optional<size_t> row, column = ColumnOf(look);
   if (!column || !look.axes[*column].size) return std::nullopt;
   bool reads_vectors = false;
   for (const Access& access : look.accesses) {
@@ -150,10 +155,10 @@ BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& ac
   }
   return BlockRV();
 }
-/// Where the lines of an operand collide, its tiles lie one behind the other: in `copy`, if it was
-/// turned already, else in a copy made here.
+/// Where the lines of an operand collide, its tiles lie one behind the other: in its copy, if it
+/// was turned already, else in one made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
-                 BlockRV* copy) {
+                 Array<BlockRV>* copies) {
   constexpr int64_t kManyRows = 64;
   for (const Access& access : look.accesses) {
     if (access.is_store || !access.StepsBy(column, 1)) continue;
@@ -163,7 +168,12 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     }
     if (!collides) continue;
     Attempt(sch, [&] {
-      BlockRV packed = copy->defined() ? *copy : CopyOperand(sch, look, access, column, kManyRows);
+      BlockRV packed;
+      for (const BlockRV& copy : *copies) {
+        if (sch.Get(copy)->writes[0]->buffer.same_as(access.buffer)) packed = copy;
+      }
+      bool is_new = !packed.defined();
+      if (is_new) packed = CopyOperand(sch, look, access, column, kManyRows);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
       Array<Var> from;
       Array<PrimExpr> outer, inner;
@@ -187,7 +197,7 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
       arith::Analyzer analyzer;
       sch.TransformBlockLayout(packed, IndexMap(iters, map.MapIndices(written, &analyzer), {}));
       sch.TransformLayout(packed, Array<Any>{String("write"), int64_t{0}}, map);
-      *copy = packed;
+      if (is_new) copies->push_back(packed);
       return true;
     });
     return;
@@ -196,7 +206,7 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
 /// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
 /// local buffer until the reduction is done; the block that uses it comes along.
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
-             BlockRV* copy) {
+             Array<BlockRV>* copies) {
   const BlockRV& block = look.rv;
   int lanes = machine.Lanes(look.widest_bits);
   Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
@@ -217,7 +227,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   Tile tile = ChooseTile(area, lanes, machine);
   int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
   int64_t vectors = tile.vectors / lines_inside;
-  PackColumns(sch, look, axes.column, vectors * tile.lanes, copy);
+  PackColumns(sch, look, axes.column, vectors * tile.lanes, copies);
 
   BlockRV epilogue;
   if (is_result) {
@@ -285,10 +295,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
 BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
   constexpr int64_t kManyRows = 16;
   const Access& store = look.Store();
-  std::optional<size_t> column;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].spatial && !look.axes[i].reduce && store.StepsBy(i, 1)) column = i;
-  }
+  std::optional<size_t> column = ColumnOf(look);
   for (const Access& access : look.accesses) {
     if (!column || access.is_store || access.buffer.same_as(store.buffer)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
@@ -301,23 +308,23 @@ BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (!look.simple || machine.vector_bits == 0) return false;
-  BlockRV copy;
+  Array<BlockRV> copies;
+  BlockRV turned;
   bool is_turned = Attempt(sch, [&] {
-    copy = TurnOperand(sch, look);
-    return copy.defined();
+    turned = TurnOperand(sch, look);
+    return turned.defined();
   });
   if (is_turned) {
+    copies.push_back(turned);
     look = LookAt(sch, block);
-  } else {
-    copy = BlockRV();
   }
   auto axes = FindTileAxes(look);
   if (!axes) return false;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
-  InTiles(sch, look, *axes, machine, &copy);
-  if (copy.defined()) ScheduleSpatial(sch, copy, machine);
+  InTiles(sch, look, *axes, machine, &copies);
+  for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine);
   return true;
 }
 }  // namespace tvm::tir
