@@ -165,12 +165,15 @@ class Worker {
     Any ignored;
     flush.CallPacked(args.data(), static_cast<int32_t>(args.size()), &ignored);
   }
-  /// As long as it takes to tell the candidate from the best one so far: hopeless ones two calls,
-  /// others until the median of batches is clear or the time for it is over.
+  /// As long as it takes to tell the candidate from the best one so far: hopeless ones one or two
+  /// calls, others until the median of batches is clear or the time for it is over.
   double Adaptive(const Function& f, double first, double best) {
-    constexpr double kSlower = 1.5, kBatch = 1e-4, kEnough = 4e-3, kMost = 2e-2;
+    constexpr double kMuchSlower = 3, kSlower = 1.5, kBatch = 1e-4, kEnough = 2.5e-3, kMost = 2e-2;
+    // The first call pays for waking threads and for caches that hold something else.
+    constexpr double kStart = 1e-3;
+    if (first > kMuchSlower * best + kStart) return first;
     double warm = Seconds(f, 1);
-    if (std::min(first, warm) > kSlower * best) return std::min({first, warm, Seconds(f, 1)});
+    if (std::min(first, warm) > kSlower * best) return std::min(first, warm);
     auto number = static_cast<int64_t>(std::clamp(kBatch / std::max(warm, 1e-9), 1., 1e5));
     std::vector<double> batches;
     auto begin = Clock::now();
