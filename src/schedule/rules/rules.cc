@@ -22,7 +22,11 @@ bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
     BlockLook look = LookAt(sch, block);
     if (look.IsEmpty() && !look.has_reduction) continue;
     Attempt(sch, [&] {
-      (look.has_reduction ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
+      if (look.has_reduction) {
+        ScheduleReduction(sch, block, machine);
+      } else {
+        ScheduleSpatial(sch, block, machine);
+      }
       return true;
     });
   }
