@@ -11,6 +11,7 @@ from . import error as error  # registers the classes that cross into C++ and ba
 _libs.check_ffi_version()
 _libs.load("tvm_runtime")
 _libs.load_optional("tvm")  # a deployment may hold the runtime alone
+tvm_ffi.get_global_func("runtime.watch_interrupts")()
 _aliases.install()
 # CMakeLists.txt holds the version, the library knows it.
 __version__ = str(tvm_ffi.get_global_func("support.libinfo")()["TVM_VERSION"])

@@ -3,6 +3,7 @@
 #include "tvm/ir/stack.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <tvm/ffi/error.h>
 #include <ucontext.h>
@@ -12,6 +13,9 @@
 #include <exception>
 #include <memory>
 #include <vector>
+
+#include "tvm/runtime/def.h"
+#include "tvm/runtime/signals.h"
 
 namespace tvm {
 namespace {
@@ -74,7 +78,28 @@ void Entry() {
 
 thread_local constinit StackState stack_state;
 
+/// Traversals of any kind check the stack at each level, so this is where Ctrl-C stops them: the
+/// signal's handler takes the limit away, and the next check comes to ask why.
+volatile sig_atomic_t interrupted = 0;
+void RunInterruptHandlers() {
+  interrupted = 0;
+  if (stack_state.deep) {
+    stack_state.limit = current->used ? current->hard_limit() : current->soft_limit();
+  }
+  OnHomeStack([] { RunSignalHandlers(); });
+}
+TVM_REGISTER() {
+  SetInterruptAlert([] {
+    interrupted = 1;
+    stack_state.limit = UINTPTR_MAX;
+  });
+}
+
 bool StackIsLowSlow(uintptr_t here) {
+  if (interrupted && IsFirstThread()) {
+    RunInterruptHandlers();
+    if (here >= stack_state.limit) return false;
+  }
   if (stack_state.deep && stack_state.limit != current->hard_limit()) {
     current->used = true;
     stack_state.limit = current->hard_limit();

@@ -2,14 +2,9 @@
 // The function registry and what Python asks of it.
 #include "tvm/runtime/def.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "tvm/runtime/signals.h"
 
@@ -117,24 +112,6 @@ int ReportException() noexcept {
     ffi::detail::SetSafeCallRaised(ffi::Error("InternalError", e.what(), ""));
   }
   return -1;
-}
-bool IsFirstThread() { return syscall(SYS_gettid) == getpid(); }
-void CheckSignals() {
-  // Entering Python code runs pending handlers, and gives an error that can be caught and rethrown;
-  // TVMFFIEnvCheckSignals leaves it in the interpreter's state. Never destroyed: Python is gone
-  // before the statics of this library.
-  static const auto* enter_python =
-      new std::optional<Function>(Function::GetGlobal("runtime.run_signal_handlers"));
-  using Clock = std::chrono::steady_clock;
-  thread_local Clock::time_point next;  // the interpreter may be busy with other threads
-  auto now = Clock::now();
-  if (!*enter_python || now < next || !IsFirstThread()) return;
-  next = now + std::chrono::milliseconds(20);
-  try {
-    (**enter_python)();
-  } catch (const ffi::Error& error) {
-    throw Interrupt(error);
-  }
 }
 const FnInfo* FindFunction(std::string_view name) {
   auto it = Functions().find(name);

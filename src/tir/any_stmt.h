@@ -3,6 +3,7 @@
 // passes, and looking at statements alone is much cheaper than rewriting all expressions.
 #pragma once
 #include "threads.h"
+#include "tvm/expr/builtin.h"
 
 namespace tvm::tir {
 
@@ -29,6 +30,22 @@ inline bool HasThreadLoops(const Stmt& body) {
 }
 inline bool HasAttr(const Stmt& body, std::string_view key) {
   return AnyStmt<AttrStmtObj>(body, [&](auto* op) { return View(op->attr_key) == key; });
+}
+/// Whether break or continue in the body of a loop belong to that loop. AnnotateIrregularLoop has
+/// marked such loops, if it has run.
+inline bool HasJumps(const Stmt& body) {
+  struct Finder : Visitor<Finder, EvaluateObj, ForObj, WhileObj, PrimExprObj> {
+    bool found = false;
+    void Visit(const EvaluateObj* op) {
+      auto* call = op->value.as<CallObj>();
+      found |= call && (call->Is(builtin::break_loop()) || call->Is(builtin::continue_loop()));
+    }
+    void Visit(const ForObj*) {}
+    void Visit(const WhileObj*) {}
+    void Visit(const PrimExprObj*) {}
+  } finder;
+  finder(body);
+  return finder.found;
 }
 
 }  // namespace tvm::tir

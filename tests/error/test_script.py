@@ -192,12 +192,13 @@ def test_error_options():
 
 
 def test_deep_programs():
-    """A sum of 10,000 terms prints and parses; deeper nesting than Python reads is an error."""
+    """A sum of 9,000 terms prints and parses (Python 3.12 reads 10,000 at most); deeper nesting than
+    Python reads is an error."""
     from tvm import tir
 
     x = tir.Var("x", "int32")
     value = x
-    for _ in range(10_000):
+    for _ in range(9_000):
         value = value + x
     func = tir.PrimFunc([x], tir.Evaluate(value), None, None, {"global_symbol": "main"})
     again = from_source(func.script())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks random programs: python -m tests.fuzz --seconds 300 [--check passes,compile] [--target c]
 
-A failure prints its seed and a reduced program; the exit status says whether there was one.
+A failure prints its seed and a reduced program. The exit status says whether there was one, or a
+kind of node in fewer than 1 % of many programs.
 """
 
 import argparse
@@ -13,6 +14,9 @@ import time
 from tvm.testing import fuzz
 
 from .checks import CHECKS, TARGETS, choose_target, complaint
+from .kinds import KINDS, SHARE, rare
+
+ENOUGH = 1000  # programs, to say that a kind is too rare
 
 
 def essence(text):
@@ -36,7 +40,7 @@ def main():
     parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
     parser.add_argument("--check", default=",".join(CHECKS), help="names of checks, with commas")
     parser.add_argument("--target", choices=TARGETS, help="to lower and compile for; else the host")
-    parser.add_argument("--kinds", action="store_true", help="report how often node kinds occur")
+    parser.add_argument("--kinds", action="store_true", help="all kinds of nodes, and operators")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
     parser.add_argument("--no-reduce", action="store_true", help="show programs as they are")
@@ -52,8 +56,7 @@ def main():
         options.programs is None or seed < options.seed + options.programs
     ):
         plain = fuzz.generate(seed)
-        if options.kinds:
-            kinds.update(set(fuzz.node_kinds(plain.module)))
+        kinds.update(set(fuzz.node_kinds(plain.module)))
         for check in checks:
             program = fuzz.generate_kernel(seed) if check == "kernels" else plain
             said = complaint(check, program)
@@ -72,9 +75,15 @@ def main():
     print(f"{count} programs in {time.time() - start:.1f} s, {len(failures)} kinds of failures")
     for (check, text), seeds in failures.items():
         print(f"  {check}: {text}: {len(seeds)} programs, such as {seeds[:5]}")
-    for kind, programs in sorted(kinds.items(), key=lambda item: item[1]):
-        print(f"  {kind:24} in {100 * programs / count:6.2f} % of the programs")
-    sys.exit(bool(failures))
+    shares = {kind: kinds[kind] / count for kind in (set(kinds) if options.kinds else KINDS)}
+    ordered = sorted(shares.items(), key=lambda item: item[1])
+    print(f"{len(KINDS)} kinds of nodes; the rarest:" if not options.kinds else "kinds of nodes:")
+    for kind, share in ordered if options.kinds else ordered[:5]:
+        print(f"  {kind:24} in {100 * share:6.2f} % of the programs")
+    too_rare = rare({kind: kinds[kind] / count for kind in KINDS}) if count >= ENOUGH else []
+    if too_rare:
+        print(f"expected each in {100 * SHARE:.0f} % of the programs: {', '.join(too_rare)}")
+    sys.exit(bool(failures or too_rare))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import time
 import numpy as np
 import tvm
 from tvm import tir
+from tvm.testing.features import host_target
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 from .choices import CALLS, METHODS, Chooser, NothingToTry
@@ -65,7 +66,7 @@ def check(func, sch, seed, compiled):
     tir.interpret(func)(*expected)
     ways = {"interpreted": tir.interpret(after)}
     if compiled:
-        ways["compiled"] = tvm.compile(sch.mod, target="llvm")["main"]
+        ways["compiled"] = tvm.compile(sch.mod, target=host_target())["main"]
     for how, call in ways.items():
         got = arguments(func, random.Random(seed))
         call(*got)

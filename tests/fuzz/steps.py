@@ -42,6 +42,7 @@ SYNCHRONIZED = [
     tt.AnnotateDeviceRegions(),
     tt.SplitHostDevice(),
     tt.MergeSharedMemoryAllocations(),
+    tt.LowerWarpMemory(),
 ]
 # Until the loops over threads are lifted, threads may run one after the other, unless they meet.
 BLOCKS = {p.info.name for p in LOWERING[:5]}
@@ -64,8 +65,8 @@ def _compare(mod, inputs, expected, what, threads, rtol):
         np.testing.assert_allclose(got, want, rtol=rtol, err_msg=name)
 
 
-def check_every_step(func, inputs, target="opencl", rtol=1e-5):
-    """The lowered module; raises where the result of a step differs."""
+def check_every_step(func, inputs, target="opencl", rtol=1e-5, more=()):
+    """The lowered module; raises where the result of a step, or of one more, differs."""
     expected, mod = run(func, *inputs), _bound(func, target)
     for step in LOWERING:
         before, mod = mod, step(mod)
@@ -74,7 +75,7 @@ def check_every_step(func, inputs, target="opencl", rtol=1e-5):
             meet = fuzz.node_kinds(mod)["op tir.tvm_thread_allreduce"] > 0
             threads = "forward" if step.info.name in BLOCKS and not meet else "lockstep"
             _compare(mod, inputs, expected, step.info.name, threads, rtol)
-    for step in SYNCHRONIZED:
+    for step in [*SYNCHRONIZED, *more]:
         before, mod = mod, step(mod)
         if step.info.name == "tir.ThreadSync" or tvm.ir.structural_equal(before, mod):
             continue  # barriers of the other scopes are missing
@@ -83,16 +84,16 @@ def check_every_step(func, inputs, target="opencl", rtol=1e-5):
     return mod
 
 
-def check_all_steps(func, inputs, target="opencl", rtol=1e-5):
+def check_all_steps(func, inputs, target="opencl", rtol=1e-5, more=()):
     """The same for all steps together; which of them is wrong is found out only if one is."""
     expected, mod = run(func, *inputs), _bound(func, target)
-    for step in [*LOWERING, *SYNCHRONIZED]:
+    for step in [*LOWERING, *SYNCHRONIZED, *more]:
         mod = step(mod)
     tir.analysis.verify_well_formed(mod)
     try:
         for threads in ("forward", "backward"):
             _compare(mod, inputs, expected, "all steps", threads, rtol)
     except Exception:
-        check_every_step(func, inputs, target, rtol)
+        check_every_step(func, inputs, target, rtol, more)
         raise
     return mod

@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
-# What is interrupted takes many seconds if it is not.
+# What is interrupted takes many seconds if it is not, or more time and memory than there are.
 SCRIPT = """
-import signal, threading
+import resource, signal, threading
 import numpy as np, tvm
 from tvm import te, tir
+
+resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
 
 def small():
     A = te.placeholder((8,), name="A")
@@ -50,6 +52,26 @@ mod = tir.transform.BindTarget(target.with_host(target))(unrolled(6000))
 mod = tir.pipeline.finalize_host_passes()(tir.get_default_tir_pipeline(target)(mod))
 assert stops(lambda: tvm.get_global_func("target.build.llvm")(mod, target))
 """,
+    "simplify": """
+x = [tir.Var(f"x{i}", "int32") for i in range(60)]
+nested = x[0]
+for i in range(60):  # its size doubles each time
+    nested = tir.max(nested + x[i], nested * 2 - x[(i + 3) % 60])
+assert stops(lambda: tvm.arith.Analyzer().simplify(nested))
+""",
+    "one pass": """
+mod = unrolled(2_000_000_000)
+assert stops(lambda: tir.transform.UnrollLoop()(mod))
+""",
+    "more than once, after the linker set a handler": """
+import tempfile
+A = te.placeholder((8,), name="A")
+f = tvm.compile(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1)]), target="llvm")
+with tempfile.TemporaryDirectory() as folder:
+    f.export_library(folder + "/f.so")
+for _ in range(3):
+    assert stops(lambda: tvm.compile(unrolled(200_000), target="llvm"))
+""",
     "handler": """
 def handler(*_): raise ValueError("from the handler")
 signal.signal(signal.SIGINT, handler)
@@ -67,5 +89,7 @@ else:
 def test_ctrl_c_stops(call):
     script = SCRIPT + CALLS[call] + "\nsmall()\nprint('fine')\n"
     env = {**os.environ, "TVM_CACHE_LIMIT_MB": "0"}
-    run = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=300
+    )
     assert (run.returncode, run.stdout) == (0, "fine\n"), run.stderr

@@ -11,8 +11,10 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.schedule import apply_default_rules, is_scheduled
 
+TARGET = tvm.testing.host_target("-num-cores=2")
 TARGETS = [
-    "llvm -num-cores=2",
+    TARGET,
+    "c -num-cores=2",
     "llvm -num-cores=1",
     "llvm -num-cores=4 -mcpu=haswell",
     "llvm -num-cores=2 -mcpu=x86-64",
@@ -180,8 +182,10 @@ def run(module, inputs, out):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", dict.fromkeys(TARGETS))
 def test_results(name, target):
+    if not tvm.testing.device_enabled(target):
+        pytest.skip(f"no code generator for {target} here")
     args, reference = CASES[name]
     inputs, out = values_of(args)
     got = run(tvm.build(te.create_prim_func(args), target=target), inputs, out)
@@ -202,7 +206,7 @@ def test_interpreter_agrees(name):
     """The scheduled program itself, without lowering and code generation."""
     args, reference = SMALL[name], CASES[name][1]
     sch = tir.Schedule(te.create_prim_func(args), debug_mask="all")
-    assert apply_default_rules(sch, "main", Target(TARGETS[0]))
+    assert apply_default_rules(sch, "main", Target(TARGET))
     inputs, out = values_of(args)
     tir.interpret(sch.mod["main"])(*inputs, out)
     tvm.testing.assert_allclose(out, reference(*inputs), rtol=1e-4, atol=1e-4)
@@ -222,7 +226,7 @@ DYNAMIC = {
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_dynamic_shapes(name):
     args, reference = DYNAMIC[name]
-    module = tvm.build(te.create_prim_func(args), target=TARGETS[0])
+    module = tvm.build(te.create_prim_func(args), target=TARGET)
     for sizes in ({"n": 1, "m": 1}, {"n": 5, "m": 7}, {"n": 64, "m": 256}, {"n": 77, "m": 333}):
         inputs, out = values_of(args, sizes)
         tvm.testing.assert_allclose(
@@ -230,7 +234,7 @@ def test_dynamic_shapes(name):
         )
 
 
-def scheduled(args, target=TARGETS[0]):
+def scheduled(args, target="llvm -num-cores=2"):
     sch = tir.Schedule(te.create_prim_func(args))
     rule = apply_default_rules(sch, "main", Target(target))
     return rule, sch
@@ -293,6 +297,23 @@ def test_operands_of_colliding_lines_are_packed(make):
     assert [int(n) for n in copy.shape] == [16, 256, 64]
 
 
+def test_operands_that_are_turned_are_packed():
+    """Tiles as wide as the second cache holds for all of the reduction, one behind the other."""
+    target = "llvm -num-cores=2 -mcpu=skylake-avx512 -l2-cache-bytes=1048576"
+    for depth, width in ((512, 64), (3072, 32)):
+        _, sch = scheduled(dense(128, 512, depth), target)
+        copy = sch.get(sch.get_block("B_global")).writes[0].buffer
+        assert [int(n) for n in copy.shape] == [512 // width, depth, width]
+
+
+def test_threads_share_products_in_squares():
+    """Each of 16 threads makes 64 x 64 of the result, and turns the columns that it reads."""
+    _, sch = scheduled(dense(128, 512, 512), "llvm -num-cores=16 -mcpu=skylake-avx512")
+    parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
+    rows_of_tile, columns_of_tile = 4, 64
+    assert parallel == [512 // 16, (128 // rows_of_tile) * (512 // columns_of_tile)]
+
+
 def test_concatenation_is_in_vectors():
     _, sch = scheduled(concatenation(64, 64, 128), "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert ("VECTORIZED", 64) in loops_of(sch)
@@ -313,7 +334,7 @@ def test_traces_replay():
     for name in ("sigmoid", "softmax", "matmul of odd sizes", "transpose", "convolution"):
         func = te.create_prim_func(CASES[name][0])
         sch = tir.Schedule(func)
-        apply_default_rules(sch, "main", Target(TARGETS[0]))
+        apply_default_rules(sch, "main", Target(TARGET))
         again = tir.Schedule(func)
         sch.trace.apply_to_schedule(again, remove_postproc=False)
         assert_structural_equal(again.mod, sch.mod)
@@ -321,7 +342,7 @@ def test_traces_replay():
 
 # ---- who is left alone ------------------------------------------------------------------------
 def lowered(func, **config):
-    mod = tvm.IRModule({"main": func.with_attr("target", Target(TARGETS[0]))})
+    mod = tvm.IRModule({"main": func.with_attr("target", Target(TARGET))})
     with tvm.transform.PassContext(config=config):
         return tir.transform.DefaultSchedule()(mod)["main"]
 
@@ -344,6 +365,7 @@ def test_scheduled_functions_stay():
         assert_structural_equal(lowered(one).body, one.body)
 
 
+@tvm.testing.requires_llvm
 def test_option_turns_it_off():
     args, reference = CASES["matmul"]
     func = te.create_prim_func(args)
@@ -372,14 +394,14 @@ def test_dlight():
     def nothing(func, target, tunable):
         return None
 
-    func = te.create_prim_func(softmax(64, 64)).with_attr("target", Target(TARGETS[0]))
+    func = te.create_prim_func(softmax(64, 64)).with_attr("target", Target(TARGET))
     mod = dl.ApplyDefaultSchedule(nothing, dl.cpu.RowByRow(), dl.cpu.BlockByBlock())(
         tvm.IRModule({"main": func})
     )
     assert mod["main"].attrs["tir.is_scheduled"]
     inputs, out = values_of(softmax(64, 64))
     tvm.testing.assert_allclose(
-        run(tvm.build(mod, target=TARGETS[0]), inputs, out), softmax_of(*inputs), rtol=1e-4
+        run(tvm.build(mod, target=TARGET), inputs, out), softmax_of(*inputs), rtol=1e-4
     )
 
 

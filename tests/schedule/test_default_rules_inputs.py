@@ -14,7 +14,7 @@ import tvm
 import tvm.testing
 from tvm import te, tir
 
-TARGET = "llvm -num-cores=2"
+TARGET = tvm.testing.host_target("-num-cores=2")
 DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8"]
 
 
@@ -188,6 +188,7 @@ def test_without_instruction_sets(name, attributes):
         check(program(33, 130, "float32"), reference, target)
 
 
+@tvm.testing.requires_llvm
 @pytest.mark.parametrize("attributes, width", [("-avx512f", 256), ("-avx512f,-avx2,-avx", 128)])
 def test_vectors_are_as_wide_as_the_target_has_them(attributes, width):
     target = tvm.target.Target(f"llvm -mcpu=skylake-avx512 -mattr={attributes}")
@@ -207,6 +208,7 @@ def test_threads_compile_at_once():
         list(pool.map(one, range(14)))
 
 
+@tvm.testing.requires_llvm
 def test_interrupt_while_compiling():
     """Ctrl-C ends what is under way with KeyboardInterrupt; what comes later works."""
     script = """
@@ -264,4 +266,4 @@ def test_column_sums_on_many_cores(shape, shared):
         ),
     )
     assert shared in parallel, sch.mod
-    check(args, lambda a: a.sum(0), "llvm -num-cores=16")
+    check(args, lambda a: a.sum(0), tvm.testing.host_target("-num-cores=16"))

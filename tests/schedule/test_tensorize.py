@@ -303,3 +303,25 @@ def test_riscv_inventory():
     riscv_cpu.register_riscv_intrinsics(RISCV)
     with pytest.raises(ValueError, match="expected a target with the vector extension"):
         riscv_cpu.register_rvv_isa_intrinsics(RISCV)
+
+
+@pytest.mark.parametrize("operand", ["int8x64", "int32x16"])
+def test_operands_of_llvm_intrinsics_by_size(operand):
+    """Versions of LLVM disagree on the elements of vpdpbusd's operands; either is accepted."""
+    lanes = 64 if operand == "int8x64" else 16
+
+    @T.prim_func
+    def dot(a: T.handle, b: T.handle, c: T.handle):
+        A = T.match_buffer(a, (lanes,), operand.split("x")[0])
+        B = T.match_buffer(b, (lanes,), operand.split("x")[0])
+        C = T.match_buffer(c, (16,), "int32")
+        C[T.ramp(0, 1, 16)] = T.call_llvm_pure_intrin(
+            "int32x16",
+            "llvm.x86.avx512.vpdpbusd.512",
+            C[T.ramp(0, 1, 16)],
+            A[T.ramp(0, 1, lanes)],
+            B[T.ramp(0, 1, lanes)],
+        )
+
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=cascadelake"
+    assert "vpdpbusd" in tvm.compile(dot, target).mod.inspect_source("asm")

@@ -137,6 +137,23 @@ def test_small_floats(dtype):
     )
 
 
+@pytest.mark.parametrize("dtype,largest", [("float6_e3m2fn", 28.0), ("float4_e2m1fn", 6.0)])
+def test_nan_in_a_type_without_nan_is_its_largest_number(dtype, largest):
+    values = np.array([np.nan, 1.0, -np.inf], "float32")
+    got = run(lambda x: tir.Cast("float32", tir.Cast(dtype, x)), values)
+    np.testing.assert_array_equal(got, [largest, 1.0, -largest])
+
+
+def test_integers_without_a_type_in_numpy():
+    """Arrays hold them in the next wider one; they wrap at their own width."""
+    a, b = np.array([63, 40, 1], "uint8"), np.array([2, 24, 3], "uint8")
+    n, i = 3, tir.Var("i", "int32")
+    x, y, z = (tir.decl_buffer((n,), "uint6", name=name) for name in "XYZ")
+    got = np.zeros(n, "uint8")
+    interpret(function(loop(i, n, tir.BufferStore(z, x[i] + y[i], [i])), x, y, z))(a, b, got)
+    np.testing.assert_array_equal(got, [1, 0, 4])
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint32"])
 def test_shifts_by_the_width_or_more(dtype):
     a = np.array([1, 2**31 - 1, 5], dtype)
@@ -386,6 +403,9 @@ def test_packed_function():
     )
     interpret(tir.PrimFunc([], tir.Evaluate(call)))()
     assert seen == [42]
+    call = op("tvm_call_packed", "int32", call.args[0], tir.const(True, "bool"))
+    interpret(tir.PrimFunc([], tir.Evaluate(call)))()
+    assert seen[1] is True
 
 
 def test_errors_of_the_program():

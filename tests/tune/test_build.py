@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.arg_info import TensorInfo
 from tvm.meta_schedule.builder import BuilderInput, LocalBuilder
@@ -18,7 +19,7 @@ from tvm.meta_schedule.utils import remove_build_dir
 
 from tests.tune import programs
 
-TARGET = tvm.target.Target("llvm -num-cores=2")
+TARGET = tvm.target.Target(tvm.testing.host_target("-num-cores=2"))
 
 
 def module(name):

@@ -5,6 +5,7 @@ import os
 
 import pytest
 import tvm
+import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.arg_info import ArgInfo, TensorInfo
 from tvm.meta_schedule.builder import BuilderInput, LocalBuilder
@@ -13,7 +14,7 @@ from tvm.target import Target
 
 from tests.tune import programs
 
-TARGET = "llvm -num-cores=2"
+TARGET = tvm.testing.host_target("-num-cores=2")
 ARGS = [TensorInfo("float32", [256])] * 2
 
 

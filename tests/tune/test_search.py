@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.cost_model import PyCostModel, RandomModel, XGBModel
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord
@@ -25,7 +26,7 @@ from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
 
 from tests.tune import programs
 
-TARGET = "llvm -num-cores=2"
+TARGET = tvm.testing.host_target("-num-cores=2")
 _PIPELINE = tvm.get_global_func("tir.pipeline.default")
 
 

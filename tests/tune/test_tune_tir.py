@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm
+import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.builder import BuilderResult, PyBuilder
 from tvm.meta_schedule.database import JSONDatabase
@@ -23,7 +24,7 @@ from tvm.meta_schedule.task_scheduler import GradientBased, RoundRobin
 
 from tests.tune import programs
 
-TARGET = "llvm -num-cores=2"
+TARGET = tvm.testing.host_target("-num-cores=2")
 
 
 def tune(func, work_dir, trials=8, **kwargs):

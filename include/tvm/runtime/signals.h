@@ -17,5 +17,10 @@ struct Interrupt : std::exception {
 };
 /// Python runs signal handlers on the first thread of the process and nowhere else.
 bool IsFirstThread();
+/// Runs the handlers of signals that came, at once; CheckSignals does so every 20 ms at most.
+/// Throws Interrupt.
+void RunSignalHandlers();
+/// Has `alert` called on the first thread when Ctrl-C comes, from a signal handler.
+void SetInterruptAlert(void (*alert)());
 
 }  // namespace tvm

@@ -15,11 +15,13 @@ def device_enabled(target):
     return tvm.runtime.enabled(kind) and tvm.device(kind).exist
 
 
-def host_target():
+def host_target(options=""):
     """What tests compile for where they do not say: TVM_TEST_TARGET, else this machine's default.
 
-    `TVM_TEST_TARGET=c pytest tests` runs the numeric tests with the C backend."""
-    return os.environ.get("TVM_TEST_TARGET") or ("llvm" if tvm.runtime.enabled("llvm") else "c")
+    `TVM_TEST_TARGET=c pytest tests` runs the numeric tests with the C backend. `options` are added
+    to the target, such as "-num-cores=2"."""
+    kind = os.environ.get("TVM_TEST_TARGET") or ("llvm" if tvm.runtime.enabled("llvm") else "c")
+    return f"{kind} {options}".rstrip()
 
 
 def _has_cpu(*features):

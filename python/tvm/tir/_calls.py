@@ -155,7 +155,9 @@ class Calls:
         return tvm_ffi.from_dlpack(array)
 
     def call_tvm_call_packed(self, e):
-        name, *args = (self.eval(a) for a in e.args)
+        name, *args = (
+            bool(self.eval(a)) if str(a.dtype) == "bool" else self.eval(a) for a in e.args
+        )
         args = [tvm_ffi.core.c_void_p(a.address()) if isinstance(a, Pointer) else a for a in args]
         result = tvm_ffi.get_global_func(name)(*args)
         return 0 if result is None else result

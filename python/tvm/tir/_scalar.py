@@ -32,12 +32,19 @@ class Type:
         self.is_int = self.kind in (_INT, _UINT)
         self.is_handle = self.kind == _HANDLE
         if not self.is_handle:
-            self.numpy = np.dtype(getattr(ml_dtypes, self.name, None) or self.name)
+            self.numpy = self._element()
         self.bytes = 8 if self.is_handle else self.numpy.itemsize
         if self.kind == _INT:
             self.low, self.high = -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
         elif self.kind in (_UINT, _BOOL):
             self.low, self.high = 0, (1 << self.bits) - 1
+
+    def _element(self):
+        """What arrays hold it in; an integer that NumPy does not know, in the next wider one."""
+        name = self.name
+        if self.is_int and not hasattr(np, name) and not hasattr(ml_dtypes, name):
+            name = f"{self.kind}{max(8, 1 << (self.bits - 1).bit_length())}"
+        return np.dtype(getattr(ml_dtypes, name, None) or name)
 
     def bring(self, value):
         """`value` (an int, a float or a Fraction) in this type: integers wrap, floats round."""
@@ -58,7 +65,10 @@ class Type:
             if self.bits == 64:
                 return float(value)
             # Types below float32 compute in float32.
-            return float(np.float32(value).astype(self.numpy))
+            result = float(np.float32(value).astype(self.numpy))
+            if math.isnan(value) and not math.isnan(result):  # the type has none: its largest
+                return float(ml_dtypes.finfo(self.numpy).max)
+            return result
 
 
 _TYPES = {}

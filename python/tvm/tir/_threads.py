@@ -145,10 +145,17 @@ class Team:
                 self.turn.acquire()
 
 
+def warp_size(func):
+    """The size of a warp on the function's target, 0 where that is not known."""
+    target = func.attrs["target"] if func.attrs is not None and "target" in func.attrs else None
+    return int(target.attrs.get("thread_warp_size") or 0) if target is not None else 0
+
+
 class Launches:
     """What the interpreter does with launches and what threads exchange."""
 
     worker, depth = None, 0
+    warp_size = 0  # threads that have memory of scope warp in common; 0: those of a block
 
     def step(self, number):
         """Statement (or iteration) `number` begins: threads in step wait here for each other."""
@@ -229,6 +236,12 @@ class Launches:
         for result, value in zip(results, total, strict=True):
             self.store(result.buffer, [self.eval(i) for i in result.indices], value)
         return 0
+
+    def warp(self):
+        """The number of the calling thread's warp in its block."""
+        order = [tuple(i.items()) for i in self.all_indices()]
+        mine = order.index(tuple(self.worker.indices.items()))
+        return mine // self.warp_size if self.warp_size else 0
 
     def shuffle(self, e, source):
         """The value of the lane source(lane, width) of the calling thread's part of the warp."""

@@ -34,7 +34,7 @@ from ._memory import (
     to_numpy,
 )
 from ._scalar import BINARY, LANE_WISE, type_of
-from ._threads import Launches, launched
+from ._threads import Launches, launched, warp_size
 from .expr import IterVar, Var
 from .function import PrimFunc
 
@@ -52,6 +52,7 @@ class Interpreter(Calls, Launches):
         if len(args) != len(func.params):
             raise TypeError(f"interpret: expected {len(func.params)} arguments, got {len(args)}")
         saved, self.values = self.values, {}
+        outer, self.warp_size = self.warp_size, warp_size(func)
         try:
             waiting = []
             for param, arg in zip(func.params, args, strict=True):
@@ -68,7 +69,7 @@ class Interpreter(Calls, Launches):
         except Return as result:
             return result.args[0]
         finally:
-            self.values = saved
+            self.values, self.warp_size = saved, outer
         return None
 
     def argument(self, param, arg):
@@ -264,7 +265,7 @@ class Interpreter(Calls, Launches):
         self.write(self.element(buffer, indices), t, lanes_of(value), buffer.name)
 
     def allocate(self, dtype, shape, data=None):
-        """Memory that `data` will point to; that of a block if its scope is shared."""
+        """Memory that `data` will point to; that of a block, or of a warp, as its scope says."""
         t = type_of(dtype)
 
         def make():
@@ -273,6 +274,8 @@ class Interpreter(Calls, Launches):
         scope = getattr(getattr(data, "type_annotation", None), "storage_scope", "")
         if self.worker is not None and scope.startswith("shared"):
             return self.worker.shared(data, make)
+        if self.worker is not None and scope == "warp":
+            return self.worker.shared((data, self.warp()), make)
         return make()
 
     def run_Allocate(self, s):

@@ -155,10 +155,12 @@ struct Scalarizer
     if (op->Is(builtin::vectorlow()) || op->Is(builtin::vectorcombine())) return moved(0);
     if (op->Is(builtin::vectorhigh())) return moved(op->dtype.lanes());
     if (op->Is(builtin::get_active_lane_mask())) {
-      // base + lane < limit without overflow
-      PrimExpr base = Mutate(op->args[0]), limit = Mutate(op->args[1]);
-      DataType wide = DataType::Int(64);
-      return less(cast(wide, base) + cast(wide, lane), cast(wide, limit));
+      // base + lane < limit without overflow: the difference of what is in order fits 64 bits
+      Var base("base", op->args[0].dtype()), limit("limit", op->args[1].dtype());
+      DataType wide = DataType::UInt(64);
+      PrimExpr count = cast(wide, limit) - cast(wide, base);
+      PrimExpr active = logical_and(less(base, limit), less(cast(wide, lane), count));
+      return Let(base, Mutate(op->args[0]), Let(limit, Mutate(op->args[1]), active));
     }
     if (op->Is(builtin::reinterpret()) && op->args[0].dtype().lanes() != op->dtype.lanes())
       return Regroup(op->args[0], t, Constant(lane));

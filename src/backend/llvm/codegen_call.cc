@@ -175,6 +175,13 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
       Value *base = g->Gen(o->args[0]), *limit = g->Gen(o->args[1]);
+      if (o->args[0].dtype().is_int()) {
+        // The intrinsic compares without signs: lanes are counted from base.
+        Value* any = g->b_.CreateICmpSLT(base, limit);
+        Value* zero = llvm::ConstantInt::get(base->getType(), 0);
+        limit = g->b_.CreateSelect(any, g->b_.CreateSub(limit, base), zero);
+        base = zero;
+      }
       return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask,
                                    {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
     });
@@ -308,6 +315,14 @@ static Value* CallInPieces(llvm::IRBuilderBase& b, llvm::Module* module, llvm::I
   }
   return llvm::concatenateVectors(b, pieces);
 }
+/// The same bits as a vector of another kind, where a size fits and only the elements differ: of
+/// what the operands of dot products are, versions of LLVM disagree.
+Value* AsVectorOf(llvm::IRBuilder<>& b, Value* value, llvm::Type* type) {
+  bool fits = llvm::isa<llvm::FixedVectorType>(type) &&
+              llvm::isa<llvm::FixedVectorType>(value->getType()) &&
+              llvm::CastInst::isBitCastable(value->getType(), type);
+  return fits ? b.CreateBitCast(value, type) : value;
+}
 Value* FunctionGen::CallIntrinsic(const CallObj* op) {
   llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
   if (auto* number = op->args[0].as<IntImmObj>()) {
@@ -321,11 +336,15 @@ Value* FunctionGen::CallIntrinsic(const CallObj* op) {
     TVM_FFI_THROW(ValueError)
         << "call_llvm_intrin: expected the number or name of an LLVM intrinsic first";
   }
+  auto* fixed =
+      llvm::Intrinsic::isOverloaded(id) ? nullptr : llvm::Intrinsic::getType(gen_.context, id);
   std::vector<Value*> args;
   std::vector<llvm::Type*> types;
   for (size_t i = 1; i < op->args.size(); ++i) {
-    args.push_back(Gen(op->args[i]));
-    types.push_back(args.back()->getType());
+    Value* arg = Gen(op->args[i]);
+    if (fixed && i <= fixed->getNumParams()) arg = AsVectorOf(b_, arg, fixed->getParamType(i - 1));
+    args.push_back(arg);
+    types.push_back(arg->getType());
   }
   llvm::Type* result = op->dtype.is_void() ? b_.getVoidTy() : gen_.TypeOf(op->dtype);
   if (Value* joined = CallInPieces(b_, gen_.module.get(), id, result, args)) return joined;

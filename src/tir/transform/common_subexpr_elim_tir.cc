@@ -59,13 +59,11 @@ struct Counter
 
 struct Replacer : Mutator<Replacer, PrimExprObj, BufferObj, StmtObj> {
   const Counter& counter;
-  PrimExpr key;
-  Var var;
+  PrimExpr key, by;
   explicit Replacer(const Counter& counter) : counter(counter) {}
   ObjectRef Rewrite(const PrimExprObj* op) {
     PrimExpr e = ffi::GetRef<PrimExpr>(op);
-    if (e.dtype() == key.dtype() && IsWorthIt(e) && StructuralEqual(counter.Key(e), key))
-      return var;
+    if (e.dtype() == key.dtype() && IsWorthIt(e) && StructuralEqual(counter.Key(e), key)) return by;
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
@@ -90,7 +88,8 @@ struct Eliminator
       Counter count;
       count.by_value = by_value, count.analyzer = &analyzer;
       VisitChildren(stmt.get(), count);
-      for (const auto& [var, value] : lets) count(value);
+      // Not the value itself: by value, a part of it may be the same as the whole (x // 1 and x).
+      for (const auto& [var, value] : lets) VisitChildren(value.get(), count);
       PrimExpr best;
       for (const auto& [e, n] : count.order) {
         if (n > 1) {
@@ -101,10 +100,16 @@ struct Eliminator
       if (!best.defined()) break;
       Replacer replace(count);
       replace.key = count.Key(best);
-      replace.var = Var("cse_v" + std::to_string(++made), best.dtype());
+      // By value the simplified form is bound, or put in its place where it is not worth a name: an
+      // occurrence may use names whose values have another one in them (v - v + 3 and 3).
+      PrimExpr value = by_value ? replace.key : best;
+      bool is_named = IsWorthIt(value);
+      Var var;
+      if (is_named) var = Var("cse_v" + std::to_string(++made), best.dtype());
+      replace.by = is_named ? PrimExpr(var) : value;
       stmt = Any(MapChildren(stmt.get(), replace)).cast<Stmt>();
-      for (auto& [var, value] : lets) value = replace.Mutate(value);
-      lets.emplace_back(replace.var, best);
+      for (auto& let : lets) let.second = replace.Mutate(let.second);
+      if (is_named) lets.emplace_back(var, value);
     }
     // From the inside out: a let whose variable no value of those left uses.
     while (!lets.empty()) {

@@ -297,8 +297,9 @@ PrimFunc HoistIfThenElse(PrimFunc func, Optional<String> variant,
     TVM_FFI_THROW(ValueError) << "HoistIfThenElse: expected the variant 'basic' or none, got '"
                               << variant.value() << "'";
   }
-  return Hoist(std::move(func), kIfElseStmt | (support_block_scope_hosting ? kUsingBlockVar : 0),
-               0);
+  int conditionals = kIfElseStmt;
+  if (support_block_scope_hosting) conditionals |= kUsingBlockVar;
+  return Hoist(std::move(func), conditionals, 0);
 }
 TVM_PASS(
     tir, HoistIfThenElse,

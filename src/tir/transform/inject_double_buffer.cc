@@ -64,23 +64,43 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
   std::unordered_map<const VarObj*, Memory> memory;
   std::unordered_map<const VarObj*, bool> marked;
 
-  /// Finds the marks first: allocations come before them.
+  /// Finds the marks first: allocations come before them. Only what begins a part of a loop is
+  /// filled for the next iteration: a mark elsewhere (its loop had one iteration) means nothing.
   void Collect(const Stmt& body) {
     PostOrderVisit(body, [&](const ObjectRef& node) {
-      auto* attr = node.as<AttrStmtObj>();
-      if (!attr || attr->attr_key != kScope) return;
-      auto var = attr->node.as<Var>();
-      auto buffer = attr->node.as<Buffer>();
-      if (!var && !buffer) {
-        TVM_FFI_THROW(TypeError) << "InjectDoubleBuffer: expected a buffer or its data pointer in "
-                                 << kScope << ", got " << attr->node.GetTypeKey();
-      }
-      marked[var ? var->get() : (*buffer)->data.get()] = true;
+      if (auto* loop = node.as<ForObj>()) CollectIn(loop->body);
     });
+  }
+  void CollectIn(Stmt body) {
+    const VarObj* inside = nullptr;  // allocated in the loop
+    for (;;) {
+      auto* allocate = body.as<AllocateObj>();
+      auto* decl = body.as<DeclBufferObj>();
+      if (!allocate && !decl) break;
+      const VarObj* data = allocate ? allocate->buffer_var.get() : decl->buffer->data.get();
+      if (inside && inside != data) return;
+      inside = data;
+      body = allocate ? allocate->body : decl->body;
+    }
+    auto* seq = body.as<SeqStmtObj>();
+    const AttrStmtObj* mark = seq ? FirstMark(seq) : nullptr;
+    if (mark && (!inside || inside == DataOf(mark))) marked[DataOf(mark)] = true;
+  }
+  static const AttrStmtObj* FirstMark(const SeqStmtObj* seq) {
+    for (const Stmt& stmt : seq->seq) {
+      auto* attr = stmt.as<AttrStmtObj>();
+      if (attr && attr->attr_key == kScope) return attr;
+    }
+    return nullptr;
   }
   static const VarObj* DataOf(const AttrStmtObj* op) {
     if (auto var = op->node.as<Var>()) return var->get();
-    return op->node.cast<Buffer>()->data.get();
+    auto buffer = op->node.as<Buffer>();
+    if (!buffer) {
+      TVM_FFI_THROW(TypeError) << "InjectDoubleBuffer: expected a buffer or its data pointer in "
+                               << kScope << ", got " << op->node.GetTypeKey();
+    }
+    return (*buffer)->data.get();
   }
   int depth = 0;  // loops around
   ObjectRef Rewrite(const AllocateObj* op) {
@@ -121,13 +141,10 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     --depth;
     auto* seq = loop->body.as<SeqStmtObj>();
     if (!seq) return loop;
-    for (size_t i = 0; i < seq->seq.size(); ++i) {
-      auto* attr = seq->seq[i].as<AttrStmtObj>();
-      if (attr && attr->attr_key == kScope) return Double(loop, seq->seq, i, attr);
-    }
-    return loop;
+    const AttrStmtObj* mark = FirstMark(seq);
+    return mark ? Double(loop, seq->seq, mark) : loop;
   }
-  Stmt Double(For loop, const Array<Stmt>& stmts, size_t position, const AttrStmtObj* mark) {
+  Stmt Double(For loop, const Array<Stmt>& stmts, const AttrStmtObj* mark) {
     const VarObj* data = DataOf(mark);
     auto it = memory.find(data);
     if (it == memory.end()) {
@@ -153,7 +170,7 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     PrimExpr at = loop->loop_var - loop->min;
     Array<Stmt> body;
     for (size_t i = 0; i < stmts.size(); ++i) {
-      if (i == position) {
+      if (stmts[i].get() == mark) {
         body.push_back(
             IfThenElse(at + one < loop->extent, fill(at + one, floormod(at + one, two))));
       } else {

@@ -6,6 +6,7 @@
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
+#include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
@@ -36,9 +37,22 @@ struct Inliner : Mutator<Inliner, EvaluateObj> {
                                << call->args.size();
     }
     func = RenewDefs(func);
+    // Memory is named by variables, and what is read must be read before the body writes: such
+    // arguments keep the parameter's name.
     ffi::Map<Var, PrimExpr> values;
-    for (size_t i = 0; i < call->args.size(); ++i) values.Set(func->params[i], call->args[i]);
-    return Substitute(func->body, values);
+    std::vector<size_t> named;
+    for (size_t i = 0; i < call->args.size(); ++i) {
+      const PrimExpr& arg = call->args[i];
+      bool is_address = arg.dtype().is_handle() && !arg.as<VarObj>();
+      if (is_address || SideEffect(arg) > CallEffectKind::kPure)
+        named.push_back(i);
+      else
+        values.Set(func->params[i], arg);
+    }
+    Stmt body = Substitute(func->body, values);
+    for (auto i = named.rbegin(); i != named.rend(); ++i)
+      body = LetStmt(func->params[*i], call->args[*i], body);
+    return body;
   }
 };
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits loops so that conditions which hold in most iterations need not be tested there.
 #include "../analyzed_mutator.h"
+#include "../any_stmt.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 
@@ -99,7 +100,7 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
     bool hinted = op->annotations.count("pragma_loop_partition_hint");
     bool may = op->kind == ForKind::kSerial && op->HasTrivialStep() &&
                (!is_const || partition_const_loop || hinted) &&
-               !op->annotations.count("irregular_loop_mark");
+               !op->annotations.count("irregular_loop_mark") && !HasJumps(op->body);
     if (may) {
       if (Stmt result = TryPartition(op); result.defined()) return result;
     }

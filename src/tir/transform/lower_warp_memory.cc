@@ -21,8 +21,25 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
   using Base::Rewrite;
   int64_t warp_size = 1, extent = 0;
   Var thread;
+  bool is_divergent = false;  // inside of a branch that some threads of a warp may not take
   std::unordered_map<const VarObj*, WarpMemory> memory;
+  std::unordered_map<const VarObj*, PrimExpr> names;  // for parts of indices
 
+  void Collect(const Stmt& body) {
+    PostOrderVisit(body, [&](const ObjectRef& node) {
+      auto* let = node.as<LetStmtObj>();
+      if (let && SideEffect(let->value) <= CallEffectKind::kPure)
+        names.emplace(let->var.get(), let->value);
+    });
+  }
+  /// An index in terms of loops and threads.
+  PrimExpr Spelled(const PrimExpr& index) const {
+    if (names.empty()) return index;
+    return Substitute(index, [&](const Var& v) {
+      auto it = names.find(v.get());
+      return it == names.end() ? PrimExpr() : Spelled(it->second);
+    });
+  }
   ObjectRef Rewrite(const AttrStmtObj* op) {
     const IterVarObj* iv = LaunchedThread(op);
     if (iv && iv->thread_tag == "threadIdx.x") {
@@ -30,6 +47,14 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
       extent = AsConstInt(op->value).value_or(0);
     }
     return Base::Rewrite(op);
+  }
+  ObjectRef Rewrite(const IfThenElseObj* op) {
+    bool outer = is_divergent;
+    is_divergent |= thread.defined() && UsesVar(Spelled(op->condition),
+                                                [&](const VarObj* v) { return v == thread.get(); });
+    ObjectRef result = Base::Rewrite(op);
+    is_divergent = outer;
+    return result;
   }
   [[noreturn]] static void Refuse(const String& name, const std::string& expected) {
     TVM_FFI_THROW(ValueError) << "LowerWarpMemory: expected warp memory " << name << " "
@@ -65,7 +90,7 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
     PostOrderVisit(op->body, [&](const ObjectRef& node) {
       auto* store = node.as<BufferStoreObj>();
       if (!store || !store->buffer->data.same_as(op->buffer_var)) return;
-      PrimExpr index = store->indices[0];
+      PrimExpr index = Spelled(store->indices[0]);
       if (auto* ramp = index.as<RampObj>()) index = ramp->base;
       auto at = [&](const PrimExpr& t) {
         return Substitute(index, [&](const Var& v) { return v.same_as(thread) ? t : PrimExpr(); });
@@ -90,6 +115,7 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
   }
   /// (element of the registers, lane) of an index.
   std::pair<PrimExpr, PrimExpr> Split(const WarpMemory& m, PrimExpr index) {
+    index = Spelled(index);
     auto* ramp = index.as<RampObj>();
     if (ramp && !IsOne(ramp->stride)) Refuse(m.local->name, "with vectors of adjacent elements");
     PrimExpr base = ramp ? ramp->base : index;
@@ -127,6 +153,9 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
       Refuse(op->buffer->name,
              "to be read at the same element of each thread's registers, got index " +
                  TextOf(op->indices[0]));
+    if (is_divergent)
+      Refuse(op->buffer->name,
+             "to be read by all threads of a warp, got a read in a branch of some");
     PrimExpr mask = Call(DataType::UInt(32), builtin::tvm_warp_activemask(), {});
     return Call(own.dtype(), builtin::tvm_warp_shuffle(),
                 {mask, own, lane, PrimExpr(static_cast<int>(m->width)),
@@ -146,6 +175,7 @@ PrimFunc LowerWarpMemory(PrimFunc func) {
   lower.warp_size =
       target.has_value() ? target.value()->GetAttr<int64_t>("thread_warp_size", 1) : 1;
   if (lower.warp_size < 1) lower.warp_size = 1;
+  lower.Collect(func->body);
   return RewriteBody(std::move(func), lower);
 }
 TVM_PASS(

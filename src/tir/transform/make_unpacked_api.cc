@@ -18,16 +18,21 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
       params.insert(params.begin(), param);
       continue;
     }
-    for (const PrimExpr& extent : buffer->shape) {
-      bool is_known = extent.as<IntImmObj>();
-      for (const Var& p : func->params) is_known |= p.same_as(extent);
-      if (!is_known) {
-        TVM_FFI_THROW(ValueError)
-            << "MakeUnpackedAPI: expected constants or scalar parameters as the shape of "
-            << buffer->name << " in " << symbol.value()
-            << ", which has no tensor to take others from";
+    auto require_known = [&](const Array<PrimExpr>& numbers, const char* what) {
+      for (const PrimExpr& e : numbers) {
+        bool is_known = e.as<IntImmObj>();
+        for (const Var& p : func->params) is_known |= p.same_as(e);
+        if (!is_known) {
+          TVM_FFI_THROW(ValueError)
+              << "MakeUnpackedAPI: expected constants or scalar parameters as the " << what
+              << " of " << buffer->name << " in " << symbol.value()
+              << ", which has no tensor to take others from";
+        }
       }
-    }
+    };
+    require_known(buffer->shape, "shape");
+    require_known(buffer->strides, "strides");
+    require_known({buffer->elem_offset}, "offset");
     params.insert(params.begin(), buffer->data);
     body = DeclBuffer(buffer, body);
   }

@@ -193,16 +193,25 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
   ObjectRef Rewrite(const LetStmtObj* op) { return NarrowLet(op); }
   ObjectRef Rewrite(const LetObj* op) { return NarrowLet(op); }
 
+  Optional<PrimExpr> Predicate(const Optional<PrimExpr>& e) {
+    return e.has_value() ? Optional<PrimExpr>(Mutate(e.value())) : e;
+  }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     Array<PrimExpr> indices = op->indices.Map([&](const PrimExpr& e) { return Index(e); });
-    if (indices.same_as(op->indices)) return ffi::GetRef<ObjectRef>(op);
-    return BufferLoad(op->buffer, indices, op->predicate, op->span);
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && predicate.same_as(op->predicate))
+      return ffi::GetRef<ObjectRef>(op);
+    return BufferLoad(op->buffer, indices, predicate, op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
     Array<PrimExpr> indices = op->indices.Map([&](const PrimExpr& e) { return Index(e); });
     PrimExpr value = Mutate(op->value);
-    if (indices.same_as(op->indices) && value.same_as(op->value)) return ffi::GetRef<ObjectRef>(op);
-    return BufferStore(op->buffer, value, indices, op->predicate, op->span);
+    Optional<PrimExpr> predicate = Predicate(op->predicate);
+    if (indices.same_as(op->indices) && value.same_as(op->value) &&
+        predicate.same_as(op->predicate)) {
+      return ffi::GetRef<ObjectRef>(op);
+    }
+    return BufferStore(op->buffer, value, indices, predicate, op->span);
   }
   template <class Ref, class N>
   ObjectRef Compare(const N* op) {

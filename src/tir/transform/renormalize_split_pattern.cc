@@ -11,10 +11,10 @@ struct SplitRenormalizer : Mutator<SplitRenormalizer, FloorDivObj, BufferObj> {
   ObjectRef Rewrite(const FloorDivObj* op) {
     FloorDiv div = Below<FloorDiv>(op);
     auto* mod = div->a.as<FloorModObj>();
-    auto divisor = AsConstInt(div->b);
-    auto period = mod ? AsConstInt(mod->b) : std::nullopt;
-    if (!divisor || !period || *divisor <= 0 || *period <= 0 || *period % *divisor != 0) return div;
-    return floormod(floordiv(mod->a, div->b), MakeConst(div->dtype, *period / *divisor));
+    int64_t divisor = AsConstInt(div->b).value_or(0);
+    int64_t period = mod ? AsConstInt(mod->b).value_or(0) : 0;
+    if (divisor <= 0 || period <= 0 || period % divisor != 0) return div;
+    return floormod(floordiv(mod->a, div->b), MakeConst(div->dtype, period / divisor));
   }
 };
 }  // namespace

@@ -7,8 +7,11 @@
 
 namespace tvm::tir {
 namespace {
-struct StorageLegalizer : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj,
-                                  CallObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj> {
+struct StorageLegalizer
+    : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmObj, CastObj, CallObj, LetStmtObj,
+              LetObj, AllocateObj, AllocateConstObj, PrimExprObj> {
+  const char* pass;
+  const char* before;         // the pass that leaves no arithmetic
   bool (*matches)(DataType);  // values kept as bits
   std::unordered_map<const VarObj*, Var> vars;
 
@@ -29,6 +32,20 @@ struct StorageLegalizer : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmO
     }
     vars.emplace(var.get(), result);
     return result;
+  }
+  /// Operators would take bits for numbers.
+  void RefuseArithmetic(const PrimExpr& operand) const {
+    if (!matches(operand.dtype())) return;
+    TVM_FFI_THROW(ValueError) << pass << ": expected no arithmetic of " << operand.dtype()
+                              << ", run " << before << " first";
+  }
+  ObjectRef Rewrite(const PrimExprObj* op) {
+    PrimExpr e = ffi::GetRef<PrimExpr>(op);
+#define BINARY(Name, ...) \
+  if (auto* n = e.as<Name##Obj>()) RefuseArithmetic(n->a)
+    TVM_BINARY_NODES(BINARY);
+#undef BINARY
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const VarObj* op) { return Stored(ffi::GetRef<Var>(op)); }
   ObjectRef Rewrite(const BufferObj* op) {
@@ -67,6 +84,9 @@ struct StorageLegalizer : Mutator<StorageLegalizer, VarObj, BufferObj, FloatImmO
     bool is_bits = matches(op->dtype);
     Array<PrimExpr> args = op->args.Map([&](const PrimExpr& e) { return Mutate(e); });
     DataType t = is_bits ? BitsType(op->dtype) : op->dtype;
+    if (IsLaneWise(op->op) && !op->Is(builtin::reinterpret())) {
+      for (const PrimExpr& e : op->args) RefuseArithmetic(e);
+    }
     if (op->Is(builtin::reinterpret())) return reinterpret(t, args[0], op->span);
     if (args.same_as(op->args) && !is_bits) return ffi::GetRef<ObjectRef>(op);
     Call call = ffi::GetRef<Call>(op);
@@ -125,12 +145,12 @@ bool UsesType(const PrimFunc& func, bool (*matches)(DataType)) {
   return find.found;
 }
 
-PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
+PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass, const char* before) {
   if (!UsesType(func, matches)) return func;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
   StorageLegalizer legalize;
-  legalize.matches = matches;
+  legalize.matches = matches, legalize.pass = pass, legalize.before = before;
   for (const auto& [param, buffer] : func->buffer_map) {
     if (legalize.StoredType(buffer->dtype) != buffer->dtype) {
       TVM_FFI_THROW(ValueError)
@@ -146,7 +166,8 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass) {
 
 PrimFunc BF16StorageLegalize(PrimFunc func) {
   return Legalize(
-      std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize");
+      std::move(func), [](DataType t) { return t.is_bfloat16(); }, "BF16StorageLegalize",
+      "BF16ComputeLegalize");
 }
 TVM_PASS(tir, BF16StorageLegalize,
          R"(Keeps bfloat16 as uint16; casts become operations on bits.
@@ -165,7 +186,7 @@ after(A_data: T.handle("uint16"), B_data: T.handle("float32")):
 PrimFunc FP8StorageLegalize(PrimFunc func) {
   return Legalize(
       std::move(func), [](DataType t) { return IsSmallFloat(t) && !t.is_bfloat16(); },
-      "FP8StorageLegalize");
+      "FP8StorageLegalize", "FP8ComputeLegalize");
 }
 TVM_PASS(
     tir, FP8StorageLegalize,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repeats the bodies of short loops.
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -40,7 +41,7 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
     For loop = Below<For>(op);
     auto extent = AsConstInt(loop->extent);
     // break and continue need their loop.
-    bool jumps = op->annotations.count("irregular_loop_mark") > 0;
+    bool jumps = op->annotations.count("irregular_loop_mark") || HasJumps(op->body);
     bool may = op->kind == ForKind::kSerial && !jumps && extent && *extent >= 0 &&
                loops_inside == 0 && unrolled_inside <= auto_max_depth;
     bool unroll = may && (*extent * steps <= auto_max_step || *extent <= auto_max_extent ||

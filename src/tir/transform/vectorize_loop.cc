@@ -85,12 +85,12 @@ struct Vectorizer
       if (a_scalar && rb) return Ramp(a * rb->base, a * rb->stride, lanes);
     } else if constexpr (std::is_same_v<Ref, FloorDiv> || std::is_same_v<Ref, FloorMod>) {
       // No lane leaves the period of the divisor that the first one is in.
-      auto stride = ra ? AsConstInt(ra->stride) : std::nullopt;
-      auto divisor = b_scalar ? AsConstInt(b) : std::nullopt;
-      if (raw_lanes > 0 && stride && divisor && *stride > 0 && *divisor > 0) {
-        int64_t span = *stride * raw_lanes;
+      int64_t stride = ra ? AsConstInt(ra->stride).value_or(0) : 0;
+      int64_t divisor = b_scalar ? AsConstInt(b).value_or(0) : 0;
+      if (raw_lanes > 0 && stride > 0 && divisor > 0) {
+        int64_t span = stride * raw_lanes;
         arith::ModularSet base = analyzer->modular_set(ra->base);
-        if (*divisor % span == 0 && base->coeff % span == 0 && base->base % span < *stride) {
+        if (divisor % span == 0 && base->coeff % span == 0 && base->base % span < stride) {
           if constexpr (std::is_same_v<Ref, FloorDiv>)
             return Broadcast(floordiv(ra->base, b), lanes);
           else

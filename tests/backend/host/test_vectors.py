@@ -108,14 +108,29 @@ def test_bits_in_other_groups():
     np.testing.assert_array_equal(z, x.view("int16"))
 
 
-@pytest.mark.parametrize("limit", [0, 3, 8, 100])
-def test_lane_mask(limit):
+@pytest.mark.parametrize("base", [0, 2, -3])
+@pytest.mark.parametrize("limit", [0, 3, 8, 100, -1, -100])
+def test_lane_mask(base, limit):
     a = buffer("A", "int32", 8)
-    mask = call("boolx8", "get_active_lane_mask", const(0), const(limit))
+    mask = call("boolx8", "get_active_lane_mask", const(base), const(limit))
     ones = tir.Broadcast(const(1), 8)
     x = np.zeros(8, "int32")
     run(module(tir.BufferStore(a, ones, [ramp(0)], mask), [a]), x)
-    np.testing.assert_array_equal(x, np.arange(8) < limit)
+    np.testing.assert_array_equal(x, base + np.arange(8) < limit)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_lane_mask_at_the_ends_of_its_type(dtype):
+    """base + lane does not wrap, and is compared with its sign."""
+    ends = np.iinfo(dtype)
+    a, bounds = buffer("A", "int32", 8), buffer("L", dtype, 2)
+    base, limit = (tir.BufferLoad(bounds, [const(i)]) for i in range(2))
+    mask = call("boolx8", "get_active_lane_mask", base, limit)
+    mod = module(tir.BufferStore(a, tir.Broadcast(const(1), 8), [ramp(0)], mask), [a, bounds])
+    for first, end in [(ends.max - 3, ends.max), (ends.min, ends.min + 3), (ends.min, ends.max)]:
+        x = np.zeros(8, "int32")
+        run(mod, x, np.array([first, end], dtype))
+        np.testing.assert_array_equal(x, [int(first) + i < int(end) for i in range(8)])
 
 
 def test_memory_of_vectors():

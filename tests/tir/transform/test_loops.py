@@ -239,6 +239,24 @@ def test_narrow_data_type_rejects_odd_widths():
         apply(tt.NarrowDataType(24), func([A], store(A, 0, 1.0)))
 
 
+def test_predicates_use_the_narrow_variable():
+    A = buffer((8,), "uint8")
+    zeros = tir.Broadcast(tir.const(0, "uint8"), 3)
+
+    def body(dtype):
+        def masked(o):
+            mask = tir.LT(
+                tir.Ramp(o, tir.const(1, dtype), 3), tir.Broadcast(tir.const(1, dtype), 3)
+            )
+            place = tir.Ramp(tir.const(0, dtype), tir.const(1, dtype), 3)
+            return tir.BufferStore(A, zeros, [place], mask)
+
+        o = tir.Var("o", dtype)
+        return tir.For(o, tir.const(0, dtype), tir.const(3, dtype), tir.ForKind.SERIAL, masked(o))
+
+    check(tt.NarrowDataType(16), func([A], body("int32")), func([A], body("int16")))
+
+
 def test_convert_ssa():
     A = buffer((4,))
     i = tir.Var("i", "int32")
@@ -278,7 +296,8 @@ def test_annotate_irregular_loop():
         apply(tt.AnnotateIrregularLoop(), func([A], loop(8, body, kind="parallel")))
 
 
-def test_loops_with_jumps_are_not_unrolled():
+@pytest.mark.parametrize("marked", [False, True])
+def test_loops_with_jumps_are_not_unrolled(marked):
     @T.prim_func
     def before(A: T.Buffer((4,), "int32")):
         T.attr(T.int32(0), "pragma_auto_unroll_max_step", 16)
@@ -288,8 +307,26 @@ def test_loops_with_jumps_are_not_unrolled():
             A[i] = 1
 
     mod = tvm.IRModule({"main": before})
-    for step in (tir.transform.AnnotateIrregularLoop(), tir.transform.UnrollLoop()):
-        mod = step(mod)
+    if marked:
+        mod = tir.transform.AnnotateIrregularLoop()(mod)
+    mod = tir.transform.UnrollLoop()(mod)
     values = np.array([0, 5, 0, 7], "int32")
     tir.interpret(mod)(values)
     assert values.tolist() == [1, 5, 1, 7]
+
+
+def test_loops_with_jumps_are_not_partitioned():
+    """A break would leave the first part only."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "int32")):
+        for i in range(8):
+            if T.likely(i < 5):
+                A[i] = 1
+            if A[7] > 0:
+                T.break_loop()
+
+    mod = tt.LoopPartition(partition_const_loop=True)(tvm.IRModule({"main": before}))
+    values = np.array([0] * 7 + [1], "int32")
+    tir.interpret(mod)(values)
+    assert values.tolist() == [1] + [0] * 6 + [1]

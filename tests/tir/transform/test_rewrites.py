@@ -109,6 +109,46 @@ def test_common_subexpressions_found_before_what_uses_them():
     check(tt.CommonSubexprElimTIR(), before, func([A, B, x], expected))
 
 
+def test_common_subexpressions_by_value_where_a_part_is_the_whole():
+    """x * 2 // 1 is x * 2: bound once, not for ever."""
+    A, x, v = buffer((64,), "int32"), tir.Var("x", "int32"), tir.Var("v", "int32")
+    whole = tir.FloorDiv(x * 2, tir.const(1, "int32"))
+    before = func([A, x], store(A, 2 * x, whole))
+    expected = func([A, x], tir.LetStmt(v, x * 2, store(A, v, v)))
+    check(tt.CommonSubexprElimTIR(identify_equiv_terms=True), before, expected)
+
+
+def test_common_subexpressions_by_value_do_not_name_each_other():
+    A, x = buffer((64,), "int32"), tir.Var("x", "int32")
+    p, q = x % 2 * x, tir.Max(x // x, tir.const(1, "int32"))
+    before = func([A, x], store(A, p * q % q, q * p // q + p * q % q))
+    result = apply(tt.CommonSubexprElimTIR(identify_equiv_terms=True), before)
+    tir.analysis.verify_well_formed(result)
+    got, expected = np.zeros((2, 64), "int32")
+    for function, array in ((before, expected), (result, got)):
+        tir.interpret(function)(array, 3)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_inlined_arguments_are_evaluated_before_the_body():
+    """An address has a name; what is read is what was there."""
+    A, x = buffer((4,), "int32"), tir.Var("x", "int32")
+    helper = tvm.ir.GlobalVar("helper")
+    p = tir.Var("p", tvm.ir.PointerType(tvm.ir.PrimType("int32")))
+    view = tir.decl_buffer((2,), "int32", name="V", data=p)
+    body = tir.DeclBuffer(view, seq(store(view, 0, x + 1), store(view, 1, x + 2)))
+    address = tir.call_intrin(
+        "handle", "tir.tvm_access_ptr", tir.type_annotation("int32"), A.data, 1, 2, 3
+    )
+    main = func([A], tir.Evaluate(tir.Call("void", helper, [address, A[1]])), global_symbol="main")
+    mod = tt.InlinePrivateFunctions()(
+        tvm.IRModule({helper: tir.PrimFunc([p, x], body), "main": main})
+    )
+    a = np.array([0, 5, 0, 0], "int32")
+    tir.interpret(mod["main"])(a)
+    assert a.tolist() == [0, 6, 7, 0]
+
+
 def test_values_that_are_read_are_not_shared():
     A = buffer((64,), "int32")
     before = func([A], loop(4, lambda i: store(A, i, A[i] * A[i])))

@@ -275,6 +275,25 @@ def test_double_buffer(split):
     assert "allocate([8]" in mod.script() or "decl_buffer((8,)" in mod.script()
 
 
+def test_double_buffer_of_a_loop_that_is_gone():
+    """Its one iteration fills what it uses: the allocation stays where it is."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32")):
+        for k in range(3):
+            B_data = T.allocate([8], "float32", "global")
+            B = T.decl_buffer((8,), data=B_data)
+            if A[0] > T.float32(k):
+                with T.attr(B_data, "double_buffer_scope", 1):
+                    for j in range(8):
+                        B[j] = A[j]
+                for j in range(8):
+                    A[j] = B[7 - j]
+
+    mod = tvm.IRModule({"main": before})
+    tvm.ir.assert_structural_equal(tt.InjectDoubleBuffer()(mod), mod)
+
+
 def test_virtual_threads():
     @T.prim_func
     def before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
@@ -481,10 +500,50 @@ def test_warp_memory_runs():
             B[t * 4 + i] = W[((t + 3) % 8) * 4 + i]
 
     mod = tt.LowerWarpMemory()(tvm.IRModule({"main": before}))
-    A, B = floats(64), np.zeros(64, "float32")
+    A, B, C = floats(64), np.zeros(64, "float32"), np.zeros(64, "float32")
     interpret(mod)(A, B)
     lanes = A.reshape(2, 8, 4)
     np.testing.assert_array_equal(B.reshape(2, 8, 4), np.roll(lanes, -3, 1))
+    interpret(tvm.IRModule({"main": before}), threads="lockstep")(A, C)
+    np.testing.assert_array_equal(C, B)
+
+
+def test_warp_memory_at_an_index_with_a_name():
+    """As CommonSubexprElimTIR leaves it."""
+
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        T.func_attr({"target": T.target({"kind": "cuda", "thread_warp_size": 8})})
+        t = T.launch_thread("threadIdx.x", 8)
+        W_data = T.allocate([16], "float32", "warp")
+        W = T.decl_buffer((16,), data=W_data, scope="warp")
+        first: T.int32 = t * 2
+        for i in range(2):
+            W[first + i] = A[first + i]
+        for i in range(2):
+            B[first + i] = W[((t + 3) % 8) * 2 + i]
+
+    mod = tt.LowerWarpMemory()(tvm.IRModule({"main": before}))
+    A, B = floats(16), np.zeros(16, "float32")
+    interpret(mod)(A, B)
+    np.testing.assert_array_equal(B.reshape(8, 2), np.roll(A.reshape(8, 2), -3, 0))
+
+
+def test_warp_memory_read_by_some_threads():
+    """The threads that are asked must answer."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        T.func_attr({"target": T.target({"kind": "cuda", "thread_warp_size": 8})})
+        t = T.launch_thread("threadIdx.x", 8)
+        W_data = T.allocate([8], "float32", "warp")
+        W = T.decl_buffer((8,), data=W_data, scope="warp")
+        W[t] = A[t]
+        if t < 4:
+            B[t] = W[(t + 4) % 8]
+
+    with pytest.raises(ValueError, match="to be read by all threads of a warp, got a read in a"):
+        tt.LowerWarpMemory()(tvm.IRModule({"main": before}))
 
 
 def test_dynamic_launch():

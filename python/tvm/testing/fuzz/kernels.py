@@ -24,6 +24,7 @@ class _Kernel:
         self.y = 1  # threads along threadIdx.y
         self.dtype = rng.choice(["float32", "float32", "int32", "int8", "float16"])
         self.buffers, self.stages, self.outputs = [], [], []
+        self.features = {"kernel"}
         self.source = "A[{b}, {r}, {w}]"
         self.guarded = rng.random() < 0.2  # the last thread has less to do
         self.count = 0
@@ -198,11 +199,32 @@ vk = T.axis.reduce({self.width}, k * {self.threads} + t)
 {textwrap.indent(use, " " * 16)}"""
         return text
 
+    def warp(self):
+        """Each thread keeps its part of a row, and reads the part of another one."""
+        out, name = self.output(), self.name("W")
+        size = self.threads * self.each
+        self.buffers.append(f'{name} = T.alloc_buffer(({size},), "{self.dtype}", scope="warp")')
+        shift = self.rng.randrange(self.threads)
+        other = f"(t + {shift}) % {self.threads} * {self.each} + j"
+        own = f"t * {self.each} + j"
+        value = self.source.format(b="b", r="r", w=own)
+        thread = f'for t in T.thread_binding({self.threads}, "threadIdx.x"):'
+        return f"""for r in range({self.rows}):
+    {thread}
+        for j in range({self.each}):
+            with T.block("keep"):
+                {name}[{own}] = {value}
+    {thread}
+        for j in range({self.each}):
+            with T.block("ask"):
+                {out}[b, r, {own}] = {name}[{other}]"""
+
     # ---- whole ----------------------------------------------------------------------------------
     def text(self):
-        kind = self.rng.choice(["copies", "copies", "reduction", "pipeline", "mixed"])
+        kind = self.rng.choice(["copies", "copies", "reduction", "pipeline", "mixed", "warp"])
         if kind == "copies" and self.chance(0.4):
             self.y = 2
+        self.guarded = self.guarded and kind != "warp"  # all threads take part in a shuffle
         parts = []
         for _ in range(self.rng.randint(0, 2)):
             parts.append(self.auto_copy() if self.chance(0.3) else self.copy(False))
@@ -213,6 +235,9 @@ vk = T.axis.reduce({self.width}, k * {self.threads} + t)
                 parts.append(self.copy(True))
         elif kind == "pipeline":
             parts.append(self.pipeline())
+        elif kind == "warp":
+            self.features.add("warp")
+            parts.append(self.warp())
         else:
             parts.append(self.copy(True))
             if kind == "mixed":
@@ -241,4 +266,4 @@ def generate_kernel(seed):
     if kernel.dtype in ("int8", "int32"):
         for argument in arguments:
             argument.value %= 4  # sums do not wrap, whatever their order
-    return Program(seed, IRModule({"main": func}), arguments, frozenset({"kernel"}))
+    return Program(seed, IRModule({"main": func}), arguments, frozenset(kernel.features))

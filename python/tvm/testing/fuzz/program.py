@@ -13,6 +13,7 @@ from tvm.ir import GlobalVar, IRModule, PointerType, PrimType
 from tvm.tir import ForKind, PrimFunc, Var
 
 from .expressions import const
+from .idioms import OBSERVE_TENSOR
 from .numbers import INTEGERS, Storage, Value, fill, int_range, stored_bound
 from .statements import OBSERVE, Statements
 from .syntax import add_syntax
@@ -23,6 +24,13 @@ _observed = []
 @tvm_ffi.register_global_func(OBSERVE, override=True)
 def _observe(value):
     _observed.append(int(value))
+    return 0
+
+
+@tvm_ffi.register_global_func(OBSERVE_TENSOR, override=True)
+def _observe_tensor(tensor, *values):
+    _observed.extend(int(v) for v in np.from_dlpack(tensor))
+    _observed.extend(str(v) for v in values)
     return 0
 
 

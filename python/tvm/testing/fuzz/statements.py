@@ -8,6 +8,7 @@ from tvm.ir import PointerType, PrimType, Range
 from tvm.tir import ForKind, IterVar, Var
 
 from .expressions import LANES, Expressions, call, const
+from .idioms import Idioms
 from .numbers import (
     INTEGERS,
     Storage,
@@ -24,10 +25,17 @@ from .numbers import (
 TRUE = tir.const(True, "bool")
 MAX_STEPS = 48  # iterations of a loop nest
 OBSERVE = "testing.fuzz.observe"
+_LOOP_NOTES = [
+    {"note": 1},
+    {"pragma_loop_partition_hint": 1},
+    {"pragma_auto_unroll_max_step": 16},
+    {"pragma_unroll_explicit": 1},
+]
+_MESSAGES = ["expected a true condition", "ValueError: expected a true condition", "no: colon"]
 _THREADS = ["blockIdx.x", "threadIdx.x", "vthread.x"]
 
 
-class Statements(Expressions):
+class Statements(Idioms, Expressions):
     """Makes statements; `features` names what a program holds that some checks cannot run."""
 
     def __init__(self, rng):
@@ -67,6 +75,7 @@ class Statements(Expressions):
             repeat=1 if depth > 0 and self.steps < 8 else 0,
             leave=1.5 if self.may_leave else 0,
             evaluate=1,
+            idiom=3 if depth > 0 else 0,
         )
         made = getattr(self, kind)(depth)
         return [made, *(self.body(size - 1, depth) if size > 1 else [])]
@@ -146,7 +155,7 @@ class Statements(Expressions):
         low = self.rng.randint(-2, 5) if self.chance(0.3) else 0
         step = self.rng.randint(2, 3) if self.chance(0.15) else None
         var = Var(self.name("i"), dtype)
-        annotations = {"note": 1} if self.chance(0.1) else {}
+        annotations = self.rng.choice(_LOOP_NOTES) if self.chance(0.2) else {}
         known = Value(var, low, low + extent.high - 1)
         leave = kind == ForKind.SERIAL
         with self.saved(vars=[*self.vars, known], steps=self.steps * extent.high, may_leave=leave):
@@ -237,7 +246,7 @@ class Statements(Expressions):
         if self.chance(0.3):
             holds = tir.Or(holds, self.condition(1))
         return [
-            tir.AssertStmt(holds, tir.StringImm("expected a true condition"), self.joined(rest()))
+            tir.AssertStmt(holds, tir.StringImm(self.rng.choice(_MESSAGES)), self.joined(rest()))
         ]
 
     def scope_attribute(self, rest):
@@ -260,15 +269,19 @@ class Statements(Expressions):
         rank = self.rng.randint(1, 3) if rank is None else rank
         return [self.extent(dtype, [8, 6, 3][min(rank, 3) - 1]) for _ in range(rank)]
 
-    def scratch(self, dtype, shape, name):
-        """Memory for a statement: its store, and what wraps the statement."""
-        data = Var(self.name(name), PointerType(PrimType(dtype), "global"))
-        made = tir.Buffer(data, dtype, [e.node for e in shape], [], const(0, "int32"), data.name)
+    def scratch(self, dtype, shape, name, scope="global"):
+        """Memory for a statement: its store, and what wraps the statement. Now and then it is
+        larger than what is used of it: worth sharing with others."""
+        data = Var(self.name(name), PointerType(PrimType(dtype), scope))
+        extents = [e.node for e in shape]
+        if self.chance(0.3) and isinstance(extents[0], tir.IntImm):
+            extents[0] = const(int(extents[0]) + 1024, str(extents[0].dtype))
+        made = tir.Buffer(data, dtype, extents, [], const(0, "int32"), data.name)
         annotations = {"note": 1} if self.chance(0.05) else {}
 
         def wrap(body):
             body = tir.DeclBuffer(made, body)
-            return tir.Allocate(data, dtype, [e.node for e in shape], TRUE, body, annotations)
+            return tir.Allocate(data, dtype, extents, TRUE, body, annotations)
 
         return Storage(made, shape, root=data), wrap
 
@@ -520,7 +533,7 @@ class Statements(Expressions):
     def evaluate(self, depth):
         kind = self.choose(
             nothing=1, pure=1, assume=1, packed=2 if self.sequential else 0,
-            procedure=2 if self.procedures and self.sequential else 0,
+            procedure=8 if self.procedures and self.sequential else 0,
         )  # fmt: skip
         if kind == "nothing":
             return tir.Evaluate(const(0, "int32"))
@@ -541,9 +554,18 @@ class Statements(Expressions):
                 and s.root is not None and _size(s.shape) >= size and s.kind == "data"
             ]  # fmt: skip
             if found:
-                data = self.rng.choice(found).buffer.data
-                return tir.Evaluate(tir.Call("void", var, [data]))
+                store = self.rng.choice(found)
+                return tir.Evaluate(tir.Call("void", var, [self.pointer(store, size)]))
         return tir.Evaluate(self.integer("int32"))
+
+    def pointer(self, store, size):
+        """To so many elements of a store, not always the first ones."""
+        data, room = store.buffer.data, _size(store.shape) - size
+        if self.chance(0.5):
+            return data
+        kind = call(store.dtype, "type_annotation")
+        offset, count = (const(n, "int32") for n in (self.rng.randint(0, room), size))
+        return call("handle", "tvm_access_ptr", kind, data, offset, count, const(3, "int32"))
 
 
 def _flat(stmts):
