@@ -111,7 +111,11 @@ def tune_tasks(
         database = Database.create(database, module_equality=module_equality)
     model_path = os.path.join(work_dir, MODEL_FILE)
     if not isinstance(cost_model, CostModel) and cost_model is not None:
-        options = {"num_tuning_cores": num_tuning_cores} if cost_model == "xgb" else {}
+        options = {}
+        if cost_model == "xgb":
+            # A short run wants guidance from its second round on.
+            warm_up = min(100, max(16, max_trials_global // 3))
+            options = {"num_tuning_cores": num_tuning_cores, "num_warmup_samples": warm_up}
         try:
             cost_model = CostModel.create(cost_model, **options)
         except ImportError as error:  # the package is optional: the search works without it, worse

@@ -72,7 +72,10 @@ struct SpatialTilingObj : ScheduleRuleObj {
       if (facts.loops.size() > 1) {
         variants.insert(variants.end(),
                         {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
-        if (Gathers(facts)) variants.push_back(&SpatialTilingObj::Blocked);
+        if (Gathers(facts)) {
+          variants.push_back(&SpatialTilingObj::Blocked);
+          if (facts.block->reads.size() == 1) variants.push_back(&SpatialTilingObj::Staged);
+        }
       }
     } else {
       return {sch};
@@ -193,6 +196,20 @@ struct SpatialTilingObj : ScheduleRuleObj {
   /// Tiles of tiles, for what is read across its rows: lines of the caches that were fetched for a
   /// tile serve its neighbours before they are gone.
   void Blocked(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    TileTwice(sch, block, f);
+  }
+  /// Each tile is read along its rows into a buffer first, and gathered from there: rows that are a
+  /// power of two apart would throw each other out of the cache.
+  void Staged(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    LoopRV tile = TileTwice(sch, block, f);
+    BlockRV copy = sch.CacheRead(block, 0, "local");
+    sch.ComputeAt(copy, tile, /*preserve_unit_loops=*/true);
+    Array<LoopRV> loops = sch.GetLoops(copy);
+    sch.Vectorize(loops.back());
+    sch.Unroll(loops[loops.size() - 2]);
+  }
+  /// The loop over the inner tiles of an outer one.
+  LoopRV TileTwice(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
     Array<LoopRV> loops = sch.GetLoops(block), order(loops.begin(), loops.end() - 2);
     size_t n = loops.size();
     Divisors rows(ConstantExtent(f.loops[n - 2])), columns(ConstantExtent(f.loops[n - 1]));
@@ -207,6 +224,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Unroll(i[2]);
     sch.Vectorize(j[2]);
     Streaming(sch, f, j[1]);
+    return j[1];
   }
   static std::vector<int64_t> UpTo(int64_t most) {
     std::vector<int64_t> all(most);
@@ -230,8 +248,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     if (reduce.empty()) return;
     LoopRV all = reduce.size() > 1 ? sch.Fuse(reduce) : reduce[0];
     Divisors divisors(static_cast<int64_t>(f.Iterations(LoopUse::kReduce)));
-    Array<LoopRV> parts =
-        sch.Split(all, {std::nullopt, Choose(sch, divisors.Take({1, 2, 4, 8, 16, 32}))});
+    Array<LoopRV> parts = sch.Split(all, {std::nullopt, Choose(sch, divisors.Take(UpTo(32)))});
     sch.Unroll(parts[1]);
     sch.DecomposeReduction(block, parts[0]);
   }
