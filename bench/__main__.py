@@ -25,6 +25,8 @@ def parse(arguments):
     parser.add_argument("--cpu-time", action="store_true", help=cpu_time)
     parser.add_argument("--without", action="append", default=[], help="leave a subject out")
     parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
+    limit = "seconds after which the benchmarks of tuning begin no further workload"
+    parser.add_argument("--limit", type=float, default=float("inf"), help=limit)
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in CASES]

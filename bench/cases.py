@@ -3,6 +3,8 @@
 
 import functools
 import subprocess
+import sys
+import time
 
 import numpy as np
 
@@ -140,11 +142,23 @@ def schedules(name, subjects, options):
     return rows
 
 
+def _within(limit, name, workloads):
+    """The workloads one by one, as long as there is time; says how far it is."""
+    begin = time.monotonic()
+    for i, workload in enumerate(workloads):
+        spent = time.monotonic() - begin
+        if spent > limit:
+            print(f"note: {name}: left out for --limit: {', '.join(list(workloads)[i:])}")
+            return
+        print(f"{name} {i + 1}/{len(workloads)}, {spent:.0f} s: {workload}", file=sys.stderr)
+        yield workload
+
+
 def trials(name, subjects, options):
     """Tuning: wall time per distinct program compiled, run, checked and recorded (--threads 2)."""
     workers = [peers.Worker(who) for who in peers.compilers()]
     rows = []
-    for workload in ("matmul 512", "matmul 1024", "conv2d 56x56x64"):
+    for workload in _within(options.limit, name, tuning.TIMED):
         runs = {
             w.name: functools.partial(w.ask, "seconds_per_trial", workload, 64) for w in workers
         }
@@ -156,12 +170,30 @@ def trials(name, subjects, options):
 
 
 def tuned(name, subjects, options):
-    """20 workloads: the default schedule beside the best of 100 trials (--threads 2)."""
-    rows = []
-    for workload in tuning.WORKLOADS:
-        timed = tuning_result.timed(workload, 100)
+    """20 workloads: the default schedule beside the best of 100 trials (--threads 2), some with
+    peers; the winner beside the fastest of the ten best."""
+    rows, gains = [], {}
+    for workload in _within(options.limit, name, tuning.WORKLOADS):
+        trials = tuning.TRIALS.get(workload, 100)
+        timed = tuning_result.timed(workload, trials)
+        if kernel_name := tuning.PEERS.get(workload):
+            inputs = tuning_result.inputs(workload)
+            for peer in [s for s in subjects if s.name in ("numpy", "torch", "copy")]:
+                if one := peer.prepare(kernel_name, inputs):
+                    timed[peer.name] = one
         samples = measure.time_alternating(timed, options.rounds, options.seconds)
-        rows += [Row(workload, who, samples[who]) for who in timed]
+        own = [who for who in timed if who.startswith(tuning_result.PLACE)]
+        fastest = min(own, key=lambda who: np.median(samples[who]))
+        case = [Row(workload, who, samples[who]) for who in timed if who not in own]
+        case.append(Row(workload, "tvm, fastest of ten", samples[fastest]))
+        gains[workload] = next(r for r in case if r.subject == tuning_result.DEFAULT).ratio(case[0])
+        shown = ", ".join(f"{r.subject} {r.ratio(case[0]):.2f}" for r in case[1:])
+        print(f"  x ours: {shown}", file=sys.stderr)
+        rows += case
+    if gains:
+        worst = min(gains, key=gains.get)
+        mean = float(np.exp(np.mean(np.log(list(gains.values())))))
+        print(f"{name}: x default {mean:.2f} (mean of {len(gains)}), {gains[worst]:.2f} ({worst})")
     return rows
 
 

@@ -124,6 +124,11 @@ WORKLOADS = {
     "transpose 1000x700": lambda: _transpose(1000, 700),
 }
 
+TRIALS = {"matmul 1024": 256}  # else 100
+PEERS = {"sigmoid 1024": "sigmoid", "matmul 512": "matmul", "matmul 1024": "matmul"}
+# Whose trials are timed.
+TIMED = ("sigmoid 1024", "matmul 512", "matmul 1024", "conv2d 56x56x64")
+
 
 def function(name):
     """The workload as a PrimFunc."""

@@ -6,9 +6,22 @@ import tempfile
 
 from . import programs, tuning
 
+DEFAULT = "tvm, default"
+PLACE = "tvm, place "  # of the ten best
+
+
+def inputs(workload):
+    """Random arguments, without the result."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    func = tuning.function(workload)
+    shapes = [[int(e) for e in func.buffer_map[p].shape] for p in func.params]
+    return [rng.random(s).astype("float32") for s in shapes[:-1]]
+
 
 def timed(workload, trials):
-    """{subject: Timed} for the default schedule and the best one found."""
+    """{subject: Timed} for the best schedule found, the default one, and the ten best."""
     import numpy as np
     import tvm
     from tvm import meta_schedule as ms
@@ -17,11 +30,15 @@ def timed(workload, trials):
     with tempfile.TemporaryDirectory() as folder:
         database = ms.tune_tir(func, target, folder, trials)
         best = ms.compile_tir(database, func, target)
-    rng = np.random.default_rng(0)
-    shapes = [[int(e) for e in func.buffer_map[p].shape] for p in func.params]
-    args = [tvm.runtime.tensor(rng.random(s).astype("float32")) for s in shapes]
-    before, after = tvm.compile(func, target=target), tvm.compile(best.mod, target=target)
-    return {
-        "tvm": programs.Timed(functools.partial(after, *args), args[-1].numpy),
-        "tvm, default": programs.Timed(functools.partial(before, *args), args[-1].numpy),
-    }
+        top = database.get_top_k(database.get_all_tuning_records()[0].workload, 10)
+        mods = {"tvm": best.mod, DEFAULT: func}
+        for i, record in enumerate(top[1:]):
+            mods[f"{PLACE}{i + 2}"] = record.as_measure_candidate().sch.mod
+    result = [int(e) for e in func.buffer_map[func.params[-1]].shape]
+    args = [tvm.runtime.tensor(x) for x in [*inputs(workload), np.zeros(result, "float32")]]
+    timed = {}
+    for who, mod in mods.items():
+        call = functools.partial(tvm.compile(mod, target=target), *args)
+        timed[who] = programs.Timed(call, args[-1].numpy)
+    timed[f"{PLACE}1"] = timed["tvm"]
+    return timed

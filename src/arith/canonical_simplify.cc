@@ -30,9 +30,10 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
-    if (auto* cached = facts_->canonical_cache.Find(e)) return *cached;
+    if (auto* memo = facts_->memos.Find(e); memo && memo->canonical.defined())
+      return memo->canonical;
     PrimExpr result = Visit(e);
-    return facts_->canonical_cache.Set(e, result);
+    return facts_->memos.At(e)->canonical = result;
   }
 
  private:
@@ -82,7 +83,7 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
       Sum sum = ToSum(e);
       if (sum.valid) {
         PrimExpr result = ToExpr(sum, e.dtype());
-        if (result.defined()) return result;
+        if (result.defined()) return ExprDeepEqual(result, e) ? e : result;
       }
     }
     // Below any other node the parts are simplified one by one, then the node by the rules.

@@ -24,13 +24,13 @@ Interval Analyzer::Impl::BoundOf(const PrimExpr& e) {
     if (e.dtype().is_uint() && imm->value < 0) return Interval::OfType(e.dtype());
     return Interval::Point(imm->value);
   }
-  if (auto* cached = bound_cache.Find(e)) return *cached;
+  if (auto* memo = memos.Find(e); memo && memo->bound) return *memo->bound;
   return Recurse([&] {
     Interval bound = ComputeBound(e);
     for (const auto& [expr, known] : expr_bounds) {
       if (ExprDeepEqual(expr, e)) bound = bound.Intersect(known);
     }
-    return bound_cache.Set(e, bound);
+    return *(memos.At(e)->bound = bound);
   });
 }
 

@@ -39,18 +39,6 @@ std::optional<std::pair<PrimExpr, PrimExpr>> ChoiceOf(const PrimExpr& e) {
 bool IsInt(const PrimExpr& e) { return e.dtype().is_integer(); }
 }  // namespace
 
-void Analyzer::Impl::FactsChanged() {
-  bound_cache.Clear();
-  residue_cache.Clear();
-  rewrite_cache.Clear();
-  canonical_cache.Clear();
-}
-
-void Analyzer::Impl::DataVarsChanged() {
-  traits_cache.Clear();
-  spelling_cache.Clear();
-}
-
 Analyzer::Impl::Known Analyzer::Impl::KnownOf(const VarObj* var) const {
   Known known;
   if (auto it = var_bounds.find(var); it != var_bounds.end()) known.bound = it->second;
@@ -84,11 +72,15 @@ void Analyzer::Impl::SetKnown(const VarObj* var, const Known& known) {
 
 Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {
   // Counted from the end of the facts that hold everywhere, for more of those may come.
-  Mark mark{truths.size() - global.truths, linear_facts.size() - global.linear,
-            expr_bounds.size() - global.bounds, expr_residues.size() - global.residues};
+  Mark mark{truths.size() - global.truths,
+            linear_facts.size() - global.linear,
+            expr_bounds.size() - global.bounds,
+            expr_residues.size() - global.residues,
+            memos.facts(),
+            lasting_changes};
   ++stats.constraints_entered;
   if (TraitsOf(cond).pure) AddFact(cond);
-  FactsChanged();
+  memos.NewFacts();
   return mark;
 }
 void Analyzer::Impl::Leave(const Mark& mark) {
@@ -99,7 +91,10 @@ void Analyzer::Impl::Leave(const Mark& mark) {
   cut(&linear_facts, global.linear + mark.linear);
   cut(&expr_bounds, global.bounds + mark.bounds);
   cut(&expr_residues, global.residues + mark.residues);
-  FactsChanged();
+  if (mark.lasting_changes == lasting_changes)
+    memos.OldFacts(mark.facts);
+  else
+    memos.NewFacts();
 }
 
 void Analyzer::Impl::AddGlobalFact(const PrimExpr& cond) {
@@ -138,7 +133,7 @@ void Analyzer::Impl::AddFact(const PrimExpr& given) {
   if (auto* n = cond.as<EQObj>(); n && IsInt(n->a)) return AddEqual(n->a, n->b);
   if (auto* n = cond.as<NEObj>(); n && IsInt(n->a)) {
     // Only the end of a range can be cut off.
-    FactsChanged();
+    memos.NewFacts();
     auto cut = [&](const PrimExpr& e, const PrimExpr& point) {
       Interval bound = BoundOf(e), p = BoundOf(point);
       if (!p.IsPoint() || bound.IsPoint()) return;
@@ -151,7 +146,7 @@ void Analyzer::Impl::AddFact(const PrimExpr& given) {
 
 /// a + slack <= b
 void Analyzer::Impl::AddLess(const PrimExpr& a, const PrimExpr& b, int64_t slack) {
-  FactsChanged();
+  memos.NewFacts();
   Interval below = BoundOf(a), above = BoundOf(b);
   if (above.hi != kPosInf)
     expr_bounds.push_back({a, Interval::Make(kNegInf, Wide{above.hi} - slack)});

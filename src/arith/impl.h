@@ -6,16 +6,11 @@
 
 #include "arith/interval.h"
 #include "arith/linear.h"
+#include "arith/memo.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::arith {
 using namespace tir;  // NOLINT(*)
-
-/// What an expression is made of.
-struct Traits {
-  bool index = true;  // int32 or int64 over loop and shape variables: does not overflow by contract
-  bool pure = true;   // may be dropped and repeated
-};
 
 /// `sum` lies in `bound`, by a constraint or by the range of a variable.
 struct LinearFact {
@@ -26,27 +21,6 @@ struct LinearFact {
 struct RewriteStats {
   int64_t nodes_visited = 0, constraints_entered = 0, rewrites_attempted = 0,
           rewrites_performed = 0, max_recursive_depth = 0;
-};
-
-/// Remembers a value per node; keeps the nodes alive, for an address may be used again otherwise.
-template <class V>
-class NodeCache {
- public:
-  const V* Find(const PrimExpr& e) const {
-    auto it = map_.find(e.get());
-    return it == map_.end() ? nullptr : &it->second.second;
-  }
-  const V& Set(const PrimExpr& e, V value) {
-    if (map_.size() > 8192) map_.clear();
-    return map_[e.get()] = {e, std::move(value)}, map_[e.get()].second;
-  }
-  void Clear() {
-    if (!map_.empty()) map_.clear();
-  }
-  void Swap(NodeCache& other) { map_.swap(other.map_); }
-
- private:
-  std::unordered_map<const Object*, std::pair<PrimExpr, V>> map_;
 };
 
 struct Analyzer::Impl {
@@ -67,17 +41,15 @@ struct Analyzer::Impl {
   int64_t extensions = 0;
   RewriteStats stats;
 
-  NodeCache<Interval> bound_cache;
-  NodeCache<Residue> residue_cache;
-  NodeCache<Traits> traits_cache;
-  NodeCache<PrimExpr> rewrite_cache, canonical_cache;
-  NodeCache<PrimExpr> spelling_cache;
-  void FactsChanged();
-  void DataVarsChanged();
+  Memos memos;
+  uint64_t lasting_changes = 0;  // of the facts: not undone by Leave
+  void FactsChanged() { ++lasting_changes, memos.NewFacts(); }
+  void DataVarsChanged() { memos.NewData(); }
 
   /// Sizes of the stacks of facts; `Leave` goes back to them.
   struct Mark {
     size_t truths = 0, linear = 0, bounds = 0, residues = 0;
+    uint64_t facts = 0, lasting_changes = 0;
   };
   Mark global;  // how many of the facts hold everywhere
   Mark Enter(const PrimExpr& cond);

@@ -40,13 +40,13 @@ Residue Analyzer::Impl::ResidueOf(const PrimExpr& e) {
   if (auto* imm = e.as<IntImmObj>()) {
     return e.dtype().is_uint() && imm->value < 0 ? Residue{} : Residue::Make(0, imm->value);
   }
-  if (auto* cached = residue_cache.Find(e)) return *cached;
+  if (auto* memo = memos.Find(e); memo && memo->residue) return *memo->residue;
   return Recurse([&] {
     Residue r = ComputeResidue(e);
     for (const auto& [expr, known] : expr_residues) {
       if (known.coeff > r.coeff && r.coeff != 0 && ExprDeepEqual(expr, e)) r = known;
     }
-    return residue_cache.Set(e, r);
+    return *(memos.At(e)->residue = r);
   });
 }
 

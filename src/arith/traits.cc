@@ -18,7 +18,7 @@ bool IsIndexCall(const CallObj* call) {
 Traits Analyzer::Impl::TraitsOf(const PrimExpr& e) {
   if (e.as<IntImmObj>() || e.as<FloatImmObj>()) return {true, true};
   if (auto* var = e.as<VarObj>()) return {!data_vars.count(var), true};
-  if (auto* cached = traits_cache.Find(e)) return *cached;
+  if (auto* memo = memos.Find(e); memo && memo->traits) return *memo->traits;
   return Recurse([&] {
     Traits result;
     auto merge = [&](const PrimExpr& child) {
@@ -46,7 +46,7 @@ Traits Analyzer::Impl::TraitsOf(const PrimExpr& e) {
       if (auto* cast = e.as<CastObj>(); cast && cast->value.dtype().is_float())
         result.index = false;
     }
-    return traits_cache.Set(e, result);
+    return *(memos.At(e)->traits = result);
   });
 }
 

@@ -2,6 +2,7 @@
 // Replacing variables, and the generic walks.
 #include "tvm/expr/substitute.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "tvm/ir/structural.h"
@@ -68,10 +69,54 @@ std::vector<const Object*> Sources(const PrimExpr& expr) {
   });
   return found;
 }
+/// Whether nodes of this type are equal when their types and their children are, and bind nothing.
+bool IsItsChildren(int32_t type) {
+  static const auto* types = [] {
+    auto* list = new std::vector<bool>;
+    auto add = [&](int32_t index) {
+      if (list->size() <= static_cast<size_t>(index)) list->resize(index + 1);
+      (*list)[index] = true;
+    };
+#define ROW(Name) add(Name##Obj::RuntimeTypeIndex());
+    ROW(Add)
+    ROW(Sub) ROW(Mul) ROW(Div) ROW(Mod) ROW(FloorDiv) ROW(FloorMod) ROW(Min) ROW(Max) ROW(EQ)
+        ROW(NE) ROW(LT) ROW(LE) ROW(GT) ROW(GE) ROW(And) ROW(Or) ROW(Not) ROW(Select) ROW(Cast)
+            ROW(Ramp) ROW(Broadcast) ROW(Call) ROW(BufferLoad)
+#undef ROW
+                return list;
+  }();
+  return static_cast<size_t>(type) < types->size() && (*types)[type];
+}
+bool EqualChildren(const ObjectRef& a, const ObjectRef& b) {
+  if (a.same_as(b)) return true;
+  if (!a.defined() || !b.defined() || a->type_index() != b->type_index()) return false;
+  if (auto* x = a.as<PrimExprObj>())
+    return ExprDeepEqual(ffi::GetRef<PrimExpr>(x), ffi::GetRef<PrimExpr>(b.as<PrimExprObj>()));
+  if (a.as<BufferObj>()) return false;
+  auto *x = a.as<ffi::ArrayObj>(), *y = b.as<ffi::ArrayObj>();
+  if (!x) return StructuralEqual(a, b);
+  return std::equal(x->begin(), x->end(), y->begin(), y->end(), [](const Any& m, const Any& n) {
+    return EqualChildren(m.cast<ObjectRef>(), n.cast<ObjectRef>());
+  });
+}
 }  // namespace
 bool ExprDeepEqual(const PrimExpr& a, const PrimExpr& b) {
   if (a.same_as(b)) return true;
   if (a->type_index() != b->type_index() || a.dtype() != b.dtype()) return false;
+  if (a->IsInstance<VarObj>()) return false;
+  if (auto* x = a.as<IntImmObj>()) return x->value == b.as<IntImmObj>()->value;
+  if (IsItsChildren(a->type_index())) {
+    return Recurse([&] {
+      for (const Child& c : InfoOf(a->type_index()).children) {
+        auto at = [&](const PrimExpr& e) -> const ObjectRef& {
+          return *reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(e.get()) +
+                                                     c.offset);
+        };
+        if (!EqualChildren(at(a), at(b))) return false;
+      }
+      return true;
+    });
+  }
   // Structural equality takes two free buffers of one shape for the same: a buffer defines its
   // data pointer. Here they are different memory.
   return StructuralEqual(a, b) && Sources(a) == Sources(b);

@@ -3,8 +3,10 @@
 #include "tvm/ir/transform.h"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 
+#include "ir/target/scope.h"
 #include "tvm/ir/stack.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -42,6 +44,15 @@ template <class... A>
 Any CallBack(const Optional<Function>& fn, const A&... args) {
   if (!fn.has_value()) return nullptr;
   return OnHomeStack([&] { return fn.value()(args...); });
+}
+/// The switch of stacks costs more than many a pass on a small function.
+void CheckSignalsNowAndThen() {
+  using Clock = std::chrono::steady_clock;
+  static thread_local Clock::time_point next;
+  if (auto now = Clock::now(); now >= next) {
+    OnHomeStack([] { CheckSignals(); });
+    next = now + std::chrono::milliseconds(10);
+  }
 }
 }  // namespace
 
@@ -209,7 +220,7 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
   }
   auto run = [&](size_t i) {
     for (size_t p = 0; p < passes.size(); ++p) {
-      OnHomeStack([] { CheckSignals(); });
+      CheckSignalsNowAndThen();
       work[i].func = passes[p]->RunOn(work[i].func, arguments[p]);
     }
   };
@@ -218,8 +229,10 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
     for (size_t i = 0; i < work.size(); ++i) run(i);
   } else {
     std::atomic<size_t> next{0};
-    // The pool's threads know nothing of the context and begin on small stacks.
+    Target target = Target::Current();
+    // The pool's threads know nothing of context and target and begin on small stacks.
     runtime::ParallelRun(runtime::NumThreads(), [&](int, int) {
+      TargetScope scope(target);
       contexts.push_back(ctx);
       struct Leave {
         ~Leave() { contexts.pop_back(); }

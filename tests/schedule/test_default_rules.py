@@ -297,6 +297,23 @@ def test_operands_of_colliding_lines_are_packed(make):
     assert [int(n) for n in copy.shape] == [16, 256, 64]
 
 
+def test_operands_that_are_turned_are_packed():
+    """Tiles as wide as the second cache holds for all of the reduction, one behind the other."""
+    target = "llvm -num-cores=2 -mcpu=skylake-avx512 -l2-cache-bytes=1048576"
+    for depth, width in ((512, 64), (3072, 32)):
+        _, sch = scheduled(dense(128, 512, depth), target)
+        copy = sch.get(sch.get_block("B_global")).writes[0].buffer
+        assert [int(n) for n in copy.shape] == [512 // width, depth, width]
+
+
+def test_threads_share_products_in_squares():
+    """Each of 16 threads makes 64 x 64 of the result, and turns the columns that it reads."""
+    _, sch = scheduled(dense(128, 512, 512), "llvm -num-cores=16 -mcpu=skylake-avx512")
+    parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
+    rows_of_tile, columns_of_tile = 4, 64
+    assert parallel == [512 // 16, (128 // rows_of_tile) * (512 // columns_of_tile)]
+
+
 def test_concatenation_is_in_vectors():
     _, sch = scheduled(concatenation(64, 64, 128), "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert ("VECTORIZED", 64) in loops_of(sch)

@@ -19,7 +19,7 @@ from tvm import meta_schedule as ms
 from tvm.meta_schedule.builder import BuilderResult, PyBuilder
 from tvm.meta_schedule.database import JSONDatabase
 from tvm.meta_schedule.measure_callback import PyMeasureCallback
-from tvm.meta_schedule.runner import LocalRunner, PyRunner
+from tvm.meta_schedule.runner import LocalRunner, LocalRunnerFuture, PyRunner
 from tvm.meta_schedule.task_scheduler import GradientBased, RoundRobin
 
 from tests.tune import programs
@@ -70,6 +70,31 @@ def test_running_again_goes_on(tmp_path):
     assert lines(tmp_path) == first  # nothing was left to do
     assert len(tune(programs.sigmoid(), tmp_path, 12)) == 12
     assert lines(tmp_path)[: len(first)] == first
+
+
+def test_programs_are_known_by_their_hashes(tmp_path):
+    tune(programs.sigmoid(), tmp_path, 8)
+    database = JSONDatabase(work_dir=str(tmp_path))
+    records = database.get_all_tuning_records()
+    assert len({str(r.program) for r in records}) == 8
+    outlines = database._outlines(records[0].workload, records[0].target)
+    assert [o[0] for o in outlines] == [sum(r.run_secs) / len(r.run_secs) for r in records]
+    assert all(same_target for _, _, same_target, _ in outlines)
+    assert [is_default for _, _, _, is_default in outlines] == [True] + [False] * 7
+
+
+@pytest.mark.parametrize(("secs", "beaten"), [(0.985, False), (0.5, True)])
+def test_the_default_wins_a_draw(tmp_path, secs, beaten):
+    class Runner(LocalRunner):
+        def run(self, inputs):
+            return [LocalRunnerFuture([1.0 - 0.01 * i]) for i in range(len(inputs))]
+
+        def race(self, inputs, seconds):
+            return [LocalRunnerFuture([secs]) for _ in inputs[1:]] + [LocalRunnerFuture([1.0])]
+
+    database = tune(programs.sigmoid(), tmp_path, 4, runner=Runner())
+    workload = database.get_all_tuning_records()[0].workload
+    assert bool(len(database.get_top_k(workload, 1)[0].trace.insts)) == beaten
 
 
 def test_the_cost_model_is_kept(tmp_path):
@@ -213,7 +238,6 @@ def test_gradient_prefers_what_pays():
         ({"space": "postorder"}, ValueError, "space generator: expected one of 'post-order-apply'"),
         ({"strategy": "evolution"}, ValueError, "did you mean 'evolutionary'"),
         ({"special_space": {"x": "union"}}, ValueError, "special_space: expected names of"),
-        ({"cost_model": "mlp"}, NotImplementedError, "'mlp' is not available"),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):

@@ -47,16 +47,32 @@ struct Workload : ObjectRef {
 struct MeasureCandidateObj : NodeObj {
   Schedule sch;
   Array<ArgInfo> args_info;
+  Optional<String> program;  // hash of what it lowers to, if that is known
   static void Fields(auto&& def) {
     def("sch", &MeasureCandidateObj::sch);
     def("args_info", &MeasureCandidateObj::args_info);
+    def("program", &MeasureCandidateObj::program, Default(nullptr));
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MeasureCandidate", MeasureCandidateObj, NodeObj);
 };
 struct MeasureCandidate : ObjectRef {
-  MeasureCandidate(Schedule sch, Array<ArgInfo> args_info);
+  MeasureCandidate(Schedule sch, Array<ArgInfo> args_info, Optional<String> program = std::nullopt);
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(MeasureCandidate, ObjectRef, MeasureCandidateObj);
 };
+
+/// What can be said of a record without replaying its trace.
+struct RecordOutline {
+  double secs = 0;          // mean; infinity for a failure
+  std::string error;        // why it failed
+  uint64_t target = 0;      // TargetKey
+  uint64_t program = 0;     // hash of what it lowers to; 0: nobody said
+  bool is_default = false;  // no instructions
+};
+/// Equal for equal targets; 0 for none.
+uint64_t TargetKey(const Optional<Target>& target);
+/// Hashes as texts: JSON has no integers of 64 bits.
+std::string HashText(uint64_t hash);
+uint64_t HashFromText(std::string_view text);
 
 /// One measured schedule of a workload; without times a failure, and why it failed.
 struct TuningRecordObj : NodeObj {
@@ -66,6 +82,7 @@ struct TuningRecordObj : NodeObj {
   Optional<Target> target;
   Optional<Array<ArgInfo>> args_info;
   Optional<String> error_msg;
+  Optional<String> program;  // hash of what it lowers to: an earlier run's programs are known by it
   static void Fields(auto&& def) {
     def("trace", &TuningRecordObj::trace);
     def("workload", &TuningRecordObj::workload);
@@ -73,15 +90,17 @@ struct TuningRecordObj : NodeObj {
     def("target", &TuningRecordObj::target, Default(nullptr));
     def("args_info", &TuningRecordObj::args_info, Default(nullptr));
     def("error_msg", &TuningRecordObj::error_msg, Default(nullptr));
+    def("program", &TuningRecordObj::program, Default(nullptr));
   }
   /// Mean seconds; infinity for a failure.
   double Mean() const;
+  RecordOutline Outline() const;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.TuningRecord", TuningRecordObj, NodeObj);
 };
 struct TuningRecord : ObjectRef {
   /// The workload scheduled as the trace says.
   MeasureCandidate AsMeasureCandidate() const;
-  /// {"secs", "error", "version", "target", "args", "trace"}
+  /// {"program", "secs", "error", "version", "target", "args", "trace"}
   Map<String, Any> AsJson() const;
   static TuningRecord FromJson(const Map<String, Any>& json, const Workload& workload);
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(TuningRecord, ObjectRef, TuningRecordObj);
@@ -100,6 +119,8 @@ struct DatabaseObj : NodeObj {
   /// The fastest ones first; failures are not among them.
   virtual Array<TuningRecord> GetTopK(const Workload& workload, int64_t top_k) = 0;
   virtual Array<TuningRecord> GetAllTuningRecords() = 0;
+  /// Of all records of a workload, in the order they were made.
+  virtual std::vector<RecordOutline> Outlines(const Workload& workload);
   virtual int64_t Size() = 0;
   virtual Optional<TuningRecord> QueryTuningRecord(const IRModule& mod, const Target& target,
                                                    const String& name);

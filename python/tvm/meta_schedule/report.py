@@ -92,28 +92,19 @@ def _curve(times, default, width=900, height=260):
     return f'<svg width="{width}" height="{height}" role="img">{"".join(parts)}</svg>'
 
 
-def _records(database, workload):
-    same = [
-        r
-        for r in database.get_all_tuning_records()
-        if r.workload.same_as(workload) or tvm.ir.structural_equal(r.workload.mod, workload.mod)
-    ]
-    return same
-
-
 def _task(task, database):
     workload = database.commit_workload(task.ctx.mod)
-    records = _records(database, workload)
-    times = [mean(r.run_secs) if r.run_secs else None for r in records]
+    outlines = database._outlines(workload, task.ctx.target)
+    times = [secs for secs, _, _, _ in outlines]
     parts = [
         f"<h2>{html.escape(str(task.ctx.task_name))}</h2>",
         f"<p class=note>{html.escape(str(task.ctx.target))}</p>",
         _curve(times, task.default_secs),
     ]
     reasons = {}
-    for record in records:
-        if record.error_msg is not None:
-            reason = str(record.error_msg).strip().splitlines()[0]
+    for _, error, _, _ in outlines:
+        if error is not None:
+            reason = str(error).strip().splitlines()[0]
             reasons[reason] = reasons.get(reason, 0) + 1
     if reasons:
         rows = sorted(reasons.items(), key=lambda item: -item[1])[:20]

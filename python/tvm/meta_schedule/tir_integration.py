@@ -7,34 +7,25 @@ from tvm.target import Target
 from .logging import get_loggers_from_work_dir
 from .tune import _check_work_dir, tune_tasks
 from .tune_context import TuneContext, normalize_module
-from .utils import fork_seed, num_cores
+from .utils import fork_seed, num_cores, takes_options_of
 
 
+@takes_options_of(tune_tasks)
 def tune_tir(
     mod,
     target,
     work_dir,
     max_trials_global,
     *,
-    max_trials_per_task=None,
-    num_trials_per_iter=64,
-    builder="local",
-    runner="local",
-    database="json",
-    cost_model="xgb",
-    measure_callbacks="default",
-    task_scheduler="gradient",
     space="post-order-apply",
     strategy="evolutionary",
     num_tuning_cores="physical",
     seed=None,
-    module_equality="structural",
     special_space=None,
-    post_optimization=False,
-    max_time=None,
+    **options,
 ):
     """Searches for better schedules of a PrimFunc, or of each PrimFunc of a module, and returns the
-    database with what was measured (see `tune_tasks` for the parameters they share).
+    database with what was measured. Takes the options of `tune_tasks` as well.
 
     Parameters
     ----------
@@ -88,18 +79,8 @@ def tune_tir(
         task_weights=[1.0] * len(tasks),
         work_dir=work_dir,
         max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        database=database,
-        cost_model=cost_model,
-        measure_callbacks=measure_callbacks,
-        task_scheduler=task_scheduler,
-        module_equality=module_equality,
-        post_optimization=post_optimization,
-        max_time=max_time,
         num_tuning_cores=cores,
+        **options,
     )
 
 

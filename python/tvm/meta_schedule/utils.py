@@ -2,6 +2,7 @@
 """What the parts of the tuner share: classes defined by users, seeds, counting cores."""
 
 import functools
+import inspect
 import os
 import random
 import shutil
@@ -158,3 +159,31 @@ def create(kinds, kind, what, args, kwargs):
         hint = did_you_mean(kind, kinds) if isinstance(kind, str) else ""
         raise ValueError(f"{what}: expected one of {names}, got {kind!r}{hint}")
     return make(*args, **kwargs)
+
+
+def takes_options_of(inner):
+    """Decorates a function whose **options go on to `inner`: its signature names them, and one that
+    `inner` does not have is a TypeError before anything was done."""
+
+    def decorate(function):
+        own = inspect.signature(function)
+        named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        optional = [
+            p
+            for p in inspect.signature(inner).parameters.values()
+            if p.default is not p.empty and p.name not in own.parameters
+        ]
+        shown = own.replace(parameters=[*named, *optional])
+
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            try:
+                shown.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}: {error}") from None
+            return function(*args, **kwargs)
+
+        checked.__signature__ = shown
+        return checked
+
+    return decorate

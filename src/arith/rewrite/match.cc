@@ -248,8 +248,8 @@ std::optional<int64_t> ExactConstant(const PrimExpr& e) {
 
 bool Match::Bind(const Template* t, const PrimExpr& e) {
   if (t->wildcard >= 0) {
-    PrimExpr& slot = bound_[t->wildcard];
-    if (slot.defined()) return ExprDeepEqual(slot, e);
+    const PrimExpr*& slot = bound_[t->wildcard];
+    if (slot) return ExprDeepEqual(*slot, e);
     WildKind kind = WildcardKind(t->wildcard);
     if (kind == kConst ? !ExactConstant(e) : false) return false;
     if (kind == kInt || kind == kConst) {
@@ -258,7 +258,7 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
     } else if (kind == kCond) {
       if (!e.dtype().is_bool()) return false;
     }
-    slot = e;
+    slot = &e;
     return true;
   }
   if (t->type == IntImmObj::RuntimeTypeIndex()) {
@@ -279,19 +279,18 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
 }
 
 bool Match::Try(const CompiledRule& rule, const PrimExpr& e) {
-  for (PrimExpr& slot : bound_) slot = PrimExpr();
+  bound_.fill(nullptr);
   type_ = DataType::Void();
   lanes_ = e.dtype().raw_lanes();
   if (!Bind(rule.from, e)) return false;
   if (rule.when && !Holds(rule.when)) return false;
-  for (const PrimExpr& slot : bound_) {
-    if (slot.defined() && !facts_->TraitsOf(slot).pure) return false;
+  for (const PrimExpr* slot : bound_) {
+    if (slot && !facts_->TraitsOf(*slot).pure) return false;
   }
   if (rule.needs != kIndex) return true;
   if (type_.is_index()) {
     bool index = true;
-    for (const PrimExpr& slot : bound_)
-      index = index && (!slot.defined() || facts_->TraitsOf(slot).index);
+    for (const PrimExpr* slot : bound_) index = index && (!slot || facts_->TraitsOf(*slot).index);
     if (index) return true;
   }
   return StaysInType(rule.from) && StaysInType(rule.to);
@@ -319,7 +318,7 @@ std::optional<T> Compute(int32_t type, T a, T b) {
 std::optional<Wide> Match::Constant(const Template* t) {
   if (t->wildcard >= 0) {
     if (WildcardKind(t->wildcard) != kConst) return std::nullopt;
-    return ExactConstant(bound_[t->wildcard]);
+    return ExactConstant(*bound_[t->wildcard]);
   }
   if (t->type == IntImmObj::RuntimeTypeIndex()) return t->value;
   if (!t->kids[1] || t->kids[2]) return std::nullopt;
@@ -331,7 +330,7 @@ std::optional<Wide> Match::Constant(const Template* t) {
 }
 Interval Match::Range(const Template* t) {
   if (auto c = Constant(t)) return Interval::Make(*c, *c);
-  if (t->wildcard >= 0) return facts_->BoundOf(bound_[t->wildcard]);
+  if (t->wildcard >= 0) return facts_->BoundOf(*bound_[t->wildcard]);
   if (!t->kids[1]) return {};
   if (t->kids[2]) return Range(t->kids[1]).Union(Range(t->kids[2]));
   Interval a = Range(t->kids[0]), b = Range(t->kids[1]);
@@ -362,7 +361,7 @@ bool Match::Holds(const Template* t) {
   }
   // Two plain wildcards: the facts may know their difference.
   bool plain = a->wildcard >= 0 && b->wildcard >= 0;
-  Interval d = plain ? facts_->BoundOfDifference(bound_[a->wildcard], bound_[b->wildcard])
+  Interval d = plain ? facts_->BoundOfDifference(*bound_[a->wildcard], *bound_[b->wildcard])
                      : Range(a) - Range(b);
   if (IsOneOf<LTObj>(t->type)) return d.hi < 0;
   if (IsOneOf<LEObj>(t->type)) return d.hi <= 0;
@@ -377,17 +376,18 @@ bool Match::Holds(const Template* t) {
     if (m->wildcard < 0 || n->wildcard < 0) return false;
     if (is_remainder) {  // (x - y) % c == 0
       auto c = Constant(a->kids[1]);
-      return c && *y == 0 && facts_->DifferByMultiple(bound_[m->wildcard], bound_[n->wildcard], *c);
+      return c && *y == 0 &&
+             facts_->DifferByMultiple(*bound_[m->wildcard], *bound_[n->wildcard], *c);
     }
-    Interval e = facts_->BoundOfDifference(bound_[m->wildcard], bound_[n->wildcard]);
+    Interval e = facts_->BoundOfDifference(*bound_[m->wildcard], *bound_[n->wildcard]);
     return e.IsPoint() && e.lo == *y;  // x - y == c
   }
   if (!d.Contains(0)) return true;  // !=
   if (a->wildcard >= 0 && y) {
-    Residue r = facts_->ResidueOf(bound_[a->wildcard]);
+    Residue r = facts_->ResidueOf(*bound_[a->wildcard]);
     if (r.coeff > 1 && FloorModInt<Wide>(*y, r.coeff) != r.base) return true;
     for (const PrimExpr& truth : facts_->truths) {
-      if (auto* ne = truth.as<NEObj>(); ne && ExprDeepEqual(ne->a, bound_[a->wildcard]) &&
+      if (auto* ne = truth.as<NEObj>(); ne && ExprDeepEqual(ne->a, *bound_[a->wildcard]) &&
                                         AsConstInt(ne->b) == static_cast<int64_t>(*y))
         return true;
     }
@@ -416,7 +416,7 @@ PrimExpr Match::MakeConstant(Wide value, bool is_bool, bool wraps) {
 }
 PrimExpr Match::BuildNode(const Template* t, const CompiledRule& rule,
                           const std::function<PrimExpr(PrimExpr)>& make) {
-  if (t->wildcard >= 0) return bound_[t->wildcard];
+  if (t->wildcard >= 0) return *bound_[t->wildcard];
   if (t->type == IntImmObj::RuntimeTypeIndex())
     return MakeConstant(t->value, t->is_bool, rule.needs == kWraps);
   if (!t->is_bool) {

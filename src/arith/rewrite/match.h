@@ -50,8 +50,8 @@ class Match {
   PrimExpr MakeConstant(Wide value, bool is_bool, bool wraps);
 
   Analyzer::Impl* facts_;
-  std::array<PrimExpr, kWildcards> bound_;
-  DataType type_;  // of the integers in the rule
+  std::array<const PrimExpr*, kWildcards> bound_;  // parts of the node that is matched
+  DataType type_;                                  // of the integers in the rule
   int lanes_ = 1;
 };
 

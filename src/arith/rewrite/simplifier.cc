@@ -22,10 +22,11 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
-    if (auto* cached = facts_->rewrite_cache.Find(e)) return *cached;
+    if (auto* memo = facts_->memos.Find(e); memo && memo->rewritten.defined())
+      return memo->rewritten;
     ++facts_->stats.nodes_visited;
     PrimExpr result = Visit(e);
-    return facts_->rewrite_cache.Set(e, result);
+    return facts_->memos.At(e)->rewritten = result;
   }
 
  private:
@@ -94,15 +95,8 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   /// `e` simplified where `cond` holds.
   PrimExpr Under(const PrimExpr& cond, const PrimExpr& e) {
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || !cond.dtype().is_scalar()) return Mutate(e);
-    NodeCache<PrimExpr> outer;
-    outer.Swap(facts_->rewrite_cache);
-    PrimExpr result;
-    {
-      FactScope scope(facts_, cond);
-      result = Mutate(e);
-    }
-    outer.Swap(facts_->rewrite_cache);
-    return result;
+    FactScope scope(facts_, cond);
+    return Mutate(e);
   }
   /// The second operand matters only where the first does not decide.
   template <class N>
@@ -224,9 +218,14 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   /// 0 and 1 where they are neutral, by the operators themselves.
   PrimExpr Neutral(const PrimExpr& e) {
     auto* n = AsBinary(e);
-    if (!AsConstInt(n->a) && !AsConstInt(n->b) && !n->a.as<FloatImmObj>() &&
-        !n->b.as<FloatImmObj>())
-      return e;
+    // They do nothing else with one constant: asking them builds a node.
+    auto is_neutral = [](const PrimExpr& x) {
+      auto c = AsConstInt(x);
+      auto* f = x.as<FloatImmObj>();
+      return c ? *c == 0 || *c == 1 : f && f->value == 1;
+    };
+    auto is_const = [](const PrimExpr& x) { return AsConstInt(x) || x.as<FloatImmObj>(); };
+    if (!is_neutral(n->a) && !is_neutral(n->b) && !(is_const(n->a) && is_const(n->b))) return e;
     if (!facts_->TraitsOf(e).pure) return e;
     PrimExpr r;
     if (e.as<AddObj>())
@@ -296,16 +295,16 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
 class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
                                 CommReducerObj> {
  public:
-  explicit Spelling(Analyzer::Impl* facts) : facts_(facts), cache_(&facts->spelling_cache) {}
+  explicit Spelling(Analyzer::Impl* facts) : facts_(facts) {}
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<VarObj>() || e.as<IntImmObj>()) return e;
-    if (auto* cached = cache_->Find(e)) return *cached;
+    if (auto* memo = facts_->memos.Find(e); memo && memo->spelled.defined()) return memo->spelled;
     ObjectRef result = e.as<AddObj>()   ? Spell(e.as<AddObj>())
                        : e.as<LTObj>()  ? Spell(e.as<LTObj>())
                        : e.as<NotObj>() ? Spell(e.as<NotObj>())
                                         : MapChildren(node, *this);
-    return cache_->Set(e, Any(result).cast<PrimExpr>());
+    return facts_->memos.At(e)->spelled = Any(result).cast<PrimExpr>();
   }
   ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
   ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
@@ -340,7 +339,6 @@ class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerOb
 
  private:
   Analyzer::Impl* facts_;
-  NodeCache<PrimExpr>* cache_;
 };
 }  // namespace
 

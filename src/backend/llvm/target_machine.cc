@@ -126,12 +126,18 @@ std::unique_ptr<llvm::MCSubtargetInfo> SubtargetOf(const std::string& triple,
 }
 
 std::vector<std::string> EnabledFeatures(const MachineOptions& options) {
-  auto info = SubtargetOf(options.triple, options.cpu, options.features);
-  std::vector<std::string> names;
-  for (const auto& row : info->getAllProcessorFeatures()) {
-    if (info->hasFeature(row.Value)) names.emplace_back(row.Key);
+  static std::mutex mutex;
+  static auto* known = new std::map<std::string, std::vector<std::string>>();
+  std::lock_guard lock(mutex);
+  auto [it, added] =
+      known->try_emplace(options.triple + '|' + options.cpu + '|' + options.features);
+  if (added) {
+    auto info = SubtargetOf(options.triple, options.cpu, options.features);
+    for (const auto& row : info->getAllProcessorFeatures()) {
+      if (info->hasFeature(row.Value)) it->second.emplace_back(row.Key);
+    }
   }
-  return names;
+  return it->second;
 }
 
 bool IsInstructionSet(const std::string& feature) {
@@ -186,9 +192,9 @@ MachineOptions MachineOptions::From(const Target& target) {
   }
   o.vector_width = static_cast<int>(target->GetAttr<int64_t>("vector-width", 0));
   // LLVM's tables prefer 256 bits on processors whose clock once dropped with 512.
-  if (o.vector_width == 0 && llvm::Triple(o.triple).isX86() &&
-      SubtargetOf(o.triple, o.cpu, o.features)->checkFeatures("+avx512f")) {
-    o.vector_width = 512;
+  if (o.vector_width == 0 && llvm::Triple(o.triple).isX86()) {
+    auto on = EnabledFeatures(o);
+    if (std::binary_search(on.begin(), on.end(), "avx512f")) o.vector_width = 512;
   }
   bool all = target->GetAttr<bool>("fast-math", false);
   auto flag = [&](const char* name, bool fallback = false) {

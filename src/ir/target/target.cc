@@ -8,6 +8,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "ir/target/scope.h"
 #include "ir/target/target_tables.h"
 
 namespace tvm {
@@ -301,6 +302,12 @@ Optional<Target> Target::Host() const {
   return get()->host.value().as<Target>();
 }
 Target Target::Current() { return entered.empty() ? Target() : entered.back(); }
+TargetScope::TargetScope(const Target& target) : entered_(target.defined()) {
+  if (entered_) entered.push_back(target);
+}
+TargetScope::~TargetScope() {
+  if (entered_) entered.pop_back();
+}
 
 namespace {
 TVM_REGISTER() {

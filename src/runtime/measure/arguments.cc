@@ -47,12 +47,19 @@ double Tolerance(DLDataType t) {
   if (auto small = SmallFloatOf(t)) return 8 * std::ldexp(1.0, -small->mantissa);
   return 0;
 }
-double Value(DLDataType t, const void* data, uint64_t i) {
-  if (t.code == kDLFloat && t.bits == 64) return static_cast<const double*>(data)[i];
-  if (t.code == kDLFloat && t.bits == 32) return static_cast<const float*>(data)[i];
-  uint32_t bits =
-      t.bits == 8 ? static_cast<const uint8_t*>(data)[i] : static_cast<const uint16_t*>(data)[i];
-  return SmallFloatOf(t)->Decode(bits);
+/// Calls `use` with a function from (data, index) to the value there: the type is looked at once,
+/// not for every element.
+template <class F>
+auto WithValues(DLDataType t, F&& use) {
+  auto plain = []<class T>(T*) {
+    return [](const void* data, uint64_t i) -> double { return static_cast<const T*>(data)[i]; };
+  };
+  if (t.code == kDLFloat && t.bits == 64) return use(plain(static_cast<double*>(nullptr)));
+  if (t.code == kDLFloat && t.bits == 32) return use(plain(static_cast<float*>(nullptr)));
+  return use([small = *SmallFloatOf(t), wide = t.bits == 16](const void* data, uint64_t i) {
+    return small.Decode(wide ? static_cast<const uint16_t*>(data)[i]
+                             : static_cast<const uint8_t*>(data)[i]);
+  });
 }
 /// Values that keep programs well behaved: positive and at most one for floats (no NaN from roots
 /// and logarithms, no cancellation in sums), small for integers (they may be indices).
@@ -127,21 +134,22 @@ std::string Difference(const Argument& a, const void* got) {
     os << "element " << static_cast<uint64_t>(p - a.expected) * 8 / a.dtype.bits;
     return os.str();
   }
-  uint64_t n = a.bytes * 8 / a.dtype.bits;
-  double squares = 0;
-  uint64_t finite = 0;
-  for (uint64_t i = 0; i < n; ++i) {
-    if (double v = Value(a.dtype, a.expected, i); std::isfinite(v)) squares += v * v, ++finite;
-  }
-  double scale = finite ? std::sqrt(squares / static_cast<double>(finite)) : 0;
-  for (uint64_t i = 0; i < n; ++i) {
-    double want = Value(a.dtype, a.expected, i), have = Value(a.dtype, got, i);
-    if (want == have || (std::isnan(want) && std::isnan(have))) continue;
-    if (std::abs(want - have) <= tolerance * (std::abs(want) + scale)) continue;
-    os << "element " << i << ": expected " << want << ", got " << have;
-    return os.str();
-  }
-  return "";
+  return WithValues(a.dtype, [&](auto value) -> std::string {
+    uint64_t n = a.bytes * 8 / a.dtype.bits, finite = 0;
+    double squares = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+      if (double v = value(a.expected, i); std::isfinite(v)) squares += v * v, ++finite;
+    }
+    double scale = finite ? std::sqrt(squares / static_cast<double>(finite)) : 0;
+    for (uint64_t i = 0; i < n; ++i) {
+      double want = value(a.expected, i), have = value(got, i);
+      if (want == have || (std::isnan(want) && std::isnan(have))) continue;
+      if (std::abs(want - have) <= tolerance * (std::abs(want) + scale)) continue;
+      os << "element " << i << ": expected " << want << ", got " << have;
+      return os.str();
+    }
+    return "";
+  });
 }
 
 }  // namespace tvm::runtime::measure

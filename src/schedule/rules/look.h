@@ -82,8 +82,12 @@ int64_t LargestDivisor(int64_t n, int64_t most);
 /// How many vectors next to each other hide the latency of a chain of operations.
 inline constexpr int kInterleave = 4;
 
+/// How threads share what a transposing block writes: lines, or parts of every line, which is
+/// better where the threads that read it take parts of every line, too.
+enum class Share { kRows, kColumns };
 /// Schedules one block by itself.
-void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine);
+void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine,
+                     Share share = Share::kRows);
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A reduction whose results share what is read; false where it is none.
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);

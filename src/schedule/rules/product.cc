@@ -2,6 +2,7 @@
 // Products and convolutions: tiles of the result in registers.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
@@ -26,18 +27,21 @@ struct Area {
   int64_t rows, columns;
   int64_t lines = 1;
   bool rows_collide = false;  // in the first cache: all in the same few places
+  int64_t close = kEven;      // columns that stay in the second cache for all of the reduction
 };
 Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
   int64_t accumulators = machine.vector_registers * 3 / 4;
   int64_t most_rows = area.rows_collide ? kWays : accumulators;
+  constexpr int64_t kMostVectors = 8;
   constexpr double kChains = 8;  // that hide the latency of a multiply-add
   Tile best;
   for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
     if (area.columns % lanes != 0) continue;
     int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
-    for (int64_t most = 1; most <= kInterleave; ++most) {
+    for (int64_t most = 1; most <= kMostVectors; ++most) {
       Tile tile{1, LargestDivisor(places, most), lanes};
+      if (area.columns != lanes && most > 1 && tile.vectors * lanes > area.close) break;
       tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
       double used = static_cast<double>(tile.rows * tile.vectors);
       double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
@@ -122,6 +126,24 @@ bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machin
   }
   return bytes <= static_cast<double>(machine.l2_bytes) / 2;
 }
+/// How many columns the second cache holds for all of the reduction.
+int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
+  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
+  return machine.l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
+}
+/// How many columns are used for all rows before the next ones: as many as stay close, and where
+/// threads share one product, no more than make the part of each a square, which reads least of
+/// both operands.
+int64_t StretchOf(const BlockLook& look, TileAxes axes, const Machine& machine) {
+  int64_t most = CloseColumns(look, machine);
+  auto results = look.Size([](const Axis& a) { return !a.reduce; });
+  int64_t product = look.axes[axes.row].size.value_or(kEven) * *look.axes[axes.column].size;
+  int64_t others = results && product > 0 ? std::max<int64_t>(1, *results / product) : 1;
+  int64_t threads = (machine.cores + others - 1) / others;
+  if (threads == 1) return most;
+  auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(product / threads)));
+  return std::min(most, side);
+}
 /// A number of rows with the divisors that matter: those of the extent, as far as they are known.
 int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
   if (axis.size) return *axis.size;
@@ -162,17 +184,16 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
   constexpr int64_t kManyRows = 64;
   for (const Access& access : look.accesses) {
     if (access.is_store || !access.StepsBy(column, 1)) continue;
-    bool collides = false;
+    BlockRV packed;
+    for (const BlockRV& copy : *copies) {
+      if (sch.Get(copy)->writes[0]->buffer.same_as(access.buffer)) packed = copy;
+    }
+    bool is_new = !packed.defined(), collides = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
       collides |= look.axes[i].reduce && Collides(access, i);
     }
-    if (!collides) continue;
+    if (is_new && !collides) continue;
     Attempt(sch, [&] {
-      BlockRV packed;
-      for (const BlockRV& copy : *copies) {
-        if (sch.Get(copy)->writes[0]->buffer.same_as(access.buffer)) packed = copy;
-      }
-      bool is_new = !packed.defined();
       if (is_new) packed = CopyOperand(sch, look, access, column, kManyRows);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
       Array<Var> from;
@@ -210,12 +231,13 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   const BlockRV& block = look.rv;
   int lanes = machine.Lanes(look.widest_bits);
   Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
-            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes)};
+            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes),
+            CloseColumns(look, machine)};
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide}, lanes, machine);
+    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide, area.close}, lanes, machine);
     auto good = [&](int64_t rows) {
       Area part = area;
       part.rows = rows;
@@ -239,7 +261,6 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   Array<LoopRV> outer, among_rows, reduction;
   LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
   bool is_small = FitsSecondCache(look, axes, machine);
-  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
   auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
     *inside = parts[1];
@@ -252,11 +273,8 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     } else if (i == axes.row) {
       row_tiles = split(axis, tile.rows, &row);
     } else if (i == axes.column) {
-      // As many columns as the second cache holds for all of the reduction are used for all rows
-      // before the next ones.
-      int64_t bytes = depth * vectors * tile.lanes * std::max(1, look.widest_bits / 8);
-      int64_t close = LargestDivisor(area.columns / (vectors * tile.lanes),
-                                     std::max<int64_t>(1, machine.l2_bytes / 2 / bytes));
+      int64_t width = vectors * tile.lanes;
+      int64_t close = LargestDivisor(area.columns / width, StretchOf(look, axes, machine) / width);
       Array<LoopRV> parts = sch.Split(
           axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
       stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
@@ -324,7 +342,7 @@ bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& m
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
   InTiles(sch, look, *axes, machine, &copies);
-  for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine);
+  for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
   return true;
 }
 }  // namespace tvm::tir

@@ -22,7 +22,11 @@ bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
     BlockLook look = LookAt(sch, block);
     if (look.IsEmpty() && !look.has_reduction) continue;
     Attempt(sch, [&] {
-      (look.has_reduction ? ScheduleReduction : ScheduleSpatial)(sch, block, machine);
+      if (look.has_reduction) {
+        ScheduleReduction(sch, block, machine);
+      } else {
+        ScheduleSpatial(sch, block, machine);
+      }
       return true;
     });
   }
@@ -90,6 +94,9 @@ const std::vector<Rule>& CpuRules() {
 }
 
 Machine Machine::Of(const Target& target) {
+  // Asking LLVM takes longer than scheduling; functions of one module have one target.
+  static thread_local std::pair<Target, Machine> last;
+  if (last.first.same_as(target)) return last.second;
   Machine machine;
   machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
   machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
@@ -104,6 +111,7 @@ Machine Machine::Of(const Target& target) {
   }
   bool many = machine.vector_bits >= 512 || target->HasKey("arm_cpu");
   machine.vector_registers = many ? 32 : 16;
+  last = {target, machine};
   return machine;
 }
 
@@ -138,19 +146,14 @@ String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Tar
 }
 
 namespace {
-IRModule DefaultSchedule(const IRModule& mod) {
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
-  for (const auto& [var, func] : mod->functions) {
-    auto* prim = func.as<PrimFuncObj>();
-    if (!prim || IsScheduled(ffi::GetRef<PrimFunc>(prim))) continue;
-    Target target = prim->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
-    if (!target.defined() || target->DeviceType() != kDLCPU) continue;
-    // Alone, so that its cost does not depend on the rest of the module.
-    Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
-    if (ApplyDefaultRules(sch, var->name_hint, target).empty()) continue;
-    functions.Set(var, sch.mod()->Lookup(var));
-  }
-  return IRModule(functions, mod->attrs, mod->global_infos);
+PrimFunc DefaultSchedule(PrimFunc func) {
+  if (IsScheduled(func)) return func;
+  Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
+  if (!target.defined() || target->DeviceType() != kDLCPU) return func;
+  GlobalVar var("main");
+  Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
+  if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
+  return Any(sch.mod()->Lookup(var)).cast<PrimFunc>();
 }
 TVM_REGISTER() {
   Def(

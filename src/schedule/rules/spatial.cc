@@ -36,14 +36,15 @@ std::optional<Turned> FindTurned(const BlockLook& look) {
   }
   return found;
 }
-/// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes]
-bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+/// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
+/// columns, [outer, columns: parallel] [stretches of rows] and so on.
+bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
   BlockLook look = LookAt(sch, block);
   auto turned = FindTurned(look);
   if (!turned || !look.simple || machine.vector_bits == 0) return false;
   constexpr int64_t kSquares = 8;  // next to each other use the same lines of what is read
   int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
-  auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine); };
+  auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine, share); };
   for (size_t axis : {turned->written, turned->read}) {
     if (look.axes[axis].size.value_or(side) < side) return false;
     if (Parted(sch, look, axis, side, again)) return true;
@@ -64,9 +65,11 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
       sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
   Array<LoopRV> columns =
       sch.Split(look.axes[turned->written].loop, {std::nullopt, PrimExpr(side)});
-  outer.push_back(rows[0]);
+  LoopRV among[] = {rows[0], columns[0]};
+  if (share == Share::kColumns) std::swap(among[0], among[1]);
+  outer.push_back(among[0]);
   order = outer;
-  for (const LoopRV& loop : {columns[0], rows[1], rows[2], columns[1]}) order.push_back(loop);
+  for (const LoopRV& loop : {among[1], rows[1], rows[2], columns[1]}) order.push_back(loop);
   sch.Reorder(order);
   sch.ComputeAt(copy, rows[1], /*preserve_unit_loops=*/true);
   Array<LoopRV> filling = sch.GetLoops(copy);
@@ -80,10 +83,11 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
 }
 }  // namespace
 
-void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine,
+                     Share share) {
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
-  if (Attempt(sch, [&] { return Transposed(sch, block, machine); })) return;
+  if (Attempt(sch, [&] { return Transposed(sch, block, machine, share); })) return;
   std::optional<double> work = look.TotalWork();
 
   size_t inner = ContiguousAxis(look);

@@ -2,7 +2,10 @@
 // What databases have in common, and those made of other databases or functions.
 #include "tvm/tune/database.h"
 
+#include <cmath>
 #include <vector>
+
+#include "tvm/ir/structural.h"
 
 namespace tvm::tune {
 
@@ -37,6 +40,16 @@ Optional<IRModule> DatabaseObj::QueryIRModule(const IRModule& mod, const Target&
   auto sch = QuerySchedule(mod, target, name);
   if (!sch.has_value()) return std::nullopt;
   return sch.value().mod();
+}
+
+std::vector<RecordOutline> DatabaseObj::Outlines(const Workload& workload) {
+  std::vector<RecordOutline> result;
+  for (const TuningRecord& record : GetAllTuningRecords()) {
+    bool same =
+        record->workload.same_as(workload) || StructuralEqual(record->workload->mod, workload->mod);
+    if (same) result.push_back(record->Outline());
+  }
+  return result;
 }
 
 // ---- the current one ---------------------------------------------------------------------------
@@ -201,6 +214,21 @@ TVM_REGISTER() {
   Def(
       "meta_schedule._database_size", [](Database self) { return self->Size(); },
       "How many records there are.", Arg("self"));
+  Def(
+      "meta_schedule.Database._outlines",
+      [](Database self, Workload workload, Optional<Target> target) {
+        Array<Array<Any>> result;
+        for (const RecordOutline& o : self->Outlines(workload)) {
+          bool same = o.target == 0 || o.target == TargetKey(target);
+          result.push_back({std::isfinite(o.secs) ? Any(o.secs) : Any(nullptr),
+                            o.error.empty() ? Any(nullptr) : Any(String(o.error)), same,
+                            o.is_default});
+        }
+        return result;
+      },
+      "[seconds or None, why it failed, whether it is for the target, whether nothing was "
+      "scheduled] for every record of a workload.",
+      Arg("self"), Arg("workload"), Arg("target"));
   Def(
       "meta_schedule.Database.query_tuning_record",
       [](Database self, IRModule mod, Target target, String name) {

@@ -126,19 +126,20 @@ std::string Quote(std::string_view s) {
   return std::string(ffi::json::Stringify(String(s.data(), s.size())));
 }
 
-/// {"workload": …, "version": …, "secs": …, "error": …, "target": …, "args": …, "trace": …}: what
-/// finding and ranking needs comes first, so that a scan of the beginning is enough.
+/// {"workload": …, "version": …, "program": …, "secs": …, "error": …, "target": …, "args": …,
+/// "trace": …}: what finding and ranking needs comes first, so that a scan of the beginning is
+/// enough.
+constexpr const char* kKeys[] = {"version", "program", "secs", "error", "target", "args", "trace"};
 std::string RecordLine(const TuningRecord& record) {
   auto json = record.AsJson();
   auto text = [&](const char* key) { return std::string(ffi::json::Stringify(json[key])); };
   std::string line = "{\"workload\": " + Quote(record->workload->Key());
-  for (const char* key : {"version", "secs", "error", "target", "args", "trace"})
-    line += std::string(", \"") + key + "\": " + text(key);
+  for (const char* key : kKeys) line += std::string(", \"") + key + "\": " + text(key);
   return line + "}";
 }
 /// The parts of a line that loading looks at, as they stand there.
 struct Header {
-  std::string_view workload, version, target, trace;
+  std::string_view workload, version, program, error, target, trace;
   double mean = INFINITY;
 };
 std::optional<Header> Scan(std::string_view line) {
@@ -156,10 +157,13 @@ std::optional<Header> Scan(std::string_view line) {
     at = end;
     return true;
   };
+  // Texts come with their quotes.
   std::string_view secs, ignored;
   if (!expect("{\"workload\": \"") || !until("\"", &h.workload) || !expect("\", \"version\": \"") ||
-      !until("\"", &h.version) || !expect("\", \"secs\": ") || !until(", \"error\": ", &secs) ||
-      !until(", \"target\": ", &ignored) || !expect(", \"target\": ") ||
+      !until("\"", &h.version) || !expect("\", \"program\": ") ||
+      !until(", \"secs\": ", &h.program) || !expect(", \"secs\": ") ||
+      !until(", \"error\": ", &secs) || !expect(", \"error\": ") ||
+      !until(", \"target\": ", &h.error) || !expect(", \"target\": ") ||
       !until(", \"args\": ", &h.target) || !until(", \"trace\": ", &ignored) ||
       !expect(", \"trace\": ") || line.back() != '}')
     return std::nullopt;
@@ -179,6 +183,21 @@ std::optional<Header> Scan(std::string_view line) {
     if (count > 0) h.mean = sum / count;
   }
   return h;
+}
+
+RecordOutline OutlineOf(const Header& h) {
+  RecordOutline outline;
+  outline.secs = h.mean;
+  if (h.error.starts_with('"')) {
+    outline.error =
+        std::string(ffi::json::Parse(String(h.error.data(), h.error.size())).cast<String>());
+  }
+  if (h.target != "null") outline.target = std::hash<std::string_view>()(h.target);
+  if (h.program.size() > 2)
+    outline.program = HashFromText(h.program.substr(1, h.program.size() - 2));
+  static const std::string kNoInstructions(ffi::json::Stringify(Trace({}, {}).AsJson()));
+  outline.is_default = h.trace == kNoInstructions;
+  return outline;
 }
 
 struct JSONDatabaseObj : DatabaseObj {
@@ -234,7 +253,7 @@ struct JSONDatabaseObj : DatabaseObj {
       auto it = by_key->find(std::string(header->workload));
       if (it == by_key->end()) return void(++orphans);
       RecordTable::Entry entry{
-          header->mean, RecordIdentity(header->target, header->trace), 0, {}, {}};
+          OutlineOf(*header), RecordIdentity(header->target, header->trace), 0, {}, {}};
       entry.make = [text, line, path, number, workload = it->second]() {
         std::optional<TuningRecord> record;
         try {
@@ -256,13 +275,13 @@ struct JSONDatabaseObj : DatabaseObj {
            "record(s) of workloads that are not in " + std::string(path_workload) + " left out");
   }
   static std::string Reordered(const Map<String, Any>& json) {
-    std::string line;
-    for (const char* key : {"workload", "version", "secs", "error", "target", "args", "trace"}) {
+    auto text = [&](const char* key) {
       auto it = json.find(key);
       Any value = it == json.end() ? Any(nullptr) : (*it).second;
-      line += (line.empty() ? "{\"" : ", \"") + std::string(key) +
-              "\": " + std::string(ffi::json::Stringify(value));
-    }
+      return "\"" + std::string(key) + "\": " + std::string(ffi::json::Stringify(value));
+    };
+    std::string line = "{" + text("workload");
+    for (const char* key : kKeys) line += ", " + text(key);
     return line + "}";
   }
 
@@ -283,6 +302,7 @@ struct JSONDatabaseObj : DatabaseObj {
   }
   Array<TuningRecord> GetTopK(const Workload& w, int64_t k) final { return table->Top(w, k); }
   Array<TuningRecord> GetAllTuningRecords() final { return table->All(); }
+  std::vector<RecordOutline> Outlines(const Workload& w) final { return table->Outlines(w); }
   int64_t Size() final { return table->size(); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.JSONDatabase", JSONDatabaseObj, DatabaseObj);
 };

@@ -58,13 +58,13 @@ void RecordTable::Put(const TuningRecord& record) {
   auto text = [](const Any& value) { return std::string(ffi::json::Stringify(value)); };
   std::string target = record->target.has_value() ? text(record->target.value()->Export()) : "";
   std::string trace = text(record->trace.AsJson());
-  Put(record->workload, {record->Mean(), RecordIdentity(target, trace), 0, record, nullptr});
+  Put(record->workload, {record->Outline(), RecordIdentity(target, trace), 0, record, nullptr});
 }
 const TuningRecord* RecordTable::Get(Entry* entry) {
   if (!entry->record && entry->make) {
     entry->record = entry->make();
     entry->make = nullptr;
-    if (!entry->record) entry->mean = INFINITY;
+    if (!entry->record) entry->outline.secs = INFINITY;
   }
   return entry->record ? &*entry->record : nullptr;
 }
@@ -77,9 +77,10 @@ Array<TuningRecord> RecordTable::Top(const Workload& workload, int64_t k) {
   auto& entries = group->entries;
   if (group->ranking.empty()) {
     for (size_t i = 0; i < entries.size(); ++i)
-      if (std::isfinite(entries[i].mean)) group->ranking.push_back(i);
-    std::stable_sort(group->ranking.begin(), group->ranking.end(),
-                     [&](size_t a, size_t b) { return entries[a].mean < entries[b].mean; });
+      if (std::isfinite(entries[i].outline.secs)) group->ranking.push_back(i);
+    std::stable_sort(group->ranking.begin(), group->ranking.end(), [&](size_t a, size_t b) {
+      return entries[a].outline.secs < entries[b].outline.secs;
+    });
   }
   for (size_t i : group->ranking) {
     if (static_cast<int64_t>(result.size()) >= k) break;
@@ -98,6 +99,14 @@ Array<TuningRecord> RecordTable::All() {
     if (auto* record = Get(e)) result.push_back(*record);
   return result;
 }
+std::vector<RecordOutline> RecordTable::Outlines(const Workload& workload) {
+  std::lock_guard lock(mutex_);
+  std::vector<RecordOutline> result;
+  Group* group = GroupOf(workload);
+  if (!group) return result;
+  for (const Entry& entry : group->entries) result.push_back(entry.outline);
+  return result;
+}
 
 namespace {
 struct MemoryDatabaseObj : DatabaseObj {
@@ -112,6 +121,7 @@ struct MemoryDatabaseObj : DatabaseObj {
   void CommitTuningRecord(const TuningRecord& record) final { table->Put(record); }
   Array<TuningRecord> GetTopK(const Workload& w, int64_t k) final { return table->Top(w, k); }
   Array<TuningRecord> GetAllTuningRecords() final { return table->All(); }
+  std::vector<RecordOutline> Outlines(const Workload& w) final { return table->Outlines(w); }
   int64_t Size() final { return table->size(); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MemoryDatabase", MemoryDatabaseObj, DatabaseObj);
 };

@@ -17,7 +17,7 @@ class RecordTable {
 
   /// A record, or how to make it. An empty result of `make`: the record is damaged.
   struct Entry {
-    double mean;
+    RecordOutline outline;
     uint64_t identity;  // of target and trace: a later entry of the same workload replaces this
     size_t order;
     std::optional<TuningRecord> record;
@@ -30,6 +30,7 @@ class RecordTable {
   void Put(const TuningRecord& record);
   Array<TuningRecord> Top(const Workload& workload, int64_t k);
   Array<TuningRecord> All();
+  std::vector<RecordOutline> Outlines(const Workload& workload);
   int64_t size() const { return static_cast<int64_t>(size_); }
 
  private:

@@ -4,6 +4,7 @@
 #include <tvm/ffi/extra/structural_equal.h>
 #include <tvm/ffi/extra/structural_hash.h>
 
+#include <charconv>
 #include <limits>
 
 #include "tvm/ir/structural.h"
@@ -46,13 +47,24 @@ bool ModuleEquality::Equal(const IRModule& a, const IRModule& b) const {
   return StructuralEqual(a, b);
 }
 
-// ---- workloads ---------------------------------------------------------------------------------
-void WorkloadObj::Init() { shash = StructuralHash(mod); }
-std::string WorkloadObj::Key() const {
+std::string HashText(uint64_t hash) {
   char text[17];
-  snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(shash));
+  snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
 }
+uint64_t HashFromText(std::string_view text) {
+  uint64_t hash = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
+  return error == std::errc() && end == text.data() + text.size() ? hash : 0;
+}
+uint64_t TargetKey(const Optional<Target>& target) {
+  if (!target.has_value()) return 0;
+  return std::hash<std::string_view>()(View(ffi::json::Stringify(target.value()->Export())));
+}
+
+// ---- workloads ---------------------------------------------------------------------------------
+void WorkloadObj::Init() { shash = StructuralHash(mod); }
+std::string WorkloadObj::Key() const { return HashText(shash); }
 Workload::Workload(IRModule mod) {
   *this = New<Workload>([&](WorkloadObj* n) { n->mod = std::move(mod); });
 }
@@ -76,10 +88,15 @@ Workload Workload::FromJson(const Map<String, Any>& json) {
 }
 
 // ---- records -----------------------------------------------------------------------------------
-MeasureCandidate::MeasureCandidate(Schedule sch, Array<ArgInfo> args_info) {
+MeasureCandidate::MeasureCandidate(Schedule sch, Array<ArgInfo> args_info,
+                                   Optional<String> program) {
   *this = New<MeasureCandidate>([&](MeasureCandidateObj* n) {
-    n->sch = std::move(sch), n->args_info = std::move(args_info);
+    n->sch = std::move(sch), n->args_info = std::move(args_info), n->program = std::move(program);
   });
+}
+RecordOutline TuningRecordObj::Outline() const {
+  return {Mean(), std::string(error_msg.value_or("")), TargetKey(target),
+          program.has_value() ? HashFromText(View(program.value())) : 0, trace->insts.empty()};
 }
 double TuningRecordObj::Mean() const {
   if (!run_secs.has_value() || run_secs.value().empty())
@@ -92,11 +109,13 @@ MeasureCandidate TuningRecord::AsMeasureCandidate() const {
   Schedule sch(get()->workload->mod);
   get()->trace.ApplyToSchedule(sch, false);
   auto args = get()->args_info;
-  return MeasureCandidate(
-      sch, args.has_value() ? args.value() : ArgsOf(EntryFunc(get()->workload->mod)));
+  return MeasureCandidate(sch,
+                          args.has_value() ? args.value() : ArgsOf(EntryFunc(get()->workload->mod)),
+                          get()->program);
 }
 Map<String, Any> TuningRecord::AsJson() const {
   Map<String, Any> json;
+  json.Set("program", get()->program.has_value() ? Any(get()->program.value()) : Any(nullptr));
   json.Set("secs", get()->run_secs.has_value() ? Any(get()->run_secs.value()) : Any(nullptr));
   json.Set("error", get()->error_msg.has_value() ? Any(get()->error_msg.value()) : Any(nullptr));
   json.Set("version", Version());
@@ -141,6 +160,7 @@ TuningRecord TuningRecord::FromJson(const Map<String, Any>& json, const Workload
       for (const Any& s : secs.cast<Array<Any>>()) list.push_back(s.cast<double>());
       n->run_secs = list;
     }
+    if (Any program = get("program"); program != nullptr) n->program = program.cast<String>();
     if (Any error = get("error"); error != nullptr) n->error_msg = error.cast<String>();
     if (Any target = get("target"); target != nullptr) n->target = Target(TextKeys(target));
     if (Any args = get("args"); args != nullptr) {

@@ -162,8 +162,9 @@ struct RegisterTilingObj : ScheduleRuleObj {
         (axis.reduce ? reduction : outer).push_back(axis.loop);
       }
     }
-    // The last loop of the reduction a few times in a row.
-    Var steps = Choose(sch, DivisorsUpTo(ConstantExtent(sch.Get(reduction.back()).get()), 4));
+    // The last loop of the reduction twice in a row: more of it is code that takes long to compile
+    // and runs no faster, as a tile fills the registers already.
+    Var steps = Choose(sch, DivisorsUpTo(ConstantExtent(sch.Get(reduction.back()).get()), 2));
     Array<LoopRV> parts = sch.Split(reduction.back(), {std::nullopt, steps});
     reduction.Set(static_cast<int64_t>(reduction.size()) - 1, parts[0]);
     inner.insert(inner.begin(), parts[1]);

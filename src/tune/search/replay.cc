@@ -32,8 +32,14 @@ SearchState::SearchState(const TuneContext& context, int64_t max_trials, int64_t
     LearnKnown();
   }
 }
-/// Programs measured by an earlier run are known.
+/// Programs measured by an earlier run are known, by their hashes or by lowering them again.
 void SearchState::LearnKnown() {
+  bool all_said = true;
+  for (const RecordOutline& outline : database.value()->Outlines(workload.value())) {
+    all_said &= outline.program != 0;
+    known.insert(outline.program);
+  }
+  if (all_said) return;
   std::vector<Candidate> earlier;
   for (const TuningRecord& record : database.value()->GetAllTuningRecords()) {
     if (!record->workload->mod.same_as(workload.value()->mod)) continue;
@@ -106,7 +112,9 @@ std::vector<Candidate> SearchState::KeepNew(const std::vector<Candidate>& candid
       }
     });
     for (size_t i = 0; i < count; ++i) {
-      if (hashes[i] && known.insert(*hashes[i]).second) kept.push_back(candidates[begin + i]);
+      if (!hashes[i] || !known.insert(*hashes[i]).second) continue;
+      kept.push_back(candidates[begin + i]);
+      kept.back().program = *hashes[i];
     }
     begin += count;
     CheckSignals();
@@ -119,7 +127,8 @@ size_t SearchState::RoundSize() const {
 Array<MeasureCandidate> SearchState::Propose(const std::vector<Candidate>& candidates) {
   trials += static_cast<int64_t>(candidates.size());
   Array<MeasureCandidate> result;
-  for (const Candidate& c : candidates) result.push_back(MeasureCandidate(c.sch, args_info));
+  for (const Candidate& c : candidates)
+    result.push_back(MeasureCandidate(c.sch, args_info, String(HashText(c.program))));
   return result;
 }
 

@@ -11,7 +11,8 @@ namespace tvm::tune {
 /// One candidate of a search: a schedule that passed the postprocessors.
 struct Candidate {
   Schedule sch;
-  Trace trace;  // without what the postprocessors did
+  Trace trace;           // without what the postprocessors did
+  uint64_t program = 0;  // hash of what it lowers to, once that was asked for
 };
 
 /// A search that is under way.

@@ -71,7 +71,7 @@ Parts CpuRules() {
           {"ParallelizeVectorizeUnroll",
            {{"max_jobs_per_core", 16},
             {"max_vectorize_extent", 64},
-            {"unroll_max_steps", Array<int64_t>{0, 16, 64, 128}},
+            {"unroll_max_steps", Array<int64_t>{0, 16, 64}},
             {"unroll_explicit", true}}},
           {"RandomComputeLocation", {}}};
 }

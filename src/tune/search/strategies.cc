@@ -195,7 +195,6 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
   void Score(SearchState* s, std::vector<Scored>* population) {
     if (s->cost_model == nullptr || population->empty()) return;
     static const Function predict = Function::GetGlobalRequired("meta_schedule.predict");
-    std::vector<Candidate> all;
     Array<MeasureCandidate> candidates;
     for (const Scored& p : *population)
       candidates.push_back(MeasureCandidate(p.candidate.sch, s->args_info));

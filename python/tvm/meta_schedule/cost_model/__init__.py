@@ -34,7 +34,8 @@ class CostModel(Interface):
     @staticmethod
     def create(kind="xgb", *args, **kwargs):
         """The model of a kind: "xgb", "random", "mlp", or "none" for None."""
-        kinds = {"xgb": XGBModel, "random": RandomModel, "mlp": _mlp, "none": lambda: None}
+        mlp = lambda *args, **kwargs: __getattr__("MLPModel")(*args, **kwargs)
+        kinds = {"xgb": XGBModel, "random": RandomModel, "mlp": mlp, "none": lambda: None}
         return _create(kinds, kind, "cost model", args, kwargs)
 
 
@@ -42,8 +43,14 @@ CostModel.CostModelType = CostModel | Literal["xgb", "mlp", "random"]
 create = CostModel.create
 
 
-def _mlp(*args, **kwargs):
-    raise NotImplementedError("cost model: 'mlp' is not available; use 'xgb' or 'random'")
+def __getattr__(name):
+    if name != "MLPModel":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from .mlp_model import MLPModel  # imports torch, which nothing else needs
+    except ImportError as error:
+        raise ImportError("MLPModel: expected the package torch (pip install torch)") from error
+    return MLPModel
 
 
 class PyCostModel(CostModel):

@@ -50,6 +50,7 @@ class AddToDatabase(MeasureCallback):
                 context.target,
                 candidate.args_info,
                 result.error_msg,
+                candidate.program,
             )
             try:
                 database.commit_tuning_record(record)
