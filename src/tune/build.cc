@@ -8,13 +8,18 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "tune/parallel.h"
+#include "tvm/expr/builtin.h"
+#include "tvm/ir/function.h"
 #include "tvm/ir/transform.h"
 #include "tvm/runtime/disk_cache.h"
+#include "tvm/tir/function.h"
 #include "tvm/tir/pipeline.h"
+#include "tvm/tir/stmt.h"
 #include "tvm/tune/measure.h"
 
 namespace tvm::tune {
@@ -53,6 +58,41 @@ class Lowered {
   std::list<Entry> entries_;
 };
 
+/// Leaves the checks of arguments out of entries: candidates are called with arguments that fit,
+/// and checking them would be more code than a small kernel.
+struct Unchecked : Mutator<Unchecked, tir::IfThenElseObj> {
+  ObjectRef Rewrite(const tir::IfThenElseObj* op) {
+    auto* refused = op->condition.as<tir::NotObj>();
+    auto* checked = refused ? refused->a.as<tir::CallObj>() : nullptr;
+    if (checked && checked->Is(tir::builtin::likely()) && !op->else_case.has_value())
+      return tir::Evaluate(IntImm::Int32(0));
+    return Below<tir::IfThenElse>(op);
+  }
+};
+struct Used : Visitor<Used, GlobalVarObj> {
+  std::set<std::string> names;
+  void Visit(const GlobalVarObj* var) { names.insert(std::string(var->name_hint)); }
+};
+IRModule WithoutChecks(const IRModule& lowered) {
+  Map<GlobalVar, BaseFunc> functions;
+  Used used;
+  for (const auto& [var, func] : lowered->functions) {
+    auto* prim = func.as<tir::PrimFuncObj>();
+    bool is_entry = prim && prim->GetAttr<int64_t>(attr::kCallingConv, 0) ==
+                                static_cast<int64_t>(CallingConv::kCPackedFunc);
+    functions.Set(var, is_entry ? Unchecked().Mutate(func) : func);
+    if (prim) used(functions[var].as<tir::PrimFuncObj>()->body);
+  }
+  return New<IRModule>([&](IRModuleObj* n) {
+    for (const auto& [var, func] : functions) {
+      bool unused =
+          func->HasNonzeroAttr("tir.cold") && !used.names.count(std::string(var->name_hint));
+      if (!unused) n->functions.Set(var, func);
+    }
+    n->attrs = lowered->attrs, n->global_infos = lowered->global_infos;
+  });
+}
+
 BuilderResult Built(const std::string& path) {
   return New<BuilderResult>([&](BuilderResultObj* n) { n->artifact_path = String(path); });
 }
@@ -65,9 +105,9 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
   runtime::DiskCache::Bypass bypass;  // most candidates are never built again
   try {
     auto lowered = Lowered::Get().Take(input->mod, input->target);
-    Any module = lowered.has_value()
-                     ? build(lowered.value(), input->target, transform::Sequential({}, "lowered"))
-                     : build(input->mod, input->target, nullptr);
+    Any module = lowered.has_value() ? build(WithoutChecks(lowered.value()), input->target,
+                                             transform::Sequential({}, "lowered"))
+                                     : build(input->mod, input->target, nullptr);
     write(module, String(path));
     return Built(path);
   } catch (const ffi::Error& error) {

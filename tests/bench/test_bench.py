@@ -111,7 +111,7 @@ REFERENCES = {
 
 
 def test_kernel_that_a_subject_does_not_have(worker):
-    assert worker.prepare("matmul", [np.ones((2, 2), np.float32)] * 2) is None
+    assert worker.prepare("softmax", [np.ones((2, 2), np.float32)]) is None
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)

@@ -20,6 +20,7 @@ from . import (
     space_generator,
     task_scheduler,
     tir_integration,
+    trace_apply,
 )
 from .builder import Builder
 from .cost_model import CostModel

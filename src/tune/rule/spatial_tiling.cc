@@ -5,7 +5,7 @@
 // Elementwise, all loops as one:            or in tiles, in either order:
 //   for p in parallel(jobs):                  for i0 in parallel(…): for j0:
 //     for s: for u in unroll(U):                for i1 in unroll(I): for j1 in vectorized(J): B[…]
-//       for v in vectorized(V): B[…]
+//       for v in vectorized(V): B[…]          what gathers in tiles of tiles as well
 // Reductions, row by row:                   or a few columns at a time:
 //   for p in parallel(…): for s:              for p in parallel(…): for j0:
 //     for k: B[…] += …                          for k: for j1 in vectorized(J): B[…] += …
@@ -69,9 +69,11 @@ struct SpatialTilingObj : ScheduleRuleObj {
       variants = {&SpatialTilingObj::Rows, &SpatialTilingObj::Columns};
     } else if (facts.is_spatial) {
       variants = {&SpatialTilingObj::Fused};
-      if (facts.loops.size() > 1)
+      if (facts.loops.size() > 1) {
         variants.insert(variants.end(),
                         {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
+        if (Gathers(facts)) variants.push_back(&SpatialTilingObj::Blocked);
+      }
     } else {
       return {sch};
     }
@@ -174,7 +176,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     Array<LoopRV> loops = sch.GetLoops(block);
     size_t n = loops.size();
     int64_t rows = ConstantExtent(f.loops[n - 2]), columns = ConstantExtent(f.loops[n - 1]);
-    Var height = Choose(sch, Divisors(rows).Take({1, 2, 4, 8, 16}));
+    Var height = Choose(sch, Divisors(rows).Take(UpTo(16)));
     Var width = Choose(sch, Divisors(columns).Take(Widths(f)));
     Array<LoopRV> i = sch.Split(loops[n - 2], {std::nullopt, height});
     Array<LoopRV> j = sch.Split(loops[n - 1], {std::nullopt, width});
@@ -187,6 +189,29 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Unroll(i[1]);
     sch.Vectorize(j[1]);
     Streaming(sch, f, inner);
+  }
+  /// Tiles of tiles, for what is read across its rows: lines of the caches that were fetched for a
+  /// tile serve its neighbours before they are gone.
+  void Blocked(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> loops = sch.GetLoops(block), order(loops.begin(), loops.end() - 2);
+    size_t n = loops.size();
+    Divisors rows(ConstantExtent(f.loops[n - 2])), columns(ConstantExtent(f.loops[n - 1]));
+    Var height = Choose(sch, rows.Take({2, 4, 5, 7, 8, 16}));
+    Var width = Choose(sch, columns.Take(Widths(f)));
+    Var down = Choose(sch, rows.Take(UpTo(32))), across = Choose(sch, columns.Take(UpTo(32)));
+    Array<LoopRV> i = sch.Split(loops[n - 2], {std::nullopt, down, height});
+    Array<LoopRV> j = sch.Split(loops[n - 1], {std::nullopt, across, width});
+    for (size_t level = 0; level < 3; ++level) order.push_back(i[level]), order.push_back(j[level]);
+    sch.Reorder(order);
+    sch.Parallel(sch.Fuse(Array<LoopRV>(order.begin(), order.end() - 4)));
+    sch.Unroll(i[2]);
+    sch.Vectorize(j[2]);
+    Streaming(sch, f, j[1]);
+  }
+  static std::vector<int64_t> UpTo(int64_t most) {
+    std::vector<int64_t> all(most);
+    std::iota(all.begin(), all.end(), 1);
+    return all;
   }
   /// The reduction innermost: its order is free, so the code generator vectorises it.
   void Rows(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {

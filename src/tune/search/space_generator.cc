@@ -241,40 +241,61 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
     seed = context->rand_state;
   }
   Array<Schedule> Generate(const IRModule& mod) final {
-    std::vector<Schedule> spaces = {Schedule(mod, seed)};
+    std::vector<Space> spaces = {{Schedule(mod, seed), {}}};
     for (const ScheduleRule& rule : sch_rules.value()) {
-      std::vector<Schedule> next;
-      for (const Schedule& sch : spaces) ApplyToAll(rule, sch, &next);
+      std::vector<Space> next;
+      for (const Space& space : spaces) ApplyToAll(rule, space, &next);
       spaces = std::move(next);
     }
-    return Array<Schedule>(spaces.begin(), spaces.end());
+    Array<Schedule> result;
+    for (const Space& space : spaces) result.push_back(space.sch);
+    return result;
   }
 
  private:
   using Place = std::pair<String, String>;  // block, function
-  void ApplyToAll(const ScheduleRule& rule, const Schedule& start, std::vector<Schedule>* out) {
-    // Schedules with the blocks that are still to do: a rule may remove and add some.
-    std::deque<std::pair<Schedule, std::vector<Place>>> open;
-    open.emplace_back(start, Places(start.mod()));
+  /// A schedule and its variables of blocks: a trace says once which block is meant.
+  struct Space {
+    Schedule sch;
+    std::map<Place, BlockRV> blocks;
+    /// The block of a place, or none when there are several, or none any more.
+    std::optional<BlockRV> Find(const Place& place) {
+      auto found = sch.state().BlocksNamed(place.first, place.second);
+      if (found.size() != 1) return std::nullopt;
+      auto it = blocks.find(place);
+      if (it != blocks.end() && IsStill(it->second, found[0])) return it->second;
+      return blocks[place] = sch.GetBlock(place.first, place.second);
+    }
+    bool IsStill(const BlockRV& rv, BlockId id) const {
+      try {
+        return sch.IdOf(rv) == NodeId(id);
+      } catch (const ffi::Error&) {
+        return false;  // it was removed
+      }
+    }
+  };
+  void ApplyToAll(const ScheduleRule& rule, const Space& start, std::vector<Space>* out) {
+    // Spaces with the blocks that are still to do: a rule may remove and add some.
+    std::deque<std::pair<Space, std::vector<Place>>> open;
+    open.emplace_back(start, Places(start.sch.mod()));
     while (!open.empty()) {
-      auto [sch, places] = std::move(open.front());
+      auto [space, places] = std::move(open.front());
       open.pop_front();
       if (places.empty()) {
-        out->push_back(sch);
+        out->push_back(space);
         continue;
       }
       Place place = places.back();
       places.pop_back();
-      if (sch.state().BlocksNamed(place.first, place.second).size() != 1) {
-        open.emplace_front(sch, std::move(places));
+      std::optional<BlockRV> block = space.Find(place);
+      bool wanted = block && (!f_block_filter.has_value() ||
+                              f_block_filter.value()(space.sch.Get(*block)).cast<bool>());
+      if (!wanted) {
+        open.emplace_front(space, std::move(places));
         continue;
       }
-      BlockRV block = sch.GetBlock(place.first, place.second);
-      if (f_block_filter.has_value() && !f_block_filter.value()(sch.Get(block)).cast<bool>()) {
-        open.emplace_front(sch, std::move(places));
-        continue;
-      }
-      for (const Schedule& result : rule->Apply(sch, block)) open.emplace_back(result, places);
+      for (const Schedule& sch : rule->Apply(space.sch, *block))
+        open.emplace_back(Space{sch, space.blocks}, places);
     }
   }
   /// The first ones last, because the list is worked off from its end.

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs to tune, as tensor expressions: products, convolutions, normalisations."""
+
+import functools
+
+from tvm import te, tir
+
+_F32 = "float32"
+
+
+def _product(out_dtype, *values):
+    """The product of values, each of them in the type of the result first."""
+    return functools.reduce(lambda a, b: a * b, (v.astype(out_dtype) for v in values))
+
+
+def _pad(x, padding, axes):
+    """`x` with `padding` zeros before and after along some axes."""
+    if padding == 0:
+        return x
+    shape = [e + 2 * padding if d in axes else e for d, e in enumerate(x.shape)]
+
+    def element(*index):
+        inside = [c for d in axes for c in (index[d] >= padding, index[d] < x.shape[d] + padding)]
+        source = [i - padding if d in axes else i for d, i in enumerate(index)]
+        return tir.if_then_else(tir.all(*inside), x(*source), tir.const(0, x.dtype))
+
+    return te.compute(shape, element, name="PadInput")
+
+
+def _out(size, kernel, stride, padding, dilation):
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _axes(extents, prefix="r"):
+    return [te.reduce_axis((0, e), name=f"{prefix}{i}") for i, e in enumerate(extents)]
+
+
+def _conv_channels_last(x, w, sizes, stride, padding, dilation, groups, out_dtype, name):
+    """x[N, spatial…, CI], w[kernel…, CI / groups, CO]."""
+    dims, kernel = len(sizes), [int(e) for e in w.shape[: len(sizes)]]
+    per_group, co = int(w.shape[-2]), int(w.shape[-1])
+    padded = _pad(x, padding, range(1, dims + 1))
+    taps, channel = _axes(kernel, "k"), te.reduce_axis((0, per_group), name="rc")
+    outs = [_out(s, k, stride, padding, dilation) for s, k in zip(sizes, kernel, strict=True)]
+
+    def element(n, *rest):
+        *at, c = rest
+        where = [a * stride + t * dilation for a, t in zip(at, taps, strict=True)]
+        source = channel if groups == 1 else c // (co // groups) * per_group + channel
+        value = _product(out_dtype, padded(n, *where, source), w(*taps, channel, c))
+        return te.sum(value, axis=[*taps, channel])
+
+    return te.compute((x.shape[0], *outs, co), element, name=name)
+
+
+def _conv(name, N, sizes, CI, CO, kernel_size, stride, padding, dilation, groups, dtypes):
+    x = te.placeholder((N, *sizes, CI), dtypes[0], name="inputs")
+    w = te.placeholder((*[kernel_size] * len(sizes), CI // groups, CO), dtypes[0], name="weight")
+    out = _conv_channels_last(x, w, sizes, stride, padding, dilation, groups, dtypes[1], name)
+    return x, w, out
+
+
+def batch_matmul_nkkm(B, N, M, K, in_dtype=_F32, out_dtype=_F32):
+    """x[B, N, K] @ y[B, K, M]"""
+    x = te.placeholder((B, N, K), in_dtype, name="X")
+    y = te.placeholder((B, K, M), in_dtype, name="Y")
+    k = te.reduce_axis((0, K), name="k")
+    element = lambda b, i, j: te.sum(_product(out_dtype, x[b, i, k], y[b, k, j]), axis=k)
+    return x, y, te.compute((B, N, M), element, name="Z")
+
+
+def conv1d_nlc(
+    N, L, CI, CO, kernel_size, stride=1, padding=0, dilation=1, groups=1, in_dtype=_F32,
+    out_dtype=_F32,
+):  # fmt: skip
+    """Along one axis, channels last."""
+    dtypes = (in_dtype, out_dtype)
+    return _conv(
+        "conv1d_nlc", N, [L], CI, CO, kernel_size, stride, padding, dilation, groups, dtypes
+    )
+
+
+def conv2d_nhwc(
+    N, H, W, CI, CO, kernel_size, stride=1, padding=0, dilation=1, groups=1, in_dtype=_F32,
+    out_dtype=_F32,
+):  # fmt: skip
+    """Of images, channels last."""
+    dtypes = (in_dtype, out_dtype)
+    return _conv(
+        "conv2d_nhwc", N, [H, W], CI, CO, kernel_size, stride, padding, dilation, groups, dtypes
+    )
+
+
+def conv3d_ndhwc(
+    N, D, H, W, CI, CO, kernel_size, stride=1, padding=0, dilation=1, groups=1, in_dtype=_F32,
+    out_dtype=_F32,
+):  # fmt: skip
+    """Of volumes, channels last."""
+    dtypes = (in_dtype, out_dtype)
+    return _conv(
+        "conv3d_ndhwc", N, [D, H, W], CI, CO, kernel_size, stride, padding, dilation, groups, dtypes
+    )
+
+
+def depthwise_conv2d_nhwc(
+    N, H, W, C, kernel_size, stride=1, padding=0, dilation=1, factor=1, in_dtype=_F32,
+    out_dtype=_F32,
+):  # fmt: skip
+    """Each channel by itself, `factor` results for each."""
+    x = te.placeholder((N, H, W, C), in_dtype, name="placeholder")
+    w = te.placeholder((factor, kernel_size, kernel_size, C), in_dtype, name="placeholder_1")
+    padded = _pad(x, padding, (1, 2))
+    h, v = _axes((kernel_size, kernel_size))
+    outs = [_out(s, kernel_size, stride, padding, dilation) for s in (H, W)]
+
+    def element(n, i, j, c):
+        value = padded[n, i * stride + h * dilation, j * stride + v * dilation, c // factor]
+        return te.sum(_product(out_dtype, value, w[c % factor, h, v, c // factor]), axis=[h, v])
+
+    return x, w, te.compute((N, *outs, C * factor), element, name="depth_conv2d_nhwc")
+
+
+def norm_bmn(B, M, N):
+    """The Euclidean norm of each matrix."""
+    a = te.placeholder((B, M, N), name="A")
+    i, j = _axes((M, N))
+    c = te.compute((B,), lambda b: te.sum(a[b, i, j] * a[b, i, j], axis=[i, j]), name="C")
+    return a, te.compute((B,), lambda b: te.sqrt(c[b]), name="D")
+
+
+def conv2d_nhwc_bn_relu(
+    N, H, W, CI, CO, kernel_size, strides, padding, dilation=1, in_dtype=_F32, out_dtype=_F32
+):
+    """A convolution, a bias, a scale and an offset per channel, and max(…, 0)."""
+    x, w, conv = conv2d_nhwc(
+        N, H, W, CI, CO, kernel_size, strides, padding, dilation, 1, in_dtype, out_dtype
+    )
+    bias, scale, offset = (te.placeholder((CO,), name=n) for n in ("bias", "bn_scale", "bn_offset"))
+    shape = conv.shape
+    biased = te.compute(shape, lambda n, i, j, c: conv[n, i, j, c] + bias[c], name="bias_add")
+    scaled = te.compute(shape, lambda n, i, j, c: biased[n, i, j, c] * scale[c], name="bn_mul")
+    moved = te.compute(shape, lambda n, i, j, c: scaled[n, i, j, c] + offset[c], name="bn_add")
+    out = te.compute(shape, lambda *i: te.max(moved(*i), tir.const(0, out_dtype)), name="compute")
+    return x, w, bias, offset, scale, out
+
+
+def transpose_batch_matmul(batch, seq_len, n_head, n_dim, in_dtype=_F32, out_dtype=_F32):
+    """query[b, i, h, d] * value[b, j, h, d] summed over d: the scores of attention."""
+    q = te.placeholder((batch, seq_len, n_head, n_dim), in_dtype, name="query")
+    v = te.placeholder((batch, seq_len, n_head, n_dim), in_dtype, name="value")
+    turned_q = te.compute(
+        (batch, n_head, seq_len, n_dim), lambda b, h, l, d: q[b, l, h, d], name="query_T"
+    )
+    turned_v = te.compute(
+        (batch, n_head, n_dim, seq_len), lambda b, h, d, l: v[b, l, h, d], name="value_T"
+    )
+    k = te.reduce_axis((0, n_dim), name="k")
+
+    def element(b, h, i, j):
+        return te.sum(_product(out_dtype, turned_q[b, h, i, k], turned_v[b, h, k, j]), axis=k)
+
+    return q, v, te.compute((batch, n_head, seq_len, seq_len), element, name="C")
+
+
+def matmul(n, m, k, in_dtype=_F32, out_dtype=_F32):
+    """a[n, k] @ b[k, m]"""
+    a = te.placeholder((n, k), in_dtype, name="A")
+    b = te.placeholder((k, m), in_dtype, name="B")
+    r = te.reduce_axis((0, k), name="k")
+    element = lambda i, j: te.sum(_product(out_dtype, a[i, r], b[r, j]), axis=r)
+    return a, b, te.compute((n, m), element, name="C")
+
+
+def matmul_relu(n, m, k, in_dtype=_F32, out_dtype=_F32):
+    """max(a[n, k] @ b[k, m], 0)"""
+    a, b, c = matmul(n, m, k, in_dtype, out_dtype)
+    relu = lambda i, j: te.max(c[i, j], tir.const(0, out_dtype))
+    return a, b, te.compute((n, m), relu, name="compute")
+
+
+def conv2d_nchw(
+    n, h, w, ci, co, kh, kw, stride, padding, dilation=1, in_dtype=_F32, out_dtype=_F32
+):
+    """Of images, channels first."""
+    x = te.placeholder((n, ci, h, w), in_dtype, name="X")
+    filters = te.placeholder((co, ci, kh, kw), in_dtype, name="W")
+    padded = _pad(x, padding, (2, 3))
+    rc, rh, rw = _axes((ci, kh, kw))
+    shape = (n, co, _out(h, kh, stride, padding, dilation), _out(w, kw, stride, padding, dilation))
+
+    def element(b, c, i, j):
+        value = padded[b, rc, i * stride + rh * dilation, j * stride + rw * dilation]
+        return te.sum(_product(out_dtype, value, filters[c, rc, rh, rw]), axis=[rc, rh, rw])
+
+    return x, filters, te.compute(shape, element, name="conv2d_nchw")
+
+
+def max_pool2d_nchw(n, h, w, ci, padding):
+    """The largest of two by two."""
+    x = te.placeholder((n, ci, h, w), name="X")
+    padded = _pad(x, padding, (2, 3))
+    i, j = _axes((2, 2))
+    shape = (n, ci, (h + 2 * padding) // 2, (w + 2 * padding) // 2)
+    element = lambda b, c, y, z: te.max(padded[b, c, 2 * y + i, 2 * z + j], axis=[i, j])
+    return x, te.compute(shape, element, name="max_pool2d_nchw")
+
+
+def softmax_mn(m, n):
+    """Of each row."""
+    a = te.placeholder((m, n), name="A")
+    k, r = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="r")
+    top = te.compute((m,), lambda i: te.max(a[i, k], axis=k), name="T_softmax_maxelem")
+    e = te.compute((m, n), lambda i, j: te.exp(a[i, j] - top[i]), name="T_softmax_exp")
+    total = te.compute((m,), lambda i: te.sum(e[i, r], axis=r), name="T_softmax_expsum")
+    return a, te.compute((m, n), lambda i, j: e[i, j] / total[i], name="T_softmax_norm")
+
+
+CONFIGS = {
+    "C1D": (conv1d_nlc, [(1, 256, 64, 128, 3, 2, 1), (1, 128, 128, 256, 1, 2, 0)]),
+    "C2D": (conv2d_nhwc, [(1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 64, 1, 1, 0)]),
+    "C3D": (conv3d_ndhwc, [(1, 16, 56, 56, 64, 64, 3, 1, 1)]),
+    "DEP": (depthwise_conv2d_nhwc, [(1, 112, 112, 32, 3, 1, 1), (1, 56, 56, 128, 3, 2, 1)]),
+    "DIL": (conv2d_nhwc, [(1, 56, 56, 64, 64, 3, 1, 2, 2)]),
+    "GRP": (conv2d_nhwc, [(1, 56, 56, 64, 64, 3, 1, 1, 1, 4)]),
+    "GMM": (batch_matmul_nkkm, [(1, 128, 128, 128), (12, 128, 128, 64)]),
+    "NRM": (norm_bmn, [(1, 256, 256), (16, 256, 256)]),
+    "SFM": (softmax_mn, [(256, 256), (512, 1024)]),
+    "C2d-BN-RELU": (conv2d_nhwc_bn_relu, [(1, 56, 56, 64, 64, 3, 1, 1)]),
+    "TBG": (transpose_batch_matmul, [(1, 128, 12, 64)]),
+}
+
+
+def create_te_workload(name, idx):
+    """The function of a workload of CONFIGS."""
+    if name not in CONFIGS:
+        raise ValueError(f"create_te_workload: expected one of {', '.join(CONFIGS)}, got {name!r}")
+    workload, params = CONFIGS[name]
+    return te.create_prim_func(workload(*params[idx]))
