@@ -208,7 +208,9 @@ Array<Any> MapArray(const ffi::ArrayObj* array, MapFn map, void* context, bool* 
       if (!now.same_as(ObjectIn(old))) set(i, std::move(now));
     } else if (IsContainer(old.type_index())) {
       Any now = MapValue(old, map, context);
-      if (!now.same_as(old)) set(i, std::move(now));
+      if (now.same_as(old)) continue;
+      set(i, std::move(now));
+      *fits = false;  // what is inside was not looked at
     }
   }
   return copy;
