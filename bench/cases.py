@@ -119,8 +119,11 @@ def script(name, subjects, options):
     for what, number in (("function", 20), ("module", 1)):
         for action in ("parse", "print"):
             runs = {w.name: functools.partial(_ask, w, action, what, number) for w in workers}
-            # A peer may need a minute for a module.
-            rounds = options.rounds if what == "function" else min(options.rounds, 2)
+            # A peer may need a minute for a module, which is long enough to be measured once.
+            rounds = 1 if (action, what) == ("parse", "module") else options.rounds
+            if what == "function":
+                for warm_up in runs.values():
+                    warm_up()
             samples = measure.alternate(runs, rounds)
             rows += [Row(f"{action} {what}", who, samples[who]) for who in samples]
     for worker in workers:
@@ -202,15 +205,19 @@ def _ask(worker, action, what, number):
 
 
 def lowering(name, subjects, options):
-    """The default pipeline of TIR passes on a module of 2,000 functions."""
+    """The default pipeline of TIR passes on 2,000 functions, also without our default schedules."""
     workers = [peers.Worker(who) for who in peers.compilers()]
-    runs = {w.name: lambda w=w: w.ask("lower_seconds", 2000) for w in workers}
-    for warm_up in runs.values():
-        warm_up()
-    samples = measure.alternate(runs, options.rounds)
+    rows = []
+    for scheduled in (False, True):
+        what = f"{name}, 2000 functions, " + ("default" if scheduled else "no schedules")
+        runs = {w.name: functools.partial(w.ask, "lower_seconds", 2000, scheduled) for w in workers}
+        for warm_up in runs.values():
+            warm_up()
+        samples = measure.alternate(runs, options.rounds)
+        rows += [Row(what, *item) for item in samples.items()]
     for worker in workers:
         worker.close()
-    return [Row(f"{name}, 2000 functions", *item) for item in samples.items()]
+    return rows
 
 
 CASES = {

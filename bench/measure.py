@@ -25,6 +25,8 @@ class Row:
     @property
     def spread(self):
         """Half the distance between the quartiles, relative to the median."""
+        if len(self.samples) == 1:
+            return 0.0
         low, _, high = statistics.quantiles(self.samples, n=4)
         return (high - low) / 2 / self.median
 

@@ -130,8 +130,8 @@ def lower_functions(count):
 
 
 @functools.cache
-def _lowering(count):
-    """The module, bound to this machine, and the default pipeline."""
+def _lowering(count, scheduled=True):
+    """The module, bound to this machine, and the default pipeline; ours schedules unless told."""
     import tvm
 
     target = host_target()
@@ -140,12 +140,15 @@ def _lowering(count):
     if hasattr(tvm, "s_tir") and hasattr(tvm.s_tir, "pipeline"):  # newer Apache TVM
         pipeline = tvm.s_tir.pipeline.default_s_tir_pipeline()[0]
         return tvm.tirx.transform.BindTarget(target)(mod), pipeline
-    return tvm.tir.transform.BindTarget(target)(mod), tvm.tir.get_default_tir_pipeline(target)
+    ours = "tir.default_schedule" in tvm.transform.PassContext.list_configs()
+    with tvm.transform.PassContext(config={"tir.default_schedule": scheduled} if ours else {}):
+        pipeline = tvm.tir.get_default_tir_pipeline(target)
+    return tvm.tir.transform.BindTarget(target)(mod), pipeline
 
 
-def lower_seconds(count):
+def lower_seconds(count, scheduled=True):
     """The default pipeline of passes on a module of `count` functions."""
-    mod, pipeline = _lowering(count)
+    mod, pipeline = _lowering(count, scheduled)
     now = clock()
     begin = now()
     pipeline(mod)

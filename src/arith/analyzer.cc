@@ -42,11 +42,11 @@ void Analyzer::Bind(const Var& var, const PrimExpr& value, bool allow_override) 
   }
   SetFact(&impl_->values, var, v, allow_override, ExprDeepEqual, "bind");
   impl_->keep_alive.push_back(var);
-  if (!impl_->TraitsOf(v).index) impl_->data_vars[var.get()] = true;
+  if (!impl_->TraitsOf(v).index) impl_->data_vars.insert_or_assign(var.get(), true);
   impl_->DataVarsChanged();
   if (v.dtype().is_integer()) {
-    impl_->var_bounds[var.get()] = impl_->BoundOf(v);
-    impl_->var_residues[var.get()] = impl_->ResidueOf(v);
+    impl_->var_bounds.insert_or_assign(var.get(), impl_->BoundOf(v));
+    impl_->var_residues.insert_or_assign(var.get(), impl_->ResidueOf(v));
   }
   impl_->FactsChanged();
 }
@@ -70,7 +70,7 @@ void Analyzer::Bind(const Var& var, const Range& range, bool allow_override) {
     impl_->values.erase(var.get());
     impl_->var_residues.erase(var.get());
   }
-  impl_->var_bounds[var.get()] = bound;
+  impl_->var_bounds.insert_or_assign(var.get(), bound);
   if (!AsConstInt(min) || !AsConstInt(extent))
     impl_->AddGlobalFact(min <= var && var < min + extent);
   impl_->FactsChanged();
@@ -94,7 +94,7 @@ bool Analyzer::IsBound(const Var& var) const {
   return impl_->var_bounds.count(var.get()) || impl_->values.count(var.get());
 }
 void Analyzer::MarkData(const Var& var) {
-  impl_->data_vars[var.get()] = true;
+  impl_->data_vars.insert_or_assign(var.get(), true);
   impl_->keep_alive.push_back(var);
   impl_->DataVarsChanged();
   impl_->FactsChanged();
@@ -135,6 +135,7 @@ double SizeOf(const PrimExpr& e) {
 }  // namespace
 
 PrimExpr Analyzer::Simplify(const PrimExpr& e, int steps) {
+  if (e->IsInstance<IntImmObj>()) return e;
   PrimExpr result = e;
   for (int i = 0; i < steps; ++i) {
     PrimExpr next = i % 2 == 0 ? impl_->RewriteSimplify(result) : impl_->CanonicalSimplify(result);

@@ -207,9 +207,11 @@ IntSet EvalSet(const PrimExpr& e, const Map<Var, Range>& dom_map) {
 IntSet EvalSet(const Range& range, const DomMap& dom_map) {
   Analyzer analyzer;
   SetEvaluator evaluator(dom_map, &analyzer);
-  PrimExpr last = range->min + range->extent - MakeConst(range->extent.dtype(), 1);
-  Ends ends{evaluator.Eval(range->min).lo, evaluator.Eval(analyzer.Simplify(last)).hi};
-  return IntervalSet(ends.lo, ends.hi);
+  PrimExpr last = range->min;
+  if (!IsOne(range->extent)) last = last + range->extent - MakeConst(range->extent.dtype(), 1);
+  last = analyzer.Simplify(last);
+  Ends low = evaluator.Eval(range->min);
+  return IntervalSet(low.lo, last.same_as(range->min) ? low.hi : evaluator.Eval(last).hi);
 }
 Array<IntSet> EvalSet(const Array<Range>& region, const DomMap& dom_map) {
   return region.Map([&](const Range& r) { return EvalSet(r, dom_map); });

@@ -62,7 +62,7 @@ void Analyzer::Impl::SetKnown(const VarObj* var, const Known& known) {
   set(&var_bounds, known.bound), set(&var_residues, known.residue);
   if (known.data != (data_vars.count(var) != 0)) {
     if (known.data)
-      data_vars[var] = true;
+      data_vars.insert_or_assign(var, true);
     else
       data_vars.erase(var);
     DataVarsChanged();

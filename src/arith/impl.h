@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state behind Analyzer: facts in scopes, and the analyses that read them.
 #pragma once
-#include <unordered_map>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "arith/interval.h"
@@ -23,16 +24,50 @@ struct RewriteStats {
           rewrites_performed = 0, max_recursive_depth = 0;
 };
 
+/// A fact per variable, sorted by address. Analyzers are many and know of few variables each:
+/// nodes of a hash table would cost more than all else they do.
+template <class V>
+class VarFacts {
+ public:
+  using Item = std::pair<const VarObj*, V>;
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  auto find(const VarObj* var) const {
+    auto it = Place(items_, var);
+    return it != items_.end() && it->first == var ? it : items_.end();
+  }
+  size_t count(const VarObj* var) const { return find(var) != end(); }
+  const V& at(const VarObj* var) const { return find(var)->second; }
+  void insert_or_assign(const VarObj* var, V value) {
+    auto it = Place(items_, var);
+    if (it != items_.end() && it->first == var)
+      it->second = std::move(value);
+    else
+      items_.insert(it, Item(var, std::move(value)));
+  }
+  void erase(const VarObj* var) {
+    auto it = Place(items_, var);
+    if (it != items_.end() && it->first == var) items_.erase(it);
+  }
+
+ private:
+  static auto Place(auto& items, const VarObj* var) {
+    return std::lower_bound(items.begin(), items.end(), var,
+                            [](const Item& item, const VarObj* v) { return item.first < v; });
+  }
+  std::vector<Item> items_;
+};
+
 struct Analyzer::Impl {
   explicit Impl(Analyzer* self) : self(self) {}
   Analyzer* self;
 
   // ---- facts ----------------------------------------------------------------------------------
-  std::unordered_map<const VarObj*, PrimExpr> values;
-  std::unordered_map<const VarObj*, Interval> var_bounds;
-  std::unordered_map<const VarObj*, Residue> var_residues;
-  std::unordered_map<const VarObj*, Range> var_ranges;
-  std::unordered_map<const VarObj*, bool> data_vars;  // bound to what comes from memory
+  VarFacts<PrimExpr> values;
+  VarFacts<Interval> var_bounds;
+  VarFacts<Residue> var_residues;
+  VarFacts<Range> var_ranges;
+  VarFacts<bool> data_vars;  // bound to what comes from memory
   std::vector<Var> keep_alive;
   std::vector<PrimExpr> truths;  // conditions that hold, as written
   std::vector<LinearFact> linear_facts;

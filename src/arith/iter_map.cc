@@ -22,7 +22,10 @@ IterSumExpr::IterSumExpr(Array<IterSplitExpr> args, PrimExpr base) {
   *this = New<IterSumExpr>([&](IterSumExprObj* n) { n->args = args, n->base = base; });
 }
 bool SameMark(const IterMark& a, const IterMark& b) {
-  return a.same_as(b) || StructuralEqual(a, b);
+  if (a.same_as(b)) return true;
+  auto *x = a->source.as<VarObj>(), *y = b->source.as<VarObj>();
+  if (x || y) return x == y && ExprDeepEqual(a->extent, b->extent);
+  return StructuralEqual(a, b);
 }
 
 namespace {

@@ -186,18 +186,41 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
 }
 
 namespace {
+/// The object in `value`, without counting a reference to it.
+const ObjectRef& ObjectIn(const Any& value) {
+  return *reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(&value) +
+                                             offsetof(TVMFFIAny, v_obj));
+}
+Any MapValue(const Any& value, MapFn map, void* context);
+/// The array with its elements mapped, undefined when all of them are the same. `fits`: every new
+/// element is of the class of the old one.
+Array<Any> MapArray(const ffi::ArrayObj* array, MapFn map, void* context, bool* fits) {
+  Array<Any> copy{ffi::UnsafeInit{}};
+  auto set = [&](size_t i, Any now) {
+    *fits = *fits && now.type_index() == (*array)[i].type_index();
+    if (!copy.defined()) copy = Array<Any>(array->begin(), array->end());
+    copy.Set(i, std::move(now));
+  };
+  for (size_t i = 0; i < array->size(); ++i) {
+    const Any& old = (*array)[i];
+    if (old.type_index() >= ffi::TypeIndex::kTVMFFIDynObjectBegin) [[likely]] {
+      ObjectRef now = map(context, ObjectIn(old));
+      if (!now.same_as(ObjectIn(old))) set(i, std::move(now));
+    } else if (IsContainer(old.type_index())) {
+      Any now = MapValue(old, map, context);
+      if (now.same_as(old)) continue;
+      set(i, std::move(now));
+      *fits = false;  // what is inside was not looked at
+    }
+  }
+  return copy;
+}
 Any MapValue(const Any& value, MapFn map, void* context) {
   int32_t t = value.type_index();
   if (t == ffi::TypeIndex::kTVMFFIArray) {
-    const auto* array = value.as<ffi::ArrayObj>();
-    Array<Any> copy;
-    for (size_t i = 0; i < array->size(); ++i) {
-      Any mapped = MapValue((*array)[i], map, context);
-      if (mapped.same_as((*array)[i])) continue;
-      if (copy.empty()) copy = Array<Any>(array->begin(), array->end());
-      copy.Set(i, std::move(mapped));
-    }
-    return copy.empty() ? value : Any(copy);
+    bool fits = true;
+    Array<Any> mapped = MapArray(value.as<ffi::ArrayObj>(), map, context, &fits);
+    return mapped.defined() ? Any(mapped) : value;
   }
   if (t == ffi::TypeIndex::kTVMFFIMap) {
     Map<Any, Any> result;
@@ -222,7 +245,21 @@ ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context) {
     bool any = c.kind == ChildKind::kAny;
     const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
     Any mapped;
-    if (any || (ref.defined() && IsContainer(ref->type_index()))) {
+    auto replace = [&](ObjectRef now) {  // by what fits: the old one did
+      if (!copy) copy = ShallowCopy(info, node);
+      *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) =
+          std::move(now);
+    };
+    if (!any && ref.defined() && ref->type_index() == ffi::TypeIndex::kTVMFFIArray) {
+      bool fits = true;
+      Array<Any> now = MapArray(static_cast<const ffi::ArrayObj*>(ref.get()), map, context, &fits);
+      if (!now.defined()) continue;
+      if (fits) {
+        replace(std::move(now));
+        continue;
+      }
+      mapped = std::move(now);
+    } else if (any || (ref.defined() && IsContainer(ref->type_index()))) {
       Any old = any ? *reinterpret_cast<const Any*>(p) : Any(ref);
       mapped = MapValue(old, map, context);
       if (mapped.same_as(old)) continue;
@@ -230,10 +267,8 @@ ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context) {
       if (!ref.defined()) continue;
       ObjectRef now = map(context, ref);
       if (now.same_as(ref)) continue;
-      if (now.defined() && now->type_index() == ref->type_index()) {  // fits: the old one did
-        if (!copy) copy = ShallowCopy(info, node);
-        *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) =
-            std::move(now);
+      if (now.defined() && now->type_index() == ref->type_index()) {
+        replace(std::move(now));
         continue;
       }
       mapped = std::move(now);

@@ -71,8 +71,8 @@ def test_a_wrong_pass_is_found():
     found = 0
     for seed in range(30):
         program = fuzz.generate(seed)
-        if program.features:
-            continue
+        if program.features or "tir.While" in fuzz.node_kinds(program.module):
+            continue  # cannot be run, or would never end
         try:
             result = program.interpret(wrong(program.module))
             found += program.difference(program.interpret(), result) is not None

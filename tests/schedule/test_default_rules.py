@@ -91,6 +91,16 @@ def conv(c, size, out, window):
     return [a, w, te.compute((1, out, size, size), value, "out")]
 
 
+def strided_conv(c, size, out, window):
+    a = placeholder(1, c, 2 * size + window - 2, 2 * size + window - 2)
+    w = placeholder(out, c, window, window, name="W")
+    rc, ry, rx = (te.reduce_axis((0, e), n) for n, e in [("rc", c), ("ry", window), ("rx", window)])
+    value = lambda n, o, y, x: te.sum(
+        a[n, rc, 2 * y + ry, 2 * x + rx] * w[o, rc, ry, rx], [rc, ry, rx]
+    )
+    return [a, w, te.compute((1, out, size, size), value, "out")]
+
+
 def depthwise(c, size, window):
     a = placeholder(1, c, size + window - 1, size + window - 1)
     w = placeholder(c, window, window, name="W")
@@ -157,6 +167,11 @@ CASES = {
     "dense of lines that collide": (dense(24, 1024, 32), lambda a, b: a @ b.T),
     "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
+    "strided convolution": (strided_conv(8, 6, 32, 3), lambda a, w: conv_of(a, w)[..., ::2, ::2]),
+    "strided convolution of single elements": (
+        strided_conv(8, 6, 32, 1),
+        lambda a, w: conv_of(a, w)[..., ::2, ::2],
+    ),
     "convolution of narrow lines": (conv(1024, 7, 16, 1), conv_of),
     "convolution of odd sizes": (conv(3, 31, 13, 2), conv_of),
     "depthwise convolution": (depthwise(6, 28, 3), depthwise_of),

@@ -17,6 +17,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
   BlockLook* out;
   std::function<PrimExpr(PrimExpr)> in_loops;
   Array<Var> loop_vars;
+  arith::Analyzer analyzer;
 
   void Count(DataType t) {
     out->work += 1;
@@ -73,7 +74,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
       Array<PrimExpr> parts = arith::DetectLinearEquation(in_loops(indices[i]), loop_vars);
       access.linear = !parts.empty();
       for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
-        access.steps[v] = arith::Analyzer().Simplify(access.steps[v] + parts[v] * stride);
+        access.steps[v] = analyzer.Simplify(access.steps[v] + parts[v] * stride);
       }
       stride = stride * buffer->shape[i];
     }

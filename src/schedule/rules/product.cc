@@ -177,8 +177,32 @@ BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& ac
   }
   return BlockRV();
 }
-/// Where the lines of an operand collide, its tiles lie one behind the other: in its copy, if it
-/// was turned already, else in one made here.
+/// The layout [others] [tiles of columns] [reduction] [tile] of an operand's copy, whose last
+/// dimension is the columns.
+IndexMap TilesOf(const Block& user, const Buffer& copy, int64_t width) {
+  Array<Var> from;
+  Array<PrimExpr> to, reduced;
+  for (const BufferRegion& read : user->reads) {
+    if (!read->buffer.same_as(copy)) continue;
+    for (const Range& range : read->region) {
+      Var i("i" + std::to_string(from.size()), range->min.dtype());
+      bool reduces =
+          std::any_of(user->iter_vars.begin(), user->iter_vars.end(), [&](const IterVar& iter) {
+            return iter->iter_type == IterVarType::kCommReduce && range->min.same_as(iter->var);
+          });
+      from.push_back(i);
+      (reduces ? reduced : to).push_back(i);
+    }
+  }
+  to.pop_back();
+  PrimExpr tile = MakeConst(from.back()->dtype, width);
+  to.push_back(floordiv(from.back(), tile));
+  for (const PrimExpr& i : reduced) to.push_back(i);
+  to.push_back(floormod(from.back(), tile));
+  return IndexMap(from, to, {});
+}
+/// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
+/// those of one whose lines collide, in a copy made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
                  Array<BlockRV>* copies) {
   constexpr int64_t kManyRows = 64;
@@ -196,22 +220,9 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     Attempt(sch, [&] {
       if (is_new) packed = CopyOperand(sch, look, access, column, kManyRows);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
-      Array<Var> from;
-      Array<PrimExpr> outer, inner;
-      for (size_t i = 0; i < look.axes.size(); ++i) {
-        if (!access.Moves(i) || i == column) continue;
-        from.push_back(Var(look.axes[i].iter->name_hint, look.axes[i].iter->dtype));
-        (look.axes[i].reduce ? inner : outer).push_back(from.back());
-      }
-      Var last(look.axes[column].iter->name_hint, look.axes[column].iter->dtype);
-      PrimExpr tile = MakeConst(last->dtype, width);
-      from.push_back(last);
-      outer.push_back(floordiv(last, tile));
-      for (const PrimExpr& i : inner) outer.push_back(i);
-      outer.push_back(floormod(last, tile));
-      IndexMap map(from, outer, {});
       // The block that copies has its iterators in another order than its buffer.
       Block block = sch.Get(packed);
+      IndexMap map = TilesOf(sch.Get(look.rv), block->writes[0]->buffer, width);
       Array<Var> iters = block->iter_vars.Map([](const IterVar& iter) { return iter->var; });
       auto written =
           block->writes[0]->region.Map([](const Range& range) -> PrimExpr { return range->min; });

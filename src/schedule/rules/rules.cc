@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schedule/rules/look.h"
+#include "tir/any_stmt.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/libraries.h"
 #include "tvm/ir/transform.h"
@@ -117,15 +118,11 @@ Machine Machine::Of(const Target& target) {
 
 bool IsScheduled(const PrimFunc& func) {
   if (func->scheduled_by_hand || func->HasNonzeroAttr(attr::kIsScheduled)) return true;
-  bool found = false;
-  PostOrderVisit(func->body, [&](const ObjectRef& node) {
-    if (auto* loop = node.as<ForObj>()) {
-      found |= loop->kind != ForKind::kSerial || !loop->annotations.empty();
-    } else if (auto* block = node.as<BlockObj>()) {
-      found |= !block->annotations.empty();
-    }
-  });
-  return found;
+  return AnyStmt<ForObj>(func->body,
+                         [](auto* loop) {
+                           return loop->kind != ForKind::kSerial || !loop->annotations.empty();
+                         }) ||
+         AnyStmt<BlockObj>(func->body, [](auto* block) { return !block->annotations.empty(); });
 }
 
 bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,

@@ -31,7 +31,8 @@ struct Accesses {
   Array<BufferRegion> Result(arith::Analyzer* analyzer) const {
     Array<BufferRegion> result;
     for (const Buffer& buffer : order) {
-      Array<IntSet> sets = arith::UnionRegion(regions.at(buffer.get()));
+      const Array<Array<IntSet>>& all = regions.at(buffer.get());
+      Array<IntSet> sets = all.size() == 1 ? all[0] : arith::UnionRegion(all);
       Array<Range> region;
       for (size_t i = 0; i < buffer->shape.size(); ++i) {
         if (IsPlainPoint(sets[i], analyzer)) {
@@ -218,16 +219,16 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
     }
     return result;
   };
-  Accesses reads = visit.reads, writes = visit.writes;
   // An access through a view is one to what it views.
   for (const MatchBufferRegion& m : block->match_buffers) {
     Array<IntSet> region;
     for (const Range& r : m->source->region) region.push_back(IntSet::FromRange(r));
-    if (visit.reads.regions.count(m->buffer.get())) reads.Add(m->source->buffer, region);
-    if (visit.writes.regions.count(m->buffer.get())) writes.Add(m->source->buffer, region);
+    for (Accesses* accesses : {&visit.reads, &visit.writes}) {
+      if (accesses->regions.count(m->buffer.get())) accesses->Add(m->source->buffer, region);
+    }
   }
-  Array<BufferRegion> read = outside(reads.Result(&analyzer));
-  Array<BufferRegion> written = outside(writes.Result(&analyzer));
+  Array<BufferRegion> read = outside(visit.reads.Result(&analyzer));
+  Array<BufferRegion> written = outside(visit.writes.Result(&analyzer));
   // A reduction only updates its result: what it starts from is its init, nothing from outside.
   if (block->init.has_value()) {
     Array<BufferRegion> others;

@@ -174,13 +174,14 @@ struct Splitter {
       if (!func.BufferOf(func->params[i]).defined())
         add(func->params[i], i, 0), known.insert(func->params[i].get());
     }
-    std::unordered_set<const Object*> used;
-    PostOrderVisit(body, [&](const ObjectRef& node) {
-      if (node->type_index() == BufferObj::RuntimeTypeIndex()) used.insert(node.get());
-    });
+    struct Buffers : Visitor<Buffers, BufferObj> {
+      std::unordered_set<const Object*> used;
+      void Visit(const BufferObj* buffer) { used.insert(buffer); }
+    } buffers;
+    buffers(body);
     for (int i = n; i > 0; --i) {
       Buffer b = func.BufferOf(func->params[i - 1]);
-      if (b.defined() && used.count(b.get())) body = DeclBuffer(b, body);
+      if (b.defined() && buffers.used.count(b.get())) body = DeclBuffer(b, body);
     }
     for (const Var& v : UndefinedVars(body, params)) {
       bool is_handle = false;

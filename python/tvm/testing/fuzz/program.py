@@ -139,7 +139,8 @@ class _Maker(Statements):
             var = (tir.SizeVar if self.chance(0.5) else Var)("n", dtype)
             self.sizes.append(Value(var, size, size))
         for i in range(rng.randint(2, 4)):
-            self.parameter_buffer("ABCD"[i], self.data_type(), "data")
+            wanted = [dtype for _, dtype, _ in self.procedures[i:]]  # what procedures write
+            self.parameter_buffer("ABCD"[i], wanted[0] if wanted else self.data_type(), "data")
         if self.sizes and not any(
             b.shape[k].same_as(self.sizes[0].node)
             for b in self.buffer_map.values()
@@ -158,6 +159,8 @@ class _Maker(Statements):
         for _ in range(rng.randint(0, 2)):
             self.random_scalar()
         body = self.body(rng.randint(1, 5), 3)
+        if self.procedures and (call := self.call_procedure()):
+            body.insert(0, call)
         if self.chance(0.1):
             self.features.add("syntax")
             body.append(add_syntax(self))

@@ -546,17 +546,20 @@ class Statements(Idioms, Expressions):
             return tir.Evaluate(
                 call("int32", "tvm_call_packed", tir.StringImm(OBSERVE), self.index().node)
             )
-        if kind == "procedure":
-            var, dtype, size = self.rng.choice(self.procedures)
-            found = [
-                s for s in self.targets()
-                if s.dtype == dtype and not s.pinned and not len(s.buffer.strides)
-                and s.root is not None and _size(s.shape) >= size and s.kind == "data"
-            ]  # fmt: skip
-            if found:
-                store = self.rng.choice(found)
-                return tir.Evaluate(tir.Call("void", var, [self.pointer(store, size)]))
-        return tir.Evaluate(self.integer("int32"))
+        made = self.call_procedure() if kind == "procedure" else None
+        return made or tir.Evaluate(self.integer("int32"))
+
+    def call_procedure(self):
+        """With memory of its type, or None."""
+        var, dtype, size = self.rng.choice(self.procedures)
+        found = [
+            s for s in self.targets()
+            if s.dtype == dtype and not s.pinned and not len(s.buffer.strides)
+            and s.root is not None and _size(s.shape) >= size and s.kind == "data"
+        ]  # fmt: skip
+        if not found:
+            return None
+        return tir.Evaluate(tir.Call("void", var, [self.pointer(self.rng.choice(found), size)]))
 
     def pointer(self, store, size):
         """To so many elements of a store, not always the first ones."""
