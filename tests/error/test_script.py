@@ -192,8 +192,8 @@ def test_error_options():
 
 
 def test_deep_programs():
-    """A sum of 9,000 terms prints and parses (Python 3.12 reads 10,000 at most); deeper nesting than
-    Python reads is an error."""
+    """A sum of 9,000 terms prints and parses (Python 3.12 reads 10,000 at most); nesting deeper
+    than Python reads is an error."""
     from tvm import tir
 
     x = tir.Var("x", "int32")

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "../analyzed_mutator.h"
+#include "../any_stmt.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -341,7 +342,9 @@ struct Vectorizer
   }
   ObjectRef Rewrite(const ForObj* op) {
     PrimExpr begin = Mutate(op->min), extent = Mutate(op->extent);
-    if (IsVector(begin) || IsVector(extent) || !op->HasTrivialStep()) failed = true;
+    // A jump would leave the loop over lanes around it: each lane gets the loop for itself.
+    if (IsVector(begin) || IsVector(extent) || !op->HasTrivialStep() || HasJumps(op->body))
+      failed = true;
     if (failed) return Resolve(op, ffi::GetRef<ObjectRef>(op));
     Stmt body = Mutate(op->body);
     if (failed) return Resolve(op, ffi::GetRef<ObjectRef>(op));
@@ -417,7 +420,7 @@ struct LoopVectorizer : AnalyzedStmtMutator<LoopVectorizer> {
   ObjectRef Rewrite(const ForObj* op) {
     For loop = Any(Base::Rewrite(op)).cast<For>();
     if (op->kind != ForKind::kVectorized) return loop;
-    if (!enable) {
+    if (!enable || HasJumps(loop->body)) {
       Edit(&loop)->kind = ForKind::kSerial;
       return loop;
     }

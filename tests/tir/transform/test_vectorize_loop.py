@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vectorized loops become operations on vectors."""
 
+import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
@@ -168,3 +170,24 @@ def test_scalable_vectors():
     before = func([A], _vectorized(lanes, lambda i: store(A, i, 1.0)))
     result = apply(tt.VectorizeLoop(), before)
     assert result.body.value.dtype == "float32xvscalex4"
+
+
+@pytest.mark.parametrize("jump", [tir.continue_loop, tir.break_loop])
+def test_a_loop_with_jumps_runs_for_each_lane(jump):
+    """A jump leaves the loop it is in, not one over lanes."""
+
+    @T.prim_func
+    def before(B: T.Buffer((4, 4), "int32"), C: T.Buffer((3,), "int32")):
+        for p in T.vectorized(4):
+            for i in range(3):
+                if C[i] > p:
+                    T.evaluate(jump())
+                B[p, p] = i + 1
+
+    mod = tvm.IRModule({"main": before})
+    results = []
+    for program in (mod, tt.VectorizeLoop()(mod)):
+        results.append(np.zeros((4, 4), "int32"))
+        tir.interpret(program)(results[-1], np.array([1, 3, 2], "int32"))
+    np.testing.assert_array_equal(*results)
+    assert results[0].any()
