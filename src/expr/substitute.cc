@@ -77,13 +77,12 @@ bool IsItsChildren(int32_t type) {
       if (list->size() <= static_cast<size_t>(index)) list->resize(index + 1);
       (*list)[index] = true;
     };
-#define ROW(Name) add(Name##Obj::RuntimeTypeIndex());
-    ROW(Add)
-    ROW(Sub) ROW(Mul) ROW(Div) ROW(Mod) ROW(FloorDiv) ROW(FloorMod) ROW(Min) ROW(Max) ROW(EQ)
-        ROW(NE) ROW(LT) ROW(LE) ROW(GT) ROW(GE) ROW(And) ROW(Or) ROW(Not) ROW(Select) ROW(Cast)
-            ROW(Ramp) ROW(Broadcast) ROW(Call) ROW(BufferLoad)
+#define ROW(Name) add(Name##Obj::RuntimeTypeIndex())
+    ROW(Add), ROW(Sub), ROW(Mul), ROW(Div), ROW(Mod), ROW(FloorDiv), ROW(FloorMod), ROW(Min),
+        ROW(Max), ROW(EQ), ROW(NE), ROW(LT), ROW(LE), ROW(GT), ROW(GE), ROW(And), ROW(Or), ROW(Not),
+        ROW(Select), ROW(Cast), ROW(Ramp), ROW(Broadcast), ROW(Call), ROW(BufferLoad);
 #undef ROW
-                return list;
+    return list;
   }();
   return static_cast<size_t>(type) < types->size() && (*types)[type];
 }
