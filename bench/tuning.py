@@ -155,7 +155,10 @@ def target():
 
 def seconds_per_trial(name, trials):
     """Wall time of a run divided by the programs it measured."""
-    from tvm import meta_schedule as ms
+    try:
+        from tvm import meta_schedule as ms
+    except ImportError:
+        from tvm.s_tir import meta_schedule as ms  # what newer versions call it
 
     folder = tempfile.mkdtemp()
     try:
