@@ -4,7 +4,8 @@
 
 namespace tvm::arith {
 namespace {
-constexpr size_t kFirstSlots = 256, kMostIdleSlots = 1024, kMostMemos = 8192;
+// An expression of more nodes than memos is looked at again and again.
+constexpr size_t kFirstSlots = 256, kMostIdleSlots = 1024, kMostMemos = 1 << 16;
 thread_local constinit bool thread_ends = false;
 }  // namespace
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analyzer: the simplifications and proofs users rely on, and what it must not do."""
 
+import time
+
 import pytest
 import tvm
 from tvm import arith, tir
@@ -304,3 +306,17 @@ def test_errors():
     with pytest.raises(NotImplementedError, match="PresburgerSet"):
         arith.PresburgerSet()
     assert tvm.arith.Analyzer is arith.Analyzer
+
+
+def test_long_chains_take_time_in_proportion():
+    def seconds(length):
+        x = [tir.Var(f"x{i}", "int32") for i in range(8)]
+        value = x[0]
+        for i in range(length):
+            value = tir.floordiv(value * (i % 7 + 2) + x[i % 8] * x[(i + 1) % 8], i % 5 + 2)
+        begin = time.process_time()
+        arith.Analyzer().simplify(value)
+        return time.process_time() - begin
+
+    seconds(100)
+    assert seconds(3000) < 100 * max(seconds(1000), 0.005)  # 3 as a rule

@@ -13,7 +13,8 @@ import resource, signal, threading
 import numpy as np, tvm
 from tvm import te, tir
 
-resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30), resource.RLIM_INFINITY))
 
 def small():
     A = te.placeholder((8,), name="A")
@@ -51,13 +52,6 @@ target = tvm.target.Target("llvm")
 mod = tir.transform.BindTarget(target.with_host(target))(unrolled(6000))
 mod = tir.pipeline.finalize_host_passes()(tir.get_default_tir_pipeline(target)(mod))
 assert stops(lambda: tvm.get_global_func("target.build.llvm")(mod, target))
-""",
-    "simplify": """
-x = [tir.Var(f"x{i}", "int32") for i in range(60)]
-nested = x[0]
-for i in range(60):  # its size doubles each time
-    nested = tir.max(nested + x[i], nested * 2 - x[(i + 3) % 60])
-assert stops(lambda: tvm.arith.Analyzer().simplify(nested))
 """,
     "one pass": """
 mod = unrolled(2_000_000_000)
