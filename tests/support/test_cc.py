@@ -108,8 +108,9 @@ def test_command_word_for_word(fake_tool):
     assert fake.calls[1] == ["--wrapped", "-o", "out", "a.o", "b.a", "-lm"]
 
 
-def test_ccache_is_used_for_sources(sources, need):
+def test_ccache_is_used_for_sources(sources, need, monkeypatch):
     need("ccache")
+    monkeypatch.delenv("CCACHE_DISABLE", raising=False)
     env = {"CCACHE_DIR": str(sources / "cache")}
 
     def hits():
