@@ -118,7 +118,14 @@ Tensor LoadTensor(Reader* in, const std::string& name) {
   }
   // Before allocating: a few bytes must not ask for terabytes.
   if (nbytes > in->left()) fail("its data is truncated");
-  Tensor tensor = Empty(shape, dtype, kCpu);
+  Tensor tensor = [&] {
+    try {
+      return Empty(shape, dtype, kCpu);
+    } catch (const ffi::Error& error) {
+      if (error.kind() == "TypeError") fail("unknown dtype");
+      throw;
+    }
+  }();
   in->Read(tensor.data_ptr(), nbytes, "a tensor's data");
   return tensor;
 }

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tvm import runtime
 
@@ -129,6 +129,7 @@ def test_names_that_occur_twice():
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 200), st.binary(min_size=1, max_size=8))
+@example(136, b"\x1f")  # float31
 def test_random_damage_never_crashes(at, replacement):
     data = bytearray(runtime.save_param_dict(PARAMS))
     data[at : at + len(replacement)] = replacement
