@@ -3,6 +3,7 @@
 
 import signal
 
+import hypothesis
 import pytest
 
 # apache-tvm-ffi installs a SIGSEGV handler when it is imported; pytest's, which names the test that
@@ -11,6 +12,10 @@ import tvm_ffi  # noqa: F401
 
 # A shell starts background jobs with Ctrl-C ignored, which every process below would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples every time; `--hypothesis-profile=default` looks for new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser):
