@@ -78,6 +78,7 @@ void Entry() {
 
 thread_local constinit StackState stack_state;
 
+namespace {
 /// Traversals of any kind check the stack at each level, so this is where Ctrl-C stops them: the
 /// signal's handler takes the limit away, and the next check comes to ask why.
 volatile sig_atomic_t interrupted = 0;
@@ -94,6 +95,7 @@ TVM_REGISTER() {
     stack_state.limit = UINTPTR_MAX;
   });
 }
+}  // namespace
 
 bool StackIsLowSlow(uintptr_t here) {
   if (interrupted && IsFirstThread()) {
