@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Default rules: what they make of functions that nobody scheduled, and that results stay."""
 
+import re
+
 import numpy as np
 import pytest
 import tvm
@@ -50,6 +52,18 @@ def column_sum(n, m):
 def whole_sum(n, m):
     a, k, l = placeholder(n, m), te.reduce_axis((0, n), "k"), te.reduce_axis((0, m), "l")
     return [a, te.compute((1,), lambda i: te.sum(a[k, l], [k, l]), "out")]
+
+
+def sum_over(axes, *shape):
+    a = placeholder(*shape)
+    reduced = {d: te.reduce_axis((0, shape[d])) for d in axes}
+    kept = [d for d in range(len(shape)) if d not in axes]
+
+    def value(*i):
+        index = dict(zip(kept, i, strict=False)) | reduced
+        return te.sum(a(*[index[d] for d in range(len(shape))]), list(reduced.values()))
+
+    return [a, te.compute([shape[d] for d in kept] or [1], value, "out")]
 
 
 def softmax(n, m):
@@ -155,6 +169,10 @@ CASES = {
     "row sum": (row_sum(33, 257), lambda a: a.sum(1)),
     "column sum": (column_sum(65, 333), lambda a: a.sum(0)),
     "whole sum": (whole_sum(128, 512), lambda a: a.sum().reshape(1)),
+    "sum of leading axes": (sum_over((0, 1), 16, 64, 70), lambda a: a.sum((0, 1))),
+    "sum of trailing axes": (sum_over((1, 2), 2, 60, 70), lambda a: a.sum((1, 2))),
+    "sum of axes apart": (sum_over((0, 2), 30, 7, 40), lambda a: a.sum((0, 2))),
+    "sum of all axes": (sum_over((0, 1, 2), 3, 50, 70), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),
     "softmax of odd sizes": (softmax(3, 67), softmax_of),
     "transpose": (transpose(64, 128), lambda a: a.T),
@@ -165,7 +183,8 @@ CASES = {
     "matmul of lines that collide": (matmul(64, 1024, 32), lambda a, b: a @ b),
     "dense": (dense(24, 40, 64), lambda a, b: a @ b.T),
     "dense of lines that collide": (dense(24, 1024, 32), lambda a, b: a @ b.T),
-    "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
+    "vector times matrix": (matmul(1, 200, 300), lambda a, b: a @ b),
+    "matrix times vector": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
     "strided convolution": (strided_conv(8, 6, 32, 3), lambda a, w: conv_of(a, w)[..., ::2, ::2]),
     "strided convolution of single elements": (
@@ -286,6 +305,32 @@ def test_stages_of_a_row_run_together():
     rule, sch = scheduled(softmax(1024, 1024))
     assert rule == "RowByRow"
     assert [kind for kind, _ in loops_of(sch)].count("PARALLEL") == 1
+
+
+@pytest.mark.parametrize("cores", [1, 2, 16])
+@pytest.mark.parametrize(
+    "args",
+    [matmul(1, 1000, 1000), column_sum(1000, 1000), sum_over((0, 1), 64, 64, 64)],
+    ids=["product", "columns", "leading axes"],
+)
+def test_sums_across_memory_are_in_vectors(args, cores):
+    """Also those of parts for threads, and without asking whether an element is one."""
+    _, sch = scheduled(args, f"llvm -num-cores={cores} -mcpu=skylake-avx512")
+    text = sch.mod.script()
+    assert "T.where" not in text and "_update" in text
+    blocks_in_vectors = re.findall(r"T\.vectorized.*\n *with T\.block", text)
+    assert len(blocks_in_vectors) == len(re.findall(r"T\.block\(.*_(?:init|update)", text))
+
+
+def test_several_loops_of_a_reduction_start_once():
+    _, sch = scheduled(sum_over((0, 2), 64, 64, 70))
+    assert sch.get_block("out_init") and sch.get_block("out_update")
+
+
+def test_parts_of_a_reduction_stay_runs_of_memory():
+    """Threads share the second axis; what they read in one go is whole."""
+    _, sch = scheduled(sum_over((0, 1, 2), 3, 1000, 130), "llvm -num-cores=2")
+    assert ("PARALLEL", 8) in loops_of(sch) and ("SERIAL", 125 * 130) in loops_of(sch)
 
 
 def test_products_are_tiled():
