@@ -4,6 +4,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
@@ -190,7 +191,23 @@ void FunctionGen::Emit(const AttrStmtObj* op) {
   if (View(op->attr_key) == tir::attr::kVolatile) {
     if (auto var = op->node.as<VarObj>()) volatile_vars_.insert(var);
   }
+  if (View(op->attr_key) == "pragma_llvm_attributes") {
+    auto* text = op->value.as<StringImmObj>();
+    if (!text) Unsupported("expected a text as value of pragma_llvm_attributes", op->span);
+    AddAttributes(std::string(text->value));
+  }
   Gen(op->body);
+}
+void FunctionGen::AddAttributes(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    size_t equals = std::min(word.find('='), word.size());
+    std::string value = equals < word.size() ? word.substr(equals + 1) : "";
+    function_->addFnAttr(word.substr(0, equals), value);
+    // A function into which this one went would not have them.
+    function_->addFnAttr(llvm::Attribute::NoInline);
+  }
+  asked_attributes_ += text + " ";
 }
 void FunctionGen::Emit(const EvaluateObj* op) {
   if (!op->value.as<IntImmObj>()) Gen(op->value);
