@@ -44,6 +44,12 @@ def row_sum(n, m):
     return [a, te.compute((n,), lambda i: te.sum(a[i, k], k), "out")]
 
 
+def row_sum_relu(n, m):
+    a, total = row_sum(n, m)
+    zero = tir.const(0, "float32")
+    return [a, te.compute((n,), lambda i: tir.max(total[i], zero), "relu")]
+
+
 def column_sum(n, m):
     a, k = placeholder(n, m), te.reduce_axis((0, n), "k")
     return [a, te.compute((m,), lambda i: te.sum(a[k, i], k), "out")]
@@ -246,26 +252,50 @@ def test_interpreter_agrees(name):
     tvm.testing.assert_allclose(out, reference(*inputs), rtol=1e-4, atol=1e-4)
 
 
-N, M = te.var("n"), te.var("m")
+N, M, K = te.var("n"), te.size_var("m"), te.var("k")
 DYNAMIC = {
     "sigmoid": (sigmoid(N, M), CASES["sigmoid"][1]),
+    "sigmoid of rows": (sigmoid(N, 48), CASES["sigmoid"][1]),
+    "broadcast": (relu_of_bias(2, N, M, 30), CASES["broadcast"][1]),
     "row sum": (row_sum(N, M), lambda a: a.sum(1)),
     "column sum": (column_sum(N, M), lambda a: a.sum(0)),
+    "sum of leading axes": (sum_over((0, 1), N, 5, M), lambda a: a.sum((0, 1))),
     "softmax": (softmax(N, M), softmax_of),
+    "row sum with relu": (row_sum_relu(N, M), lambda a: np.maximum(a.sum(1), 0)),
     "transpose": (transpose(N, M), lambda a: a.T),
     "matmul": (matmul(N, 48, 32), lambda a, b: a @ b),
+    "matmul of unknown sizes": (matmul(N, M, K), lambda a, b: a @ b),
+    "matmul with relu": (matmul_relu(N, M, K), lambda a, b: np.maximum(a @ b, 0)),
+    "dense": (dense(N, M, 40), lambda a, b: a @ b.T),
 }
+SIZES = [(1, 1, 1), (5, 7, 3), (64, 256, 20), (77, 333, 65), (4, 64, 0), (3, 0, 5), (0, 9, 4)]
 
 
 @pytest.mark.parametrize("name", DYNAMIC)
-def test_dynamic_shapes(name):
+@pytest.mark.parametrize("target", dict.fromkeys([TARGET, "c -num-cores=2"]))
+def test_dynamic_shapes(name, target):
+    if not tvm.testing.device_enabled(target):
+        pytest.skip(f"no code generator for {target} here")
     args, reference = DYNAMIC[name]
-    module = tvm.build(te.create_prim_func(args), target=TARGET)
-    for sizes in ({"n": 1, "m": 1}, {"n": 5, "m": 7}, {"n": 64, "m": 256}, {"n": 77, "m": 333}):
-        inputs, out = values_of(args, sizes)
+    module = tvm.build(te.create_prim_func(args), target=target)
+    for n, m, k in SIZES:
+        if name == "softmax" and m == 0:  # NumPy has no maximum of nothing
+            continue
+        inputs, out = values_of(args, {"n": n, "m": m, "k": k})
         tvm.testing.assert_allclose(
             run(module, inputs, out), reference(*inputs), rtol=1e-4, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dynamic_shapes_are_in_vectors(name):
+    args, _ = DYNAMIC[name]
+    target = "llvm -num-cores=2 -mcpu=skylake-avx512"
+    _, sch = scheduled(args, target)
+    assert "PARALLEL" in [kind for kind, _ in loops_of(sch)]
+    if tvm.testing.device_enabled("llvm"):
+        code = tvm.compile(te.create_prim_func(args), target).mod.inspect_source("ll")
+        assert re.search(r"<\d+ x float>", code)
 
 
 def scheduled(args, target="llvm -num-cores=2"):

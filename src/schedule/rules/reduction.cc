@@ -8,8 +8,8 @@
 
 namespace tvm::tir {
 namespace {
-/// The axis along which most of what is read is contiguous; of several, as in a window that slides,
-/// the one along which the result is, too.
+/// The axis along which most of what is read is contiguous; of several, as in a window that slides
+/// or the operands of a product, the one along which the result is, too.
 std::optional<size_t> ContiguousRead(const BlockLook& look) {
   std::optional<size_t> best;
   size_t most = 0;
@@ -24,7 +24,10 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
       if (!access.StepsBy(i, 1)) continue;
       if (!along || !store.StepsBy(*along, 1)) along = i;
     }
-    if (along && moving > most) most = moving, best = along;
+    bool is_better = moving == most && best && along && !store.StepsBy(*best, 1);
+    if (along && (moving > most || (is_better && store.StepsBy(*along, 1)))) {
+      most = moving, best = along;
+    }
   }
   return best;
 }
@@ -94,11 +97,12 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   if (!depth || *depth > kRegisters) {
     int64_t fits = machine.l1_bytes / 4 / std::max(1, look.widest_bits / 8) / stretch;
     int64_t sharing = others && *others >= machine.cores ? 1 : machine.cores;
-    stretch *= axis.size ? EvenShare(*axis.size / stretch, fits, sharing) : fits;
+    if (axis.size) stretch *= EvenShare(*axis.size / stretch, fits, sharing);
   }
   Array<LoopRV> outer, order;
   LoopRV inner = axis.loop, stretches;
-  if (!axis.size || *axis.size > stretch) {
+  arith::Analyzer analyzer;
+  if (!analyzer.CanProve(axis.extent <= PrimExpr(stretch))) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(stretch)});
     stretches = parts[0], inner = parts[1];
   }
@@ -118,7 +122,8 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   BlockRV init = sch.DecomposeReduction(block, first);
   VectorizeInner(sch, init, machine);
   VectorizeInner(sch, block, machine);
-  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
+  if (!outer.empty())
+    ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
   return true;
 }
 
@@ -189,7 +194,7 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
       size_t loops = ReduceInside(sch, *partial);
       Array<LoopRV> around = sch.GetLoops(*partial);
       around.resize(loops);
-      sch.Parallel(FuseAll(sch, around));
+      sch.Parallel(FuseToShare(sch, around, machine));
       return true;
     });
     if (shared) return true;
@@ -198,7 +203,7 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   Array<LoopRV> around = sch.GetLoops(block);
   if (loops > 0) {
     around.resize(loops);
-    ParallelIfWorth(sch, FuseAll(sch, around), machine, work);
+    ParallelIfWorth(sch, FuseToShare(sch, around, machine), machine, work);
   }
   return true;
 }
