@@ -157,6 +157,7 @@ CASES = {
     "whole sum": (whole_sum(128, 512), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),
     "softmax of odd sizes": (softmax(3, 67), softmax_of),
+    "softmax of groups of rows": (softmax(96, 70), softmax_of),
     "transpose": (transpose(64, 128), lambda a: a.T),
     "transpose of odd sizes": (transpose(37, 53), lambda a: a.T),
     "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
@@ -286,6 +287,16 @@ def test_stages_of_a_row_run_together():
     rule, sch = scheduled(softmax(1024, 1024))
     assert rule == "RowByRow"
     assert [kind for kind, _ in loops_of(sch)].count("PARALLEL") == 1
+
+
+@pytest.mark.parametrize("rows, columns, groups", [
+    (1024, 256, 256), (1024, 1024, 512), (1024, 4096, 1024), (1023, 256, 341), (1021, 256, 1021),
+    (8, 256, 8),
+])  # fmt: skip
+def test_short_rows_go_through_a_stage_together(rows, columns, groups):
+    """As many as fit in the cache and leave work for all threads, without a rest."""
+    _, sch = scheduled(softmax(rows, columns), "llvm -num-cores=2 -l1-cache-bytes=32768")
+    assert loops_of(sch)[-1][1] == groups
 
 
 def test_products_are_tiled():
