@@ -160,6 +160,7 @@ CASES = {
     "softmax of groups of rows": (softmax(96, 70), softmax_of),
     "transpose": (transpose(64, 128), lambda a: a.T),
     "transpose of odd sizes": (transpose(37, 53), lambda a: a.T),
+    "transpose of prime sizes": (transpose(211, 307), lambda a: a.T),
     "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
     "matmul of odd sizes": (matmul(37, 83, 19), lambda a, b: a @ b),
     "matmul with relu": (matmul_relu(64, 64, 40), lambda a, b: np.maximum(a @ b, 0)),
@@ -297,6 +298,13 @@ def test_short_rows_go_through_a_stage_together(rows, columns, groups):
     """As many as fit in the cache and leave work for all threads, without a rest."""
     _, sch = scheduled(softmax(rows, columns), "llvm -num-cores=2 -l1-cache-bytes=32768")
     assert loops_of(sch)[-1][1] == groups
+
+
+@pytest.mark.parametrize("cpu, side", [("x86-64-v4", 16), ("x86-64-v3", 8), ("x86-64-v2", 4)])
+def test_transposes_take_few_shuffles(cpu, side):
+    _, sch = scheduled(transpose(1024, 512), f"llvm -num-cores=2 -mcpu={cpu}")
+    steps = {16: 4, 8: 3, 4: 2}[side]
+    assert sch.mod.script().count("T.Shuffle(") == side * steps
 
 
 def test_products_are_tiled():
