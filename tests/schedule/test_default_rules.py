@@ -181,8 +181,10 @@ CASES = {
     "sum of all axes": (sum_over((0, 1, 2), 3, 50, 70), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),
     "softmax of odd sizes": (softmax(3, 67), softmax_of),
+    "softmax of groups of rows": (softmax(96, 70), softmax_of),
     "transpose": (transpose(64, 128), lambda a: a.T),
     "transpose of odd sizes": (transpose(37, 53), lambda a: a.T),
+    "transpose of prime sizes": (transpose(211, 307), lambda a: a.T),
     "matmul": (matmul(64, 96, 32), lambda a, b: a @ b),
     "matmul of odd sizes": (matmul(37, 83, 19), lambda a, b: a @ b),
     "matmul with relu": (matmul_relu(64, 64, 40), lambda a, b: np.maximum(a @ b, 0)),
@@ -361,6 +363,23 @@ def test_parts_of_a_reduction_stay_runs_of_memory():
     """Threads share the second axis; what they read in one go is whole."""
     _, sch = scheduled(sum_over((0, 1, 2), 3, 1000, 130), "llvm -num-cores=2")
     assert ("PARALLEL", 8) in loops_of(sch) and ("SERIAL", 125 * 130) in loops_of(sch)
+
+
+@pytest.mark.parametrize("rows, columns, groups", [
+    (1024, 256, 256), (1024, 1024, 512), (1024, 4096, 1024), (1023, 256, 341), (1021, 256, 1021),
+    (8, 256, 8),
+])  # fmt: skip
+def test_short_rows_go_through_a_stage_together(rows, columns, groups):
+    """As many as fit in the cache and leave work for all threads, without a rest."""
+    _, sch = scheduled(softmax(rows, columns), "llvm -num-cores=2 -l1-cache-bytes=32768")
+    assert loops_of(sch)[-1][1] == groups
+
+
+@pytest.mark.parametrize("cpu, side", [("x86-64-v4", 16), ("x86-64-v3", 8), ("x86-64-v2", 4)])
+def test_transposes_take_few_shuffles(cpu, side):
+    _, sch = scheduled(transpose(1024, 512), f"llvm -num-cores=2 -mcpu={cpu}")
+    steps = {16: 4, 8: 3, 4: 2}[side]
+    assert sch.mod.script().count("T.Shuffle(") == side * steps
 
 
 def test_products_are_tiled():

@@ -70,6 +70,21 @@ void StartIfEmpty(const Schedule& sch, const BlockRV& block) {
                             [](const Axis& axis) { return axis.reduce; });
   sch.DecomposeReduction(block, first->loop);
 }
+/// How many rows go through a stage before the next one begins: the last steps of a reduction wait
+/// for each other, and those of several rows overlap. All of them stay in the cache.
+int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
+  constexpr int64_t kMost = 4,
+                    kTasks = 4;  // per core: enough for threads that are not equally fast
+  auto is_row = [&](const Axis& a) {
+    return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows);
+  };
+  auto count = last.Size(is_row), length = last.Size([&](const Axis& a) { return !is_row(a); });
+  const Axis& axis = last.axes[rows - 1];
+  if (!count || !length || *length == 0 || !axis.size) return 1;
+  int64_t bytes = *length * std::max(1, last.widest_bits / 8);
+  int64_t most = std::min({kMost, machine.l1_bytes / 4 / bytes, *count / (kTasks * machine.cores)});
+  return most > 1 ? LargestDivisor(*axis.size, most) : 1;
+}
 /// Several stages over the same rows, such as softmax and normalisation: all stages of a row run
 /// while it is in the cache.
 bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
@@ -95,13 +110,16 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
     if (results != row_count || SharesOperands(look)) return false;
   }
   LoopRV row = last.axes[rows - 1].loop;
+  if (int64_t group = RowsAtOnce(last, rows, machine); group > 1)
+    row = sch.Split(row, {std::nullopt, PrimExpr(group)})[0];
   for (size_t i = blocks.size() - 1; i-- > 0;) sch.ComputeAt(blocks[i], row);
   for (const BlockRV& block : blocks) {
     StartIfEmpty(sch, block);
     VectorizeInner(sch, block, machine);
   }
   Array<LoopRV> outer;
-  for (size_t i = 0; i < rows; ++i) outer.push_back(last.axes[i].loop);
+  for (size_t i = 0; i + 1 < rows; ++i) outer.push_back(last.axes[i].loop);
+  outer.push_back(row);
   ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, work);
   return true;
 }
