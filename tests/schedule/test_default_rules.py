@@ -121,12 +121,32 @@ def strided_conv(c, size, out, window):
     return [a, w, te.compute((1, out, size, size), value, "out")]
 
 
-def depthwise(c, size, window):
+def grouped_conv(c, size, out, window, groups):
     a = placeholder(1, c, size + window - 1, size + window - 1)
+    w = placeholder(out, c // groups, window, window, name="W")
+    rc, ry, rx = (te.reduce_axis((0, e)) for e in (c // groups, window, window))
+    value = lambda n, o, y, x: te.sum(
+        a[n, o // (out // groups) * (c // groups) + rc, y + ry, x + rx] * w[o, rc, ry, rx],
+        [rc, ry, rx],
+    )
+    return [a, w, te.compute((1, out, size, size), value, "out")]
+
+
+def depthwise(c, size, window, step=1):
+    a = placeholder(1, c, step * (size - 1) + window, step * (size - 1) + window)
     w = placeholder(c, window, window, name="W")
     ry, rx = (te.reduce_axis((0, window), n) for n in ("ry", "rx"))
-    value = lambda n, c, y, x: te.sum(a[n, c, y + ry, x + rx] * w[c, ry, rx], [ry, rx])
+    value = lambda n, c, y, x: te.sum(
+        a[n, c, step * y + ry, step * x + rx] * w[c, ry, rx], [ry, rx]
+    )
     return [a, w, te.compute((1, c, size, size), value, "out")]
+
+
+def max_pool(c, size, window, step):
+    a = placeholder(1, c, step * (size - 1) + window, step * (size - 1) + window)
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, c, y, x: te.max(a[n, c, step * y + ry, step * x + rx], [ry, rx])
+    return [a, te.compute((1, c, size, size), value, "out")]
 
 
 def padded_depthwise(c, size, window):
@@ -157,6 +177,16 @@ def conv_of(a, w):
     window = w.shape[-1]
     views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
     return np.einsum("ncyxij,ocij->noyx", views, w)
+
+
+def grouped_conv_of(a, w, groups):
+    parts = zip(np.split(a, groups, 1), np.split(w, groups, 0), strict=True)
+    return np.concatenate([conv_of(*part) for part in parts], 1)
+
+
+def max_pool_of(a, window, step):
+    views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
+    return views[..., ::step, ::step, :, :].max((-2, -1))
 
 
 def depthwise_of(a, w):
@@ -202,6 +232,13 @@ CASES = {
     "convolution of narrow lines": (conv(1024, 7, 16, 1), conv_of),
     "convolution of odd sizes": (conv(3, 31, 13, 2), conv_of),
     "depthwise convolution": (depthwise(6, 28, 3), depthwise_of),
+    "strided depthwise convolution": (
+        depthwise(6, 15, 3, step=2),
+        lambda a, w: depthwise_of(a, w)[..., ::2, ::2],
+    ),
+    "grouped convolution": (grouped_conv(12, 9, 24, 3, 3), lambda a, w: grouped_conv_of(a, w, 3)),
+    "max pool": (max_pool(5, 20, 3, 2), lambda a: max_pool_of(a, 3, 2)),
+    "max pool of whole windows": (max_pool(5, 21, 2, 2), lambda a: max_pool_of(a, 2, 2)),
     "padded depthwise convolution": (
         padded_depthwise(6, 15, 3),
         lambda a, w: depthwise_of(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w),
@@ -394,9 +431,19 @@ def test_tiles_of_convolutions_fill_vectors(size, lanes):
     assert {n for kind, n in loops_of(sch) if kind == "VECTORIZED"} == lanes
 
 
-def test_depthwise_convolution_is_in_vectors():
-    _, sch = scheduled(depthwise(64, 56, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
+@pytest.mark.parametrize(
+    "args",
+    [depthwise(64, 56, 3), depthwise(64, 56, 3, step=2), max_pool(64, 56, 3, 2)],
+    ids=["depthwise", "strided", "pool"],
+)
+def test_windows_are_in_vectors(args):
+    _, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert ("VECTORIZED", 56) in loops_of(sch)
+
+
+def test_groups_of_convolutions_have_tiles():
+    _, sch = scheduled(grouped_conv(64, 32, 64, 3, 4))
+    assert "UNROLLED" in [kind for kind, _ in loops_of(sch)]
 
 
 @pytest.mark.parametrize("make", [matmul, dense])

@@ -24,6 +24,12 @@ struct Access {
   std::vector<PrimExpr> steps;  // by axis
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
+  /// Whether a vector along an axis is one element, or few vectors of memory.
+  bool IsNear(size_t axis) const {
+    constexpr int64_t kFar = 4;
+    auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
+    return step && *step >= 0 && *step <= (is_store ? 1 : kFar);
+  }
 };
 struct BlockLook {
   BlockRV rv;

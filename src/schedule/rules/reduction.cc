@@ -5,6 +5,7 @@
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -65,16 +66,30 @@ int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
   return 1;
 }
 
+/// The axis along which vectors are made across a reduction: what is read is contiguous along it.
+/// Of a window too short for vectors it is the axis along which the results are.
+std::optional<size_t> AxisAcross(const BlockLook& look, int lanes) {
+  auto along = ContiguousRead(look);
+  const Access& store = look.Store();
+  if (along && !look.axes[*along].reduce) return store.StepsBy(*along, 1) ? along : std::nullopt;
+  if (along && look.axes[*along].size.value_or(lanes) >= lanes) return std::nullopt;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].reduce || look.axes[i].size == 1 || !store.StepsBy(i, 1)) continue;
+    bool is_near = std::all_of(look.accesses.begin(), look.accesses.end(),
+                               [&](const Access& access) { return access.IsNear(i); });
+    if (is_near) return i;
+  }
+  return std::nullopt;
+}
+
 // ---- across memory ------------------------------------------------------------------------------
 /// What is read is contiguous along a spatial axis: a stretch of results, small enough for the
 /// cache, collects row after row in vectors.
 bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  auto contiguous = ContiguousRead(look);
-  if (!contiguous || look.axes[*contiguous].reduce || !look.Store().StepsBy(*contiguous, 1)) {
-    return false;
-  }
   int lanes = machine.Lanes(look.widest_bits);
+  auto contiguous = AxisAcross(look, lanes);
+  if (!contiguous) return false;
   auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
   if (Parted(sch, look, *contiguous, lanes * kInterleave, again)) return true;
   const Axis& axis = look.axes[*contiguous];
@@ -207,6 +222,23 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   }
   return true;
 }
+/// An axis whose number is divided in an index, such as the channels of a convolution in groups,
+/// becomes two, along which the access moves evenly.
+bool Divided(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  for (const Axis& axis : look.axes) {
+    std::optional<int64_t> by;
+    PostOrderVisit(look.block->body, [&](const ObjectRef& node) {
+      auto* div = node.as<FloorDivObj>();
+      if (div && axis.iter.defined() && div->a.same_as(axis.iter)) by = AsConstInt(div->b);
+    });
+    if (!by || *by <= 1 || !axis.size || *axis.size <= *by || *axis.size % *by != 0) continue;
+    sch.Split(axis.loop, {std::nullopt, PrimExpr(*by)});
+    ScheduleReduction(sch, block, machine);
+    return true;
+  }
+  return false;
+}
 /// What is summed over nothing has its initial value.
 bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
   BlockLook look = LookAt(sch, block);
@@ -221,7 +253,7 @@ bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {Empty, ScheduleProduct, AcrossMemory, AlongMemory}) {
+  for (auto way : {Empty, Divided, ScheduleProduct, AcrossMemory, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }

@@ -133,7 +133,7 @@ void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& ma
   size_t last = look.axes.size() - 1;
   if (look.axes[last].reduce || sch.Get(look.axes[last].loop)->kind != ForKind::kSerial) return;
   for (const Access& access : look.accesses) {
-    if (!access.StepsBy(last, 0) && !access.StepsBy(last, 1)) return;
+    if (!access.IsNear(last)) return;
   }
   Attempt(sch, [&] {
     Vectorized(sch, look.axes[last].loop, machine.Lanes(look.widest_bits), Rest::kMasked);
