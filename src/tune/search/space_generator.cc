@@ -58,7 +58,8 @@ Options Inlining(bool into_producer, bool careful) {
   return options;
 }
 Parts CpuRules() {
-  return {{"ApplyCustomRule", {}},
+  return {{"AroundDefault", {}},
+          {"ApplyCustomRule", {}},
           {"InlineConstantScalars", {}},
           {"AutoInline", Inlining(false, true)},
           {"AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}},
@@ -244,7 +245,13 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
     std::vector<Space> spaces = {{Schedule(mod, seed), {}}};
     for (const ScheduleRule& rule : sch_rules.value()) {
       std::vector<Space> next;
-      for (const Space& space : spaces) ApplyToAll(rule, space, &next);
+      for (const Space& space : spaces) {
+        if (IsComplete(space.sch)) {
+          next.push_back(space);
+        } else {
+          ApplyToAll(rule, space, &next);
+        }
+      }
       spaces = std::move(next);
     }
     Array<Schedule> result;

@@ -156,6 +156,7 @@ def _class(name):
 
 AddRFactor = _class("AddRFactor")
 ApplyCustomRule = _class("ApplyCustomRule")
+AroundDefault = _class("AroundDefault")
 AutoBind = _class("AutoBind")
 AutoInline = _class("AutoInline")
 CrossThreadReduction = _class("CrossThreadReduction")
