@@ -60,7 +60,7 @@ def lowered(sch):
     [
         (programs.sigmoid(), lambda a: 1 / (1 + np.exp(-a))),
         (programs.matmul(), lambda a, b: a @ b),
-        (programs.row_sum(), lambda a: a.sum(axis=1)),
+        (programs.row_sum(256, 512), lambda a: a.sum(axis=1)),
     ],
     ids=["sigmoid", "matmul", "row_sum"],
 )
