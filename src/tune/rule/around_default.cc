@@ -54,8 +54,11 @@ class Widener {
         decisions_.Set(inst, decision);
     }
   }
-  /// The trace with choices; as long as the old one where there are none.
-  Trace Result() const { return Trace(insts_, decisions_); }
+  /// The trace with choices.
+  Trace Result() const {
+    if (seen_.empty()) TVM_FFI_THROW(ValueError) << "no numbers to choose";
+    return Trace(insts_, decisions_);
+  }
 
  private:
   static bool Is(const Instruction& inst, const char* kind) { return inst->kind->name == kind; }
