@@ -212,9 +212,7 @@ class TuningLoop(Interface):
         take too long, as the default rules schedule it."""
         mod = task.ctx.mod
         if task.flop <= REFERENCE_FLOPS:
-            mod = ir.IRModule(
-                {v: f.with_attr("tir.is_scheduled", True) for v, f in mod.functions.items()}
-            )
+            mod = as_written(mod)
         with Profiler.timeit("Build"):
             result = self.builder_.build([BuilderInput(mod, task.ctx.target)])[0]
         if result.error_msg is not None:
@@ -416,6 +414,12 @@ class TuningLoop(Interface):
         from ..progress import table_text
 
         print(table_text(self.tasks_), flush=True)
+
+
+def as_written(mod):
+    """The module such that default rules leave it alone."""
+    functions = mod.functions.items()
+    return ir.IRModule({v: f.with_attr("tir.is_scheduled", True) for v, f in functions})
 
 
 def _failed_build(message):
