@@ -199,15 +199,13 @@ def test_parts_that_raise_cost_their_round(tmp_path, caplog):
     assert "runner: ArithmeticError: never" in caplog.text
 
 
-@pytest.mark.parametrize("method", ["predict", "update", "save", "load"])
+@pytest.mark.parametrize("method", ["predict", "update", "save"])
 def test_a_cost_model_that_raises_costs_its_advice(tmp_path, caplog, method):
     def fails(*_):
         raise ArithmeticError("no idea")
 
     model = RandomModel()
     setattr(model, method, fails)
-    if method == "load":
-        (tmp_path / "cost_model.npz").write_bytes(b"from an earlier run")
     database = tune(programs.sigmoid(), tmp_path, 16, num_trials_per_iter=8, cost_model=model)
     assert len(database) == 16
     assert "ArithmeticError: no idea" in caplog.text
