@@ -125,10 +125,11 @@ class Widener {
   /// where it is none itself.
   static Array<int64_t> Near(int64_t number, int64_t rest) {
     constexpr size_t kMost = 5;
-    constexpr int64_t kFarthest = 4;
+    constexpr int64_t kDown = 4, kUp = 2;  // much larger ones take long to compile
     bool divides = rest % number == 0;
     std::vector<std::tuple<bool, double, int64_t>> found;
-    for (int64_t n = std::max<int64_t>(1, number / kFarthest); n <= kFarthest * number; ++n) {
+    for (int64_t n = std::max<int64_t>(1, number / kDown);
+         n <= std::max<int64_t>(kUp * number, kDown); ++n) {
       bool odd = n % number != 0 && number % n != 0;
       if (n != number && (divides ? rest % n != 0 : odd || n > rest)) continue;
       double ratio = static_cast<double>(n) / static_cast<double>(number);
