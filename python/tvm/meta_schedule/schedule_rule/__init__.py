@@ -130,8 +130,13 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         )
 
 
-class MultiLevelTilingTensorCore(ScheduleRule):
-    """Tiles of several levels for the matrix units of NVIDIA: not there yet."""
+@_derive.register_node("meta_schedule.MultiLevelTilingTensorCore")
+class MultiLevelTilingTensorCore(MultiLevelTiling):
+    """Tiles of several levels, the innermost one a matrix unit with registers of its own.
+
+    Each of `intrin_groups` has the names of the intrinsics that use it: "init", "load_a", "load_b",
+    "compute" and "store".
+    """
 
     def __init__(
         self,
@@ -144,9 +149,16 @@ class MultiLevelTilingTensorCore(ScheduleRule):
         reuse_write=None,
         use_software_pipeline=False,
     ):
-        raise NotImplementedError(
-            "MultiLevelTilingTensorCore: matrix units are not supported yet; "
-            "MultiLevelTilingWithIntrin takes any tensor intrinsic"
+        _derive.construct(
+            self,
+            intrin_groups,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
+            use_software_pipeline,
         )
 
 
