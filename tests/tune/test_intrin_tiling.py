@@ -98,6 +98,35 @@ def test_a_block_that_is_no_dot_product_is_left_alone():
     tvm.ir.assert_structural_equal(only.mod, ctx.mod)
 
 
+@pytest.mark.parametrize(
+    ("cpu", "kind", "intrin"),
+    [
+        ("x86_64-linux-gnu -mcpu=cascadelake", "vnni", "dot_16x4_vnni"),
+        ("x86_64-linux-gnu -mcpu=skylake-avx512", "avx512", "dot_16x4_avx512"),
+        ("aarch64-linux-gnu -mattr=+v8.2a,+dotprod", "dotprod", "dot_4x4_i8i8s32_sdot"),
+        ("aarch64-linux-gnu -mattr=+neon", "asimd", "dot_4x4_i8i8s32_neon"),
+    ],
+)
+def test_dot_products_of_a_cpu_are_found_by_its_features(cpu, kind, intrin):
+    def used(target):
+        ctx = ms.TuneContext(programs.matmul(), target=target, space_generator="post-order-apply")
+        rules = ctx.space_generator.sch_rules
+        return [str(r.intrin_name) for r in rules if isinstance(r, MultiLevelTilingWithIntrin)]
+
+    assert used(f"llvm -mtriple={cpu}")[0] == intrin
+    assert used("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64") == []
+    rules = ms.ScheduleRule.create(kind)
+    assert any(isinstance(r, MultiLevelTilingWithIntrin) for r in rules)
+
+
+def test_the_default_space_uses_dot_products_where_they_fit():
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=cascadelake -num-cores=2"
+    for func, fits in ((dense(), True), (programs.matmul(64, 64, 64), False)):
+        ctx = ms.TuneContext(func, target=target, space_generator="post-order-apply")
+        texts = [s.mod.script() for s in ctx.generate_design_space()]
+        assert fits == any("dot_16x4_vnni" in t for t in texts)
+
+
 # ---- matrix units -------------------------------------------------------------------------------
 SIDE, A, B, C = 4, "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"
 

@@ -242,6 +242,9 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
     Optional<BlockRV> tile;
     if (!Try([&] { tile = TileForIntrin(copy, block, intrin_name); }) || !tile.has_value())
       return {sch};
+    // What has loops of the right extents may still compute something else.
+    Schedule attempt = copy.Copy();
+    if (!Try([&] { attempt.Tensorize(tile.value(), intrin_name); })) return {sch};
     copy.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin_name);
     return MultiLevelTilingObj::Tile(copy, tile.value());
   }

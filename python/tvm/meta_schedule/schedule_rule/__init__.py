@@ -28,6 +28,7 @@ class ReuseType(NamedTuple):
 def _intrin_extents(name):
     """The extents of the loops of a tensor intrinsic's description, outermost first."""
     from tvm import tir
+    from tvm.tir import tensor_intrin  # which registers those of CPUs
 
     extents = []
 
@@ -49,7 +50,8 @@ class ScheduleRule(_derive.Node):
 
     @staticmethod
     def create(kind):
-        """The rules for a kind of target: "llvm", "cuda", "hexagon", …."""
+        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; of CPUs with dot products
+        "vnni", "avx512", "dotprod" and "asimd"."""
         return list(_defaults(kind))
 
 
