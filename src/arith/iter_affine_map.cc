@@ -164,17 +164,16 @@ class SubspaceDivider {
     IterSplitExpr split = sum->args[0];
     if (!IsOne(split->scale)) throw NotAnIterMap{"expected bindings with scale 1"};
     auto [outer, inner] = DivideSplit(split);
-    // The offset belongs to the part outside, unless there is none.
-    bool has_outer = !IsOne(outer->extent);
-    auto with_base = [&](const IterMark& mark, bool use) {
+    // The offset belongs to the part outside, where that can make it.
+    bool is_outer =
+        !IsOne(outer->extent) && analyzer_->CanProveEqual(floormod(sum->base, inner->extent), zero);
+    auto with_base = [&](const IterMark& mark, const PrimExpr& base) {
       auto* source = mark->source.as<IterSumExprObj>();
-      return IterMark(
-          IterSumExpr(source->args, analyzer_->Simplify(source->base + (use ? sum->base : zero))),
-          mark->extent);
+      return IterMark(IterSumExpr(source->args, analyzer_->Simplify(source->base + base)),
+                      mark->extent);
     };
-    if (has_outer && !IsZero(sum->base) && !IsOne(inner->extent))
-      throw NotAnIterMap{"expected bindings that start at 0"};
-    return {with_base(outer, has_outer), with_base(inner, !has_outer)};
+    return {with_base(outer, is_outer ? floordiv(sum->base, inner->extent) : zero),
+            with_base(inner, is_outer ? zero : sum->base)};
   }
   PrimExpr outer_predicate = const_true(), inner_predicate = const_true();
 

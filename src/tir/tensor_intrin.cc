@@ -2,6 +2,7 @@
 // The registry of tensor intrinsics.
 #include "tvm/tir/tensor_intrin.h"
 
+#include <map>
 #include <mutex>
 
 namespace tvm::tir {
@@ -9,6 +10,7 @@ namespace {
 struct IntrinTable {
   std::mutex mutex;
   Map<String, TensorIntrin> intrins;
+  std::map<std::string, std::function<Optional<TensorIntrin>(std::string_view)>> families;
 };
 IntrinTable& Intrins() {
   static auto* table = new IntrinTable();
@@ -25,11 +27,25 @@ void RegisterIntrin(String name, TensorIntrin intrin, bool override) {
 }
 }  // namespace
 
+void RegisterIntrinFamily(std::string prefix,
+                          std::function<Optional<TensorIntrin>(std::string_view)> make) {
+  IntrinTable& t = Intrins();
+  std::lock_guard lock(t.mutex);
+  t.families[std::move(prefix)] = std::move(make);
+}
+
 Optional<TensorIntrin> GetTensorIntrin(String name, bool allow_missing) {
   IntrinTable& t = Intrins();
   {
     std::lock_guard lock(t.mutex);
     if (auto it = t.intrins.find(name); it != t.intrins.end()) return (*it).second;
+    for (const auto& [prefix, make] : t.families) {
+      if (!View(name).starts_with(prefix)) continue;
+      auto made = make(View(name).substr(prefix.size()));
+      if (!made.has_value()) continue;
+      t.intrins.Set(name, made.value());
+      return made;
+    }
   }
   if (allow_missing) return std::nullopt;
   TVM_FFI_THROW(ValueError) << "TensorIntrin: " << MissingTensorIntrin(name);

@@ -335,3 +335,29 @@ def test_which_divisions_are_products(divisor, mcpu, products):
     out = te.compute((1024,), lambda i: a[i] / tir.const(divisor, "float32"), name="C")
     module = tvm.compile(te.create_prim_func([a, out]), target=f"llvm -mcpu={mcpu} -num-cores=1")
     assert ("llvm.fma" in module.get_source("ll")) == products
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh", "erf", "sinh"])
+def test_cpus_give_the_same_bits(name, dtype):
+    """With the instructions of AVX-512, which scale by powers of two, and without."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            has = "avx512f" in f.read()
+    except OSError:
+        has = False
+    if not has:
+        pytest.skip("this CPU has no AVX-512")
+    rng = np.random.default_rng(0)
+    some = bit_patterns(2**13 + 7) if dtype == "float32" else double_patterns(2**18)
+    others = (rng.uniform(-800, 800, 2**16), rng.standard_normal(2**16))
+    x = np.concatenate([some, *(y.astype(dtype) for y in others)])
+    a = te.placeholder(x.shape, dtype, name="A")
+    func = te.create_prim_func([a, te.compute(x.shape, lambda i: getattr(tir, name)(a[i]), "B")])
+    results = [np.zeros_like(x) for _ in range(2)]
+    for result, cpu in zip(results, ("x86-64-v3", "x86-64-v4"), strict=True):
+        kernel = tvm.compile(func, target=f"llvm -mcpu={cpu}")
+        assert ("vscalef" in kernel.mod.inspect_source("asm")) == (cpu == "x86-64-v4")
+        kernel(x, result)
+    np.testing.assert_array_equal(*(r.view(f"u{r.itemsize}")[~np.isnan(r)] for r in results))
+    np.testing.assert_array_equal(*map(np.isnan, results))

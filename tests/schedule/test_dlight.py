@@ -19,7 +19,7 @@ class Matmul(gpu.Matmul):
     """With tiles that are small enough for the interpreter."""
 
     def get_configs(self, target):
-        return gpu.Matmul.Config(2, 2, 2, 2, 4)
+        return gpu.Matmul.Config(2, 2, 1, 1, 2, 2, 4)
 
 
 RULES = [Matmul, gpu.GEMV, gpu.Transpose, gpu.Reduction, gpu.GeneralReduction, gpu.Fallback]
@@ -243,3 +243,174 @@ def test_sizes():
     base.auto_vectorize(sch, sch.get_loops("B")[1], 4)
     kinds = [sch.get(loop).kind for loop in sch.get_loops("B")]
     assert kinds[-1] == tir.ForKind.VECTORIZED and len(kinds) == 3
+
+
+# ---- sizes of products ---------------------------------------------------------------------------
+def lines_of(config):
+    class Sized(gpu.Matmul):
+        def get_configs(self, target):
+            return config
+
+    schedule = Sized().apply(matmul, CUDA, False)
+    same_results(matmul, schedule.mod["main"])
+    return schedule.mod.script()
+
+
+@pytest.mark.parametrize("option, text", [
+    ({"vthread_y": 2}, 'T.thread_binding(2, thread="vthread.y")'),
+    ({"vthread_x": 2}, 'T.thread_binding(2, thread="vthread.x")'),
+    ({"vector_size": 2}, "in T.vectorized(2)"),
+    ({"unroll": 16}, '"pragma_auto_unroll_max_step": 16'),
+    ({"storage_align": True}, "buffer_dim_align"),
+    ({"use_shared": True}, 'scope="shared"'),
+    ({"block_size_x": 4, "block_size_y": 2}, 'T.thread_binding(8, thread="threadIdx.x")'),
+])  # fmt: skip
+def test_sizes_of_products(option, text):
+    """Each option does something, and results stay."""
+    small = {"block_size_x": 2, "block_size_y": 2, "micro_size_x": 2, "micro_size_y": 2,
+             "micro_size_k": 4, "unroll": 0, "use_shared": False}  # fmt: skip
+    needs_shared = {"vector_size", "storage_align"} & set(option)
+    without = lines_of(gpu.Matmul.Config(**{**small, "use_shared": bool(needs_shared)}))
+    if needs_shared:
+        option = {**option, "use_shared": True}
+    assert text not in without
+    assert text in lines_of(gpu.Matmul.Config(**{**small, **option}))
+
+
+def test_order_of_the_elements_of_a_thread():
+    texts = [
+        lines_of(gpu.Matmul.Config(2, 2, micro_size_x=4, micro_size_y=2, inner_x=inner))
+        for inner in (False, True)
+    ]
+    assert texts[0] != texts[1]
+
+
+def test_types_and_versions():
+    sch = tir.Schedule(matmul)
+    assert gpu.matmul.get_in_out_dtypes(sch.get(sch.get_block("C"))) == ("float32", "float32")
+    sch = tir.Schedule(elementwise)
+    with pytest.raises(ValueError, match="expected a block that reads two buffers"):
+        gpu.matmul.get_in_out_dtypes(sch.get(sch.get_block("B")))
+    names = ("sm_80", "sm_90a", "gfx90a", "sm_", "")
+    assert [gpu.matmul.check_sm_version(name) for name in names] == [80, 90, -1, -1, -1]
+
+
+def test_chains_of_consumers_are_inlined():
+    sch = tir.Schedule(two_stages)
+    gpu.matmul.auto_inline_consumer_chain(sch, sch.get_block("B"))
+    assert len(sch.get_child_blocks(analysis.get_root_block(sch))) == 1
+    same_results(two_stages, sch.mod["main"])
+
+
+# ---- a few vectors -------------------------------------------------------------------------------
+@T.prim_func
+def low_batch(a: T.handle, W: T.Buffer((20, 48), "float32"), c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 48))
+    C = T.match_buffer(c, (n, 20))
+    B = T.alloc_buffer((n, 20))
+    for i, j, k in T.grid(n, 20, 48):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = 0.0
+            B[vi, vj] = B[vi, vj] + A[vi, vk] * W[vj, vk]
+    for i, j in T.grid(n, 20):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.max(B[vi, vj], 0.0)
+
+
+@T.prim_func
+def low_batch_across(a: T.handle, W: T.Buffer((48, 20), "float32"), c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 48))
+    C = T.match_buffer(c, (n, 20))
+    for i, j, k in T.grid(n, 20, 48):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+
+
+@T.prim_func
+def low_batch_of_bytes(a: T.handle, W: T.Buffer((20, 48), "int8"), c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 48))
+    C = T.match_buffer(c, (n, 20))
+    D = T.alloc_buffer((20, 48))
+    for j, k in T.grid(20, 48):
+        with T.block("D"):
+            vj, vk = T.axis.remap("SS", [j, k])
+            D[vj, vk] = T.cast(W[vj, vk], "float32") * 0.5
+    for i, j, k in T.grid(n, 20, 48):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * D[vj, vk]
+
+
+SMALL_GPU = Target({"kind": "cuda", "arch": "sm_80", "max_threads_per_block": 8})
+
+
+@pytest.mark.parametrize("func", [low_batch, low_batch_across, low_batch_of_bytes])
+@pytest.mark.parametrize("bucket", [1, 4])
+def test_low_batch_gemv(func, bucket):
+    schedule = gpu.LowBatchGEMV(bucket).apply(func, SMALL_GPU, False)
+    after = schedule.mod["main"]
+    assert {"blockIdx.y", "blockIdx.x", "threadIdx.x"} == threads(after)
+    for n in (1, 4, 5):
+        same_results(func, after, {"n": n})
+
+
+def test_low_batch_gemv_leaves_others():
+    for func in (gemv, matmul, dynamic, row_sums, softmax):
+        assert gpu.LowBatchGEMV().apply(func, CUDA, False) is None
+    with pytest.raises(ValueError, match="LowBatchGEMV: expected a positive bucket, got 0"):
+        gpu.LowBatchGEMV(0)
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+@T.prim_func
+def rms_norm(
+    A: T.Buffer((6, 40), "float16"), W: T.Buffer((40,), "float16"), O: T.Buffer((6, 40), "float16")
+):
+    wide = T.alloc_buffer((6, 40))
+    total = T.alloc_buffer((6,))
+    root = T.alloc_buffer((6,))
+    for i, j in T.grid(6, 40):
+        with T.block("wide"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            wide[vi, vj] = T.cast(A[vi, vj], "float32")
+    for i, k in T.grid(6, 40):
+        with T.block("total"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                total[vi] = 0.0
+            total[vi] = total[vi] + wide[vi, vk] * wide[vi, vk]
+    for i in range(6):
+        with T.block("inverse"):
+            vi = T.axis.spatial(6, i)
+            root[vi] = T.rsqrt(total[vi] / 40.0 + 1e-5)
+    for i, j in T.grid(6, 40):
+        with T.block("O"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            O[vi, vj] = T.cast(wide[vi, vj] * root[vi], "float16") * W[vj]
+
+
+def test_rms_norm():
+    rule = gpu.RMSNorm()
+    assert rule.is_target_available(CUDA) and not rule.is_target_available(Target("llvm"))
+    after = rule.apply(rms_norm, SMALL_GPU, False).mod["main"]
+    assert threads(after) == {"blockIdx.x", "threadIdx.x"}
+    same_results(rms_norm, after)
+    for func in (softmax, row_sums, elementwise, matmul):
+        assert rule.apply(func, CUDA, False) is None
+    sch = tir.Schedule(rms_norm)
+    blocks = [sch.get(sch.get_block(name)) for name in ("wide", "total", "inverse", "O")]
+    find = gpu.rmsnorm.identify_cast_or_load_block
+    assert [find(b) for b in blocks] == [True, False, False, False]
+    find = gpu.rmsnorm.identify_rsqrt_block
+    assert [find(b) for b in blocks] == [False, False, True, False]

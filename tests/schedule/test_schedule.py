@@ -311,3 +311,17 @@ def test_refuse_to_replace_by_what_is_there_twice():
     with pytest.raises(ValueError, match="expected each loop and block once in the program"):
         sch.state.replace(sch.get_sref(j), twice)
     tvm.ir.assert_structural_equal(sch.mod["main"], elementwise)
+
+
+def test_checks_stay():
+    """enable_check=False is accepted and changes nothing: what is refused stays refused."""
+    schedules = [tir.Schedule(matmul, enable_check=enable) for enable in (True, False)]
+    for sch in schedules:
+        *_, k = sch.get_loops("C")
+        with pytest.raises(tir.ScheduleError, match=r"\(parallel\)"):
+            sch.parallel(k)
+        tvm.ir.assert_structural_equal(sch.mod["main"], matmul)
+        sch.split(k, [None, 4])
+    tvm.ir.assert_structural_equal(*(sch.mod for sch in schedules))
+    with pytest.raises(TypeError):
+        tir.Schedule(matmul, enable_check="no")

@@ -325,3 +325,49 @@ def test_operands_of_llvm_intrinsics_by_size(operand):
 
     target = "llvm -mtriple=x86_64-linux-gnu -mcpu=cascadelake"
     assert "vpdpbusd" in tvm.compile(dot, target).mod.inspect_source("asm")
+
+
+# ---- squares that are turned ---------------------------------------------------------------------
+@pytest.mark.parametrize("side", [2, 8, 16])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint16", "int64"])
+def test_transpose(dtype, side):
+    @T.prim_func
+    def before(A: T.Buffer((48, 32), dtype), B: T.Buffer((32, 48), dtype)):
+        for j, i in T.grid(32, 48):
+            with T.block("B"):
+                vj, vi = T.axis.remap("SS", [j, i])
+                B[vj, vi] = A[vi, vj]
+
+    def primitives(sch):
+        j, i = sch.get_loops("B")
+        (jo, ji), (io, ii) = sch.split(j, [None, side]), sch.split(i, [None, side])
+        sch.reorder(jo, io, ii, ji)
+        sch.tensorize(ii, f"transpose_{side}_{dtype}")
+
+    sch = apply(before, primitives)
+    a = np.arange(48 * 32).reshape(48, 32).astype(dtype)
+    b = np.zeros((32, 48), dtype)
+    tvm.compile(sch.mod, "llvm")(a, b)
+    np.testing.assert_array_equal(b, a.T)
+
+
+@pytest.mark.parametrize("name", ["3_float32", "128_float32", "16_float31", "16float32", "", "_"])
+def test_transposes_that_do_not_exist(name):
+    assert tir.TensorIntrin.get("transpose_" + name, allow_missing=True) is None
+    with pytest.raises(ValueError, match="expected the name of a registered intrinsic"):
+        tir.TensorIntrin.get("transpose_" + name)
+
+
+@pytest.mark.parametrize("offset", [8, 5])
+def test_blockize_part_of_a_buffer(offset):
+    """Bindings that do not start at 0, at a multiple of what goes inside and elsewhere."""
+
+    @T.prim_func
+    def before(A: T.Buffer((24, 4), "float32"), B: T.Buffer((24, 4), "float32")):
+        for io, ii, j in T.grid(4, 4, 4):
+            with T.block("B"):
+                vi = T.axis.spatial((offset, offset + 16), io * 4 + ii + offset)
+                vj = T.axis.spatial(4, j)
+                B[vi, vj] = A[vi, vj] * 2.0
+
+    apply(before, lambda sch: sch.blockize(sch.get_loops("B")[1]))

@@ -83,6 +83,9 @@ class Calls:
         base, limit = (self.eval(a) for a in e.args)
         return as_value([int(base + i < limit) for i in range(type_of(e.dtype).lanes)])
 
+    def call_vscale(self, e):
+        return self.vscale
+
     def call_vectorlow(self, e):
         return self.half(e, 0)
 

@@ -42,8 +42,8 @@ from .function import PrimFunc
 class Interpreter(Calls, Launches):
     """Runs functions of a module; `values` holds what variables stand for now."""
 
-    def __init__(self, module, threads="forward"):
-        self.module, self.threads = module, threads
+    def __init__(self, module, threads="forward", vscale=1):
+        self.module, self.threads, self.vscale = module, threads, vscale
         self.values = {}
         self.realized = {}
 
@@ -466,7 +466,7 @@ class Interpreter(Calls, Launches):
         return method(e)
 
 
-def interpret(func_or_module, threads="forward"):
+def interpret(func_or_module, threads="forward", vscale=1):
     """A Python function that runs a PrimFunc, or the only (or `main`) function of a module.
 
     Buffers are NumPy arrays or tensors of the CPU and are written in place; the result is what the
@@ -474,7 +474,8 @@ def interpret(func_or_module, threads="forward"):
 
     threads says in which order the threads of a GPU block run: "forward" or "backward", each to the
     next barrier, or "lockstep", all of them statement by statement, which is what a program means
-    until ThreadSync inserts barriers.
+    until ThreadSync inserts barriers. vscale is the factor of scalable vectors, which here are only
+    counted with: extents may use it.
     """
     if threads not in ("forward", "backward", "lockstep"):
         raise ValueError(
@@ -492,4 +493,4 @@ def interpret(func_or_module, threads="forward"):
                     f"interpret: expected a function main or a single one, got {sorted(functions)}"
                 )
             (func,) = functions.values()
-    return lambda *args: Interpreter(module, threads).call(func, args)
+    return lambda *args: Interpreter(module, threads, vscale).call(func, args)

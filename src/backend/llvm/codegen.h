@@ -97,6 +97,7 @@ struct LoopFrame {
   const Object* var;             ///< Null for `while`.
   llvm::BasicBlock *next, *end;  ///< No end: the iterations run in parallel.
   size_t workspaces;
+  bool reduces = false;  ///< Its iterations may be combined in any order.
 };
 
 class FunctionGen
@@ -227,6 +228,8 @@ class FunctionGen
   void EmitLoop(Value* begin, Value* end, Value* step, const Var& var,
                 const Map<String, Any>& annotations, const Stmt& body, ForKind kind);
   void EmitParallel(const ForObj* op);
+  /// Attributes of the function, "name" or "name=value" with spaces between.
+  void AddAttributes(const std::string& text);
   void Branch(Value* cond, bool likely, llvm::BasicBlock* yes, llvm::BasicBlock* no);
   /// Raises unless `ok`; a cold block.
   void RaiseUnless(Value* ok, std::string_view cls, std::string_view format,
@@ -258,6 +261,7 @@ class FunctionGen
   const Object* reduction_ = nullptr;  ///< The combination whose order is free.
   std::vector<Value*> workspaces_;
   uint64_t stack_bytes_ = 0;
+  std::string asked_attributes_;  ///< By pragma_llvm_attributes.
   bool in_parallel_ = false;
   int streaming_loops_ = 0;  ///< Loops around whose stores bypass the caches.
 };

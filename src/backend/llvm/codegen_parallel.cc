@@ -60,6 +60,8 @@ void FunctionGen::EmitParallel(const ForObj* op) {
                    ForKind::kParallel);
     if (!b.GetInsertBlock()->getTerminator()) inner.Return(b.getInt32(0));
   }
+  // The extents of the loop are computed here: what vscale is depends on the mode of the function.
+  AddAttributes(inner.asked_attributes_);
 
   // int32 task(task_id, environment {handle, num_task}, closure)
   auto* closure = llvm::StructType::get(gen_.context, members);

@@ -54,8 +54,11 @@ Value Erf(Expansion& let, const Value& x) {
   auto [p, q] =
       let.Either(is_near, use.near, let("square", a * a), use.exponent, let("b", a - 1.0));
   Value t = let("t", q + f.rounder);
-  Value r = let("r", q - (t - f.rounder));
-  Value far = Fma(-Expansion::Polynomial(use.power, r), PowerOfTwo(Bits(t)), 1.0);
+  Value n = let("n", t - f.rounder);
+  Value r = let("r", q - n);
+  Value power = Expansion::Polynomial(use.power, r);
+  Value far =
+      let.CanScale(x.dtype()) ? 1.0 - let.Scaled(power, n) : Fma(-power, PowerOfTwo(Bits(t)), 1.0);
   return CopySign(Choose(is_near, Fma(p, a, a), far), x);
 }
 

@@ -46,24 +46,13 @@ Reduced Reduce(Expansion& let, const Value& x, Base base) {
 Value Power(Expansion& let, const Reduced& from, int exponent) {
   const auto& [shifted, n, r] = from;
   Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
-  auto call = [&](const char* name, Array<PrimExpr> args) {
-    args.insert(args.begin(), tir::StringImm(name));
-    return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(), args));
-  };
-  bool is_double = r.dtype().bits() == 64;
-  int lanes = is_double ? 8 : 16;
-  if (let.has_scale && !r.dtype().is_scalable() && r.dtype().lanes() % lanes == 0) {
-    PrimExpr by = (exponent == 0 ? n : n + exponent).expr;
-    PrimExpr all = MakeConst(DataType::Int(lanes), -1), rounding = MakeConst(DataType::Int(32), 4);
-    return call(
-        is_double ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512",
-        {power.expr, by, by, all, rounding});
-  }
+  if (let.CanScale(r.dtype())) return let.Scaled(power, exponent == 0 ? n : n + exponent);
   Value bits = let("bits", Bits(shifted));
   if (let.has_scale) {
     Value zero = Bits(Value(MakeConst(r.dtype(), FormatOf(r).rounder)));
     Value sum = CastTo(DataType::Int(32), bits - zero + exponent);
-    return call("llvm.ldexp", {power.expr, sum.expr});
+    return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(),
+                           {tir::StringImm("llvm.ldexp"), power.expr, sum.expr}));
   }
   // Two factors of about half the exponent each are normal numbers even where the result is
   // subnormal or n is 1 above the largest exponent; only the last product rounds.
@@ -80,6 +69,19 @@ Value Clamp(const Value& x, Base base) {
   return AtLeast(AtMost(x, high), low);
 }
 }  // namespace
+
+bool Expansion::CanScale(DataType t) const {
+  return has_scale && !t.is_scalable() && t.lanes() % (512 / t.bits()) == 0;
+}
+Value Expansion::Scaled(const Value& x, const Value& n) const {
+  DataType t = n.dtype();
+  const char* name =
+      t.bits() == 64 ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
+  PrimExpr all = MakeConst(DataType::Int(512 / t.bits()), -1);
+  PrimExpr rounding = MakeConst(DataType::Int(32), 4);
+  return Value(tir::Call(t, tir::builtin::call_llvm_pure_intrin(),
+                         {tir::StringImm(name), x.expr, n.expr, n.expr, all, rounding}));
+}
 
 Value Exp(Expansion& let, const Value& x, Base base) {
   return Power(let, Reduce(let, let("a", Clamp(x, base)), base), 0);
@@ -112,27 +114,33 @@ Value HalfExpM1(Expansion& let, const Value& x) {
   // In float32 the rest of log 2 is too small to count.
   Value r = let("r", f.bits == 64 ? Fma(n, -kLn2.In(f).lo, rest) : rest);
   Value power_minus_one = Fma(Quotient(r) * r, r, r);
-  Value half_scale = let("scale", PowerOfTwo(Bits(shifted) - 1));
+  Value half(MakeConst(n.dtype(), 0.5));
+  bool scales = let.CanScale(x.dtype());
+  Value half_scale = let("scale", scales ? let.Scaled(half, n) : PowerOfTwo(Bits(shifted) - 1));
   return Fma(power_minus_one, half_scale, half_scale - 0.5);
 }
 
 /// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. 2^n comes as two
-/// factors, see Exp. Of the summands 2^n, 1 and e^r - 1 the last one to be added is 1 where 2^n is
-/// smaller: then one rounding counts.
+/// factors, see Power, unless an instruction multiplies by it. Of the summands 2^n, 1 and e^r - 1
+/// the last one to be added is 1 where 2^n is smaller: then one rounding counts.
 Value Sigmoid(Expansion& let, const Value& x) {
   double limit = FormatOf(x).bits == 64 ? 746 : 104;
   Value a = let("a", AtLeast(AtMost(x, limit / 2), -limit));
   auto [shifted, n, rest] = Reduce(let, a, Base::kE);
   Value r = let("r", -rest);
+  Value power_minus_one = let("u", Fma(Quotient(r) * r, r, r));
+  Value small = let("small", x < -0.5);
+  Value first_added = Choose(small, power_minus_one, 1.0);
+  Value last_added = Choose(small, 1.0, power_minus_one);
+  if (let.CanScale(x.dtype())) {
+    Value one(MakeConst(n.dtype(), 1.0));
+    return let.Scaled(one / ((let.Scaled(one, n) + first_added) + last_added), n);
+  }
   Value bits = let("bits", Bits(shifted));
   Value half = let("half", bits >> 1);
   Value first = let("first", PowerOfTwo(half));
   Value second = let("second", PowerOfTwo(bits - half));
-  Value power_minus_one = let("u", Fma(Quotient(r) * r, r, r));
-  Value small = let("small", x < -0.5);
-  Value sum =
-      Fma(first, second, Choose(small, power_minus_one, 1.0)) + Choose(small, 1.0, power_minus_one);
-  return first / sum * second;
+  return first / (Fma(first, second, first_added) + last_added) * second;
 }
 
 }  // namespace tvm::math

@@ -166,6 +166,9 @@ class Expansion {
   bool has_scale = false;
   /// Whether choosing between two constants lane by lane is cheaper than a multiply-add.
   bool chooses_cheaply = false;
+  /// x 2^n for a whole number n, rounded once, by one instruction: where vectors of a type have it.
+  bool CanScale(DataType t) const;
+  Value Scaled(const Value& x, const Value& n) const;
   Value operator()(const char* name, const Value& value);
   PrimExpr Finish(const Value& result) const;
   /// c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule: the fewest operations, and independent

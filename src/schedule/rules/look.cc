@@ -19,6 +19,15 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
   Array<Var> loop_vars;
   arith::Analyzer analyzer;
 
+  /// What is known of the loops is only asked for where indices are divided.
+  void BindLoops() {
+    for (size_t i = 0; i < loop_vars.size() && !is_bound; ++i) {
+      const Axis& axis = out->axes[i];
+      analyzer.Bind(axis.var, Range::FromMinExtent(MakeZero(axis.var.dtype()), axis.extent));
+    }
+    is_bound = true;
+  }
+  bool is_bound = false;
   void Count(DataType t) {
     out->work += 1;
     if (t.is_float() || t.is_bfloat16() || t.is_integer())
@@ -71,7 +80,12 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     PrimExpr stride(1);
     for (size_t i = indices.size(); i-- > 0 && access.linear;) {
       if (!buffer->strides.empty()) stride = buffer->strides[i];
-      Array<PrimExpr> parts = arith::DetectLinearEquation(in_loops(indices[i]), loop_vars);
+      PrimExpr index = in_loops(indices[i]);
+      Array<PrimExpr> parts = arith::DetectLinearEquation(index, loop_vars);
+      if (parts.empty()) {
+        BindLoops();
+        parts = arith::DetectLinearEquation(analyzer.Simplify(index), loop_vars);
+      }
       access.linear = !parts.empty();
       for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
         access.steps[v] = analyzer.Simplify(access.steps[v] + parts[v] * stride);

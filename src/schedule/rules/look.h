@@ -24,6 +24,12 @@ struct Access {
   std::vector<PrimExpr> steps;  // by axis
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
+  /// Whether a vector along an axis is one element, or few vectors of memory.
+  bool IsNear(size_t axis) const {
+    constexpr int64_t kFar = 4;
+    auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
+    return step && *step >= 0 && *step <= (is_store ? 1 : kFar);
+  }
 };
 struct BlockLook {
   BlockRV rv;
@@ -57,6 +63,10 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 // ---- steps that rules share ---------------------------------------------------------------------
 /// One loop for all; a loop alone stays.
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
+/// The loop that threads share, of some nested ones. Iterations can be told apart in a fused loop
+/// where all but the outermost are counted: so all loops, or the outer ones, if they are counted
+/// and enough for the threads, or the innermost one that is not counted with all inside of it.
+LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machine& machine);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
 /// Work, in simple operations, that pays for waking the other threads.

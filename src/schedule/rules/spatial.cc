@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks whose iterations are independent: elementwise, broadcasting, transposing.
+#include <algorithm>
+
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
@@ -36,6 +38,27 @@ std::optional<Turned> FindTurned(const BlockLook& look) {
   }
   return found;
 }
+/// Turns the squares where they are copied, by as few shuffles as there can be; false where there
+/// is no such intrinsic, or what is read lies in another way than in the last two dimensions.
+bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
+  Buffer buffer = sch.Get(copy)->writes[0]->buffer;
+  size_t rank = buffer->shape.size();
+  if (rank < 2) return false;
+  return Attempt(sch, [&] {
+    Array<Var> from;
+    Array<PrimExpr> to;
+    for (size_t i = 0; i < rank; ++i) {
+      from.push_back(Var("d" + std::to_string(i), buffer->shape[i].dtype()));
+      to.push_back(from.back());
+    }
+    to.Set(rank - 2, from[rank - 1]), to.Set(rank - 1, from[rank - 2]);
+    sch.TransformLayout(copy, Array<Any>{String("write"), int64_t{0}}, IndexMap(from, to, {}));
+    Array<LoopRV> loops = sch.GetLoops(copy);
+    sch.Tensorize(loops[loops.size() - 2],
+                  "transpose_" + std::to_string(side) + "_" + buffer->dtype.str());
+    return true;
+  });
+}
 /// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
 /// columns, [outer, columns: parallel] [stretches of rows] and so on.
 bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
@@ -43,23 +66,28 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   auto turned = FindTurned(look);
   if (!turned || !look.simple || machine.vector_bits == 0) return false;
   constexpr int64_t kSquares = 8;  // next to each other use the same lines of what is read
+  constexpr int64_t kSmallest = 4;
+  // What a division into squares leaves over has smaller ones.
   int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
+  for (size_t axis : {turned->written, turned->read}) {
+    while (side > kSmallest && look.axes[axis].size.value_or(side) < side) side /= 2;
+  }
   auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine, share); };
   for (size_t axis : {turned->written, turned->read}) {
     if (look.axes[axis].size.value_or(side) < side) return false;
     if (Parted(sch, look, axis, side, again)) return true;
   }
-  BlockRV copy = sch.CacheRead(block, turned->operand, "local");
+  // As many as leave every thread something to do; what they leave over has fewer.
+  int64_t squares = 1;
+  if (auto size = look.axes[turned->read].size) {
+    int64_t most = std::clamp<int64_t>(*size / (side * 2 * machine.cores), 1, kSquares);
+    squares = LargestDivisor(*size / side, most);
+    if (2 * squares <= most && Parted(sch, look, turned->read, side * most, again)) return true;
+  }
+  BlockRV copy = sch.CacheRead(block, turned->operand, "global");
   Array<LoopRV> outer, order;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
-  }
-  // As many as leave every thread something to do.
-  auto size = look.axes[turned->read].size;
-  int64_t squares = size ? kSquares : 1;
-  while (squares > 1 &&
-         (*size % (side * squares) != 0 || *size / (side * squares) < 2 * machine.cores)) {
-    squares /= 2;
   }
   Array<LoopRV> rows =
       sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
@@ -72,13 +100,15 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   for (const LoopRV& loop : {among[1], rows[1], rows[2], columns[1]}) order.push_back(loop);
   sch.Reorder(order);
   sch.ComputeAt(copy, rows[1], /*preserve_unit_loops=*/true);
-  Array<LoopRV> filling = sch.GetLoops(copy);
-  for (size_t i = outer.size() + 2; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
-  sch.Vectorize(filling.back());
+  if (!TurnedByShuffles(sch, copy, side)) {
+    Array<LoopRV> filling = sch.GetLoops(copy);
+    for (size_t i = outer.size() + 2; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
+    sch.Vectorize(filling.back());
+  }
   sch.Unroll(rows[2]);
   sch.Vectorize(columns[1]);
   std::optional<double> work = look.TotalWork();
-  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
+  ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, work);
   return true;
 }
 }  // namespace
@@ -104,8 +134,10 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     if (done) look = LookAt(sch, block);
   }
   // The loops that are one run of memory for every access become one: no rest at the end of rows.
+  // (In one of unknown length the rows could not be told apart.)
   size_t first = look.axes.size() - 1;
-  while (first > 0 && look.Collapses(first - 1)) --first;
+  auto is_known = [&](size_t i) { return look.axes[i].size.has_value(); };
+  while (first > 0 && is_known(first) && is_known(first - 1) && look.Collapses(first - 1)) --first;
   Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
@@ -116,27 +148,30 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     contiguous &=
         access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
   }
-  LoopRV around = run;
+  // Threads share the rows, or, where these are few, the vectors of a row, too. (Many rows first:
+  // the parts that vectors may leave of a row would hide what belongs to it.)
+  LoopRV rows, around = run;
+  bool are_few = true;
+  if (!outer_loops.empty()) {
+    rows = FuseToShare(sch, outer_loops, machine);
+    auto count = AsConstInt(sch.Get(rows)->extent);
+    are_few = count && *count < 4 * machine.cores;
+    if (!are_few) ParallelIfWorth(sch, rows, machine, work);
+  }
   if (contiguous) {
     Attempt(sch, [&] {
       around = Vectorized(sch, run, machine.Lanes(look.widest_bits), Rest::kOwnLoop);
       return true;
     });
   }
-  if (!outer_loops.empty()) {
-    LoopRV rows = FuseAll(sch, outer_loops);
-    auto count = AsConstInt(sch.Get(rows)->extent);
-    // Few rows: threads share the vectors of a row, too.
-    if (count && *count < 4 * machine.cores && around.defined() &&
-        Attempt(
-            sch,
-            [&] {
-              rows = sch.Fuse({rows, around});
-              return true;
-            })) {
-    }
-    around = rows;
+  if (!are_few) return;
+  if (rows.defined() && around.defined()) {
+    Attempt(sch, [&] {
+      rows = sch.Fuse({rows, around});
+      return true;
+    });
   }
+  if (rows.defined()) around = rows;
   if (around.defined()) ParallelIfWorth(sch, around, machine, work);
 }
 }  // namespace tvm::tir

@@ -9,6 +9,17 @@
 
 namespace tvm::tir {
 namespace {
+/// vscale() or a multiple of it: what the number of lanes of a vector must be, not be the value of.
+bool IsLanes(const PrimExpr& e) {
+  auto is_vscale = [](const PrimExpr& x) {
+    auto* call = x.as<CallObj>();
+    return call && call->Is(builtin::vscale());
+  };
+  auto* mul = e.as<MulObj>();
+  return is_vscale(e) || (mul && ((is_vscale(mul->a) && mul->b.as<IntImmObj>()) ||
+                                  (is_vscale(mul->b) && mul->a.as<IntImmObj>())));
+}
+
 /// What is worth a variable: arithmetic without memory or effects, evaluated wherever the statement
 /// runs. Vectors, constants, variables and casts of them are not.
 bool IsWorthIt(const PrimExpr& e) {
@@ -19,6 +30,7 @@ bool IsWorthIt(const PrimExpr& e) {
   }
   if (auto* c = e.as<CastObj>(); c && (c->value.as<VarObj>() || c->value.as<IntImmObj>()))
     return false;
+  if (IsLanes(e)) return false;
   return SideEffect(e) <= CallEffectKind::kPure;
 }
 

@@ -97,6 +97,20 @@ def test_common_subexpressions_inside_of_others():
     check(tt.CommonSubexprElimTIR(), before, expected)
 
 
+def test_lanes_of_vectors_keep_their_form():
+    """vscale() * 4 as the number of lanes has no name, wherever else it occurs."""
+
+    @T.prim_func
+    def before(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+        for i in range(64 // T.vscale()):
+            B[T.ramp(i * (T.vscale() * 4), 1, T.vscale() * 4)] = A[
+                T.ramp(i * (T.vscale() * 4), 1, T.vscale() * 4)
+            ]
+
+    after = apply(tt.CommonSubexprElimTIR(), before)
+    assert "T.Ramp(cse_v1, 1, T.vscale() * 4)" in after.script()
+
+
 def test_common_subexpressions_found_before_what_uses_them():
     A, B, x = buffer((64,), name="A"), buffer((64,), name="B"), tir.Var("x", "int32")
     u, v = tir.Var("u", "int32"), tir.Var("v", "int32")

@@ -44,7 +44,7 @@ def normalize(sch, block_info):
     if not spatial or not reduce or len(spatial) + len(reduce) != len(block_info.iters):
         return None
     index = detect_dominant_read(block)
-    step = _step(index, reduce[-1].var)
+    step = step_of(index, reduce[-1].var)
     if step is None:
         return None
     sch.reorder(*(i.loop_rv for i in spatial), *(i.loop_rv for i in reduce))
@@ -56,7 +56,7 @@ def normalize(sch, block_info):
     return step == 1
 
 
-def _step(index, var):
+def step_of(index, var):
     """How far the index moves with the variable, where that is a number."""
     moved = tir.stmt_functor.substitute(index, {var: var + 1})
     step = arith.Analyzer().simplify(moved - index)

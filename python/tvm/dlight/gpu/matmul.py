@@ -31,6 +31,8 @@ class IterTrait:
     extent: tir.PrimExpr
 
 
+_BANKS = 32  # of shared memory
+
 # (in A, in B, in C) -> kind
 _KINDS = {
     (True, True, True): IterKind.kIter_S,
@@ -117,23 +119,67 @@ def auto_inline_consumers(sch, block):
                     pass
 
 
+def auto_inline_consumer_chain(sch, block):
+    """Inlines what reads the block, and what reads that, as long as there is one reader."""
+    while len(sch.get_consumers(block)) == 1:
+        try:
+            sch.reverse_compute_inline(sch.get_consumers(block)[0])
+        except ScheduleError:
+            return
+
+
+def get_in_out_dtypes(block):
+    """The types of what a product of two buffers of one type reads and writes."""
+    if len(block.reads) != 2 or len(block.writes) != 1:
+        raise ValueError(
+            "get_in_out_dtypes: expected a block that reads two buffers and writes one, got "
+            f"{len(block.reads)} and {len(block.writes)}"
+        )
+    first, second = (str(region.buffer.dtype) for region in block.reads)
+    if first != second:
+        raise ValueError(f"get_in_out_dtypes: expected operands of one type, got {first}, {second}")
+    return first, str(block.writes[0].buffer.dtype)
+
+
+def check_sm_version(arch):
+    """The number in the name of an NVIDIA architecture, sm_80: 80; -1 of another name."""
+    digits = arch.removeprefix("sm_").rstrip("af")
+    return int(digits) if arch.startswith("sm_") and digits.isdigit() else -1
+
+
 class Matmul(GPUScheduleRule):
     """A tile of the result for each block of threads and a smaller one for each thread; what they
     read goes through shared memory."""
 
     @dataclass
     class Config:
-        """Sizes: threads of a block, elements of a thread."""
+        """Sizes, x along the columns of the result and y along its rows.
+
+        block_size, vthread, micro_size: threads of a block, virtual threads of one, elements of
+        each; micro_size_k: steps of the reduction that are loaded at once. vector_size: elements
+        that a thread loads at once. unroll: of the inner loops up to so many steps. use_shared:
+        operands go through shared memory. storage_align: its rows are shifted against the banks.
+        inner_x: of the elements of a thread those along x are next to each other in time.
+        """
 
         block_size_x: int = 8
         block_size_y: int = 8
+        vthread_x: int = 1
+        vthread_y: int = 1
         micro_size_x: int = 4
         micro_size_y: int = 4
         micro_size_k: int = 8
+        vector_size: int = 1
+        unroll: int = 256
+        use_shared: bool = True
+        storage_align: bool = False
+        inner_x: bool = False
 
     def get_configs(self, target):
         """The sizes for a target."""
-        return Matmul.Config(block_size_x=16) if "cuda" in target.keys else Matmul.Config()
+        if "cuda" in target.keys:
+            return Matmul.Config(block_size_x=16, storage_align=True, inner_x=True)
+        return Matmul.Config()
 
     @or_none
     def apply(self, func, target, _):
@@ -142,7 +188,8 @@ class Matmul(GPUScheduleRule):
         if begun is None:
             return None
         sch, infos = begun
-        reductions = get_reduction_blocks(sch, [i.block_rv for i in infos])
+        blocks = [i.block_rv for i in infos]
+        reductions = get_reduction_blocks(sch, blocks)
         if len(reductions) != 1 or get_block_info(sch, reductions[0]) is None:
             return None
         (block,) = reductions
@@ -152,39 +199,67 @@ class Matmul(GPUScheduleRule):
         sch.transform_block_layout(block, index_map)
         for buffer in (("read", 0), ("read", 1), ("write", 0)):
             sch.reindex(block, buffer)
-        return self._tile(sch, block, self.get_configs(target))
+        return self.sch_outer_reduction(sch, self.get_configs(target), block, blocks)
 
-    def _tile(self, sch, block, c):
-        tile_x, tile_y = c.block_size_x * c.micro_size_x, c.block_size_y * c.micro_size_y
+    def sch_outer_reduction(self, sch, config, reduction_block, blocks):
+        """Tiles a product whose iterators are (s, i, j, k), and what is around it."""
+        c, block = config, reduction_block
+        threads = c.block_size_x * c.block_size_y
+        tile_x = c.vthread_x * c.block_size_x * c.micro_size_x
+        tile_y = c.vthread_y * c.block_size_y * c.micro_size_y
         sch.pad_einsum(block, [1, tile_y, tile_x, c.micro_size_k])
         loads = list(sch.get_producers(block))
         (store,) = sch.get_consumers(block)
         for load in loads:
             auto_inline_producers(sch, load)
         auto_inline_consumers(sch, store)
+
+        def bind_tile(i, j, rows, columns):
+            """[rows] [columns] [virtual threads] [threads], and the loops of a thread."""
+            *by, vy, ty, yi = sch.split(i, [*rows, c.vthread_y, c.block_size_y, c.micro_size_y])
+            *bx, vx, tx, xi = sch.split(j, [*columns, c.vthread_x, c.block_size_x, c.micro_size_x])
+            own = (yi, xi) if c.inner_x else (xi, yi)
+            return [*by, *bx], (vy, vx), (ty, tx), own
+
+        def bind_threads(virtual, real):
+            for loop, axis in zip(virtual, ("vthread.y", "vthread.x"), strict=True):
+                sch.bind(loop, axis)
+            sch.bind(sch.fuse(*real), "threadIdx.x")
+
         batch, i, j, k = sch.get_loops(block)
-        by, ty, yi = sch.split(i, [None, c.block_size_y, c.micro_size_y])
-        bx, tx, xi = sch.split(j, [None, c.block_size_x, c.micro_size_x])
+        grid, virtual, real, own = bind_tile(i, j, [None], [None])
         ko, ki = sch.split(k, [None, c.micro_size_k])
-        sch.reorder(batch, by, bx, ko, ty, tx, ki, yi, xi)
-        for loop, axis in ((batch, "blockIdx.z"), (by, "blockIdx.y"), (bx, "blockIdx.x")):
+        sch.reorder(batch, *grid, ko, *virtual, *real, ki, *own)
+        for loop, axis in zip(
+            (batch, *grid), ("blockIdx.z", "blockIdx.y", "blockIdx.x"), strict=True
+        ):
             sch.bind(loop, axis)
-        sch.bind(sch.fuse(ty, tx), "threadIdx.x")
-        sch.unroll(yi)
-        sch.unroll(xi)
-        threads = c.block_size_x * c.block_size_y
+        bind_threads(virtual, real)
+        for loop in own:
+            sch.unroll(loop)
+        if c.unroll > 0:
+            sch.annotate(ki, "pragma_auto_unroll_max_step", c.unroll)
+            sch.annotate(ki, "pragma_unroll_explicit", 1)
         for load in loads:
+            if not c.use_shared:
+                sch.compute_inline(load)
+                continue
             sch.set_scope(load, 0, "shared")
             sch.compute_at(load, ko)
-            bind_to_threads(sch, sch.fuse(*sch.get_loops(load)[4:]), threads)
+            fused = sch.fuse(*sch.get_loops(load)[4:])
+            if c.vector_size > 1:
+                fused, lanes = sch.split(fused, [None, c.vector_size])
+                sch.vectorize(lanes)
+            bind_to_threads(sch, fused, threads)
+            if c.storage_align:
+                sch.storage_align(load, 0, -2, _BANKS, max(1, c.vector_size))
         # A thread stores what it computed: its elements stay in registers.
         sch.set_scope(block, 0, "local")
-        sch.reverse_compute_at(store, bx, preserve_unit_loops=True)
+        sch.reverse_compute_at(store, grid[1], preserve_unit_loops=True)
         *_, i, j = sch.get_loops(store)
-        ty, yi = sch.split(i, [c.block_size_y, c.micro_size_y])
-        tx, xi = sch.split(j, [c.block_size_x, c.micro_size_x])
-        sch.reorder(ty, tx, yi, xi)
-        sch.bind(sch.fuse(ty, tx), "threadIdx.x")
+        _, virtual, real, own = bind_tile(i, j, [], [])
+        sch.reorder(*virtual, *real, *own)
+        bind_threads(virtual, real)
         sch.decompose_reduction(block, ko)
         rest = [b for b in sch.get_child_blocks(get_root_block(sch)) if not _is_bound(sch, b)]
         for other in rest:

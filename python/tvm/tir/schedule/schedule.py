@@ -58,7 +58,12 @@ class Schedule(Node):
     debug_mask : "all" checks the state after every primitive; see ScheduleDebugMask
     error_render_level : "detail" shows the program in errors, "fast" the reason alone, "none"
         nearly nothing
-    enable_check : kept for scripts that set it; checks are what makes a primitive safe
+    enable_check : accepted for scripts that set it, without effect. A primitive refuses what would
+        change the results, whoever asks: the checks cost microseconds, and passes after the
+        schedule rely on what they hold. Whoever knows more about a program than they can prove
+        says so in the program: T.assume, block iterators of their own, or the argument of a
+        primitive that is for it (disable_predication, assume_injective_transform,
+        unsafe_set_dtype).
     """
 
     PrimAnnotationValueT = str | int | float | ExprRV

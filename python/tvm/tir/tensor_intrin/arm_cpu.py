@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intrinsics of ARM: dot products of bytes by Neon and by the dot-product extension."""
+"""Intrinsics of ARM: dot products of bytes by Neon and by the dot-product extension; SME."""
 
 from tvm.script import tir as T
 
 from ..function import TensorIntrin
+from .arm_sme import (  # noqa: F401
+    ARM_SME_INIT,
+    ARM_SME_2SVLx2SVL_FP32_TRANSPOSE_INTERLEAVE,
+    ARM_SME_2SVLx2SVL_GEMM_INTERLEAVED_MOPA,
+    ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE,
+    get_sme_gemm_interleaved_mopa_2svlx2svl_intrin,
+    get_sme_init_intrin,
+    get_sme_transpose_interleave_2svlx2svl_fp32_intrin,
+    get_sme_transpose_interleave_block2_2svl_fp16_intrin,
+    get_transpose_interleave_intrin_name,
+)
 from .dot_product_common import dot_product_of_bytes, llvm_intrin
 
 
