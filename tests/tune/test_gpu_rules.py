@@ -232,8 +232,3 @@ def test_multi_level_tiling_wide_vector():
 @pytest.mark.parametrize("kind", ["llvm", "cuda", "hexagon", "opencl"])
 def test_default_sets(kind):
     assert ms.ScheduleRule.create(kind) and ms.Postproc.create(kind) and ms.Mutator.create(kind)
-
-
-def test_matrix_units_are_not_there_yet():
-    with pytest.raises(NotImplementedError, match="MultiLevelTilingTensorCore"):
-        schedule_rule.MultiLevelTilingTensorCore([], "SSSRRSRS")

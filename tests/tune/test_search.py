@@ -60,7 +60,7 @@ def lowered(sch):
     [
         (programs.sigmoid(), lambda a: 1 / (1 + np.exp(-a))),
         (programs.matmul(), lambda a, b: a @ b),
-        (programs.row_sum(), lambda a: a.sum(axis=1)),
+        (programs.row_sum(256, 512), lambda a: a.sum(axis=1)),
     ],
     ids=["sigmoid", "matmul", "row_sum"],
 )
@@ -79,13 +79,94 @@ def test_every_candidate_is_another_program_and_right(func, exact, strategy):
 
 def test_elementwise_programs_have_real_choices():
     spaces = context(programs.sigmoid(1024, 1024)).generate_design_space()
-    assert len(spaces) == 3  # fused, tiled, tiled the other way round
+    assert len(spaces) == 4  # fused, tiled, tiled the other way round, around the default
     found = candidates(context(programs.sigmoid(1024, 1024)), 8)
     assert len(found) >= 50
     texts = "\n".join(c.sch.mod.script() for c in found)
     for choice in ("T.parallel(", "T.vectorized(", "T.unroll("):
         assert choice in texts
     assert re.search(r'"nontemporal_store": (T\.int32\()?1', texts)
+
+
+def splits(trace):
+    """The factors of every split, with the decisions in place of what was sampled."""
+    values, found = {}, []
+    for inst in trace.insts:
+        if inst.kind.name == "SampleCategorical":
+            values[inst.outputs[0]] = inst.attrs[0][int(trace.get_decision(inst))]
+        elif inst.kind.name == "Split":
+            found.append([values.get(f, f) for f in inst.inputs[1:]])
+    return [[None if f is None else int(f) for f in factors] for factors in found]
+
+
+@pytest.mark.parametrize(
+    ("func", "shared"),
+    [
+        (programs.sigmoid(96, 1024), False),
+        (programs.matmul(128, 128, 128), True),  # the tile and what writes it out
+    ],
+)
+def test_numbers_of_the_default_schedule_are_choices(func, shared):
+    rules = [ms.schedule_rule.AroundDefault()]
+    ctx = context(func, "evolutionary", PostOrderApply(sch_rules=rules))
+    _, around = ctx.generate_design_space()
+    usual = tvm.tir.Schedule(func)
+    tvm.tir.schedule.apply_default_rules(usual, "main", ctx.target)
+    assert splits(around.trace) == splits(usual.trace)  # what it decides to begin with
+    sampled = [i.outputs[0] for i in around.trace.insts if i.kind.name == "SampleCategorical"]
+    uses = [f for i in around.trace.insts if i.kind.name == "Split" for f in i.inputs[1:]]
+    assert sampled and all(
+        any(f is v or v.same_as(f) for f in uses if f is not None) for v in sampled
+    )
+    assert shared == (sum(isinstance(f, tvm.tir.Var) for f in uses) > len(sampled))
+    found = candidates(ctx, 1)
+    assert len(found) >= 4
+    rng = np.random.default_rng(0)
+    args = [rng.random([int(e) for e in func.buffer_map[p].shape]) for p in func.params]
+    args = [a.astype("float32") for a in args]
+    results = []
+    for c in found[:4]:
+        tvm.compile(c.sch.mod, target=TARGET)(*args)
+        results.append(args[-1].copy())
+    for r in results[1:]:
+        np.testing.assert_allclose(r, results[0], rtol=1e-4)
+
+
+def test_what_somebody_scheduled_has_no_default_to_be_around():
+    func = programs.sigmoid().with_attr("tir.is_scheduled", True)
+    rules = [ms.schedule_rule.AroundDefault()]
+    ctx = context(func, "evolutionary", PostOrderApply(sch_rules=rules))
+    assert len(ctx.generate_design_space()) == 1
+
+
+def column_sum(n, m):
+    A = tvm.te.placeholder((n, m), name="A")
+    k = tvm.te.reduce_axis((0, n), name="k")
+    return tvm.te.create_prim_func(
+        [A, tvm.te.compute((m,), lambda j: tvm.te.sum(A[k, j], axis=k), name="C")]
+    )
+
+
+def test_sums_of_columns_stream_and_are_shared_by_threads():
+    ctx = context(column_sum(2048, 64))
+    spaces = [str(s.trace) for s in ctx.generate_design_space()]
+    assert any("rfactor" in s for s in spaces)
+    a, c = np.random.default_rng(0).random((2048, 64)).astype("float32"), np.zeros(64, "float32")
+    for candidate in candidates(ctx, 1)[::3]:
+        tvm.compile(candidate.sch.mod, target=TARGET)(a, c)
+        np.testing.assert_allclose(c, a.sum(axis=0), rtol=1e-4)
+
+
+def test_columns_that_no_vector_divides_have_a_part_of_whole_vectors():
+    ctx = context(programs.sigmoid(37, 77))
+    found = [c for c in candidates(ctx, 1) if "loop_partition" in str(c.sch.trace)]
+    assert found
+    a, b = (
+        np.random.default_rng(0).random((37, 77)).astype("float32"),
+        np.zeros((37, 77), "float32"),
+    )
+    tvm.compile(found[0].sch.mod, target=TARGET)(a, b)
+    np.testing.assert_allclose(b, 1 / (1 + np.exp(-a)), rtol=1e-5)
 
 
 def test_a_seed_repeats_the_search():

@@ -51,6 +51,32 @@ CASES = {
         (1, 8, 8, 4, 3, 1, 1),
         lambda x, w: last(F.conv2d(first(x), w.permute(3, 0, 1, 2), padding=1, groups=4)),
     ),
+    "conv2d_transpose_nhwc": (
+        (2, 5, 6, 3, 4, 4, 2, 1),
+        lambda x, w: last(F.conv_transpose2d(first(x), w.permute(2, 3, 0, 1), stride=2, padding=1)),
+    ),
+    "conv2d_capsule_nhwijc": (
+        (1, 7, 6, 3, 4, 3, 2, 1, 2),
+        lambda x, w: sum(
+            torch.einsum(
+                "nhwikc,kjcd->nhwijd",
+                F.pad(x, (0, 0, 0, 0, 0, 0, 1, 1, 1, 1))[:, h : h + 7 : 2, v : v + 5 : 2],
+                w[h, v],
+            )
+            for h in range(3)
+            for v in range(3)
+        ),
+    ),
+    "conv2d_winograd_nhwc": (
+        (2, 9, 8, 5, 6, 3, 1, 1),
+        lambda x, w: last(F.conv2d(first(x), w.permute(3, 2, 0, 1), padding=1)),
+    ),
+    "conv2d_nchw_bias_bn_relu": (
+        (1, 6, 7, 3, 4, 3, 3, 1, 1),
+        lambda x, w, bias, offset, scale: F.relu(
+            (F.conv2d(x, w, padding=1) + bias) * scale + offset
+        ),
+    ),
     "batch_matmul_nkkm": ((2, 3, 4, 5), lambda x, y: x @ y),
     "norm_bmn": ((3, 4, 5), lambda a: (a * a).sum((1, 2)).sqrt()),
     "transpose_batch_matmul": (
@@ -79,6 +105,28 @@ def test_workloads(name):
     shape, want = CASES[name]
     *args, got = run(getattr(tw, name)(*shape))
     torch.testing.assert_close(got, want(*args), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("tile", "kernel"), [(2, 3), (6, 3), (4, 5), (1, 1)])
+def test_winograd_of_other_tiles(tile, kernel):
+    x, w, got = run(tw.conv2d_winograd_nhwc(1, 11, 9, 2, 3, kernel, tile_size=tile))
+    want = last(F.conv2d(first(x), w.permute(3, 2, 0, 1)))
+    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-3)
+
+
+def test_the_convolution_of_given_tensors():
+    x, w = te.placeholder((1, 8, 8, 3), name="x"), te.placeholder((3, 3, 3, 4), name="w")
+    out = tw.conv2d_nhwc_without_layout_rewrite(x, w, 2, 1, 1)
+    a, b, got = run([x, w, out])
+    want = last(F.conv2d(first(a), b.permute(3, 2, 0, 1), stride=2, padding=1))
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_workloads_that_are_not_defined_are_refused():
+    with pytest.raises(ValueError, match="expected stride 1 and dilation 1, got stride 2"):
+        tw.conv2d_winograd_nhwc(1, 8, 8, 2, 2, 3, stride=2)
+    with pytest.raises(ValueError, match="expected a padding below kernel_size 3, got 3"):
+        tw.conv2d_transpose_nhwc(1, 8, 8, 2, 2, 3, padding=3)
 
 
 @pytest.mark.parametrize("name", tw.CONFIGS)

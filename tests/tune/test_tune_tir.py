@@ -17,6 +17,7 @@ import tvm
 import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.builder import BuilderResult, PyBuilder
+from tvm.meta_schedule.cost_model import RandomModel
 from tvm.meta_schedule.database import JSONDatabase
 from tvm.meta_schedule.measure_callback import PyMeasureCallback
 from tvm.meta_schedule.runner import LocalRunner, LocalRunnerFuture, PyRunner
@@ -206,6 +207,30 @@ def test_parts_that_raise_cost_their_round(tmp_path, caplog):
     assert "runner: ArithmeticError: never" in caplog.text
 
 
+@pytest.mark.parametrize("method", ["predict", "update", "save"])
+def test_a_cost_model_that_raises_costs_its_advice(tmp_path, caplog, method):
+    def fails(*_):
+        raise ArithmeticError("no idea")
+
+    model = RandomModel()
+    setattr(model, method, fails)
+    database = tune(programs.sigmoid(), tmp_path, 16, num_trials_per_iter=8, cost_model=model)
+    assert len(database) == 16
+    assert "ArithmeticError: no idea" in caplog.text
+
+
+def test_records_that_cannot_be_written_are_told_and_the_run_goes_on(tmp_path, caplog):
+    database = ms.database.MemoryDatabase()
+    callbacks = ms.MeasureCallback.create("default")
+
+    class Disk(PyMeasureCallback):
+        def apply(self, *_):
+            raise OSError(28, "No space left on device")
+
+    tune(programs.sigmoid(), tmp_path, 8, database=database, measure_callbacks=[Disk(), *callbacks])
+    assert "No space left on device" in caplog.text and len(database) == 8
+
+
 def test_several_functions_share_the_trials(tmp_path):
     mod = tvm.IRModule({"f": programs.sigmoid(), "g": programs.row_sum()})
     for scheduler in ("gradient", "round-robin"):
@@ -265,6 +290,10 @@ def test_bad_programs_and_folders(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="work_dir: cannot make the folder"):
         tune(programs.sigmoid(), tmp_path / "file" / "below")
+    with pytest.raises(OSError, match="work_dir: "):
+        tune(programs.sigmoid(), tmp_path / "file")
+    with pytest.raises(ValueError, match="num-core.*num-cores"):
+        ms.tune_tir(programs.sigmoid(), "llvm -num-core=2", str(tmp_path), 4)
     with pytest.raises(ValueError, match="nosuchkind"):
         ms.tune_tir(programs.sigmoid(), "nosuchkind", str(tmp_path), 4)
     with pytest.raises(ValueError, match="LocalRunner: expected the device 'cpu', got 'cuda'"):

@@ -204,16 +204,34 @@ struct RewriteTensorizeObj : PostprocObj {
     def("vectorize_init_loop", &RewriteTensorizeObj::vectorize_init_loop, Default(false));
   }
   bool Apply(const Schedule& sch) final {
-    std::vector<std::pair<BlockRV, String>> jobs;
+    constexpr const char *kUse = "meta_schedule.auto_tensorize",
+                         *kInit = "meta_schedule.auto_tensorize_init";
+    std::vector<std::tuple<BlockRV, String, Optional<String>>> jobs;
     EachBlock(sch, [&](const BlockRV& block) {
-      if (auto name = AnnotationOf(sch, block, "meta_schedule.auto_tensorize").as<String>())
-        jobs.emplace_back(block, *name);
+      if (auto name = AnnotationOf(sch, block, kUse).as<String>())
+        jobs.emplace_back(block, *name, AnnotationOf(sch, block, kInit).as<String>());
     });
-    for (const auto& [block, name] : jobs) {
-      sch.Unannotate(block, "meta_schedule.auto_tensorize");
-      if (!Try([&] { sch.Tensorize(block, name); })) return false;
+    for (const auto& [block, name, init] : jobs) {
+      sch.Unannotate(block, kUse);
+      if (init.has_value()) sch.Unannotate(block, kInit);
+      bool done = Try([&] {
+        if (init.has_value()) sch.Tensorize(Initialized(sch, block), init.value());
+        sch.Tensorize(block, name);
+      });
+      if (!done) return false;
     }
     return true;
+  }
+  /// The block that begins the reduction, by itself outside of all of it.
+  static BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
+    BlockFacts facts(sch, block);
+    Array<LoopRV> loops = sch.GetLoops(block);
+    for (size_t i = 0; i < facts.loops.size(); ++i) {
+      if (facts.uses[i] == LoopUse::kReduce)
+        return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
+    }
+    TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";
+    TVM_FFI_UNREACHABLE();
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteTensorize", RewriteTensorizeObj,
                                     PostprocObj);

@@ -88,6 +88,15 @@ Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key) {
   return it == b->annotations.end() ? Any(nullptr) : (*it).second;
 }
 
+bool IsComplete(const Schedule& sch) {
+  for (const auto& [var, func] : sch.mod()->functions) {
+    if (!func.as<PrimFuncObj>()) continue;
+    BlockId root = sch.state().Root(var->name_hint);
+    if (root != kNoNode && sch.state().block(root)->annotations.count(kComplete)) return true;
+  }
+  return false;
+}
+
 void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& visit) {
   struct Names : Visitor<Names, BlockObj> {
     std::vector<std::string> list;

@@ -34,6 +34,9 @@ struct BlockFacts {
 bool IsScheduled(const BlockFacts& facts);
 /// The value that annotates a block, or None.
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
+/// Annotates the root of a schedule that no further rule shall change.
+inline constexpr const char* kComplete = "meta_schedule.complete";
+bool IsComplete(const Schedule& sch);
 int64_t ConstantExtent(const tir::ForObj* loop);
 
 /// The blocks of all functions whose names are unique, inner ones included, by traced random

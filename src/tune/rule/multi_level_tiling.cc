@@ -7,6 +7,8 @@
 //   for i0, j0: for i1, j1: for k0: for i2, j2: for k1: for i3, j3: C[…] += A[…] * B[…]
 // With reuse_write the result is collected in a buffer of its own and written out below the level
 // given; with reuse_read inputs are copied there.
+#include <tuple>
+
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 
@@ -51,7 +53,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
   Optional<Map<String, Any>> reuse_read, reuse_write;
   Optional<Function> filter_fn;
   Optional<Target> target;
-  static constexpr uint32_t _type_child_slots = 3;
+  static constexpr uint32_t _type_child_slots = 4;
   static void Fields(auto&& def) {
     def("structure", &MultiLevelTilingObj::structure);
     def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
@@ -170,6 +172,17 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
     for (const Var& p : parts) factors.push_back(PrimExpr(p));
     return sch.Split(loop, factors);
   }
+  /// Threads share a copy between memories, each of them vectors of a sampled length:
+  /// RewriteCooperativeFetch does it.
+  void Cooperate(const Schedule& sch, const BlockRV& copy) {
+    if (!vector_load_lens.has_value()) return;
+    Array<LoopRV> loops = sch.GetLoops(copy);
+    size_t dims = sch.Get(copy)->writes[0]->buffer->shape.size();
+    sch.Fuse(Array<LoopRV>(loops.end() - std::min(dims, loops.size()), loops.end()));
+    auto lens = vector_load_lens.value();
+    Array<double> even(lens.size(), 1.0 / static_cast<double>(lens.size()));
+    sch.Annotate(copy, "meta_schedule.cooperative_fetch", sch.SampleCategorical(lens, even));
+  }
   void AddReadReuse(Tiling* t) {
     Reuse read = Reuse::From(reuse_read, "reuse_read");
     if (read.req == "no") return;
@@ -180,19 +193,30 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
       for (size_t i = 0; i < reads; ++i) {
         BlockRV copy = sch.CacheRead(t->block, static_cast<int64_t>(i), read.scope, {t->block});
         sch.ComputeAt(copy, at, true);
-        if (vector_load_lens.has_value()) {
-          // Consumed by RewriteCooperativeFetch.
-          Array<LoopRV> loops = sch.GetLoops(copy);
-          size_t dims = sch.Get(copy)->writes[0]->buffer->shape.size();
-          Array<LoopRV> own(loops.end() - std::min(dims, loops.size()), loops.end());
-          sch.Fuse(own);
-          auto lens = vector_load_lens.value();
-          Var width = sch.SampleCategorical(
-              lens, Array<double>(lens.size(), 1.0 / static_cast<double>(lens.size())));
-          sch.Annotate(copy, "meta_schedule.cooperative_fetch", width);
-        }
+        Cooperate(sch, copy);
       }
     }
+  }
+  /// Splits the last loops by the extents of the intrinsic's loops and makes a block of the inner
+  /// ones.
+  static Optional<BlockRV> TileForIntrin(const Schedule& sch, const BlockRV& block,
+                                         const String& intrin) {
+    static const Function extents_of = Function::GetGlobalRequired("meta_schedule._intrin_extents");
+    auto extents = extents_of(intrin).cast<Array<int64_t>>();
+    Array<LoopRV> loops = sch.GetLoops(block), inner, outer;
+    if (loops.size() < extents.size()) return std::nullopt;
+    size_t first = loops.size() - extents.size();
+    for (size_t i = 0; i < extents.size(); ++i) {
+      int64_t extent = ConstantExtent(sch.Get(loops[first + i]).get());
+      if (extent % extents[i] != 0) return std::nullopt;
+      auto parts = sch.Split(loops[first + i], {std::nullopt, PrimExpr(IntImm::Int32(extents[i]))});
+      outer.push_back(parts[0]);
+      inner.push_back(parts[1]);
+    }
+    Array<LoopRV> order = outer;
+    for (const LoopRV& l : inner) order.push_back(l);
+    sch.Reorder(order);
+    return sch.Blockize(inner[0]);
   }
 
  public:
@@ -216,37 +240,120 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
     if (!Fits(sch, block)) return {sch};
     Schedule copy = sch.Copy();
     Optional<BlockRV> tile;
-    if (!Try([&] { tile = TileForIntrin(copy, block); }) || !tile.has_value()) return {sch};
+    if (!Try([&] { tile = TileForIntrin(copy, block, intrin_name); }) || !tile.has_value())
+      return {sch};
+    // What has loops of the right extents may still compute something else.
+    Schedule attempt = copy.Copy();
+    if (!Try([&] { attempt.Tensorize(tile.value(), intrin_name); })) return {sch};
     copy.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin_name);
     return MultiLevelTilingObj::Tile(copy, tile.value());
   }
 
- private:
-  /// Splits the last loops by the extents of the intrinsic's loops and makes a block of the inner
-  /// ones.
-  Optional<BlockRV> TileForIntrin(const Schedule& sch, const BlockRV& block) {
-    static const Function extents_of = Function::GetGlobalRequired("meta_schedule._intrin_extents");
-    auto extents = extents_of(intrin_name).cast<Array<int64_t>>();
-    Array<LoopRV> loops = sch.GetLoops(block), inner, outer;
-    if (loops.size() < extents.size()) return std::nullopt;
-    size_t first = loops.size() - extents.size();
-    for (size_t i = 0; i < first; ++i) outer.push_back(loops[i]);
-    for (size_t i = 0; i < extents.size(); ++i) {
-      int64_t extent = ConstantExtent(sch.Get(loops[first + i]).get());
-      if (extent % extents[i] != 0) return std::nullopt;
-      auto parts = sch.Split(loops[first + i], {std::nullopt, PrimExpr(IntImm::Int32(extents[i]))});
-      outer.push_back(parts[0]);
-      inner.push_back(parts[1]);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MultiLevelTilingWithIntrin",
+                                    MultiLevelTilingWithIntrinObj, MultiLevelTilingObj);
+};
+
+/// The innermost tiles are those of a matrix unit with registers of its own: fragments of the
+/// operands are loaded, multiplied into an accumulator, and that is stored, each by an intrinsic.
+struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
+  Array<Map<String, String>> intrin_groups;
+  bool use_software_pipeline = false;
+  static void Fields(auto&& def) {
+    def("intrin_groups", &MultiLevelTilingTensorCoreObj::intrin_groups);
+    def("structure", &MultiLevelTilingObj::structure);
+    def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
+    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
+    def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
+    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
+    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+    def("use_software_pipeline", &MultiLevelTilingTensorCoreObj::use_software_pipeline,
+        Default(false));
+  }
+  void Init() {
+    MultiLevelTilingObj::Init();
+    for (const auto& group : intrin_groups) {
+      for (const char* part : {"init", "load_a", "load_b", "compute", "store"}) {
+        if (group.count(part)) continue;
+        TVM_FFI_THROW(ValueError) << "MultiLevelTilingTensorCore.intrin_groups: expected the names "
+                                  << "of init, load_a, load_b, compute and store, got none for '"
+                                  << part << "'";
+      }
     }
-    Array<LoopRV> order = outer;
-    for (const LoopRV& l : inner) order.push_back(l);
-    sch.Reorder(order);
-    return sch.Blockize(inner[0]);
+    if (View(structure).find("SR") == std::string_view::npos) {
+      TVM_FFI_THROW(ValueError) << "MultiLevelTilingTensorCore: expected a structure with a "
+                                << "reduction below spatial loops, got '" << structure << "'";
+    }
+  }
+  Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
+    if (!Fits(sch, block)) return {sch};
+    Reuse write = Reuse::From(reuse_write, "reuse_write");
+    Array<int64_t> levels;
+    if (write.req != "must") levels.push_back(-1);
+    if (write.req != "no") levels.insert(levels.end(), write.levels.begin(), write.levels.end());
+    Array<Schedule> result;
+    for (const auto& group : intrin_groups) {
+      for (int64_t level : levels) {
+        Tiling t{sch.Copy(), block, {}, false, {}};
+        if (Try([&] { BuildUnit(&t, group, level, write); })) result.push_back(t.sch);
+      }
+    }
+    return result.empty() ? Array<Schedule>{sch} : result;
+  }
+
+ private:
+  void BuildUnit(Tiling* t, const Map<String, String>& group, int64_t write_level,
+                 const Reuse& write) {
+    const Schedule& sch = t->sch;
+    auto tile = TileForIntrin(sch, t->block, group["compute"]);
+    if (!tile.has_value()) TVM_FFI_THROW(ValueError) << "the intrinsic does not divide the loops";
+    t->block = tile.value();
+    sch.Annotate(t->block, "meta_schedule.auto_tensorize", group["compute"]);
+    sch.Annotate(t->block, "meta_schedule.auto_tensorize_init", group["init"]);
+    bool through_memory = write_level >= 0;
+    BlockRV out;
+    if (through_memory) out = sch.CacheWrite(t->block, 0, write.scope);
+    BlockRV store = sch.CacheWrite(t->block, 0, "wmma.accumulator");
+    TileLoops(t);
+    // Below the level that is given, or where all of the reduction is inside.
+    size_t place =
+        through_memory ? static_cast<size_t>(write_level) - 1 : View(structure).find("SR");
+    const LoopRV& at = t->levels.at(place).back();
+    sch.ReverseComputeAt(store, at, true);
+    Fragment(sch, store, group["store"]);
+    if (through_memory) {
+      sch.ReverseComputeAt(out, at, true);
+      Cooperate(sch, out);
+    }
+    AddReadReuse(t);
+    const LoopRV& step = t->levels.at(View(structure).rfind('R')).back();
+    for (auto [operand, part, scope] :
+         {std::tuple(0, "load_a", "wmma.matrix_a"), std::tuple(1, "load_b", "wmma.matrix_b")}) {
+      BlockRV load = sch.CacheRead(t->block, operand, scope, {t->block});
+      sch.ComputeAt(load, step, true);
+      Fragment(sch, load, group[part]);
+    }
+    if (use_software_pipeline) {
+      for (int64_t level : Reuse::From(reuse_read, "reuse_read").levels)
+        Overlap(sch, t->levels.at(static_cast<size_t>(level) - 1).back());
+      Overlap(sch, step);
+    }
+    sch.Annotate(t->block, "meta_schedule.tiling_structure", structure);
+  }
+  /// Operands are copied for the next iteration while this one computes.
+  static void Overlap(const Schedule& sch, const LoopRV& loop) {
+    sch.Annotate(loop, "software_pipeline_stage", Array<int64_t>{0, 0, 1});
+    sch.Annotate(loop, "software_pipeline_order", Array<int64_t>{0, 1, 2});
+  }
+  /// The copy of what a fragment holds is the intrinsic's.
+  static void Fragment(const Schedule& sch, const BlockRV& copy, const String& intrin) {
+    auto tile = TileForIntrin(sch, copy, intrin);
+    if (!tile.has_value()) TVM_FFI_THROW(ValueError) << "no fragment";
+    sch.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin);
   }
 
  public:
-  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MultiLevelTilingWithIntrin",
-                                    MultiLevelTilingWithIntrinObj, MultiLevelTilingObj);
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.MultiLevelTilingTensorCore",
+                                    MultiLevelTilingTensorCoreObj, MultiLevelTilingObj);
 };
 
 /// The innermost tile along the last axis of the result is one vector of a given length.
@@ -295,6 +402,8 @@ TVM_REGISTER() {
       "Tiles of several levels, the innermost one a vector of a given length.");
   RegisterNode<MultiLevelTilingObj>(
       "Tiles of several levels for blocks that read elements again and again.");
+  RegisterNode<MultiLevelTilingTensorCoreObj>(
+      "Tiles of several levels, the innermost one a matrix unit with registers of its own.");
   RegisterNode<MultiLevelTilingWithIntrinObj>(
       "Tiles of several levels, the innermost one a tensor intrinsic.");
 }

@@ -9,6 +9,8 @@
 // Reductions, row by row:                   or a few columns at a time:
 //   for p in parallel(…): for s:              for p in parallel(…): for j0:
 //     for k: B[…] += …                          for k: for j1 in vectorized(J): B[…] += …
+// or many columns, a few lines at a time:
+//   for p in parallel(…): for k0: for j0: for k1 in unroll(K): for j1 in vectorized(J): B[…] += …
 #include <numeric>
 
 #include "tune/rule/block_facts.h"
@@ -46,6 +48,8 @@ Var Choose(const Schedule& sch, const Array<int64_t>& values) {
   return sch.SampleCategorical(values, Even(values.size()));
 }
 
+constexpr int64_t kWholeVectors = 4;  // that a part without a rest is a multiple of
+
 struct SpatialTilingObj : ScheduleRuleObj {
   int64_t max_vectorize_extent = 64, max_unroll = 8, max_jobs_per_core = 16;
   Optional<Target> target;
@@ -66,9 +70,18 @@ struct SpatialTilingObj : ScheduleRuleObj {
     using Variant = void (SpatialTilingObj::*)(const Schedule&, const BlockRV&, const BlockFacts&);
     std::vector<Variant> variants;
     if (facts.has_reduction) {
-      variants = {&SpatialTilingObj::Rows, &SpatialTilingObj::Columns};
+      constexpr double kLong = 64, kShared = 1024;  // reductions worth a stream, several streams
+      double lines = facts.Iterations(LoopUse::kReduce);
+      bool columns = ReadsColumns(facts);
+      variants = {&SpatialTilingObj::Rows};
+      if (columns) variants.push_back(&SpatialTilingObj::Columns);
+      if (columns && lines >= kLong) variants.push_back(&SpatialTilingObj::Streamed);
+      if (columns && lines >= kShared && NumCores(target.value()) > 1)
+        variants.push_back(&SpatialTilingObj::Shared);
     } else if (facts.is_spatial) {
       variants = {&SpatialTilingObj::Fused};
+      if (ConstantExtent(facts.loops.back()) % Lanes(facts) != 0 && !Gathers(facts))
+        variants.push_back(&SpatialTilingObj::Ragged);
       if (facts.loops.size() > 1) {
         variants.insert(variants.end(),
                         {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
@@ -94,23 +107,36 @@ struct SpatialTilingObj : ScheduleRuleObj {
     if (!f.block->writes.empty()) bits = std::max(8, f.block->writes[0]->buffer->dtype.bits());
     return VectorBits(target.value()) / bits;
   }
-  /// Whether some element read moves with the last loop, but not to its neighbour in memory.
-  static bool Gathers(const BlockFacts& f) {
-    auto moves = [&](const PrimExpr& index) {
-      for (size_t i = 0; i < f.block->iter_vars.size(); ++i) {
-        const VarObj* iter = f.block->iter_vars[i]->var.get();
-        if (UsesVar(f.realize->iter_values[i],
-                    [&](const VarObj* v) { return v == f.loops.back()->loop_var.get(); }) &&
-            UsesVar(index, [&](const VarObj* v) { return v == iter; }))
-          return true;
-      }
-      return false;
-    };
-    for (const BufferRegion& read : f.block->reads) {
-      for (size_t d = 0; d + 1 < read->region.size(); ++d)
-        if (moves(read->region[d]->min)) return true;
+  /// Whether an index of the block moves with one of its loops.
+  static bool Moves(const BlockFacts& f, const ForObj* loop, const PrimExpr& index) {
+    for (size_t i = 0; i < f.block->iter_vars.size(); ++i) {
+      const VarObj* iter = f.block->iter_vars[i]->var.get();
+      if (UsesVar(f.realize->iter_values[i],
+                  [&](const VarObj* v) { return v == loop->loop_var.get(); }) &&
+          UsesVar(index, [&](const VarObj* v) { return v == iter; }))
+        return true;
     }
     return false;
+  }
+  /// Whether some element read moves with the last loop, but not to its neighbour in memory.
+  static bool Gathers(const BlockFacts& f) {
+    for (const BufferRegion& read : f.block->reads) {
+      for (size_t d = 0; d + 1 < read->region.size(); ++d)
+        if (Moves(f, f.loops.back(), read->region[d]->min)) return true;
+    }
+    return false;
+  }
+  /// Whether what a reduction reads for neighbouring results lies side by side.
+  static bool ReadsColumns(const BlockFacts& f) {
+    const ForObj* last = nullptr;
+    for (size_t i = 0; i < f.loops.size(); ++i)
+      if (f.uses[i] == LoopUse::kSpatial) last = f.loops[i];
+    if (!last) return false;
+    for (const BufferRegion& read : f.block->reads) {
+      for (size_t d = 0; d + 1 < read->region.size(); ++d)
+        if (Moves(f, last, read->region[d]->min)) return false;
+    }
+    return true;
   }
   std::vector<int64_t> Widths(const BlockFacts& f) const {
     std::vector<int64_t> widths;
@@ -148,26 +174,36 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
 
   void Fused(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
-    double n = f.Iterations(LoopUse::kSpatial);
+    auto n = static_cast<int64_t>(f.Iterations(LoopUse::kSpatial));
     LoopRV fused = sch.Fuse(sch.GetLoops(block));
-    Divisors divisors(static_cast<int64_t>(n));
-    Array<int64_t> widths = divisors.Take(Widths(f));
-    bool ragged = widths.size() == 1 && widths[0] == 1;
-    // A width that does not divide: whole vectors, and a shorter one at the end.
-    if (ragged && n >= static_cast<double>(Lanes(f))) widths = {Lanes(f), 2 * Lanes(f)};
-    Var width = Choose(sch, widths);
-    if (ragged) {
-      Array<LoopRV> parts = sch.Split(fused, {std::nullopt, width});
-      sch.Parallel(parts[0]);
-      sch.Vectorize(parts[1]);
-      return;
-    }
-    Var unroll = Choose(sch, divisors.Take(Unrolls())), jobs = Choose(sch, divisors.Take(Jobs()));
-    Array<LoopRV> parts = sch.Split(fused, {jobs, std::nullopt, unroll, width});
-    sch.Parallel(parts[0]);
+    Divisors divisors(n);
+    Array<int64_t> widths = divisors.Take(Widths(f)), jobs = divisors.Take(Jobs());
+    Array<int64_t> unrolls = divisors.Take(Unrolls());
+    Array<LoopRV> parts = sch.Split(
+        fused, {Choose(sch, jobs), std::nullopt, Choose(sch, unrolls), Choose(sch, widths)});
     sch.Unroll(parts[2]);
     sch.Vectorize(parts[3]);
     Streaming(sch, f, parts[1]);
+    // Threads share all iterations where no number of jobs divides them.
+    bool shared = jobs.size() == 1 && NumCores(target.value()) > 1;
+    sch.Parallel(shared ? sch.Fuse({parts[0], parts[1]}) : parts[0]);
+  }
+  /// No vector divides the columns: most of them in whole vectors, and the rest in one of its own.
+  void Ragged(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> loops = sch.GetLoops(block);
+    int64_t columns = ConstantExtent(f.loops.back()), whole = Lanes(f) * kWholeVectors;
+    while (whole > Lanes(f) && whole > columns) whole /= 2;
+    int64_t even = columns / whole * whole;
+    if (even == 0) TVM_FFI_THROW(ValueError) << "no vectors";
+    // The parts lie in a block that is no longer known to be independent of the loops around it.
+    Array<LoopRV> rows(loops.begin(), loops.end() - 1);
+    if (!rows.empty()) sch.Parallel(rows.size() > 1 ? sch.Fuse(rows) : rows[0]);
+    Array<LoopRV> parts = sch.LoopPartition(loops.back(), {PrimExpr(even), std::nullopt});
+    Array<LoopRV> vectors =
+        sch.Split(parts[0], {std::nullopt, Choose(sch, Divisors(even).Take(Widths(f)))});
+    sch.Vectorize(vectors[1]);
+    sch.Vectorize(parts[1]);
+    if (rows.empty()) sch.Parallel(vectors[0]);
   }
   void Tiled(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
     Tile(sch, block, f, false);
@@ -252,17 +288,14 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Unroll(parts[1]);
     sch.DecomposeReduction(block, parts[0]);
   }
-  /// Neighbouring results side by side in one vector.
+  /// Neighbouring results side by side in one vector, all of the reduction for them.
   void Columns(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
     Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     if (spatial.empty() || reduce.empty()) {
       TVM_FFI_THROW(ValueError) << "no columns";
     }
-    int64_t columns = 1;
-    for (size_t i = 0; i < f.loops.size(); ++i)
-      if (f.uses[i] == LoopUse::kSpatial) columns = ConstantExtent(f.loops[i]);
-    Divisors divisors(columns);
+    Divisors divisors(LastExtent(f, LoopUse::kSpatial));
     Array<LoopRV> j =
         sch.Split(spatial.back(), {std::nullopt, Choose(sch, divisors.Take({1, 2, 4})),
                                    Choose(sch, divisors.Take(Widths(f)))});
@@ -281,6 +314,58 @@ struct SpatialTilingObj : ScheduleRuleObj {
       sch.Vectorize(loops.back());
       sch.Unroll(loops[loops.size() - 2]);
     }
+  }
+  /// A stretch of results stays in the cache while all that is summed streams by, some lines at a
+  /// time.
+  void Streamed(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
+    if (reduce.empty()) TVM_FFI_THROW(ValueError) << "no lines";
+    Stream(sch, block, WithUse(sch, block, f, LoopUse::kSpatial), sch.Fuse(reduce), f);
+  }
+  /// Threads share the lines: each streams its own by, and their results are summed.
+  void Shared(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
+    if (reduce.empty()) TVM_FFI_THROW(ValueError) << "no lines";
+    Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
+    Array<int64_t> jobs =
+        Divisors(static_cast<int64_t>(f.Iterations(LoopUse::kReduce))).Take(Jobs());
+    Array<LoopRV> lines = sch.Split(sch.Fuse(reduce), {Choose(sch, jobs), std::nullopt});
+    BlockRV partial = sch.RFactor(lines[0], 0);
+    Array<LoopRV> loops = sch.GetLoops(partial), own;
+    own.push_back(loops[spatial.size()]);
+    for (size_t i = 0; i < spatial.size(); ++i) own.push_back(loops[static_cast<int64_t>(i)]);
+    Stream(sch, partial, own, loops.back(), f);
+    Array<LoopRV> sum = sch.GetLoops(block);
+    Array<LoopRV> j = sch.Split(sum[static_cast<int64_t>(spatial.size()) - 1],
+                                {std::nullopt, PrimExpr(Lanes(f))});
+    sch.Reorder({sum.back(), j[1]});
+    sch.Vectorize(sch.GetLoops(sch.DecomposeReduction(block, sum.back())).back());
+    sch.Vectorize(j[1]);
+  }
+  void Stream(const Schedule& sch, const BlockRV& block, const Array<LoopRV>& spatial,
+              const LoopRV& reduce, const BlockFacts& f) {
+    if (spatial.empty()) TVM_FFI_THROW(ValueError) << "no columns";
+    Divisors columns(LastExtent(f, LoopUse::kSpatial));
+    Divisors lines(ConstantExtent(sch.Get(reduce).get()));
+    Var width = Choose(sch, columns.Take(Widths(f)));
+    Var many = Choose(sch, columns.Take({4, 8, 16, 32, 64}));
+    Array<LoopRV> j = sch.Split(spatial.back(), {std::nullopt, many, width});
+    Array<LoopRV> k = sch.Split(reduce, {std::nullopt, Choose(sch, lines.Take({1, 2, 4, 8}))});
+    Array<LoopRV> outer(spatial.begin(), spatial.end() - 1);
+    outer.push_back(j[0]);
+    Array<LoopRV> order = outer;
+    for (const LoopRV& loop : {k[0], j[1], k[1], j[2]}) order.push_back(loop);
+    sch.Reorder(order);
+    sch.Parallel(outer.size() > 1 ? sch.Fuse(outer) : outer[0]);
+    sch.Vectorize(sch.GetLoops(sch.DecomposeReduction(block, k[0])).back());
+    sch.Vectorize(j[2]);
+    sch.Unroll(k[1]);
+  }
+  static int64_t LastExtent(const BlockFacts& f, LoopUse use) {
+    int64_t extent = 1;
+    for (size_t i = 0; i < f.loops.size(); ++i)
+      if (f.uses[i] == use) extent = ConstantExtent(f.loops[i]);
+    return extent;
   }
 
  public:

@@ -3,6 +3,7 @@
 #include "tune/search/replay.h"
 
 #include "tune/parallel.h"
+#include "tune/rule/block_facts.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::tune {
@@ -21,7 +22,10 @@ SearchState::SearchState(const TuneContext& context, int64_t max_trials, int64_t
     TVM_FFI_THROW(ValueError) << "meta_schedule: expected num_trials_per_iter of at least 1, got "
                               << per_round;
   }
-  for (const Schedule& sch : spaces) this->spaces.push_back(sch.trace().Simplified(true));
+  for (const Schedule& sch : spaces) {
+    if (IsComplete(sch)) likely.push_back(this->spaces.size());
+    this->spaces.push_back(sch.trace().Simplified(true));
+  }
   args_info = ArgsOf(EntryFunc(context->mod.value()));
   postprocs = context->space_generator.has_value() &&
                       context->space_generator.value()->postprocs.has_value()
@@ -83,7 +87,12 @@ std::vector<Candidate> SearchState::Sample(size_t n, size_t attempts) {
   if (spaces.empty()) return found;
   std::mutex mutex;
   std::vector<std::pair<size_t, uint64_t>> draws;
-  for (size_t i = 0; i < attempts; ++i) draws.emplace_back(random() % spaces.size(), random());
+  constexpr uint64_t kOftenLikely = 4;  // one of so many, however many other spaces there are
+  for (size_t i = 0; i < attempts; ++i) {
+    bool is_likely = !likely.empty() && random() % kOftenLikely == 0;
+    size_t space = is_likely ? likely[random() % likely.size()] : random() % spaces.size();
+    draws.emplace_back(space, random());
+  }
   // In batches, so that the result does not depend on which thread was faster.
   for (size_t begin = 0; begin < attempts && found.size() < n;) {
     size_t count = std::min(n - found.size(), attempts - begin);

@@ -36,6 +36,7 @@ class SearchState {
   TuneContext context;
   int64_t max_trials, per_round;
   std::vector<Trace> spaces;
+  std::vector<size_t> likely;  // spaces around the default schedule
   Optional<Database> database;
   Any cost_model;
   Optional<Workload> workload;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Space generators, and the rules, postprocessors and mutators of each kind of target.
+#include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -14,9 +16,29 @@ using namespace tir;
 
 // ---- defaults ----------------------------------------------------------------------------------
 namespace {
-/// The name of the set for a target: its keys, then its kind.
+/// CPUs with instructions that rules have a kind of their own for: its name, what the processor is
+/// called to have, and the intrinsics; the better ones first.
+struct SpecialCpu {
+  const char *kind, *feature;
+  Array<String> intrinsics;
+};
+const std::vector<SpecialCpu>& SpecialCpus() {
+  static const std::vector<SpecialCpu> all = {
+      {"vnni", "avx512vnni", {"dot_16x4_vnni"}},
+      {"avx512", "avx512bw", {"dot_16x4_avx512"}},
+      {"dotprod",
+       "dotprod",
+       {"dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot"}},
+      {"asimd", "neon", {"dot_4x4_i8i8s32_neon"}}};
+  return all;
+}
+/// The name of the set for a target.
 String KindOf(const Target& target) {
   std::string kind(target->kind->name);
+  if (kind == "llvm") {
+    for (const SpecialCpu& special : SpecialCpus())
+      if (target->HasFeature(special.feature)) return special.kind;
+  }
   return kind == "c" ? "llvm" : kind;
 }
 /// A node of a registered class with some of its fields given, the others at their defaults.
@@ -57,23 +79,35 @@ Options Inlining(bool into_producer, bool careful) {
   if (careful) options.Set("disallow_op", Array<String>{"tir.exp"});
   return options;
 }
-Parts CpuRules() {
-  return {{"ApplyCustomRule", {}},
-          {"InlineConstantScalars", {}},
-          {"AutoInline", Inlining(false, true)},
-          {"AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}},
-          {"RegisterTiling", {}},
-          {"MultiLevelTiling",
-           {{"structure", String("SSRSRS")},
-            {"max_innermost_factor", 64},
-            {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}},
-          {"SpatialTiling", {}},
-          {"ParallelizeVectorizeUnroll",
-           {{"max_jobs_per_core", 16},
-            {"max_vectorize_extent", 64},
-            {"unroll_max_steps", Array<int64_t>{0, 16, 64}},
-            {"unroll_explicit", true}}},
-          {"RandomComputeLocation", {}}};
+Parts CpuRules(const Array<String>& intrinsics) {
+  Parts rules = {{"AroundDefault", {}},
+                 {"ApplyCustomRule", {}},
+                 {"InlineConstantScalars", {}},
+                 {"AutoInline", Inlining(false, true)},
+                 {"AddRFactor", {{"max_jobs_per_core", 16}, {"max_innermost_factor", 64}}},
+                 {"RegisterTiling", {}},
+                 {"MultiLevelTiling",
+                  {{"structure", String("SSRSRS")},
+                   {"max_innermost_factor", 64},
+                   {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}},
+                 {"SpatialTiling", {}},
+                 {"ParallelizeVectorizeUnroll",
+                  {{"max_jobs_per_core", 16},
+                   {"max_vectorize_extent", 64},
+                   {"unroll_max_steps", Array<int64_t>{0, 16, 64}},
+                   {"unroll_explicit", true}}},
+                 {"RandomComputeLocation", {}}};
+  auto tiling = std::find_if(rules.begin(), rules.end(), [](const auto& part) {
+    return std::string_view(part.first) == "RegisterTiling";
+  });
+  for (auto it = intrinsics.rbegin(); it != intrinsics.rend(); ++it) {
+    tiling = rules.insert(tiling, {"MultiLevelTilingWithIntrin",
+                                   {{"intrin_name", *it},
+                                    {"structure", String("SSRSRS")},
+                                    {"max_innermost_factor", 64},
+                                    {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}});
+  }
+  return rules;
 }
 Parts GpuRules() {
   return {
@@ -112,12 +146,12 @@ Parts HexagonRules() {
 }
 /// What is searched, and how, for a kind of target.
 struct Defaults {
-  Parts (*rules)();
+  std::function<Parts()> rules;
   Parts postprocs;
   std::vector<std::tuple<const char*, Options, double>> mutators;
 };
 const Defaults& DefaultsFor(const String& kind, const char* what) {
-  static const Defaults cpu = {CpuRules,
+  static const Defaults cpu = {[] { return CpuRules({}); },
                                {{"DisallowDynamicLoop", {}},
                                 {"RewriteTensorize", {}},
                                 {"RewriteParallelVectorizeUnroll", {}},
@@ -144,9 +178,21 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
                                    {{"MutateTileSize", {}, 0.9},
                                     {"MutateUnroll", {}, 0.08},
                                     {"MutateComputeLocation", {}, 0.02}}};
-  static const std::map<std::string, const Defaults*> all = {
-      {"llvm", &cpu},   {"cuda", &gpu}, {"hexagon", &hexagon}, {"metal", &gpu},
-      {"opencl", &gpu}, {"rocm", &gpu}, {"vulkan", &gpu}};
+  static const std::vector<Defaults> special_cpus = [] {
+    std::vector<Defaults> sets;
+    for (const SpecialCpu& special : SpecialCpus()) {
+      sets.push_back(cpu);
+      sets.back().rules = [&special] { return CpuRules(special.intrinsics); };
+    }
+    return sets;
+  }();
+  static const std::map<std::string, const Defaults*> all = [] {
+    std::map<std::string, const Defaults*> sets = {
+        {"llvm", &cpu},   {"cuda", &gpu}, {"hexagon", &hexagon}, {"metal", &gpu},
+        {"opencl", &gpu}, {"rocm", &gpu}, {"vulkan", &gpu}};
+    for (size_t i = 0; i < special_cpus.size(); ++i) sets[SpecialCpus()[i].kind] = &special_cpus[i];
+    return sets;
+  }();
   auto it = all.find(std::string(kind));
   if (it == all.end()) {
     std::string names;
@@ -244,7 +290,13 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
     std::vector<Space> spaces = {{Schedule(mod, seed), {}}};
     for (const ScheduleRule& rule : sch_rules.value()) {
       std::vector<Space> next;
-      for (const Space& space : spaces) ApplyToAll(rule, space, &next);
+      for (const Space& space : spaces) {
+        if (IsComplete(space.sch)) {
+          next.push_back(space);
+        } else {
+          ApplyToAll(rule, space, &next);
+        }
+      }
       spaces = std::move(next);
     }
     Array<Schedule> result;

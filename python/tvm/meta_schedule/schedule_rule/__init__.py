@@ -28,6 +28,7 @@ class ReuseType(NamedTuple):
 def _intrin_extents(name):
     """The extents of the loops of a tensor intrinsic's description, outermost first."""
     from tvm import tir
+    from tvm.tir import tensor_intrin  # which registers those of CPUs
 
     extents = []
 
@@ -49,7 +50,8 @@ class ScheduleRule(_derive.Node):
 
     @staticmethod
     def create(kind):
-        """The rules for a kind of target: "llvm", "cuda", "hexagon", …."""
+        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; of CPUs with dot products
+        "vnni", "avx512", "dotprod" and "asimd"."""
         return list(_defaults(kind))
 
 
@@ -130,8 +132,13 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         )
 
 
-class MultiLevelTilingTensorCore(ScheduleRule):
-    """Tiles of several levels for the matrix units of NVIDIA: not there yet."""
+@_derive.register_node("meta_schedule.MultiLevelTilingTensorCore")
+class MultiLevelTilingTensorCore(MultiLevelTiling):
+    """Tiles of several levels, the innermost one a matrix unit with registers of its own.
+
+    Each of `intrin_groups` has the names of the intrinsics that use it: "init", "load_a", "load_b",
+    "compute" and "store".
+    """
 
     def __init__(
         self,
@@ -144,9 +151,16 @@ class MultiLevelTilingTensorCore(ScheduleRule):
         reuse_write=None,
         use_software_pipeline=False,
     ):
-        raise NotImplementedError(
-            "MultiLevelTilingTensorCore: matrix units are not supported yet; "
-            "MultiLevelTilingWithIntrin takes any tensor intrinsic"
+        _derive.construct(
+            self,
+            intrin_groups,
+            structure,
+            tile_binds,
+            max_innermost_factor,
+            vector_load_lens,
+            _plain(reuse_read),
+            _plain(reuse_write),
+            use_software_pipeline,
         )
 
 
@@ -156,6 +170,7 @@ def _class(name):
 
 AddRFactor = _class("AddRFactor")
 ApplyCustomRule = _class("ApplyCustomRule")
+AroundDefault = _class("AroundDefault")
 AutoBind = _class("AutoBind")
 AutoInline = _class("AutoInline")
 CrossThreadReduction = _class("CrossThreadReduction")

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs to tune, as tensor expressions: products, convolutions, normalisations."""
 
+import fractions
 import functools
+
+import numpy as np
 
 from tvm import te, tir
 
@@ -120,12 +123,91 @@ def depthwise_conv2d_nhwc(
     return x, w, te.compute((N, *outs, C * factor), element, name="depth_conv2d_nhwc")
 
 
+def conv2d_transpose_nhwc(
+    N, H, W, CI, CO, kernel_size, stride=1, padding=0, in_dtype=_F32, out_dtype=_F32
+):
+    """The gradient of a convolution with respect to its input: weights [kernel, kernel, CI, CO]."""
+    x = te.placeholder((N, H, W, CI), in_dtype, name="inputs")
+    w = te.placeholder((kernel_size, kernel_size, CI, CO), in_dtype, name="weight")
+    if padding >= kernel_size:
+        raise ValueError(
+            f"conv2d_transpose_nhwc: expected a padding below kernel_size {kernel_size}, "
+            f"got {padding}"
+        )
+    # Elements of the input `stride` apart, with zeros between and around them.
+    before = kernel_size - 1 - padding
+    spread = [(e - 1) * stride + 1 + 2 * before for e in (H, W)]
+
+    def element(n, i, j, c):
+        places = [(i - before, H), (j - before, W)]
+        inside = [a >= 0 for a, _ in places] + [a < (e - 1) * stride + 1 for a, e in places]
+        on = [tir.floormod(a, stride) == 0 for a, _ in places] if stride > 1 else []
+        at = [tir.floordiv(a, stride) for a, _ in places]
+        return tir.if_then_else(tir.all(*inside, *on), x[n, at[0], at[1], c], tir.const(0, x.dtype))
+
+    padded = te.compute((N, *spread, CI), element, name="PadInput")
+    h, v, rc = _axes((kernel_size, kernel_size, CI))
+    last = kernel_size - 1
+
+    def result(n, i, j, c):
+        value = _product(out_dtype, padded[n, i + h, j + v, rc], w[last - h, last - v, rc, c])
+        return te.sum(value, axis=[h, v, rc])
+
+    shape = (N, *[e - last for e in spread], CO)
+    return x, w, te.compute(shape, result, name="conv2d_transpose_nhwc")
+
+
+def conv2d_capsule_nhwijc(
+    N, H, W, CI, CO, kernel_size, stride=1, padding=0, capsule_size=4, in_dtype=_F32,
+    out_dtype=_F32,
+):  # fmt: skip
+    """A convolution of images whose elements are matrices: products of matrices are summed."""
+    side = (capsule_size, capsule_size)
+    x = te.placeholder((N, H, W, *side, CI), in_dtype, name="inputs")
+    w = te.placeholder((kernel_size, kernel_size, *side, CI, CO), in_dtype, name="weight")
+    padded = _pad(x, padding, (1, 2))
+    h, v, k, rc = _axes((kernel_size, kernel_size, capsule_size, CI))
+    outs = [_out(e, kernel_size, stride, padding, 1) for e in (H, W)]
+
+    def element(n, y, z, i, j, c):
+        value = padded[n, y * stride + h, z * stride + v, i, k, rc]
+        return te.sum(_product(out_dtype, value, w[h, v, k, j, rc, c]), axis=[h, v, k, rc])
+
+    return x, w, te.compute((N, *outs, *side, CO), element, name="conv2d_capsule_nhwijc")
+
+
 def norm_bmn(B, M, N):
     """The Euclidean norm of each matrix."""
     a = te.placeholder((B, M, N), name="A")
     i, j = _axes((M, N))
     c = te.compute((B,), lambda b: te.sum(a[b, i, j] * a[b, i, j], axis=[i, j]), name="C")
     return a, te.compute((B,), lambda b: te.sqrt(c[b]), name="D")
+
+
+def conv2d_nhwc_without_layout_rewrite(Input, Filter, stride, padding, dilation, out_dtype=_F32):
+    """The convolution of two tensors; Filter [kernel, kernel, CI, CO] is read as it is."""
+    sizes = [int(e) for e in Input.shape[1:3]]
+    return _conv_channels_last(
+        Input, Filter, sizes, stride, padding, dilation, 1, out_dtype, "conv2d_nhwc"
+    )
+
+
+def _batch_norm_relu(conv, shape, index, out_dtype):
+    """(bias, offset, scale, max((conv + bias) * scale + offset, 0)); `index` picks the channel."""
+    bias, scale, offset = (te.placeholder(shape, name=n) for n in ("bias", "bn_scale", "bn_offset"))
+    stages = [
+        ("bias_add", lambda value, *i: value + bias(*index(*i))),
+        ("bn_mul", lambda value, *i: value * scale(*index(*i))),
+        ("bn_add", lambda value, *i: value + offset(*index(*i))),
+        ("compute", lambda value, *i: te.max(value, tir.const(0, out_dtype))),
+    ]
+    for name, stage in stages:
+        conv = te.compute(
+            conv.shape,
+            lambda n, i, j, c, x=conv, stage=stage: stage(x(n, i, j, c), n, i, j, c),
+            name=name,
+        )
+    return bias, offset, scale, conv
 
 
 def conv2d_nhwc_bn_relu(
@@ -135,13 +217,7 @@ def conv2d_nhwc_bn_relu(
     x, w, conv = conv2d_nhwc(
         N, H, W, CI, CO, kernel_size, strides, padding, dilation, 1, in_dtype, out_dtype
     )
-    bias, scale, offset = (te.placeholder((CO,), name=n) for n in ("bias", "bn_scale", "bn_offset"))
-    shape = conv.shape
-    biased = te.compute(shape, lambda n, i, j, c: conv[n, i, j, c] + bias[c], name="bias_add")
-    scaled = te.compute(shape, lambda n, i, j, c: biased[n, i, j, c] * scale[c], name="bn_mul")
-    moved = te.compute(shape, lambda n, i, j, c: scaled[n, i, j, c] + offset[c], name="bn_add")
-    out = te.compute(shape, lambda *i: te.max(moved(*i), tir.const(0, out_dtype)), name="compute")
-    return x, w, bias, offset, scale, out
+    return x, w, *_batch_norm_relu(conv, (CO,), lambda n, i, j, c: (c,), out_dtype)
 
 
 def transpose_batch_matmul(batch, seq_len, n_head, n_dim, in_dtype=_F32, out_dtype=_F32):
@@ -195,6 +271,126 @@ def conv2d_nchw(
     return x, filters, te.compute(shape, element, name="conv2d_nchw")
 
 
+def conv2d_nchw_bias_bn_relu(
+    n, h, w, ci, co, kh, kw, stride, padding, dilation=1, in_dtype=_F32, out_dtype=_F32
+):
+    """As conv2d_nhwc_bn_relu, channels first."""
+    x, filters, conv = conv2d_nchw(
+        n, h, w, ci, co, kh, kw, stride, padding, dilation, in_dtype, out_dtype
+    )
+    channel = lambda b, c, i, j: (c, 0, 0)
+    return x, filters, *_batch_norm_relu(conv, (co, 1, 1), channel, out_dtype)
+
+
+def _winograd_matrices(tile, kernel):
+    """(A, B, G): a correlation of `kernel` weights w with tile + kernel - 1 values d is
+    A^T ((G w) * (B^T d)). Polynomials are multiplied at some points and at infinity; the
+    correlation is that turned around."""
+    size = tile + kernel - 1
+    points = [fractions.Fraction(0)]
+    for i in range(1, size):
+        for p in (fractions.Fraction(i), fractions.Fraction(1, i)):
+            points += [q for q in (p, -p) if q not in points]
+    points = points[: size - 1]
+
+    def times(polynomial, root):  # (x - root)
+        shifted = [fractions.Fraction(0), *polynomial]
+        scaled = [*(c * root for c in polynomial), fractions.Fraction(0)]
+        return [a - b for a, b in zip(shifted, scaled, strict=True)]
+
+    def powers(count):
+        at_infinity = [0] * (count - 1) + [1]
+        return [[p**k for k in range(count)] for p in points] + [at_infinity]
+
+    basis = []  # polynomials that are zero at all other points
+    for i, p in enumerate(points):
+        others = [q for j, q in enumerate(points) if j != i]
+        polynomial = functools.reduce(times, others, [fractions.Fraction(1)])
+        factor = functools.reduce(lambda f, q: f * (p - q), others, fractions.Fraction(1))
+        basis.append(([*polynomial, 0], factor))
+    basis.append((functools.reduce(times, points, [fractions.Fraction(1)]), 1))
+    A = powers(tile)
+    G = [[v / f for v in row] for row, (_, f) in zip(powers(kernel), basis, strict=True)]
+    B = [list(column) for column in zip(*(polynomial for polynomial, _ in basis), strict=True)]
+    return [np.array(m, dtype=float) for m in (A, B, G)]
+
+
+def _constant(values, name):
+    """A matrix as an expression of its indices; what is known of it folds."""
+
+    def element(i, j):
+        result = tir.const(0.0, _F32)
+        for (y, x), value in np.ndenumerate(values):
+            if value != 0:
+                result = tir.Select(tir.all(i == y, j == x), tir.const(value, _F32), result)
+        return result
+
+    attrs = {"schedule_rule": "None"}
+    return te.compute(values.shape, element, name=name, attrs=attrs)
+
+
+def conv2d_winograd_nhwc(
+    N, H, W, CI, CO, kernel_size, stride=1, padding=0, dilation=1, tile_size=4
+):
+    """A convolution by products of tiles of tile_size x tile_size results: fewer multiplications
+    than there are in its definition. Weights [kernel, kernel, CI, CO]."""
+    if stride != 1 or dilation != 1:
+        raise ValueError(
+            "conv2d_winograd_nhwc: expected stride 1 and dilation 1, got "
+            f"stride {stride} and dilation {dilation}"
+        )
+    m, r = tile_size, kernel_size
+    size, outs = m + r - 1, [_out(e, r, 1, padding, 1) for e in (H, W)]
+    rows, columns = ((e + m - 1) // m for e in outs)
+    tiles = N * rows * columns
+    x = te.placeholder((N, H, W, CI), name="inputs")
+    w = te.placeholder((r, r, CI, CO), name="weight")
+    A, B, G = _winograd_matrices(m, r)
+    A, B, G = _constant(A, "A"), _constant(B, "B"), _constant(G, "G")
+
+    def value(n, i, j, c):
+        inside = tir.all(i >= padding, i < H + padding, j >= padding, j < W + padding)
+        return tir.if_then_else(inside, x[n, i - padding, j - padding, c], tir.const(0, x.dtype))
+
+    padded = te.compute((N, rows * m + r - 1, columns * m + r - 1, CI), value, name="data_pad")
+    place = lambda p: (p // (rows * columns), p // columns % rows * m, p % columns * m)
+
+    def tile(eps, nu, p, c):
+        n, i, j = place(p)
+        return padded[n, i + eps, j + nu, c]
+
+    input_tile = te.compute((size, size, tiles, CI), tile, name="input_tile")
+    a, b = _axes((size, size), "ra")
+    data = te.compute(
+        (size, size, tiles, CI),
+        lambda e, n, p, c: te.sum(input_tile[a, b, p, c] * B[a, e] * B[b, n], axis=[a, b]),
+        name="data_pack",
+    )
+    g, h = _axes((r, r), "rg")
+    weights = te.compute(
+        (size, size, CI, CO),
+        lambda e, n, ci, co: te.sum(w[g, h, ci, co] * G[e, g] * G[n, h], axis=[g, h]),
+        name="weight_pack",
+    )
+    k = te.reduce_axis((0, CI), name="ci")
+    product = te.compute(
+        (size, size, tiles, CO),
+        lambda e, n, p, co: te.sum(data[e, n, p, k] * weights[e, n, k, co], axis=k),
+        name="bgemm",
+    )
+    y, z = _axes((size, size), "rb")
+    inverse = te.compute(
+        (m, m, tiles, CO),
+        lambda i, j, p, co: te.sum(product[y, z, p, co] * A[y, i] * A[z, j], axis=[y, z]),
+        name="inverse",
+    )
+
+    def result(n, i, j, co):
+        return inverse[i % m, j % m, n * rows * columns + i // m * columns + j // m, co]
+
+    return x, w, te.compute((N, *outs, CO), result, name="conv2d_winograd")
+
+
 def max_pool2d_nchw(n, h, w, ci, padding):
     """The largest of two by two."""
     x = te.placeholder((n, ci, h, w), name="X")
@@ -222,10 +418,13 @@ CONFIGS = {
     "DEP": (depthwise_conv2d_nhwc, [(1, 112, 112, 32, 3, 1, 1), (1, 56, 56, 128, 3, 2, 1)]),
     "DIL": (conv2d_nhwc, [(1, 56, 56, 64, 64, 3, 1, 2, 2)]),
     "GRP": (conv2d_nhwc, [(1, 56, 56, 64, 64, 3, 1, 1, 1, 4)]),
+    "T2D": (conv2d_transpose_nhwc, [(1, 4, 4, 512, 256, 4, 2, 1), (1, 16, 16, 128, 64, 4, 2, 1)]),
+    "CAP": (conv2d_capsule_nhwijc, [(1, 16, 16, 32, 32, 3, 2, 1)]),
     "GMM": (batch_matmul_nkkm, [(1, 128, 128, 128), (12, 128, 128, 64)]),
     "NRM": (norm_bmn, [(1, 256, 256), (16, 256, 256)]),
     "SFM": (softmax_mn, [(256, 256), (512, 1024)]),
     "C2d-BN-RELU": (conv2d_nhwc_bn_relu, [(1, 56, 56, 64, 64, 3, 1, 1)]),
+    "C2D_WIN": (conv2d_winograd_nhwc, [(1, 14, 14, 128, 128, 3, 1, 1)]),
     "TBG": (transpose_batch_matmul, [(1, 128, 12, 64)]),
 }
 
