@@ -95,6 +95,15 @@ inline bool IsInBounds(arith::Analyzer* analyzer, const Buffer& buffer,
   return true;
 }
 
+/// What a function says about its parameters: sizes are not negative.
+inline void LearnParams(arith::Analyzer* analyzer, const PrimFunc& func) {
+  for (const auto& [param, buffer] : func->buffer_map) {
+    for (const PrimExpr& e : buffer->shape) {
+      if (e.as<VarObj>() && e.dtype().is_index()) analyzer->MarkGlobalNonNeg(e);
+    }
+  }
+}
+
 /// Enters loops, conditions, lets, thread extents and blocks into `analyzer` while their bodies are
 /// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
 template <class Self, class... Nodes>
@@ -104,14 +113,7 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
   arith::Analyzer analyzer;
   std::unordered_set<const VarObj*> data_vars;  // lets of values from memory
 
-  /// What the function says about its parameters: sizes are not negative.
-  void LearnParams(const PrimFunc& func) {
-    for (const auto& [param, buffer] : func->buffer_map) {
-      for (const PrimExpr& e : buffer->shape) {
-        if (e.as<VarObj>() && e.dtype().is_index()) analyzer.MarkGlobalNonNeg(e);
-      }
-    }
-  }
+  void LearnParams(const PrimFunc& func) { tir::LearnParams(&analyzer, func); }
   template <class T>
   T Under(const PrimExpr& cond, const T& node) {
     arith::ConstraintScope scope(&analyzer, StripLikely(cond));

@@ -267,6 +267,26 @@ def test_extensions_and_statistics():
     assert set(analyzer.rewrite_simplify_stats.values()) == {0}
 
 
+@pytest.mark.parametrize(
+    "expr",
+    [
+        x * 8 + 8,
+        x * 8 + 7 + 1 - 1,
+        8 - x * 8,
+        (y + 8) + x * 8,
+        (y + x * 8) + 8,
+        (y + 8) - x * 8,
+        tir.min(x, 8) - x,
+        tir.max(x, 8) - x,
+    ],
+)
+def test_no_rule_undoes_what_another_did(expr):
+    analyzer = arith.Analyzer()
+    simple = analyzer.rewrite_simplify(expr)
+    assert analyzer.rewrite_simplify_stats["max_recursive_depth"] < 8
+    assert_structural_equal(analyzer.rewrite_simplify(simple), simple)
+
+
 def test_shared_parts_and_deep_nesting_take_linear_time():
     e = x
     for _ in range(200):

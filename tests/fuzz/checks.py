@@ -20,6 +20,7 @@ _target = [Target(host_target())]  # what programs are lowered and compiled for
 _DECLINES = re.compile(
     r"run \w+ first|expected no buffer of int64|expected constants that fit int32"
     r"|expected constants or scalar parameters as the (shape|strides|offset)"
+    r"|InjectRollingBuffer: expected buffer \S+ to be (filled|read|written|declared)"
 )
 # Passes that need what a random program does not have, with the reason.
 NOT_ALONE = {

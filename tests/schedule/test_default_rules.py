@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Default rules: what they make of functions that nobody scheduled, and that results stay."""
 
+import re
+
 import numpy as np
 import pytest
 import tvm
@@ -42,6 +44,12 @@ def row_sum(n, m):
     return [a, te.compute((n,), lambda i: te.sum(a[i, k], k), "out")]
 
 
+def row_sum_relu(n, m):
+    a, total = row_sum(n, m)
+    zero = tir.const(0, "float32")
+    return [a, te.compute((n,), lambda i: tir.max(total[i], zero), "relu")]
+
+
 def column_sum(n, m):
     a, k = placeholder(n, m), te.reduce_axis((0, n), "k")
     return [a, te.compute((m,), lambda i: te.sum(a[k, i], k), "out")]
@@ -50,6 +58,18 @@ def column_sum(n, m):
 def whole_sum(n, m):
     a, k, l = placeholder(n, m), te.reduce_axis((0, n), "k"), te.reduce_axis((0, m), "l")
     return [a, te.compute((1,), lambda i: te.sum(a[k, l], [k, l]), "out")]
+
+
+def sum_over(axes, *shape):
+    a = placeholder(*shape)
+    reduced = {d: te.reduce_axis((0, shape[d])) for d in axes}
+    kept = [d for d in range(len(shape)) if d not in axes]
+
+    def value(*i):
+        index = dict(zip(kept, i, strict=False)) | reduced
+        return te.sum(a(*[index[d] for d in range(len(shape))]), list(reduced.values()))
+
+    return [a, te.compute([shape[d] for d in kept] or [1], value, "out")]
 
 
 def softmax(n, m):
@@ -155,6 +175,10 @@ CASES = {
     "row sum": (row_sum(33, 257), lambda a: a.sum(1)),
     "column sum": (column_sum(65, 333), lambda a: a.sum(0)),
     "whole sum": (whole_sum(128, 512), lambda a: a.sum().reshape(1)),
+    "sum of leading axes": (sum_over((0, 1), 16, 64, 70), lambda a: a.sum((0, 1))),
+    "sum of trailing axes": (sum_over((1, 2), 2, 60, 70), lambda a: a.sum((1, 2))),
+    "sum of axes apart": (sum_over((0, 2), 30, 7, 40), lambda a: a.sum((0, 2))),
+    "sum of all axes": (sum_over((0, 1, 2), 3, 50, 70), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),
     "softmax of odd sizes": (softmax(3, 67), softmax_of),
     "softmax of groups of rows": (softmax(96, 70), softmax_of),
@@ -167,7 +191,8 @@ CASES = {
     "matmul of lines that collide": (matmul(64, 1024, 32), lambda a, b: a @ b),
     "dense": (dense(24, 40, 64), lambda a, b: a @ b.T),
     "dense of lines that collide": (dense(24, 1024, 32), lambda a, b: a @ b.T),
-    "vector times matrix": (dense(1, 100, 300), lambda a, b: a @ b.T),
+    "vector times matrix": (matmul(1, 200, 300), lambda a, b: a @ b),
+    "matrix times vector": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
     "strided convolution": (strided_conv(8, 6, 32, 3), lambda a, w: conv_of(a, w)[..., ::2, ::2]),
     "strided convolution of single elements": (
@@ -229,26 +254,50 @@ def test_interpreter_agrees(name):
     tvm.testing.assert_allclose(out, reference(*inputs), rtol=1e-4, atol=1e-4)
 
 
-N, M = te.var("n"), te.var("m")
+N, M, K = te.var("n"), te.size_var("m"), te.var("k")
 DYNAMIC = {
     "sigmoid": (sigmoid(N, M), CASES["sigmoid"][1]),
+    "sigmoid of rows": (sigmoid(N, 48), CASES["sigmoid"][1]),
+    "broadcast": (relu_of_bias(2, N, M, 30), CASES["broadcast"][1]),
     "row sum": (row_sum(N, M), lambda a: a.sum(1)),
     "column sum": (column_sum(N, M), lambda a: a.sum(0)),
+    "sum of leading axes": (sum_over((0, 1), N, 5, M), lambda a: a.sum((0, 1))),
     "softmax": (softmax(N, M), softmax_of),
+    "row sum with relu": (row_sum_relu(N, M), lambda a: np.maximum(a.sum(1), 0)),
     "transpose": (transpose(N, M), lambda a: a.T),
     "matmul": (matmul(N, 48, 32), lambda a, b: a @ b),
+    "matmul of unknown sizes": (matmul(N, M, K), lambda a, b: a @ b),
+    "matmul with relu": (matmul_relu(N, M, K), lambda a, b: np.maximum(a @ b, 0)),
+    "dense": (dense(N, M, 40), lambda a, b: a @ b.T),
 }
+SIZES = [(1, 1, 1), (5, 7, 3), (64, 256, 20), (77, 333, 65), (4, 64, 0), (3, 0, 5), (0, 9, 4)]
 
 
 @pytest.mark.parametrize("name", DYNAMIC)
-def test_dynamic_shapes(name):
+@pytest.mark.parametrize("target", dict.fromkeys([TARGET, "c -num-cores=2"]))
+def test_dynamic_shapes(name, target):
+    if not tvm.testing.device_enabled(target):
+        pytest.skip(f"no code generator for {target} here")
     args, reference = DYNAMIC[name]
-    module = tvm.build(te.create_prim_func(args), target=TARGET)
-    for sizes in ({"n": 1, "m": 1}, {"n": 5, "m": 7}, {"n": 64, "m": 256}, {"n": 77, "m": 333}):
-        inputs, out = values_of(args, sizes)
+    module = tvm.build(te.create_prim_func(args), target=target)
+    for n, m, k in SIZES:
+        if name == "softmax" and m == 0:  # NumPy has no maximum of nothing
+            continue
+        inputs, out = values_of(args, {"n": n, "m": m, "k": k})
         tvm.testing.assert_allclose(
             run(module, inputs, out), reference(*inputs), rtol=1e-4, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dynamic_shapes_are_in_vectors(name):
+    args, _ = DYNAMIC[name]
+    target = "llvm -num-cores=2 -mcpu=skylake-avx512"
+    _, sch = scheduled(args, target)
+    assert "PARALLEL" in [kind for kind, _ in loops_of(sch)]
+    if tvm.testing.device_enabled("llvm"):
+        code = tvm.compile(te.create_prim_func(args), target).mod.inspect_source("ll")
+        assert re.search(r"<\d+ x float>", code)
 
 
 def scheduled(args, target="llvm -num-cores=2"):
@@ -288,6 +337,32 @@ def test_stages_of_a_row_run_together():
     rule, sch = scheduled(softmax(1024, 1024))
     assert rule == "RowByRow"
     assert [kind for kind, _ in loops_of(sch)].count("PARALLEL") == 1
+
+
+@pytest.mark.parametrize("cores", [1, 2, 16])
+@pytest.mark.parametrize(
+    "args",
+    [matmul(1, 1000, 1000), column_sum(1000, 1000), sum_over((0, 1), 64, 64, 64)],
+    ids=["product", "columns", "leading axes"],
+)
+def test_sums_across_memory_are_in_vectors(args, cores):
+    """Also those of parts for threads, and without asking whether an element is one."""
+    _, sch = scheduled(args, f"llvm -num-cores={cores} -mcpu=skylake-avx512")
+    text = sch.mod.script()
+    assert "T.where" not in text and "_update" in text
+    blocks_in_vectors = re.findall(r"T\.vectorized.*\n *with T\.block", text)
+    assert len(blocks_in_vectors) == len(re.findall(r"T\.block\(.*_(?:init|update)", text))
+
+
+def test_several_loops_of_a_reduction_start_once():
+    _, sch = scheduled(sum_over((0, 2), 64, 64, 70))
+    assert sch.get_block("out_init") and sch.get_block("out_update")
+
+
+def test_parts_of_a_reduction_stay_runs_of_memory():
+    """Threads share the second axis; what they read in one go is whole."""
+    _, sch = scheduled(sum_over((0, 1, 2), 3, 1000, 130), "llvm -num-cores=2")
+    assert ("PARALLEL", 8) in loops_of(sch) and ("SERIAL", 125 * 130) in loops_of(sch)
 
 
 @pytest.mark.parametrize("rows, columns, groups", [

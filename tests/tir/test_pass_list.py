@@ -52,9 +52,7 @@ CUDA = {
     "InjectPTXLDG32",
 }
 HEXAGON = {"VerifyVTCMLimit", "LowerAsyncDMA", "LowerVtcmAlloc", "get_vtcm_compaction_passes"}
-# Rolls the windows of te's stage regions, which our lowering of te does not make.
-NOT_YET = {"InjectRollingBuffer"}
-MISSING = CUDA | HEXAGON | NOT_YET
+MISSING = CUDA | HEXAGON
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tvm import meta_schedule as ms
 from tvm.meta_schedule.arg_info import ArgInfo, TensorInfo
 from tvm.meta_schedule.builder import BuilderInput, LocalBuilder
 from tvm.meta_schedule.runner import EvaluatorConfig, LocalRunner, RPCRunner, RunnerInput
+from tvm.meta_schedule.task_scheduler.loop import beats
 from tvm.target import Target
 
 from tests.tune import programs
@@ -98,6 +99,25 @@ def test_candidates_race(folder, runner):
     good = build(programs.doubled, folder)
     results = runner.race([RunnerInput(good, "cpu", ARGS, good)] * 3, 0.05)
     assert [r.result().error_msg for r in results] == [None] * 3
+    times = [[float(s) for s in r.result().run_secs] for r in results]
+    assert {len(t) for t in times} == {3}  # places of the arguments
+    assert all(0 < s < 0.1 for t in times for s in t)
+
+
+def test_who_has_lost_a_race_leaves_it(folder):
+    fast, slow = build(programs.doubled, folder), build(programs.counted, folder)
+    runner = LocalRunner()
+    inputs = [RunnerInput(path, "cpu", ARGS, fast) for path in (slow, fast, slow)]
+    first, second, third = [f.result().run_secs for f in runner.race(inputs, 0.2)]
+    assert min(map(float, first)) > min(map(float, second)) < min(map(float, third))
+    alone = runner.race(inputs[1:2], 0.2)[0].result()
+    assert len(alone.run_secs) == 3
+
+
+def test_the_default_is_beaten_only_by_more_than_noise():
+    assert beats([9e-6, 9e-6], [1e-5, 1e-5])
+    assert not beats([9.9e-6, 9.9e-6], [1e-5, 1e-5])  # within the noise
+    assert not beats([5e-6, 1.1e-5], [1e-5, 1e-5])  # slower in one place
 
 
 def test_a_runner_of_another_device_says_so(folder, runner):

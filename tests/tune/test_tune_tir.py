@@ -63,6 +63,14 @@ def test_work_dir_has_logs_and_a_report(tmp_path):
     assert not re.search(r'(src|href)="', report)  # all in one file
 
 
+def test_name_of_the_task(tmp_path):
+    tune(programs.sigmoid(), tmp_path, 2, task_name="mine")
+    assert (tmp_path / "logs" / "task_00_mine.log").exists()
+    two = tvm.IRModule({"f": programs.sigmoid(), "g": programs.sigmoid()})
+    with pytest.raises(ValueError, match="task_name: expected a module of one function, got 2"):
+        tune(two, tmp_path, 2, task_name="mine")
+
+
 def test_running_again_goes_on(tmp_path):
     tune(programs.sigmoid(), tmp_path, 8)
     first = lines(tmp_path)

@@ -22,6 +22,7 @@ def tune_tir(
     num_tuning_cores="physical",
     seed=None,
     special_space=None,
+    task_name=None,
     **options,
 ):
     """Searches for better schedules of a PrimFunc, or of each PrimFunc of a module, and returns the
@@ -36,6 +37,7 @@ def tune_tir(
     num_tuning_cores : cores for searching and compiling: "physical", "logical" or a number.
     seed : makes the search repeatable.
     special_space : {function name: space} for functions that need another one.
+    task_name : what the task is called, where there is one function (its name, unless given).
     """
     target = Target(target)
     cores = num_cores(num_tuning_cores)
@@ -57,6 +59,11 @@ def tune_tir(
             f"special_space: expected names of functions ({', '.join(named)}), got "
             f"{', '.join(sorted(unknown))}"
         )
+    if task_name is not None:
+        if len(named) > 1:
+            raise ValueError(f"task_name: expected a module of one function, got {len(named)}")
+        named = {task_name: next(iter(named.values()))}
+        special_space = {task_name: s for s in special_space.values()}
     _check_work_dir(work_dir)
     names = sorted(named)
     loggers = get_loggers_from_work_dir(work_dir, names)

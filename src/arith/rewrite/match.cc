@@ -68,6 +68,7 @@ const std::vector<WildcardInfo>& Infos() {
       list->push_back({Var(name, kind == kCond ? DataType::Bool() : DataType::Int(64)), kind});
     };
     for (auto* name : {"x", "y", "z", "w"}) add(name, kInt);
+    add("n", kNoConst);
     for (auto* name : {"c1", "c2", "c3"}) add(name, kConst);
     for (auto* name : {"p", "q", "r"}) add(name, kCond);
     for (auto* name : {"u", "v"}) add(name, kAnyValue);
@@ -78,8 +79,8 @@ const std::vector<WildcardInfo>& Infos() {
 }  // namespace
 const Wildcards& TheWildcards() {
   auto at = [](int i) { return Pat(Infos()[i].var); };
-  static const auto* wildcards = new Wildcards{at(0), at(1), at(2), at(3), at(4),  at(5),
-                                               at(6), at(7), at(8), at(9), at(10), at(11)};
+  static const auto* wildcards = new Wildcards{at(0), at(1), at(2), at(3),  at(4),  at(5), at(6),
+                                               at(7), at(8), at(9), at(10), at(11), at(12)};
   return *wildcards;
 }
 int WildcardNumber(const VarObj* var) {
@@ -251,8 +252,9 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
     const PrimExpr*& slot = bound_[t->wildcard];
     if (slot) return ExprDeepEqual(*slot, e);
     WildKind kind = WildcardKind(t->wildcard);
-    if (kind == kConst ? !ExactConstant(e) : false) return false;
-    if (kind == kInt || kind == kConst) {
+    if (kind == kConst && !ExactConstant(e)) return false;
+    if (kind == kNoConst && AsConstInt(e)) return false;
+    if (kind == kInt || kind == kNoConst || kind == kConst) {
       if (!e.dtype().is_integer()) return false;
       type_ = e.dtype();
     } else if (kind == kCond) {

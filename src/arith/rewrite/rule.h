@@ -3,11 +3,11 @@
 //
 //   {floordiv(x * c1 + y, c2), x * (c1 / c2) + floordiv(y, c2), c2 > 0 && c1 % c2 == 0, kIndex}
 //
-// x y z w stand for integers, c1 c2 c3 for integer constants, p q r for conditions, u v for values
-// of any type; a wildcard that occurs twice must match equal expressions. Operands of +, *, min,
-// max, ==,
-// && and || match in either order. In replacements and conditions constants are computed. A
-// condition holds when it is computed to be true, or when bounds and residues prove it.
+// x y z w stand for integers, n for an integer that is no constant, c1 c2 c3 for integer constants,
+// p q r for conditions, u v for values of any type; a wildcard that occurs twice must match equal
+// expressions. Operands of +, *, min, max, ==, && and || match in either order. In replacements and
+// conditions constants are computed. A condition holds when it is computed to be true, or when
+// bounds and residues prove it.
 #pragma once
 #include <vector>
 
@@ -65,10 +65,10 @@ struct Rule {
 };
 using Rules = std::vector<Rule>;
 
-enum WildKind : int { kInt, kConst, kCond, kAnyValue };
-constexpr int kWildcards = 12;
+enum WildKind : int { kInt, kNoConst, kConst, kCond, kAnyValue };
+constexpr int kWildcards = 13;
 struct Wildcards {
-  Pat x, y, z, w, c1, c2, c3, p, q, r, u, v;
+  Pat x, y, z, w, n, c1, c2, c3, p, q, r, u, v;
 };
 const Wildcards& TheWildcards();
 /// Its number, or -1.
@@ -77,7 +77,7 @@ WildKind WildcardKind(int number);
 
 /// Says the names in a table's function.
 #define TVM_WILDCARDS() \
-  [[maybe_unused]] const auto& [x, y, z, w, c1, c2, c3, p, q, r, u, v] = TheWildcards()
+  [[maybe_unused]] const auto& [x, y, z, w, n, c1, c2, c3, p, q, r, u, v] = TheWildcards()
 
 struct RuleTable {
   const char* name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules for sums, differences and products. Most hold in modular arithmetic. Constants move
-// outwards and to the right; x - c is x + (-c) here.
+// outwards and to the right; x - c is x + (-c) here. That is why what is taken out of a sum is no
+// constant where one would be left inside: x * c + c stays as it is.
 #include "arith/rewrite/tables.h"
 
 namespace tvm::arith {
@@ -20,12 +21,12 @@ Rules AddRules() {
       {(0 - x) + (0 - y), 0 - (x + y)},
       {x + y * c1, x - y * (0 - c1), c1 < 0, kFits},
       {x + x, x * 2},
-      {x * y + x, x * (y + 1)},
+      {n * y + n, n * (y + 1)},
       {x * y + x * z, x * (y + z)},
-      {(x + y) + x * z, y + x * (z + 1)},
+      {(n + y) + n * z, y + n * (z + 1)},
       {(x + y * z) + y * w, x + y * (z + w)},
       {(x - y * z) + y * w, x + y * (w - z)},
-      {(x + y * z) + y, x + y * (z + 1)},
+      {(x + n * z) + n, x + n * (z + 1)},
       {(x + y) + x, y + x * 2},
       {min(x, y) + max(x, y), x + y},
       {(z + min(x, y)) + max(x, y), z + (x + y)},
@@ -69,20 +70,20 @@ Rules SubRules() {
       {(x + c1) - y, (x - y) + c1},
       {x - (y + c1), (x - y) + (0 - c1)},
       {x - y * c1, x + y * (0 - c1), c1 < 0, kFits},
-      {x * y - x, x * (y + -1), true, kFits},
-      {x - x * y, x * (1 - y)},
+      {n * y - n, n * (y + -1), true, kFits},
+      {n - n * y, n * (1 - y)},
       {x * y - x * z, x * (y - z)},
       {(x + y * z) - y * w, x + y * (z - w)},
-      {(x + y) - y * w, x + y * (1 - w)},
-      {(x + y * z) - y, x + y * (z + -1), true, kFits},
+      {(x + n) - n * w, x + n * (1 - w)},
+      {(x + n * z) - n, x + n * (z + -1), true, kFits},
       {min(x, y) - min(y, x), 0},
       {max(x, y) - max(y, x), 0},
       {(x + y) - min(x, y), max(x, y)},
       {(x + y) - max(x, y), min(x, y)},
       {min(x, y) - x, min(0, y - x), kIndex},
       {max(x, y) - x, max(0, y - x), kIndex},
-      {x - min(x, y), max(0, x - y), kIndex},
-      {x - max(x, y), min(0, x - y), kIndex},
+      {n - min(n, y), max(0, n - y), kIndex},
+      {n - max(n, y), min(0, n - y), kIndex},
       {min(x + y, z) - x, min(y, z - x), kIndex},
       {max(x + y, z) - x, max(y, z - x), kIndex},
       {x - min(x + y, z), max(0 - y, x - z), kIndex},

@@ -97,6 +97,7 @@ struct LoopFrame {
   const Object* var;             ///< Null for `while`.
   llvm::BasicBlock *next, *end;  ///< No end: the iterations run in parallel.
   size_t workspaces;
+  bool reduces = false;  ///< Its iterations may be combined in any order.
 };
 
 class FunctionGen

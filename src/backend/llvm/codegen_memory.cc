@@ -161,8 +161,10 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
 bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) const {
   const Object* n = op->value.get();
   DataType t = op->value.dtype();
-  if (loops_.empty() || !loops_.back().var || !t.is_float() || !t.is_scalar()) return false;
-  if (!op->value.as<AddObj>() && !op->value.as<MaxObj>() && !op->value.as<MinObj>()) return false;
+  if (loops_.empty() || !loops_.back().var || !t.is_scalar()) return false;
+  if (!op->value.as<AddObj>() && !op->value.as<MulObj>() && !op->value.as<MaxObj>() &&
+      !op->value.as<MinObj>())
+    return false;
   auto* binary = static_cast<const BinaryOpFields*>(n);
   auto is_old = [&](const PrimExpr& e) {
     auto* load = e.as<BufferLoadObj>();
@@ -176,7 +178,7 @@ bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) c
 void FunctionGen::Emit(const BufferStoreObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedStore(op);
-  if (IsReduction(op, index)) reduction_ = op->value.get();
+  if (IsReduction(op, index)) reduction_ = op->value.get(), loops_.back().reduces = true;
   Value* value = ToMemory(Gen(op->value), op->value.dtype());
   if (index.dtype().is_vector()) return StoreVector(op, value);
   Value* p = ElementPointer(op->buffer, Gen(index));

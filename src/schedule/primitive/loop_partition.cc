@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // loop_partition: a loop becomes loops over parts of its range, one after the other.
+#include <algorithm>
+
 #include "schedule/loops.h"
 #include "schedule/primitive/examples.h"
 #include "schedule/rewrite.h"
+#include "tir/analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -21,14 +24,18 @@ std::vector<PrimExpr> Ends(const ForObj* loop, const std::vector<std::optional<P
     if (!length->dtype().is_int() && !length->dtype().is_uint()) {
       Refuse(Text("expected integers as factors, got ", *length), {about});
     }
-    if (!analyzer->CanProveGreaterEqual(*length, 1)) {
+    // A part whose length depends on sizes may be empty.
+    if (!analyzer->CanProveGreaterEqual(*length, length->as<IntImmObj>() ? 1 : 0)) {
       Refuse(Text("expected positive factors, got ", *length), {about});
     }
     known = known + cast(dtype, *length);
   }
   if (lengths.empty()) Refuse("expected at least one factor, got none", {about});
   if (missing > 1) Refuse("expected at most one factor to be None, got two", {about});
-  if (!analyzer->CanProve(known < loop->extent)) {
+  bool is_fixed = std::all_of(lengths.begin(), lengths.end(), [](const auto& length) {
+    return !length || length->template as<IntImmObj>();
+  });
+  if (!analyzer->CanProve(is_fixed ? known < loop->extent : known <= loop->extent)) {
     Refuse(Text("expected factors with a sum below ", loop->extent, ", got ",
                 analyzer->Simplify(known)),
            {about});
@@ -102,6 +109,7 @@ std::vector<LoopId> LoopPartition(State& self, LoopId id,
   For loop = ffi::GetRef<For>(self.loop(id));
   RequirePlain(loop.get());
   arith::Analyzer analyzer;
+  LearnParams(&analyzer, self.FuncOf(id));
   for (const auto& [var, range] : DomainsOf(self, self.LoopsAbove(id))) analyzer.Bind(var, range);
   std::vector<PrimExpr> ends = Ends(loop.get(), factors, &analyzer);
   std::vector<BlockId> blocks = self.ChildBlocks(id);

@@ -57,6 +57,10 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 // ---- steps that rules share ---------------------------------------------------------------------
 /// One loop for all; a loop alone stays.
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
+/// The loop that threads share, of some nested ones. Iterations can be told apart in a fused loop
+/// where all but the outermost are counted: so all loops, or the outer ones, if they are counted
+/// and enough for the threads, or the innermost one that is not counted with all inside of it.
+LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machine& machine);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
 /// Work, in simple operations, that pays for waking the other threads.

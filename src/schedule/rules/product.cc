@@ -74,7 +74,7 @@ std::optional<size_t> ColumnOf(const BlockLook& look) {
 std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   const Access& store = look.Store();
   std::optional<size_t> row, column = ColumnOf(look);
-  if (!column || !look.axes[*column].size) return std::nullopt;
+  if (!column) return std::nullopt;
   bool reads_vectors = false;
   for (const Access& access : look.accesses) {
     if (access.is_store || access.buffer.same_as(store.buffer)) continue;
@@ -137,19 +137,24 @@ int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
 int64_t StretchOf(const BlockLook& look, TileAxes axes, const Machine& machine) {
   int64_t most = CloseColumns(look, machine);
   auto results = look.Size([](const Axis& a) { return !a.reduce; });
-  int64_t product = look.axes[axes.row].size.value_or(kEven) * *look.axes[axes.column].size;
+  int64_t product =
+      look.axes[axes.row].size.value_or(kEven) * look.axes[axes.column].size.value_or(kEven);
   int64_t others = results && product > 0 ? std::max<int64_t>(1, *results / product) : 1;
   int64_t threads = (machine.cores + others - 1) / others;
   if (threads == 1) return most;
   auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(product / threads)));
   return std::min(most, side);
 }
-/// A number of rows with the divisors that matter: those of the extent, as far as they are known.
-int64_t RowsOf(const Axis& axis, int lanes, const Machine& machine) {
+/// A size with the divisors that matter: those of the extent, as far as they are known.
+int64_t SizeOf(const Axis& axis, int64_t divisor) {
   if (axis.size) return *axis.size;
-  int64_t rows = ChooseTile({kEven, kEven}, lanes, machine).rows;
-  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), rows));
-  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? rows : 1;
+  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), divisor));
+  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? divisor : 1;
+}
+/// The tile of a product that all tiles divide.
+Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
+  return ChooseTile({kEven, kEven, 1, RowsCollide(look, axes), CloseColumns(look, machine)},
+                    machine.Lanes(look.widest_bits), machine);
 }
 /// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
 /// fewer than `reuse` results share an element: the copy would cost more than it saves.
@@ -241,14 +246,15 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
              Array<BlockRV>* copies) {
   const BlockRV& block = look.rv;
   int lanes = machine.Lanes(look.widest_bits);
-  Area area{RowsOf(look.axes[axes.row], lanes, machine), *look.axes[axes.column].size,
+  Tile ideal = IdealTile(look, axes, machine);
+  Area area{SizeOf(look.axes[axes.row], ideal.rows),
+            SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
             axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes),
             CloseColumns(look, machine)};
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    Tile ideal = ChooseTile({kEven, kEven, 1, area.rows_collide, area.close}, lanes, machine);
     auto good = [&](int64_t rows) {
       Area part = area;
       part.rows = rows;
@@ -314,7 +320,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     size_t above = outer.size() + 1 + (part.same_as(block) ? reduction.size() : 0);
     for (size_t i = above; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
   }
-  LoopRV shared = FuseAll(sch, outer);
+  LoopRV shared = FuseToShare(sch, outer, machine);
   auto count = AsConstInt(sch.Get(shared)->extent);
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, look.TotalWork());
@@ -337,6 +343,15 @@ BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (!look.simple || machine.vector_bits == 0) return false;
+  // Columns of unknown number: whole tiles, and the rest otherwise.
+  if (auto axes = FindTileAxes(look); axes && !look.axes[axes->column].size) {
+    Tile ideal = IdealTile(look, *axes, machine);
+    int64_t width = ideal.vectors * ideal.lanes;
+    if (SizeOf(look.axes[axes->column], width) != width) {
+      auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
+      return sch.GetConsumers(block).empty() && Parted(sch, look, axes->column, width, again);
+    }
+  }
   Array<BlockRV> copies;
   BlockRV turned;
   bool is_turned = Attempt(sch, [&] {

@@ -8,8 +8,8 @@
 
 namespace tvm::tir {
 namespace {
-/// The axis along which most of what is read is contiguous; of several, as in a window that slides,
-/// the one along which the result is, too.
+/// The axis along which most of what is read is contiguous; of several, as in a window that slides
+/// or the operands of a product, the one along which the result is, too.
 std::optional<size_t> ContiguousRead(const BlockLook& look) {
   std::optional<size_t> best;
   size_t most = 0;
@@ -19,25 +19,50 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
     size_t moving = 0;
     std::optional<size_t> along;
     for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (look.axes[i].size == 1) continue;
       moving += access.Moves(i);
-      if (!access.StepsBy(i, 1) || look.axes[i].size == 1) continue;
+      if (!access.StepsBy(i, 1)) continue;
       if (!along || !store.StepsBy(*along, 1)) along = i;
     }
-    if (along && moving > most) most = moving, best = along;
+    bool is_better = moving == most && best && along && !store.StepsBy(*best, 1);
+    if (along && (moving > most || (is_better && store.StepsBy(*along, 1)))) {
+      most = moving, best = along;
+    }
   }
   return best;
 }
 
 // ---- parts of a reduction ----------------------------------------------------------------------
-/// Splits the loops of a reduction into parts for the threads: returns the block of their results,
-/// which has the parts as an axis of its own, or nothing where they do not divide.
-std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look,
-                               const Array<LoopRV>& reduction, int64_t most,
+/// Splits a loop of a reduction into parts for the threads: returns the block of their results,
+/// which has the parts as an axis of its own, or nothing where no loop divides. What is contiguous
+/// stays whole if it can.
+std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64_t most,
                                const Machine& machine) {
-  auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  int64_t parts = depth ? LargestDivisor(*depth, most) : 1;
-  if (parts < machine.cores) return std::nullopt;
-  return sch.RFactor(sch.Split(FuseAll(sch, reduction), {PrimExpr(parts), std::nullopt})[0], 0);
+  auto contiguous = ContiguousRead(look);
+  const Axis* axis = nullptr;
+  int64_t parts = machine.cores - 1;
+  for (bool may_be_contiguous : {false, true}) {
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (!look.axes[i].reduce || !look.axes[i].size || (i == contiguous) != may_be_contiguous)
+        continue;
+      int64_t count = LargestDivisor(*look.axes[i].size, most);
+      if (count > parts) axis = &look.axes[i], parts = count;
+    }
+    if (axis) break;
+  }
+  if (!axis) return std::nullopt;
+  return sch.RFactor(sch.Split(axis->loop, {PrimExpr(parts), std::nullopt})[0], 0);
+}
+
+/// How many of `count` pieces go into one stretch, `most` at the most: as many as divide, unless
+/// that leaves some of the threads without work for long.
+int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
+  constexpr double kIdle = 1.15;
+  for (int64_t d = std::min(count, most); d > 1; --d) {
+    int64_t rounds = (count / d + threads - 1) / threads;
+    if (count % d == 0 && static_cast<double>(rounds * threads * d) <= kIdle * count) return d;
+  }
+  return 1;
 }
 
 // ---- across memory ------------------------------------------------------------------------------
@@ -62,11 +87,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   if (axis.size && others && *others < machine.cores && depth && *depth > 4 * kRegisters &&
       *axis.size * *others * look.widest_bits / 8 < kLongPiece * machine.cores &&
       look.TotalWork() >= kParallelWork && Attempt(sch, [&] {
-        Array<LoopRV> reduction;
-        for (const Axis& a : look.axes) {
-          if (a.reduce) reduction.push_back(a.loop);
-        }
-        auto partial = InParts(sch, look, reduction, 2 * machine.cores, machine);
+        auto partial = InParts(sch, look, 2 * machine.cores, machine);
         if (partial) ScheduleReduction(sch, *partial, machine);
         if (partial) ScheduleReduction(sch, block, machine);
         return partial.has_value();
@@ -74,14 +95,14 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
     return true;
   }
   if (!depth || *depth > kRegisters) {
-    int64_t fits = machine.l1_bytes / 4 / std::max(1, look.widest_bits / 8);
-    int64_t share = axis.size ? (*axis.size + machine.cores - 1) / machine.cores : fits;
-    if (others && *others >= machine.cores) share = fits;
-    stretch = std::max(stretch, std::min(fits, share) / stretch * stretch);
+    int64_t fits = machine.l1_bytes / 4 / std::max(1, look.widest_bits / 8) / stretch;
+    int64_t sharing = others && *others >= machine.cores ? 1 : machine.cores;
+    if (axis.size) stretch *= EvenShare(*axis.size / stretch, fits, sharing);
   }
   Array<LoopRV> outer, order;
   LoopRV inner = axis.loop, stretches;
-  if (!axis.size || *axis.size > stretch) {
+  arith::Analyzer analyzer;
+  if (!analyzer.CanProve(axis.extent <= PrimExpr(stretch))) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(stretch)});
     stretches = parts[0], inner = parts[1];
   }
@@ -101,7 +122,8 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   BlockRV init = sch.DecomposeReduction(block, first);
   VectorizeInner(sch, init, machine);
   VectorizeInner(sch, block, machine);
-  if (!outer.empty()) ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
+  if (!outer.empty())
+    ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
   return true;
 }
 
@@ -129,6 +151,33 @@ Array<LoopRV> LargestFirst(const BlockLook& look) {
   for (const auto& [_, loop] : loops) order.push_back(loop);
   return order;
 }
+/// Puts the loops over results outside, and those of the reduction inside, what is contiguous
+/// innermost; a run of memory is one loop, however many axes it has. Returns the number of loops
+/// over results.
+size_t ReduceInside(const Schedule& sch, const BlockRV& block) {
+  BlockLook look = LookAt(sch, block);
+  Array<LoopRV> order = LargestFirst(look);
+  size_t results = order.size();
+  auto contiguous = ContiguousRead(look);
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].reduce && i != contiguous) order.push_back(look.axes[i].loop);
+  }
+  if (contiguous && look.axes[*contiguous].reduce) order.push_back(look.axes[*contiguous].loop);
+  if (order.size() > 1) sch.Reorder(order);
+  look = LookAt(sch, block);
+  size_t first = look.axes.size() - 1;
+  while (first > results && look.Collapses(first - 1)) --first;
+  Array<LoopRV> run;
+  for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
+  if (run.size() > 1) sch.Fuse(run);
+  // A sum over nothing has a value, too; and more than one loop would ask in each iteration
+  // whether it is the first.
+  Array<LoopRV> around = sch.GetLoops(block);
+  bool may_be_empty = !look.Size([](const Axis& a) { return a.reduce; });
+  if (around.size() > results + 1 || (may_be_empty && around.size() > results))
+    sch.DecomposeReduction(block, around[results]);
+  return results;
+}
 /// The reduction is innermost, where the compiler accumulates in vectors; threads share the
 /// results, or parts of the reduction where results are few.
 bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machine) {
@@ -136,53 +185,26 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   auto results = look.Size([](const Axis& a) { return a.spatial; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
   auto work = look.TotalWork();
-  Array<LoopRV> spatial = LargestFirst(look), reduction, order;
-  for (const Axis& axis : look.axes) {
-    if (axis.reduce) reduction.push_back(axis.loop);
-  }
-  auto contiguous = ContiguousRead(look);
-  if (contiguous && look.axes[*contiguous].reduce) {
-    // Contiguous reads go innermost.
-    Array<LoopRV> rest;
-    for (const LoopRV& loop : reduction) {
-      if (!loop.same_as(look.axes[*contiguous].loop)) rest.push_back(loop);
-    }
-    rest.push_back(look.axes[*contiguous].loop);
-    reduction = rest;
-  }
-  order = spatial;
-  for (const LoopRV& loop : reduction) order.push_back(loop);
-  if (order.size() > 1) sch.Reorder(order);
   constexpr int64_t kDeep = 4096;
   if (results && *results < 2 * machine.cores && depth && *depth > kDeep && machine.cores > 1 &&
       work && *work >= kParallelWork) {
     bool shared = Attempt(sch, [&] {
-      auto partial = InParts(sch, look, reduction, 4 * machine.cores, machine);
+      auto partial = InParts(sch, look, 4 * machine.cores, machine);
       if (!partial) return false;
-      // The new axis of partial results is spatial: it may be anywhere among the loops.
-      for (const Axis& axis : LookAt(sch, *partial).axes) {
-        if (axis.reduce || axis.size.value_or(1) < machine.cores) continue;
-        sch.Parallel(axis.loop);
-        return true;
-      }
-      return false;
+      size_t loops = ReduceInside(sch, *partial);
+      Array<LoopRV> around = sch.GetLoops(*partial);
+      around.resize(loops);
+      sch.Parallel(FuseToShare(sch, around, machine));
+      return true;
     });
     if (shared) return true;
   }
-  // A run of memory is one loop, however many axes it has.
-  look = LookAt(sch, block);
-  size_t first = look.axes.size() - 1;
-  while (first > spatial.size() && look.Collapses(first - 1)) --first;
-  LoopRV outermost = look.axes[std::min(spatial.size(), first)].loop;
-  if (first + 1 < look.axes.size()) {
-    Array<LoopRV> run;
-    for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
-    LoopRV fused = sch.Fuse(run);
-    if (first == spatial.size()) outermost = fused;
+  size_t loops = ReduceInside(sch, block);
+  Array<LoopRV> around = sch.GetLoops(block);
+  if (loops > 0) {
+    around.resize(loops);
+    ParallelIfWorth(sch, FuseToShare(sch, around, machine), machine, work);
   }
-  // A sum over nothing has a value, too.
-  if (!depth && !reduction.empty()) sch.DecomposeReduction(block, outermost);
-  if (!spatial.empty()) ParallelIfWorth(sch, FuseAll(sch, spatial), machine, work);
   return true;
 }
 /// What is summed over nothing has its initial value.

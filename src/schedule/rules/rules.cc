@@ -50,6 +50,26 @@ size_t RowAxes(const BlockLook& last, const std::vector<BlockLook>& all) {
   }
   return rows;
 }
+/// Whether results of a reduction share what is read along some of their axes, as in a product:
+/// this wants tiles.
+bool SharesOperands(const BlockLook& look) {
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    size_t axes = 0, moving = 0;
+    for (size_t i = 0; i < look.axes.size(); ++i) {
+      if (look.axes[i].reduce || look.axes[i].size == 1) continue;
+      ++axes, moving += access.Moves(i);
+    }
+    return !access.is_store && moving > 0 && moving < axes;
+  });
+}
+/// A sum over nothing has a value, too.
+void StartIfEmpty(const Schedule& sch, const BlockRV& block) {
+  BlockLook look = LookAt(sch, block);
+  if (look.Size([](const Axis& a) { return a.reduce; })) return;
+  auto first = std::find_if(look.axes.begin(), look.axes.end(),
+                            [](const Axis& axis) { return axis.reduce; });
+  sch.DecomposeReduction(block, first->loop);
+}
 /// How many rows go through a stage before the next one begins: the last steps of a reduction wait
 /// for each other, and those of several rows overlap. All of them stay in the cache.
 int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
@@ -79,7 +99,6 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   if (last.has_reduction || !sch.GetConsumers(last.rv).empty()) return false;
   size_t rows = RowAxes(last, looks);
   if (rows == 0) return false;
-  // A reduction with reuse between results wants tiles instead.
   std::optional<double> work = 0;
   for (const BlockLook& look : looks) {
     auto all = look.TotalWork();
@@ -88,17 +107,20 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
     auto results = look.Size([](const Axis& a) { return a.spatial; });
     auto row_count = last.Size(
         [&](const Axis& a) { return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows); });
-    if (results != row_count) return false;
+    if (results != row_count || SharesOperands(look)) return false;
   }
   LoopRV row = last.axes[rows - 1].loop;
   if (int64_t group = RowsAtOnce(last, rows, machine); group > 1)
     row = sch.Split(row, {std::nullopt, PrimExpr(group)})[0];
   for (size_t i = blocks.size() - 1; i-- > 0;) sch.ComputeAt(blocks[i], row);
-  for (const BlockRV& block : blocks) VectorizeInner(sch, block, machine);
+  for (const BlockRV& block : blocks) {
+    StartIfEmpty(sch, block);
+    VectorizeInner(sch, block, machine);
+  }
   Array<LoopRV> outer;
   for (size_t i = 0; i + 1 < rows; ++i) outer.push_back(last.axes[i].loop);
   outer.push_back(row);
-  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
+  ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, work);
   return true;
 }
 }  // namespace

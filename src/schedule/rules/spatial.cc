@@ -108,7 +108,7 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   sch.Unroll(rows[2]);
   sch.Vectorize(columns[1]);
   std::optional<double> work = look.TotalWork();
-  ParallelIfWorth(sch, FuseAll(sch, outer), machine, work);
+  ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, work);
   return true;
 }
 }  // namespace
@@ -134,8 +134,10 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     if (done) look = LookAt(sch, block);
   }
   // The loops that are one run of memory for every access become one: no rest at the end of rows.
+  // (In one of unknown length the rows could not be told apart.)
   size_t first = look.axes.size() - 1;
-  while (first > 0 && look.Collapses(first - 1)) --first;
+  auto is_known = [&](size_t i) { return look.axes[i].size.has_value(); };
+  while (first > 0 && is_known(first) && is_known(first - 1) && look.Collapses(first - 1)) --first;
   Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
@@ -146,27 +148,30 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     contiguous &=
         access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
   }
-  LoopRV around = run;
+  // Threads share the rows, or, where these are few, the vectors of a row, too. (Many rows first:
+  // the parts that vectors may leave of a row would hide what belongs to it.)
+  LoopRV rows, around = run;
+  bool are_few = true;
+  if (!outer_loops.empty()) {
+    rows = FuseToShare(sch, outer_loops, machine);
+    auto count = AsConstInt(sch.Get(rows)->extent);
+    are_few = count && *count < 4 * machine.cores;
+    if (!are_few) ParallelIfWorth(sch, rows, machine, work);
+  }
   if (contiguous) {
     Attempt(sch, [&] {
       around = Vectorized(sch, run, machine.Lanes(look.widest_bits), Rest::kOwnLoop);
       return true;
     });
   }
-  if (!outer_loops.empty()) {
-    LoopRV rows = FuseAll(sch, outer_loops);
-    auto count = AsConstInt(sch.Get(rows)->extent);
-    // Few rows: threads share the vectors of a row, too.
-    if (count && *count < 4 * machine.cores && around.defined() &&
-        Attempt(
-            sch,
-            [&] {
-              rows = sch.Fuse({rows, around});
-              return true;
-            })) {
-    }
-    around = rows;
+  if (!are_few) return;
+  if (rows.defined() && around.defined()) {
+    Attempt(sch, [&] {
+      rows = sch.Fuse({rows, around});
+      return true;
+    });
   }
+  if (rows.defined()) around = rows;
   if (around.defined()) ParallelIfWorth(sch, around, machine, work);
 }
 }  // namespace tvm::tir

@@ -51,6 +51,17 @@ LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
   return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
 }
 
+LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machine& machine) {
+  auto extent = [&](size_t i) { return AsConstInt(sch.Get(loops[i])->extent); };
+  size_t known = 0, unknown = loops.size() - 1;
+  int64_t count = 1;
+  while (known < loops.size() && extent(known)) count *= *extent(known++);
+  if (known == loops.size() || count >= 4 * machine.cores)
+    return FuseAll(sch, {loops.begin(), loops.begin() + known});
+  while (extent(unknown)) --unknown;
+  return FuseAll(sch, {loops.begin() + unknown, loops.end()});
+}
+
 void InlineCheap(const Schedule& sch, const BlockRV& root) {
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
     Attempt(sch, [&] {
@@ -99,10 +110,11 @@ LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes, Rest rest)
 bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t multiple,
             const std::function<void(const BlockRV&)>& schedule) {
   const Axis& parted = look.axes[axis];
-  if (parted.size && (*parted.size % multiple == 0 || *parted.size < multiple)) return false;
   arith::Analyzer analyzer;
   PrimExpr even = floordiv(parted.extent, PrimExpr(multiple)) * PrimExpr(multiple);
-  if (analyzer.CanProveEqual(even, parted.extent)) return false;
+  if (analyzer.CanProve(parted.extent < PrimExpr(multiple)) ||
+      analyzer.CanProveEqual(even, parted.extent))
+    return false;
   Array<LoopRV> order{parted.loop};
   for (const Axis& other : look.axes) {
     if (&other != &parted) order.push_back(other.loop);

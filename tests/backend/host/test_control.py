@@ -303,7 +303,9 @@ def test_many_functions_compile_in_parts():
         np.testing.assert_array_equal(x, expected)
 
 
-@pytest.mark.parametrize("node,numpy", [(tir.Add, np.sum), (tir.Max, np.max), (tir.Min, np.min)])
+@pytest.mark.parametrize(
+    "node,numpy", [(tir.Add, np.sum), (tir.Mul, np.prod), (tir.Max, np.max), (tir.Min, np.min)]
+)
 def test_reductions(node, numpy, target):
     """Their order is free; NaN still propagates."""
     a, c, i = buffer("A", "float32", 1000), buffer("C", "float32", 1), var()
@@ -312,10 +314,25 @@ def test_reductions(node, numpy, target):
     built = build(module(body, [a, c]))
     if target == "llvm":
         assert " x float>" in built.inspect_source("ll")
-    x, y = np.random.randn(1000).astype("float32"), np.zeros(1, "float32")
-    y[0] = 0 if node is tir.Add else x[0]
+    x, y = (1 + 0.03 * np.random.randn(1000)).astype("float32"), np.zeros(1, "float32")
+    y[0] = {tir.Add: 0, tir.Mul: 1}.get(node, x[0])
     run(built, x, y)
     np.testing.assert_allclose(y[0], numpy(x), rtol=1e-4, atol=1e-4)
     x[500] = np.nan
     run(built, x, y)
     assert np.isnan(y[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("size", [3, 8, 49, 64])
+def test_sums_of_short_rows(size, dtype, target):
+    """Vectors are loaded along the rows, not one element from each of many."""
+    a, c, i, k = buffer("A", dtype, 64 * size), buffer("C", dtype, 64), var(), var("k")
+    element = tir.BufferLoad(a, [i * size + k])
+    add = tir.BufferStore(c, tir.BufferLoad(c, [i]) + element, [i])
+    built = build(module(loop(i, const(64), loop(k, const(size), add)), [a, c]))
+    if target == "llvm" and size >= 8:
+        assert "gather" not in built.inspect_source("ll")
+    x, y = (100 * np.random.rand(64, size)).astype(dtype), np.zeros(64, dtype)
+    run(built, x.reshape(-1), y)
+    np.testing.assert_allclose(y, x.sum(1), rtol=1e-5)

@@ -89,7 +89,8 @@ class LocalRunner(PyRunner):
         return futures
 
     def race(self, runner_inputs, seconds):
-        """Measures candidates of one task alternately, `seconds` in all: the median of each."""
+        """Measures candidates of one task alternately, `seconds` in all: for each a time per place
+        that the arguments were in."""
         error = self._prepare(runner_inputs[0])
         if error is None:
             reply = self._process.request(
@@ -101,7 +102,7 @@ class LocalRunner(PyRunner):
                 seconds + self.timeout_sec,
             )
             if "error" not in reply:
-                return [LocalRunnerFuture([secs]) for secs in reply["secs"]]
+                return [LocalRunnerFuture(secs) for secs in reply["secs"]]
             error = reply["error"]
         return [LocalRunnerFuture(None, error) for _ in runner_inputs]
 

@@ -99,6 +99,14 @@ def mean(run_secs):
     return sum(secs) / len(secs) if secs else float("inf")
 
 
+def beats(secs, default):
+    """Whether a candidate is faster than the default by more than the noise, wherever the arguments
+    lay. What is not is recorded with the default's times, and the default wins: it was measured
+    first."""
+    everywhere = all(float(s) < float(d) for s, d in zip(secs, default, strict=True))
+    return everywhere and mean(secs) <= DRAW * mean(default)
+
+
 class TuningLoop(Interface):
     """The loop; subclasses decide which task is next."""
 
@@ -379,19 +387,17 @@ class TuningLoop(Interface):
             for b in built:
                 if b.artifact_path is not None:
                     remove_build_dir(str(b.artifact_path))
-        raced = []
+        raced, default = [], None
         for (record, _), result in zip(pairs, results, strict=True):
             if result.error_msg is not None:
                 task.ctx.logger.warning("race: %s", result.error_msg)
                 return raced
             if len(record.trace.insts) == 0:
-                task.default_secs = mean(result.run_secs)
+                default, task.default_secs = result.run_secs, mean(result.run_secs)
         for (record, _), result in zip(pairs, results, strict=True):
-            secs, default = result.run_secs, task.default_secs
-            # What cannot be told from the default is as fast as the default, which then wins: it
-            # was measured first.
-            if default is not None and DRAW * default < mean(secs) < default:
-                secs = [default]
+            secs = result.run_secs
+            if default is not None and mean(secs) < mean(default) and not beats(secs, default):
+                secs = default
             again = TuningRecord(
                 record.trace,
                 record.workload,

@@ -36,7 +36,10 @@ class Idioms:
     """Mixed into Statements."""
 
     def idiom(self, depth):
-        kind = self.choose(double_buffer=3, padded=3, chain=2, tensor_call=2, virtual=2, pipeline=2)
+        kind = self.choose(
+            double_buffer=3, rolling_buffer=2, padded=3, chain=2, tensor_call=2, virtual=2,
+            pipeline=2,
+        )  # fmt: skip
         made = getattr(self, "idiom_" + kind)()
         return self.store(depth) if made is None else made
 
@@ -104,6 +107,38 @@ class Idioms:
         if self.chance(0.3):
             return tir.For(i, const(low, "int32"), times.node, kind, wrap(body))
         return wrap(tir.For(i, const(low, "int32"), times.node, kind, body))
+
+    def idiom_rolling_buffer(self):
+        """A loop whose windows of some memory overlap."""
+        target, source = self.row(1, 8), self.row(4, 16, writable=False)
+        if target is None or source is None or self.steps > 4 or self.in_block:
+            return None
+        if source.root is target.root:
+            return None
+        step = self.rng.randint(1, 2)
+        window = self.rng.randint(step + 1, min(source.size, 4))
+        times = self.rng.randint(1, min((source.size - window) // step + 1, target.size))
+        memory, wrap = self.memory(source.dtype, source.size)
+        element = memory.buffer
+
+        def fill(i, j):
+            x = i * step + j
+            store = tir.BufferStore(element, tir.Max(source[x], const(1, source.dtype)), [x])
+            return tir.IfThenElse(x < source.size - 1, store) if self.chance(0.2) else store
+
+        def use(i):
+            x = i * step + self.rng.randint(0, window - 1)
+            value = tir.Max(element[i * step], element[x])
+            value = value if source.dtype == target.dtype else tir.Cast(target.dtype, value)
+            return target.store(value, i)
+
+        def iteration(i):
+            node = self.rng.choice([element, element.data])
+            first = self.each(window, lambda j: fill(i, j))
+            mark = tir.AttrStmt(node, "rolling_buffer_scope", const(1, "int32"), first)
+            return tir.SeqStmt([mark, use(i)])
+
+        return wrap(self.each(times, iteration))
 
     def idiom_pipeline(self):
         """A loop of blocks whose iterations may overlap."""
