@@ -165,13 +165,14 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     });
   }
   if (!are_few) return;
-  if (rows.defined() && around.defined()) {
-    Attempt(sch, [&] {
-      rows = sch.Fuse({rows, around});
-      return true;
-    });
+  // (A run that is left to the compiler stays one, or it would have to be told from row to row.)
+  if (rows.defined() && !around.same_as(run)) {
+    if (!around.defined() || !Attempt(sch, [&] {
+          around = sch.Fuse({rows, around});
+          return true;
+        }))
+      around = rows;
   }
-  if (rows.defined()) around = rows;
   if (around.defined()) ParallelIfWorth(sch, around, machine, work);
 }
 }  // namespace tvm::tir
