@@ -112,6 +112,43 @@ bool Analyzer::Impl::IsSimpleSum(const PrimExpr& e) const {
   }
 }
 
+bool Analyzer::Impl::IsSimple(const PrimExpr& e, int depth) const {
+  constexpr int kMostDepth = 16;  // an attempt must cost little where it fails
+  if (depth > kMostDepth) return false;
+  auto is_simple = [&](const PrimExpr& part) { return IsSimple(part, depth + 1); };
+  DataType t = e.dtype();
+  if (auto* ramp = e.as<RampObj>()) {
+    auto *stride = ramp->stride.as<IntImmObj>(), *lanes = ramp->lanes.as<IntImmObj>();
+    return stride && stride->value != 0 && lanes && lanes->value > 1 && t.is_integer() &&
+           (IsSimpleSum(ramp->base) ||
+            (ramp->base.as<IntImmObj>() && expr_bounds.empty() && expr_residues.empty()));
+  }
+  if (!t.is_float()) return e.as<IntImmObj>() || IsSimpleSum(e);
+  if (e.as<FloatImmObj>()) return true;
+  if (auto* var = e.as<VarObj>()) return !values.count(var);
+  if (auto* load = e.as<BufferLoadObj>()) {
+    return !load->predicate.has_value() &&
+           std::all_of(load->indices.begin(), load->indices.end(), is_simple);
+  }
+  if (auto* broadcast = e.as<BroadcastObj>())
+    return broadcast->lanes.as<IntImmObj>() && is_simple(broadcast->value);
+  if (auto* call = e.as<CallObj>()) {
+    return !call->Is(builtin::if_then_else()) && !call->Is(builtin::likely()) &&
+           std::all_of(call->args.begin(), call->args.end(), is_simple);
+  }
+  bool is_arithmetic = e.as<AddObj>() || e.as<SubObj>() || e.as<MulObj>() || e.as<DivObj>() ||
+                       e.as<MinObj>() || e.as<MaxObj>();
+  if (!is_arithmetic) return false;
+  auto* n = static_cast<const BinaryOpFields*>(e.get());
+  auto is_one = [](const PrimExpr& x) {
+    auto* f = x.as<FloatImmObj>();
+    return f && f->value == 1;
+  };
+  auto is_constant = [](const PrimExpr& x) { return x.as<FloatImmObj>() || x.as<BroadcastObj>(); };
+  return !is_one(n->a) && !is_one(n->b) && !(is_constant(n->a) && is_constant(n->b)) &&
+         is_simple(n->a) && is_simple(n->b);
+}
+
 Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {
   // Counted from the end of the facts that hold everywhere, for more of those may come.
   Mark mark{truths.size() - global.truths,

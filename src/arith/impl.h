@@ -122,6 +122,9 @@ struct Analyzer::Impl {
   /// which nothing is known but ranges, with different positive factors, and a constant. Most
   /// indices are.
   bool IsSimpleSum(const PrimExpr& e) const;
+  /// The same for arithmetic and functions of floats, loaded at such indices: what a body mostly
+  /// is.
+  bool IsSimple(const PrimExpr& e, int depth = 0) const;
   PrimExpr RewriteSimplify(const PrimExpr& e);
   /// A condition as a conjunction of disjunctions, each simplified.
   PrimExpr AsAndOfOrs(const PrimExpr& e);

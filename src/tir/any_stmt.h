@@ -24,6 +24,10 @@ bool AnyStmt(const Stmt& root, F&& pred) {
   return finder.found;
 }
 
+template <class Obj>
+bool HasStmt(const Stmt& root) {
+  return AnyStmt<Obj>(root, [](auto*) { return true; });
+}
 /// Whether loops are bound to indices of a launch or to virtual threads.
 inline bool HasThreadLoops(const Stmt& body) {
   return AnyStmt<ForObj>(body, [](auto* op) { return op->kind == ForKind::kThreadBinding; });

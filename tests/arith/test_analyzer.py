@@ -287,6 +287,33 @@ def test_no_rule_undoes_what_another_did(expr):
     assert_structural_equal(analyzer.rewrite_simplify(simple), simple)
 
 
+def test_what_looks_simple_may_not_be():
+    analyzer = arith.Analyzer()
+    assert_structural_equal(analyzer.simplify(x * 16 + y * 16), (x + y) * 16)
+    assert_structural_equal(analyzer.simplify(x * 16 + x), x * 17)
+    assert_structural_equal(analyzer.simplify(x * 16 + y), x * 16 + y)
+    with analyzer.constraint_scope(x * 16 + y == 5):
+        assert_structural_equal(analyzer.simplify(x * 16 + y), tir.const(5))
+    analyzer.bind(y, tvm.ir.Range(0, 1))
+    assert_structural_equal(analyzer.simplify(x * 16 + y), x * 16)
+    with analyzer.constraint_scope(x == 3):
+        assert_structural_equal(analyzer.simplify(x * 16 + z), z + 48)
+
+    buffer = tir.decl_buffer((16,), "float32")
+    v, one = tir.Var("v", "float32"), tir.const(1.0, "float32")
+    load = tir.BufferLoad(buffer, [x])
+    assert_structural_equal(analyzer.simplify(load * v), load * v)
+    assert_structural_equal(analyzer.simplify(tir.Mul(load, one)), load)
+    assert_structural_equal(
+        analyzer.simplify(tir.BufferLoad(buffer, [x + y]) + v), tir.BufferLoad(buffer, [x]) + v
+    )
+    both = tir.Add(tir.Broadcast(v, 4), tir.Broadcast(load, 4))
+    assert_structural_equal(analyzer.simplify(both), tir.Broadcast(v + load, 4))
+    assert_structural_equal(analyzer.simplify(tir.Ramp(x + y, 0, 4)), tir.Broadcast(x, 4))
+    analyzer.bind(v, one)
+    assert_structural_equal(analyzer.simplify(load * v), load)
+
+
 def test_shared_parts_and_deep_nesting_take_linear_time():
     e = x
     for _ in range(200):

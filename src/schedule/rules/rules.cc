@@ -88,6 +88,7 @@ int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
 /// Several stages over the same rows, such as softmax and normalisation: all stages of a row run
 /// while it is in the cache.
 bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
+  if (sch.GetChildBlocks(root).size() < 2) return false;
   InlineCheap(sch, root);
   Array<BlockRV> blocks = sch.GetChildBlocks(root);
   if (blocks.size() < 2) return false;

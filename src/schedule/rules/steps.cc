@@ -30,10 +30,10 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   return reads == 1;
 }
 bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
-  BlockLook look = LookAt(sch, block);
-  if (look.has_reduction || look.block->writes.size() != 1) return false;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.empty()) return false;  // a result of the function
+  BlockLook look = LookAt(sch, block);
+  if (look.has_reduction || look.block->writes.size() != 1) return false;
   if (look.work <= kCheapWork) return true;
   return consumers.size() == 1 &&
          ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over threads: through the registers of a warp, or through shared memory.
-#include "../contents.h"
+#include "../any_stmt.h"
 #include "../text.h"
-#include "../threads.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -222,8 +221,11 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
 }  // namespace
 
 PrimFunc LowerThreadAllreduce(PrimFunc func) {
-  const Contents& contents = ContentsOf(func->body);
-  if (!contents.Has<AttrStmtObj>() && !contents.Calls(builtin::tvm_thread_allreduce())) return func;
+  auto reduces = [](const EvaluateObj* op) {
+    auto* call = op->value.as<CallObj>();
+    return call && call->Is(builtin::tvm_thread_allreduce());
+  };
+  if (!HasStmt<AttrStmtObj>(func->body) && !AnyStmt<EvaluateObj>(func->body, reduces)) return func;
   AllreduceLowerer lower;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->HasKey("gpu"))
