@@ -10,7 +10,11 @@ import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.cost_model import PyCostModel, RandomModel, XGBModel
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord
-from tvm.meta_schedule.feature_extractor import PerStoreFeature, RandomFeatureExtractor
+from tvm.meta_schedule.feature_extractor import (
+    PerStoreFeature,
+    PyFeatureExtractor,
+    RandomFeatureExtractor,
+)
 from tvm.meta_schedule.mutator import MutateTileSize, PyMutator
 from tvm.meta_schedule.postproc import PyPostproc
 from tvm.meta_schedule.runner import RunnerResult
@@ -346,6 +350,25 @@ def test_vector_width_is_seen():
         candidate = ms.MeasureCandidate(sch, [])
         rows.append(PerStoreFeature().extract_from(context(programs.doubled), [candidate])[0])
     assert rows[0].numpy()[0, 18] == np.log2(5) and rows[1].numpy()[0, 18] == np.log2(17)
+
+
+def test_xgb_learns_from_programs_of_many_stores():
+    pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    stores = [rng.integers(1, 60) for _ in range(64)]
+    features = [np.repeat(rng.random((1, 8)), n, axis=0).astype("float32") for n in stores]
+
+    class Given(PyFeatureExtractor):
+        def extract_from(self, context, candidates):
+            return [features[i] for i in candidates]
+
+    model = XGBModel(extractor=Given(), num_warmup_samples=10, num_tuning_cores=1)
+    seconds = [0.1 + float(f[0, 0]) for f in features]
+    ctx = context(programs.doubled)
+    model.update(ctx, list(range(64)), [RunnerResult([s], None) for s in seconds])
+    scores = model.predict(ctx, list(range(64)))
+    assert np.abs(scores).max() < 2  # the best program has 1
+    assert np.corrcoef(scores, 1 / np.array(seconds))[0, 1] > 0.9
 
 
 def test_xgb_learns_and_is_saved(tmp_path):
