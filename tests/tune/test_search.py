@@ -27,6 +27,7 @@ from tvm.meta_schedule.schedule_rule import (
 )
 from tvm.meta_schedule.search_strategy import PySearchStrategy
 from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
+from tvm.meta_schedule.testing import te_workload
 
 from tests.tune import programs
 
@@ -159,6 +160,26 @@ def test_sums_of_columns_stream_and_are_shared_by_threads():
     for candidate in candidates(ctx, 1)[::3]:
         tvm.compile(candidate.sch.mod, target=TARGET)(a, c)
         np.testing.assert_allclose(c, a.sum(axis=0), rtol=1e-4)
+
+
+def test_what_pads_is_computed_where_it_is_used_or_by_itself():
+    func = te_workload.create_te_workload("DEP", 1)
+    texts = [str(s.trace) for s in context(func).generate_design_space()]
+    placed = ["sample_compute_location" in t for t in texts]
+    assert any(placed) and not all(placed)
+
+
+def test_rows_of_a_reduction_go_together():
+    ctx = context(programs.row_sum(24, 40))
+    found = [c for c in candidates(ctx, 2) if "T.unroll" in c.sch.mod.script()]
+    a, b = np.random.default_rng(0).random((24, 40)).astype("float32"), np.zeros(24, "float32")
+    for candidate in found:
+        tvm.compile(candidate.sch.mod, target=TARGET)(a, b)
+        np.testing.assert_allclose(b, a.sum(axis=1), rtol=1e-5)
+    together = [
+        c for c in found if re.search(r"unroll\((2|3|4|8)\):\n.*C?B_init", c.sch.mod.script())
+    ]
+    assert together
 
 
 def test_columns_that_no_vector_divides_have_a_part_of_whole_vectors():

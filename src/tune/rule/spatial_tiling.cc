@@ -100,6 +100,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
       Schedule copy = sch.Copy();
       if (Try([&] { (this->*variant)(copy, block, facts); })) result.push_back(copy);
     }
+    // Or RandomComputeLocation takes it to where it is used.
+    if (facts.is_spatial && sch.GetConsumers(block).size() == 1) result.push_back(sch);
     return result.empty() ? Array<Schedule>{sch} : result;
   }
 
