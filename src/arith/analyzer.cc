@@ -135,7 +135,7 @@ double SizeOf(const PrimExpr& e) {
 }  // namespace
 
 PrimExpr Analyzer::Simplify(const PrimExpr& e, int steps) {
-  if (e->IsInstance<IntImmObj>()) return e;
+  if (e->IsInstance<IntImmObj>() || impl_->IsSimpleSum(e)) return e;
   PrimExpr result = e;
   for (int i = 0; i < steps; ++i) {
     PrimExpr next = i % 2 == 0 ? impl_->RewriteSimplify(result) : impl_->CanonicalSimplify(result);

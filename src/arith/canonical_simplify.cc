@@ -30,6 +30,7 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
+    if (facts_->IsSimpleSum(e)) return e;
     if (auto* memo = facts_->memos.Find(e); memo && memo->canonical.defined())
       return memo->canonical;
     PrimExpr result = Visit(e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts: conditions that hold become bounds, residues and bounds of sums; comparisons are decided
 // by them.
+#include <array>
 #include <numeric>
 
 #include "arith/impl.h"
@@ -68,6 +69,47 @@ void Analyzer::Impl::SetKnown(const VarObj* var, const Known& known) {
     DataVarsChanged();
   }
   FactsChanged();
+}
+
+bool Analyzer::Impl::IsSimpleSum(const PrimExpr& e) const {
+  // A fact about a sum may say what this one is.
+  if (!e.dtype().is_index() || !linear_facts.empty() || !expr_bounds.empty() ||
+      !expr_residues.empty()) {
+    return false;
+  }
+  constexpr size_t kMostTerms = 6;
+  std::array<std::pair<const VarObj*, int64_t>, kMostTerms> terms;
+  size_t count = 0;
+  const PrimExpr* rest = &e;
+  auto without_constant = [&](auto* n) {
+    auto* c = n ? n->b.template as<IntImmObj>() : nullptr;
+    if (c) rest = &n->a;
+    return !c || c->value > 0;
+  };
+  if (!without_constant(e.as<AddObj>()) || !without_constant(e.as<SubObj>())) return false;
+  auto is_known = [&](const VarObj* var) {
+    auto bound = var_bounds.find(var);
+    auto residue = var_residues.find(var);
+    return values.count(var) || data_vars.count(var) ||
+           (bound != var_bounds.end() && bound->second.IsPoint()) ||
+           (residue != var_residues.end() && residue->second.IsPoint());
+  };
+  for (;; rest = &rest->as<AddObj>()->a) {
+    auto* sum = rest->as<AddObj>();
+    const PrimExpr& term = sum ? sum->b : *rest;
+    auto* product = term.as<MulObj>();
+    auto* factor = product ? product->b.as<IntImmObj>() : nullptr;
+    auto* var = (product ? product->a : term).as<VarObj>();
+    if (!var || (product && (!factor || factor->value < 2)) || is_known(var)) return false;
+    int64_t coeff = factor ? factor->value : 1;
+    for (size_t i = 0; i < count; ++i) {
+      // Variables with one factor share it: (x + y) * 4.
+      if (terms[i].first == var || (coeff > 1 && terms[i].second == coeff)) return false;
+    }
+    if (!sum) return true;
+    if (count == kMostTerms) return false;
+    terms[count++] = {var, coeff};
+  }
 }
 
 Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {

@@ -118,6 +118,10 @@ struct Analyzer::Impl {
   /// true, false or not known: from bounds, residues and facts, without rewriting.
   std::optional<bool> Decide(const PrimExpr& cond);
 
+  /// Whether `e` is as simple as it can be, by its form: a sum of a few different variables of
+  /// which nothing is known but ranges, with different positive factors, and a constant. Most
+  /// indices are.
+  bool IsSimpleSum(const PrimExpr& e) const;
   PrimExpr RewriteSimplify(const PrimExpr& e);
   /// A condition as a conjunction of disjunctions, each simplified.
   PrimExpr AsAndOfOrs(const PrimExpr& e);

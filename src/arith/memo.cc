@@ -5,7 +5,8 @@
 namespace tvm::arith {
 namespace {
 // An expression of more nodes than memos is looked at again and again.
-constexpr size_t kFirstSlots = 256, kMostIdleSlots = 1024, kMostMemos = 1 << 16;
+// Large tables are worth keeping, too: malloc tidies up whenever it is asked for much.
+constexpr size_t kFirstSlots = 256, kMostIdleSlots = 1 << 13, kMostMemos = 1 << 16;
 thread_local constinit bool thread_ends = false;
 }  // namespace
 
@@ -31,8 +32,16 @@ Memos::~Memos() {
 }
 
 void Memos::Table::Clear() {
+  if (8 * memos.size() < slots.size()) {  // few of many: one by one
+    for (size_t n = 0; n < memos.size(); ++n) {
+      size_t i = Start(memos[n].node.get()), mask = slots.size() - 1;
+      while (slots[i & mask] != n + 1) ++i;
+      slots[i & mask] = 0;
+    }
+  } else {
+    std::fill(slots.begin(), slots.end(), 0);
+  }
   memos.clear();
-  std::fill(slots.begin(), slots.end(), 0);
 }
 
 Memo* Memos::At(const PrimExpr& e) {

@@ -54,11 +54,15 @@ class Memos {
     std::vector<uint32_t> slots;  // the number of a memo, 0: free; a power of two of them
     std::vector<Memo> memos;
     void Clear();
+    /// Where the search for a node begins.
+    static size_t Start(const Object* node) {
+      return (reinterpret_cast<uintptr_t>(node) * 0x9E3779B97F4A7C15u) >> 32;
+    }
   };
   /// Where the node is, or belongs.
   uint32_t* SlotOf(const Object* node) const {
     size_t mask = table_->slots.size() - 1;
-    for (size_t i = (reinterpret_cast<uintptr_t>(node) * 0x9E3779B97F4A7C15u) >> 32;; ++i) {
+    for (size_t i = Table::Start(node);; ++i) {
       uint32_t* slot = &table_->slots[i & mask];
       if (!*slot || table_->memos[*slot - 1].node.get() == node) return slot;
     }

@@ -74,7 +74,8 @@ Optional<Array<IntSet>> EstimateRegionStrictBound(const Array<Range>& region,
     PrimExpr step = forward ? split->scale : -split->scale;
     if ((!forward && !backward) || !analyzer->CanProve(step <= extent)) return {};
     PrimExpr low = analyzer->Simplify(forward ? sum->base : sum->base + span);
-    PrimExpr high = analyzer->Simplify((forward ? sum->base + span : sum->base) + extent - one);
+    PrimExpr last = forward ? sum->base + span : sum->base;
+    PrimExpr high = analyzer->Simplify(IsOne(extent) ? last : last + extent - one);
     result.push_back(IntSet::Interval(low, high));
   }
   return result;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -186,12 +187,7 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
 }
 
 namespace {
-/// The object in `value`, without counting a reference to it.
-const ObjectRef& ObjectIn(const Any& value) {
-  return *reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(&value) +
-                                             offsetof(TVMFFIAny, v_obj));
-}
-Any MapValue(const Any& value, MapFn map, void* context);
+bool MapValue(const Any& value, MapFn map, void* context, Any* result);
 /// The array with its elements mapped, undefined when all of them are the same. `fits`: every new
 /// element is of the class of the old one.
 Array<Any> MapArray(const ffi::ArrayObj* array, MapFn map, void* context, bool* fits) {
@@ -204,88 +200,133 @@ Array<Any> MapArray(const ffi::ArrayObj* array, MapFn map, void* context, bool* 
   for (size_t i = 0; i < array->size(); ++i) {
     const Any& old = (*array)[i];
     if (old.type_index() >= ffi::TypeIndex::kTVMFFIDynObjectBegin) [[likely]] {
-      ObjectRef now = map(context, ObjectIn(old));
-      if (!now.same_as(ObjectIn(old))) set(i, std::move(now));
+      ObjectRef now;
+      if (map(context, ObjectIn(old), &now)) set(i, std::move(now));
     } else if (IsContainer(old.type_index())) {
-      Any now = MapValue(old, map, context);
-      if (now.same_as(old)) continue;
+      Any now;
+      if (!MapValue(old, map, context, &now)) continue;
       set(i, std::move(now));
       *fits = false;  // what is inside was not looked at
     }
   }
   return copy;
 }
-Any MapValue(const Any& value, MapFn map, void* context) {
+bool MapMap(const ffi::MapObj* map_obj, MapFn map, void* context, Any* result) {
+  Map<Any, Any> mapped;
+  bool changed = false;
+  auto one = [&](const Any& old) {
+    Any now;
+    if (!MapValue(old, map, context, &now)) return old;
+    changed = true;
+    return now;
+  };
+  for (const auto& [k, v] : *map_obj) {
+    Any key = one(k);
+    mapped.Set(std::move(key), one(v));
+  }
+  if (changed) *result = std::move(mapped);
+  return changed;
+}
+/// Whether something in the value changes, and what it becomes.
+bool MapValue(const Any& value, MapFn map, void* context, Any* result) {
   int32_t t = value.type_index();
   if (t == ffi::TypeIndex::kTVMFFIArray) {
     bool fits = true;
     Array<Any> mapped = MapArray(value.as<ffi::ArrayObj>(), map, context, &fits);
-    return mapped.defined() ? Any(mapped) : value;
+    if (!mapped.defined()) return false;
+    *result = std::move(mapped);
+    return true;
   }
-  if (t == ffi::TypeIndex::kTVMFFIMap) {
-    Map<Any, Any> result;
-    bool changed = false;
-    for (const auto& [k, v] : *value.as<ffi::MapObj>()) {
-      Any key = MapValue(k, map, context), mapped = MapValue(v, map, context);
-      changed |= !key.same_as(k) || !mapped.same_as(v);
-      result.Set(std::move(key), std::move(mapped));
-    }
-    return changed ? Any(result) : value;
-  }
-  if (t < ffi::TypeIndex::kTVMFFIDynObjectBegin) return value;
-  return map(context, *value.as<ObjectRef>());
+  if (t == ffi::TypeIndex::kTVMFFIMap) return MapMap(value.as<ffi::MapObj>(), map, context, result);
+  if (t < ffi::TypeIndex::kTVMFFIDynObjectBegin) return false;
+  ObjectRef now;
+  if (!map(context, ObjectIn(value), &now)) return false;
+  *result = std::move(now);
+  return true;
 }
 }  // namespace
 
-ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context) {
+bool MapChildrenImpl(const Object* node, MapFn map, void* context, ObjectRef* result) {
   const NodeInfo& info = InfoOf(node->type_index());
   ObjectPtr<Object> copy;
   for (const Child& c : info.children) {
     const char* p = reinterpret_cast<const char*>(node) + c.offset;
-    bool any = c.kind == ChildKind::kAny;
-    const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
-    Any mapped;
-    auto replace = [&](ObjectRef now) {  // by what fits: the old one did
+    auto target = [&] {
       if (!copy) copy = ShallowCopy(info, node);
-      *reinterpret_cast<ObjectRef*>(reinterpret_cast<char*>(copy.get()) + c.offset) =
-          std::move(now);
+      return reinterpret_cast<char*>(copy.get()) + c.offset;
     };
-    if (!any && ref.defined() && ref->type_index() == ffi::TypeIndex::kTVMFFIArray) {
-      bool fits = true;
-      Array<Any> now = MapArray(static_cast<const ffi::ArrayObj*>(ref.get()), map, context, &fits);
-      if (!now.defined()) continue;
-      if (fits) {
-        replace(std::move(now));
-        continue;
-      }
-      mapped = std::move(now);
-    } else if (any || (ref.defined() && IsContainer(ref->type_index()))) {
-      Any old = any ? *reinterpret_cast<const Any*>(p) : Any(ref);
-      mapped = MapValue(old, map, context);
-      if (mapped.same_as(old)) continue;
+    auto replace = [&](ObjectRef now) {  // by what fits: the old one did
+      *reinterpret_cast<ObjectRef*>(target()) = std::move(now);
+    };
+    Any mapped;
+    if (c.kind == ChildKind::kAny) {
+      if (!MapValue(*reinterpret_cast<const Any*>(p), map, context, &mapped)) continue;
     } else {
+      const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
       if (!ref.defined()) continue;
-      ObjectRef now = map(context, ref);
-      if (now.same_as(ref)) continue;
-      if (now.defined() && now->type_index() == ref->type_index()) {
-        replace(std::move(now));
+      int32_t t = ref->type_index();
+      if (t >= ffi::TypeIndex::kTVMFFIDynObjectBegin) [[likely]] {
+        ObjectRef now;
+        if (!map(context, ref, &now)) continue;
+        if (now.defined() && now->type_index() == t) {
+          replace(std::move(now));
+          continue;
+        }
+        mapped = std::move(now);
+      } else if (t == ffi::TypeIndex::kTVMFFIArray) {
+        bool fits = true;
+        Array<Any> now =
+            MapArray(static_cast<const ffi::ArrayObj*>(ref.get()), map, context, &fits);
+        if (!now.defined()) continue;
+        if (fits) {
+          replace(std::move(now));
+          continue;
+        }
+        mapped = std::move(now);
+      } else if (t == ffi::TypeIndex::kTVMFFIMap) {
+        if (!MapMap(static_cast<const ffi::MapObj*>(ref.get()), map, context, &mapped)) continue;
+      } else {
         continue;
       }
-      mapped = std::move(now);
     }
-    if (!copy) copy = ShallowCopy(info, node);
-    void* target = reinterpret_cast<char*>(copy.get()) + c.offset;
     TVM_FFI_CHECK_SAFE_CALL(ffi::reflection::CallFieldSetter(
-        c.info, target, reinterpret_cast<const TVMFFIAny*>(&mapped)));
+        c.info, target(), reinterpret_cast<const TVMFFIAny*>(&mapped)));
   }
-  if (!copy) return ffi::GetRef<ObjectRef>(node);
+  if (!copy) return false;
   if (info.init) info.init(copy.get());
-  return ObjectRef(std::move(copy));
+  *result = ObjectRef(std::move(copy));
+  return true;
 }
 
 ObjectRef CopyNode(const Object* node) {
   return ObjectRef(ShallowCopy(InfoOf(node->type_index()), node));
 }
+
+// ---- memory -----------------------------------------------------------------------------------
+thread_local constinit FreeBlocks* free_blocks = nullptr;
+namespace {
+/// Makes the lists of a thread on its first use of them, and ends them with the thread.
+struct OwnedBlocks {
+  std::unique_ptr<FreeBlocks> blocks = std::make_unique<FreeBlocks>();
+  OwnedBlocks() { free_blocks = blocks.get(); }
+  ~OwnedBlocks() { free_blocks = nullptr; }
+};
+}  // namespace
+FreeBlocks::~FreeBlocks() {
+  for (Block* block : head) {
+    while (block) std::free(std::exchange(block, block->next));
+  }
+}
+void* AllocateBlock(size_t size) {
+#ifndef __SANITIZE_ADDRESS__  // which wants to see every use of what was freed
+  static thread_local OwnedBlocks owned;
+  (void)&owned;
+#endif
+  void* block = std::malloc(size);
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+void FreeBlock(void* block) { std::free(block); }
 
 void BoundedDelete(void* object, int flags) {
   struct Pending {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 
+#include "ir/each_function.h"
 #include "ir/target/scope.h"
 #include "tvm/ir/stack.h"
 #include "tvm/runtime/thread_pool.h"
@@ -39,6 +40,16 @@ std::string ShortName(std::string name) {
 }
 thread_local std::vector<PassContext> contexts;
 
+std::vector<void (*)()>& Forgetters() {
+  static auto* list = new std::vector<void (*)()>();
+  return *list;
+}
+struct ForgetAtEnd {
+  ~ForgetAtEnd() {
+    for (auto* forget : Forgetters()) forget();
+  }
+};
+
 /// Callbacks may be Python: they run on the thread's own stack.
 template <class... A>
 Any CallBack(const Optional<Function>& fn, const A&... args) {
@@ -67,6 +78,32 @@ ModulePass::ModulePass(Function pass_func, PassInfo info) {
 Sequential::Sequential(Array<Pass> passes, String name) {
   *this =
       New<Sequential>([&](SequentialObj* n) { n->passes = passes, n->info = PassInfo(0, name); });
+}
+
+void OnFunctionsDone(void (*forget)()) { Forgetters().push_back(forget); }
+
+void ForEachFunction(size_t count, const std::function<void(size_t)>& run) {
+  constexpr size_t kWorthThreads = 16;
+  if (count < kWorthThreads || runtime::NumThreads() == 1) {
+    ForgetAtEnd forget;
+    for (size_t i = 0; i < count; ++i) run(i);
+    return;
+  }
+  std::atomic<size_t> next{0};
+  PassContext ctx = PassContext::Current();
+  Target target = Target::Current();
+  // The pool's threads know nothing of context and target and begin on small stacks.
+  runtime::ParallelRun(runtime::NumThreads(), [&](int, int) {
+    TargetScope scope(target);
+    ForgetAtEnd forget;
+    contexts.push_back(ctx);
+    struct Leave {
+      ~Leave() { contexts.pop_back(); }
+    } leave;
+    OnDeepStack([&] {
+      for (size_t i; (i = next++) < count;) run(i);
+    });
+  });
 }
 
 // ---- running ----------------------------------------------------------------------------------
@@ -218,30 +255,12 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
   for (const auto& [var, func] : mod->functions) {
     if (func->type_index() == passes[0]->entry->function_type) work.push_back({var, func, func});
   }
-  auto run = [&](size_t i) {
+  ForEachFunction(work.size(), [&](size_t i) {
     for (size_t p = 0; p < passes.size(); ++p) {
       CheckSignalsNowAndThen();
       work[i].func = passes[p]->RunOn(work[i].func, arguments[p]);
     }
-  };
-  constexpr size_t kWorthThreads = 16;
-  if (work.size() < kWorthThreads || runtime::NumThreads() == 1) {
-    for (size_t i = 0; i < work.size(); ++i) run(i);
-  } else {
-    std::atomic<size_t> next{0};
-    Target target = Target::Current();
-    // The pool's threads know nothing of context and target and begin on small stacks.
-    runtime::ParallelRun(runtime::NumThreads(), [&](int, int) {
-      TargetScope scope(target);
-      contexts.push_back(ctx);
-      struct Leave {
-        ~Leave() { contexts.pop_back(); }
-      } leave;
-      OnDeepStack([&] {
-        for (size_t i; (i = next++) < work.size();) run(i);
-      });
-    });
-  }
+  });
   Map<GlobalVar, BaseFunc> functions = mod->functions;
   for (const Work& w : work) {
     if (!w.func.same_as(w.before)) functions.Set(w.var, w.func);

@@ -163,10 +163,11 @@ bool IsWithin(const Array<IntSet>& inner, const Array<IntSet>& outer, Analyzer* 
   if (inner.size() != outer.size()) return false;
   for (size_t i = 0; i < inner.size(); ++i) {
     if (!inner[i].HasLowerBound() || !inner[i].HasUpperBound()) return false;
-    if (!analyzer->CanProve(outer[i].min() <= inner[i].min()) ||
-        !analyzer->CanProve(inner[i].max() <= outer[i].max())) {
+    auto is_at_most = [&](const PrimExpr& a, const PrimExpr& b) {
+      return ExprDeepEqual(a, b) || analyzer->CanProve(a <= b);
+    };
+    if (!is_at_most(outer[i].min(), inner[i].min()) || !is_at_most(inner[i].max(), outer[i].max()))
       return false;
-    }
   }
   return true;
 }

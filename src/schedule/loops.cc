@@ -37,7 +37,8 @@ Array<PrimExpr> SimplifyBindings(const Array<PrimExpr>& values, const Map<Var, R
   Array<PrimExpr> normal = indices.Map(
       [](const arith::IterSumExpr& sum) -> PrimExpr { return arith::NormalizeIterMapToExpr(sum); });
   Array<PrimExpr> simple = simplify(normal);
-  return detect(simple).empty() ? normal : simple;
+  bool is_same = std::equal(simple.begin(), simple.end(), normal.begin(), ExprDeepEqual);
+  return is_same || !detect(simple).empty() ? simple : normal;
 }
 
 bool IsAtom(const PrimExpr& e) {

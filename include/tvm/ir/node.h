@@ -134,11 +134,76 @@ inline constexpr TypeOps kTypeOps = {sizeof(T),
                                      &SetField<T>,
                                      &ffi::detail::TypeSchema<T>::v};
 
+// ---- memory -----------------------------------------------------------------------------------
+/// Passes make and drop nodes of a few sizes all the time. Each thread keeps some of the blocks it
+/// frees; every block comes from malloc by itself, so any thread may free it.
+struct FreeBlocks {
+  static constexpr size_t kStep = 16, kClasses = 17, kMost = 512;
+  struct Block {
+    Block* next;
+  };
+  Block* head[kClasses] = {};
+  uint16_t count[kClasses] = {};
+  FreeBlocks() = default;
+  ~FreeBlocks();
+};
+extern thread_local constinit FreeBlocks* free_blocks __attribute__((tls_model("initial-exec")));
+void* AllocateBlock(size_t size);
+void FreeBlock(void* block);  // when the thread keeps none of this size
+
+template <class Obj>
+constexpr size_t kSizeClass = (sizeof(Obj) + FreeBlocks::kStep - 1) / FreeBlocks::kStep;
+template <class Obj>
+void* AllocateNode() {
+  static_assert(alignof(Obj) <= alignof(std::max_align_t));
+  constexpr size_t c = kSizeClass<Obj>;
+  if constexpr (c < FreeBlocks::kClasses) {
+    FreeBlocks* kept = free_blocks;
+    if (kept && kept->head[c]) {
+      --kept->count[c];
+      return std::exchange(kept->head[c], kept->head[c]->next);
+    }
+  }
+  return AllocateBlock(c * FreeBlocks::kStep);
+}
+template <class Obj>
+void FreeNode(void* memory) {
+  constexpr size_t c = kSizeClass<Obj>;
+  if constexpr (c < FreeBlocks::kClasses) {
+    FreeBlocks* kept = free_blocks;
+    if (kept && kept->count[c] < FreeBlocks::kMost) {
+      ++kept->count[c];
+      kept->head[c] = ::new (memory) FreeBlocks::Block{kept->head[c]};
+      return;
+    }
+  }
+  FreeBlock(memory);
+}
 template <class Obj, class... A>
 ObjectPtr<Obj> NewObject(A&&... args) {
-  auto p = ffi::make_object<Obj>(std::forward<A>(args)...);
-  ffi::detail::ObjectUnsafe::GetHeader(p.get())->deleter = &BoundedDelete;
-  return p;
+  struct Guard {
+    void* memory;
+    ~Guard() {
+      if (memory) FreeNode<Obj>(memory);
+    }
+  } guard{AllocateNode<Obj>()};
+  auto* node = ::new (guard.memory) Obj(std::forward<A>(args)...);
+  guard.memory = nullptr;
+  TVMFFIObject* header = ffi::detail::ObjectUnsafe::GetHeader(node);
+  header->combined_ref_count = ffi::detail::kCombinedRefCountBothOne;
+  header->type_index = Obj::RuntimeTypeIndex();
+  header->__padding = 0;
+  header->deleter = &BoundedDelete;
+  return ffi::detail::ObjectUnsafe::ObjectPtrFromOwned<Obj>(node);
+}
+/// What tvm-ffi asks of a deleter: the value goes with the last strong reference, the memory with
+/// the last weak one.
+template <class Obj>
+void DestroyNode(void* object, int flags) {
+  auto* node =
+      ffi::detail::ObjectUnsafe::RawObjectPtrFromUnowned<Obj>(static_cast<TVMFFIObject*>(object));
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) node->Obj::~Obj();
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) FreeNode<Obj>(node);
 }
 template <class Obj>
 int CreateObject(TVMFFIObjectHandle* out) {
@@ -175,8 +240,7 @@ void RegisterNode(const char* doc = "") {
       info.init = [](Object* n) { static_cast<Obj*>(n)->Init(); };
   }
   // Also for base classes: one that C++ code can create has to go as well.
-  if constexpr (std::is_default_constructible_v<Obj>)
-    info.destroy = ffi::detail::SimpleObjAllocator::Handler<Obj>::Deleter();
+  if constexpr (std::is_default_constructible_v<Obj>) info.destroy = &DestroyNode<Obj>;
   if constexpr (requires { Obj::Fields([](auto&&...) {}); }) {
     Obj::Fields([&]<class C, class T>(const char* name, T C::* member, auto... traits) {
       AddField(&info, name, ffi::reflection::GetFieldByteOffsetToObject<C, T>(member), &kTypeOps<T>,
@@ -232,17 +296,29 @@ inline bool IsContainer(int32_t t) {
   return t == ffi::TypeIndex::kTVMFFIArray || t == ffi::TypeIndex::kTVMFFIMap;
 }
 
+/// The object in `value`, without counting a reference to it.
+inline const ObjectRef& ObjectIn(const Any& value) {
+  return *reinterpret_cast<const ObjectRef*>(reinterpret_cast<const char*>(&value) +
+                                             offsetof(TVMFFIAny, v_obj));
+}
+template <class F>
+void VisitValue(const Any& value, F& visit);
+template <class F>
+void VisitObject(const ObjectRef& ref, F& visit) {
+  int32_t t = ref->type_index();
+  if (t >= ffi::TypeIndex::kTVMFFIDynObjectBegin) [[likely]] {
+    visit(ref);
+  } else if (t == ffi::TypeIndex::kTVMFFIArray) {
+    for (const Any& e : *static_cast<const ffi::ArrayObj*>(ref.get())) VisitValue(e, visit);
+  } else if (t == ffi::TypeIndex::kTVMFFIMap) {
+    for (const auto& [k, v] : *static_cast<const ffi::MapObj*>(ref.get()))
+      VisitValue(k, visit), VisitValue(v, visit);
+  }
+}
 template <class F>
 void VisitValue(const Any& value, F& visit) {
-  int32_t t = value.type_index();
-  if (t < ffi::TypeIndex::kTVMFFIStaticObjectBegin) return;
-  if (t == ffi::TypeIndex::kTVMFFIArray) {
-    for (const Any& e : *value.as<ffi::ArrayObj>()) VisitValue(e, visit);
-  } else if (t == ffi::TypeIndex::kTVMFFIMap) {
-    for (const auto& [k, v] : *value.as<ffi::MapObj>()) VisitValue(k, visit), VisitValue(v, visit);
-  } else if (t >= ffi::TypeIndex::kTVMFFIDynObjectBegin) {
-    visit(*value.as<ObjectRef>());
-  }
+  if (value.type_index() >= ffi::TypeIndex::kTVMFFIStaticObjectBegin)
+    VisitObject(ObjectIn(value), visit);
 }
 /// Calls `visit(const ObjectRef&)` on every child node, in field order, through arrays, maps and
 /// optionals.
@@ -255,26 +331,38 @@ void VisitChildren(const Object* node, F&& visit) {
       continue;
     }
     const auto& ref = *reinterpret_cast<const ObjectRef*>(p);
-    if (!ref.defined()) continue;
-    if (IsContainer(ref->type_index())) [[unlikely]]
-      VisitValue(Any(ref), visit);
-    else
-      visit(ref);
+    if (ref.defined()) VisitObject(ref, visit);
   }
 }
 
-using MapFn = ObjectRef (*)(void*, const ObjectRef&);
-ObjectRef MapChildrenImpl(const Object* node, MapFn map, void* context);
+/// Whether the child changes, and what it becomes. What stays needs no reference counted.
+using MapFn = bool (*)(void*, const ObjectRef&, ObjectRef*);
+bool MapChildrenImpl(const Object* node, MapFn map, void* context, ObjectRef* result);
+template <class F>
+bool MapChild(void* map, const ObjectRef& child, ObjectRef* result) {
+  auto& f = *static_cast<F*>(map);
+  if constexpr (requires { f.Step(child, result); }) {
+    return f.Step(child, result);
+  } else {
+    *result = f(child);
+    return !result->same_as(child);
+  }
+}
 /// The node with every child mapped; the same object when no child changed. A child that no longer
 /// fits its field raises TypeError.
 template <class F>
 ObjectRef MapChildren(const Object* node, F&& map) {
-  return MapChildrenImpl(
-      node,
-      [](void* f, const ObjectRef& r) -> ObjectRef {
-        return (*static_cast<std::decay_t<F>*>(f))(r);
-      },
-      &map);
+  ObjectRef result;
+  if (MapChildrenImpl(node, &MapChild<std::decay_t<F>>, &map, &result)) return result;
+  return ffi::GetRef<ObjectRef>(node);
+}
+/// The same object as a `Ref`; TypeError when it is none.
+template <class Ref>
+Ref As(ObjectRef node) {
+  using Obj = typename Ref::ContainerType;
+  if (node.defined() && node->IsInstance<Obj>()) [[likely]]
+    return Ref(ffi::detail::ObjectUnsafe::ObjectPtrFromObjectRef<Obj>(std::move(node)));
+  return Any(std::move(node)).template cast<Ref>();
 }
 
 // ---- passes
@@ -330,22 +418,31 @@ template <class Self, class... Nodes>
 class Mutator {
  public:
   ObjectRef operator()(const ObjectRef& node) {
+    ObjectRef result;
+    return Step(node, &result) ? result : node;
+  }
+  /// Whether the node changes, and what it becomes.
+  bool Step(const ObjectRef& node, ObjectRef* result) {
     if (StackIsLow()) [[unlikely]]
-      return Recurse([&] { return (*this)(node); });
-    if (!InfoOf(node->type_index()).shared) return Dispatch(node);
-    if (auto it = shared_.find(node.get()); it != shared_.end()) return it->second.second;
-    ObjectRef result = Dispatch(node);
-    shared_[node.get()] = {node, result};  // the key must stay alive as long as its entry
-    return result;
+      return Recurse([&] { return Step(node, result); });
+    if (!InfoOf(node->type_index()).shared) return Dispatch(node, result);
+    if (auto it = shared_.find(node.get()); it != shared_.end()) {
+      *result = it->second.second;
+    } else {
+      if (!Dispatch(node, result)) *result = node;
+      shared_[node.get()] = {node, *result};  // the key must stay alive as long as its entry
+    }
+    return !result->same_as(node);
   }
   template <class Ref>
   Ref Mutate(const Ref& node) {
-    return node.defined() ? Any((*this)(node)).template cast<Ref>() : node;
+    ObjectRef result;
+    return node.defined() && Step(node, &result) ? As<Ref>(std::move(result)) : node;
   }
   /// The node with its children rewritten: `For loop = Below<For>(op);`.
   template <class Ref>
   Ref Below(const typename Ref::ContainerType* node) {
-    return Any(MapChildren(node, *this)).template cast<Ref>();
+    return As<Ref>(MapChildren(node, *this));
   }
 
  protected:
@@ -353,12 +450,13 @@ class Mutator {
   void Remap(const ObjectRef& from, const ObjectRef& to) { shared_[from.get()] = {from, to}; }
 
  private:
-  ObjectRef Dispatch(const ObjectRef& node) {
+  bool Dispatch(const ObjectRef& node, ObjectRef* result) {
     if (auto fn = reinterpret_cast<ObjectRef (*)(Self*, const Object*)>(
             Table().Find(node->type_index()))) {
-      return fn(static_cast<Self*>(this), node.get());
+      *result = fn(static_cast<Self*>(this), node.get());
+      return !result->same_as(node);
     }
-    return MapChildren(node.get(), *this);
+    return MapChildrenImpl(node.get(), &MapChild<Mutator>, this, result);
   }
   std::unordered_map<const Object*, std::pair<ObjectRef, ObjectRef>> shared_;
   static const HandlerTable& Table() {

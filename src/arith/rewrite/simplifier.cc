@@ -22,6 +22,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
+    if (facts_->IsSimpleSum(e)) return e;
     if (auto* memo = facts_->memos.Find(e); memo && memo->rewritten.defined())
       return memo->rewritten;
     ++facts_->stats.nodes_visited;
@@ -148,13 +149,12 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     } else if (auto* n = e.as<CallObj>()) {
       if (n->Is(builtin::likely()) && AsConstInt(n->args[0])) return n->args[0];
     }
-    bool pure = facts_->TraitsOf(e).pure;
-    if (t.is_integer() && pure) {
+    if (t.is_integer() && facts_->TraitsOf(e).pure) {
       Interval bound = facts_->BoundOf(e);
       if (bound.IsPoint()) return MakeConst(t, bound.lo);
       if (Residue r = facts_->ResidueOf(e); r.IsPoint() && Interval::OfType(t).Contains(r.base))
         return MakeConst(t, r.base);
-    } else if (t.is_bool() && pure) {
+    } else if (t.is_bool() && facts_->TraitsOf(e).pure) {
       if (auto known = facts_->Decide(e)) return MakeConst(t, *known ? 1 : 0);
     }
     if (PrimExpr reduced = WithoutCommonFactor(e); reduced.defined()) return Make(reduced);
@@ -166,6 +166,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
         return Make(Below<PrimExpr, PrimExprObj>(vector));
       }
     }
+    if (t.is_float() && AsBinary(e)) return e;  // the rules for arithmetic are about integers
     Match match(facts_);
     for (const CompiledRule* rule : RulesFor(e)) {
       ++facts_->stats.rewrites_attempted;
@@ -298,7 +299,7 @@ class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerOb
   explicit Spelling(Analyzer::Impl* facts) : facts_(facts) {}
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
-    if (e.as<VarObj>() || e.as<IntImmObj>()) return e;
+    if (e.as<VarObj>() || e.as<IntImmObj>() || facts_->IsSimpleSum(e)) return e;
     if (auto* memo = facts_->memos.Find(e); memo && memo->spelled.defined()) return memo->spelled;
     ObjectRef result = e.as<AddObj>()   ? Spell(e.as<AddObj>())
                        : e.as<LTObj>()  ? Spell(e.as<LTObj>())

@@ -81,14 +81,23 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     for (size_t i = indices.size(); i-- > 0 && access.linear;) {
       if (!buffer->strides.empty()) stride = buffer->strides[i];
       PrimExpr index = in_loops(indices[i]);
-      Array<PrimExpr> parts = arith::DetectLinearEquation(index, loop_vars);
-      if (parts.empty()) {
-        BindLoops();
-        parts = arith::DetectLinearEquation(analyzer.Simplify(index), loop_vars);
-      }
-      access.linear = !parts.empty();
-      for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
-        access.steps[v] = analyzer.Simplify(access.steps[v] + parts[v] * stride);
+      auto step = [&](size_t v, const PrimExpr& by) {
+        access.steps[v] = analyzer.Simplify(access.steps[v] + by);
+      };
+      if (index.as<VarObj>()) {  // mostly it is a loop
+        for (size_t v = 0; v < loop_vars.size(); ++v) {
+          if (index.same_as(loop_vars[v])) step(v, stride);
+        }
+      } else {
+        Array<PrimExpr> parts = arith::DetectLinearEquation(index, loop_vars);
+        if (parts.empty()) {
+          BindLoops();
+          parts = arith::DetectLinearEquation(analyzer.Simplify(index), loop_vars);
+        }
+        access.linear = !parts.empty();
+        for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
+          if (!IsZero(parts[v])) step(v, parts[v] * stride);
+        }
       }
       stride = stride * buffer->shape[i];
     }
@@ -128,7 +137,11 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
     look.axes.push_back(std::move(axis));
   }
   look.has_reduction |= look.block->init.has_value();
-  body.in_loops = [&](PrimExpr e) { return Substitute(e, values); };
+  body.in_loops = [&](PrimExpr e) {
+    auto var = e.as<Var>();
+    if (!var) return Substitute(e, values);
+    return values.count(*var) ? values[*var] : e;
+  };
   body(look.block);
   if (!IsTrue(realize->predicate)) look.simple = false;
   return look;

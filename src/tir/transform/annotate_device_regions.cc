@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks what runs on the device.
+#include "../contents.h"
 #include "../threads.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -24,6 +25,7 @@ struct RegionAnnotator : Mutator<RegionAnnotator, AttrStmtObj, PrimExprObj> {
 PrimFunc AnnotateDeviceRegions(PrimFunc func) {
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (!target.has_value() || !target.value().Host().has_value()) return func;
+  if (!ContentsOf(func->body).Has<AttrStmtObj>()) return func;
   RegionAnnotator annotate;
   Target device = target.value();
   Edit(&device)->host = std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks loops that something may leave early.
+#include "../contents.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
@@ -36,6 +37,9 @@ struct IrregularAnnotator : Mutator<IrregularAnnotator, ForObj, WhileObj, CallOb
 }  // namespace
 
 PrimFunc AnnotateIrregularLoop(PrimFunc func) {
+  const Contents& contents = ContentsOf(func->body);
+  if (!contents.Calls(builtin::break_loop()) && !contents.Calls(builtin::continue_loop()))
+    return func;
   return RewriteBody(std::move(func), IrregularAnnotator());
 }
 TVM_PASS(

@@ -4,7 +4,6 @@
 
 #include "../analyzed_mutator.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/structural.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -34,6 +33,27 @@ bool IsWorthIt(const PrimExpr& e) {
   return SideEffect(e) <= CallEffectKind::kPure;
 }
 
+/// Agrees with ExprDeepEqual. What binds variables is equal up to their names, and counts by its
+/// class alone.
+struct ExprHash {
+  static void Add(const ObjectRef& node, size_t* hash) {
+    auto mix = [&](size_t value) { *hash = (*hash ^ value) * 0x9E3779B97F4A7C15u; };
+    mix(static_cast<size_t>(node->type_index()));
+    if (auto* imm = node.as<IntImmObj>()) return mix(static_cast<size_t>(imm->value));
+    if (node.as<VarObj>()) return mix(reinterpret_cast<size_t>(node.get()));
+    if (!node.as<PrimExprObj>() || node.as<LetObj>() || node.as<ReduceObj>()) return;
+    Recurse([&] { VisitChildren(node.get(), [&](const ObjectRef& child) { Add(child, hash); }); });
+  }
+  size_t operator()(const PrimExpr& e) const {
+    size_t hash = 0;
+    Add(e, &hash);
+    return hash ^ (hash >> 32);
+  }
+};
+struct ExprEqual {
+  bool operator()(const PrimExpr& a, const PrimExpr& b) const { return ExprDeepEqual(a, b); }
+};
+
 /// Subexpressions of one statement with how often each occurs; not below what binds variables, nor
 /// where evaluation depends on a condition.
 struct Counter
@@ -41,7 +61,7 @@ struct Counter
   bool by_value = false;
   arith::Analyzer* analyzer = nullptr;
   std::vector<std::pair<PrimExpr, int>> order;
-  std::unordered_map<PrimExpr, size_t, StructuralHasher, StructuralEquals> index;
+  std::unordered_map<PrimExpr, size_t, ExprHash, ExprEqual> index;
 
   PrimExpr Key(const PrimExpr& e) const { return by_value ? analyzer->Simplify(e) : e; }
   void Visit(const PrimExprObj* op) {
@@ -75,7 +95,7 @@ struct Replacer : Mutator<Replacer, PrimExprObj, BufferObj, StmtObj> {
   explicit Replacer(const Counter& counter) : counter(counter) {}
   ObjectRef Rewrite(const PrimExprObj* op) {
     PrimExpr e = ffi::GetRef<PrimExpr>(op);
-    if (e.dtype() == key.dtype() && IsWorthIt(e) && StructuralEqual(counter.Key(e), key)) return by;
+    if (e.dtype() == key.dtype() && IsWorthIt(e) && ExprDeepEqual(counter.Key(e), key)) return by;
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves conditions and lets out of the loops they do not depend on.
 #include "../analyzed_mutator.h"
+#include "../contents.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 
@@ -262,6 +263,11 @@ struct Hoister : AnalyzedStmtMutator<Hoister, PrimExprObj, BufferObj> {
 };
 
 PrimFunc Hoist(PrimFunc func, int64_t conditionals, int64_t lets) {
+  const Contents& contents = ContentsOf(func->body);
+  if (!contents.Has<IfThenElseObj, LetStmtObj, LetObj, SelectObj, AndObj, OrObj>() &&
+      !contents.Calls(builtin::if_then_else())) {
+    return func;
+  }
   Hoister hoist;
   hoist.conditionals = conditionals, hoist.lets = lets;
   hoist.LearnParams(func);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a buffer for the next iteration while this one uses it.
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -219,6 +220,7 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
 }  // namespace
 
 PrimFunc InjectDoubleBuffer(PrimFunc func, int64_t split_loop) {
+  if (!HasAttr(func->body, kScope)) return func;
   Doubler doubler;
   doubler.split = split_loop;
   doubler.Collect(func->body);

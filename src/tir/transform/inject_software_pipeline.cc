@@ -18,7 +18,7 @@ constexpr const char* kOrder = "software_pipeline_order";
 constexpr const char* kAsync = "software_pipeline_async_stages";
 
 /// One statement of the loop.
-struct Step {
+struct StagedStmt {
   Stmt stmt;
   int stage, order;
   bool is_async = false;
@@ -148,7 +148,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     }
     return result;
   }
-  std::vector<Step> Steps(const For& loop, const Array<Stmt>& stmts) {
+  std::vector<StagedStmt> Steps(const For& loop, const Array<Stmt>& stmts) {
     std::vector<int> stages = Numbers(loop, kStage), orders = Numbers(loop, kOrder),
                      async = Numbers(loop, kAsync);
     if (orders.empty())
@@ -160,7 +160,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
                                 << loop->loop_var->name_hint << ", got " << stages.size() << " and "
                                 << orders.size();
     }
-    std::vector<Step> steps;
+    std::vector<StagedStmt> steps;
     std::vector<bool> taken(stmts.size());
     for (size_t i = 0; i < stmts.size(); ++i) {
       if (orders[i] >= static_cast<int>(stmts.size()) || taken[orders[i]]) {
@@ -184,7 +184,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     const Stmt& body = realize ? realize->block->body : loop->body;
     auto* seq = body.as<SeqStmtObj>();
     Array<Stmt> stmts = seq ? seq->seq : Array<Stmt>{body};
-    std::vector<Step> steps = Steps(loop, stmts);
+    std::vector<StagedStmt> steps = Steps(loop, stmts);
     Array<Buffer> buffers = realize ? realize->block->alloc_buffers : Array<Buffer>();
 
     // ---- how many iterations need a buffer at the same time
@@ -202,7 +202,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     std::vector<size_t> order(steps.size());
     for (size_t i = 0; i < order.size(); ++i) order[steps[i].order] = i;
     int last = 0;
-    for (const Step& s : steps) last = std::max(last, s.stage);
+    for (const StagedStmt& s : steps) last = std::max(last, s.stage);
     DataType t = loop->loop_var.dtype();
     PrimExpr n = loop->extent;
     auto number = [&](int64_t v) { return MakeConst(t, v); };
@@ -218,7 +218,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
           ++end;
         Array<Stmt> group;
         for (size_t j = k; j < end; ++j) {
-          const Step& s = steps[order[j]];
+          const StagedStmt& s = steps[order[j]];
           if ((before && s.stage > *before) || (after_end && s.stage <= *after_end)) continue;
           PrimExpr iteration = analyzer.Simplify(time - number(s.stage));
           VersionSelector select(versioned);
@@ -270,7 +270,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     return BlockRealize({}, const_true(), block);
   }
   /// A statement must not run before one whose results it uses.
-  static void CheckOrder(const For& loop, const std::vector<Step>& steps,
+  static void CheckOrder(const For& loop, const std::vector<StagedStmt>& steps,
                          const std::vector<UseFinder>& uses) {
     for (size_t i = 0; i < steps.size(); ++i) {
       for (size_t j = i + 1; j < steps.size(); ++j) {
@@ -289,7 +289,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       }
     }
   }
-  static int Versions(const VarObj* data, const std::vector<Step>& steps,
+  static int Versions(const VarObj* data, const std::vector<StagedStmt>& steps,
                       const std::vector<UseFinder>& uses) {
     int first = INT_MAX, last = -1, first_order = INT_MAX, last_order = -1;
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -323,7 +323,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
   }
   /// Waits for the asynchronous statements whose results `stmt` uses; those of later iterations may
   /// still run.
-  static Stmt Waiting(Stmt stmt, size_t i, const std::vector<Step>& steps,
+  static Stmt Waiting(Stmt stmt, size_t i, const std::vector<StagedStmt>& steps,
                       const std::vector<UseFinder>& uses, std::optional<int> after_end) {
     std::set<int> stages;
     for (size_t p = 0; p < steps.size(); ++p) {
@@ -334,7 +334,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     }
     for (int stage : stages) {
       int order = INT_MAX;
-      for (const Step& p : steps) {
+      for (const StagedStmt& p : steps) {
         if (p.is_async && p.stage == stage) order = std::min(order, p.order);
       }
       int begun = -stage - (order > steps[i].order ? 1 : 0);  // newest iteration, at time 0

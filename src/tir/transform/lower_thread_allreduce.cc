@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over threads: through the registers of a warp, or through shared memory.
+#include "../contents.h"
 #include "../text.h"
 #include "../threads.h"
 #include "tvm/expr/op.h"
@@ -221,6 +222,8 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
 }  // namespace
 
 PrimFunc LowerThreadAllreduce(PrimFunc func) {
+  const Contents& contents = ContentsOf(func->body);
+  if (!contents.Has<AttrStmtObj>() && !contents.Calls(builtin::tvm_thread_allreduce())) return func;
   AllreduceLowerer lower;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->HasKey("gpu"))

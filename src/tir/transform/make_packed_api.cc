@@ -3,6 +3,8 @@
 // plain arguments, which does the work.
 #include <unordered_set>
 
+#include "../contents.h"
+#include "ir/each_function.h"
 #include "packed_arguments.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -139,22 +141,29 @@ struct Plain {
   bool has_status = true;      // returns 0 or -1; else it returns a value of its own
 };
 
-struct Splitter {
-  const IRModule& mod;
-  GlobalVar wrong_dtype{"__tvm_raise_wrong_dtype"}, wrong_kind{"__tvm_raise_wrong_kind"};
-  std::unordered_map<const GlobalVarObj*, Plain> plain;
-  Map<GlobalVar, BaseFunc> functions;
-  bool raises = false;
+/// What a function becomes.
+struct Halves {
+  Plain plain;
+  PrimFunc inner, entry;  // entry: undefined for a function that only others of the module call
+  bool calls = false;     // other functions
+};
 
-  explicit Splitter(const IRModule& mod) : mod(mod) {}
+struct Splitter {
+  GlobalVar wrong_dtype{"__tvm_raise_wrong_dtype"}, wrong_kind{"__tvm_raise_wrong_kind"};
 
   static bool IsLowered(const PrimFunc& func) {
     return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 ||
            func->HasNonzeroAttr("tir.private") || func->HasNonzeroAttr("tir.is_global_func");
   }
+  static bool CallsFunctions(const PrimFunc& func) {
+    return ContentsOf(func->body).Calls([](const Object* op) {
+      return op->IsInstance<GlobalVarObj>();
+    });
+  }
   /// The function with plain parameters: data pointers, scalars, then sizes that its body uses.
-  PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public) {
-    Plain& info = plain[var.get()];
+  static PrimFunc MakePlain(const GlobalVar& var, const PrimFunc& func, bool is_public,
+                            Plain* plain) {
+    Plain& info = *plain;
     Array<Var> params;
     std::vector<int64_t> alignments;
     auto add = [&](const Var& v, int position, int64_t alignment) {
@@ -163,16 +172,13 @@ struct Splitter {
     };
     int n = static_cast<int>(func->params.size());
     Stmt body = func->body;
-    std::unordered_set<const VarObj*> known;
     for (int i = 0; i < n; ++i) {
       if (Buffer b = func.BufferOf(func->params[i]); b.defined()) {
         add(b->data, i, PackedArguments::CheckedAlignment(b));
-        known.insert(b->data.get());
       }
     }
     for (int i = 0; i < n; ++i) {
-      if (!func.BufferOf(func->params[i]).defined())
-        add(func->params[i], i, 0), known.insert(func->params[i].get());
+      if (!func.BufferOf(func->params[i]).defined()) add(func->params[i], i, 0);
     }
     struct Buffers : Visitor<Buffers, BufferObj> {
       std::unordered_set<const Object*> used;
@@ -198,7 +204,7 @@ struct Splitter {
     if (is_public) {
       Var result("result", kHandle);
       returns.result = result;
-      body = returns.Mutate(body);
+      if (ContentsOf(func->body).Calls(builtin::ret())) body = returns.Mutate(body);
       if (returns.used) params.push_back(result), alignments.push_back(0);
       ret_type = PrimType(kInt32);
       body = SeqStmt::Flatten({body, Return(0)});
@@ -217,14 +223,13 @@ struct Splitter {
     return WithAttr(inner, "tir.param_alignment",
                     Array<int64_t>(alignments.begin(), alignments.end()));
   }
-  void Split(const GlobalVar& var, const PrimFunc& func) {
+  Halves Split(const GlobalVar& var, const PrimFunc& func) const {
+    Halves halves;
+    halves.calls = CallsFunctions(func);
     auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
-    if (IsLowered(func)) return functions.Set(var, func);
-    PrimFunc inner = MakePlain(var, func, symbol.has_value());
-    const Plain& info = plain[var.get()];
-    functions.Set(info.var, inner);
-    if (!symbol.has_value()) return;
-    raises = true;
+    const Plain& info = halves.plain;
+    halves.inner = MakePlain(var, func, symbol.has_value(), &halves.plain);
+    if (!symbol.has_value()) return halves;
     PackedArguments arguments(func, symbol.value(), wrong_dtype, wrong_kind);
     Array<PrimExpr> args;
     for (const Var& v : info.params) {
@@ -235,26 +240,27 @@ struct Splitter {
       }
       args.push_back(value);
     }
-    if (inner->params.size() > info.params.size()) args.push_back(arguments.result());
+    if (halves.inner->params.size() > info.params.size()) args.push_back(arguments.result());
     PrimFunc entry(arguments.params(), arguments.Wrap(Return(Call(kInt32, info.var, args))),
                    PrimType(kInt32), {}, func->attrs, func->span);
-    entry =
+    halves.entry =
         WithAttr(entry, ::tvm::attr::kCallingConv, static_cast<int64_t>(CallingConv::kCPackedFunc));
-    functions.Set(var, entry);
+    return halves;
   }
 };
 
 /// Calls of functions of the module: plain arguments, and errors handed on.
 struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
-  const Splitter& split;
-  explicit CallRewriter(const Splitter& split) : split(split) {}
+  const std::unordered_map<const GlobalVarObj*, Plain>& plain;
+  explicit CallRewriter(const std::unordered_map<const GlobalVarObj*, Plain>& plain)
+      : plain(plain) {}
 
   const Plain* Callee(const PrimExpr& e) const {
     auto* call = e.as<CallObj>();
     auto* var = call ? call->op.as<GlobalVarObj>() : nullptr;
     if (!var) return nullptr;
-    auto it = split.plain.find(var);
-    return it == split.plain.end() ? nullptr : &it->second;
+    auto it = plain.find(var);
+    return it == plain.end() ? nullptr : &it->second;
   }
   PrimExpr PlainCall(const CallObj* op, const Plain& callee, DataType t) {
     Array<PrimExpr> args;
@@ -294,29 +300,48 @@ struct CallRewriter : Mutator<CallRewriter, EvaluateObj, CallObj> {
 }  // namespace
 
 IRModule MakePackedAPI(IRModule mod) {
-  Splitter split(mod);
-  for (const auto& [var, func] : mod->functions) {
-    if (auto* f = func.as<PrimFuncObj>())
-      split.Split(var, ffi::GetRef<PrimFunc>(f));
+  std::vector<std::pair<GlobalVar, BaseFunc>> all(mod->functions.begin(), mod->functions.end());
+  std::vector<Halves> halves(all.size());
+  Splitter split;
+  transform::ForEachFunction(all.size(), [&](size_t i) {
+    auto* f = all[i].second.as<PrimFuncObj>();
+    if (!f) return;
+    PrimFunc func = ffi::GetRef<PrimFunc>(f);
+    if (Splitter::IsLowered(func))
+      halves[i].calls = Splitter::CallsFunctions(func);
     else
-      split.functions.Set(var, func);
+      halves[i] = split.Split(all[i].first, func);
+  });
+  std::unordered_map<const GlobalVarObj*, Plain> plain;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (halves[i].inner.defined()) plain.emplace(all[i].first.get(), halves[i].plain);
   }
-  if (split.plain.empty()) return mod;
-  CallRewriter calls(split);
+  if (plain.empty()) return mod;
+  CallRewriter rewrite(plain);
   Map<GlobalVar, BaseFunc> functions;
-  for (const auto& [var, func] : split.functions) {
+  bool raises = false;
+  Optional<ObjectRef> target;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& [var, func] = all[i];
+    if (auto t = func->GetAttr<ObjectRef>(::tvm::attr::kTarget)) target = t;
+    auto with_calls = [&](const PrimFunc& f) {
+      return halves[i].calls ? RewriteBody(f, rewrite) : f;
+    };
     auto* f = func.as<PrimFuncObj>();
-    bool is_entry = f && f->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0;
-    functions.Set(var, f && !is_entry ? RewriteBody(ffi::GetRef<PrimFunc>(f), calls) : func);
+    if (halves[i].inner.defined()) {
+      functions.Set(halves[i].plain.var, with_calls(halves[i].inner));
+      if (halves[i].entry.defined()) functions.Set(var, halves[i].entry), raises = true;
+    } else if (f && f->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) == 0) {
+      functions.Set(var, with_calls(ffi::GetRef<PrimFunc>(f)));
+    } else {
+      functions.Set(var, func);
+    }
   }
-  if (split.raises) {
+  if (raises) {
     auto add = [&](const GlobalVar& var, PrimFunc func) {
       func = WithAttr(WithAttr(func, "tir.private", true), "tir.cold", true);
       // Errors are raised where the functions run: on the same target.
-      for (const auto& [other, f] : functions) {
-        if (auto target = f->GetAttr<ObjectRef>(::tvm::attr::kTarget))
-          func = WithAttr(func, ::tvm::attr::kTarget, *target);
-      }
+      if (target.has_value()) func = WithAttr(func, ::tvm::attr::kTarget, target.value());
       functions.Set(var, func);
     };
     add(split.wrong_dtype, RaiseWrongDtype());

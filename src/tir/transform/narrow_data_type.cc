@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes indices in fewer bits where their bounds allow it.
 #include "../analyzed_mutator.h"
+#include "../contents.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -233,6 +234,8 @@ PrimFunc NarrowDataType(PrimFunc func, int64_t target_bits) {
     TVM_FFI_THROW(ValueError) << "NarrowDataType: expected target_bits 8, 16 or 32, got "
                               << target_bits;
   }
+  auto is_wide = [&](DataType t) { return IsWideInt(t, static_cast<int>(target_bits)); };
+  if (!ContentsOf(func->body).HasType(is_wide)) return func;
   WideVarFinder find(static_cast<int>(target_bits));
   find.LearnParams(func);
   find.Mutate(func->body);

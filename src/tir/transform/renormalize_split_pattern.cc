@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Undoes a form of quotients that simplification prefers and machines do not.
+#include "../contents.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
@@ -20,6 +21,7 @@ struct SplitRenormalizer : Mutator<SplitRenormalizer, FloorDivObj, BufferObj> {
 }  // namespace
 
 PrimFunc RenormalizeSplitPattern(PrimFunc func) {
+  if (!ContentsOf(func->body).Has<FloorDivObj>()) return func;
   return RewriteBody(std::move(func), SplitRenormalizer());
 }
 TVM_PASS(tir, RenormalizeSplitPattern,

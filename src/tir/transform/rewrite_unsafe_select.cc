@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes selections evaluate only the side they choose where the other one may fail.
 #include "../analyzed_mutator.h"
+#include "../contents.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 
@@ -40,6 +41,7 @@ struct SelectRewriter : AnalyzedMutator<SelectRewriter, BufferObj> {
 }  // namespace
 
 PrimFunc RewriteUnsafeSelect(PrimFunc func) {
+  if (!ContentsOf(func->body).Has<SelectObj>()) return func;
   SelectRewriter rewrite;
   rewrite.LearnParams(func);
   return RewriteBody(std::move(func), rewrite);

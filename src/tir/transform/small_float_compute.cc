@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes on small floating-point types in a larger one, rounding after each operation.
+#include "../contents.h"
 #include "small_float.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -82,7 +83,7 @@ bool NeedsLegalization(const PrimFunc& func) {
   return !target.has_value() || target.value()->DeviceType() == kDLCPU;
 }
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), DataType wide) {
-  if (!NeedsLegalization(func)) return func;
+  if (!NeedsLegalization(func) || !ContentsOf(func->body).HasType(matches)) return func;
   ComputeLegalizer legalize;
   legalize.matches = matches, legalize.wide = wide;
   return RewriteBody(std::move(func), legalize);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps small floating-point types as integers in memory.
+#include "../contents.h"
 #include "small_float.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
@@ -108,41 +109,18 @@ struct StorageLegalizer
   }
 };
 
-/// Whether a type occurs in a function at all. Most functions have none of these, and looking is
-/// much cheaper than rewriting.
-struct TypeFinder : Visitor<TypeFinder, VarObj, BufferObj, CastObj, FloatImmObj, CallObj,
-                            AllocateObj, AllocateConstObj> {
-  bool (*matches)(DataType);
-  bool found = false;
-  void Check(DataType t) { found |= matches(t); }
-  void Visit(const VarObj* op) {
-    Check(op->dtype);
-    auto* pointer = op->type_annotation.as<PointerTypeObj>();
-    auto* element = pointer ? pointer->element_type.as<PrimTypeObj>() : nullptr;
-    if (element) Check(element->dtype);
-  }
-  void Visit(const BufferObj* op) {
-    Check(op->dtype);
-    if (!found) Visit(op->data.get());
-  }
-  void Visit(const FloatImmObj* op) { Check(op->dtype); }
-  template <class T>
-  void Both(const T* op) {
-    Check(op->dtype);
-    if (!found) VisitChildren(op, *this);
-  }
-  void Visit(const CastObj* op) { Both(op); }
-  void Visit(const CallObj* op) { Both(op); }
-  void Visit(const AllocateObj* op) { Both(op); }
-  void Visit(const AllocateConstObj* op) { Both(op); }
-};
+/// Whether a type occurs in a function at all.
 bool UsesType(const PrimFunc& func, bool (*matches)(DataType)) {
-  TypeFinder find;
-  find.matches = matches;
-  for (const Var& p : func->params) find(p);
-  for (const auto& [param, buffer] : func->buffer_map) find(buffer);
-  if (!find.found) find(func->body);
-  return find.found;
+  auto is_of_type = [&](const Var& param) {
+    auto* pointer = param->type_annotation.as<PointerTypeObj>();
+    auto* element = pointer ? pointer->element_type.as<PrimTypeObj>() : nullptr;
+    return matches(param.dtype()) || (element && matches(element->dtype));
+  };
+  for (const auto& [param, buffer] : func->buffer_map) {
+    if (matches(buffer->dtype)) return true;
+  }
+  return std::any_of(func->params.begin(), func->params.end(), is_of_type) ||
+         ContentsOf(func->body).HasType(matches);
 }
 
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass, const char* before) {

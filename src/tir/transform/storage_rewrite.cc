@@ -4,6 +4,7 @@
 
 #include "../analysis/lifetime.h"
 #include "../analyzed_mutator.h"
+#include "../contents.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
 
@@ -133,6 +134,7 @@ struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
 }  // namespace
 
 PrimFunc StorageRewrite(PrimFunc func) {
+  if (!ContentsOf(func->body).Has<AllocateObj>()) return func;
   LifetimeFinder lives;
   lives(func->body);
   if (lives.order.size() < 2) return func;

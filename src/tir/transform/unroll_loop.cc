@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repeats the bodies of short loops.
 #include "../any_stmt.h"
+#include "../contents.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -8,6 +9,24 @@
 
 namespace tvm::tir {
 namespace {
+/// A copy of a body for one value of the loop variable. What the value makes constant is computed
+/// at once: simplifying every copy later costs more.
+struct Copy : Mutator<Copy, VarObj, AddObj, SubObj, MulObj> {
+  const VarObj* var;
+  PrimExpr value;
+  Copy(const Var& var, PrimExpr value) : var(var.get()), value(std::move(value)) {}
+  ObjectRef Rewrite(const VarObj* op) { return op == var ? value : ffi::GetRef<PrimExpr>(op); }
+  template <class Ref, class Obj>
+  ObjectRef Computed(const Obj* op, PrimExpr (*make)(PrimExpr, PrimExpr, Optional<Span>)) {
+    Ref result = Below<Ref>(op);
+    bool has_new_constant = result.get() != op && (AsConstInt(result->a) || AsConstInt(result->b));
+    return has_new_constant ? make(result->a, result->b, op->span) : PrimExpr(result);
+  }
+  ObjectRef Rewrite(const AddObj* op) { return Computed<Add>(op, &add); }
+  ObjectRef Rewrite(const SubObj* op) { return Computed<Sub>(op, &sub); }
+  ObjectRef Rewrite(const MulObj* op) { return Computed<Mul>(op, &mul); }
+};
+
 /// Steps count stores and evaluated expressions; a loop may be unrolled when the copies of its body
 /// have at most auto_max_step of them.
 struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, EvaluateObj, SeqStmtObj> {
@@ -74,12 +93,16 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
     Array<Stmt> copies;
     for (int64_t i = 0; i < extent; i += step) {
       PrimExpr value = loop->min + MakeConst(loop->loop_var.dtype(), i);
-      copies.push_back(Substitute(loop->body, [&](const Var& v) {
-        return v.same_as(loop->loop_var) ? value : PrimExpr();
-      }));
+      copies.push_back(Copy(loop->loop_var, value).Mutate(loop->body));
     }
-    made_copies |= copies.size() > 1;
+    made_copies |= copies.size() > 1 && Defines(loop->body);
     return SeqStmt::Flatten(copies);
+  }
+  /// Whether a copy of the statement defines variables a second time.
+  static bool Defines(const Stmt& body) {
+    return ContentsOf(body)
+        .Has<ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj, DeclBufferObj, AttrStmtObj,
+             BlockObj, ReduceObj>();
   }
   static bool IndexesLocal(const For& loop) {
     bool found = false;

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <thread>
+
 namespace tvm {
 namespace {
 
@@ -42,6 +45,28 @@ TEST(Node, LongChainsAreDestroyed) {
   ObjectRef copy = CopyNode(chain.get());
   EXPECT_EQ(CountedObj::alive, 100'002);
   chain = copy = ObjectRef();
+  EXPECT_EQ(CountedObj::alive, 0);
+}
+TEST(Node, MemoryGoesFromThreadToThread) {
+  auto links = [] {
+    std::vector<ObjectRef> made;
+    for (int i = 0; i < 3000; ++i) made.emplace_back(NewObject<DerivedObj>());
+    return made;
+  };
+  std::vector<ObjectRef> here, there;
+  for (int round = 0; round < 3; ++round) {
+    std::thread([&] { there = links(), here.clear(); }).join();
+    EXPECT_EQ(CountedObj::alive, 3000);
+    here = links();
+    // No block serves two nodes.
+    std::set<const Object*> distinct;
+    for (const auto* list : {&here, &there}) {
+      for (const ObjectRef& link : *list) distinct.insert(link.get());
+    }
+    EXPECT_EQ(distinct.size(), 6000);
+    there.clear();
+  }
+  here.clear();
   EXPECT_EQ(CountedObj::alive, 0);
 }
 
