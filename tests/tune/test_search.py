@@ -10,7 +10,11 @@ import tvm.testing
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.cost_model import PyCostModel, RandomModel, XGBModel
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord
-from tvm.meta_schedule.feature_extractor import PerStoreFeature, RandomFeatureExtractor
+from tvm.meta_schedule.feature_extractor import (
+    PerStoreFeature,
+    PyFeatureExtractor,
+    RandomFeatureExtractor,
+)
 from tvm.meta_schedule.mutator import MutateTileSize, PyMutator
 from tvm.meta_schedule.postproc import PyPostproc
 from tvm.meta_schedule.runner import RunnerResult
@@ -23,6 +27,7 @@ from tvm.meta_schedule.schedule_rule import (
 )
 from tvm.meta_schedule.search_strategy import PySearchStrategy
 from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
+from tvm.meta_schedule.testing import te_workload
 
 from tests.tune import programs
 
@@ -155,6 +160,26 @@ def test_sums_of_columns_stream_and_are_shared_by_threads():
     for candidate in candidates(ctx, 1)[::3]:
         tvm.compile(candidate.sch.mod, target=TARGET)(a, c)
         np.testing.assert_allclose(c, a.sum(axis=0), rtol=1e-4)
+
+
+def test_what_pads_is_computed_where_it_is_used_or_by_itself():
+    func = te_workload.create_te_workload("DEP", 1)
+    texts = [str(s.trace) for s in context(func).generate_design_space()]
+    placed = ["sample_compute_location" in t for t in texts]
+    assert any(placed) and not all(placed)
+
+
+def test_rows_of_a_reduction_go_together():
+    ctx = context(programs.row_sum(24, 40))
+    found = [c for c in candidates(ctx, 2) if "T.unroll" in c.sch.mod.script()]
+    a, b = np.random.default_rng(0).random((24, 40)).astype("float32"), np.zeros(24, "float32")
+    for candidate in found:
+        tvm.compile(candidate.sch.mod, target=TARGET)(a, b)
+        np.testing.assert_allclose(b, a.sum(axis=1), rtol=1e-5)
+    together = [
+        c for c in found if re.search(r"unroll\((2|3|4|8)\):\n.*C?B_init", c.sch.mod.script())
+    ]
+    assert together
 
 
 def test_columns_that_no_vector_divides_have_a_part_of_whole_vectors():
@@ -346,6 +371,25 @@ def test_vector_width_is_seen():
         candidate = ms.MeasureCandidate(sch, [])
         rows.append(PerStoreFeature().extract_from(context(programs.doubled), [candidate])[0])
     assert rows[0].numpy()[0, 18] == np.log2(5) and rows[1].numpy()[0, 18] == np.log2(17)
+
+
+def test_xgb_learns_from_programs_of_many_stores():
+    pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    stores = [rng.integers(1, 60) for _ in range(64)]
+    features = [np.repeat(rng.random((1, 8)), n, axis=0).astype("float32") for n in stores]
+
+    class Given(PyFeatureExtractor):
+        def extract_from(self, context, candidates):
+            return [features[i] for i in candidates]
+
+    model = XGBModel(extractor=Given(), num_warmup_samples=10, num_tuning_cores=1)
+    seconds = [0.1 + float(f[0, 0]) for f in features]
+    ctx = context(programs.doubled)
+    model.update(ctx, list(range(64)), [RunnerResult([s], None) for s in seconds])
+    scores = model.predict(ctx, list(range(64)))
+    assert np.abs(scores).max() < 2  # the best program has 1
+    assert np.corrcoef(scores, 1 / np.array(seconds))[0, 1] > 0.9
 
 
 def test_xgb_learns_and_is_saved(tmp_path):

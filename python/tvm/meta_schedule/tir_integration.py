@@ -62,8 +62,8 @@ def tune_tir(
     if task_name is not None:
         if len(named) > 1:
             raise ValueError(f"task_name: expected a module of one function, got {len(named)}")
-        named = {task_name: next(iter(named.values()))}
-        special_space = {task_name: s for s in special_space.values()}
+        named = dict(zip([task_name], named.values(), strict=True))
+        special_space = dict(zip([task_name], special_space.values(), strict=False))
     _check_work_dir(work_dir)
     names = sorted(named)
     loggers = get_loggers_from_work_dir(work_dir, names)

@@ -9,6 +9,8 @@
 // Reductions, row by row:                   or a few columns at a time:
 //   for p in parallel(…): for s:              for p in parallel(…): for j0:
 //     for k: B[…] += …                          for k: for j1 in vectorized(J): B[…] += …
+// some rows at a time:
+//   for p in parallel(…): for k: for s in unroll(S): B[…] += …
 // or many columns, a few lines at a time:
 //   for p in parallel(…): for k0: for j0: for k1 in unroll(K): for j1 in vectorized(J): B[…] += …
 #include <numeric>
@@ -74,7 +76,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
       double lines = facts.Iterations(LoopUse::kReduce);
       bool columns = ReadsColumns(facts);
       variants = {&SpatialTilingObj::Rows};
-      if (columns) variants.push_back(&SpatialTilingObj::Columns);
+      variants.push_back(columns ? &SpatialTilingObj::Columns : &SpatialTilingObj::RowsTogether);
       if (columns && lines >= kLong) variants.push_back(&SpatialTilingObj::Streamed);
       if (columns && lines >= kShared && NumCores(target.value()) > 1)
         variants.push_back(&SpatialTilingObj::Shared);
@@ -98,6 +100,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
       Schedule copy = sch.Copy();
       if (Try([&] { (this->*variant)(copy, block, facts); })) result.push_back(copy);
     }
+    // Or RandomComputeLocation takes it to where it is used.
+    if (facts.is_spatial && sch.GetConsumers(block).size() == 1) result.push_back(sch);
     return result.empty() ? Array<Schedule>{sch} : result;
   }
 
@@ -287,6 +291,25 @@ struct SpatialTilingObj : ScheduleRuleObj {
     Array<LoopRV> parts = sch.Split(all, {std::nullopt, Choose(sch, divisors.Take(UpTo(32)))});
     sch.Unroll(parts[1]);
     sch.DecomposeReduction(block, parts[0]);
+  }
+  /// Some rows side by side: chains of operations that do not wait for each other.
+  void RowsTogether(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+    Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
+    Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
+    if (spatial.empty() || reduce.empty()) {
+      TVM_FFI_THROW(ValueError) << "no rows";
+    }
+    Array<LoopRV> order = spatial;
+    for (const LoopRV& r : reduce) order.push_back(r);
+    sch.Reorder(order);
+    LoopRV rows = spatial.size() > 1 ? sch.Fuse(spatial) : spatial[0];
+    LoopRV all = reduce.size() > 1 ? sch.Fuse(reduce) : reduce[0];
+    Divisors divisors(static_cast<int64_t>(f.Iterations(LoopUse::kSpatial)));
+    Array<LoopRV> parts = sch.Split(rows, {std::nullopt, Choose(sch, divisors.Take({2, 3, 4, 8}))});
+    sch.Reorder({all, parts[1]});
+    sch.Parallel(parts[0]);
+    BlockRV init = sch.DecomposeReduction(block, all);
+    for (const BlockRV& b : {init, block}) sch.Unroll(sch.GetLoops(b).back());
   }
   /// Neighbouring results side by side in one vector, all of the reduction for them.
   void Columns(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {

@@ -76,10 +76,14 @@ class PackSum:
         return np.bincount(self.ids, weights=pred, minlength=self.count)
 
     def obj_square_error(self, ys_pred):
-        """Gradient and hessian of the weighted squared error: good programs count more."""
+        """Gradient and hessian of the weighted squared error: good programs count more. What one
+        row says is added up with what the others of its program say, so that a step for all of
+        them must be as many times smaller: else programs of many stores make the sum grow without
+        bound."""
         error = (self.predict_with_score(ys_pred) - self.ys)[self.ids]
         weight = np.maximum(self.ys, 0.02)[self.ids]
-        return error * weight, weight
+        rows = np.bincount(self.ids, minlength=self.count)[self.ids]
+        return error * weight, weight * rows
 
     def rmse(self, ys_pred):
         """Root of the mean squared error."""
