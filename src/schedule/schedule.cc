@@ -189,18 +189,18 @@ void Verify(const ScheduleState& state) {
 
 void ThrowScheduleError(const ScheduleObj* self, const Primitive& primitive,
                         const Refusal& refusal) {
-  if (self->error_render_level == ErrorRenderLevel::kNone) {
-    TVM_FFI_THROW(ScheduleError) << "(" << primitive.method() << ") not rendered";
-  }
-  std::string message = Text("(", primitive.method(), ") ", refusal.reason);
+  std::string message = Text("(", primitive.method(), ") ");
   auto print = self->error_render_level == ErrorRenderLevel::kDetail
                    ? Function::GetGlobal("script._print_underlined")
                    : std::nullopt;
+  message += self->error_render_level == ErrorRenderLevel::kNone ? "not rendered" : refusal.reason;
   if (print) {
     Array<ObjectRef> about(refusal.about.begin(), refusal.about.end());
     message += "\n" + std::string((*print)(self->state->value.mod(), about).cast<String>());
   }
-  TVM_FFI_THROW(ScheduleError) << message;
+  // Without a backtrace, which is that of this function: the first one of a process reads the
+  // symbols of all libraries, 0.8 s where PyTorch is one, and rules attempt what may be refused.
+  throw ffi::Error("ScheduleError", message, "");
 }
 
 }  // namespace tvm::tir

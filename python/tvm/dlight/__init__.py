@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules without search: rules, and a pass that applies them."""
 
-from . import analysis, base, benchmark, cpu, gpu
+from . import adreno, analysis, base, benchmark, cpu, gpu
 from .analysis import BlockInfo, IterInfo, normalize_prim_func
 from .base import ApplyDefaultSchedule, ScheduleRule, try_inline, try_inline_contiguous_spatial
 
@@ -10,6 +10,7 @@ __all__ = [
     "BlockInfo",
     "IterInfo",
     "ScheduleRule",
+    "adreno",
     "analysis",
     "base",
     "benchmark",

@@ -228,6 +228,8 @@ class FunctionGen
   void EmitLoop(Value* begin, Value* end, Value* step, const Var& var,
                 const Map<String, Any>& annotations, const Stmt& body, ForKind kind);
   void EmitParallel(const ForObj* op);
+  /// A loop that finds the largest or smallest number; false for any other one.
+  bool EmitExtremum(const ForObj* op);
   /// Attributes of the function, "name" or "name=value" with spaces between.
   void AddAttributes(const std::string& text);
   void Branch(Value* cond, bool likely, llvm::BasicBlock* yes, llvm::BasicBlock* no);

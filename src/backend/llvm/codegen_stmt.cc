@@ -268,6 +268,7 @@ void FunctionGen::Emit(const ForObj* op) {
     default:
       break;
   }
+  if (EmitExtremum(op)) return;
   Value* begin = Gen(op->min);
   Value* end = b_.CreateAdd(begin, Gen(op->extent), "", false, true);
   Value* step = op->step ? Gen(*op->step) : Lane(op->loop_var.dtype(), 1);
