@@ -30,6 +30,7 @@ from .operators import (
     sigmoid,
     softmax,
     softmax_of,
+    strided_conv,
     sum_over,
     transpose,
     values_of,
@@ -149,6 +150,14 @@ def test_tiles_of_convolutions_fill_vectors(size, lanes):
 def test_windows_are_in_vectors(args):
     _, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert ("VECTORIZED", 56) in loops_of(sch)
+
+
+def test_copies_with_steps_are_parallel_and_in_vectors():
+    """Windows that move by two elements: all of what is copied for the product's columns."""
+    _, sch = scheduled(strided_conv(3, 112, 64, 7), "llvm -num-cores=16 -mcpu=skylake-avx512")
+    loops = sch.get_loops("A_global")
+    assert sch.get(loops[0]).kind == tir.ForKind.PARALLEL
+    assert sch.get(loops[-1]).kind == tir.ForKind.VECTORIZED
 
 
 def test_groups_of_convolutions_have_tiles():

@@ -26,7 +26,7 @@ std::optional<Turned> FindTurned(const BlockLook& look) {
   std::optional<Turned> found;
   size_t written = ContiguousAxis(look);
   for (const Access& access : look.accesses) {
-    if (access.is_store || access.StepsBy(written, 0) || access.StepsBy(written, 1)) continue;
+    if (access.is_store || access.IsNear(written)) continue;
     for (size_t i = 0; i < look.axes.size(); ++i) {
       if (i == written || !access.StepsBy(i, 1) || look.axes[i].size == 1) continue;
       if (found) return std::nullopt;
@@ -144,10 +144,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   }
   LoopRV run = FuseAll(sch, inner_loops);
   bool contiguous = look.simple && machine.vector_bits > 0;
-  for (const Access& access : look.accesses) {
-    contiguous &=
-        access.StepsBy(look.axes.size() - 1, 0) || access.StepsBy(look.axes.size() - 1, 1);
-  }
+  for (const Access& access : look.accesses) contiguous &= access.IsNear(look.axes.size() - 1);
   // Threads share the rows, or, where these are few, the vectors of a row, too. (Many rows first:
   // the parts that vectors may leave of a row would hide what belongs to it.)
   LoopRV rows, around = run;
