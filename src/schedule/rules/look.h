@@ -24,6 +24,12 @@ struct Access {
   std::vector<PrimExpr> steps;  // by axis
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
+  /// Whether steps along an axis fall on the same few places of a cache.
+  bool Collides(size_t axis) const {
+    constexpr int64_t kCachePeriod = 4096;
+    auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
+    return step && *step != 0 && *step * buffer->dtype.bits() / 8 % kCachePeriod == 0;
+  }
   /// Whether a vector along an axis is one element, or few vectors of memory.
   bool IsNear(size_t axis) const {
     constexpr int64_t kFar = 4;

@@ -17,8 +17,7 @@ struct Tile {
   double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
 };
 constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
-// Of the first cache: how often a place repeats, and how many lines it holds there.
-constexpr int64_t kCachePeriod = 4096, kWays = 8;
+constexpr int64_t kWays = 8;        // lines that the first cache holds in one place
 /// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
 /// keeps a unit busy that multiplies.
 int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
@@ -102,14 +101,9 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   }
   return axes;
 }
-/// Whether steps along an axis fall on the same few places of a cache.
-bool Collides(const Access& access, size_t axis) {
-  auto step = access.linear ? AsConstInt(access.steps[axis]) : std::nullopt;
-  return step && *step != 0 && *step * access.buffer->dtype.bits() / 8 % kCachePeriod == 0;
-}
 bool RowsCollide(const BlockLook& look, TileAxes axes) {
   return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return !access.is_store && !access.Moves(axes.column) && Collides(access, axes.row);
+    return !access.is_store && !access.Moves(axes.column) && access.Collides(axes.row);
   });
 }
 /// Whether all that is read along the columns stays in the second cache: then each row of the other
@@ -219,7 +213,7 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     }
     bool is_new = !packed.defined(), collides = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
-      collides |= look.axes[i].reduce && Collides(access, i);
+      collides |= look.axes[i].reduce && access.Collides(i);
     }
     if (is_new && !collides) continue;
     Attempt(sch, [&] {

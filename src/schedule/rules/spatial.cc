@@ -59,13 +59,25 @@ bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
     return true;
   });
 }
+/// How many squares next to each other are turned before those below them: what they read is one
+/// run. Two are enough, unless the lines come from memory and fall on the same places of the
+/// caches, where what was fetched along with a square is gone before the next one needs it.
+int64_t SquaresAtOnce(const BlockLook& look, const Turned& turned) {
+  constexpr int64_t kBeyondCaches = 8 << 20;  // bytes
+  for (const Access& access : look.accesses) {
+    if (access.is_store || !access.StepsBy(turned.read, 1)) continue;
+    int64_t bytes = access.buffer->dtype.bits() / 8;
+    for (const PrimExpr& extent : access.buffer->shape) bytes *= AsConstInt(extent).value_or(1);
+    if (bytes > kBeyondCaches && access.Collides(turned.written)) return 8;
+  }
+  return 2;
+}
 /// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
 /// columns, [outer, columns: parallel] [stretches of rows] and so on.
 bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
   BlockLook look = LookAt(sch, block);
   auto turned = FindTurned(look);
   if (!turned || !look.simple || machine.vector_bits == 0) return false;
-  constexpr int64_t kSquares = 8;  // next to each other use the same lines of what is read
   constexpr int64_t kSmallest = 4;
   // What a division into squares leaves over has smaller ones.
   int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
@@ -80,7 +92,8 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   // As many as leave every thread something to do; what they leave over has fewer.
   int64_t squares = 1;
   if (auto size = look.axes[turned->read].size) {
-    int64_t most = std::clamp<int64_t>(*size / (side * 2 * machine.cores), 1, kSquares);
+    int64_t most =
+        std::clamp<int64_t>(*size / (side * 2 * machine.cores), 1, SquaresAtOnce(look, *turned));
     squares = LargestDivisor(*size / side, most);
     if (2 * squares <= most && Parted(sch, look, turned->read, side * most, again)) return true;
   }
