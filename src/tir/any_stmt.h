@@ -35,6 +35,16 @@ inline bool HasThreadLoops(const Stmt& body) {
 inline bool HasAttr(const Stmt& body, std::string_view key) {
   return AnyStmt<AttrStmtObj>(body, [&](auto* op) { return View(op->attr_key) == key; });
 }
+/// The data pointer of the buffer that a statement is marked with, for the pass `who`.
+inline const VarObj* MarkedData(const AttrStmtObj* mark, const char* who) {
+  if (auto* var = mark->node.as<VarObj>()) return var;
+  auto* buffer = mark->node.as<BufferObj>();
+  if (!buffer) {
+    TVM_FFI_THROW(TypeError) << who << ": expected a buffer or its data pointer in "
+                             << mark->attr_key << ", got " << mark->node.GetTypeKey();
+  }
+  return buffer->data.get();
+}
 /// Whether break or continue in the body of a loop belong to that loop. AnnotateIrregularLoop has
 /// marked such loops, if it has run.
 inline bool HasJumps(const Stmt& body) {

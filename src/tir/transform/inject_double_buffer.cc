@@ -94,14 +94,8 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     }
     return nullptr;
   }
-  static const VarObj* DataOf(const AttrStmtObj* op) {
-    if (auto var = op->node.as<Var>()) return var->get();
-    auto buffer = op->node.as<Buffer>();
-    if (!buffer) {
-      TVM_FFI_THROW(TypeError) << "InjectDoubleBuffer: expected a buffer or its data pointer in "
-                               << kScope << ", got " << op->node.GetTypeKey();
-    }
-    return (*buffer)->data.get();
+  static const VarObj* DataOf(const AttrStmtObj* mark) {
+    return MarkedData(mark, "InjectDoubleBuffer");
   }
   int depth = 0;  // loops around
   ObjectRef Rewrite(const AllocateObj* op) {

@@ -7,6 +7,7 @@
 // the loop does not change; so only the `step` new elements are computed.
 #include <unordered_set>
 
+#include "../any_stmt.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/pattern.h"
 #include "tvm/expr/substitute.h"
@@ -19,16 +20,6 @@ namespace tvm::tir {
 namespace {
 constexpr const char* kScope = "rolling_buffer_scope";
 using Loops = std::vector<const ForObj*>;
-
-const VarObj* DataOf(const AttrStmtObj* mark) {
-  if (auto* var = mark->node.as<VarObj>()) return var;
-  auto* buffer = mark->node.as<BufferObj>();
-  if (!buffer) {
-    TVM_FFI_THROW(TypeError) << "InjectRollingBuffer: expected a buffer or its data pointer in "
-                             << kScope << ", got " << mark->node.GetTypeKey();
-  }
-  return buffer->data.get();
-}
 
 /// The buffer of one mark: where it is allocated, filled and read.
 struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseObj, WhileObj,
@@ -53,7 +44,7 @@ struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseOb
   int64_t step = 0, size = 0;
 
   Window(const AttrStmtObj* mark, const Stmt& body, const std::unordered_set<const VarObj*>& rolled)
-      : mark(mark), data(DataOf(mark)), rolled(rolled) {
+      : mark(mark), data(MarkedData(mark, "InjectRollingBuffer")), rolled(rolled) {
     (*this)(body);
     if (!allocation || !declaration) Refuse("to be allocated and declared around the mark");
     if (!store) Refuse("to be written by the statement marked");

@@ -54,13 +54,16 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
   Optional<Function> filter_fn;
   Optional<Target> target;
   static constexpr uint32_t _type_child_slots = 4;
-  static void Fields(auto&& def) {
+  static void TilingFields(auto&& def) {
     def("structure", &MultiLevelTilingObj::structure);
     def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
     def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
     def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
     def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
     def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+  }
+  static void Fields(auto&& def) {
+    TilingFields(def);
     def("filter_fn", &MultiLevelTilingObj::filter_fn, Default(nullptr));
   }
   void Init() {
@@ -229,12 +232,7 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
   String intrin_name;
   static void Fields(auto&& def) {
     def("intrin_name", &MultiLevelTilingWithIntrinObj::intrin_name);
-    def("structure", &MultiLevelTilingObj::structure);
-    def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
-    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
-    def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
-    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
-    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+    TilingFields(def);
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
     if (!Fits(sch, block)) return {sch};
@@ -260,12 +258,7 @@ struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
   bool use_software_pipeline = false;
   static void Fields(auto&& def) {
     def("intrin_groups", &MultiLevelTilingTensorCoreObj::intrin_groups);
-    def("structure", &MultiLevelTilingObj::structure);
-    def("tile_binds", &MultiLevelTilingObj::tile_binds, Default(nullptr));
-    def("max_innermost_factor", &MultiLevelTilingObj::max_innermost_factor, Default(nullptr));
-    def("vector_load_lens", &MultiLevelTilingObj::vector_load_lens, Default(nullptr));
-    def("reuse_read", &MultiLevelTilingObj::reuse_read, Default(nullptr));
-    def("reuse_write", &MultiLevelTilingObj::reuse_write, Default(nullptr));
+    TilingFields(def);
     def("use_software_pipeline", &MultiLevelTilingTensorCoreObj::use_software_pipeline,
         Default(false));
   }
