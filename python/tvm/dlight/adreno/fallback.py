@@ -32,9 +32,7 @@ class Fallback(AdrenoScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function; None where its blocks are not plain."""
-        begun = start(func)
-        if begun is None:
-            return None
+        sch, _ = start(func)
         with Target(target):
-            self.schedule_fallback(begun[0])
-        return begun[0]
+            self.schedule_fallback(sch)
+        return sch

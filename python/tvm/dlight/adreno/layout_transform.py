@@ -18,10 +18,7 @@ class LayoutTransform(AdrenoScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no such copy."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         name = str((func.attrs or {}).get("global_symbol", ""))
         if self.use_op_name and "layout_transform" not in name:
             return None

@@ -14,10 +14,7 @@ class Pool2D(AdrenoScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no pooling."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         windows = [info for info in infos if info.is_reduction()]
         if len(windows) != 1 or windows[0].dom_kind() not in ("SSSSRR", "SSSSSRR"):
             return None

@@ -17,14 +17,20 @@ class GPUScheduleRule(ScheduleRule):
         return "gpu" in target.keys
 
 
+class DoesNotFit(Exception):
+    """A rule cannot begin with a function."""
+
+
 def start(func):
-    """A schedule of the function and its blocks; None where a rule cannot begin: the function is no
-    sequence of plain blocks."""
+    """A schedule of the function and its blocks; DoesNotFit where the function is no sequence of
+    plain blocks."""
     if not isinstance(func, tir.PrimFunc) or not isinstance(func.body, tir.BlockRealize):
-        return None
+        raise DoesNotFit
     sch = tir.Schedule(func)
     infos = normalize_prim_func(sch)
-    return None if not infos else (sch, infos)
+    if not infos:
+        raise DoesNotFit
+    return sch, infos
 
 
 def threads_of(target, most=256):
@@ -64,13 +70,13 @@ def bind_to_grid(sch, around, iters, threads):
 
 
 def or_none(apply):
-    """A rule that does not fit after all, because a primitive refuses, passes the function on."""
+    """A rule that does not fit, or that a primitive refuses after all, passes the function on."""
 
     @functools.wraps(apply)
     def attempt(self, func, target, _):
         try:
             return apply(self, func, target, _)
-        except tir.ScheduleError:
+        except (DoesNotFit, tir.ScheduleError):
             return None
 
     return attempt

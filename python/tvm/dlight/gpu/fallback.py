@@ -11,10 +11,7 @@ class Fallback(GPUScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function; None where its blocks are not plain."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         for info in try_inline(sch, infos):
             spatial = [i for i in info.iters if i.kind == "S"]
             others = [i.loop_rv for i in info.iters if i.kind != "S"]

@@ -42,9 +42,6 @@ class GeneralReduction(GPUScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         infos = try_inline_contiguous_spatial(sch, infos)
         return schedule_rows(sch, infos, threads_of(target))

@@ -89,10 +89,7 @@ class LowBatchGEMV(GPUScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no such product."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         infos = try_inline_contiguous_spatial(sch, infos)
         reductions = [n for n, info in enumerate(infos) if info.is_reduction()]
         if len(reductions) != 1 or reductions[0] > 1 or len(infos) > reductions[0] + 2:

@@ -184,10 +184,7 @@ class Matmul(GPUScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it has no product, or more than one reduction."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         blocks = [i.block_rv for i in infos]
         reductions = get_reduction_blocks(sch, blocks)
         if len(reductions) != 1 or get_block_info(sch, reductions[0]) is None:

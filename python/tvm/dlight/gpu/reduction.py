@@ -8,10 +8,7 @@ from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, threa
 
 def one_reduction(func):
     """(schedule, the reduction, the block behind it or None) of a function with one reduction."""
-    begun = start(func)
-    if begun is None:
-        return None
-    sch, infos = begun
+    sch, infos = start(func)
     infos = try_inline_contiguous_spatial(sch, infos)
     if not infos or not infos[0].is_reduction() or len(infos) > 2:
         return None

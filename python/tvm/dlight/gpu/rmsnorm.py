@@ -49,10 +49,7 @@ class RMSNorm(ScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no such normalisation."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         values = [_stored(sch.get(info.block_rv)) for info in infos]
         if sum(info.is_reduction() for info in infos) != 1 or None in values:
             return None

@@ -28,10 +28,7 @@ class Transpose(GPUScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None."""
-        begun = start(func)
-        if begun is None:
-            return None
-        sch, infos = begun
+        sch, infos = start(func)
         infos = try_inline(sch, infos)
         if len(infos) != 1 or not self.is_transpose(sch, infos[0].block_rv):
             return None
