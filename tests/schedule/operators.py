@@ -148,6 +148,36 @@ def padded_depthwise(c, size, window):
     return [a, w, te.compute((1, c, size, size), value, "out")]
 
 
+def padded_lines(size, c, rest):
+    """Pixels with their channels next to each other, and a margin of zeros."""
+    a = placeholder(1, size, size, c)
+    inside = lambda i: tir.all(i >= rest, i < size + rest)
+    value = lambda n, y, x, c: tir.if_then_else(
+        tir.all(inside(y), inside(x)), a[n, y - rest, x - rest, c], 0.0
+    )
+    return a, te.compute((1, size + 2 * rest, size + 2 * rest, c), value, "padded")
+
+
+def conv_of_lines(size, c, out, window):
+    a, padded = padded_lines(size, c, window // 2)
+    w = placeholder(window, window, c, out, name="W")
+    ry, rx, rc = (te.reduce_axis((0, e)) for e in (window, window, c))
+    value = lambda n, y, x, o: te.sum(
+        padded[n, y + ry, x + rx, rc] * w[ry, rx, rc, o], [ry, rx, rc]
+    )
+    return [a, w, te.compute((1, size, size, out), value, "out")]
+
+
+def depthwise_of_lines(size, c, window, step=1):
+    a, padded = padded_lines(size, c, window // 2)
+    w = placeholder(window, window, c, name="W")
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, y, x, c: te.sum(
+        padded[n, step * y + ry, step * x + rx, c] * w[ry, rx, c], [ry, rx]
+    )
+    return [a, w, te.compute((1, size // step, size // step, c), value, "out")]
+
+
 def concatenation(n, m, d):
     a, b = placeholder(n, d), placeholder(m, d, name="B")
     value = lambda i, j: tir.if_then_else(i < n, a[i, j], b[i - n, j])
@@ -178,6 +208,20 @@ def max_pool_of(a, window, step):
 def depthwise_of(a, w):
     views = np.lib.stride_tricks.sliding_window_view(a, w.shape[1:], (2, 3))
     return np.einsum("ncyxij,cij->ncyx", views, w)
+
+
+def windows_of_lines(a, w):
+    rest = w.shape[0] // 2
+    padded = np.pad(a, [(0, 0), (rest, rest), (rest, rest), (0, 0)])
+    return np.lib.stride_tricks.sliding_window_view(padded, w.shape[:2], (1, 2))
+
+
+def conv_of_lines_of(a, w):
+    return np.einsum("nyxcij,ijco->nyxo", windows_of_lines(a, w), w)
+
+
+def depthwise_of_lines_of(a, w, step=1):
+    return np.einsum("nyxcij,ijc->nyxc", windows_of_lines(a, w), w)[:, ::step, ::step]
 
 
 CASES = {
@@ -228,6 +272,14 @@ CASES = {
     "padded depthwise convolution": (
         padded_depthwise(6, 15, 3),
         lambda a, w: depthwise_of(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w),
+    ),
+    "convolution of lines": (conv_of_lines(9, 8, 70, 3), conv_of_lines_of),
+    "convolution of pixels": (conv_of_lines(12, 40, 32, 1), conv_of_lines_of),
+    "depthwise convolution of lines": (depthwise_of_lines(14, 48, 3), depthwise_of_lines_of),
+    "depthwise convolution of odd lines": (depthwise_of_lines(13, 37, 5), depthwise_of_lines_of),
+    "strided depthwise convolution of lines": (
+        depthwise_of_lines(12, 32, 3, step=2),
+        lambda a, w: depthwise_of_lines_of(a, w, 2),
     ),
     "concatenation": (concatenation(5, 6, 70), lambda *parts: np.concatenate(parts)),
 }

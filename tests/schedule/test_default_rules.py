@@ -19,6 +19,7 @@ from .operators import (
     column_sum,
     concatenation,
     conv,
+    conv_of_lines,
     dense,
     depthwise,
     grouped_conv,
@@ -52,6 +53,10 @@ def loops_of(sch):
         ),
     )
     return kinds
+
+
+def blocks_of(sch):
+    return [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
 
 
 @pytest.mark.parametrize("name", DYNAMIC)
@@ -187,6 +192,20 @@ def test_threads_share_products_in_squares():
     parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
     rows_of_tile, columns_of_tile = 4, 64
     assert parallel == [512 // 16, (128 // rows_of_tile) * (512 // columns_of_tile)]
+
+
+def test_padding_by_nothing_is_inlined():
+    """Neither a copy of the pixels nor one of the weights, whose lines of 128 do not collide."""
+    _, sch = scheduled(conv_of_lines(28, 128, 128, 1), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert blocks_of(sch) == ["out_init", "out_update", "out_local"]
+
+
+def test_rows_of_tiles_are_near_each_other():
+    """Of two axes that are long enough the one with smaller steps."""
+    _, sch = scheduled(conv_of_lines(56, 64, 64, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    unrolled = [sch.get(loop) for loop in sch.get_loops("out_update")]
+    unrolled = [loop.loop_var.name for loop in unrolled if loop.kind == tir.ForKind.UNROLLED]
+    assert unrolled == ["x_1", "o_2"]
 
 
 def test_concatenation_is_in_vectors():

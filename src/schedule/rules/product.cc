@@ -17,6 +17,7 @@ struct Tile {
   double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
 };
 constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
+constexpr int64_t kRows = 24;       // more than any tile has
 constexpr int64_t kWays = 8;        // lines that the first cache holds in one place
 /// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
 /// keeps a unit busy that multiplies.
@@ -89,8 +90,9 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
       if (access.is_store || access.buffer.same_as(store.buffer)) continue;
       if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
     }
-    auto size = [&](size_t i) { return look.axes[i].size.value_or(kEven); };
-    if (reuses && (!row || size(i) > size(*row))) row = i;
+    // Enough of them for any tile are enough: then the inner axis, whose steps are the smaller.
+    auto size = [&](size_t i) { return std::min(kRows, look.axes[i].size.value_or(kRows)); };
+    if (reuses && (!row || size(i) >= size(*row))) row = i;
   }
   if (!row) return std::nullopt;
   TileAxes axes{*row, *column, std::nullopt};
@@ -213,7 +215,9 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     }
     bool is_new = !packed.defined(), collides = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
-      collides |= look.axes[i].reduce && access.Collides(i);
+      // (A few of them still fit into one place.)
+      bool many = look.axes[i].size.value_or(kEven) > kWays;
+      collides |= look.axes[i].reduce && many && access.Collides(i);
     }
     if (is_new && !collides) continue;
     Attempt(sch, [&] {
