@@ -178,6 +178,24 @@ def depthwise_of_lines(size, c, window, step=1):
     return [a, w, te.compute((1, size // step, size // step, c), value, "out")]
 
 
+def average_pool(c, size, window, step):
+    """The reduction and what divides it are blocks of their own."""
+    a = placeholder(1, c, step * (size - 1) + window, step * (size - 1) + window)
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, c, y, x: te.sum(a[n, c, step * y + ry, step * x + rx], [ry, rx])
+    total = te.compute((1, c, size, size), value, "total")
+    count = tir.const(window * window, "float32")
+    return [a, te.compute((1, c, size, size), lambda *i: total(*i) / count, "out")]
+
+
+def max_pool_of_lines(size, c, window, step):
+    a, padded = padded_lines(size, c, window // 2)
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, y, x, c: te.max(padded[n, step * y + ry, step * x + rx, c], [ry, rx])
+    out = (size + step - 1) // step
+    return [a, te.compute((1, out, out, c), value, "out")]
+
+
 def concatenation(n, m, d):
     a, b = placeholder(n, d), placeholder(m, d, name="B")
     value = lambda i, j: tir.if_then_else(i < n, a[i, j], b[i - n, j])
@@ -200,9 +218,9 @@ def grouped_conv_of(a, w, groups):
     return np.concatenate([conv_of(*part) for part in parts], 1)
 
 
-def max_pool_of(a, window, step):
+def pool_of(a, window, step, how=np.max):
     views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
-    return views[..., ::step, ::step, :, :].max((-2, -1))
+    return how(views[..., ::step, ::step, :, :], (-2, -1))
 
 
 def depthwise_of(a, w):
@@ -267,8 +285,14 @@ CASES = {
         lambda a, w: depthwise_of(a, w)[..., ::2, ::2],
     ),
     "grouped convolution": (grouped_conv(12, 9, 24, 3, 3), lambda a, w: grouped_conv_of(a, w, 3)),
-    "max pool": (max_pool(5, 20, 3, 2), lambda a: max_pool_of(a, 3, 2)),
-    "max pool of whole windows": (max_pool(5, 21, 2, 2), lambda a: max_pool_of(a, 2, 2)),
+    "max pool": (max_pool(5, 20, 3, 2), lambda a: pool_of(a, 3, 2)),
+    "max pool of whole windows": (max_pool(5, 21, 2, 2), lambda a: pool_of(a, 2, 2)),
+    "average pool": (average_pool(6, 10, 3, 1), lambda a: pool_of(a, 3, 1, np.mean)),
+    "average pool of odd sizes": (average_pool(3, 31, 3, 2), lambda a: pool_of(a, 3, 2, np.mean)),
+    "max pool of lines": (
+        max_pool_of_lines(15, 20, 3, 2),
+        lambda a: windows_of_lines(a, np.zeros((3, 3)))[:, ::2, ::2].max((-2, -1)),
+    ),
     "padded depthwise convolution": (
         padded_depthwise(6, 15, 3),
         lambda a, w: depthwise_of(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w),

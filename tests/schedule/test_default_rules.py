@@ -16,12 +16,14 @@ from .operators import (
     CASES,
     DYNAMIC,
     TARGET,
+    average_pool,
     column_sum,
     concatenation,
     conv,
     conv_of_lines,
     dense,
     depthwise,
+    depthwise_of_lines,
     grouped_conv,
     matmul,
     max_pool,
@@ -148,13 +150,35 @@ def test_tiles_of_convolutions_fill_vectors(size, lanes):
 
 
 @pytest.mark.parametrize(
-    "args",
-    [depthwise(64, 56, 3), depthwise(64, 56, 3, step=2), max_pool(64, 56, 3, 2)],
-    ids=["depthwise", "strided", "pool"],
+    "args, lanes",
+    [
+        (depthwise(64, 56, 3), 8),
+        (depthwise(64, 56, 3, step=2), 14),
+        (max_pool(64, 56, 3, 2), 14),
+        (average_pool(64, 64, 3, 1), 16),
+        (depthwise_of_lines(56, 64, 3), 16),
+    ],
+    ids=["depthwise", "strided", "max pool", "average pool", "lines"],
 )
-def test_windows_are_in_vectors(args):
-    _, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
-    assert ("VECTORIZED", 56) in loops_of(sch)
+def test_windows_are_tiled(args, lanes):
+    """Several rows of vectors in registers, and all of the window's places along the rows."""
+    rule, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert rule == "BlockByBlock"
+    loops = loops_of(sch)
+    assert ("VECTORIZED", lanes) in loops and {("UNROLLED", 8), ("UNROLLED", 3)} <= set(loops)
+
+
+def test_margins_between_vectors_are_inlined():
+    _, sch = scheduled(depthwise_of_lines(56, 64, 3))
+    assert "padded" not in blocks_of(sch)
+
+
+@pytest.mark.parametrize("channels, inside", [(96, True), (3, False)])
+def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside):
+    """In the loop over channels, where that leaves no thread without work."""
+    _, sch = scheduled(padded_depthwise(channels, 56, 3))
+    blocks = sch.get_child_blocks(sch.get_loops("padded")[0])
+    assert ("out_update" in [sch.get(b).name_hint for b in blocks]) == inside
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():

@@ -183,6 +183,13 @@ const Access& BlockLook::Store() const {
   TVM_FFI_THROW(InternalError) << "default rules: expected a block that stores something";
   TVM_FFI_UNREACHABLE();
 }
+std::optional<size_t> BlockLook::Column() const {
+  std::optional<size_t> column;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].spatial && !axes[i].reduce && Store().StepsBy(i, 1)) column = i;
+  }
+  return column;
+}
 
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt) {
   // Copies of a schedule share what they have in common.

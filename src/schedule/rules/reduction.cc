@@ -253,7 +253,7 @@ bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {Empty, Divided, ScheduleProduct, AcrossMemory, AlongMemory}) {
+  for (auto way : {Empty, Divided, ScheduleProduct, ScheduleWindow, AcrossMemory, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }
