@@ -68,9 +68,13 @@ Tile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
   Tile best;
   auto try_tile = [&](Tile tile) {
     // The results, what all of them read along the window, and what they share.
-    int64_t places = window.step * (tile.rows - 1) + window.length;
+    int64_t places = window.step * (tile.rows - 1) + window.length, apart = 1;
+    for (const Access& access : look.accesses) {
+      if (IsOperand(look, access))
+        apart = std::max(apart, *AsConstInt(access.steps[window.column]));
+    }
     if (tile.rows * tile.vectors > 1 &&
-        (tile.rows + places) * tile.vectors + window.length > machine.vector_registers)
+        (tile.rows + apart * places) * tile.vectors + window.length > machine.vector_registers)
       return;
     auto rows = static_cast<double>(tile.rows);
     double pieces = LoadsOf(tile.lanes), loads = 0;
@@ -188,8 +192,15 @@ bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& ma
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
   int64_t columns = *look.axes[window->column].size, lanes = machine.Lanes(look.widest_bits);
   Tile tile = ChooseTile(look, *window, columns, machine);
-  constexpr double kWorse = 2;
-  if (tile.cost > kWorse * ChooseTile(look, *window, lanes, machine).cost) {
+  Tile ideal = ChooseTile(look, *window, lanes, machine);
+  constexpr int64_t kFewest = 4;
+  constexpr double kWorse = 1.5;
+  if (!PaddingOf(sch, block).empty()) {
+    if (tile.lanes < kFewest) return false;
+  } else if (ideal.rows * ideal.vectors < kFewest) {
+    return false;
+  } else if (tile.cost > kWorse * ideal.cost) {
+    // (Parts of their own would keep what pads them from being filled where it is read.)
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
     if (consumers.empty() && Parted(sch, look, window->column, lanes, again)) return true;
   }
