@@ -110,8 +110,29 @@ def test_sums_across_memory_are_in_vectors(args, cores):
 
 
 def test_several_loops_of_a_reduction_start_once():
-    _, sch = scheduled(sum_over((0, 2), 64, 64, 70))
+    _, sch = scheduled(sum_over((0, 2), 64, 64, 700))
     assert sch.get_block("out_init") and sch.get_block("out_update")
+
+
+def test_short_runs_of_sums_are_added_in_vectors():
+    """Sums over axes apart: whole runs are added up, and only the last one's elements."""
+    _, sch = scheduled(sum_over((1, 3), 2, 50, 60, 70))
+    loops = [sch.get(loop) for loop in sch.get_loops("out_rf_update")]
+    assert [int(loop.extent) for loop in loops] == [120, 1, 1, 50, 70]
+    assert (loops[0].kind, loops[-1].kind) == (tir.ForKind.PARALLEL, tir.ForKind.VECTORIZED)
+
+
+def test_one_column_is_no_product():
+    """Of a transposed matrix times a vector: the results lie along the rows."""
+    a, b, k = te.placeholder((999, 31)), te.placeholder((999, 1)), te.reduce_axis((0, 999))
+    product = te.compute((31, 1), lambda i, j: te.sum(a[k, i] * b[k, j], k), "out")
+    _, sch = scheduled([a, b, product])
+    assert ("VECTORIZED", 31) in loops_of(sch)
+
+
+def test_threads_read_whole_lines_from_memory():
+    _, sch = scheduled(column_sum(4096, 1024), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert sch.get_block("out_rf_update")
 
 
 def test_parts_of_a_reduction_stay_runs_of_memory():

@@ -186,7 +186,8 @@ const Access& BlockLook::Store() const {
 std::optional<size_t> BlockLook::Column() const {
   std::optional<size_t> column;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].spatial && !axes[i].reduce && Store().StepsBy(i, 1)) column = i;
+    if (!axes[i].spatial || axes[i].reduce || !Store().StepsBy(i, 1)) continue;
+    if (!column || axes[i].size != 1) column = i;
   }
   return column;
 }
