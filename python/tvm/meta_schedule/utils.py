@@ -116,12 +116,12 @@ def forward_attributes(base):
     """For the node class behind user-defined parts: what it does not have is the instance's."""
 
     def __getattr__(self, name):
-        if name[:2] == "__" or name == "instance":
+        if name[:2] == "__" or name == "_inst":
             raise AttributeError(name)
-        return getattr(self.instance, name)
+        return getattr(self._inst, name)
 
     base.__getattr__ = __getattr__
-    base.__setattr__ = lambda self, name, value: setattr(self.instance, name, value)
+    base.__setattr__ = lambda self, name, value: setattr(self._inst, name, value)
     return base
 
 

@@ -225,8 +225,8 @@ struct ParallelizeVectorizeUnrollObj : ScheduleRuleObj {
 };
 
 // ---- the user's --------------------------------------------------------------------------------
-/// A block annotated with "schedule_rule" is scheduled by the function of that name: one for a key of
-/// the target, "meta_schedule.<key>.<name>" or "<name>.<key>", goes before one for all.
+/// A block annotated with "schedule_rule" is scheduled by the function of that name: one for a key
+/// of the target, "meta_schedule.<key>.<name>" or "<name>.<key>", goes before one for all.
 struct ApplyCustomRuleObj : ScheduleRuleObj {
   Optional<Target> target;
   static void Fields(auto&&) {}
