@@ -10,7 +10,7 @@ from .logging import get_logger
 from .measure_callback import MeasureCallback
 from .profiler import Profiler
 from .progress import Progress
-from .runner import LocalRunner, Runner
+from .runner import Runner
 from .task_scheduler import TaskScheduler
 from .task_scheduler.loop import device_of
 
@@ -41,6 +41,8 @@ def _save_model(model, path):
     try:
         if model is not None:
             model.save(path)
+    except NotImplementedError as error:  # a user's model that has nothing to keep
+        logger.debug("%s", error)
     except Exception as error:
         logger.warning("%s: %s: %s", path, type(error).__name__, error)
 
@@ -95,7 +97,7 @@ def tune_tasks(
         raise ValueError("post_optimization: expected database='json', whose records it refines")
     if not isinstance(runner, Runner):
         runner = Runner.create(runner)
-    if isinstance(runner, LocalRunner):
+    if hasattr(runner, "check_device"):
         for task in tasks:
             runner.check_device(device_of(task.target))
     _check_work_dir(work_dir)

@@ -26,10 +26,9 @@ struct RewriteUnboundBlockObj : PostprocObj {
     threads = Limit(context->target, "max_threads_per_block", 1024);
   }
   bool Apply(const Schedule& sch) final {
-    std::vector<BlockRV> unbound;
-    EachBlock(sch, [&](const BlockRV& block) {
+    std::vector<BlockRV> unbound = BlocksWhere(sch, [&](const BlockRV& block) {
       BlockFacts facts(sch, block);
-      if (!facts.is_root && !facts.has_blocks && !Bound(facts).blocks) unbound.push_back(block);
+      return !facts.is_root && !facts.has_blocks && !Bound(facts).blocks;
     });
     for (const BlockRV& block : unbound) {
       BindThreads(sch, block, max_threadblocks, threads,
@@ -48,18 +47,20 @@ struct RewriteCooperativeFetchObj : PostprocObj {
   static constexpr const char* kMark = "meta_schedule.cooperative_fetch";
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
-    std::vector<std::pair<BlockRV, int64_t>> copies;
-    EachBlock(sch, [&](const BlockRV& block) {
-      Any width = AnnotationOf(sch, block, kMark);
-      if (width == nullptr) return;
-      if (auto n = width.as<int64_t>()) copies.emplace_back(block, *n);
-      if (auto n = width.as<IntImm>()) copies.emplace_back(block, (*n)->value);
-    });
-    for (const auto& [block, width] : copies) Share(sch, block, width);
+    std::vector<BlockRV> copies =
+        BlocksWhere(sch, [&](const BlockRV& block) { return Width(sch, block).has_value(); });
+    for (const BlockRV& block : copies) Share(sch, block, *Width(sch, block));
     return true;
   }
 
  private:
+  static std::optional<int64_t> Width(const Schedule& sch, const BlockRV& block) {
+    Any width = AnnotationOf(sch, block, kMark);
+    if (width == nullptr) return std::nullopt;
+    if (auto n = width.as<int64_t>()) return *n;
+    if (auto n = width.as<IntImm>()) return (*n)->value;
+    return std::nullopt;
+  }
   static void Share(const Schedule& sch, const BlockRV& block, int64_t width) {
     sch.Unannotate(block, kMark);
     BlockFacts facts(sch, block);

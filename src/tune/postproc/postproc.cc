@@ -33,17 +33,21 @@ struct DisallowDynamicLoopObj : PostprocObj {
 /// What ParallelizeVectorizeUnroll asked for.
 struct Wishes {
   int64_t parallel = -1, vectorize = -1, unroll = -1;
-  bool unroll_explicit = true, any = false;
+  bool unroll_explicit = true;
 };
+constexpr const char *kParallel = "meta_schedule.parallel", *kVectorize = "meta_schedule.vectorize",
+                     *kUnrollExplicit = "meta_schedule.unroll_explicit",
+                     *kUnrollImplicit = "meta_schedule.unroll_implicit";
 struct RewriteParallelVectorizeUnrollObj : PostprocObj {
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
-    std::vector<std::pair<BlockRV, Wishes>> roots;
-    EachBlock(sch, [&](const BlockRV& block) {
-      Wishes wishes = Take(sch, block);
-      if (wishes.any) roots.emplace_back(block, wishes);
+    std::vector<BlockRV> roots = BlocksWhere(sch, [&](const BlockRV& block) {
+      for (const char* key : {kParallel, kVectorize, kUnrollExplicit, kUnrollImplicit})
+        if (AnnotationOf(sch, block, key) != nullptr) return true;
+      return false;
     });
-    for (const auto& [root, wishes] : roots) {
+    for (const BlockRV& root : roots) {
+      Wishes wishes = Take(sch, root);
       for (const BlockRV& child : sch.GetChildBlocks(root)) Rewrite(sch, child, wishes);
     }
     return true;
@@ -61,14 +65,13 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
       Any value = AnnotationOf(sch, block, key);
       if (value == nullptr) return false;
       *out = Number(value);
-      w.any = true;
       sch.Unannotate(block, key);
       return true;
     };
-    take("meta_schedule.parallel", &w.parallel);
-    take("meta_schedule.vectorize", &w.vectorize);
-    take("meta_schedule.unroll_explicit", &w.unroll);
-    if (take("meta_schedule.unroll_implicit", &w.unroll)) w.unroll_explicit = false;
+    take(kParallel, &w.parallel);
+    take(kVectorize, &w.vectorize);
+    take(kUnrollExplicit, &w.unroll);
+    if (take(kUnrollImplicit, &w.unroll)) w.unroll_explicit = false;
     return w;
   }
   /// Whether every block below the loop uses it for spatial iterators only.
@@ -166,10 +169,8 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
 struct RewriteReductionBlockObj : PostprocObj {
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
-    std::vector<BlockRV> blocks;
-    EachBlock(sch, [&](const BlockRV& block) {
-      if (sch.Get(block)->init.has_value()) blocks.push_back(block);
-    });
+    std::vector<BlockRV> blocks =
+        BlocksWhere(sch, [&](const BlockRV& block) { return sch.Get(block)->init.has_value(); });
     for (const BlockRV& block : blocks) {
       BlockFacts facts(sch, block);
       for (size_t i = 0; i < facts.loops.size(); ++i) {
@@ -206,12 +207,12 @@ struct RewriteTensorizeObj : PostprocObj {
   bool Apply(const Schedule& sch) final {
     constexpr const char *kUse = "meta_schedule.auto_tensorize",
                          *kInit = "meta_schedule.auto_tensorize_init";
-    std::vector<std::tuple<BlockRV, String, Optional<String>>> jobs;
-    EachBlock(sch, [&](const BlockRV& block) {
-      if (auto name = AnnotationOf(sch, block, kUse).as<String>())
-        jobs.emplace_back(block, *name, AnnotationOf(sch, block, kInit).as<String>());
+    std::vector<BlockRV> blocks = BlocksWhere(sch, [&](const BlockRV& block) {
+      return AnnotationOf(sch, block, kUse).as<String>().has_value();
     });
-    for (const auto& [block, name, init] : jobs) {
+    for (const BlockRV& block : blocks) {
+      auto name = AnnotationOf(sch, block, kUse).cast<String>();
+      auto init = AnnotationOf(sch, block, kInit).as<String>();
       sch.Unannotate(block, kUse);
       if (init.has_value()) sch.Unannotate(block, kInit);
       bool done = Try([&] {

@@ -4,6 +4,8 @@
 import os
 import shutil
 import tempfile
+from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as _Timeout
 from typing import Literal
@@ -14,10 +16,12 @@ import tvm
 from tvm import _derive
 
 from ..logging import get_logger
-from ..utils import Interface, cpu_count, get_global_func_with_default_on_worker
+from ..utils import Interface, cpu_count, get_global_func_with_default_on_worker, registered
 from ..utils import create as _create
 
 logger = get_logger(__name__)
+T_BUILD = Callable[[tvm.IRModule, tvm.target.Target, dict | None], tvm_ffi.Module]
+T_EXPORT = Callable[[tvm_ffi.Module], str]
 _build_all = tvm_ffi.get_global_func("meta_schedule._build_all")
 
 BuilderInput = _derive.node_class("meta_schedule.BuilderInput", __name__)
@@ -27,6 +31,7 @@ BuilderResult = _derive.node_class("meta_schedule.BuilderResult", __name__)
 class Builder(Interface):
     """Turns modules into libraries: nothing in it is local, so that it may work anywhere."""
 
+    @abstractmethod
     def build(self, build_inputs):
         """A BuilderResult for each BuilderInput."""
         raise NotImplementedError
@@ -103,13 +108,13 @@ def scratch_folder():
     return shm if enough else None
 
 
-@tvm_ffi.register_global_func("meta_schedule.builder.default_build", override=True)
+@registered("meta_schedule.builder.default_build")
 def default_build(mod, target, _params):
     """Compiles a module for a target."""
     return tvm.tir.build(mod, target=target)
 
 
-@tvm_ffi.register_global_func("meta_schedule.builder.default_export", override=True)
+@registered("meta_schedule.builder.default_export")
 def default_export(mod):
     """Writes a compiled module as a library into a new folder."""
     path = os.path.join(tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder()), "lib.so")
@@ -117,7 +122,7 @@ def default_export(mod):
     return path
 
 
-@tvm_ffi.register_global_func("meta_schedule.builder.get_local_builder", override=True)
+@registered("meta_schedule.builder.get_local_builder")
 def get_local_builder():
     """A LocalBuilder with its defaults."""
     return LocalBuilder()

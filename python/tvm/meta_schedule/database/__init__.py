@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases: what was measured, and the best of it."""
 
+from abc import abstractmethod
 from typing import Literal
 
 import tvm_ffi
 
 from tvm import _derive
 
+from ..utils import UserDefined, forward_attributes, stand_for
 from ..utils import create as _create
-from ..utils import forward_attributes
 
 
 def _function(name):
@@ -124,21 +125,63 @@ class _PyDatabase(Database):
 forward_attributes(_PyDatabase)
 
 
-class PyDatabase:
+class PyDatabase(UserDefined):
     """Base of user-defined databases."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyDatabase",
-        (
-            "has_workload",
-            "commit_workload",
-            "commit_tuning_record",
-            "get_top_k",
-            "get_all_tuning_records",
-            "__len__",
-        ),
-        ("query_tuning_record", "query_schedule", "query_ir_module"),
-    )
+    _key = "meta_schedule.PyDatabase"
+
+    @abstractmethod
+    def has_workload(self, mod):
+        """Whether the workload is known."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def commit_workload(self, mod):
+        """The workload of a module, added when it is new."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def commit_tuning_record(self, record):
+        """Stores a record."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_top_k(self, workload, top_k):
+        """The fastest records of a workload, best first."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_all_tuning_records(self):
+        """All records, in the order they came."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def __len__(self):
+        """How many records there are."""
+        raise NotImplementedError
+
+    def query_tuning_record(self, mod, target, workload_name=None):
+        """The best record of a module for a target, or None."""
+        return self._without("query_tuning_record").query_tuning_record(
+            mod, target, workload_name or "main"
+        )
+
+    def query_schedule(self, mod, target, workload_name=None):
+        """The module scheduled by its best record, or None."""
+        return self._without("query_schedule").query_schedule(mod, target, workload_name or "main")
+
+    def query_ir_module(self, mod, target, workload_name=None):
+        """The module as its best record schedules it, or None."""
+        return self._without("query_ir_module").query_ir_module(
+            mod, target, workload_name or "main"
+        )
+
+    def _without(self, method):
+        """A database around this object that lacks one of its methods: with it,
+        `super().query_…` would come back here for ever."""
+        node = _PyDatabase.__new__(_PyDatabase)
+        stand_for(node, self, without=(method,))
+        return node
 
 
 from .json_database import JSONDatabase  # noqa: E402

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedule rules: ways to schedule a block."""
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import tvm_ffi
 
 from tvm import _derive
 
-from ..utils import forward_attributes
+from ..utils import UserDefined, forward_attributes, registered
 
 _defaults = tvm_ffi.get_global_func("meta_schedule._default_schedule_rules")
 
@@ -24,7 +25,7 @@ class ReuseType(NamedTuple):
         return {"req": self.req, "levels": self.levels, "scope": self.scope}
 
 
-@tvm_ffi.register_global_func("meta_schedule._intrin_extents", override=True)
+@registered("meta_schedule._intrin_extents")
 def _intrin_extents(name):
     """The extents of the loops of a tensor intrinsic's description, outermost first."""
     from tvm import tir
@@ -182,11 +183,12 @@ SpatialTiling = _class("SpatialTiling")
 _PyScheduleRule = forward_attributes(_class("PyScheduleRule"))
 
 
-class PyScheduleRule:
+class PyScheduleRule(UserDefined):
     """Base of user-defined rules."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyScheduleRule",
-        ("apply",),
-        ("clone", "_initialize_with_tune_context"),
-    )
+    _key = "meta_schedule.PyScheduleRule"
+
+    @abstractmethod
+    def apply(self, sch, block):
+        """The ways to schedule a block: schedules, the given one where there is none."""
+        raise NotImplementedError
