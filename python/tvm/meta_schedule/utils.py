@@ -115,12 +115,20 @@ def derived_object(cls):
 def forward_attributes(base):
     """For the node class behind user-defined parts: what it does not have is the instance's."""
 
+    def __repr__(self):
+        own = type(self._inst)
+        if own.__repr__ is not object.__repr__:
+            return repr(self._inst)
+        if own.__str__ is not object.__str__:
+            return str(self._inst)
+        return f"meta_schedule.{self._name}({hex(self.__chandle__())})"
+
     def __getattr__(self, name):
         if name[:2] == "__" or name == "_inst":
             raise AttributeError(name)
         return getattr(self._inst, name)
 
-    base.__getattr__ = __getattr__
+    base.__getattr__, base.__repr__ = __getattr__, __repr__
     base.__setattr__ = lambda self, name, value: setattr(self._inst, name, value)
     return base
 

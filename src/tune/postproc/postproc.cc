@@ -2,6 +2,7 @@
 // Postprocessors: what has to happen to a replayed schedule before it is built, and what must not
 // be built.
 #include "schedule/analysis.h"
+#include "tune/postproc/tensorize.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -199,41 +200,44 @@ struct RewriteReductionBlockObj : PostprocObj {
 };
 
 // ---- tensor intrinsics -------------------------------------------------------------------------
+/// The block that begins the reduction, by itself outside of all of it.
+BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
+  BlockFacts facts(sch, block);
+  Array<LoopRV> loops = sch.GetLoops(block);
+  for (size_t i = 0; i < facts.loops.size(); ++i) {
+    if (facts.uses[i] == LoopUse::kReduce)
+      return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
+  }
+  TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";
+  TVM_FFI_UNREACHABLE();
+}
+}  // namespace
+
+bool TensorizeAnnotated(const Schedule& sch) {
+  std::vector<BlockRV> blocks = BlocksWhere(sch, [&](const BlockRV& block) {
+    return AnnotationOf(sch, block, kAutoTensorize).as<String>().has_value();
+  });
+  for (const BlockRV& block : blocks) {
+    auto name = AnnotationOf(sch, block, kAutoTensorize).cast<String>();
+    auto init = AnnotationOf(sch, block, kAutoTensorizeInit).as<String>();
+    sch.Unannotate(block, kAutoTensorize);
+    if (init.has_value()) sch.Unannotate(block, kAutoTensorizeInit);
+    bool done = Try([&] {
+      if (init.has_value()) sch.Tensorize(Initialized(sch, block), init.value());
+      sch.Tensorize(block, name);
+    });
+    if (!done) return false;
+  }
+  return true;
+}
+
+namespace {
 struct RewriteTensorizeObj : PostprocObj {
   bool vectorize_init_loop = false;
   static void Fields(auto&& def) {
     def("vectorize_init_loop", &RewriteTensorizeObj::vectorize_init_loop, Default(false));
   }
-  bool Apply(const Schedule& sch) final {
-    constexpr const char *kUse = "meta_schedule.auto_tensorize",
-                         *kInit = "meta_schedule.auto_tensorize_init";
-    std::vector<BlockRV> blocks = BlocksWhere(sch, [&](const BlockRV& block) {
-      return AnnotationOf(sch, block, kUse).as<String>().has_value();
-    });
-    for (const BlockRV& block : blocks) {
-      auto name = AnnotationOf(sch, block, kUse).cast<String>();
-      auto init = AnnotationOf(sch, block, kInit).as<String>();
-      sch.Unannotate(block, kUse);
-      if (init.has_value()) sch.Unannotate(block, kInit);
-      bool done = Try([&] {
-        if (init.has_value()) sch.Tensorize(Initialized(sch, block), init.value());
-        sch.Tensorize(block, name);
-      });
-      if (!done) return false;
-    }
-    return true;
-  }
-  /// The block that begins the reduction, by itself outside of all of it.
-  static BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
-    BlockFacts facts(sch, block);
-    Array<LoopRV> loops = sch.GetLoops(block);
-    for (size_t i = 0; i < facts.loops.size(); ++i) {
-      if (facts.uses[i] == LoopUse::kReduce)
-        return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
-    }
-    TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";
-    TVM_FFI_UNREACHABLE();
-  }
+  bool Apply(const Schedule& sch) final { return TensorizeAnnotated(sch); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteTensorize", RewriteTensorizeObj,
                                     PostprocObj);
 };

@@ -34,6 +34,8 @@ struct BlockFacts {
 bool IsScheduled(const BlockFacts& facts);
 /// The value that annotates a block, or None.
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
+/// Annotates a loop over threads each of which is a whole warp.
+inline constexpr const char* kWarpExecution = "warp_execution";
 /// Annotates the root of a schedule that no further rule shall change.
 inline constexpr const char* kComplete = "meta_schedule.complete";
 bool IsComplete(const Schedule& sch);

@@ -8,6 +8,7 @@ import tvm_ffi
 
 from tvm import _derive
 
+from ..progress import duration
 from ..utils import UserDefined, forward_attributes, stand_for
 from ..utils import create as _create
 
@@ -24,6 +25,10 @@ def _shown(self):
 class Workload(_derive.Node):
     """A module that was tuned."""
 
+    def __repr__(self):
+        names = ", ".join(str(var.name_hint) for var in self.mod.functions)
+        return f"meta_schedule.Workload({names}, hash {self.shash & (2**64 - 1):016x})"
+
     @staticmethod
     def from_json(json_obj):
         """Reads what as_json gave."""
@@ -33,6 +38,16 @@ class Workload(_derive.Node):
 @_derive.register_node("meta_schedule.TuningRecord")
 class TuningRecord(_derive.Node):
     """One measured schedule of a workload; without times a failure, and why it failed."""
+
+    def __repr__(self):
+        secs = [float(s) for s in self.run_secs or ()]
+        if secs:
+            result = duration(sum(secs) / len(secs))
+        else:
+            result = "not measured" if self.error_msg is None else f"failed: {self.error_msg}"
+        steps = len(self.trace.insts)
+        what = f"{steps} instructions" if steps else "the default schedule"
+        return f"meta_schedule.TuningRecord({result}, {what}, {self.workload}, {self.target})"
 
     @staticmethod
     def from_json(json_obj, workload):

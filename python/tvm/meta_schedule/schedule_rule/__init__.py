@@ -41,6 +41,31 @@ def _intrin_extents(name):
     return extents[::-1]
 
 
+@registered("meta_schedule._tensor_core_groups")
+def _tensor_core_groups():
+    """The intrinsics of the products that matrix units of NVIDIA GPUs compute."""
+    from tvm.tir.tensor_intrin import cuda
+
+    types = (("float16", "float32"), ("float16", "float16"), ("int8", "int32"))
+    return [
+        cuda.get_wmma_intrin_group("shared", "shared", *pair, trans_b)
+        for pair in types
+        for trans_b in (False, True)
+    ]
+
+
+@registered("meta_schedule._rvv_intrinsics")
+def _rvv_intrinsics(target):
+    """The dot products of RISC-V's vectors, as long as those of the target, the longest first."""
+    from tvm.tir.tensor_intrin import riscv_cpu
+
+    if target is None:
+        raise ValueError(
+            "meta_schedule: expected a target for the rules 'rvv' (`with target:`), got none"
+        )
+    return list(riscv_cpu.register_rvv_isa_intrinsics(target))
+
+
 def _plain(reuse):
     return reuse.as_dict() if isinstance(reuse, ReuseType) else reuse
 
@@ -51,8 +76,9 @@ class ScheduleRule(_derive.Node):
 
     @staticmethod
     def create(kind):
-        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; of CPUs with dot products
-        "vnni", "avx512", "dotprod" and "asimd"."""
+        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; with matrix units
+        "cuda-tensorcore", of CPUs with dot products "vnni", "avx512", "dotprod", "asimd" and "rvv"
+        (for the current target)."""
         return list(_defaults(kind))
 
 

@@ -14,7 +14,14 @@ def _class(name):
     return _derive.node_class("meta_schedule." + name, __name__)
 
 
-MeasureCandidate = _class("MeasureCandidate")
+@_derive.register_node("meta_schedule.MeasureCandidate")
+class MeasureCandidate(_derive.Node):
+    """A schedule to measure, and the parameters of its function."""
+
+    def __repr__(self):
+        steps = len(self.sch.trace.insts) if self.sch.trace is not None else 0
+        args = ", ".join(str(info) for info in self.args_info)
+        return f"meta_schedule.MeasureCandidate({steps} instructions, [{args}])"
 
 
 @_derive.register_node("meta_schedule.SearchStrategy")
