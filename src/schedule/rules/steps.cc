@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that several rules take: inlining, threads, vectors.
 #include <algorithm>
+#include <bit>
 
 #include "schedule/rules/look.h"
 #include "tir/analysis/reduction.h"
@@ -137,6 +138,23 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
     for (const BlockRV& copy : sch.GetChildBlocks(loop)) schedule(copy);
   }
   return true;
+}
+
+int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
+
+BlockRV KeepTile(const Schedule& sch, const BlockRV& block) {
+  Array<BlockRV> consumers = sch.GetConsumers(block);
+  if (consumers.empty()) return sch.CacheWrite(block, 0, "local");
+  sch.SetScope(block, 0, "local");
+  return consumers[0];
+}
+
+void UnrollTile(const Schedule& sch, const std::vector<BlockRV>& blocks, size_t first) {
+  for (const BlockRV& block : blocks) {
+    Array<LoopRV> loops = sch.GetLoops(block);
+    sch.Vectorize(loops.back());
+    for (size_t i = first; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
+  }
 }
 
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine) {
