@@ -119,7 +119,7 @@ bool PackedInSquares(const Schedule& sch, const BlockRV& packing, const Machine&
 }
 /// Whether enough results share each factor to pay for packing it.
 bool PaysToPack(const BlockLook& look) {
-  constexpr int64_t kManyResults = 8;
+  constexpr int64_t kManyResults = 4;
   std::vector<const Access*> factors = FactorsOf(look);
   return std::all_of(factors.begin(), factors.end(), [&](const Access* factor) {
     auto sharing = look.Size([&](const Axis& axis) {
@@ -165,9 +165,11 @@ Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const
   }
   return {};
 }
-bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+namespace {
+/// The factors packed, and all as any product.
+bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   Array<BlockRV> words = PackSmallProduct(sch, block, machine), copies, turned;
-  if (words.empty()) return SummedInFloat32(sch, block, machine);
+  if (words.empty()) return false;
   for (const BlockRV& packing : words)
     (IsTurned(sch, packing, block) ? turned : copies).push_back(packing);
   if (!ScheduleProductOf(sch, block, copies, machine)) return false;
@@ -176,5 +178,11 @@ bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine
       ScheduleSpatial(sch, packing, machine);
   }
   return true;
+}
+}  // namespace
+
+bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  return Attempt(sch, [&] { return InWords(sch, block, machine); }) ||
+         SummedInFloat32(sch, block, machine);
 }
 }  // namespace tvm::tir
