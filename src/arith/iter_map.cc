@@ -319,9 +319,10 @@ void IterMapRewriter::AddLimit(const IterSumExpr& sum, const PrimExpr& low, cons
     if (!analyzer_->CanProve(lo <= hi)) Fail("the extent that a predicate leaves may be negative");
   }
   PrimExpr extent = Simple(hi - lo);
+  bool whole = IsOne(s->lower_factor) && Equal(s->extent, s->source->extent);
+  auto* parts = s->source->source.as<IterSumExprObj>();
   // A limit on one variable is a smaller range of it.
-  if (IsOne(s->lower_factor) && Equal(s->extent, s->source->extent) &&
-      !s->source->source.as<IterSumExprObj>()) {
+  if (whole && !parts) {
     IterMark mark(IsZero(lo) ? s->source->source : Simple(s->source->source - lo), extent);
     for (auto& [var, value] : vars_) {
       if (value->args.size() != 1 || !SameMark(value->args[0]->source, s->source)) continue;
@@ -335,15 +336,12 @@ void IterMapRewriter::AddLimit(const IterSumExpr& sum, const PrimExpr& low, cons
   if (!IsZero(lo)) Fail("a predicate moves the start of a sum of iterators");
   auto same = std::find_if(limits_.begin(), limits_.end(),
                            [&](const Limit& l) { return SameMark(l.mark, s->source); });
-  if (same != limits_.end()) {
+  if (whole && same != limits_.end()) {
     same->mark = IterMark(same->mark->source, extent);
   } else {
-    limits_.push_back(
-        {pure, IterMark(IterSumExpr(s->source->source.as<IterSumExprObj>() && IsOne(s->lower_factor)
-                                        ? s->source->source.as<IterSumExprObj>()->args
-                                        : Array<IterSplitExpr>{s},
-                                    zero),
-                        extent)});
+    // Of a part, such as i % 8 < 3, the others are as they were.
+    auto limited = whole ? parts->args : Array<IterSplitExpr>{s};
+    limits_.push_back({pure, IterMark(IterSumExpr(limited, zero), extent)});
   }
 }
 void IterMapRewriter::AddPredicate(const PrimExpr& predicate) {

@@ -58,6 +58,21 @@ MAPS = [
     ([i], {i: (0, 10)}, tir.all(i < 7, i >= 2), True, True),
     ([i - 2, j], {i: (0, 10), j: (0, 3)}, tir.all(i < 7, i >= 2), True, True),
     ([fld(i * 4 + j, 2), flm(j, 2)], {i: (0, 3), j: (0, 4)}, i * 4 + j < 10, None, None),
+    # a limit on a part of what is limited as a whole
+    (
+        [fld(i * 16 + j, 8), flm(i * 16 + j, 8)],
+        {i: (0, 3), j: (0, 16)},
+        tir.all(i * 16 + j < 40, flm(i * 16 + j, 8) < 3),
+        True,
+        True,
+    ),
+    (
+        [fld(i * 16 + j, 32), flm(i * 16 + j, 32)],
+        {i: (0, 4), j: (0, 16)},
+        flm(i * 16 + j, 32) < 5,
+        None,
+        None,
+    ),
     ([fld(i + 4, 4), flm(i, 4)], {i: (0, 16)}, True, True, True),
     ([i * 2], {i: (0, 5)}, True, True, True),
     ([i * 8 + j * 2], {i: (0, 3), j: (0, 4)}, True, True, True),

@@ -160,6 +160,17 @@ def test_a_database_defined_by_a_user():
     fill(mine, {4: 3.0, 8: 1.0})
     assert mine.commits == 2 and len(mine) == 2 and isinstance(mine, Database)
     assert mine.query_tuning_record(module(), TARGET, "main").run_secs[0] == 1.0
+
+    class Picky(Mine._user_class):
+        def query_tuning_record(self, mod, target, workload_name=None):
+            record = super().query_tuning_record(mod, target, workload_name)
+            return record if record.run_secs[0] < 2 else None
+
+    picky = ms.derived_object(Picky)()
+    fill(picky, {4: 3.0})
+    assert picky.query_schedule(module(), TARGET, "main") is None
+    fill(picky, {8: 1.0})
+    assert "vectorized(8)" in picky.query_ir_module(module(), TARGET, "main").script()
     with pytest.raises(TypeError, match="expected the methods .*has_workload"):
         ms.derived_object(type("Empty", (PyDatabase,), {}))
 

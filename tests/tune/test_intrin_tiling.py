@@ -215,19 +215,19 @@ def test_matrix_units_compute_the_product(group, pipelined):
 
 
 def test_blocks_of_a_gpu_share_copies(group):
-    rule = unit_rule(
-        group,
-        tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
-        vector_load_lens=[1, 2, 4],
-        reuse_write=ReuseType("may", [2], "shared"),
-    )
-    space = PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={})
-    ctx = ms.TuneContext(programs.matmul(32, 32, 32), target="cuda", space_generator=space)
-    direct, through = (s.mod.script() for s in ctx.generate_design_space())
-    for text in (direct, through):
+    out = intrinsic("unit_out", {"c": C, "y": "global"}, "C", "ij", "Y[i, j] = C[i, j]")
+    for store, copies in ((group["store"], 3), (out, 2)):  # the operands, and the result as well
+        rule = unit_rule(
+            {**group, "store": store},
+            tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+            vector_load_lens=[1, 2, 4],
+            reuse_write=ReuseType("may", [2], "shared"),
+        )
+        space = PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={})
+        ctx = ms.TuneContext(programs.matmul(32, 32, 32), target="cuda", space_generator=space)
+        (text,) = (s.mod.script() for s in ctx.generate_design_space())
         assert "T.thread_binding" in text and 'thread="threadIdx.y"' in text
-    assert direct.count("meta_schedule.cooperative_fetch") == 2  # both operands
-    assert through.count("meta_schedule.cooperative_fetch") == 3  # the result as well
+        assert text.count("meta_schedule.cooperative_fetch") == copies
 
 
 def test_what_does_not_fit_a_matrix_unit_is_left_alone(group):

@@ -451,3 +451,42 @@ def test_a_cost_model_that_raises_does_not_end_the_search(caplog):
         database.commit_tuning_record(TuningRecord(c.sch.trace, workload, [1.0 + i], ctx.target))
     assert len(ctx.generate_measure_candidates()) == 8
     assert "ArithmeticError: no" in caplog.text
+
+
+def test_classes_that_derive_further():
+    class Base(PyScheduleRule):
+        def apply(self, sch, block):
+            return [sch]
+
+    @ms.derived_object
+    class Rule(Base):
+        def __init__(self):
+            self.name = "mine"
+
+    rule = Rule()
+    assert rule.name == "mine"
+    rule.name = "changed"  # reaches the user's object
+    assert rule._inst.name == "changed"
+    sch = tvm.tir.Schedule(programs.doubled)
+    assert len(rule.clone().apply(sch, sch.get_block("B"))) == 1
+    with pytest.raises(TypeError, match=r"a base that is not decorated itself, got More\(Rule\)"):
+        ms.derived_object(type("More", (Rule,), {}))
+
+
+@pytest.mark.parametrize(
+    ("base", "method"),
+    [
+        (ms.builder.PyBuilder, "build"),
+        (ms.runner.PyRunner, "run"),
+        (ms.cost_model.PyCostModel, "predict, update"),
+        (ms.feature_extractor.PyFeatureExtractor, "extract_from"),
+        (ms.measure_callback.PyMeasureCallback, "apply"),
+        (ms.task_scheduler.PyTaskScheduler, "next_task_id"),
+        (PyScheduleRule, "apply"),
+        (PySpaceGenerator, "generate_design_space"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_what_a_user_has_to_define(base, method):
+    with pytest.raises(TypeError, match=f"Lazy: expected the methods? {method} to be defined"):
+        ms.derived_object(type("Lazy", (base,), {}))

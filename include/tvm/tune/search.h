@@ -56,7 +56,8 @@ TVM_NODE_REF(Postproc, ObjectRef, PostprocObj);
 TVM_NODE_REF(Mutator, ObjectRef, MutatorObj);
 
 /// The rules for a kind of target: "llvm", "cuda", … ValueError for one there are none for.
-Array<ScheduleRule> DefaultScheduleRules(const String& kind);
+/// Rules that depend on the target itself (the length of its vectors) need it.
+Array<ScheduleRule> DefaultScheduleRules(const String& kind, const Target& target);
 Array<Postproc> DefaultPostprocs(const String& kind);
 Map<Mutator, double> DefaultMutators(const String& kind);
 

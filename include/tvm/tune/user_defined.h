@@ -5,15 +5,16 @@
 
 namespace tvm::tune {
 
-/// The fields of such a node: the name of the user's class, the Python object, its methods.
+/// The fields of such a node: the name of the user's class, the Python object, its methods. Python
+/// sees the object's attributes beside them, hence the underscores.
 #define TVM_USER_DEFINED(Self)                              \
   String name;                                              \
   Any instance;                                             \
   Map<String, Function> methods;                            \
   static void Fields(auto&& def) {                          \
-    def("name", &Self::name, Ignored());                    \
-    def("instance", &Self::instance, Ignored());            \
-    def("methods", &Self::methods, Ignored());              \
+    def("_name", &Self::name, Ignored());                   \
+    def("_inst", &Self::instance, Ignored());               \
+    def("_methods", &Self::methods, Ignored());             \
   }                                                         \
   template <class R, class... A>                            \
   R CallUser(const char* method, const A&... args) const {  \

@@ -15,6 +15,7 @@ from . import (
     postproc,
     relax_integration,
     runner,
+    schedule,
     schedule_rule,
     search_strategy,
     space_generator,
@@ -40,3 +41,5 @@ from .tir_integration import compile_tir, tune_tir
 from .tune import tune_tasks
 from .tune_context import TuneContext
 from .utils import derived_object
+
+post_opt = post_optimization  # the module that PostOpt is in

@@ -5,7 +5,7 @@ import logging
 import logging.config
 import os
 
-import tvm_ffi
+from .utils import registered
 
 
 def get_logger(name):
@@ -13,7 +13,7 @@ def get_logger(name):
     return logging.getLogger(name)
 
 
-@tvm_ffi.register_global_func("meta_schedule.warn", override=True)
+@registered("meta_schedule.warn")
 def _warn(message):
     get_logger("tvm.meta_schedule").warning("%s", message)
 

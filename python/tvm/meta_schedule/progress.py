@@ -44,8 +44,12 @@ class Progress:
     """Follows a run; `with Progress(total):`."""
 
     def __init__(self, total, stream=None):
-        self.total, self.stream = total, stream or sys.stderr
-        self._begin, self._live, self._first = time.monotonic(), None, 0
+        self.stream, self._live = stream or sys.stderr, None
+        self.begin(total)
+
+    def begin(self, total, deadline=None):
+        """From now on `total` trials, until the time `deadline` at the latest."""
+        self.total, self._begin, self._deadline = total, time.monotonic(), deadline
 
     def __enter__(self):
         if self.stream.isatty() and importlib.util.find_spec("rich") is not None:
@@ -61,19 +65,21 @@ class Progress:
             self._live.stop()
 
     def _eta(self, scheduler):
-        left = getattr(scheduler, "_trials_left", 0)
+        left, now = getattr(scheduler, "_trials_left", 0), time.monotonic()
         done = self.total - left
-        return (time.monotonic() - self._begin) / done * left if done > 0 else None
+        if done <= 0:
+            return None
+        eta = (now - self._begin) / done * left
+        return eta if self._deadline is None else max(0.0, min(eta, self._deadline - now))
 
-    def update(self, scheduler, final=False):
-        """Shows the state of a task scheduler."""
-        eta = None if final else self._eta(scheduler)
+    def update(self, scheduler, task=None):
+        """Shows the state of a task scheduler after a round of a task, or at the end."""
+        eta = None if task is None else self._eta(scheduler)
         if self._live is not None:
             self._live.update(self._table(scheduler.tasks_, eta), refresh=True)
-        elif final:
+        elif task is None:
             print(table_text(scheduler.tasks_), file=self.stream, flush=True)
         else:
-            task = max(scheduler.tasks_, key=lambda t: t.seconds)
             texts = zip(HEAD[1:], row(task, eta)[1:], strict=True)
             print(
                 f"{task.ctx.task_name}: " + ", ".join(f"{h} {t}" for h, t in texts),

@@ -4,8 +4,7 @@
 from tvm import ir, tir
 from tvm.target import Target
 
-from .logging import get_loggers_from_work_dir
-from .tune import _check_work_dir, tune_tasks
+from .tune import tune_tasks
 from .tune_context import TuneContext, normalize_module
 from .utils import fork_seed, num_cores, takes_options_of
 
@@ -64,9 +63,7 @@ def tune_tir(
             raise ValueError(f"task_name: expected a module of one function, got {len(named)}")
         named = dict(zip([task_name], named.values(), strict=True))
         special_space = dict(zip([task_name], special_space.values(), strict=False))
-    _check_work_dir(work_dir)
     names = sorted(named)
-    loggers = get_loggers_from_work_dir(work_dir, names)
     seeds = fork_seed(seed, len(names))
     tasks = [
         TuneContext(
@@ -77,9 +74,8 @@ def tune_tir(
             task_name=name,
             rand_state=task_seed,
             num_threads=cores,
-            logger=logger,
         )
-        for name, logger, task_seed in zip(names, loggers, seeds, strict=True)
+        for name, task_seed in zip(names, seeds, strict=True)
     ]
     return tune_tasks(
         tasks=tasks,

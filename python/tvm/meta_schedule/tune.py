@@ -6,13 +6,14 @@ import os
 from .builder import Builder, LocalBuilder
 from .cost_model import CostModel
 from .database import Database
-from .logging import get_logger
+from .logging import get_logger, get_loggers_from_work_dir
 from .measure_callback import MeasureCallback
 from .profiler import Profiler
 from .progress import Progress
-from .runner import LocalRunner, Runner
+from .runner import Runner
 from .task_scheduler import TaskScheduler
 from .task_scheduler.loop import device_of
+from .tune_context import NO_LOGGER
 
 logger = get_logger(__name__)
 MODEL_FILE = "cost_model.npz"
@@ -25,6 +26,15 @@ def _check_work_dir(work_dir):
         raise OSError(f"work_dir: cannot make the folder {work_dir}: {error.strerror}") from None
     if not os.access(work_dir, os.W_OK):
         raise PermissionError(f"work_dir: expected a folder that can be written, got {work_dir}")
+
+
+def _loggers(tasks, work_dir):
+    """The loggers of tasks; one with a file in `work_dir`/logs for a task that has none."""
+    own = get_loggers_from_work_dir(work_dir, [str(task.task_name) for task in tasks])
+    return [
+        file if task.logger.name == NO_LOGGER else task.logger
+        for task, file in zip(tasks, own, strict=True)
+    ]
 
 
 def _load_model(model, path):
@@ -41,6 +51,8 @@ def _save_model(model, path):
     try:
         if model is not None:
             model.save(path)
+    except NotImplementedError as error:  # a user's model that has nothing to keep
+        logger.debug("%s", error)
     except Exception as error:
         logger.warning("%s: %s: %s", path, type(error).__name__, error)
 
@@ -95,7 +107,7 @@ def tune_tasks(
         raise ValueError("post_optimization: expected database='json', whose records it refines")
     if not isinstance(runner, Runner):
         runner = Runner.create(runner)
-    if isinstance(runner, LocalRunner):
+    if hasattr(runner, "check_device"):
         for task in tasks:
             runner.check_device(device_of(task.target))
     _check_work_dir(work_dir)
@@ -130,7 +142,7 @@ def tune_tasks(
         task_scheduler = TaskScheduler.create(task_scheduler)
 
     with Profiler() as profiler, Progress(max_trials_global) as progress:
-        task_scheduler.progress = progress
+        task_scheduler.progress, task_scheduler.loggers = progress, _loggers(tasks, work_dir)
         task_scheduler.tune(
             tasks,
             task_weights,
@@ -145,8 +157,8 @@ def tune_tasks(
             max_time=max_time,
         )
         _save_model(cost_model, model_path)
-    for task in tasks:
-        task.logger.info("time spent:\n%s", profiler.table())
+    for task_logger in task_scheduler.loggers:
+        task_logger.info("time spent:\n%s", profiler.table())
     _report(task_scheduler, database, profiler, work_dir)
     if post_optimization:
         from .post_optimization import PostOpt

@@ -9,6 +9,8 @@ from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
 from .utils import fork_seed, num_cores
 
+NO_LOGGER = __name__  # the logger of contexts that were given none
+
 
 def normalize_module(mod, what="tune_tir"):
     """The module of a function or module, its function called "main"."""
@@ -64,13 +66,16 @@ class TuneContext(_derive.Node):
             task_name,
             num_cores(num_threads, "num_threads"),
             fork_seed(rand_state, 1)[0],
-            get_logger(__name__) if logger is None else logger,
+            get_logger(NO_LOGGER) if logger is None else logger,
         )
         if mod is not None and target is not None:
             if space_generator is not None:
                 space_generator._initialize_with_tune_context(self)
             if search_strategy is not None:
                 search_strategy._initialize_with_tune_context(self)
+
+    def __repr__(self):
+        return f"meta_schedule.TuneContext({self.task_name}, {self.target})"
 
     def _require(self, name):
         part = getattr(self, name)

@@ -13,6 +13,17 @@ from tvm_ffi import core
 from tvm import _derive
 
 
+def registered(name):
+    """Decorator that makes a function known to C++ by a name and leaves it what it is: callable
+    with keywords, with a signature, and able to cross to another process."""
+
+    def register(function):
+        tvm_ffi.register_global_func(name, function, override=True)
+        return function
+
+    return register
+
+
 class Interface:
     """Base of the parts that are written in Python; they print as the ones in C++ do."""
 
@@ -20,9 +31,39 @@ class Interface:
         return f"meta_schedule.{type(self).__name__}({hex(id(self))})"
 
 
-def _missing(cls, methods):
-    base = cls.__bases__[0]
-    return [m for m in methods if getattr(cls, m, None) is getattr(base, m, None)]
+class UserDefined:
+    """Base of the `Py…` bases of parts that C++ calls. Each has the type key of the node that
+    stands for a user's object, and the methods that reach it: abstract ones must be defined."""
+
+    _key = None
+
+    def clone(self):
+        """An object of its own with the same options."""
+        raise NotImplementedError
+
+    def _initialize_with_tune_context(self, context):
+        """Is told what the object is used for, before anything else."""
+        raise NotImplementedError
+
+
+def _abstract(cls):
+    return [n for n in dir(cls) if getattr(getattr(cls, n), "__isabstractmethod__", False)]
+
+
+def stand_for(node, instance, without=()):
+    """Constructs the node that stands for a user's object, with those of its methods that C++ may
+    call."""
+    py_base = next(c for c in type(instance).__mro__ if "_key" in vars(c))
+    own = lambda name: getattr(type(instance), name) is not getattr(py_base, name)
+    methods = {
+        name: tvm_ffi.convert(getattr(instance, name))
+        for cls in (py_base, UserDefined)
+        for name, value in vars(cls).items()
+        if inspect.isfunction(value) and own(name) and name not in without
+    }
+    index = type(node).__tvm_ffi_type_info__.type_index
+    init = core._lookup_type_attr(index, "__ffi_init__")
+    node.__init_handle_by_constructor__(init, type(instance).__name__, instance, methods)
 
 
 def derived_object(cls):
@@ -33,30 +74,27 @@ def derived_object(cls):
     generators, databases) are wrapped: the object is a node, and methods called on it reach the
     Python instance.
     """
-    metadata = getattr(cls, "_tvm_metadata", None)
-    if metadata is None:
-        if issubclass(cls, Interface):
-            return cls
-        names = "PyBuilder, PyRunner, PyCostModel, PyScheduleRule, …"
-        raise TypeError(f"derived_object: expected a subclass of {names}, got {cls.__name__}")
-    key, required, optional = metadata
-    missing = _missing(cls, required)
+    if not issubclass(cls, Interface | UserDefined):
+        decorated = [b.__name__ for b in cls.__mro__[1:] if hasattr(b, "_user_class")]
+        expected = (
+            "a base that is not decorated itself"
+            if decorated
+            else "a subclass of PyBuilder, PyRunner, PyCostModel, PyScheduleRule, …"
+        )
+        got = f"{cls.__name__}({decorated[0]})" if decorated else cls.__name__
+        raise TypeError(f"derived_object: expected {expected}, got {got}")
+    missing = _abstract(cls)
     if missing:
         raise TypeError(
             f"{cls.__name__}: expected the method{'s'[: len(missing) > 1]} "
             f"{', '.join(missing)} to be defined"
         )
-    base = _derive.node_class(key, "tvm.meta_schedule")
-    init = core._lookup_type_attr(base.__tvm_ffi_type_info__.type_index, "__ffi_init__")
+    if issubclass(cls, Interface):
+        return cls
+    base = _derive.node_class(cls._key, "tvm.meta_schedule")
 
     def __init__(self, *args, **kwargs):
-        instance = cls(*args, **kwargs)
-        methods = {
-            name: tvm_ffi.convert(getattr(instance, name))
-            for name in (*required, *optional)
-            if hasattr(instance, name)
-        }
-        self.__init_handle_by_constructor__(init, type(self).__name__, instance, methods)
+        stand_for(self, cls(*args, **kwargs))
 
     derived = type(base)(
         cls.__name__,
@@ -67,6 +105,7 @@ def derived_object(cls):
             "__doc__": cls.__doc__,
             "__module__": cls.__module__,
             "_complete": True,
+            "_user_class": cls,
         },
     )
     functools.update_wrapper(derived, cls, updated=())
@@ -76,12 +115,21 @@ def derived_object(cls):
 def forward_attributes(base):
     """For the node class behind user-defined parts: what it does not have is the instance's."""
 
-    def __getattr__(self, name):
-        if name[:2] == "__" or name == "instance":
-            raise AttributeError(name)
-        return getattr(self.instance, name)
+    def __repr__(self):
+        own = type(self._inst)
+        if own.__repr__ is not object.__repr__:
+            return repr(self._inst)
+        if own.__str__ is not object.__str__:
+            return str(self._inst)
+        return f"meta_schedule.{self._name}({hex(self.__chandle__())})"
 
-    base.__getattr__ = __getattr__
+    def __getattr__(self, name):
+        if name[:2] == "__" or name == "_inst":
+            raise AttributeError(name)
+        return getattr(self._inst, name)
+
+    base.__getattr__, base.__repr__ = __getattr__, __repr__
+    base.__setattr__ = lambda self, name, value: setattr(self._inst, name, value)
     return base
 
 
@@ -125,7 +173,7 @@ def shash2hex(mod):
     return f"{ir.structural_hash(mod) & (2**64 - 1):016x}"
 
 
-@tvm_ffi.register_global_func("meta_schedule.remove_build_dir", override=True)
+@registered("meta_schedule.remove_build_dir")
 def remove_build_dir(artifact_path):
     """Removes the folder that a built library lies in."""
     shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)
@@ -143,7 +191,16 @@ def get_global_func_with_default_on_worker(name, default):
     return found
 
 
-@tvm_ffi.register_global_func("meta_schedule.print_interactive_table", override=True)
+def get_global_func_on_rpc_session(session, name, extra_error_msg=None):
+    """A function that is registered on a remote device."""
+    function = session.get_function(name)
+    if function is None:
+        hint = "" if extra_error_msg is None else f"; {extra_error_msg}"
+        raise AttributeError(f"expected the remote device to have the function '{name}'{hint}")
+    return function
+
+
+@registered("meta_schedule.print_interactive_table")
 def print_interactive_table(data):
     """Prints a table of the progress."""
     print(data, flush=True)

@@ -124,5 +124,15 @@ bool IsWindow(const BlockLook& look);
 bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A reduction whose results share what is read; false where it is none.
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// The same where some operands are copies already, which may be laid out in any way.
+bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV> copies,
+                       const Machine& machine);
+/// How many rows and columns a product is best filled up to, for tiles to divide it: the least work
+/// in all. Of those whose number is not known, a multiple.
+std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
+                                      int64_t lanes, const Machine& machine);
+/// A product of small numbers, several of which an instruction multiplies at once; false where it
+/// is none.
+bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
 }  // namespace tvm::tir

@@ -2,6 +2,7 @@
 // Products and convolutions: tiles of the result in registers.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
@@ -315,7 +316,30 @@ BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
 }
 }  // namespace
 
+std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
+                                      int64_t lanes, const Machine& machine) {
+  Tile ideal = ChooseTile({kEven, kEven}, lanes, machine);
+  int64_t width = ideal.vectors * ideal.lanes;
+  std::pair<int64_t, int64_t> best{ideal.rows, width};
+  double least = std::numeric_limits<double>::infinity();
+  // Where a number is known, it may grow by less than a tile.
+  int64_t last_row = rows ? *rows + ideal.rows - 1 : ideal.rows;
+  int64_t last_column = columns ? *columns + width - 1 : width;
+  for (int64_t row = rows.value_or(ideal.rows); row <= last_row; ++row) {
+    int64_t column = (columns.value_or(width) + lanes - 1) / lanes * lanes;
+    for (; column <= last_column; column += lanes) {
+      double score = ChooseTile({row, column}, lanes, machine).score;
+      double cost = static_cast<double>(row * column) / score;
+      if (cost < least) least = cost, best = {row, column};
+    }
+  }
+  return best;
+}
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  return ScheduleProductOf(sch, block, {}, machine);
+}
+bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV> copies,
+                       const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (!look.simple || machine.vector_bits == 0) return false;
   // Columns of unknown number: whole tiles, and the rest otherwise.
@@ -327,7 +351,6 @@ bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& m
       return sch.GetConsumers(block).empty() && Parted(sch, look, axes->column, width, again);
     }
   }
-  Array<BlockRV> copies;
   BlockRV turned;
   bool is_turned = Attempt(sch, [&] {
     turned = TurnOperand(sch, look);

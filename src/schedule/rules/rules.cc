@@ -162,6 +162,7 @@ Machine Machine::Of(const Target& target) {
   static thread_local std::pair<Target, Machine> last;
   if (last.first.same_as(target)) return last.second;
   Machine machine;
+  machine.target = target;
   machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
   machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
   machine.l2_bytes = target->GetAttr<int64_t>("l2-cache-bytes", machine.l2_bytes);

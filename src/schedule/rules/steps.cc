@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "schedule/rules/look.h"
+#include "tir/analysis/reduction.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 
@@ -30,11 +31,22 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   }
   return reads == 1;
 }
+/// Whether a block sums up products. Their factors, where they are small, are packed before
+/// (dot_product.cc): they have to be elements of a buffer.
+bool SumsProducts(const Schedule& sch, const BlockRV& block) {
+  Reduction form;
+  return WhyNoReducer(sch.Get(block).get(), &form).empty() && form.sources[0].as<MulObj>();
+}
 bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
+  constexpr int kSmallBits = 16;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.empty()) return false;  // a result of the function
   BlockLook look = LookAt(sch, block);
   if (look.has_reduction || look.block->writes.size() != 1) return false;
+  if (look.block->writes[0]->buffer->dtype.bits() <= kSmallBits &&
+      std::any_of(consumers.begin(), consumers.end(),
+                  [&](const BlockRV& consumer) { return SumsProducts(sch, consumer); }))
+    return false;
   if (look.work <= kCheapWork) return true;
   return consumers.size() == 1 &&
          ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);

@@ -26,10 +26,9 @@ struct RewriteUnboundBlockObj : PostprocObj {
     threads = Limit(context->target, "max_threads_per_block", 1024);
   }
   bool Apply(const Schedule& sch) final {
-    std::vector<BlockRV> unbound;
-    EachBlock(sch, [&](const BlockRV& block) {
+    std::vector<BlockRV> unbound = BlocksWhere(sch, [&](const BlockRV& block) {
       BlockFacts facts(sch, block);
-      if (!facts.is_root && !facts.has_blocks && !Bound(facts).blocks) unbound.push_back(block);
+      return !facts.is_root && !facts.has_blocks && !Bound(facts).blocks;
     });
     for (const BlockRV& block : unbound) {
       BindThreads(sch, block, max_threadblocks, threads,
@@ -46,30 +45,49 @@ struct RewriteUnboundBlockObj : PostprocObj {
 ///   vectorized(W)
 struct RewriteCooperativeFetchObj : PostprocObj {
   static constexpr const char* kMark = "meta_schedule.cooperative_fetch";
+  int64_t warp = 32;
   static void Fields(auto&&) {}
+  void Initialize(const TuneContext& context) final {
+    warp = Limit(context->target, "thread_warp_size", 32);
+  }
   bool Apply(const Schedule& sch) final {
-    std::vector<std::pair<BlockRV, int64_t>> copies;
-    EachBlock(sch, [&](const BlockRV& block) {
-      Any width = AnnotationOf(sch, block, kMark);
-      if (width == nullptr) return;
-      if (auto n = width.as<int64_t>()) copies.emplace_back(block, *n);
-      if (auto n = width.as<IntImm>()) copies.emplace_back(block, (*n)->value);
-    });
-    for (const auto& [block, width] : copies) Share(sch, block, width);
+    std::vector<BlockRV> copies =
+        BlocksWhere(sch, [&](const BlockRV& block) { return Width(sch, block).has_value(); });
+    for (const BlockRV& block : copies) Share(sch, block, *Width(sch, block));
     return true;
   }
 
  private:
-  static void Share(const Schedule& sch, const BlockRV& block, int64_t width) {
+  /// The threads of a kernel: copies may lie outside of the loops over them.
+  struct Threads : Visitor<Threads, ForObj> {
+    int64_t warp, x = 1, y = 1;
+    void Visit(const ForObj* op) {
+      if (op->kind == ForKind::kThreadBinding) {
+        std::string_view tag = View(op->thread_binding.value()->thread_tag);
+        if (tag == "threadIdx.x") x = ConstantExtent(op);
+        if (tag == "threadIdx.y") y = ConstantExtent(op);
+        if (op->annotations.count(kWarpExecution)) x = warp;
+      }
+      VisitChildren(op, *this);
+    }
+  };
+  static std::optional<int64_t> Width(const Schedule& sch, const BlockRV& block) {
+    Any width = AnnotationOf(sch, block, kMark);
+    if (width == nullptr) return std::nullopt;
+    if (auto n = width.as<int64_t>()) return *n;
+    if (auto n = width.as<IntImm>()) return (*n)->value;
+    return std::nullopt;
+  }
+  void Share(const Schedule& sch, const BlockRV& block, int64_t width) const {
     sch.Unannotate(block, kMark);
     BlockFacts facts(sch, block);
-    int64_t x = 1, y = 1;
-    for (const ForObj* loop : facts.loops) {
-      if (loop->kind != ForKind::kThreadBinding) continue;
-      std::string_view tag = View(loop->thread_binding.value()->thread_tag);
-      if (tag == "threadIdx.x") x = ConstantExtent(loop);
-      if (tag == "threadIdx.y") y = ConstantExtent(loop);
-    }
+    auto kernel = std::find_if(facts.loops.begin(), facts.loops.end(), [](const ForObj* loop) {
+      return loop->kind == ForKind::kThreadBinding;
+    });
+    Threads threads;
+    threads.warp = warp;
+    if (kernel != facts.loops.end()) threads.Visit(*kernel);
+    auto [x, y] = std::pair(threads.x, threads.y);
     LoopRV last = sch.GetLoops(block).back();
     int64_t extent = ConstantExtent(facts.loops.back());
     if (extent % (x * y * width) != 0) width = 1;

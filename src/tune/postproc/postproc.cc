@@ -2,6 +2,7 @@
 // Postprocessors: what has to happen to a replayed schedule before it is built, and what must not
 // be built.
 #include "schedule/analysis.h"
+#include "tune/postproc/tensorize.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -33,17 +34,21 @@ struct DisallowDynamicLoopObj : PostprocObj {
 /// What ParallelizeVectorizeUnroll asked for.
 struct Wishes {
   int64_t parallel = -1, vectorize = -1, unroll = -1;
-  bool unroll_explicit = true, any = false;
+  bool unroll_explicit = true;
 };
+constexpr const char *kParallel = "meta_schedule.parallel", *kVectorize = "meta_schedule.vectorize",
+                     *kUnrollExplicit = "meta_schedule.unroll_explicit",
+                     *kUnrollImplicit = "meta_schedule.unroll_implicit";
 struct RewriteParallelVectorizeUnrollObj : PostprocObj {
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
-    std::vector<std::pair<BlockRV, Wishes>> roots;
-    EachBlock(sch, [&](const BlockRV& block) {
-      Wishes wishes = Take(sch, block);
-      if (wishes.any) roots.emplace_back(block, wishes);
+    std::vector<BlockRV> roots = BlocksWhere(sch, [&](const BlockRV& block) {
+      for (const char* key : {kParallel, kVectorize, kUnrollExplicit, kUnrollImplicit})
+        if (AnnotationOf(sch, block, key) != nullptr) return true;
+      return false;
     });
-    for (const auto& [root, wishes] : roots) {
+    for (const BlockRV& root : roots) {
+      Wishes wishes = Take(sch, root);
       for (const BlockRV& child : sch.GetChildBlocks(root)) Rewrite(sch, child, wishes);
     }
     return true;
@@ -61,14 +66,13 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
       Any value = AnnotationOf(sch, block, key);
       if (value == nullptr) return false;
       *out = Number(value);
-      w.any = true;
       sch.Unannotate(block, key);
       return true;
     };
-    take("meta_schedule.parallel", &w.parallel);
-    take("meta_schedule.vectorize", &w.vectorize);
-    take("meta_schedule.unroll_explicit", &w.unroll);
-    if (take("meta_schedule.unroll_implicit", &w.unroll)) w.unroll_explicit = false;
+    take(kParallel, &w.parallel);
+    take(kVectorize, &w.vectorize);
+    take(kUnrollExplicit, &w.unroll);
+    if (take(kUnrollImplicit, &w.unroll)) w.unroll_explicit = false;
     return w;
   }
   /// Whether every block below the loop uses it for spatial iterators only.
@@ -166,10 +170,8 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
 struct RewriteReductionBlockObj : PostprocObj {
   static void Fields(auto&&) {}
   bool Apply(const Schedule& sch) final {
-    std::vector<BlockRV> blocks;
-    EachBlock(sch, [&](const BlockRV& block) {
-      if (sch.Get(block)->init.has_value()) blocks.push_back(block);
-    });
+    std::vector<BlockRV> blocks =
+        BlocksWhere(sch, [&](const BlockRV& block) { return sch.Get(block)->init.has_value(); });
     for (const BlockRV& block : blocks) {
       BlockFacts facts(sch, block);
       for (size_t i = 0; i < facts.loops.size(); ++i) {
@@ -198,41 +200,44 @@ struct RewriteReductionBlockObj : PostprocObj {
 };
 
 // ---- tensor intrinsics -------------------------------------------------------------------------
+/// The block that begins the reduction, by itself outside of all of it.
+BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
+  BlockFacts facts(sch, block);
+  Array<LoopRV> loops = sch.GetLoops(block);
+  for (size_t i = 0; i < facts.loops.size(); ++i) {
+    if (facts.uses[i] == LoopUse::kReduce)
+      return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
+  }
+  TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";
+  TVM_FFI_UNREACHABLE();
+}
+}  // namespace
+
+bool TensorizeAnnotated(const Schedule& sch) {
+  std::vector<BlockRV> blocks = BlocksWhere(sch, [&](const BlockRV& block) {
+    return AnnotationOf(sch, block, kAutoTensorize).as<String>().has_value();
+  });
+  for (const BlockRV& block : blocks) {
+    auto name = AnnotationOf(sch, block, kAutoTensorize).cast<String>();
+    auto init = AnnotationOf(sch, block, kAutoTensorizeInit).as<String>();
+    sch.Unannotate(block, kAutoTensorize);
+    if (init.has_value()) sch.Unannotate(block, kAutoTensorizeInit);
+    bool done = Try([&] {
+      if (init.has_value()) sch.Tensorize(Initialized(sch, block), init.value());
+      sch.Tensorize(block, name);
+    });
+    if (!done) return false;
+  }
+  return true;
+}
+
+namespace {
 struct RewriteTensorizeObj : PostprocObj {
   bool vectorize_init_loop = false;
   static void Fields(auto&& def) {
     def("vectorize_init_loop", &RewriteTensorizeObj::vectorize_init_loop, Default(false));
   }
-  bool Apply(const Schedule& sch) final {
-    constexpr const char *kUse = "meta_schedule.auto_tensorize",
-                         *kInit = "meta_schedule.auto_tensorize_init";
-    std::vector<std::tuple<BlockRV, String, Optional<String>>> jobs;
-    EachBlock(sch, [&](const BlockRV& block) {
-      if (auto name = AnnotationOf(sch, block, kUse).as<String>())
-        jobs.emplace_back(block, *name, AnnotationOf(sch, block, kInit).as<String>());
-    });
-    for (const auto& [block, name, init] : jobs) {
-      sch.Unannotate(block, kUse);
-      if (init.has_value()) sch.Unannotate(block, kInit);
-      bool done = Try([&] {
-        if (init.has_value()) sch.Tensorize(Initialized(sch, block), init.value());
-        sch.Tensorize(block, name);
-      });
-      if (!done) return false;
-    }
-    return true;
-  }
-  /// The block that begins the reduction, by itself outside of all of it.
-  static BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
-    BlockFacts facts(sch, block);
-    Array<LoopRV> loops = sch.GetLoops(block);
-    for (size_t i = 0; i < facts.loops.size(); ++i) {
-      if (facts.uses[i] == LoopUse::kReduce)
-        return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
-    }
-    TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";
-    TVM_FFI_UNREACHABLE();
-  }
+  bool Apply(const Schedule& sch) final { return TensorizeAnnotated(sch); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteTensorize", RewriteTensorizeObj,
                                     PostprocObj);
 };

@@ -43,16 +43,21 @@ struct RewriteLayoutObj : PostprocObj {
 
  private:
   static void Rewrite(const Schedule& sch, const Buffer& buffer) {
-    std::vector<std::pair<BlockRV, int64_t>> readers;
-    EachBlock(sch, [&](const BlockRV& block) {
+    int64_t index = -1, reads = 0;
+    std::vector<BlockRV> readers = BlocksWhere(sch, [&](const BlockRV& block) {
       BlockFacts facts(sch, block);
-      if (facts.is_root || facts.has_blocks) return;
-      for (size_t r = 0; r < facts.block->reads.size(); ++r)
-        if (facts.block->reads[r]->buffer.same_as(buffer)) readers.emplace_back(block, r);
+      if (facts.is_root || facts.has_blocks) return false;
+      int64_t before = reads;
+      for (size_t r = 0; r < facts.block->reads.size(); ++r) {
+        if (!facts.block->reads[r]->buffer.same_as(buffer)) continue;
+        index = static_cast<int64_t>(r);
+        ++reads;
+      }
+      return reads > before;
     });
     // One order cannot suit several readers.
-    if (readers.size() != 1) return;
-    const auto& [block, index] = readers[0];
+    if (reads != 1) return;
+    const BlockRV& block = readers[0];
     auto map = OrderOfReading(sch, block, buffer);
     if (!map.has_value()) return;
     Try([&] {

@@ -80,6 +80,8 @@ bool IsScheduled(const BlockFacts& facts) {
   for (const auto& [key, value] : facts.block->annotations) {
     if (View(key).substr(0, 14) == "meta_schedule.") return true;
   }
+  for (const ForObj* loop : facts.loops)
+    if (loop->kind != ForKind::kSerial) return true;
   return false;
 }
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key) {
@@ -97,7 +99,8 @@ bool IsComplete(const Schedule& sch) {
   return false;
 }
 
-void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& visit) {
+std::vector<BlockRV> BlocksWhere(const Schedule& sch,
+                                 const std::function<bool(const BlockRV&)>& wanted) {
   struct Names : Visitor<Names, BlockObj> {
     std::vector<std::string> list;
     void Visit(const BlockObj* op) {
@@ -105,16 +108,19 @@ void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& v
       VisitChildren(op, *this);
     }
   };
+  std::vector<BlockRV> blocks;
   for (const auto& [var, func] : sch.mod()->Sorted()) {
     auto* prim = func.as<PrimFuncObj>();
     if (!prim) continue;
     Names names;
     names(prim->body);
     for (const std::string& name : names.list) {
-      if (sch.state().BlocksNamed(name, var->name_hint).size() != 1) continue;
-      visit(sch.GetBlock(name, var->name_hint));
+      auto found = sch.state().BlocksNamed(name, var->name_hint);
+      if (found.size() == 1 && wanted(sch.NewBlockRV(found[0])))
+        blocks.push_back(sch.GetBlock(name, var->name_hint));
     }
   }
+  return blocks;
 }
 
 int64_t NumCores(const Target& target) {

@@ -30,18 +30,21 @@ struct BlockFacts {
   bool IsAlone(const Schedule& sch) const;
 };
 
-/// Whether something annotated the block or its loops for another rule or by hand.
+/// Whether another rule or somebody by hand annotated the block, or bound its loops.
 bool IsScheduled(const BlockFacts& facts);
 /// The value that annotates a block, or None.
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
+/// Annotates a loop over threads each of which is a whole warp.
+inline constexpr const char* kWarpExecution = "warp_execution";
 /// Annotates the root of a schedule that no further rule shall change.
 inline constexpr const char* kComplete = "meta_schedule.complete";
 bool IsComplete(const Schedule& sch);
 int64_t ConstantExtent(const tir::ForObj* loop);
 
-/// The blocks of all functions whose names are unique, inner ones included, by traced random
-/// variables.
-void EachBlock(const Schedule& sch, const std::function<void(const BlockRV&)>& visit);
+/// The blocks of all functions, inner ones included, that have a name of their own and are wanted.
+/// Only these are looked up in the trace: it is read by people and replayed by the search.
+std::vector<BlockRV> BlocksWhere(const Schedule& sch,
+                                 const std::function<bool(const BlockRV&)>& wanted);
 
 /// CPUs and vector registers of a target.
 int64_t NumCores(const Target& target);

@@ -9,6 +9,7 @@
 // given; with reuse_read inputs are copied there.
 #include <tuple>
 
+#include "tune/postproc/tensorize.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 
@@ -243,7 +244,7 @@ struct MultiLevelTilingWithIntrinObj : MultiLevelTilingObj {
     // What has loops of the right extents may still compute something else.
     Schedule attempt = copy.Copy();
     if (!Try([&] { attempt.Tensorize(tile.value(), intrin_name); })) return {sch};
-    copy.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin_name);
+    copy.Annotate(tile.value(), kAutoTensorize, intrin_name);
     return MultiLevelTilingObj::Tile(copy, tile.value());
   }
 
@@ -287,7 +288,8 @@ struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
     for (const auto& group : intrin_groups) {
       for (int64_t level : levels) {
         Tiling t{sch.Copy(), block, {}, false, {}};
-        if (Try([&] { BuildUnit(&t, group, level, write); })) result.push_back(t.sch);
+        if (Try([&] { BuildUnit(&t, group, level, write); }) && TensorizeAnnotated(t.sch.Copy()))
+          result.push_back(t.sch);
       }
     }
     return result.empty() ? Array<Schedule>{sch} : result;
@@ -300,21 +302,26 @@ struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
     auto tile = TileForIntrin(sch, t->block, group["compute"]);
     if (!tile.has_value()) TVM_FFI_THROW(ValueError) << "the intrinsic does not divide the loops";
     t->block = tile.value();
-    sch.Annotate(t->block, "meta_schedule.auto_tensorize", group["compute"]);
-    sch.Annotate(t->block, "meta_schedule.auto_tensorize_init", group["init"]);
+    sch.Annotate(t->block, kAutoTensorize, group["compute"]);
+    sch.Annotate(t->block, kAutoTensorizeInit, group["init"]);
     bool through_memory = write_level >= 0;
     BlockRV out;
     if (through_memory) out = sch.CacheWrite(t->block, 0, write.scope);
     BlockRV store = sch.CacheWrite(t->block, 0, "wmma.accumulator");
     TileLoops(t);
+    OneWarpEach(*t);
     // Below the level that is given, or where all of the reduction is inside.
     size_t place =
         through_memory ? static_cast<size_t>(write_level) - 1 : View(structure).find("SR");
-    const LoopRV& at = t->levels.at(place).back();
-    sch.ReverseComputeAt(store, at, true);
+    // The accumulator is a thread's own, what the threads write out together is not.
+    size_t threads = 0;
+    for (size_t bound = tile_binds.has_value() ? tile_binds.value().size() : 0; bound > 0;
+         ++threads)
+      if (View(structure)[threads] == 'S') --bound;
+    sch.ReverseComputeAt(store, t->levels.at(std::max(place + 1, threads) - 1).back(), true);
     Fragment(sch, store, group["store"]);
     if (through_memory) {
-      sch.ReverseComputeAt(out, at, true);
+      sch.ReverseComputeAt(out, t->levels.at(place).back(), true);
       Cooperate(sch, out);
     }
     AddReadReuse(t);
@@ -332,6 +339,16 @@ struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
     }
     sch.Annotate(t->block, "meta_schedule.tiling_structure", structure);
   }
+  /// The lanes of a warp use the unit together: one index of the other threads is one warp.
+  static void OneWarpEach(const Tiling& t) {
+    for (const auto& level : t.levels) {
+      if (level.size() != 1) continue;
+      For loop = t.sch.Get(level[0]);
+      if (loop->kind == ForKind::kThreadBinding &&
+          loop->thread_binding.value()->thread_tag == "threadIdx.y")
+        t.sch.Annotate(level[0], kWarpExecution, int64_t{1});
+    }
+  }
   /// Operands are copied for the next iteration while this one computes.
   static void Overlap(const Schedule& sch, const LoopRV& loop) {
     sch.Annotate(loop, "software_pipeline_stage", Array<int64_t>{0, 0, 1});
@@ -341,7 +358,7 @@ struct MultiLevelTilingTensorCoreObj : MultiLevelTilingObj {
   static void Fragment(const Schedule& sch, const BlockRV& copy, const String& intrin) {
     auto tile = TileForIntrin(sch, copy, intrin);
     if (!tile.has_value()) TVM_FFI_THROW(ValueError) << "no fragment";
-    sch.Annotate(tile.value(), "meta_schedule.auto_tensorize", intrin);
+    sch.Annotate(tile.value(), kAutoTensorize, intrin);
   }
 
  public:

@@ -67,6 +67,10 @@ struct AutoInlineObj : ScheduleRuleObj {
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
     BlockFacts facts(sch, block);
     if (facts.is_root || facts.has_blocks || !facts.is_spatial || IsScheduled(facts)) return {sch};
+    // Who puts a copy into a memory of its own wants it there.
+    for (const BufferRegion& write : facts.block->writes)
+      if (!View(write->buffer.scope()).empty() && View(write->buffer.scope()) != "global")
+        return {sch};
     if (inline_const_tensor && facts.block->reads.empty() && !WritesOutput(sch, block)) {
       Try([&] { sch.ComputeInline(block); });
       return {sch};
@@ -221,7 +225,8 @@ struct ParallelizeVectorizeUnrollObj : ScheduleRuleObj {
 };
 
 // ---- the user's --------------------------------------------------------------------------------
-/// A block annotated with "schedule_rule" is scheduled by the function of that name.
+/// A block annotated with "schedule_rule" is scheduled by the function of that name: one for a key
+/// of the target, "meta_schedule.<key>.<name>" or "<name>.<key>", goes before one for all.
 struct ApplyCustomRuleObj : ScheduleRuleObj {
   Optional<Target> target;
   static void Fields(auto&&) {}
@@ -232,8 +237,11 @@ struct ApplyCustomRuleObj : ScheduleRuleObj {
     std::vector<std::string> looked;
     if (target.has_value()) {
       for (const String& key : target.value()->keys) {
-        looked.push_back(std::string(*name) + "." + std::string(key));
-        if (auto fn = Function::GetGlobal(looked.back())) return Call(*fn, sch, block);
+        std::string own(*name), of(key);
+        for (const std::string& full : {"meta_schedule." + of + "." + own, own + "." + of}) {
+          if (auto fn = Function::GetGlobal(full)) return Call(*fn, sch, block);
+          looked.push_back(full);
+        }
       }
     }
     if (auto fn = Function::GetGlobal(*name)) return Call(*fn, sch, block);

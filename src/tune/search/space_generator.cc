@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "tune/postproc/tensorize.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
 #include "tvm/tune/search.h"
@@ -17,7 +18,8 @@ using namespace tir;
 // ---- defaults ----------------------------------------------------------------------------------
 namespace {
 /// CPUs with instructions that rules have a kind of their own for: its name, what the processor is
-/// called to have, and the intrinsics; the better ones first.
+/// called to have, and the intrinsics; the better ones first. Those of RISC-V are as long as the
+/// registers of the target.
 struct SpecialCpu {
   const char *kind, *feature;
   Array<String> intrinsics;
@@ -29,8 +31,18 @@ const std::vector<SpecialCpu>& SpecialCpus() {
       {"dotprod",
        "dotprod",
        {"dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot"}},
-      {"asimd", "neon", {"dot_4x4_i8i8s32_neon"}}};
+      {"asimd", "neon", {"dot_4x4_i8i8s32_neon"}},
+      {"rvv", "v", {}}};
   return all;
+}
+Array<String> IntrinsicsOf(const SpecialCpu& cpu, const Target& target) {
+  if (std::string_view(cpu.kind) != "rvv") return cpu.intrinsics;
+  static const Function names = Function::GetGlobalRequired("meta_schedule._rvv_intrinsics");
+  return names(target.defined() ? Any(target) : Any(nullptr)).cast<Array<String>>();
+}
+bool HasTensorCores(const Target& target) {
+  std::string arch(target->GetAttr<String>("arch", ""));  // sm_80
+  return arch.starts_with("sm_") && std::atoi(arch.c_str() + 3) >= 70;
 }
 /// The name of the set for a target.
 String KindOf(const Target& target) {
@@ -39,6 +51,7 @@ String KindOf(const Target& target) {
     for (const SpecialCpu& special : SpecialCpus())
       if (target->HasFeature(special.feature)) return special.kind;
   }
+  if (kind == "cuda" && HasTensorCores(target)) return "cuda-tensorcore";
   return kind == "c" ? "llvm" : kind;
 }
 /// A node of a registered class with some of its fields given, the others at their defaults.
@@ -79,6 +92,10 @@ Options Inlining(bool into_producer, bool careful) {
   if (careful) options.Set("disallow_op", Array<String>{"tir.exp"});
   return options;
 }
+Parts::iterator FindPart(Parts* parts, std::string_view name) {
+  return std::find_if(parts->begin(), parts->end(),
+                      [&](const auto& part) { return part.first == name; });
+}
 Parts CpuRules(const Array<String>& intrinsics) {
   Parts rules = {{"AroundDefault", {}},
                  {"ApplyCustomRule", {}},
@@ -97,9 +114,7 @@ Parts CpuRules(const Array<String>& intrinsics) {
                    {"unroll_max_steps", Array<int64_t>{0, 16, 64}},
                    {"unroll_explicit", true}}},
                  {"RandomComputeLocation", {}}};
-  auto tiling = std::find_if(rules.begin(), rules.end(), [](const auto& part) {
-    return std::string_view(part.first) == "RegisterTiling";
-  });
+  auto tiling = FindPart(&rules, "RegisterTiling");
   for (auto it = intrinsics.rbegin(); it != intrinsics.rend(); ++it) {
     tiling = rules.insert(tiling, {"MultiLevelTilingWithIntrin",
                                    {{"intrin_name", *it},
@@ -109,8 +124,9 @@ Parts CpuRules(const Array<String>& intrinsics) {
   }
   return rules;
 }
-Parts GpuRules() {
-  return {
+/// The rules that threads are bound by; with matrix units, products that they fit go there.
+Parts GpuRules(bool tensor_cores) {
+  Parts rules = {
       {"ApplyCustomRule", {}},
       {"InlineConstantScalars", {}},
       {"AutoInline", Inlining(true, false)},
@@ -128,6 +144,18 @@ Parts GpuRules() {
         {"unroll_max_steps", Array<int64_t>{0, 16, 64, 512}},
         {"unroll_explicit", true}}},
       {"AutoBind", {{"max_threadblocks", 256}}}};
+  if (!tensor_cores) return rules;
+  static const Function groups = Function::GetGlobalRequired("meta_schedule._tensor_core_groups");
+  rules.insert(FindPart(&rules, "MultiLevelTiling"),
+               {"MultiLevelTilingTensorCore",
+                {{"intrin_groups", groups()},
+                 {"structure", String("SSSRRSRS")},
+                 {"tile_binds", Array<String>{"blockIdx.y", "blockIdx.x", "threadIdx.y"}},
+                 {"max_innermost_factor", 4},
+                 {"vector_load_lens", Array<int64_t>{1, 2, 4, 8}},
+                 {"reuse_read", ReuseConfig("must", {4}, "shared")},
+                 {"reuse_write", ReuseConfig("must", {2}, "shared")}}});
+  return rules;
 }
 Parts HexagonRules() {
   return {{"ApplyCustomRule", {}},
@@ -146,12 +174,12 @@ Parts HexagonRules() {
 }
 /// What is searched, and how, for a kind of target.
 struct Defaults {
-  std::function<Parts()> rules;
+  std::function<Parts(const Target&)> rules;  // the target may be none
   Parts postprocs;
   std::vector<std::tuple<const char*, Options, double>> mutators;
 };
 const Defaults& DefaultsFor(const String& kind, const char* what) {
-  static const Defaults cpu = {[] { return CpuRules({}); },
+  static const Defaults cpu = {[](const Target&) { return CpuRules({}); },
                                {{"DisallowDynamicLoop", {}},
                                 {"RewriteTensorize", {}},
                                 {"RewriteParallelVectorizeUnroll", {}},
@@ -161,7 +189,7 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
                                 {"MutateUnroll", {}, 0.03},
                                 {"MutateParallel", {{"max_jobs_per_core", 16}}, 0.02}}};
   static const Defaults gpu = {
-      GpuRules,
+      [](const Target&) { return GpuRules(false); },
       {{"DisallowDynamicLoop", {}},
        {"RewriteCooperativeFetch", {}},
        {"RewriteUnboundBlock", {}},
@@ -169,7 +197,14 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
        {"RewriteReductionBlock", {}},
        {"VerifyGPUCode", {}}},
       {{"MutateTileSize", {}, 0.9}, {"MutateUnroll", {}, 0.08}, {"MutateThreadBinding", {}, 0.02}}};
-  static const Defaults hexagon = {HexagonRules,
+  static const Defaults tensor_core = [] {
+    Defaults set = gpu;
+    set.rules = [](const Target&) { return GpuRules(true); };
+    // Before reductions are taken apart: the intrinsics have their own way to begin one.
+    set.postprocs.insert(FindPart(&set.postprocs, "RewriteUnboundBlock"), {"RewriteTensorize", {}});
+    return set;
+  }();
+  static const Defaults hexagon = {[](const Target&) { return HexagonRules(); },
                                    {{"DisallowDynamicLoop", {}},
                                     {"RewriteParallelVectorizeUnroll", {}},
                                     {"RewriteReductionBlock", {}},
@@ -182,14 +217,16 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
     std::vector<Defaults> sets;
     for (const SpecialCpu& special : SpecialCpus()) {
       sets.push_back(cpu);
-      sets.back().rules = [&special] { return CpuRules(special.intrinsics); };
+      sets.back().rules = [&special](const Target& target) {
+        return CpuRules(IntrinsicsOf(special, target));
+      };
     }
     return sets;
   }();
   static const std::map<std::string, const Defaults*> all = [] {
     std::map<std::string, const Defaults*> sets = {
         {"llvm", &cpu},   {"cuda", &gpu}, {"hexagon", &hexagon}, {"metal", &gpu},
-        {"opencl", &gpu}, {"rocm", &gpu}, {"vulkan", &gpu}};
+        {"opencl", &gpu}, {"rocm", &gpu}, {"vulkan", &gpu},      {"cuda-tensorcore", &tensor_core}};
     for (size_t i = 0; i < special_cpus.size(); ++i) sets[SpecialCpus()[i].kind] = &special_cpus[i];
     return sets;
   }();
@@ -215,8 +252,8 @@ Array<R> MakeAll(const Parts& parts) {
 }
 }  // namespace
 
-Array<ScheduleRule> DefaultScheduleRules(const String& kind) {
-  return MakeAll<ScheduleRule>(DefaultsFor(kind, "schedule rules").rules());
+Array<ScheduleRule> DefaultScheduleRules(const String& kind, const Target& target) {
+  return MakeAll<ScheduleRule>(DefaultsFor(kind, "schedule rules").rules(target));
 }
 Array<Postproc> DefaultPostprocs(const String& kind) {
   return MakeAll<Postproc>(DefaultsFor(kind, "postprocessors").postprocs);
@@ -234,7 +271,7 @@ void SpaceGeneratorObj::Initialize(const TuneContext& context) {
     TVM_FFI_THROW(ValueError) << "meta_schedule: expected the context to have a target";
   }
   auto kind = [&] { return KindOf(context->target.value()); };
-  if (!sch_rules.has_value()) sch_rules = DefaultScheduleRules(kind());
+  if (!sch_rules.has_value()) sch_rules = DefaultScheduleRules(kind(), context->target.value());
   if (!postprocs.has_value()) postprocs = DefaultPostprocs(kind());
   if (!mutator_probs.has_value()) mutator_probs = DefaultMutators(kind());
   for (const ScheduleRule& rule : sch_rules.value()) rule->Initialize(context);
@@ -340,8 +377,9 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
       Place place = places.back();
       places.pop_back();
       std::optional<BlockRV> block = space.Find(place);
-      bool wanted = block && (!f_block_filter.has_value() ||
-                              f_block_filter.value()(space.sch.Get(*block)).cast<bool>());
+      bool wanted = block && !IsInIntrinsic(space.sch, *block) &&
+                    (!f_block_filter.has_value() ||
+                     f_block_filter.value()(space.sch.Get(*block)).cast<bool>());
       if (!wanted) {
         open.emplace_front(space, std::move(places));
         continue;
@@ -349,6 +387,13 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
       for (const Schedule& sch : rule->Apply(space.sch, *block))
         open.emplace_back(Space{sch, space.blocks}, places);
     }
+  }
+  /// What is in a tile that an intrinsic will take the place of is the intrinsic's.
+  static bool IsInIntrinsic(const Schedule& sch, const BlockRV& block) {
+    const State& state = sch.state();
+    for (NodeId at = state.ScopeOf(sch.IdOf(block)); at != kNoNode; at = state.ScopeOf(at))
+      if (state.block(BlockId{at})->annotations.count(kAutoTensorize)) return true;
+    return false;
   }
   /// The first ones last, because the list is worked off from its end.
   static std::vector<Place> Places(const IRModule& mod) {
@@ -443,8 +488,10 @@ TVM_REGISTER() {
   RegisterNode<SpaceGeneratorUnionObj>("The spaces of several generators together.");
   RegisterNode<PySpaceGeneratorObj>("A space generator defined by a user.");
   RegisterNode<TuneContextObj>("One task: what is tuned, for which target, and by what means.");
-  Def("meta_schedule._default_schedule_rules", &DefaultScheduleRules, "Of a kind of target.",
-      Arg("kind"));
+  Def(
+      "meta_schedule._default_schedule_rules",
+      [](String kind) { return DefaultScheduleRules(kind, Target::Current()); },
+      "Of a kind of target.", Arg("kind"));
   Def("meta_schedule._default_postprocs", &DefaultPostprocs, "Of a kind of target.", Arg("kind"));
   Def("meta_schedule._default_mutators", &DefaultMutators, "Of a kind of target.", Arg("kind"));
   Def(

@@ -2,8 +2,8 @@
 """Builders: programs to libraries."""
 
 import os
-import shutil
-import tempfile
+from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as _Timeout
 from typing import Literal
@@ -14,10 +14,13 @@ import tvm
 from tvm import _derive
 
 from ..logging import get_logger
-from ..utils import Interface, cpu_count, get_global_func_with_default_on_worker
+from ..scratch import new_folder
+from ..utils import Interface, cpu_count, get_global_func_with_default_on_worker, registered
 from ..utils import create as _create
 
 logger = get_logger(__name__)
+T_BUILD = Callable[[tvm.IRModule, tvm.target.Target, dict | None], tvm_ffi.Module]
+T_EXPORT = Callable[[tvm_ffi.Module], str]
 _build_all = tvm_ffi.get_global_func("meta_schedule._build_all")
 
 BuilderInput = _derive.node_class("meta_schedule.BuilderInput", __name__)
@@ -27,6 +30,7 @@ BuilderResult = _derive.node_class("meta_schedule.BuilderResult", __name__)
 class Builder(Interface):
     """Turns modules into libraries: nothing in it is local, so that it may work anywhere."""
 
+    @abstractmethod
     def build(self, build_inputs):
         """A BuilderResult for each BuilderInput."""
         raise NotImplementedError
@@ -52,7 +56,8 @@ class LocalBuilder(PyBuilder):
     `f_export(Module) -> path`)
     these run on the threads instead; `initializer` runs once on each of them.
 
-    Libraries lie in one folder per call of `build`, in memory where the system has a place for it.
+    Libraries lie in one folder per call of `build`, until the process ends (`remove_build_dir`
+    removes one earlier).
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class LocalBuilder(PyBuilder):
 
     def build(self, build_inputs):
         if self.f_build is None and self.f_export is None and self.initializer is None:
-            folder = tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder())
+            folder = new_folder()
             return list(_build_all(build_inputs, folder, self.max_workers, self.timeout_sec))
         build = get_global_func_with_default_on_worker(self.f_build, default_build)
         export = get_global_func_with_default_on_worker(self.f_export, default_export)
@@ -96,28 +101,21 @@ class LocalBuilder(PyBuilder):
             return BuilderResult(None, f"LocalBuilder: {type(error).__name__}: {error}")
 
 
-def scratch_folder():
-    """Where libraries live for the moment between linking and running."""
-    shm = "/dev/shm"
-    enough = os.access(shm, os.W_OK) and shutil.disk_usage(shm).free > 64 << 20
-    return shm if enough else None
-
-
-@tvm_ffi.register_global_func("meta_schedule.builder.default_build", override=True)
+@registered("meta_schedule.builder.default_build")
 def default_build(mod, target, _params):
     """Compiles a module for a target."""
     return tvm.tir.build(mod, target=target)
 
 
-@tvm_ffi.register_global_func("meta_schedule.builder.default_export", override=True)
+@registered("meta_schedule.builder.default_export")
 def default_export(mod):
     """Writes a compiled module as a library into a new folder."""
-    path = os.path.join(tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder()), "lib.so")
+    path = os.path.join(new_folder(), "lib.so")
     mod.export_library(path)
     return path
 
 
-@tvm_ffi.register_global_func("meta_schedule.builder.get_local_builder", override=True)
+@registered("meta_schedule.builder.get_local_builder")
 def get_local_builder():
     """A LocalBuilder with its defaults."""
     return LocalBuilder()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost models: which candidates are worth measuring."""
 
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ import tvm_ffi
 
 import tvm
 
-from ..utils import Interface
+from ..utils import Interface, registered
 from ..utils import create as _create
 
 
@@ -17,16 +18,18 @@ class CostModel(Interface):
 
     def load(self, path):
         """Reads what `save` wrote."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: expected a method 'load'")
 
     def save(self, path):
-        """Writes what was learnt."""
-        raise NotImplementedError
+        """Writes what was learnt; without it every run learns anew."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method 'save'")
 
+    @abstractmethod
     def update(self, context, candidates, results):
         """Learns from measured candidates."""
         raise NotImplementedError
 
+    @abstractmethod
     def predict(self, context, candidates):
         """One number per candidate."""
         raise NotImplementedError
@@ -57,7 +60,7 @@ class PyCostModel(CostModel):
     """Base of user-defined models."""
 
 
-@tvm_ffi.register_global_func("meta_schedule.predict", override=True)
+@registered("meta_schedule.predict")
 def _predict(model, context, candidates):
     """What the search asks: a model that fails costs guidance, not the run."""
     from ..logging import get_logger

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases: what was measured, and the best of it."""
 
+from abc import abstractmethod
 from typing import Literal
 
 import tvm_ffi
 
 from tvm import _derive
 
+from ..progress import duration
+from ..utils import UserDefined, forward_attributes, stand_for
 from ..utils import create as _create
-from ..utils import forward_attributes
 
 
 def _function(name):
@@ -23,6 +25,10 @@ def _shown(self):
 class Workload(_derive.Node):
     """A module that was tuned."""
 
+    def __repr__(self):
+        names = ", ".join(str(var.name_hint) for var in self.mod.functions)
+        return f"meta_schedule.Workload({names}, hash {self.shash & (2**64 - 1):016x})"
+
     @staticmethod
     def from_json(json_obj):
         """Reads what as_json gave."""
@@ -32,6 +38,16 @@ class Workload(_derive.Node):
 @_derive.register_node("meta_schedule.TuningRecord")
 class TuningRecord(_derive.Node):
     """One measured schedule of a workload; without times a failure, and why it failed."""
+
+    def __repr__(self):
+        secs = [float(s) for s in self.run_secs or ()]
+        if secs:
+            result = duration(sum(secs) / len(secs))
+        else:
+            result = "not measured" if self.error_msg is None else f"failed: {self.error_msg}"
+        steps = len(self.trace.insts)
+        what = f"{steps} instructions" if steps else "the default schedule"
+        return f"meta_schedule.TuningRecord({result}, {what}, {self.workload}, {self.target})"
 
     @staticmethod
     def from_json(json_obj, workload):
@@ -124,21 +140,63 @@ class _PyDatabase(Database):
 forward_attributes(_PyDatabase)
 
 
-class PyDatabase:
+class PyDatabase(UserDefined):
     """Base of user-defined databases."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyDatabase",
-        (
-            "has_workload",
-            "commit_workload",
-            "commit_tuning_record",
-            "get_top_k",
-            "get_all_tuning_records",
-            "__len__",
-        ),
-        ("query_tuning_record", "query_schedule", "query_ir_module"),
-    )
+    _key = "meta_schedule.PyDatabase"
+
+    @abstractmethod
+    def has_workload(self, mod):
+        """Whether the workload is known."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def commit_workload(self, mod):
+        """The workload of a module, added when it is new."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def commit_tuning_record(self, record):
+        """Stores a record."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_top_k(self, workload, top_k):
+        """The fastest records of a workload, best first."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def get_all_tuning_records(self):
+        """All records, in the order they came."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def __len__(self):
+        """How many records there are."""
+        raise NotImplementedError
+
+    def query_tuning_record(self, mod, target, workload_name=None):
+        """The best record of a module for a target, or None."""
+        return self._without("query_tuning_record").query_tuning_record(
+            mod, target, workload_name or "main"
+        )
+
+    def query_schedule(self, mod, target, workload_name=None):
+        """The module scheduled by its best record, or None."""
+        return self._without("query_schedule").query_schedule(mod, target, workload_name or "main")
+
+    def query_ir_module(self, mod, target, workload_name=None):
+        """The module as its best record schedules it, or None."""
+        return self._without("query_ir_module").query_ir_module(
+            mod, target, workload_name or "main"
+        )
+
+    def _without(self, method):
+        """A database around this object that lacks one of its methods: with it,
+        `super().query_…` would come back here for ever."""
+        node = _PyDatabase.__new__(_PyDatabase)
+        stand_for(node, self, without=(method,))
+        return node
 
 
 from .json_database import JSONDatabase  # noqa: E402

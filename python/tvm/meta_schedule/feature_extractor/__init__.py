@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feature extractors: candidates as rows of numbers for the cost model."""
 
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ _length = tvm_ffi.get_global_func("meta_schedule._feature_length")
 class FeatureExtractor(Interface):
     """Gives each candidate a tensor of shape (rows, features)."""
 
+    @abstractmethod
     def extract_from(self, context, candidates):
         """One tensor per candidate."""
         raise NotImplementedError

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure callbacks: what happens to results."""
 
+from abc import abstractmethod
 from typing import Literal
 
 from ..database import TuningRecord
@@ -14,6 +15,7 @@ logger = get_logger(__name__)
 class MeasureCallback(Interface):
     """Called after each round with its candidates and results."""
 
+    @abstractmethod
     def apply(self, task_scheduler, task_id, measure_candidates, builder_results, runner_results):
         """Does something with the results."""
         raise NotImplementedError

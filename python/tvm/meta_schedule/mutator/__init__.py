@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutators: one decision of a trace changed."""
 
+from abc import abstractmethod
+
 import tvm_ffi
 
 from tvm import _derive
 
-from ..utils import forward_attributes
+from ..utils import UserDefined, forward_attributes
 
 _defaults = tvm_ffi.get_global_func("meta_schedule._default_mutators")
 
@@ -35,11 +37,12 @@ MutateUnroll = _class("MutateUnroll")
 _PyMutator = forward_attributes(_class("PyMutator"))
 
 
-class PyMutator:
+class PyMutator(UserDefined):
     """Base of user-defined mutators."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyMutator",
-        ("apply",),
-        ("clone", "_initialize_with_tune_context"),
-    )
+    _key = "meta_schedule.PyMutator"
+
+    @abstractmethod
+    def apply(self, trace, seed):
+        """A trace with one decision changed, or None."""
+        raise NotImplementedError

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Postprocessors: what happens to a replayed schedule before it is built."""
 
+from abc import abstractmethod
+
 import tvm_ffi
 
 from tvm import _derive
 
-from ..utils import forward_attributes
+from ..utils import UserDefined, forward_attributes
 
 _defaults = tvm_ffi.get_global_func("meta_schedule._default_postprocs")
 
@@ -40,11 +42,12 @@ VerifyVTCMLimit = _class("VerifyVTCMLimit")
 _PyPostproc = forward_attributes(_class("PyPostproc"))
 
 
-class PyPostproc:
+class PyPostproc(UserDefined):
     """Base of user-defined postprocessors."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyPostproc",
-        ("apply",),
-        ("clone", "_initialize_with_tune_context"),
-    )
+    _key = "meta_schedule.PyPostproc"
+
+    @abstractmethod
+    def apply(self, sch):
+        """Changes the schedule; False refuses it."""
+        raise NotImplementedError

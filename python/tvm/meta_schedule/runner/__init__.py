@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runners: how long libraries take."""
 
+from abc import abstractmethod
 from typing import Literal
 
 import tvm_ffi
 
 from tvm import _derive
 
-from ..utils import Interface
+from ..utils import Interface, registered
 from ..utils import create as _create
 
 RunnerInput = _derive.node_class("meta_schedule.RunnerInput", __name__)
@@ -35,9 +36,11 @@ class PyRunnerFuture(RunnerFuture):
     def __init__(self):
         super().__init__(None)
 
+    @abstractmethod
     def done(self):
         raise NotImplementedError
 
+    @abstractmethod
     def result(self):
         raise NotImplementedError
 
@@ -45,6 +48,7 @@ class PyRunnerFuture(RunnerFuture):
 class Runner(Interface):
     """Measures libraries: nothing in it is local, so that it may work anywhere."""
 
+    @abstractmethod
     def run(self, runner_inputs):
         """A RunnerFuture for each RunnerInput."""
         raise NotImplementedError
@@ -68,7 +72,7 @@ from .local_runner import LocalRunner, LocalRunnerFuture  # noqa: E402
 from .rpc_runner import RPCRunner  # noqa: E402
 
 
-@tvm_ffi.register_global_func("meta_schedule.runner.get_local_runner", override=True)
+@registered("meta_schedule.runner.get_local_runner")
 def get_local_runner():
     """A LocalRunner with its defaults."""
     return LocalRunner()

@@ -4,6 +4,14 @@
 from typing import NamedTuple
 
 
+def unavailable(what):
+    """Raises what all of remote measuring says for now."""
+    raise NotImplementedError(
+        f"{what}: remote measuring is not available yet; use runner='local', or a runner of your "
+        "own (PyRunner) that reaches the device"
+    )
+
+
 class EvaluatorConfig(NamedTuple):
     """Fixed measuring: `repeat` times the mean of `number` calls, more of them until
     `min_repeat_ms` are over."""
@@ -33,17 +41,14 @@ class RPCConfig(NamedTuple):
     session_priority: int = 1
     session_timeout_sec: int = 10
 
-    def _unavailable(self):
-        raise NotImplementedError("RPCConfig: remote measuring is not available yet")
-
     def connect_tracker(self):
         """A session with the tracker."""
-        self._unavailable()
+        unavailable("RPCConfig.connect_tracker")
 
     def connect_server(self):
         """A session with a device."""
-        self._unavailable()
+        unavailable("RPCConfig.connect_server")
 
     def count_num_servers(self, allow_missing=True):
         """How many devices the tracker has."""
-        self._unavailable()
+        unavailable("RPCConfig.count_num_servers")

@@ -3,11 +3,22 @@
 
 import json
 import time
+from collections.abc import Callable
 
+from tvm_ffi import Device, Module
+
+from ..logging import get_logger
 from ..utils import get_global_func_with_default_on_worker
 from . import PyRunner, PyRunnerFuture, RunnerResult
 from .config import EvaluatorConfig
 from .measure_process import MeasureProcess
+from .utils import T_ARG_INFO_JSON_OBJ_LIST, T_ARGUMENT_LIST
+from .utils import run_evaluator_common as default_run_evaluator
+
+logger = get_logger(__name__)
+T_ALLOC_ARGUMENT = Callable[[Device, T_ARG_INFO_JSON_OBJ_LIST, int], list[T_ARGUMENT_LIST]]
+T_RUN_EVALUATOR = Callable[[Module, Device, EvaluatorConfig, list[T_ARGUMENT_LIST]], list[float]]
+T_CLEANUP = Callable[[], None]
 
 
 class LocalRunnerFuture(PyRunnerFuture):
@@ -211,20 +222,6 @@ def default_alloc_argument(device, args_info, alloc_repeat):
         return tvm.runtime.tensor(values.astype(np.dtype(dtype)), device=device)
 
     return [[tensor(dtype, shape) for _, dtype, shape in args_info] for _ in range(alloc_repeat)]
-
-
-def default_run_evaluator(rt_mod, device, evaluator_config, repeated_args):
-    """Seconds of one call, for each repetition with each list of arguments."""
-    flush = "cache_flush_cpu_non_first_arg" if evaluator_config.enable_cpu_cache_flush else ""
-    evaluator = rt_mod.time_evaluator(
-        rt_mod.entry_name if hasattr(rt_mod, "entry_name") else "main",
-        dev=device,
-        number=evaluator_config.number,
-        repeat=evaluator_config.repeat,
-        min_repeat_ms=evaluator_config.min_repeat_ms,
-        f_preproc=flush,
-    )
-    return [float(s) for args in repeated_args for s in evaluator(*args).results]
 
 
 def default_cleanup():

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedule rules: ways to schedule a block."""
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import tvm_ffi
 
 from tvm import _derive
 
-from ..utils import forward_attributes
+from ..utils import UserDefined, forward_attributes, registered
 
 _defaults = tvm_ffi.get_global_func("meta_schedule._default_schedule_rules")
 
@@ -24,7 +25,7 @@ class ReuseType(NamedTuple):
         return {"req": self.req, "levels": self.levels, "scope": self.scope}
 
 
-@tvm_ffi.register_global_func("meta_schedule._intrin_extents", override=True)
+@registered("meta_schedule._intrin_extents")
 def _intrin_extents(name):
     """The extents of the loops of a tensor intrinsic's description, outermost first."""
     from tvm import tir
@@ -40,6 +41,31 @@ def _intrin_extents(name):
     return extents[::-1]
 
 
+@registered("meta_schedule._tensor_core_groups")
+def _tensor_core_groups():
+    """The intrinsics of the products that matrix units of NVIDIA GPUs compute."""
+    from tvm.tir.tensor_intrin import cuda
+
+    types = (("float16", "float32"), ("float16", "float16"), ("int8", "int32"))
+    return [
+        cuda.get_wmma_intrin_group("shared", "shared", *pair, trans_b)
+        for pair in types
+        for trans_b in (False, True)
+    ]
+
+
+@registered("meta_schedule._rvv_intrinsics")
+def _rvv_intrinsics(target):
+    """The dot products of RISC-V's vectors, as long as those of the target, the longest first."""
+    from tvm.tir.tensor_intrin import riscv_cpu
+
+    if target is None:
+        raise ValueError(
+            "meta_schedule: expected a target for the rules 'rvv' (`with target:`), got none"
+        )
+    return list(riscv_cpu.register_rvv_isa_intrinsics(target))
+
+
 def _plain(reuse):
     return reuse.as_dict() if isinstance(reuse, ReuseType) else reuse
 
@@ -50,8 +76,9 @@ class ScheduleRule(_derive.Node):
 
     @staticmethod
     def create(kind):
-        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; of CPUs with dot products
-        "vnni", "avx512", "dotprod" and "asimd"."""
+        """The rules for a kind of target: "llvm", "cuda", "hexagon", …; with matrix units
+        "cuda-tensorcore", of CPUs with dot products "vnni", "avx512", "dotprod", "asimd" and "rvv"
+        (for the current target)."""
         return list(_defaults(kind))
 
 
@@ -182,11 +209,12 @@ SpatialTiling = _class("SpatialTiling")
 _PyScheduleRule = forward_attributes(_class("PyScheduleRule"))
 
 
-class PyScheduleRule:
+class PyScheduleRule(UserDefined):
     """Base of user-defined rules."""
 
-    _tvm_metadata = (
-        "meta_schedule.PyScheduleRule",
-        ("apply",),
-        ("clone", "_initialize_with_tune_context"),
-    )
+    _key = "meta_schedule.PyScheduleRule"
+
+    @abstractmethod
+    def apply(self, sch, block):
+        """The ways to schedule a block: schedules, the given one where there is none."""
+        raise NotImplementedError

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Space generators: from a module to schedules whose traces sample."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Literal
 
@@ -9,8 +10,8 @@ from tvm import _derive
 from ..mutator import Mutator
 from ..postproc import Postproc
 from ..schedule_rule import ScheduleRule
+from ..utils import UserDefined, forward_attributes
 from ..utils import create as _create
-from ..utils import forward_attributes
 
 
 def _parts(sch_rules, postprocs, mutator_probs):
@@ -45,6 +46,10 @@ SpaceGenerator.SpaceGeneratorType = (
     SpaceGenerator | ScheduleFnType | Literal["post-order-apply", "union"]
 )
 create = SpaceGenerator.create
+_Kind = Literal["llvm", "cuda", "cuda-tensorcore", "hexagon", "from-target"]
+ScheduleRuleType = list[ScheduleRule] | _Kind
+PostprocType = list[Postproc] | _Kind
+MutatorProbType = dict[Mutator, float] | _Kind
 
 
 @_derive.register_node("meta_schedule.PostOrderApply")
@@ -90,11 +95,12 @@ _PySpaceGenerator = forward_attributes(
 )
 
 
-class PySpaceGenerator:
+class PySpaceGenerator(UserDefined):
     """Base of user-defined generators."""
 
-    _tvm_metadata = (
-        "meta_schedule.PySpaceGenerator",
-        ("generate_design_space",),
-        ("clone", "_initialize_with_tune_context"),
-    )
+    _key = "meta_schedule.PySpaceGenerator"
+
+    @abstractmethod
+    def generate_design_space(self, mod):
+        """Schedules whose traces sample."""
+        raise NotImplementedError

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task schedulers: which task gets the next round, and the loop around it all."""
 
+from abc import abstractmethod
 from typing import Literal
 
 from ..utils import create as _create
-from .loop import TaskRecord, TuningLoop
+from .loop import TaskRecord, TuningLoop, logger
 
 
 class TaskScheduler(TuningLoop):
     """Divides trials among tasks."""
 
+    @abstractmethod
     def next_task_id(self):
         """The task of the next round; -1 when all have ended."""
         raise NotImplementedError

@@ -3,16 +3,16 @@
 
 import os
 import shutil
-import tempfile
 import time
 
 from tvm import ir, tir
 
-from ..builder import BuilderInput, scratch_folder
+from ..builder import BuilderInput
 from ..database import TuningRecord
 from ..logging import get_logger
 from ..profiler import Profiler
 from ..runner import RunnerInput, RunnerResult
+from ..scratch import new_folder
 from ..utils import Interface, remove_build_dir
 
 logger = get_logger(__name__)
@@ -26,8 +26,9 @@ REFERENCE_FLOPS = 5e8  # programs up to here are checked against themselves with
 class TaskRecord(Interface):
     """A task and what became of it."""
 
-    def __init__(self, ctx, task_weight=1.0):
+    def __init__(self, ctx, task_weight=1.0, logger=None):
         self.ctx, self.task_weight = ctx, task_weight
+        self.logger = ctx.logger if logger is None else logger
         self.flop = float(tir.analysis.estimate_tir_flops(ctx.mod))
         self.is_terminated = False
         self.build_error_count = self.run_error_count = 0
@@ -66,7 +67,7 @@ class Leaders:
         if len(self.entries) >= self.most and secs >= self.entries[-1][0]:
             return
         if self.folder is None:
-            self.folder = tempfile.mkdtemp(prefix="tvm-tune-", dir=scratch_folder())
+            self.folder = new_folder()
         self.count += 1
         kept = os.path.join(self.folder, f"{self.count}.so")
         try:
@@ -111,6 +112,8 @@ def beats(secs, default):
 class TuningLoop(Interface):
     """The loop; subclasses decide which task is next."""
 
+    loggers = None  # of tasks, in place of those of their contexts
+
     def __init__(self):
         self.tasks_, self.measure_callbacks_ = [], []
         self.database_ = self.cost_model_ = None
@@ -146,13 +149,16 @@ class TuningLoop(Interface):
         self.builder_, self.runner_, self.interrupted = builder, runner, False
         self.measure_callbacks_ = measure_callbacks
         self.database_, self.cost_model_ = database, cost_model
-        self.tasks_ = [TaskRecord(c, w) for c, w in zip(tasks, task_weights, strict=True)]
+        loggers = self.loggers or [None] * len(tasks)
+        self.tasks_ = list(map(TaskRecord, tasks, task_weights, loggers))
         self.remaining_tasks_ = len(self.tasks_)
         self._trials_left = max_trials_global
         deadline = None if max_time is None else time.monotonic() + max_time
         try:
             for task_id, task in enumerate(self.tasks_):
                 self._prepare(task_id, task, max_trials_per_task, num_trials_per_iter)
+            if self.progress is not None:
+                self.progress.begin(self._trials_left, deadline)
             while self._trials_left > 0:
                 late = deadline is not None and time.monotonic() >= deadline
                 if late and any(task.best_history for task in self.tasks_):  # one round at least
@@ -175,7 +181,7 @@ class TuningLoop(Interface):
         earlier = self._learn_from_database(task)
         left = max(0, min(max_trials, self._trials_left) - earlier)
         self._trials_left -= min(earlier, self._trials_left)
-        task.ctx.logger.info(
+        task.logger.info(
             "task %s: %d design space(s), %d earlier trial(s)",
             task.ctx.task_name,
             len(spaces),
@@ -217,7 +223,7 @@ class TuningLoop(Interface):
         with Profiler.timeit("Build"):
             result = self.builder_.build([BuilderInput(mod, task.ctx.target)])[0]
         if result.error_msg is not None:
-            task.ctx.logger.warning(
+            task.logger.warning(
                 "results are not checked, the program itself does not build: %s", result.error_msg
             )
             return None
@@ -238,7 +244,7 @@ class TuningLoop(Interface):
         task.seconds += time.monotonic() - begin
         task.best_history.append(task.best_secs)
         if self.progress is not None:
-            self.progress.update(self)
+            self.progress.update(self, task)
 
     def _measure(self, task):
         target = task.ctx.target
@@ -313,9 +319,9 @@ class TuningLoop(Interface):
     @staticmethod
     def _log(task, result):
         if result.error_msg is not None:
-            task.ctx.logger.info("trial %d: %s", task.trials, result.error_msg)
+            task.logger.info("trial %d: %s", task.trials, result.error_msg)
         else:
-            task.ctx.logger.info("trial %d: %.3f us", task.trials, mean(result.run_secs) * 1e6)
+            task.logger.info("trial %d: %.3f us", task.trials, mean(result.run_secs) * 1e6)
 
     # ---- after ----
     def terminate_task(self, task_id):
@@ -339,7 +345,7 @@ class TuningLoop(Interface):
                 task.reference = None
             task.ctx.post_tuning()
         if self.progress is not None:
-            self.progress.update(self, final=True)
+            self.progress.update(self)
 
     def _race(self, task):
         """Measures the leaders, and the default, against each other: a lucky measurement must not
@@ -389,7 +395,7 @@ class TuningLoop(Interface):
         raced, default = [], None
         for (record, _), result in zip(pairs, results, strict=True):
             if result.error_msg is not None:
-                task.ctx.logger.warning("race: %s", result.error_msg)
+                task.logger.warning("race: %s", result.error_msg)
                 return raced
             if len(record.trace.insts) == 0:
                 default, task.default_secs = result.run_secs, mean(result.run_secs)

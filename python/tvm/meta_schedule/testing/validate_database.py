@@ -17,7 +17,7 @@ from ..builder import BuilderInput, LocalBuilder
 from ..database import JSONDatabase
 from ..runner import LocalRunner, RunnerInput
 from ..task_scheduler.loop import as_written, mean
-from ..utils import remove_build_dir
+from ..utils import registered, remove_build_dir
 from .tune_utils import generate_input_data
 
 DELIMITOR = "\n" + "-" * 30 + "\n"
@@ -72,7 +72,7 @@ def initializer():
     """For worker processes: importing this module registers what they need."""
 
 
-@tvm_ffi.register_global_func("tvm.meta_schedule.testing.default_input_generator", override=True)
+@registered("tvm.meta_schedule.testing.default_input_generator")
 def default_input_generator(mod):
     """Random tensors for the parameters of a module's entry function."""
     infos = ArgInfo.from_entry_func(mod, remove_preproc=False)
