@@ -8,6 +8,7 @@ import tvm
 
 from .progress import HEAD, duration, row
 from .task_scheduler.loop import mean
+from .utils import written_whole
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem;
@@ -158,8 +159,6 @@ def _decisions(trace):
 
 def write_report(path, tasks, database, profiler=None):
     """Writes the report of a run; the file appears whole or not at all."""
-    import os
-
     parts = [_table(HEAD[:-1], [row(t)[:-1] for t in tasks])]
     for task in tasks:
         try:
@@ -178,7 +177,5 @@ def write_report(path, tasks, database, profiler=None):
         f"<style>{_STYLE}</style><h1>Tuning report</h1>"
         f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n"
     )
-    partial = f"{path}.{os.getpid()}"
-    with open(partial, "w", encoding="utf-8") as file:
+    with written_whole(path) as file:
         file.write(text)
-    os.replace(partial, path)
