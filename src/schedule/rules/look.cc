@@ -188,7 +188,11 @@ std::optional<size_t> BlockLook::Column() const {
   std::optional<size_t> column;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!axes[i].spatial || axes[i].reduce || !Store().StepsBy(i, 1)) continue;
-    if (!column || axes[i].size != 1) column = i;
+    // One element is along every axis: rather the axis that is longer, if vectors fit there.
+    bool stays = column && axes[i].size == 1 &&
+                 std::all_of(accesses.begin(), accesses.end(),
+                             [&](const Access& access) { return access.IsNear(*column); });
+    if (!stays) column = i;
   }
   return column;
 }
