@@ -132,8 +132,8 @@ void WithModule(const Group& group, const Group& all, const MachineOptions& opti
 }
 /// Everything the object code of a module depends on.
 std::string CacheKey(const llvm::Module& module, const MachineOptions& options) {
-  return TVM_VERSION " llvm " LLVM_VERSION_STRING "\n" + OurCommandLine() + options.Key() + "\n" +
-         WriteBitcode(module);
+  return TVM_VERSION " llvm " LLVM_VERSION_STRING " passes " TVM_PASSES_VERSION "\n" +
+         OurCommandLine() + options.Key() + "\n" + WriteBitcode(module);
 }
 Compiled Compile(const Group& group, const Group& all, const MachineOptions& options) {
   Compiled out;

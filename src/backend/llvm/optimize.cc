@@ -5,6 +5,8 @@
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -116,6 +118,32 @@ std::string PassesFor(const llvm::Module& module, int level) {
   if (largest <= kLargestBlockToPack) passes += kPack;
   return passes + kFinish;
 }
+
+/// Masked stores of one lane as plain stores. LLVM's code generators do the same, but for values
+/// that were truncated they store the whole wide number and so overwrite what is next to it (22).
+void StoreSingleLanes(llvm::Function& function) {
+  for (llvm::BasicBlock& block : function) {
+    for (llvm::Instruction& inst : llvm::make_early_inc_range(block)) {
+      auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&inst);
+      if (!call || call->getIntrinsicID() != llvm::Intrinsic::masked_store) continue;
+      llvm::Value *value = call->getArgOperand(0), *pointer = call->getArgOperand(1);
+      auto* mask = llvm::dyn_cast<llvm::Constant>(call->getArgOperand(call->arg_size() - 1));
+      auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+      unsigned active = 0, lane = 0;
+      for (unsigned i = 0; mask && type && i < type->getNumElements(); ++i) {
+        auto* bit = llvm::dyn_cast_or_null<llvm::ConstantInt>(mask->getAggregateElement(i));
+        if (!bit || bit->isOne()) ++active, lane = i;
+      }
+      if (active != 1) continue;
+      llvm::IRBuilder<> b(call);
+      auto* store = b.CreateAlignedStore(
+          b.CreateExtractElement(value, lane),
+          b.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, lane), llvm::Align(1));
+      store->copyMetadata(*call);
+      call->eraseFromParent();
+    }
+  }
+}
 }  // namespace
 
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options) {
@@ -154,6 +182,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     finish.addPass(llvm::GlobalDCEPass());
     finish.run(module, modules);
   }
+  for (llvm::Function& function : module) StoreSingleLanes(function);
   reports.Check();
 }
 

@@ -140,7 +140,7 @@ bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& m
   ScheduleReduction(sch, look.rv, machine);
   for (const BlockRV& result : results) {
     // Where it runs in the loops of the sum it is scheduled already.
-    bool is_apart = !sch.Get(sch.GetLoops(result)[0]).same_as(sch.Get(sch.GetLoops(look.rv)[0]));
+    bool is_apart = sch.GetChildBlocks(sch.GetLoops(result)[0]).size() == 1;
     if (is_apart) ScheduleSpatial(sch, result, machine);
   }
   return true;
