@@ -249,6 +249,14 @@ def test_padding_by_nothing_is_inlined():
     assert blocks_of(sch) == ["out_init", "out_update", "out_local"]
 
 
+@pytest.mark.parametrize("cores, jobs", [(2, 196), (16, 392)])
+def test_tiles_are_shared_evenly(cores, jobs):
+    """196 jobs of two tiles would keep 16 threads busy for 13 rounds, of which the last is short."""
+    target = f"llvm -num-cores={cores} -mcpu=skylake-avx512"
+    _, sch = scheduled(conv_of_lines(28, 128, 128, 1), target)
+    assert [n for kind, n in loops_of(sch) if kind == "PARALLEL"] == [jobs]
+
+
 def test_rows_of_tiles_are_near_each_other():
     """Of two axes that are long enough the one with smaller steps."""
     _, sch = scheduled(conv_of_lines(56, 64, 64, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")

@@ -60,8 +60,7 @@ std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64
 int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
   constexpr double kIdle = 1.15;
   for (int64_t d = std::min(count, most); d > 1; --d) {
-    int64_t rounds = (count / d + threads - 1) / threads;
-    if (count % d == 0 && static_cast<double>(rounds * threads * d) <= kIdle * count) return d;
+    if (count % d == 0 && Unevenness(count / d, threads) <= kIdle) return d;
   }
   return 1;
 }
