@@ -153,6 +153,11 @@ def target():
     return tvm.target.Target(config)
 
 
+def distinct(database):
+    """How many programs were measured, each counted once however often that was."""
+    return len({str(record.trace) for record in database.get_all_tuning_records()})
+
+
 def seconds_per_trial(name, trials):
     """Wall time of a run divided by the programs it measured."""
     try:
@@ -165,6 +170,6 @@ def seconds_per_trial(name, trials):
         begin = time.perf_counter()
         database = ms.tune_tir(function(name), target(), folder, trials)
         seconds = time.perf_counter() - begin
-        return seconds / max(1, len(database.get_all_tuning_records()))
+        return seconds / max(1, distinct(database))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 
 import functools
 import tempfile
+import time
 
 from . import programs, tuning
 
@@ -28,7 +29,10 @@ def timed(workload, trials):
 
     func, target = tuning.function(workload), programs.host_target()
     with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
         database = ms.tune_tir(func, target, folder, trials)
+        rate = tuning.distinct(database) / (time.perf_counter() - begin)
+        print(f"{workload}: {rate:.0f} trials per second", flush=True)
         best = ms.compile_tir(database, func, target)
         top = database.get_top_k(database.get_all_tuning_records()[0].workload, 10)
         mods = {"tvm": best.mod, DEFAULT: func}

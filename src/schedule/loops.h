@@ -3,6 +3,7 @@
 #pragma once
 #include <initializer_list>
 
+#include "schedule/analysis.h"
 #include "tvm/arith/iter_affine_map.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
@@ -18,6 +19,9 @@ Map<Var, Range> DomainsOf(const State& state, const std::vector<LoopId>& loops);
 std::vector<LoopId> RequireOneNest(const State& state, const std::vector<LoopId>& loops);
 /// Refuses an empty list and one that has a loop twice.
 void RequireDistinct(const State& state, const std::vector<LoopId>& loops);
+
+/// The loops around a block, where they are its iterators and contain nothing else; refuses others.
+std::vector<For> IterLoops(const Placed& block);
 
 /// Replaces loop variables in statements and in the bindings of blocks.
 struct LoopVarRewrite {

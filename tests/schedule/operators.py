@@ -148,6 +148,54 @@ def padded_depthwise(c, size, window):
     return [a, w, te.compute((1, c, size, size), value, "out")]
 
 
+def padded_lines(size, c, rest):
+    """Pixels with their channels next to each other, and a margin of zeros."""
+    a = placeholder(1, size, size, c)
+    inside = lambda i: tir.all(i >= rest, i < size + rest)
+    value = lambda n, y, x, c: tir.if_then_else(
+        tir.all(inside(y), inside(x)), a[n, y - rest, x - rest, c], 0.0
+    )
+    return a, te.compute((1, size + 2 * rest, size + 2 * rest, c), value, "padded")
+
+
+def conv_of_lines(size, c, out, window):
+    a, padded = padded_lines(size, c, window // 2)
+    w = placeholder(window, window, c, out, name="W")
+    ry, rx, rc = (te.reduce_axis((0, e)) for e in (window, window, c))
+    value = lambda n, y, x, o: te.sum(
+        padded[n, y + ry, x + rx, rc] * w[ry, rx, rc, o], [ry, rx, rc]
+    )
+    return [a, w, te.compute((1, size, size, out), value, "out")]
+
+
+def depthwise_of_lines(size, c, window, step=1):
+    a, padded = padded_lines(size, c, window // 2)
+    w = placeholder(window, window, c, name="W")
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, y, x, c: te.sum(
+        padded[n, step * y + ry, step * x + rx, c] * w[ry, rx, c], [ry, rx]
+    )
+    return [a, w, te.compute((1, size // step, size // step, c), value, "out")]
+
+
+def average_pool(c, size, window, step):
+    """The reduction and what divides it are blocks of their own."""
+    a = placeholder(1, c, step * (size - 1) + window, step * (size - 1) + window)
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, c, y, x: te.sum(a[n, c, step * y + ry, step * x + rx], [ry, rx])
+    total = te.compute((1, c, size, size), value, "total")
+    count = tir.const(window * window, "float32")
+    return [a, te.compute((1, c, size, size), lambda *i: total(*i) / count, "out")]
+
+
+def max_pool_of_lines(size, c, window, step):
+    a, padded = padded_lines(size, c, window // 2)
+    ry, rx = (te.reduce_axis((0, window)) for _ in range(2))
+    value = lambda n, y, x, c: te.max(padded[n, step * y + ry, step * x + rx, c], [ry, rx])
+    out = (size + step - 1) // step
+    return [a, te.compute((1, out, out, c), value, "out")]
+
+
 def concatenation(n, m, d):
     a, b = placeholder(n, d), placeholder(m, d, name="B")
     value = lambda i, j: tir.if_then_else(i < n, a[i, j], b[i - n, j])
@@ -170,14 +218,28 @@ def grouped_conv_of(a, w, groups):
     return np.concatenate([conv_of(*part) for part in parts], 1)
 
 
-def max_pool_of(a, window, step):
+def pool_of(a, window, step, how=np.max):
     views = np.lib.stride_tricks.sliding_window_view(a, (window, window), (2, 3))
-    return views[..., ::step, ::step, :, :].max((-2, -1))
+    return how(views[..., ::step, ::step, :, :], (-2, -1))
 
 
 def depthwise_of(a, w):
     views = np.lib.stride_tricks.sliding_window_view(a, w.shape[1:], (2, 3))
     return np.einsum("ncyxij,cij->ncyx", views, w)
+
+
+def windows_of_lines(a, w):
+    rest = w.shape[0] // 2
+    padded = np.pad(a, [(0, 0), (rest, rest), (rest, rest), (0, 0)])
+    return np.lib.stride_tricks.sliding_window_view(padded, w.shape[:2], (1, 2))
+
+
+def conv_of_lines_of(a, w):
+    return np.einsum("nyxcij,ijco->nyxo", windows_of_lines(a, w), w)
+
+
+def depthwise_of_lines_of(a, w, step=1):
+    return np.einsum("nyxcij,ijc->nyxc", windows_of_lines(a, w), w)[:, ::step, ::step]
 
 
 CASES = {
@@ -194,6 +256,8 @@ CASES = {
     "sum of leading axes": (sum_over((0, 1), 16, 64, 70), lambda a: a.sum((0, 1))),
     "sum of trailing axes": (sum_over((1, 2), 2, 60, 70), lambda a: a.sum((1, 2))),
     "sum of axes apart": (sum_over((0, 2), 30, 7, 40), lambda a: a.sum((0, 2))),
+    "sum of short axes apart": (sum_over((1, 3), 3, 5, 40, 19), lambda a: a.sum((1, 3))),
+    "sum of the first and last axis": (sum_over((0, 3), 4, 5, 6, 33), lambda a: a.sum((0, 3))),
     "sum of all axes": (sum_over((0, 1, 2), 3, 50, 70), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),
     "softmax of odd sizes": (softmax(3, 67), softmax_of),
@@ -223,11 +287,25 @@ CASES = {
         lambda a, w: depthwise_of(a, w)[..., ::2, ::2],
     ),
     "grouped convolution": (grouped_conv(12, 9, 24, 3, 3), lambda a, w: grouped_conv_of(a, w, 3)),
-    "max pool": (max_pool(5, 20, 3, 2), lambda a: max_pool_of(a, 3, 2)),
-    "max pool of whole windows": (max_pool(5, 21, 2, 2), lambda a: max_pool_of(a, 2, 2)),
+    "max pool": (max_pool(5, 20, 3, 2), lambda a: pool_of(a, 3, 2)),
+    "max pool of whole windows": (max_pool(5, 21, 2, 2), lambda a: pool_of(a, 2, 2)),
+    "average pool": (average_pool(6, 10, 3, 1), lambda a: pool_of(a, 3, 1, np.mean)),
+    "average pool of odd sizes": (average_pool(3, 31, 3, 2), lambda a: pool_of(a, 3, 2, np.mean)),
+    "max pool of lines": (
+        max_pool_of_lines(15, 20, 3, 2),
+        lambda a: windows_of_lines(a, np.zeros((3, 3)))[:, ::2, ::2].max((-2, -1)),
+    ),
     "padded depthwise convolution": (
         padded_depthwise(6, 15, 3),
         lambda a, w: depthwise_of(np.pad(a, [(0, 0), (0, 0), (1, 1), (1, 1)]), w),
+    ),
+    "convolution of lines": (conv_of_lines(9, 8, 70, 3), conv_of_lines_of),
+    "convolution of pixels": (conv_of_lines(12, 40, 32, 1), conv_of_lines_of),
+    "depthwise convolution of lines": (depthwise_of_lines(14, 48, 3), depthwise_of_lines_of),
+    "depthwise convolution of odd lines": (depthwise_of_lines(13, 37, 5), depthwise_of_lines_of),
+    "strided depthwise convolution of lines": (
+        depthwise_of_lines(12, 32, 3, step=2),
+        lambda a, w: depthwise_of_lines_of(a, w, 2),
     ),
     "concatenation": (concatenation(5, 6, 70), lambda *parts: np.concatenate(parts)),
 }

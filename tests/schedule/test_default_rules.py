@@ -16,11 +16,14 @@ from .operators import (
     CASES,
     DYNAMIC,
     TARGET,
+    average_pool,
     column_sum,
     concatenation,
     conv,
+    conv_of_lines,
     dense,
     depthwise,
+    depthwise_of_lines,
     grouped_conv,
     matmul,
     max_pool,
@@ -52,6 +55,10 @@ def loops_of(sch):
         ),
     )
     return kinds
+
+
+def blocks_of(sch):
+    return [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
 
 
 @pytest.mark.parametrize("name", DYNAMIC)
@@ -103,8 +110,29 @@ def test_sums_across_memory_are_in_vectors(args, cores):
 
 
 def test_several_loops_of_a_reduction_start_once():
-    _, sch = scheduled(sum_over((0, 2), 64, 64, 70))
+    _, sch = scheduled(sum_over((0, 2), 64, 64, 700))
     assert sch.get_block("out_init") and sch.get_block("out_update")
+
+
+def test_short_runs_of_sums_are_added_in_vectors():
+    """Sums over axes apart: whole runs are added up, and only the last one's elements."""
+    _, sch = scheduled(sum_over((1, 3), 2, 50, 60, 70))
+    loops = [sch.get(loop) for loop in sch.get_loops("out_rf_update")]
+    assert [int(loop.extent) for loop in loops] == [120, 1, 1, 50, 70]
+    assert (loops[0].kind, loops[-1].kind) == (tir.ForKind.PARALLEL, tir.ForKind.VECTORIZED)
+
+
+def test_one_column_is_no_product():
+    """Of a transposed matrix times a vector: the results lie along the rows."""
+    a, b, k = te.placeholder((999, 31)), te.placeholder((999, 1)), te.reduce_axis((0, 999))
+    product = te.compute((31, 1), lambda i, j: te.sum(a[k, i] * b[k, j], k), "out")
+    _, sch = scheduled([a, b, product])
+    assert ("VECTORIZED", 31) in loops_of(sch)
+
+
+def test_threads_read_whole_lines_from_memory():
+    _, sch = scheduled(column_sum(4096, 1024), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert sch.get_block("out_rf_update")
 
 
 def test_parts_of_a_reduction_stay_runs_of_memory():
@@ -143,13 +171,35 @@ def test_tiles_of_convolutions_fill_vectors(size, lanes):
 
 
 @pytest.mark.parametrize(
-    "args",
-    [depthwise(64, 56, 3), depthwise(64, 56, 3, step=2), max_pool(64, 56, 3, 2)],
-    ids=["depthwise", "strided", "pool"],
+    "args, rows, lanes",
+    [
+        (depthwise(64, 56, 3), 8, 16),
+        (depthwise(64, 56, 3, step=2), 4, 14),
+        (max_pool(64, 56, 3, 2), 4, 14),
+        (average_pool(64, 64, 3, 1), 8, 16),
+        (depthwise_of_lines(56, 64, 3), 8, 16),
+    ],
+    ids=["depthwise", "strided", "max pool", "average pool", "lines"],
 )
-def test_windows_are_in_vectors(args):
-    _, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
-    assert ("VECTORIZED", 56) in loops_of(sch)
+def test_windows_are_tiled(args, rows, lanes):
+    """Several rows of vectors in registers, and all of the window's places along the rows."""
+    rule, sch = scheduled(args, "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert rule == "BlockByBlock"
+    loops = loops_of(sch)
+    assert {("VECTORIZED", lanes), ("UNROLLED", rows), ("UNROLLED", 3)} <= set(loops)
+
+
+def test_margins_between_vectors_are_inlined():
+    _, sch = scheduled(depthwise_of_lines(56, 64, 3))
+    assert "padded" not in blocks_of(sch)
+
+
+@pytest.mark.parametrize("channels, inside", [(96, True), (3, False)])
+def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside):
+    """In the loop over channels, where that leaves no thread without work."""
+    _, sch = scheduled(padded_depthwise(channels, 56, 3))
+    blocks = sch.get_child_blocks(sch.get_loops("padded")[0])
+    assert ("out_update" in [sch.get(b).name_hint for b in blocks]) == inside
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():
@@ -187,6 +237,20 @@ def test_threads_share_products_in_squares():
     parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
     rows_of_tile, columns_of_tile = 4, 64
     assert parallel == [512 // 16, (128 // rows_of_tile) * (512 // columns_of_tile)]
+
+
+def test_padding_by_nothing_is_inlined():
+    """Neither a copy of the pixels nor one of the weights, whose lines of 128 do not collide."""
+    _, sch = scheduled(conv_of_lines(28, 128, 128, 1), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    assert blocks_of(sch) == ["out_init", "out_update", "out_local"]
+
+
+def test_rows_of_tiles_are_near_each_other():
+    """Of two axes that are long enough the one with smaller steps."""
+    _, sch = scheduled(conv_of_lines(56, 64, 64, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
+    unrolled = [sch.get(loop) for loop in sch.get_loops("out_update")]
+    unrolled = [loop.loop_var.name for loop in unrolled if loop.kind == tir.ForKind.UNROLLED]
+    assert unrolled == ["x_1", "o_2"]
 
 
 def test_concatenation_is_in_vectors():

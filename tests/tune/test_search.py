@@ -29,6 +29,7 @@ from tvm.meta_schedule.search_strategy import PySearchStrategy
 from tvm.meta_schedule.space_generator import PostOrderApply, PySpaceGenerator
 from tvm.meta_schedule.testing import te_workload
 
+from tests.schedule.operators import CASES, run, values_of
 from tests.tune import programs
 
 TARGET = tvm.testing.host_target("-num-cores=2")
@@ -160,6 +161,22 @@ def test_sums_of_columns_stream_and_are_shared_by_threads():
     for candidate in candidates(ctx, 1)[::3]:
         tvm.compile(candidate.sch.mod, target=TARGET)(a, c)
         np.testing.assert_allclose(c, a.sum(axis=0), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["depthwise convolution", "depthwise convolution of lines"])
+def test_windows_have_tiles_with_all_their_places(name):
+    args, reference = CASES[name]
+    func = tvm.te.create_prim_func(args)
+    rules = [ms.schedule_rule.RegisterTiling()]
+    found = candidates(context(func, "evolutionary", PostOrderApply(sch_rules=rules)), 2)
+    inputs, out = values_of(args)
+    tiled = [c for c in found if "cache_write" in str(c.sch.trace)]
+    assert any(
+        re.search(r"unroll\(3\):\n(.*unroll.*\n)*.*vectorized", str(c.sch.mod)) for c in tiled
+    )
+    for c in tiled[::4]:
+        got = run(tvm.compile(c.sch.mod, target=TARGET), inputs, out)
+        np.testing.assert_allclose(got, reference(*inputs), rtol=1e-4, atol=1e-4)
 
 
 def test_what_pads_is_computed_where_it_is_used_or_by_itself():

@@ -46,6 +46,9 @@ enum class CallEffectKind : int {
   ROW(vectorlow,                   kPure,           false, "The lower half of a vector.")                                     \
   ROW(vectorcombine,               kPure,           false, "Two vectors as one.")                                             \
   ROW(dp4a,                        kPure,           false, "Dot product of four bytes, added to acc.")                        \
+  ROW(dot_bytes,                   kPure,           true,  "Sum of products of four pairs of bytes in 32-bit words.")         \
+  ROW(dot_shorts,                  kPure,           true,  "Sum of products of two pairs of int16 in 32-bit words.")          \
+  ROW(dot_bfloat16,                kPure,           true,  "Sum of products of two pairs of bfloat16 in words.")              \
   ROW(ret,                         kControlJump,    false, "Returns a value from the function.")                              \
   ROW(thread_return,               kControlJump,    false, "Ends this GPU thread.")                                           \
   ROW(break_loop,                  kControlJump,    false, "Leaves the innermost loop.")                                      \

@@ -15,6 +15,7 @@ struct Machine {
   int vector_bits = 128;  // 0: leave vectors to the compiler
   int vector_registers = 16;
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
+  Target target;
 
   static Machine Of(const Target& target);
   /// Elements of `bits` bits in one vector.

@@ -331,6 +331,10 @@ struct Schedule : ObjectRef {
   void PadEinsum(BlockRV block, Array<int64_t> padding) const {
     Apply<void>("PadEinsum", block, padding);
   }
+  Blocks PackProducts(BlockRV block, String instruction, int64_t shifted = -1,
+                      Array<int64_t> padding = {}) const {
+    return Apply<Blocks>("PackProducts", block, instruction, shifted, padding);
+  }
   void RollingBuffer(BlockRV block, int64_t write_buffer_index) const {
     Apply<void>("RollingBuffer", block, write_buffer_index);
   }

@@ -105,6 +105,30 @@ class Calls:
         acc = self.eval(e.args[2]) if len(e.args) > 2 else 0
         return type_of(e.dtype).bring(acc + sum(x * y for x, y in zip(a, b, strict=True)))
 
+    def call_dot_bytes(self, e):
+        return self.dot_of_words(e, *("uint8" if _is_unsigned(a) else "int8" for a in e.args))
+
+    def call_dot_shorts(self, e):
+        return self.dot_of_words(e, "int16", "int16")
+
+    def call_dot_bfloat16(self, e):
+        return self.dot_of_words(e, "bfloat16", "bfloat16")
+
+    def dot_of_words(self, e, *kinds):
+        """Lane by lane, of the numbers that lie in words of 32 bits."""
+        t, words = type_of(e.dtype), [self.eval(a) for a in e.args]
+        number = float if t.is_float else int
+
+        def numbers(word, kind):
+            raw = np.array([word & 0xFFFFFFFF], "uint32").view(type_of(kind).numpy)
+            return [number(x) for x in raw]
+
+        def dot(i):
+            a, b = (numbers(lane(w, i), k) for w, k in zip(words, kinds, strict=True))
+            return t.bring(sum(x * y for x, y in zip(a, b, strict=True)))
+
+        return as_value([dot(i) for i in range(t.lanes)])
+
     def call_q_multiply_shift_per_axis(self, e):
         x, y, left, right, q, is_left, is_right = (self.eval(a) for a in e.args)
         scaled = x << left if is_left else x
@@ -166,6 +190,10 @@ class Calls:
         return 0 if result is None else result
 
     call_tvm_call_cpacked = call_tvm_call_packed
+
+
+def _is_unsigned(e):
+    return str(e.dtype).startswith("uint")
 
 
 def _null_or_error(value):

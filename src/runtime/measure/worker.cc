@@ -224,7 +224,7 @@ class Worker {
   /// scatter, others use the machine: then it takes longer to see who is fast.
   Message Race(const Message& request) {
     constexpr int kPlaces = 3;
-    constexpr size_t kLapsToJudge = 4;
+    constexpr size_t kLapsToJudge = 4, kFewest = 4;  // the last few take the time of so many
     constexpr double kLost = 1.15, kTurn = 2e-4, kOwnState = 2e-3;
     constexpr double kDisturbed = 1.25, kPatience = 4;  // on a machine that others use, too
     struct Runner {
@@ -244,16 +244,19 @@ class Worker {
     }
     std::vector<Runner*> running;
     for (Runner& r : runners) running.push_back(&r);
-    double budget = Get<double>(request, "budget", 1.) / kPlaces;
+    double share =
+        Get<double>(request, "budget", 1.) / kPlaces / static_cast<double>(runners.size());
     for (int place = 0; place < kPlaces; ++place) {
       Place(place);
       Reset();
       for (Runner& r : runners) r.laps.clear();
       auto begin = Clock::now();
       bool busy = false;
-      for (size_t lap = 1; lap <= kLapsToJudge ||
-                           (running.size() > 1 && Since(begin) < (busy ? kPatience : 1) * budget);
-           ++lap) {
+      auto goes_on = [&] {
+        auto shares = static_cast<double>(std::max(running.size(), kFewest));
+        return running.size() > 1 && Since(begin) < (busy ? kPatience : 1) * shares * share;
+      };
+      for (size_t lap = 1; lap <= kLapsToJudge || goes_on(); ++lap) {
         for (Runner* r : running) {
           if (r->warms_up) Call(r->candidate.entry);
           r->laps.push_back(Seconds(r->candidate.entry, r->number));

@@ -68,36 +68,6 @@ std::vector<Operand> OperandsOf(const Block& block) {
   return operands;
 }
 
-/// The loops that are the iterators of the block, and nothing else around it.
-std::vector<For> IterLoops(const Placed& p) {
-  Block block = p.realize->block;
-  std::vector<For> loops;
-  bool trivial = IsTrue(p.realize->predicate) && !block->iter_vars.empty();
-  for (const Stmt& s : p.path) {
-    if (auto loop = s.as<For>()) {
-      loops.push_back(*loop);
-    } else {
-      trivial &= loops.empty() && s.as<SeqStmtObj>();
-    }
-  }
-  trivial &= loops.size() == block->iter_vars.size();
-  for (size_t i = 0; trivial && i < block->iter_vars.size(); ++i) {
-    const Range& dom = block->iter_vars[i]->dom.value();
-    bool found = false;
-    for (const For& loop : loops) {
-      found |= loop->loop_var.same_as(p.realize->iter_values[i]) && IsZero(loop->min) &&
-               IsZero(dom->min) && arith::Analyzer().CanProveEqual(loop->extent, dom->extent);
-    }
-    trivial = found;
-  }
-  if (!trivial) {
-    Refuse("expected the iterators of " + NameOf(block) +
-               " to be the loops around it, which contain nothing else",
-           {block});
-  }
-  return loops;
-}
-
 bool IsAmong(const Array<PrimExpr>& indices, const Var& var) {
   return std::any_of(indices.begin(), indices.end(),
                      [&](const PrimExpr& index) { return index.same_as(var); });

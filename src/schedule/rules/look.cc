@@ -28,6 +28,10 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     is_bound = true;
   }
   bool is_bound = false;
+  bool IsAlways(const PrimExpr& condition) {
+    BindLoops();
+    return analyzer.CanProve(in_loops(condition));
+  }
   void Count(DataType t) {
     out->work += 1;
     if (t.is_float() || t.is_bfloat16() || t.is_integer())
@@ -52,6 +56,8 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     if (!known || !pure || call->Is(builtin::call_extern()) ||
         call->Is(builtin::call_pure_extern()))
       out->simple = false;
+    // What is known to be taken costs nothing: padding by nothing is a copy.
+    if (call->Is(builtin::if_then_else()) && IsAlways(call->args[0])) return (*this)(call->args[1]);
     out->work += kMathFunction;
     VisitChildren(call, *this);
   }
@@ -176,6 +182,18 @@ const Access& BlockLook::Store() const {
   }
   TVM_FFI_THROW(InternalError) << "default rules: expected a block that stores something";
   TVM_FFI_UNREACHABLE();
+}
+std::optional<size_t> BlockLook::Column() const {
+  std::optional<size_t> column;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!axes[i].spatial || axes[i].reduce || !Store().StepsBy(i, 1)) continue;
+    // One element is along every axis: rather the axis that is longer, if vectors fit there.
+    bool stays = column && axes[i].size == 1 &&
+                 std::all_of(accesses.begin(), accesses.end(),
+                             [&](const Access& access) { return access.IsNear(*column); });
+    if (!stays) column = i;
+  }
+  return column;
 }
 
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt) {

@@ -56,6 +56,8 @@ struct BlockLook {
   /// Work of all iterations, where known.
   std::optional<double> TotalWork() const;
   const Access& Store() const;
+  /// The axis along which elements of the result lie next to each other.
+  std::optional<size_t> Column() const;
   /// Whether every access moves along an axis and the one inside of it as along one: outer steps
   /// are whole runs of inner ones.
   bool Collapses(size_t outer) const;
@@ -105,7 +107,35 @@ enum class Share { kRows, kColumns };
 void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine,
                      Share share = Share::kRows);
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
+/// keeps a unit busy that multiplies.
+int LoadsOf(int64_t lanes);
+/// Makes the result of a block local, a tile at a time, and returns the block that uses it: its
+/// consumer, or one that stores it.
+BlockRV KeepTile(const Schedule& sch, const BlockRV& block);
+/// Blocks of a tile: the innermost loop becomes vectors, those from `first` on are unrolled.
+void UnrollTile(const Schedule& sch, const std::vector<BlockRV>& blocks, size_t first);
+/// Inlines the margins around what windows slide over, where all lanes of a vector are inside or
+/// outside.
+void InlinePadding(const Schedule& sch, const BlockRV& root);
+/// A short reduction whose results share some of what their neighbours read; false where it is
+/// none.
+bool IsWindow(const BlockLook& look);
+bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A reduction whose results share what is read; false where it is none.
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// The same where some operands are copies already, which may be laid out in any way.
+bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV> copies,
+                       const Machine& machine);
+/// How many rows and columns a product is best filled up to, for tiles to divide it: the least work
+/// in all. Of those whose number is not known, a multiple.
+std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
+                                      int64_t lanes, const Machine& machine);
+/// Packs the factors of a product of small numbers into words that an instruction of the machine
+/// multiplies at once. Returns the blocks that pack, none where it is no such product or too little
+/// of it.
+Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A product of small numbers; false where it is none.
+bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
 }  // namespace tvm::tir

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions: tiles of the result in registers.
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
@@ -17,10 +17,8 @@ struct Tile {
   double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
 };
 constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
+constexpr int64_t kRows = 24;       // more than any tile has
 constexpr int64_t kWays = 8;        // lines that the first cache holds in one place
-/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
-/// keeps a unit busy that multiplies.
-int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
 /// What tiles are cut from.
 struct Area {
   int64_t rows, columns;
@@ -62,17 +60,9 @@ bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
     return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
   });
 }
-/// The axis along which elements of the result lie next to each other.
-std::optional<size_t> ColumnOf(const BlockLook& look) {
-  std::optional<size_t> column;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].spatial && !look.axes[i].reduce && look.Store().StepsBy(i, 1)) column = i;
-  }
-  return column;
-}
 std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   const Access& store = look.Store();
-  std::optional<size_t> row, column = ColumnOf(look);
+  std::optional<size_t> row, column = look.Column();
   if (!column) return std::nullopt;
   bool reads_vectors = false;
   for (const Access& access : look.accesses) {
@@ -89,8 +79,9 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
       if (access.is_store || access.buffer.same_as(store.buffer)) continue;
       if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
     }
-    auto size = [&](size_t i) { return look.axes[i].size.value_or(kEven); };
-    if (reuses && (!row || size(i) > size(*row))) row = i;
+    // Enough of them for any tile are enough: then the inner axis, whose steps are the smaller.
+    auto size = [&](size_t i) { return std::min(kRows, look.axes[i].size.value_or(kRows)); };
+    if (reuses && (!row || size(i) >= size(*row))) row = i;
   }
   if (!row) return std::nullopt;
   TileAxes axes{*row, *column, std::nullopt};
@@ -213,7 +204,9 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     }
     bool is_new = !packed.defined(), collides = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
-      collides |= look.axes[i].reduce && access.Collides(i);
+      // (A few of them still fit into one place.)
+      bool many = look.axes[i].size.value_or(kEven) > kWays;
+      collides |= look.axes[i].reduce && many && access.Collides(i);
     }
     if (is_new && !collides) continue;
     Attempt(sch, [&] {
@@ -262,13 +255,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   int64_t vectors = tile.vectors / lines_inside;
   PackColumns(sch, look, axes.column, vectors * tile.lanes, copies);
 
-  BlockRV epilogue;
-  if (is_result) {
-    epilogue = sch.CacheWrite(block, 0, "local");
-  } else {
-    epilogue = sch.GetConsumers(block)[0];
-    sch.SetScope(block, 0, "local");
-  }
+  BlockRV epilogue = KeepTile(sch, block);
   Array<LoopRV> outer, among_rows, reduction;
   LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
   bool is_small = FitsSecondCache(look, axes, machine);
@@ -305,15 +292,10 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   sch.Reorder(order);
   sch.ReverseComputeAt(epilogue, column_tiles, /*preserve_unit_loops=*/true);
   // The tile of the epilogue: columns in vectors as well.
-  Array<LoopRV> loops = sch.GetLoops(epilogue);
-  sch.Split(loops.back(), {PrimExpr(vectors), PrimExpr(tile.lanes)});
+  sch.Split(sch.GetLoops(epilogue).back(), {PrimExpr(vectors), PrimExpr(tile.lanes)});
   BlockRV init = sch.DecomposeReduction(block, reduction[0]);
-  for (const BlockRV& part : {init, block, epilogue}) {
-    loops = sch.GetLoops(part);
-    sch.Vectorize(loops.back());
-    size_t above = outer.size() + 1 + (part.same_as(block) ? reduction.size() : 0);
-    for (size_t i = above; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
-  }
+  UnrollTile(sch, {init, epilogue}, outer.size() + 1);
+  UnrollTile(sch, {block}, outer.size() + 1 + reduction.size());
   LoopRV shared = FuseToShare(sch, outer, machine);
   auto count = AsConstInt(sch.Get(shared)->extent);
   if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
@@ -324,7 +306,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
 BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
   constexpr int64_t kManyRows = 16;
   const Access& store = look.Store();
-  std::optional<size_t> column = ColumnOf(look);
+  std::optional<size_t> column = look.Column();
   for (const Access& access : look.accesses) {
     if (!column || access.is_store || access.buffer.same_as(store.buffer)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
@@ -334,7 +316,30 @@ BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
 }
 }  // namespace
 
+std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
+                                      int64_t lanes, const Machine& machine) {
+  Tile ideal = ChooseTile({kEven, kEven}, lanes, machine);
+  int64_t width = ideal.vectors * ideal.lanes;
+  std::pair<int64_t, int64_t> best{ideal.rows, width};
+  double least = std::numeric_limits<double>::infinity();
+  // Where a number is known, it may grow by less than a tile.
+  int64_t last_row = rows ? *rows + ideal.rows - 1 : ideal.rows;
+  int64_t last_column = columns ? *columns + width - 1 : width;
+  for (int64_t row = rows.value_or(ideal.rows); row <= last_row; ++row) {
+    int64_t column = (columns.value_or(width) + lanes - 1) / lanes * lanes;
+    for (; column <= last_column; column += lanes) {
+      double score = ChooseTile({row, column}, lanes, machine).score;
+      double cost = static_cast<double>(row * column) / score;
+      if (cost < least) least = cost, best = {row, column};
+    }
+  }
+  return best;
+}
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  return ScheduleProductOf(sch, block, {}, machine);
+}
+bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV> copies,
+                       const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (!look.simple || machine.vector_bits == 0) return false;
   // Columns of unknown number: whole tiles, and the rest otherwise.
@@ -346,7 +351,6 @@ bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& m
       return sch.GetConsumers(block).empty() && Parted(sch, look, axes->column, width, again);
     }
   }
-  Array<BlockRV> copies;
   BlockRV turned;
   bool is_turned = Attempt(sch, [&] {
     turned = TurnOperand(sch, look);

@@ -97,18 +97,22 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
   constexpr int64_t kRegisters = 64;  // a reduction this short keeps its results in registers
   int64_t stretch = lanes * kInterleave;
-  // Where threads would read short pieces of every row, they share the rows instead.
-  constexpr int64_t kLongPiece = 1024;  // bytes
-  if (axis.size && others && *others < machine.cores && depth && *depth > 4 * kRegisters &&
-      *axis.size * *others * look.widest_bits / 8 < kLongPiece * machine.cores &&
-      look.TotalWork() >= kParallelWork && Attempt(sch, [&] {
-        auto partial = InParts(sch, look, 2 * machine.cores, machine);
+  // Where threads would read short pieces of every row, they share the rows instead. Pieces are
+  // longer where rows come from memory, which is fastest along whole rows.
+  int64_t row = axis.size.value_or(0) * others.value_or(0) * look.widest_bits / 8;
+  int64_t parts = 2 * machine.cores;
+  bool is_far = row * depth.value_or(0) > machine.l2_bytes * machine.cores;
+  int64_t long_piece = is_far ? 4096 : 1024;  // bytes
+  int64_t deep = is_far ? parts * kRegisters : 4 * kRegisters;
+  bool in_parts = row > 0 && *others < machine.cores && row < long_piece * machine.cores && depth &&
+                  *depth > deep && look.TotalWork() >= kParallelWork;
+  if (in_parts && Attempt(sch, [&] {
+        auto partial = InParts(sch, look, parts, machine);
         if (partial) ScheduleReduction(sch, *partial, machine);
         if (partial) ScheduleReduction(sch, block, machine);
         return partial.has_value();
-      })) {
+      }))
     return true;
-  }
   if (!depth || *depth > kRegisters) {
     int64_t fits = machine.l1_bytes / 4 / std::max(1, look.widest_bits / 8) / stretch;
     int64_t sharing = others && *others >= machine.cores ? 1 : machine.cores;
@@ -193,6 +197,52 @@ size_t ReduceInside(const Schedule& sch, const BlockRV& block) {
     sch.DecomposeReduction(block, around[results]);
   return results;
 }
+/// Sums over axes apart, of which the last is short: a run of memory is added to the sums of those
+/// before it in registers, and only the last ones are added to each other.
+bool RunByRun(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  int lanes = machine.Lanes(look.widest_bits);
+  auto along = ContiguousRead(look);
+  if (!along || !look.axes[*along].reduce || !look.simple || machine.vector_bits == 0) return false;
+  auto run = look.axes[*along].size, results = look.Size([](const Axis& a) { return a.spatial; });
+  constexpr int64_t kShortest = 8;
+  if (!run || *run < kShortest || *run > 2 * kInterleave * lanes) return false;
+  if (!results || *results < machine.cores || !look.block->init.has_value()) return false;
+  bool is_apart = false;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    is_apart |= look.axes[i].reduce && i != *along && look.axes[i].size != 1;
+  }
+  bool is_longer = *along > 0 && look.axes[*along - 1].reduce && look.Collapses(*along - 1);
+  if (!is_apart || is_longer) return false;
+  auto rank = static_cast<int64_t>(look.Store().buffer->shape.size());
+  BlockRV sums = sch.RFactor(look.axes[*along].loop, rank);
+  // The results outside, in both blocks; then the sums are where they are used.
+  Array<LoopRV> outer, order;
+  for (const Axis& axis : LookAt(sch, block).axes) {
+    if (!axis.reduce) outer.push_back(axis.loop);
+  }
+  if (outer.empty()) return false;
+  order = outer;
+  order.push_back(look.axes[*along].loop);
+  sch.Reorder(order);
+  ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
+  Array<LoopRV> around = sch.GetLoops(block);
+  sch.ComputeAt(sums, around[around.size() - 2], /*preserve_unit_loops=*/true);
+  sch.SetScope(sums, 0, "local");
+  BlockLook inside = LookAt(sch, sums);
+  Array<LoopRV> reduction;
+  LoopRV elements;
+  for (const Axis& axis : inside.axes) {
+    if (axis.reduce) reduction.push_back(axis.loop);
+    if (!axis.reduce && axis.size == run) elements = axis.loop;
+  }
+  order = reduction;
+  order.push_back(elements);
+  sch.Reorder(order);
+  BlockRV init = sch.DecomposeReduction(sums, reduction[0]);
+  for (const BlockRV& part : {init, sums}) sch.Vectorize(sch.GetLoops(part).back());
+  return true;
+}
 /// The reduction is innermost, where the compiler accumulates in vectors; threads share the
 /// results, or parts of the reduction where results are few.
 bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machine) {
@@ -253,7 +303,8 @@ bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {Empty, Divided, ScheduleProduct, AcrossMemory, AlongMemory}) {
+  for (auto way : {Empty, Divided, ScheduleDotProduct, ScheduleProduct, ScheduleWindow,
+                   AcrossMemory, RunByRun, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }

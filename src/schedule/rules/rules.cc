@@ -14,14 +14,36 @@
 namespace tvm::tir {
 namespace {
 // ---- blocks one by one --------------------------------------------------------------------------
+bool Reduces(const Block& block) {
+  return std::any_of(block->iter_vars.begin(), block->iter_vars.end(), [](const IterVar& iter) {
+    return iter->iter_type == IterVarType::kCommReduce;
+  });
+}
+/// The blocks in the order in which they are scheduled. What a reduction alone reads may be taken
+/// to where it is read: the reduction goes first.
+Array<BlockRV> InOrder(const Schedule& sch, const Array<BlockRV>& blocks) {
+  if (blocks.size() < 2) return blocks;
+  Array<BlockRV> order, later;
+  for (const BlockRV& block : blocks) {
+    Array<BlockRV> consumers = sch.GetConsumers(block);
+    bool waits =
+        consumers.size() == 1 && Reduces(sch.Get(consumers[0])) && !Reduces(sch.Get(block));
+    (waits ? later : order).push_back(block);
+  }
+  for (const BlockRV& block : later) order.push_back(block);
+  return order;
+}
 /// Each block by itself: always possible.
 bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
   InlineCheap(sch, root);
-  for (const BlockRV& block : sch.GetChildBlocks(root)) {
+  InlinePadding(sch, root);
+  for (const BlockRV& block : InOrder(sch, sch.GetChildBlocks(root))) {
     if (!sch.state().Has(sch->symbols.Find(reinterpret_cast<uint64_t>(block.get()))->node))
       continue;
     BlockLook look = LookAt(sch, block);
     if (look.IsEmpty() && !look.has_reduction) continue;
+    bool is_placed = !look.axes.empty() && sch.GetChildBlocks(look.axes[0].loop).size() > 1;
+    if (is_placed) continue;
     Attempt(sch, [&] {
       if (look.has_reduction) {
         ScheduleReduction(sch, block, machine);
@@ -108,7 +130,7 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
     auto results = look.Size([](const Axis& a) { return a.spatial; });
     auto row_count = last.Size(
         [&](const Axis& a) { return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows); });
-    if (results != row_count || SharesOperands(look)) return false;
+    if (results != row_count || SharesOperands(look) || IsWindow(look)) return false;
   }
   LoopRV row = last.axes[rows - 1].loop;
   if (int64_t group = RowsAtOnce(last, rows, machine); group > 1)
@@ -140,6 +162,7 @@ Machine Machine::Of(const Target& target) {
   static thread_local std::pair<Target, Machine> last;
   if (last.first.same_as(target)) return last.second;
   Machine machine;
+  machine.target = target;
   machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
   machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
   machine.l2_bytes = target->GetAttr<int64_t>("l2-cache-bytes", machine.l2_bytes);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that several rules take: inlining, threads, vectors.
 #include <algorithm>
+#include <bit>
 
 #include "schedule/rules/look.h"
+#include "tir/analysis/reduction.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 
@@ -29,11 +31,22 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   }
   return reads == 1;
 }
+/// Whether a block sums up products. Their factors, where they are small, are packed before
+/// (dot_product.cc): they have to be elements of a buffer.
+bool SumsProducts(const Schedule& sch, const BlockRV& block) {
+  Reduction form;
+  return WhyNoReducer(sch.Get(block).get(), &form).empty() && form.sources[0].as<MulObj>();
+}
 bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
+  constexpr int kSmallBits = 16;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.empty()) return false;  // a result of the function
   BlockLook look = LookAt(sch, block);
   if (look.has_reduction || look.block->writes.size() != 1) return false;
+  if (look.block->writes[0]->buffer->dtype.bits() <= kSmallBits &&
+      std::any_of(consumers.begin(), consumers.end(),
+                  [&](const BlockRV& consumer) { return SumsProducts(sch, consumer); }))
+    return false;
   if (look.work <= kCheapWork) return true;
   return consumers.size() == 1 &&
          ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);
@@ -125,6 +138,23 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
     for (const BlockRV& copy : sch.GetChildBlocks(loop)) schedule(copy);
   }
   return true;
+}
+
+int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
+
+BlockRV KeepTile(const Schedule& sch, const BlockRV& block) {
+  Array<BlockRV> consumers = sch.GetConsumers(block);
+  if (consumers.empty()) return sch.CacheWrite(block, 0, "local");
+  sch.SetScope(block, 0, "local");
+  return consumers[0];
+}
+
+void UnrollTile(const Schedule& sch, const std::vector<BlockRV>& blocks, size_t first) {
+  for (const BlockRV& block : blocks) {
+    Array<LoopRV> loops = sch.GetLoops(block);
+    sch.Vectorize(loops.back());
+    for (size_t i = first; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
+  }
 }
 
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands intrinsics into what the target's code generator knows.
+#include "tvm/expr/dot.h"
 #include "tvm/expr/math.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/target.h"
@@ -29,12 +30,22 @@ PrimExpr ExpandFixedPoint(const CallObj* op) {
   }
   return PrimExpr();
 }
-struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, DivObj, BufferObj> {
+struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, AddObj, DivObj, BufferObj> {
   Target target;
+  /// A sum with a dot product is one instruction.
+  ObjectRef Rewrite(const AddObj* op) {
+    for (const auto& [dot, other] : {std::pair{op->b, op->a}, {op->a, op->b}}) {
+      auto* call = dot.as<CallObj>();
+      if (!call || !IsDot(call->op)) continue;
+      return ExpandDot(Below<Call>(call).get(), Mutate(other), target);
+    }
+    return Below<Add>(op);
+  }
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const DivObj* op) { return ExpandDivision(Below<Div>(op).get(), target); }
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
+    if (IsDot(call->op)) return ExpandDot(call.get(), {}, target);
     if (PrimExpr fixed_point = ExpandFixedPoint(call.get()); fixed_point.defined())
       return fixed_point;
     PrimExpr expanded = ExpandMath(call.get(), target);

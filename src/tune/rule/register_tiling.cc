@@ -57,10 +57,16 @@ struct RegisterTilingObj : ScheduleRuleObj {
     if (machine.vector_bits == 0) return {sch};
     Array<Schedule> result = {sch};
     Schedule look_at = sch.Copy();
+    Array<BlockRV> words;  // where small numbers are packed for instructions that multiply several
+    Try([&] { words = PackSmallProduct(look_at, block, machine); });
     BlockLook look = LookAt(look_at, block);
     for (const Shape& shape : Shapes(look, machine)) {
-      Schedule copy = sch.Copy();
-      if (Try([&] { Tile(copy, block, shape, machine); })) result.push_back(copy);
+      Schedule copy = look_at.Copy();
+      bool is_tiled = Try([&] {
+        Tile(copy, block, shape, machine);
+        for (const BlockRV& packing : words) ScheduleSpatial(copy, packing, machine);
+      });
+      if (is_tiled) result.push_back(copy);
     }
     return result;
   }
@@ -72,21 +78,19 @@ struct RegisterTilingObj : ScheduleRuleObj {
   std::vector<Shape> Shapes(const BlockLook& look, const Machine& machine) const {
     std::vector<Shape> shapes;
     auto spatial = [&](size_t i) { return look.axes[i].spatial && !look.axes[i].reduce; };
-    std::optional<size_t> column;
-    for (size_t i = 0; i < look.axes.size(); ++i)
-      if (spatial(i) && look.Store().StepsBy(i, 1)) column = i;
+    std::optional<size_t> column = look.Column();
     if (!look.simple || !column) return shapes;
     for (const Access& access : look.accesses)
       if (IsOperand(look, access) && !access.StepsBy(*column, 0) && !access.StepsBy(*column, 1))
         return shapes;
-    // The longest axes along which what is read in vectors is used again.
+    // The longest axes along which something is used again; of equal ones those inside.
     std::vector<size_t> rows;
     for (size_t i = 0; i < look.axes.size(); ++i) {
       if (i == *column || !spatial(i) || look.axes[i].size.value_or(1) == 1) continue;
       bool reuses = false;
       for (const Access& access : look.accesses)
-        reuses |= IsOperand(look, access) && access.StepsBy(*column, 1) && !access.Moves(i);
-      if (reuses) rows.push_back(i);
+        reuses |= IsOperand(look, access) && !access.Moves(i);
+      if (reuses) rows.insert(rows.begin(), i);
     }
     std::stable_sort(rows.begin(), rows.end(),
                      [&](size_t a, size_t b) { return *look.axes[a].size > *look.axes[b].size; });
@@ -163,8 +167,11 @@ struct RegisterTilingObj : ScheduleRuleObj {
       }
     }
     // The last loop of the reduction twice in a row: more of it is code that takes long to compile
-    // and runs no faster, as a tile fills the registers already.
-    Var steps = Choose(sch, DivisorsUpTo(ConstantExtent(sch.Get(reduction.back()).get()), 2));
+    // and runs no faster, as a tile fills the registers already. All of a short one, such as a
+    // window, whose places the rows of a tile share.
+    constexpr int64_t kWindow = 7;
+    int64_t last = ConstantExtent(sch.Get(reduction.back()).get());
+    Var steps = Choose(sch, DivisorsUpTo(last, last <= kWindow ? last : 2));
     Array<LoopRV> parts = sch.Split(reduction.back(), {std::nullopt, steps});
     reduction.Set(static_cast<int64_t>(reduction.size()) - 1, parts[0]);
     inner.insert(inner.begin(), parts[1]);
