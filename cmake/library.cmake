@@ -11,7 +11,8 @@ function(tvm_library name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-invalid-offsetof
     -Wno-array-bounds -Wno-stringop-overflow -fno-semantic-interposition -fvisibility-inlines-hidden)
   target_compile_options(${name} PUBLIC -Wno-invalid-offsetof)
-  target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,--gc-sections)
+  # --wrap: src/runtime/backtrace.cc
+  target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,--gc-sections -Wl,--wrap=TVMFFIBacktrace)
   set_target_properties(${name} PROPERTIES BUILD_RPATH_USE_ORIGIN ON
     INSTALL_RPATH "$ORIGIN:$ORIGIN/../../tvm_ffi/lib")
   if(LIB_PCH AND TVM_USE_PCH)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm.testing
+from tvm import meta_schedule as ms
 from tvm import te, tir
 from tvm.target import Target
 from tvm.tir.schedule import apply_default_rules
@@ -69,7 +70,7 @@ def check(func, types, shapes, target=HERE, rtol=1e-5):
 
 
 SIZES = [(1, 1, 1), (1, 40, 8), (40, 1, 8), (3, 17, 31), (17, 33, 3), (31, 65, 127), (33, 16, 64)]
-SIZES += [(127, 127, 65), (64, 100, 2), (65, 9, 17), (12, 48, 1)]
+SIZES += [(127, 127, 65), (64, 100, 2), (65, 9, 17), (12, 48, 1), (8, 40, 129), (40, 6, 129)]
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -226,3 +227,21 @@ def test_interpreter_agrees(types):
     out = np.zeros_like(expected)
     tir.interpret(sch.mod["main"])(*inputs, out)
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("types", [("int8", "int8"), ("bfloat16", "bfloat16")])
+def test_tuning_has_the_instructions_too(types):
+    """The default schedule with other numbers, and tiles of any size."""
+    result = "int32" if types[0] == "int8" else "bfloat16"
+    context = ms.TuneContext(
+        product(24, 64, 40, *types, result),
+        target=Target(target_of("znver4")),
+        space_generator="post-order-apply",
+        search_strategy="replay-trace",
+        rand_state=1,
+    )
+    packed = [s for s in context.generate_design_space() if "pack_products" in str(s.trace)]
+    assert len(packed) > 1
+    instruction = "vpdpbusd" if types[0] == "int8" else "vdpbf16ps"
+    for sch in packed:
+        assert f"\t{instruction}" in assembly(sch.mod, target_of("znver4"))

@@ -6,6 +6,12 @@ from .tune_context import TuneContext
 from .utils import fork_seed
 
 
+def __getattr__(name):
+    if name in ("extract_tasks", "tune_relax", "compile_relax"):
+        raise AttributeError(f"{name}: Relax is not available yet; tune_tir tunes PrimFuncs")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def extracted_tasks_to_tune_contexts(
     extracted_tasks,
     work_dir,

@@ -8,27 +8,44 @@ import tvm
 
 from .progress import HEAD, duration, row
 from .task_scheduler.loop import mean
+from .utils import written_whole
 
 _STYLE = """
+:root { color-scheme: light dark; --text: #1d2733; --dim: #5b6b7c; --page: #fff; --panel: #f4f6f9;
+        --line: #dde3ea; --dot: #9fb3c8; --best: #1f6feb; --default: #b06c00; --failed: #c0392b; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #dbe3ec; --dim: #93a4b6; --page: #14191f; --panel: #1d242c; --line: #323d49;
+          --dot: #5d7184; --best: #6ea8fe; --default: #f0b354; --failed: #ff7b6b; } }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem;
-       max-width: 70rem; color: #1d2733; }
+       max-width: 70rem; color: var(--text); background: var(--page); }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: .6rem 0; }
-th, td { padding: .25rem .8rem; border-bottom: 1px solid #dde3ea; text-align: right; }
+th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right;
+         white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-pre { background: #f4f6f9; padding: .8rem; overflow: auto; font-size: 12px; max-height: 32rem; }
+td { font-variant-numeric: tabular-nums; }
+pre { background: var(--panel); padding: .8rem; overflow: auto; font-size: 12px;
+      max-height: 32rem; }
 .two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
-.text th:last-child, .text td:last-child { text-align: left; }
-.note { color: #5b6b7c; } svg { background: #fbfcfd; border: 1px solid #dde3ea; }
-svg text { font: 11px system-ui, sans-serif; fill: #5b6b7c; }
-svg text.on { paint-order: stroke; stroke: #fbfcfd; stroke-width: 4px; fill: #b06c00; }
+@media (max-width: 50rem) { .two { grid-template-columns: minmax(0, 1fr); } }
+.text th:last-child, .text td:last-child { text-align: left; white-space: normal; }
+.note { color: var(--dim); overflow-wrap: anywhere; }
+svg { background: var(--panel); border: 1px solid var(--line); box-sizing: border-box;
+      display: block; width: 100%; min-width: 34rem; height: auto; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--dim); }
+svg .grid { stroke: var(--line); } svg .dot { fill: var(--dot); }
+svg .failed { stroke: var(--failed); } svg .best { fill: none; stroke: var(--best);
+  stroke-width: 2; }
+svg .default { stroke: var(--default); stroke-dasharray: 5 4; }
+svg text.on { paint-order: stroke; stroke: var(--panel); stroke-width: 4px; fill: var(--default); }
 """
 
 
 def _table(head, rows, kind=""):
     cells = lambda tag, values: "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
     body = "".join(f"<tr>{cells('td', r)}</tr>" for r in rows)
-    return f"<table class='{kind}'><tr>{cells('th', head)}</tr>{body}</table>"
+    return f"<div class=wide><table class='{kind}'><tr>{cells('th', head)}</tr>{body}</table></div>"
 
 
 def _ticks(low, high):
@@ -62,34 +79,35 @@ def _curve(times, default, width=900, height=260):
     for value in _ticks(math.exp(low), math.exp(high)):
         y = place(0, value)[1]
         parts.append(
-            f'<path d="M{left} {y:.1f}H{right}" stroke="#e9eef3"/>'
+            f'<path d="M{left} {y:.1f}H{right}" class=grid />'
             f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{duration(value)}</text>'
         )
     for i, t in enumerate(times):
         if t is None:
             x = place(i, math.exp(low))[0]
-            parts.append(f'<path d="M{x - 3:.1f} {bottom - 3}l6 6m0 -6l-6 6" stroke="#c0392b"/>')
+            parts.append(f'<path d="M{x - 3:.1f} {bottom - 3}l6 6m0 -6l-6 6" class=failed />')
             continue
         x, y = place(i, t)
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#9fb3c8"/>')
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" class=dot />')
         if best is None or t < best:
             if best is not None:
                 line.append((x, place(i, best)[1]))
             best = t
         line.append((x, place(i, best)[1]))
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
-    parts.append(f'<polyline points="{points}" fill="none" stroke="#1f6feb" stroke-width="2"/>')
+    parts.append(f'<polyline points="{points}" class=best />')
     if default:
         y = place(0, default)[1]
         parts.append(
-            f'<path d="M{left} {y:.1f}H{right}" stroke="#e08a00" stroke-dasharray="5 4"/>'
+            f'<path d="M{left} {y:.1f}H{right}" class=default />'
             f'<text class=on x="{right - 4}" y="{y - 5:.1f}" text-anchor="end">default</text>'
         )
     parts.append(
         f'<text x="{(left + right) / 2}" y="{height - 8}" text-anchor="middle">'
         f"{len(times)} trials (crosses: failures; line: best so far)</text>"
     )
-    return f'<svg width="{width}" height="{height}" role="img">{"".join(parts)}</svg>'
+    svg = f'<svg viewBox="0 0 {width} {height}" role="img">{"".join(parts)}</svg>'
+    return f"<div class=wide>{svg}</div>"
 
 
 def _task(task, database):
@@ -158,8 +176,6 @@ def _decisions(trace):
 
 def write_report(path, tasks, database, profiler=None):
     """Writes the report of a run; the file appears whole or not at all."""
-    import os
-
     parts = [_table(HEAD[:-1], [row(t)[:-1] for t in tasks])]
     for task in tasks:
         try:
@@ -174,11 +190,10 @@ def write_report(path, tasks, database, profiler=None):
         ]
         parts.append("<h2>Time spent</h2>" + _table(("part", "time", "share"), rows))
     text = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Tuning report</title>"
-        f"<style>{_STYLE}</style><h1>Tuning report</h1>"
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width, initial-scale=1'>"
+        f"<title>Tuning report</title><style>{_STYLE}</style><h1>Tuning report</h1>"
         f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n"
     )
-    partial = f"{path}.{os.getpid()}"
-    with open(partial, "w", encoding="utf-8") as file:
+    with written_whole(path) as file:
         file.write(text)
-    os.replace(partial, path)

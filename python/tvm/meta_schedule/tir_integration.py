@@ -4,6 +4,7 @@
 from tvm import ir, tir
 from tvm.target import Target
 
+from .database import Database
 from .tune import tune_tasks
 from .tune_context import TuneContext, normalize_module
 from .utils import fork_seed, num_cores, takes_options_of
@@ -89,4 +90,6 @@ def tune_tir(
 
 def compile_tir(database, mod, target):
     """The module scheduled by its best record for the target, or None when there is none."""
+    if not isinstance(database, Database):
+        raise TypeError(f"compile_tir: expected a Database, got {type(database).__name__}")
     return database.query_schedule(normalize_module(mod, "compile_tir"), Target(target), "main")

@@ -13,13 +13,15 @@ from .progress import Progress
 from .runner import Runner
 from .task_scheduler import TaskScheduler
 from .task_scheduler.loop import device_of
-from .tune_context import NO_LOGGER
+from .tune_context import NO_LOGGER, TuneContext
 
 logger = get_logger(__name__)
 MODEL_FILE = "cost_model.npz"
 
 
 def _check_work_dir(work_dir):
+    if not isinstance(work_dir, str | os.PathLike):
+        raise TypeError(f"work_dir: expected a path, got {type(work_dir).__name__}")
     try:
         os.makedirs(work_dir, exist_ok=True)
     except OSError as error:
@@ -95,8 +97,17 @@ def tune_tasks(
     """
     if not tasks:
         raise ValueError("tune_tasks: expected at least one task, got none")
+    for task in tasks:
+        if not isinstance(task, TuneContext):
+            raise TypeError(f"tasks: expected TuneContexts, got {type(task).__name__}")
+        if task.mod is None or task.target is None:
+            missing = "mod" if task.mod is None else "target"
+            raise ValueError(f"task {task.task_name}: expected a {missing}, got None")
+    if max_trials_per_task is None:
+        max_trials_per_task = max_trials_global
     for name, value in (
         ("max_trials_global", max_trials_global),
+        ("max_trials_per_task", max_trials_per_task),
         ("num_trials_per_iter", num_trials_per_iter),
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -111,7 +122,6 @@ def tune_tasks(
         for task in tasks:
             runner.check_device(device_of(task.target))
     _check_work_dir(work_dir)
-    max_trials_per_task = max_trials_per_task or max_trials_global
     if not isinstance(builder, Builder):
         options = {"max_workers": num_tuning_cores} if builder == "local" else {}
         builder = Builder.create(builder, **options)
@@ -138,6 +148,11 @@ def tune_tasks(
         measure_callbacks = [measure_callbacks]
     elif isinstance(measure_callbacks, str):
         measure_callbacks = MeasureCallback.create(measure_callbacks)
+    for callback in measure_callbacks:
+        if not isinstance(callback, MeasureCallback):
+            raise TypeError(
+                f"measure_callbacks: expected MeasureCallbacks, got {type(callback).__name__}"
+            )
     if not isinstance(task_scheduler, TaskScheduler):
         task_scheduler = TaskScheduler.create(task_scheduler)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of the tuner share: classes defined by users, seeds, counting cores."""
 
+import contextlib
 import functools
 import inspect
 import os
@@ -162,6 +163,8 @@ def num_cores(spec, what="num_tuning_cores"):
 
 def fork_seed(seed, n):
     """`n` seeds that follow from one; random ones from None or -1."""
+    if seed is not None and not isinstance(seed, int):
+        raise TypeError(f"seed: expected a number or None, got {seed!r}")
     rng = random.Random(None if seed in (None, -1) else seed)
     return [rng.randrange(1, 2**31 - 1) for _ in range(n)]
 
@@ -177,6 +180,21 @@ def shash2hex(mod):
 def remove_build_dir(artifact_path):
     """Removes the folder that a built library lies in."""
     shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def written_whole(path, mode="w"):
+    """A file to write that takes the place of `path` when it is complete: a full disk, or a kill,
+    leaves what was there before."""
+    partial = f"{path}.{os.getpid()}"
+    try:
+        with open(partial, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
 
 
 def get_global_func_with_default_on_worker(name, default):

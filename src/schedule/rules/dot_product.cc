@@ -90,10 +90,50 @@ Array<BlockRV> InlineResult(const Schedule& sch, const BlockRV& block) {
   }
   return left;
 }
-/// A sum in a shorter type of floats that is not packed: it is accumulated in float32 all the same.
-bool SummedInFloat32(const Schedule& sch, const BlockLook& look, const Machine& machine) {
+/// Whether a product reads words across its columns: it will be given a copy that lies otherwise.
+bool IsTurned(const Schedule& sch, const BlockRV& packing, const BlockRV& product) {
+  BlockLook look = LookAt(sch, product);
+  Buffer words = sch.Get(packing)->writes[0]->buffer;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (!look.axes[i].spatial || !look.Store().StepsBy(i, 1)) continue;
+    for (const Access& access : look.accesses) {
+      if (access.buffer.same_as(words) && access.Moves(i) && !access.StepsBy(i, 1)) return true;
+    }
+  }
+  return false;
+}
+/// Words that only a copy reads, square by square, are packed for each square: they need not go
+/// through memory.
+bool PackedInSquares(const Schedule& sch, const BlockRV& packing, const Machine& machine) {
+  Array<BlockRV> readers = sch.GetConsumers(packing);
+  if (readers.size() != 1 || LookAt(sch, readers[0]).has_reduction) return false;
+  LoopRV square;
+  for (const LoopRV& loop : sch.GetLoops(readers[0])) {
+    ForKind kind = sch.Get(loop)->kind;
+    if (kind == ForKind::kSerial || kind == ForKind::kParallel) square = loop;
+  }
+  if (!square.defined()) return false;
+  sch.ComputeAt(packing, square);
+  VectorizeInner(sch, packing, machine);
+  return true;
+}
+/// Whether enough results share each factor to pay for packing it.
+bool PaysToPack(const BlockLook& look) {
+  constexpr int64_t kManyResults = 4;
+  std::vector<const Access*> factors = FactorsOf(look);
+  return std::all_of(factors.begin(), factors.end(), [&](const Access* factor) {
+    auto sharing = look.Size([&](const Axis& axis) {
+      return !axis.reduce && !factor->Moves(static_cast<size_t>(&axis - look.axes.data()));
+    });
+    return !sharing || *sharing >= kManyResults;
+  });
+}
+/// A sum of products in a shorter type of floats that is not packed: it is accumulated in float32
+/// all the same.
+bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
   DataType t = look.Store().buffer->dtype;
-  if (!t.is_float() || t.bits() >= 32) return false;
+  if (!look.simple || !t.is_float() || t.bits() >= 32) return false;
   Array<BlockRV> made = sch.PackProducts(look.rv, "float32");
   sch.ComputeInline(made[0]), sch.ComputeInline(made[1]);
   Array<BlockRV> results = InlineResult(sch, look.rv);
@@ -107,31 +147,42 @@ bool SummedInFloat32(const Schedule& sch, const BlockLook& look, const Machine& 
 }
 }  // namespace
 
-bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  constexpr int64_t kManyResults = 8;  // that share a factor: fewer do not pay for packing it
+Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  if (!look.simple || machine.vector_bits == 0) return false;
+  if (!look.simple || machine.vector_bits == 0) return {};
   auto way = FindWay(look, machine.target);
-  if (!way) return false;
-  bool pays = true;
-  for (const Access* factor : FactorsOf(look)) {
-    auto sharing = look.Size([&](const Axis& axis) {
-      return !axis.reduce && !factor->Moves(static_cast<size_t>(&axis - look.axes.data()));
-    });
-    pays &= !sharing || *sharing >= kManyResults;
-  }
-  if (!pays) return SummedInFloat32(sch, look, machine);
-  Array<BlockRV> made;
+  if (!way || !PaysToPack(look)) return {};
   for (const Array<int64_t>& padding : PaddingsOf(look, machine)) {
+    Array<BlockRV> made;
     bool fits = Attempt(sch, [&] {
       made = sch.PackProducts(block, way->instruction, way->shifted, padding);
       return true;
     });
-    if (fits) break;
+    if (!fits) continue;
+    if (way->shifted >= 0) ScheduleReduction(sch, made[2], machine);
+    InlineResult(sch, block);
+    return {made[0], made[1]};
   }
-  if (made.empty()) return false;
-  if (way->shifted >= 0) ScheduleReduction(sch, made[2], machine);
-  InlineResult(sch, block);
-  return ScheduleProductOf(sch, block, {made[0], made[1]}, machine);
+  return {};
+}
+namespace {
+/// The factors packed, and all as any product.
+bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  Array<BlockRV> words = PackSmallProduct(sch, block, machine), copies, turned;
+  if (words.empty()) return false;
+  for (const BlockRV& packing : words)
+    (IsTurned(sch, packing, block) ? turned : copies).push_back(packing);
+  if (!ScheduleProductOf(sch, block, copies, machine)) return false;
+  for (const BlockRV& packing : turned) {
+    if (!Attempt(sch, [&] { return PackedInSquares(sch, packing, machine); }))
+      ScheduleSpatial(sch, packing, machine);
+  }
+  return true;
+}
+}  // namespace
+
+bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  return Attempt(sch, [&] { return InWords(sch, block, machine); }) ||
+         SummedInFloat32(sch, block, machine);
 }
 }  // namespace tvm::tir

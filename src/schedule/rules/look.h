@@ -133,8 +133,11 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
 /// in all. Of those whose number is not known, a multiple.
 std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
                                       int64_t lanes, const Machine& machine);
-/// A product of small numbers, several of which an instruction multiplies at once; false where it
-/// is none.
+/// Packs the factors of a product of small numbers into words that an instruction of the machine
+/// multiplies at once. Returns the blocks that pack, none where it is no such product or too little
+/// of it.
+Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A product of small numbers; false where it is none.
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
 }  // namespace tvm::tir

@@ -57,10 +57,16 @@ struct RegisterTilingObj : ScheduleRuleObj {
     if (machine.vector_bits == 0) return {sch};
     Array<Schedule> result = {sch};
     Schedule look_at = sch.Copy();
+    Array<BlockRV> words;  // where small numbers are packed for instructions that multiply several
+    Try([&] { words = PackSmallProduct(look_at, block, machine); });
     BlockLook look = LookAt(look_at, block);
     for (const Shape& shape : Shapes(look, machine)) {
-      Schedule copy = sch.Copy();
-      if (Try([&] { Tile(copy, block, shape, machine); })) result.push_back(copy);
+      Schedule copy = look_at.Copy();
+      bool is_tiled = Try([&] {
+        Tile(copy, block, shape, machine);
+        for (const BlockRV& packing : words) ScheduleSpatial(copy, packing, machine);
+      });
+      if (is_tiled) result.push_back(copy);
     }
     return result;
   }

@@ -14,7 +14,7 @@ import torch
 
 from ..feature_extractor import PerStoreFeature
 from ..logging import get_logger
-from ..utils import shash2hex
+from ..utils import shash2hex, written_whole
 from . import PyCostModel
 from .xgb_model import FeatureGroup
 
@@ -179,7 +179,7 @@ class State:
             arrays[f"costs{i}"] = group.costs
         buffer = io.BytesIO()
         np.savez_compressed(buffer, head=np.array(json.dumps(head)), **arrays)
-        with open(path, "wb") as file:
+        with written_whole(path, "wb") as file:
             file.write(buffer.getvalue())
 
     def load(self, path):

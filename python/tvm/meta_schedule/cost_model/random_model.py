@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from ..utils import written_whole
 from . import PyCostModel
 
 
@@ -27,7 +28,7 @@ class RandomModel(PyCostModel):
 
     def save(self, path):
         kind, keys, pos, has_gauss, gauss = self.random_state
-        with open(path, "wb") as file:
+        with written_whole(path, "wb") as file:
             np.savez(file, kind=kind, keys=keys, pos=pos, has_gauss=has_gauss, gauss=gauss)
 
     def update(self, context, candidates, results):

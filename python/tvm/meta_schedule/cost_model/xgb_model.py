@@ -12,7 +12,7 @@ import numpy as np
 
 from ..feature_extractor import FeatureExtractor
 from ..logging import get_logger
-from ..utils import cpu_count, num_cores, shash2hex
+from ..utils import cpu_count, num_cores, shash2hex, written_whole
 from . import PyCostModel
 
 logger = get_logger(__name__)
@@ -157,7 +157,7 @@ class XGBModel(PyCostModel):
         if self.booster is not None:
             arrays["booster"] = np.frombuffer(self.booster.save_raw("ubj"), dtype="uint8")
         head = json.dumps({"groups": list(self.data), "trained": self.last_train_size})
-        with open(path, "wb") as file:
+        with written_whole(path, "wb") as file:
             np.savez_compressed(file, head=np.array(head), **arrays)
 
     def load(self, path):

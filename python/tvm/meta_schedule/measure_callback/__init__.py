@@ -44,6 +44,7 @@ class AddToDatabase(MeasureCallback):
             return
         context = task_scheduler.tasks_[task_id].ctx
         workload = database.commit_workload(context.mod)
+        lost, why = 0, None
         for candidate, result in zip(measure_candidates, runner_results, strict=True):
             record = TuningRecord(
                 candidate.sch.trace,
@@ -57,8 +58,9 @@ class AddToDatabase(MeasureCallback):
             try:
                 database.commit_tuning_record(record)
             except OSError as error:
-                # A full disk: the record is in memory, and the search goes on.
-                logger.warning("%s", error)
+                lost, why = lost + 1, error
+        if lost:  # a full disk: the records are in memory, and the search goes on
+            logger.warning("%d record(s) in memory only: %s", lost, why)
 
 
 class RemoveBuildArtifact(MeasureCallback):

@@ -87,7 +87,10 @@ class LocalRunner(PyRunner):
     def check_device(self, device_type):
         """ValueError for a device whose kernels this runner cannot measure."""
         if not self._is_custom and device_type not in ("cpu", "llvm", "c"):
-            raise ValueError(f"LocalRunner: expected the device 'cpu', got '{device_type}'")
+            raise ValueError(
+                f"LocalRunner: expected the device 'cpu', got '{device_type}'; a runner of your "
+                "own (PyRunner) can measure on others"
+            )
 
     def run(self, runner_inputs):
         one = self._run_custom if self._is_custom else self._run

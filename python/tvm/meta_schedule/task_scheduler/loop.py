@@ -292,7 +292,12 @@ class TuningLoop(Interface):
         ]
         with Profiler.timeit("Run"):
             for i, future in zip(task.built, task.runner_futures, strict=True):
-                results[i] = future.result()
+                (results[i],) = self._guarded(
+                    "runner",
+                    lambda f=future: [f.result()],
+                    1,
+                    lambda text: RunnerResult(None, text),
+                )
         task.runner_results = results
         for candidate, build, result in zip(
             task.measure_candidates, task.builder_results, results, strict=True
@@ -344,7 +349,7 @@ class TuningLoop(Interface):
                 remove_build_dir(task.reference)
                 task.reference = None
             task.ctx.post_tuning()
-        if self.progress is not None:
+        if self.progress is not None and any(task.trials for task in self.tasks_):
             self.progress.update(self)
 
     def _race(self, task):
