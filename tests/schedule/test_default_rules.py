@@ -251,7 +251,7 @@ def test_padding_by_nothing_is_inlined():
 
 @pytest.mark.parametrize("cores, jobs", [(2, 196), (16, 392)])
 def test_tiles_are_shared_evenly(cores, jobs):
-    """196 jobs of two tiles would keep 16 threads busy for 13 rounds, of which the last is short."""
+    """196 jobs of two tiles take 16 threads 13 rounds, of which the last is a short one."""
     target = f"llvm -num-cores={cores} -mcpu=skylake-avx512"
     _, sch = scheduled(conv_of_lines(28, 128, 128, 1), target)
     assert [n for kind, n in loops_of(sch) if kind == "PARALLEL"] == [jobs]
