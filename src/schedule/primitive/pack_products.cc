@@ -179,32 +179,46 @@ struct Packing {
     }
     return shape;
   }
-  /// Number `i` of a word; 0 beyond the domain.
-  PrimExpr NumberOf(const Factor& factor, const Array<PrimExpr>& at, int64_t i) {
-    Array<PrimExpr> indices = at;
+  /// Whether the words of a factor fill the domain along a dimension, with nothing beyond.
+  bool Fills(const Factor& factor, size_t d, int64_t numbers) {
+    DataType t = factor.words->shape[d].dtype();
+    PrimExpr before = DomainOf(factor.load->indices[d]);
+    return !before.defined() ||
+           analyzer.CanProve(factor.words->shape[d] * MakeConst(t, numbers) <= cast(t, before));
+  }
+  /// Elements of a factor that lie in the word at `at`: `count` from number `i` on; 0 beyond the
+  /// domain.
+  PrimExpr ElementsOf(const Factor& factor, Array<PrimExpr> at, int64_t i, int64_t count) {
     std::vector<PrimExpr> inside;
     for (size_t d = 0; d < at.size(); ++d) {
-      const PrimExpr& index = factor.load->indices[d];
-      PrimExpr extent = DomainOf(index);
-      if (!extent.defined()) continue;
       DataType t = at[d].dtype();
-      PrimExpr group = MakeConst(t, index.same_as(grouped) ? kind.group : 1);
-      if (index.same_as(grouped)) indices.Set(d, at[d] * group + MakeConst(t, i));
-      extent = cast(t, extent);
-      if (!analyzer.CanProve(factor.words->shape[d] * group <= extent))
-        inside.push_back(indices[d] < extent);
+      const PrimExpr& index = factor.load->indices[d];
+      bool is_grouped = index.same_as(grouped);
+      if (is_grouped) at.Set(d, at[d] * MakeConst(t, kind.group) + MakeConst(t, i));
+      if (!Fills(factor, d, is_grouped ? kind.group : 1))
+        inside.push_back(at[d] < cast(t, DomainOf(index)));
+      if (is_grouped && count > 1) at.Set(d, Ramp(at[d], MakeConst(t, 1), IntImm::Int32(count)));
     }
-    PrimExpr value = BufferLoad(factor.load->buffer, indices);
-    if (!inside.empty()) value = if_then_else(AllOf(inside), value, MakeZero(value.dtype()));
-    return value;
+    PrimExpr value = BufferLoad(factor.load->buffer, at);
+    if (count > 1) value = reinterpret(DataType::UInt(32), value);
+    if (inside.empty()) return value;
+    return if_then_else(AllOf(inside), value, MakeZero(value.dtype()));
+  }
+  /// Whether words lie in memory as they are.
+  bool IsInMemory(const Factor& factor) {
+    const Buffer& from = factor.load->buffer;
+    size_t last = from->shape.size() - 1;
+    return from->dtype.bits() * kind.group == 32 && factor.load->indices[last].same_as(grouped) &&
+           Fills(factor, last, kind.group) && (from->strides.empty() || IsOne(from->strides[last]));
   }
   PrimExpr WordOf(const Factor& factor, const Array<PrimExpr>& at) {
-    if (kind.group == 1) return cast(kind.sum, NumberOf(factor, at, 0));
-    int bits = 32 / static_cast<int>(kind.group);
+    if (kind.group == 1) return cast(kind.sum, ElementsOf(factor, at, 0, 1));
     DataType t = DataType::UInt(32);
+    int bits = 32 / static_cast<int>(kind.group);
     PrimExpr word;
-    for (int64_t i = 0; i < kind.group; ++i) {
-      PrimExpr number = NumberOf(factor, at, i);
+    if (IsInMemory(factor)) word = ElementsOf(factor, at, 0, kind.group);
+    for (int64_t i = 0; i < kind.group && !IsInMemory(factor); ++i) {
+      PrimExpr number = ElementsOf(factor, at, i, 1);
       if (number.dtype().bits() < bits) number = cast(DataType::Int(bits), number);
       PrimExpr part = cast(t, reinterpret(DataType::UInt(bits), number));
       if (i > 0) part = shift_left(part, MakeConst(t, i * bits));

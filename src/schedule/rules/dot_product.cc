@@ -90,9 +90,36 @@ Array<BlockRV> InlineResult(const Schedule& sch, const BlockRV& block) {
   }
   return left;
 }
+/// Whether a product reads words across its columns: it will be given a copy that lies otherwise.
+bool IsTurned(const Schedule& sch, const BlockRV& packing, const BlockRV& product) {
+  BlockLook look = LookAt(sch, product);
+  Buffer words = sch.Get(packing)->writes[0]->buffer;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (!look.axes[i].spatial || !look.Store().StepsBy(i, 1)) continue;
+    for (const Access& access : look.accesses) {
+      if (access.buffer.same_as(words) && access.Moves(i) && !access.StepsBy(i, 1)) return true;
+    }
+  }
+  return false;
+}
+/// Words that only a copy reads, square by square, are packed for each square: they need not go
+/// through memory.
+bool PackedInSquares(const Schedule& sch, const BlockRV& packing, const Machine& machine) {
+  Array<BlockRV> readers = sch.GetConsumers(packing);
+  if (readers.size() != 1 || LookAt(sch, readers[0]).has_reduction) return false;
+  LoopRV square;
+  for (const LoopRV& loop : sch.GetLoops(readers[0])) {
+    ForKind kind = sch.Get(loop)->kind;
+    if (kind == ForKind::kSerial || kind == ForKind::kParallel) square = loop;
+  }
+  if (!square.defined()) return false;
+  sch.ComputeAt(packing, square);
+  VectorizeInner(sch, packing, machine);
+  return true;
+}
 /// Whether enough results share each factor to pay for packing it.
 bool PaysToPack(const BlockLook& look) {
-  constexpr int64_t kManyResults = 8;
+  constexpr int64_t kManyResults = 4;
   std::vector<const Access*> factors = FactorsOf(look);
   return std::all_of(factors.begin(), factors.end(), [&](const Access* factor) {
     auto sharing = look.Size([&](const Axis& axis) {
@@ -138,9 +165,24 @@ Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const
   }
   return {};
 }
+namespace {
+/// The factors packed, and all as any product.
+bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  Array<BlockRV> words = PackSmallProduct(sch, block, machine), copies, turned;
+  if (words.empty()) return false;
+  for (const BlockRV& packing : words)
+    (IsTurned(sch, packing, block) ? turned : copies).push_back(packing);
+  if (!ScheduleProductOf(sch, block, copies, machine)) return false;
+  for (const BlockRV& packing : turned) {
+    if (!Attempt(sch, [&] { return PackedInSquares(sch, packing, machine); }))
+      ScheduleSpatial(sch, packing, machine);
+  }
+  return true;
+}
+}  // namespace
+
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  Array<BlockRV> copies = PackSmallProduct(sch, block, machine);
-  return copies.empty() ? SummedInFloat32(sch, block, machine)
-                        : ScheduleProductOf(sch, block, copies, machine);
+  return Attempt(sch, [&] { return InWords(sch, block, machine); }) ||
+         SummedInFloat32(sch, block, machine);
 }
 }  // namespace tvm::tir

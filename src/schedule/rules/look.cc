@@ -86,7 +86,8 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     PrimExpr stride(1);
     for (size_t i = indices.size(); i-- > 0 && access.linear;) {
       if (!buffer->strides.empty()) stride = buffer->strides[i];
-      PrimExpr index = in_loops(indices[i]);
+      auto* word = indices[i].as<RampObj>();  // a few elements at once
+      PrimExpr index = in_loops(word ? word->base : indices[i]);
       auto step = [&](size_t v, const PrimExpr& by) {
         access.steps[v] = analyzer.Simplify(access.steps[v] + by);
       };

@@ -322,6 +322,7 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
   int64_t width = ideal.vectors * ideal.lanes;
   std::pair<int64_t, int64_t> best{ideal.rows, width};
   double least = std::numeric_limits<double>::infinity();
+  constexpr double kConditions = 1.1;  // vectors that are partly beyond the columns take longer
   // Where a number is known, it may grow by less than a tile.
   int64_t last_row = rows ? *rows + ideal.rows - 1 : ideal.rows;
   int64_t last_column = columns ? *columns + width - 1 : width;
@@ -330,6 +331,7 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
     for (; column <= last_column; column += lanes) {
       double score = ChooseTile({row, column}, lanes, machine).score;
       double cost = static_cast<double>(row * column) / score;
+      if (columns && column != *columns) cost *= kConditions;
       if (cost < least) least = cost, best = {row, column};
     }
   }

@@ -144,9 +144,28 @@ struct Vectorizer
   ObjectRef Rewrite(const PrimExprObj* op) {
     return DependsOnLane(ffi::GetRef<ObjectRef>(op)) ? Fail(op) : ffi::GetRef<ObjectRef>(op);
   }
+  /// Words read from memory as elements next to each other are, in lanes next to each other, a
+  /// longer run of these; undefined for anything else.
+  PrimExpr Words(const CallObj* op) {
+    auto* load = op->args[0].as<BufferLoadObj>();
+    auto* word = load ? load->indices.back().as<RampObj>() : nullptr;
+    if (!word || !op->dtype.is_scalar() || load->predicate.has_value() || mask.defined() ||
+        raw_lanes < 0 || load->indices.size() != 1 || !IsOne(word->stride))
+      return PrimExpr();
+    int count = load->dtype.lanes();
+    PrimExpr base = Mutate(word->base);
+    auto* bases = base.as<RampObj>();
+    if (!bases || !IsConstInt(bases->stride, count)) return PrimExpr();
+    Ramp all(bases->base, word->stride, IntImm::Int32(count * raw_lanes));
+    return reinterpret(op->dtype.with_lanes(raw_lanes),
+                       BufferLoad(Mutate(load->buffer), {all}, {}, load->span), op->span);
+  }
   ObjectRef Rewrite(const CallObj* op) {
     if (op->Is(builtin::if_then_else()))
       return Conditional(op, op->args[0], op->args[1], op->args[2], false);
+    if (op->Is(builtin::reinterpret())) {
+      if (PrimExpr words = Words(op); words.defined()) return words;
+    }
     if (op->Is(builtin::likely()) && DependsOnLane(op->args[0])) return Mutate(op->args[0]);
     CallEffectKind effect = EffectOf(op->op);
     if (effect > CallEffectKind::kReadState) return Fail(op);  // has to happen once for each lane

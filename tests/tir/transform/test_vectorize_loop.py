@@ -40,6 +40,31 @@ def test_contiguous_access_becomes_a_ramp():
     check([tt.VectorizeLoop(), tt.Simplify()], before, apply(tt.Simplify(), expected))
 
 
+def test_words_next_to_each_other_become_a_longer_run():
+    A, B = buffer((32,), "uint8", name="A"), buffer((8,), "uint32", name="B")
+
+    def words(base, bytes_, dtype):
+        return tir.reinterpret(dtype, tir.BufferLoad(A, [_ramp(base, bytes_)]))
+
+    before = func([A, B], _vectorized(8, lambda i: store(B, i, words(i * 4, 4, "uint32"))))
+    expected = func([A, B], tir.BufferStore(B, words(0, 32, "uint32x8"), [_ramp(0, 8)]))
+    check([tt.VectorizeLoop(), tt.Simplify()], before, apply(tt.Simplify(), expected))
+
+
+@pytest.mark.parametrize("step", [2, 8])
+def test_words_apart_run_one_by_one(step):
+    A, B = buffer((64,), "uint8", name="A"), buffer((8,), "uint32", name="B")
+    word = lambda i: tir.reinterpret("uint32", tir.BufferLoad(A, [_ramp(i * step, 4)]))
+    before = func([A, B], _vectorized(8, lambda i: store(B, i, word(i))))
+    x = np.arange(64, dtype="uint8")
+    got, expected = np.zeros(8, "uint32"), np.zeros(8, "uint32")
+    tir.interpret(before)(x, expected)
+    tir.interpret(apply(tt.VectorizeLoop(), before))(x, got)
+    np.testing.assert_array_equal(got, expected)
+    bytes_ = np.stack([x[i * step : i * step + 4] for i in range(8)])
+    np.testing.assert_array_equal(got, bytes_.view("uint32")[:, 0])
+
+
 def test_disabled_becomes_serial():
     A = buffer((4,))
     before = func([A], _vectorized(4, lambda i: store(A, i, 1.0)))
