@@ -257,6 +257,7 @@ CASES = {
     "sum of trailing axes": (sum_over((1, 2), 2, 60, 70), lambda a: a.sum((1, 2))),
     "sum of axes apart": (sum_over((0, 2), 30, 7, 40), lambda a: a.sum((0, 2))),
     "sum of short axes apart": (sum_over((1, 3), 3, 5, 40, 19), lambda a: a.sum((1, 3))),
+    "sum of many short axes apart": (sum_over((0, 2), 40, 7, 37), lambda a: a.sum((0, 2))),
     "sum of the first and last axis": (sum_over((0, 3), 4, 5, 6, 33), lambda a: a.sum((0, 3))),
     "sum of all axes": (sum_over((0, 1, 2), 3, 50, 70), lambda a: a.sum().reshape(1)),
     "softmax": (softmax(20, 100), softmax_of),

@@ -116,10 +116,14 @@ def test_several_loops_of_a_reduction_start_once():
 
 def test_short_runs_of_sums_are_added_in_vectors():
     """Sums over axes apart: whole runs are added up, and only the last one's elements."""
-    _, sch = scheduled(sum_over((1, 3), 2, 50, 60, 70))
+    target = "llvm -num-cores=2 -mcpu=skylake-avx512"
+    _, sch = scheduled(sum_over((1, 3), 2, 50, 60, 64), target)
     loops = [sch.get(loop) for loop in sch.get_loops("out_rf_update")]
-    assert [int(loop.extent) for loop in loops] == [120, 1, 1, 50, 70]
+    assert [int(loop.extent) for loop in loops] == [120, 1, 1, 50, 64]
     assert (loops[0].kind, loops[-1].kind) == (tir.ForKind.PARALLEL, tir.ForKind.VECTORIZED)
+    # Many runs of another length in whole vectors and a rest.
+    _, sch = scheduled(sum_over((1, 3), 2, 50, 60, 70), target)
+    assert {("VECTORIZED", 64), ("VECTORIZED", 6)} <= set(loops_of(sch))
 
 
 def test_one_column_is_no_product():
@@ -243,6 +247,14 @@ def test_padding_by_nothing_is_inlined():
     """Neither a copy of the pixels nor one of the weights, whose lines of 128 do not collide."""
     _, sch = scheduled(conv_of_lines(28, 128, 128, 1), "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert blocks_of(sch) == ["out_init", "out_update", "out_local"]
+
+
+@pytest.mark.parametrize("cores, jobs", [(2, 196), (16, 392)])
+def test_tiles_are_shared_evenly(cores, jobs):
+    """196 jobs of two tiles take 16 threads 13 rounds, of which the last is a short one."""
+    target = f"llvm -num-cores={cores} -mcpu=skylake-avx512"
+    _, sch = scheduled(conv_of_lines(28, 128, 128, 1), target)
+    assert [n for kind, n in loops_of(sch) if kind == "PARALLEL"] == [jobs]
 
 
 def test_rows_of_tiles_are_near_each_other():

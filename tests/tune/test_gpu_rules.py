@@ -197,6 +197,9 @@ def test_rewrite_layout():
     copy = sch.get(sch.get_block("B_global"))
     assert copy.annotations["meta_schedule.layout_rewrite_preproc"]
     assert [int(e) for e in copy.writes[0].buffer.shape] == [4, 16, 8]
+    for removed, shape in ((True, [4, 16, 8]), (False, [16, 32])):
+        infos = ms.arg_info.ArgInfo.from_entry_func(sch.mod, remove_preproc=removed)
+        assert list(infos[1].shape) == shape
     same_results(func, sch)
 
 

@@ -243,3 +243,7 @@ def test_bad_groups_and_structures(group):
         unit_rule({k: v for k, v in group.items() if k != "store"})
     with pytest.raises(ValueError, match="expected a structure with a reduction below"):
         unit_rule(group, structure="SSS")
+    with pytest.raises(ValueError, match="reuse_read: expected a ReuseType, or req, levels and"):
+        unit_rule(group, reuse_read={"req": "must"})
+    with pytest.raises(ValueError, match="expected req 'no', 'may' or 'must', got 'maybe'"):
+        unit_rule(group, reuse_read=ReuseType("maybe", [4], "shared"))

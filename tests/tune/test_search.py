@@ -211,6 +211,18 @@ def test_columns_that_no_vector_divides_have_a_part_of_whole_vectors():
     np.testing.assert_allclose(b, 1 / (1 + np.exp(-a)), rtol=1e-5)
 
 
+def test_odd_sizes_have_choices_but_for_their_end():
+    found = candidates(context(programs.sigmoid(333, 777)), 4)
+    assert len(found) >= 20
+    flat = [c for c in found if "transform_block_layout" in str(c.sch.trace)]
+    assert flat
+    a = np.random.default_rng(0).random((333, 777)).astype("float32")
+    for c in flat[:3]:
+        b = np.zeros_like(a)
+        tvm.compile(c.sch.mod, target=TARGET)(a, b)
+        np.testing.assert_allclose(b, 1 / (1 + np.exp(-a)), rtol=1e-5)
+
+
 def test_a_seed_repeats_the_search():
     first, second = (
         [str(c.sch.trace) for c in candidates(context(programs.matmul(), seed=s), 2)]

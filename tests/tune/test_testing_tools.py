@@ -121,3 +121,34 @@ def test_input_data():
 def test_what_is_not_there_says_so(call):
     with pytest.raises(NotImplementedError, match="not available yet"):
         call()
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(0.0, "pass"), (1.0, "wrong answer")])
+def test_a_check_for_a_runner(tmp_path, shift, verdict):
+    from tvm.meta_schedule.builder import BuilderInput, LocalBuilder
+    from tvm.meta_schedule.runner import EvaluatorConfig, LocalRunner, RunnerInput
+    from tvm.meta_schedule.testing.validate_database import (
+        local_build_and_run,
+        make_alloc_arg_and_check,
+    )
+
+    mod = ms.TuneContext(programs.doubled).mod
+    inputs = [np.arange(256, dtype="float32"), np.zeros(256, "float32")]
+    expected, secs = local_build_and_run(mod, "llvm", tvm.cpu(), inputs)
+    log = str(tmp_path / "log")
+
+    def print_result(result, **facts):
+        with open(log, "w") as file:
+            file.write(f"{result} {sorted(facts)}")
+
+    alloc, run = make_alloc_arg_and_check(
+        inputs, "before", "after", "trace", [e + shift for e in expected], secs, print_result
+    )
+    (built,) = LocalBuilder().build([BuilderInput(mod, tvm.target.Target("llvm"))])
+    runner = LocalRunner(
+        evaluator_config=EvaluatorConfig(1, 2, 0), f_alloc_argument=alloc, f_run_evaluator=run
+    )
+    args = ms.arg_info.ArgInfo.from_entry_func(mod)
+    result = runner.run([RunnerInput(built.artifact_path, "cpu", args)])[0].result()
+    assert result.error_msg is None and len(result.run_secs) == 2
+    assert (tmp_path / "log").read_text().startswith(f"{verdict} ['original_mod', ")

@@ -315,7 +315,8 @@ def test_a_program_no_rule_fits(tmp_path):
 
 
 def test_post_optimization(tmp_path):
-    from tvm.meta_schedule.post_optimization import Droplet, PostOpt
+    from tvm.meta_schedule.post_optimization import Droplet, PostOpt, get_time
+    from tvm.meta_schedule.post_optimization.utils import clean_file, read_cfg_file, write_file
 
     database = tune(programs.matmul(), tmp_path, 8, num_trials_per_iter=8, post_optimization=True)
     assert 8 < len(database) <= 16
@@ -327,10 +328,18 @@ def test_post_optimization(tmp_path):
     assert droplet.space.template(start) is not None and len(droplet.space) > 1
     for point in droplet.search_space():
         assert sum(a != b for a, b in zip(point, start, strict=True)) == 1
+    times, best = get_time(records), read_cfg_file(records, workloads)
+    assert min(times) > 0 and list(best) == [0]
+    means = [sum(r.run_secs) / len(r.run_secs) for r in best[0]]
+    assert means == sorted(means)
     with pytest.raises(FileNotFoundError, match="PostOpt: expected .*database_tuning_record.json"):
         PostOpt(str(tmp_path / "nowhere"), TARGET).run()
     with pytest.raises(ValueError, match="post_optimization: expected database='json'"):
         tune(programs.matmul(), tmp_path, 8, post_optimization=True, database="memory")
+    log = write_file([{"secs": [1.0, 2.0]}, {"secs": None}], str(tmp_path / "log.json"))
+    assert get_time(write_file([{"secs": [3.0]}], log, "a")) == [1.0, 2.0, 3.0]
+    clean_file(log)
+    clean_file(log)  # which is gone already
 
 
 @pytest.mark.slow

@@ -141,3 +141,14 @@ def test_libraries_do_not_outlive_processes(tmp_path, monkeypatch):
 def test_durations(secs):
     texts = {None: "-", 3e-9: "3.00 ns", 2.5e-5: "25.00 us", 0.012: "12.00 ms", 7.0: "7.00 s"}
     assert progress.duration(secs) == texts[secs]
+
+
+def test_a_space_without_further_programs_says_so(tmp_path, capsys):
+    def widths(sch):
+        width = sch.sample_categorical([4, 8], [0.5, 0.5])
+        sch.vectorize(sch.split(sch.get_loops("B")[0], [None, width])[1])
+
+    database = ms.tune_tir(programs.doubled, TARGET, str(tmp_path), 32, space=widths)
+    said = f"main: {len(database)} of 32 trials: the search found no further program that differs"
+    assert len(database) <= 3 and said in capsys.readouterr().err
+    assert said[6:] in (tmp_path / "logs" / "task_00_main.log").read_text()

@@ -68,6 +68,7 @@ struct SpaceGeneratorObj : NodeObj {
   Optional<Array<ScheduleRule>> sch_rules;
   Optional<Array<Postproc>> postprocs;
   Optional<Map<Mutator, double>> mutator_probs;
+  int64_t seed = -1;  // of the task
   static constexpr uint32_t _type_child_slots = 8;
   virtual ~SpaceGeneratorObj() = default;
   virtual void Initialize(const TuneContext& context);
@@ -88,7 +89,7 @@ struct SearchStrategyObj : NodeObj {
   static constexpr uint32_t _type_child_slots = 8;
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindUniqueInstance;
   virtual ~SearchStrategyObj() = default;
-  virtual void Initialize(const TuneContext& context) = 0;
+  virtual void Initialize(const TuneContext& context) {}
   /// `cost_model` is an object of Python with predict(context, candidates), or None.
   virtual void PreTuning(int64_t max_trials, int64_t num_trials_per_iter,
                          const Array<Schedule>& design_spaces, const Optional<Database>& database,
@@ -128,5 +129,16 @@ struct TuneContextObj : NodeObj {
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.TuneContext", TuneContextObj, NodeObj);
 };
 TVM_NODE_REF(TuneContext, ObjectRef, TuneContextObj);
+
+/// Registers what the parts of all families have in common.
+template <class Part>
+void DefPart(const char* clone, const char* initialize) {
+  Def(
+      clone, [](Part self) { return self->Clone(); }, "One of its own with the same options.",
+      Arg("self"));
+  Def(
+      initialize, [](Part self, TuneContext context) { self->Initialize(context); },
+      "Tells it what it is used for.", Arg("self"), Arg("context"));
+}
 
 }  // namespace tvm::tune

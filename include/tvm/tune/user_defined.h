@@ -29,6 +29,18 @@ namespace tvm::tune {
   }                                                         \
   bool Defines(const char* method) const { return methods.count(method) > 0; }
 
+/// The same for a family of parts that are told the task and can be cloned: `Ref` is its reference.
+#define TVM_USER_DEFINED_PART(Self, Ref)                                             \
+  TVM_USER_DEFINED(Self)                                                             \
+  void Initialize(const TuneContext& context) final {                                \
+    Ref##Obj::Initialize(context);                                                   \
+    if (Defines("_initialize_with_tune_context"))                                    \
+      CallUser<void>("_initialize_with_tune_context", context);                      \
+  }                                                                                  \
+  ObjectRef Clone() const final {                                                    \
+    return Defines("clone") ? CallUser<Ref>("clone") : ffi::GetRef<ObjectRef>(this); \
+  }
+
 [[noreturn]] inline void ThrowNoMethod(const String& name, const char* method) {
   TVM_FFI_THROW(NotImplementedError) << name << ": expected a method '" << method << "'";
   TVM_FFI_UNREACHABLE();

@@ -3,7 +3,7 @@
 
 import tvm_ffi
 
-from tvm import _derive
+from tvm import _derive, tir
 
 
 def _static(name):
@@ -19,7 +19,10 @@ class ArgInfo(_derive.Node):
 
     @staticmethod
     def from_entry_func(mod, remove_preproc=True):
-        """One per parameter of a module's entry."""
+        """One per parameter of a module's entry; with `remove_preproc` as it is without the copies
+        that RewriteLayout makes of weights: they come in the order in which they are read."""
+        if remove_preproc:
+            mod = tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(mod)
         return list(tvm_ffi.get_global_func("meta_schedule._arg_info_from_entry_func")(mod))
 
 

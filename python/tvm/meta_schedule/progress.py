@@ -87,6 +87,13 @@ class Progress:
                 flush=True,
             )
 
+    def say(self, text):
+        """A line that stays."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=self.stream, flush=True)
+
     @staticmethod
     def _table(tasks, eta):
         from rich.table import Table

@@ -191,8 +191,8 @@ def write_report(path, tasks, database, profiler=None):
         parts.append("<h2>Time spent</h2>" + _table(("part", "time", "share"), rows))
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width, initial-scale=1'><title>Tuning report</title>"
-        f"<style>{_STYLE}</style><h1>Tuning report</h1>"
+        "<meta name=viewport content='width=device-width, initial-scale=1'>"
+        f"<title>Tuning report</title><style>{_STYLE}</style><h1>Tuning report</h1>"
         f"<p class=note>version {tvm.__version__}</p>{''.join(parts)}</html>\n"
     )
     with written_whole(path) as file:

@@ -75,6 +75,8 @@ LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
 /// where all but the outermost are counted: so all loops, or the outer ones, if they are counted
 /// and enough for the threads, or the innermost one that is not counted with all inside of it.
 LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machine& machine);
+/// How much longer jobs of one length take on these cores than if all were busy to the end.
+double Unevenness(int64_t jobs, int64_t cores);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
 /// Work, in simple operations, that pays for waking the other threads.

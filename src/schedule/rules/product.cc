@@ -298,7 +298,9 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   UnrollTile(sch, {block}, outer.size() + 1 + reduction.size());
   LoopRV shared = FuseToShare(sch, outer, machine);
   auto count = AsConstInt(sch.Get(shared)->extent);
-  if (count && *count < 4 * machine.cores) shared = sch.Fuse({shared, column_tiles});
+  constexpr double kIdle = 1.05;
+  if (count && (*count < 4 * machine.cores || Unevenness(*count, machine.cores) > kIdle))
+    shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, look.TotalWork());
 }
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the

@@ -60,8 +60,7 @@ std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64
 int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
   constexpr double kIdle = 1.15;
   for (int64_t d = std::min(count, most); d > 1; --d) {
-    int64_t rounds = (count / d + threads - 1) / threads;
-    if (count % d == 0 && static_cast<double>(rounds * threads * d) <= kIdle * count) return d;
+    if (count % d == 0 && Unevenness(count / d, threads) <= kIdle) return d;
   }
   return 1;
 }
@@ -216,6 +215,15 @@ bool RunByRun(const Schedule& sch, const BlockRV& block, const Machine& machine)
   if (!is_apart || is_longer) return false;
   auto rank = static_cast<int64_t>(look.Store().buffer->shape.size());
   BlockRV sums = sch.RFactor(look.axes[*along].loop, rank);
+  // Runs that are no whole vectors take the registers only in parts: many are added in a block of
+  // its own.
+  constexpr int64_t kMany = 16;
+  auto depth = look.Size([](const Axis& a) { return a.reduce; });
+  if (*run > lanes && *run % lanes != 0 && depth && *depth >= kMany * *run) {
+    ScheduleReduction(sch, sums, machine);
+    ScheduleReduction(sch, block, machine);
+    return true;
+  }
   // The results outside, in both blocks; then the sums are where they are used.
   Array<LoopRV> outer, order;
   for (const Axis& axis : LookAt(sch, block).axes) {

@@ -60,6 +60,11 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
   return 1;
 }
 
+double Unevenness(int64_t jobs, int64_t cores) {
+  int64_t rounds = (jobs + cores - 1) / cores;
+  return static_cast<double>(rounds * cores) / static_cast<double>(std::max<int64_t>(1, jobs));
+}
+
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
   return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
 }

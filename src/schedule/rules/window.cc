@@ -122,8 +122,7 @@ size_t LoopsOfOwnParts(const BlockLook& look, const std::vector<size_t>& outer,
     bytes *= static_cast<double>(look.axes[outer[i]].size.value_or(machine.l2_bytes));
   }
   constexpr double kIdle = 1.15;
-  int64_t rounds = (parts + machine.cores - 1) / machine.cores;
-  bool is_even = static_cast<double>(rounds * machine.cores) <= kIdle * static_cast<double>(parts);
+  bool is_even = Unevenness(parts, machine.cores) <= kIdle;
   return is_even && bytes <= static_cast<double>(machine.l2_bytes) / 2 ? loops : 0;
 }
 /// Blocks that copy what one block alone reads, with a margin around it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The innermost loop or block around all accesses of a buffer.
+#include <algorithm>
 #include <deque>
 
 #include "tvm/expr/op.h"
@@ -112,7 +113,11 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
       for (const Buffer& b : op->alloc_buffers) home[b.get()] = current;
       for (const MatchBufferRegion& m : op->match_buffers) {
         Know(m->buffer);
-        Touch(m->source->buffer.get(), true);
+        auto is_source = [&](const BufferRegion& r) {
+          return r->buffer.same_as(m->source->buffer);
+        };
+        bool is_write = std::any_of(op->writes.begin(), op->writes.end(), is_source);
+        Touch(m->source->buffer.get(), is_write);
       }
       for (const BufferRegion& r : op->reads) (*this)(r);
       for (const BufferRegion& r : op->writes) {

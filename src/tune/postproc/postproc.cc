@@ -243,15 +243,8 @@ struct RewriteTensorizeObj : PostprocObj {
 };
 
 struct PyPostprocObj : PostprocObj {
-  TVM_USER_DEFINED(PyPostprocObj)
-  void Initialize(const TuneContext& context) final {
-    if (Defines("_initialize_with_tune_context"))
-      CallUser<void>("_initialize_with_tune_context", context);
-  }
+  TVM_USER_DEFINED_PART(PyPostprocObj, Postproc)
   bool Apply(const Schedule& sch) final { return CallUser<bool>("apply", sch); }
-  ObjectRef Clone() const final {
-    return Defines("clone") ? CallUser<Postproc>("clone") : ffi::GetRef<ObjectRef>(this);
-  }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PyPostproc", PyPostprocObj, PostprocObj);
 };
 
@@ -267,13 +260,8 @@ TVM_REGISTER() {
   Def(
       "meta_schedule.Postproc.apply", [](Postproc self, Schedule sch) { return self->Apply(sch); },
       "Changes the schedule; False refuses it.", Arg("self"), Arg("sch"));
-  Def(
-      "meta_schedule.Postproc.clone", [](Postproc self) { return self->Clone(); },
-      "A postprocessor of its own with the same options.", Arg("self"));
-  Def(
-      "meta_schedule.Postproc._initialize_with_tune_context",
-      [](Postproc self, TuneContext context) { self->Initialize(context); },
-      "Tells it what it is used for.", Arg("self"), Arg("context"));
+  DefPart<Postproc>("meta_schedule.Postproc.clone",
+                    "meta_schedule.Postproc._initialize_with_tune_context");
 }
 }  // namespace
 }  // namespace tvm::tune

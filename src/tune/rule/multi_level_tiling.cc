@@ -17,18 +17,27 @@ namespace tvm::tune {
 namespace {
 using namespace tir;
 
-/// {"req": "no" | "may" | "must", "levels": [1, 2], "scope": "global"}
+/// {"req": "no" | "may" | "must", "levels": [1, 2], "scope": "global"}, or a tuple of the three.
 struct Reuse {
   std::string req = "no";
   Array<int64_t> levels;
   String scope;
-  static Reuse From(const Optional<Map<String, Any>>& config, const char* what) {
+  static Reuse From(const Any& config, const char* what) {
     Reuse r;
-    if (!config.has_value()) return r;
-    r.req = std::string(config.value()["req"].cast<String>());
-    for (const Any& level : config.value()["levels"].cast<Array<Any>>())
-      r.levels.push_back(level.cast<int64_t>());
-    r.scope = config.value()["scope"].cast<String>();
+    if (config == nullptr) return r;
+    Array<Any> parts;
+    if (auto named = config.as<Map<String, Any>>()) {
+      for (const char* name : {"req", "levels", "scope"})
+        if (named->count(name)) parts.push_back((*named)[name]);
+    } else if (auto list = config.as<Array<Any>>()) {
+      parts = *list;
+    }
+    if (parts.size() != 3) {
+      TVM_FFI_THROW(ValueError) << what << ": expected a ReuseType, or req, levels and scope";
+    }
+    r.req = std::string(parts[0].cast<String>());
+    r.levels = parts[1].cast<Array<int64_t>>();
+    r.scope = parts[2].cast<String>();
     if (r.req != "no" && r.req != "may" && r.req != "must") {
       TVM_FFI_THROW(ValueError) << what << ": expected req 'no', 'may' or 'must', got '" << r.req
                                 << "'";
@@ -51,7 +60,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
   Optional<Array<String>> tile_binds;
   Optional<int64_t> max_innermost_factor;
   Optional<Array<int64_t>> vector_load_lens;
-  Optional<Map<String, Any>> reuse_read, reuse_write;
+  Any reuse_read, reuse_write;  // Reuse
   Optional<Function> filter_fn;
   Optional<Target> target;
   static constexpr uint32_t _type_child_slots = 4;

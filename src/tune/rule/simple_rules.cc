@@ -264,16 +264,9 @@ struct ApplyCustomRuleObj : ScheduleRuleObj {
                                     ScheduleRuleObj);
 };
 struct PyScheduleRuleObj : ScheduleRuleObj {
-  TVM_USER_DEFINED(PyScheduleRuleObj)
-  void Initialize(const TuneContext& context) final {
-    if (Defines("_initialize_with_tune_context"))
-      CallUser<void>("_initialize_with_tune_context", context);
-  }
+  TVM_USER_DEFINED_PART(PyScheduleRuleObj, ScheduleRule)
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
     return CallUser<Array<Schedule>>("apply", sch, block);
-  }
-  ObjectRef Clone() const final {
-    return Defines("clone") ? CallUser<ScheduleRule>("clone") : ffi::GetRef<ObjectRef>(this);
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PyScheduleRule", PyScheduleRuleObj,
                                     ScheduleRuleObj);
@@ -294,13 +287,8 @@ TVM_REGISTER() {
       "meta_schedule.ScheduleRule.apply",
       [](ScheduleRule self, Schedule sch, BlockRV block) { return self->Apply(sch, block); },
       "The schedules that follow from `sch`.", Arg("self"), Arg("sch"), Arg("block"));
-  Def(
-      "meta_schedule.ScheduleRule.clone", [](ScheduleRule self) { return self->Clone(); },
-      "A rule of its own with the same options.", Arg("self"));
-  Def(
-      "meta_schedule.ScheduleRule._initialize_with_tune_context",
-      [](ScheduleRule self, TuneContext context) { self->Initialize(context); },
-      "Tells the rule what it is used for.", Arg("self"), Arg("context"));
+  DefPart<ScheduleRule>("meta_schedule.ScheduleRule.clone",
+                        "meta_schedule.ScheduleRule._initialize_with_tune_context");
 }
 }  // namespace
 }  // namespace tvm::tune

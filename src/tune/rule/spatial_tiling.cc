@@ -179,7 +179,8 @@ struct SpatialTilingObj : ScheduleRuleObj {
 
   void Fused(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
     auto n = static_cast<int64_t>(f.Iterations(LoopUse::kSpatial));
-    LoopRV fused = sch.Fuse(sch.GetLoops(block));
+    bool is_odd = n % (Lanes(f) * kWholeVectors) != 0 && !Gathers(f);
+    LoopRV fused = is_odd ? Evened(sch, block, f, &n) : sch.Fuse(sch.GetLoops(block));
     Divisors divisors(n);
     Array<int64_t> widths = divisors.Take(Widths(f)), jobs = divisors.Take(Jobs());
     Array<int64_t> unrolls = divisors.Take(Unrolls());
@@ -191,6 +192,32 @@ struct SpatialTilingObj : ScheduleRuleObj {
     // Threads share all iterations where no number of jobs divides them.
     bool shared = jobs.size() == 1 && NumCores(target.value()) > 1;
     sch.Parallel(shared ? sch.Fuse({parts[0], parts[1]}) : parts[0]);
+  }
+  /// Most iterations of a block, as many as have many divisors. The rest is in vectors as far as it
+  /// goes.
+  LoopRV Evened(const Schedule& sch, const BlockRV& block, const BlockFacts& f, int64_t* n) const {
+    constexpr int64_t kSmallRest = 64;  // of so many parts
+    int64_t lanes = Lanes(f), unit = lanes;
+    while (unit * 2 * kSmallRest <= *n) unit *= 2;
+    int64_t even = *n / unit * unit, vectors = (*n - even) / lanes * lanes;
+    if (even == 0) return sch.Fuse(sch.GetLoops(block));
+    // One iterator: parts of a loop over several would no longer be seen to be independent.
+    Array<Var> iters;
+    PrimExpr place;
+    for (const IterVar& iter : f.block->iter_vars) {
+      const Range& dom = iter->dom.value();
+      iters.push_back(iter->var);
+      place = place.defined() ? place * dom->extent + iter->var : PrimExpr(iter->var);
+    }
+    sch.TransformBlockLayout(block, IndexMap(iters, {place}, {}));
+    std::vector<Optional<PrimExpr>> sizes = {PrimExpr(even)};
+    if (vectors > 0) sizes.push_back(PrimExpr(vectors));
+    if (even + vectors < *n) sizes.push_back(std::nullopt);
+    Array<LoopRV> parts = sch.LoopPartition(sch.GetLoops(block)[0], sizes);
+    if (vectors > 0) sch.Vectorize(sch.Split(parts[1], {std::nullopt, PrimExpr(lanes)})[1]);
+    if (even + vectors < *n) sch.Vectorize(parts.back());
+    *n = even;
+    return parts[0];
   }
   /// No vector divides the columns: most of them in whole vectors, and the rest in one of its own.
   void Ragged(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {

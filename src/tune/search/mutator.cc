@@ -179,16 +179,9 @@ struct MutateThreadBindingObj : MutatorObj {
                                     MutatorObj);
 };
 struct PyMutatorObj : MutatorObj {
-  TVM_USER_DEFINED(PyMutatorObj)
-  void Initialize(const TuneContext& context) final {
-    if (Defines("_initialize_with_tune_context"))
-      CallUser<void>("_initialize_with_tune_context", context);
-  }
+  TVM_USER_DEFINED_PART(PyMutatorObj, Mutator)
   Optional<Trace> Apply(const Trace& trace, Random* random) final {
     return CallUser<Optional<Trace>>("apply", trace, static_cast<int64_t>((*random)() >> 33));
-  }
-  ObjectRef Clone() const final {
-    return Defines("clone") ? CallUser<Mutator>("clone") : ffi::GetRef<ObjectRef>(this);
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PyMutator", PyMutatorObj, MutatorObj);
 };
@@ -210,13 +203,8 @@ TVM_REGISTER() {
       },
       "The changed trace, or None when there is nothing to change.", Arg("self"), Arg("trace"),
       Arg("seed", nullptr));
-  Def(
-      "meta_schedule.Mutator.clone", [](Mutator self) { return self->Clone(); },
-      "A mutator of its own with the same options.", Arg("self"));
-  Def(
-      "meta_schedule.Mutator._initialize_with_tune_context",
-      [](Mutator self, TuneContext context) { self->Initialize(context); },
-      "Tells it what it is used for.", Arg("self"), Arg("context"));
+  DefPart<Mutator>("meta_schedule.Mutator.clone",
+                   "meta_schedule.Mutator._initialize_with_tune_context");
 }
 }  // namespace
 }  // namespace tvm::tune

@@ -270,6 +270,7 @@ void SpaceGeneratorObj::Initialize(const TuneContext& context) {
   if (!context->target.has_value()) {
     TVM_FFI_THROW(ValueError) << "meta_schedule: expected the context to have a target";
   }
+  seed = context->rand_state;
   auto kind = [&] { return KindOf(context->target.value()); };
   if (!sch_rules.has_value()) sch_rules = DefaultScheduleRules(kind(), context->target.value());
   if (!postprocs.has_value()) postprocs = DefaultPostprocs(kind());
@@ -312,16 +313,9 @@ Array<Schedule> Schedules(const Schedule& sch, const Any& result) {
 /// Applies each rule to each block, in program order.
 struct PostOrderApplyObj : SpaceGeneratorObj {
   Optional<Function> f_block_filter;  // (Block) -> whether rules apply to it
-  int64_t seed = -1;
   static void Fields(auto&& def) {
     def("f_block_filter", &PostOrderApplyObj::f_block_filter, Default(nullptr));
-    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
-    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
-    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
-  }
-  void Initialize(const TuneContext& context) final {
-    SpaceGeneratorObj::Initialize(context);
-    seed = context->rand_state;
+    SpaceGeneratorObj::Fields(def);
   }
   Array<Schedule> Generate(const IRModule& mod) final {
     std::vector<Space> spaces = {{Schedule(mod, seed), {}}};
@@ -424,16 +418,9 @@ struct PostOrderApplyObj : SpaceGeneratorObj {
 /// What a function of the user makes of the schedule.
 struct ScheduleFnObj : SpaceGeneratorObj {
   Function sch_fn;
-  int64_t seed = -1;
   static void Fields(auto&& def) {
     def("sch_fn", &ScheduleFnObj::sch_fn);
-    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
-    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
-    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
-  }
-  void Initialize(const TuneContext& context) final {
-    SpaceGeneratorObj::Initialize(context);
-    seed = context->rand_state;
+    SpaceGeneratorObj::Fields(def);
   }
   Array<Schedule> Generate(const IRModule& mod) final {
     Schedule sch(mod, seed);
@@ -447,9 +434,7 @@ struct SpaceGeneratorUnionObj : SpaceGeneratorObj {
   Array<SpaceGenerator> space_generators;
   static void Fields(auto&& def) {
     def("space_generators", &SpaceGeneratorUnionObj::space_generators);
-    def("sch_rules", &SpaceGeneratorObj::sch_rules, Default(nullptr));
-    def("postprocs", &SpaceGeneratorObj::postprocs, Default(nullptr));
-    def("mutator_probs", &SpaceGeneratorObj::mutator_probs, Default(nullptr));
+    SpaceGeneratorObj::Fields(def);
   }
   void Initialize(const TuneContext& context) final {
     SpaceGeneratorObj::Initialize(context);
@@ -465,17 +450,9 @@ struct SpaceGeneratorUnionObj : SpaceGeneratorObj {
                                     SpaceGeneratorObj);
 };
 struct PySpaceGeneratorObj : SpaceGeneratorObj {
-  TVM_USER_DEFINED(PySpaceGeneratorObj)
-  void Initialize(const TuneContext& context) final {
-    SpaceGeneratorObj::Initialize(context);
-    if (Defines("_initialize_with_tune_context"))
-      CallUser<void>("_initialize_with_tune_context", context);
-  }
+  TVM_USER_DEFINED_PART(PySpaceGeneratorObj, SpaceGenerator)
   Array<Schedule> Generate(const IRModule& mod) final {
     return CallUser<Array<Schedule>>("generate_design_space", mod);
-  }
-  ObjectRef Clone() const final {
-    return Defines("clone") ? CallUser<SpaceGenerator>("clone") : ffi::GetRef<ObjectRef>(this);
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PySpaceGenerator", PySpaceGeneratorObj,
                                     SpaceGeneratorObj);
@@ -498,13 +475,8 @@ TVM_REGISTER() {
       "meta_schedule.SpaceGenerator.generate_design_space",
       [](SpaceGenerator self, IRModule mod) { return self->Generate(mod); },
       "Schedules whose traces sample.", Arg("self"), Arg("mod"));
-  Def(
-      "meta_schedule.SpaceGenerator.clone", [](SpaceGenerator self) { return self->Clone(); },
-      "A generator of its own with the same options.", Arg("self"));
-  Def(
-      "meta_schedule.SpaceGenerator._initialize_with_tune_context",
-      [](SpaceGenerator self, TuneContext context) { self->Initialize(context); },
-      "Tells it, and its rules, what it is used for.", Arg("self"), Arg("context"));
+  DefPart<SpaceGenerator>("meta_schedule.SpaceGenerator.clone",
+                          "meta_schedule.SpaceGenerator._initialize_with_tune_context");
 }
 }  // namespace
 }  // namespace tvm::tune

@@ -272,11 +272,7 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
 };
 
 struct PySearchStrategyObj : SearchStrategyObj {
-  TVM_USER_DEFINED(PySearchStrategyObj)
-  void Initialize(const TuneContext& context) final {
-    if (Defines("_initialize_with_tune_context"))
-      CallUser<void>("_initialize_with_tune_context", context);
-  }
+  TVM_USER_DEFINED_PART(PySearchStrategyObj, SearchStrategy)
   void PreTuning(int64_t max_trials, int64_t per_round, const Array<Schedule>& spaces,
                  const Optional<Database>& database, const Any& cost_model) final {
     CallUser<void>("pre_tuning", max_trials, per_round, spaces, database, cost_model);
@@ -287,9 +283,6 @@ struct PySearchStrategyObj : SearchStrategyObj {
   }
   void Notify(const Array<MeasureCandidate>& candidates, const Array<RunnerResult>& results) final {
     CallUser<void>("notify_runner_results", candidates, results);
-  }
-  ObjectRef Clone() const final {
-    return Defines("clone") ? CallUser<SearchStrategy>("clone") : ffi::GetRef<ObjectRef>(this);
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.PySearchStrategy", PySearchStrategyObj,
                                     SearchStrategyObj);
@@ -323,13 +316,8 @@ TVM_REGISTER() {
          Array<RunnerResult> results) { self->Notify(measure_candidates, results); },
       "Tells the strategy what was measured.", Arg("self"), Arg("measure_candidates"),
       Arg("results"));
-  Def(
-      "meta_schedule.SearchStrategy.clone", [](SearchStrategy self) { return self->Clone(); },
-      "A strategy of its own with the same options.", Arg("self"));
-  Def(
-      "meta_schedule.SearchStrategy._initialize_with_tune_context",
-      [](SearchStrategy self, TuneContext context) { self->Initialize(context); },
-      "Tells the strategy what it is used for.", Arg("self"), Arg("context"));
+  DefPart<SearchStrategy>("meta_schedule.SearchStrategy.clone",
+                          "meta_schedule.SearchStrategy._initialize_with_tune_context");
 }
 }  // namespace
 }  // namespace tvm::tune

@@ -221,6 +221,36 @@ def test_plan_allocation_outside_of_a_reduction():
     assert [b.name for b in result.body.block.body.body.block.alloc_buffers] == ["B"]
 
 
+def test_plan_allocation_of_what_a_reduction_reads_through_a_match():
+    """Matching a buffer that the block does not write is reading it: one piece at a time."""
+    before = tvm.script.from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8,), "float32")):
+    P = T.alloc_buffer((8, 16))
+    for i, k in T.grid(8, 16):
+        with T.block("copy"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            P[vi, vk] = A[vi, vk] * T.float32(2)
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(C[vi], P[vi, vk])
+            T.writes(C[vi])
+            Q = T.match_buffer(P[vi, vk], (1, 1), offset_factor=1)
+            C[vi] = C[vi] + Q[0, 0]
+"""
+    )
+    passes = [
+        tt.PlanAndUpdateBufferAllocationLocation(),
+        tt.ConvertBlocksToOpaque(),
+        tt.CompactBufferAllocation(),
+    ]
+    result = apply(passes, before)
+    (piece,) = result.body.block.body.body.body.block.alloc_buffers
+    assert [int(e) for e in piece.shape] == [1, 1]
+    assert tir.analysis.verify_well_formed(result)
+
+
 def test_compact_shrinks_to_the_accessed_row():
     passes = [
         tt.PlanAndUpdateBufferAllocationLocation(),

@@ -15,6 +15,7 @@ from ..logging import get_logger
 from ..runner import LocalRunner, RunnerInput
 from ..task_scheduler.loop import device_of, mean
 from ..utils import remove_build_dir
+from .utils import clean_file, get_time, read_cfg_file, write_file
 
 logger = get_logger(__name__)
 MOST_TILES = 10000  # ways to divide one loop that are considered
@@ -203,14 +204,11 @@ class PostOpt:
             if not os.path.exists(file):
                 raise FileNotFoundError(f"PostOpt: expected {file}, written by a tuning run")
         droplet = Droplet(*files, self.target)
-        best = {}
-        for record in droplet.database.get_all_tuning_records():
-            if droplet._fits(record):
-                key = str(record.workload.shash)
-                if key not in best or mean(record.run_secs) < mean(best[key].run_secs):
-                    best[key] = record
-        for record in best.values():
-            droplet._begin(record)
+        for records in read_cfg_file(*files).values():
+            best = next(filter(droplet._fits, records), None)
+            if best is None:
+                continue
+            droplet._begin(best)
             before = droplet.best_secs
             after = droplet.tune(self.trials)
             logger.info("PostOpt: %.3f us -> %.3f us", before * 1e6, after * 1e6)

@@ -66,10 +66,6 @@ def _rvv_intrinsics(target):
     return list(riscv_cpu.register_rvv_isa_intrinsics(target))
 
 
-def _plain(reuse):
-    return reuse.as_dict() if isinstance(reuse, ReuseType) else reuse
-
-
 @_derive.register_node("meta_schedule.ScheduleRule")
 class ScheduleRule(_derive.Node):
     """Offers ways to schedule a block."""
@@ -85,112 +81,6 @@ class ScheduleRule(_derive.Node):
 create = ScheduleRule.create
 
 
-@_derive.register_node("meta_schedule.MultiLevelTiling")
-class MultiLevelTiling(ScheduleRule):
-    """Tiles of several levels for blocks that read elements again and again."""
-
-    def __init__(
-        self,
-        structure,
-        tile_binds=None,
-        max_innermost_factor=None,
-        vector_load_lens=None,
-        reuse_read=None,
-        reuse_write=None,
-        filter_fn=None,
-    ):
-        _derive.construct(
-            self,
-            structure,
-            tile_binds,
-            max_innermost_factor,
-            vector_load_lens,
-            _plain(reuse_read),
-            _plain(reuse_write),
-            filter_fn,
-        )
-
-
-@_derive.register_node("meta_schedule.MultiLevelTilingWithIntrin")
-class MultiLevelTilingWithIntrin(MultiLevelTiling):
-    """Tiles of several levels, the innermost one a tensor intrinsic."""
-
-    def __init__(
-        self,
-        intrin_name,
-        structure,
-        tile_binds=None,
-        max_innermost_factor=None,
-        vector_load_lens=None,
-        reuse_read=None,
-        reuse_write=None,
-    ):
-        _derive.construct(
-            self,
-            intrin_name,
-            structure,
-            tile_binds,
-            max_innermost_factor,
-            vector_load_lens,
-            _plain(reuse_read),
-            _plain(reuse_write),
-        )
-
-
-@_derive.register_node("meta_schedule.MultiLevelTilingWideVector")
-class MultiLevelTilingWideVector(MultiLevelTiling):
-    """Tiles of several levels, the innermost one a vector of a given length."""
-
-    def __init__(
-        self,
-        structure,
-        vector_length_in_bits,
-        max_innermost_factor=None,
-        reuse_read=None,
-        reuse_write=None,
-    ):
-        _derive.construct(
-            self,
-            structure,
-            vector_length_in_bits,
-            max_innermost_factor,
-            _plain(reuse_read),
-            _plain(reuse_write),
-        )
-
-
-@_derive.register_node("meta_schedule.MultiLevelTilingTensorCore")
-class MultiLevelTilingTensorCore(MultiLevelTiling):
-    """Tiles of several levels, the innermost one a matrix unit with registers of its own.
-
-    Each of `intrin_groups` has the names of the intrinsics that use it: "init", "load_a", "load_b",
-    "compute" and "store".
-    """
-
-    def __init__(
-        self,
-        intrin_groups,
-        structure,
-        tile_binds=None,
-        max_innermost_factor=None,
-        vector_load_lens=None,
-        reuse_read=None,
-        reuse_write=None,
-        use_software_pipeline=False,
-    ):
-        _derive.construct(
-            self,
-            intrin_groups,
-            structure,
-            tile_binds,
-            max_innermost_factor,
-            vector_load_lens,
-            _plain(reuse_read),
-            _plain(reuse_write),
-            use_software_pipeline,
-        )
-
-
 def _class(name):
     return _derive.node_class("meta_schedule." + name, __name__)
 
@@ -202,6 +92,10 @@ AutoBind = _class("AutoBind")
 AutoInline = _class("AutoInline")
 CrossThreadReduction = _class("CrossThreadReduction")
 InlineConstantScalars = _class("InlineConstantScalars")
+MultiLevelTiling = _class("MultiLevelTiling")
+MultiLevelTilingTensorCore = _class("MultiLevelTilingTensorCore")
+MultiLevelTilingWideVector = _class("MultiLevelTilingWideVector")
+MultiLevelTilingWithIntrin = _class("MultiLevelTilingWithIntrin")
 ParallelizeVectorizeUnroll = _class("ParallelizeVectorizeUnroll")
 RandomComputeLocation = _class("RandomComputeLocation")
 RegisterTiling = _class("RegisterTiling")

@@ -33,7 +33,7 @@ class TaskRecord(Interface):
         self.is_terminated = False
         self.build_error_count = self.run_error_count = 0
         self.measure_candidates, self.builder_results, self.runner_results = [], [], []
-        self.trials = 0
+        self.trials = self.allowed = 0
         self.best_secs = self.default_secs = None
         self.best_history = []  # after each round
         self.errors = {}  # reason -> how often
@@ -180,6 +180,7 @@ class TuningLoop(Interface):
             spaces = task.ctx.generate_design_space()
         earlier = self._learn_from_database(task)
         left = max(0, min(max_trials, self._trials_left) - earlier)
+        task.allowed = earlier + left
         self._trials_left -= min(earlier, self._trials_left)
         task.logger.info(
             "task %s: %d design space(s), %d earlier trial(s)",
@@ -235,6 +236,12 @@ class TuningLoop(Interface):
         with Profiler.timeit("Search"):
             candidates = task.ctx.generate_measure_candidates()
         if not candidates:
+            if task.trials < task.allowed:
+                self._say(
+                    task,
+                    f"{task.trials} of {task.allowed} trials: the search found no further program "
+                    "that differs",
+                )
             self.terminate_task(task_id)
             return
         task.measure_candidates = candidates[: self._trials_left]
@@ -320,6 +327,11 @@ class TuningLoop(Interface):
                     )
         task.ctx.notify_runner_results(task.measure_candidates, results)
         return results
+
+    def _say(self, task, text):
+        task.logger.info("%s", text)
+        if self.progress is not None:
+            self.progress.say(f"{task.ctx.task_name}: {text}")
 
     @staticmethod
     def _log(task, result):

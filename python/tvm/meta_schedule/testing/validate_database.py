@@ -16,6 +16,7 @@ from ..arg_info import ArgInfo
 from ..builder import BuilderInput, LocalBuilder
 from ..database import JSONDatabase
 from ..runner import LocalRunner, RunnerInput
+from ..runner.utils import run_evaluator_common
 from ..task_scheduler.loop import as_written, mean
 from ..utils import registered, remove_build_dir
 from .tune_utils import generate_input_data
@@ -108,6 +109,37 @@ def print_with_counter_func(counter, total):
                     print(text, end=DELIMITOR)
 
     return print_result
+
+
+def make_alloc_arg_and_check(
+    inputs, original_mod, scheduled_mod, trace, original_res, original_run_secs, print_result
+):
+    """(f_alloc_argument, f_run_evaluator) for a LocalRunner: candidates are called with `inputs`,
+    what these are afterwards is compared with `original_res`, and `print_result` is told. The
+    modules are texts: they go to another process."""
+
+    def alloc_argument(device, args_info, alloc_repeat):
+        tensors = lambda: [tvm.runtime.tensor(x, device=device) for x in inputs]
+        return [tensors() for _ in range(alloc_repeat)]
+
+    def run_evaluator(rt_mod, device, evaluator_config, repeated_args):
+        args = alloc_argument(device, None, 1)[0]
+        rt_mod(*args)
+        device.sync()
+        pairs = zip(to_numpy(args), original_res, strict=True)
+        same = all(np.allclose(got, want, rtol=1e-3, atol=1e-3) for got, want in pairs)
+        secs = run_evaluator_common(rt_mod, device, evaluator_config, repeated_args)
+        print_result(
+            "pass" if same else "wrong answer",
+            original_mod=original_mod,
+            scheduled_mod=scheduled_mod,
+            trace=trace,
+            original_secs=mean(original_run_secs),
+            seconds=mean(secs),
+        )
+        return secs
+
+    return alloc_argument, run_evaluator
 
 
 def local_build_and_run(mod, target, device, inputs):
