@@ -90,6 +90,10 @@ def test_printing():
     assert "not measured" in str(ms.database.TuningRecord(trace, workload))
     failed = ms.database.TuningRecord(trace, workload, None, TARGET, None, "crashed")
     assert "failed: crashed" in str(failed)
+    database = ms.database.MemoryDatabase()
+    database.commit_tuning_record(record)
+    for records in (database.get_top_k(workload, 3), database.get_all_tuning_records()):
+        assert str(records) == f"[{record}]"
     candidate = record.as_measure_candidate()
     assert "MeasureCandidate(0 instructions, [meta_schedule.TensorInfo(" in str(candidate)
     assert str(context(programs.doubled, "mine")).startswith("meta_schedule.TuneContext(mine, llvm")

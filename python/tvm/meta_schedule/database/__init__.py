@@ -17,6 +17,10 @@ def _function(name):
     return tvm_ffi.get_global_func("meta_schedule._" + name)
 
 
+def _method(name):
+    return tvm_ffi.get_global_func("meta_schedule.Database." + name)
+
+
 def _shown(self):
     return f"{type(self).__tvm_ffi_type_info__.type_key}({hex(self.__chandle__())})"
 
@@ -63,6 +67,14 @@ class Database(_derive.Node):
 
     def __len__(self):
         return _function("database_size")(self)
+
+    def get_top_k(self, workload, top_k):
+        """The fastest records of a workload, best first; failures are not among them."""
+        return list(_method("get_top_k")(self, workload, top_k))
+
+    def get_all_tuning_records(self):
+        """All records, in the order they came, failures among them."""
+        return list(_method("get_all_tuning_records")(self))
 
     def query(self, mod, target, *, workload_name="main", kind="schedule"):
         """The best there is for a module and a target: its "schedule", "record" or "ir_module";
