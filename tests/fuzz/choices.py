@@ -439,6 +439,24 @@ def pad_einsum(c):
     c.sch.pad_einsum(c.rv(place), [c.rng.choice([1, 2, 4]) for _ in place.block.iter_vars])
 
 
+def pack_products(c):
+    def product(p):
+        value = getattr(p.block.body, "value", None)
+        return p.reduces and adds(p) and isinstance(value.b, tir.Mul)
+
+    place = c.place(product)
+    types = {str(r.buffer.dtype) for r in place.block.reads}
+    fitting = ["float32"]
+    if types & {"int8", "uint8", "int16"}:
+        fitting = ["dot_shorts"] if types & {"int16", "uint8"} else ["dot_bytes", "dot_shorts"]
+        if types >= {"int8", "uint8"}:
+            fitting = ["dot_bytes"]
+    instruction = c.rng.choice([*fitting * 8, "dot_bfloat16"])
+    shifted = c.rng.choice([-1, 0, 1]) if instruction == "dot_bytes" else -1
+    padding = [c.rng.choice([1, 1, 2, 3]) for _ in place.block.iter_vars]
+    c.sch.pack_products(c.rv(place), instruction, shifted, c.rng.choice([[], padding]))
+
+
 def rolling_buffer(c):
     def overlaps(p):
         """Whether the one reader needs several elements, or sums over them."""

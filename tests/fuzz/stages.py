@@ -96,8 +96,8 @@ class Builder:
     def name(self):
         return f"T{len(self.tensors)}"
 
-    def input(self, shape):
-        x = te.placeholder(tuple(shape), name=f"I{len(self.inputs)}")
+    def input(self, shape, dtype="float32"):
+        x = te.placeholder(tuple(shape), dtype, name=f"I{len(self.inputs)}")
         self.inputs.append(x)
         return x
 
@@ -195,6 +195,29 @@ class Builder:
             )
         )
 
+    def multiply_small(self, x):
+        """Two matrices of small numbers, and what came before."""
+        if len(x.shape) != 2:
+            return self.pointwise(x)
+        types, total = self.rng.choice(
+            [
+                (("int8", "int8"), "int32"),
+                (("uint8", "int8"), "int32"),
+                (("int16", "int8"), "int32"),
+                (("float16", "float16"), "float32"),
+            ]
+        )
+        (n, m), depth = x.shape, self.size()
+        k = te.reduce_axis((0, depth), name="k")
+        a, b = self.input([n, depth], types[0]), self.input([m, depth], types[1])
+        product = te.compute(
+            (n, m),
+            lambda i, j: te.sum(a[i, k].astype(total) * b[j, k].astype(total), axis=k),
+            name=self.name() + "_product",
+        )
+        f = lambda i, j: x[i, j] + product[i, j].astype("float32")
+        return self.add(te.compute((n, m), f, name=self.name()))
+
     def normalise(self, x):
         """Each row by its sum, as in softmax."""
         if len(x.shape) != 2:
@@ -210,6 +233,7 @@ class Builder:
     STEPS = ([pointwise] * 5 + [join] * 2 + [transpose] * 2 + [reduce] * 2 + [multiply] * 3) + [
         window,
         normalise,
+        multiply_small,
     ]
 
     def build(self, count, symbolic, wanted):
@@ -292,6 +316,7 @@ WRITTEN = [inplace, shared, argmax, nested]
 WANTED_BY = {
     "decompose_padding": "window",
     "fuse_reduction_epilogue": "biased",
+    "pack_products": "multiply_small",
     "rfactor": "reduce",
     "rolling_buffer": "taps",
     "tensorize": "multiply",
@@ -320,6 +345,8 @@ def arguments(func, rng):
         dtype = str(func.buffer_map[param].dtype)
         if dtype == "int32":
             made.append(numbers.integers(0, 50, shape).astype(dtype))
+        elif "int" in dtype:
+            made.append(numbers.integers(-300, 300, shape).astype(dtype))
         else:
             made.append(numbers.uniform(-1, 1, shape).astype(dtype))
     return made

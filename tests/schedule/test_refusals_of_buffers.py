@@ -51,6 +51,14 @@ def odd_accesses(
 
 
 @T.prim_func
+def pairs(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = T.Shuffle([A[vi * 2 : vi * 2 + 2]], [1])
+
+
+@T.prim_func
 def viewed(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
     for i in range(8):
         with T.block("outer"):
@@ -353,6 +361,12 @@ CASES = [
         odd_accesses,
         lambda s: s.reindex("E", ("read", 0)),
         "cannot prove that index vi - 1 of buffer A is always inside",
+    ),
+    (
+        "reindex",
+        pairs,
+        lambda s: s.reindex("B", ("read", 0)),
+        "expected block B to access single elements of buffer A, got T.Ramp",
     ),
     (
         "reindex",

@@ -29,6 +29,11 @@ Array<PrimExpr> OneAccess(const Placed& p, const Buffer& buffer) {
     if (!b.same_as(buffer)) return;
     if (!found) found = indices;
     for (size_t i = 0; i < indices.size(); ++i) {
+      if (!indices[i].dtype().is_scalar()) {
+        Refuse("expected " + NameOf(p) + " to access single elements of buffer " +
+                   std::string(buffer->name) + ", got " + Text(indices[i]) + " as index",
+               {p.realize->block});
+      }
       if (!ExprDeepEqual(indices[i], (*found)[i])) {
         Refuse("expected " + NameOf(p) + " to access buffer " + std::string(buffer->name) +
                    " with the same indices everywhere, got " + Text((*found)[i]) + " and " +
