@@ -113,13 +113,18 @@ std::vector<Candidate> SearchState::KeepNew(const std::vector<Candidate>& candid
   for (size_t begin = 0; begin < candidates.size() && kept.size() < n;) {
     size_t count = std::min(candidates.size() - begin, n - kept.size());
     std::vector<std::optional<uint64_t>> hashes(count);
+    std::vector<uint64_t> schedules(count);
     ParallelFor(count, context->num_threads, [&](size_t i) {
+      IRModule mod = candidates[begin + i].sch.mod();
+      schedules[i] = StructuralHash(mod);
+      if (lowered.count(schedules[i])) return;
       try {
-        hashes[i] = StructuralHash(LowerForBuild(candidates[begin + i].sch.mod(), target));
+        hashes[i] = StructuralHash(LowerForBuild(mod, target));
       } catch (const ffi::Error& error) {
         if (error.kind() == "KeyboardInterrupt") throw;  // else: it could not be built either
       }
     });
+    lowered.insert(schedules.begin(), schedules.end());
     for (size_t i = 0; i < count; ++i) {
       if (!hashes[i] || !known.insert(*hashes[i]).second) continue;
       kept.push_back(candidates[begin + i]);

@@ -43,8 +43,9 @@ class SearchState {
   Array<ArgInfo> args_info;
   Array<Postproc> postprocs;
   Random random;
-  int64_t trials = 0;                  // proposed so far
-  std::unordered_set<uint64_t> known;  // lowered programs
+  int64_t trials = 0;                    // proposed so far
+  std::unordered_set<uint64_t> known;    // lowered programs
+  std::unordered_set<uint64_t> lowered;  // scheduled ones whose lowered form is known
 
  private:
   void LearnKnown();

@@ -163,9 +163,10 @@ struct EvolutionarySearchObj : BuiltinStrategyObj {
       for (Scored& b : best) order.push_back(std::move(b.candidate));
       add(order, n - std::min(random_trials, n));
     }
+    constexpr size_t kEnough = 16;  // draws that find a program, if any is left, which is not rare
     for (int64_t failures = 0; round.size() < n && failures <= max_fail_count; ++failures) {
       size_t before = round.size();
-      add(s->Sample(n - round.size(), 4 * n), n);
+      add(s->Sample(std::max(n - before, kEnough), 4 * std::max(n, kEnough)), n);
       if (round.size() > before) failures = -1;
     }
     return round;
