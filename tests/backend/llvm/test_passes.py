@@ -5,6 +5,7 @@ import re
 
 import pytest
 import tvm
+import tvm.testing
 from tvm import te, tir
 
 
