@@ -118,6 +118,7 @@ def test_the_default_is_beaten_only_by_more_than_noise():
     assert beats([9e-6, 9e-6], [1e-5, 1e-5])
     assert not beats([9.9e-6, 9.9e-6], [1e-5, 1e-5])  # within the noise
     assert not beats([5e-6, 1.1e-5], [1e-5, 1e-5])  # slower in one place
+    assert beats([5e-6, 1.01e-5], [1e-5, 1e-5])  # slower by less than the noise
 
 
 def test_a_runner_of_another_device_says_so(folder, runner):

@@ -20,6 +20,7 @@ logger = get_logger(__name__)
 LEADERS, RACE_SECONDS = 10, 0.03  # re-measured at the end, and how long each of them
 MOST_RACES = 5  # until the fastest is one that took part
 DRAW = 0.97  # a candidate that takes so much of the default's time has not beaten it
+TIE = 1.02  # nor has one that takes more than so much of it in one of the places
 REFERENCE_FLOPS = 5e8  # programs up to here are checked against themselves without any schedule
 
 
@@ -102,11 +103,11 @@ def mean(run_secs):
 
 
 def beats(secs, default):
-    """Whether a candidate is faster than the default by more than the noise, wherever the arguments
-    lay. What is not is recorded with the default's times, and the default wins: it was measured
-    first."""
-    everywhere = all(float(s) < float(d) for s, d in zip(secs, default, strict=True))
-    return everywhere and mean(secs) <= DRAW * mean(default)
+    """Whether a candidate is faster than the default by more than the noise, and nowhere slower,
+    wherever the arguments lay. What is not is recorded with the default's times, and the default
+    wins: it was measured first."""
+    nowhere_slower = all(float(s) <= TIE * float(d) for s, d in zip(secs, default, strict=True))
+    return nowhere_slower and mean(secs) <= DRAW * mean(default)
 
 
 class TuningLoop(Interface):
