@@ -14,7 +14,7 @@ struct Way {
 std::vector<const Access*> FactorsOf(const BlockLook& look) {
   std::vector<const Access*> factors;
   for (const Access& access : look.accesses) {
-    if (!access.is_store && !access.buffer.same_as(look.Store().buffer)) factors.push_back(&access);
+    if (look.IsOperand(access)) factors.push_back(&access);
   }
   return factors;
 }
@@ -51,17 +51,11 @@ std::optional<Way> FindWay(const BlockLook& look, const Target& target) {
 }
 /// The paddings of the block's iterators with which tiles come out even, of rows, columns or both.
 std::vector<Array<int64_t>> PaddingsOf(const BlockLook& look, const Machine& machine) {
-  const Axis *row = nullptr, *column = nullptr;
-  auto is_result = [](const Axis& axis) { return axis.spatial && !axis.reduce; };
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (is_result(look.axes[i]) && look.Store().StepsBy(i, 1)) column = &look.axes[i];
-  }
-  for (size_t i = 0; column && i < look.axes.size(); ++i) {
-    bool reuses = is_result(look.axes[i]) && &look.axes[i] != column;
-    for (const Access* factor : FactorsOf(look)) {
-      bool is_wide = factor->Moves(static_cast<size_t>(column - look.axes.data()));
-      reuses &= !is_wide || !factor->Moves(i);
-    }
+  auto at = look.Column();
+  const Axis *row = nullptr, *column = at ? &look.axes[*at] : nullptr;
+  for (size_t i = 0; at && i < look.axes.size(); ++i) {
+    bool reuses = look.axes[i].spatial && !look.axes[i].reduce && i != *at;
+    for (const Access* factor : FactorsOf(look)) reuses &= !factor->Moves(*at) || !factor->Moves(i);
     auto size = [](const Axis& axis) { return axis.size.value_or(INT32_MAX); };
     if (reuses && (!row || size(look.axes[i]) > size(*row))) row = &look.axes[i];
   }

@@ -56,6 +56,10 @@ struct BlockLook {
   /// Work of all iterations, where known.
   std::optional<double> TotalWork() const;
   const Access& Store() const;
+  /// Whether it is read, and not what the block itself writes.
+  bool IsOperand(const Access& access) const {
+    return !access.is_store && !access.buffer.same_as(Store().buffer);
+  }
   /// The axis along which elements of the result lie next to each other.
   std::optional<size_t> Column() const;
   /// Whether every access moves along an axis and the one inside of it as along one: outer steps

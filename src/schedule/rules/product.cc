@@ -61,12 +61,11 @@ bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
   });
 }
 std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
-  const Access& store = look.Store();
   std::optional<size_t> row, column = look.Column();
   if (!column) return std::nullopt;
   bool reads_vectors = false;
   for (const Access& access : look.accesses) {
-    if (access.is_store || access.buffer.same_as(store.buffer)) continue;
+    if (!look.IsOperand(access)) continue;
     if (!access.StepsBy(*column, 0) && !access.StepsBy(*column, 1)) return std::nullopt;
     reads_vectors |= access.StepsBy(*column, 1);
   }
@@ -76,7 +75,7 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
     if (i == *column || !axis.spatial || axis.reduce || axis.size == 1) continue;
     bool reuses = true;
     for (const Access& access : look.accesses) {
-      if (access.is_store || access.buffer.same_as(store.buffer)) continue;
+      if (!look.IsOperand(access)) continue;
       if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
     }
     // Enough of them for any tile are enough: then the inner axis, whose steps are the smaller.
@@ -307,10 +306,9 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
 /// result. Returns the block that copies.
 BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
   constexpr int64_t kManyRows = 16;
-  const Access& store = look.Store();
   std::optional<size_t> column = look.Column();
   for (const Access& access : look.accesses) {
-    if (!column || access.is_store || access.buffer.same_as(store.buffer)) continue;
+    if (!column || !look.IsOperand(access)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
     return CopyOperand(sch, look, access, *column, kManyRows);
   }

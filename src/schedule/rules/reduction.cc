@@ -16,7 +16,7 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
   size_t most = 0;
   const Access& store = look.Store();
   for (const Access& access : look.accesses) {
-    if (access.is_store || access.buffer.same_as(store.buffer) || !access.linear) continue;
+    if (!look.IsOperand(access) || !access.linear) continue;
     size_t moving = 0;
     std::optional<size_t> along;
     for (size_t i = 0; i < look.axes.size(); ++i) {

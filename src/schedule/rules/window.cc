@@ -15,9 +15,6 @@ struct Window {
   size_t row, column, along;
   int64_t step, length;
 };
-bool IsOperand(const BlockLook& look, const Access& access) {
-  return !access.is_store && !access.buffer.same_as(look.Store().buffer);
-}
 /// The axis of the reduction along which an access overlaps with itself, moved along a row.
 std::optional<Window> Slides(const BlockLook& look, const Access& access, size_t row,
                              size_t column) {
@@ -43,7 +40,7 @@ std::optional<Window> FindWindow(const BlockLook& look) {
     std::optional<Window> found;
     bool fits = true;
     for (const Access& access : look.accesses) {
-      if (!IsOperand(look, access)) continue;
+      if (!look.IsOperand(access)) continue;
       fits &= access.IsNear(*column);
       if (!fits || !access.Moves(row)) continue;
       auto window = Slides(look, access, row, *column);
@@ -70,8 +67,7 @@ Tile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
     // The results, what all of them read along the window, and what they share.
     int64_t places = window.step * (tile.rows - 1) + window.length, apart = 1;
     for (const Access& access : look.accesses) {
-      if (IsOperand(look, access))
-        apart = std::max(apart, *AsConstInt(access.steps[window.column]));
+      if (look.IsOperand(access)) apart = std::max(apart, *AsConstInt(access.steps[window.column]));
     }
     if (tile.rows * tile.vectors > 1 &&
         (tile.rows + apart * places) * tile.vectors + window.length > machine.vector_registers)
@@ -79,7 +75,7 @@ Tile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
     auto rows = static_cast<double>(tile.rows);
     double pieces = LoadsOf(tile.lanes), loads = 0;
     for (const Access& access : look.accesses) {
-      if (!IsOperand(look, access)) continue;
+      if (!look.IsOperand(access)) continue;
       int64_t step = *AsConstInt(access.steps[window.column]);
       double share = access.Moves(window.row)
                          ? static_cast<double>(places) / (rows * static_cast<double>(window.length))
@@ -112,7 +108,7 @@ size_t LoopsOfOwnParts(const BlockLook& look, const std::vector<size_t>& outer,
     size_t axis = outer[loops];
     bool own = look.axes[axis].size.has_value();
     for (const Access& access : look.accesses) {
-      own &= !IsOperand(look, access) || !access.Moves(axis) || !Slides(look, access, axis, axis);
+      own &= !look.IsOperand(access) || !access.Moves(axis) || !Slides(look, access, axis, axis);
     }
     if (!own || axis == *look.Column()) break;
     parts *= *look.axes[axis].size;

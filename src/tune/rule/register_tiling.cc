@@ -72,16 +72,13 @@ struct RegisterTilingObj : ScheduleRuleObj {
   }
 
  private:
-  static bool IsOperand(const BlockLook& look, const Access& access) {
-    return !access.is_store && !access.buffer.same_as(look.Store().buffer);
-  }
   std::vector<Shape> Shapes(const BlockLook& look, const Machine& machine) const {
     std::vector<Shape> shapes;
     auto spatial = [&](size_t i) { return look.axes[i].spatial && !look.axes[i].reduce; };
     std::optional<size_t> column = look.Column();
     if (!look.simple || !column) return shapes;
     for (const Access& access : look.accesses)
-      if (IsOperand(look, access) && !access.StepsBy(*column, 0) && !access.StepsBy(*column, 1))
+      if (look.IsOperand(access) && !access.StepsBy(*column, 0) && !access.StepsBy(*column, 1))
         return shapes;
     // The longest axes along which something is used again; of equal ones those inside.
     std::vector<size_t> rows;
@@ -89,7 +86,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
       if (i == *column || !spatial(i) || look.axes[i].size.value_or(1) == 1) continue;
       bool reuses = false;
       for (const Access& access : look.accesses)
-        reuses |= IsOperand(look, access) && !access.Moves(i);
+        reuses |= look.IsOperand(access) && !access.Moves(i);
       if (reuses) rows.insert(rows.begin(), i);
     }
     std::stable_sort(rows.begin(), rows.end(),
@@ -114,7 +111,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
     Array<Var> iters;
     for (const IterVar& iter : look.block->iter_vars) iters.push_back(iter->var);
     for (const Access& access : look.accesses) {
-      if (!IsOperand(look, access) || !access.StepsBy(shape.column, 1)) continue;
+      if (!look.IsOperand(access) || !access.StepsBy(shape.column, 1)) continue;
       const Var& column = look.axes[shape.column].iter;
       Array<PrimExpr> order;
       for (size_t i = 0; i < look.axes.size(); ++i) {

@@ -14,9 +14,8 @@ from tvm.script import tir as T
 def test_truncated_values(dtype, lanes, cpu):
     @T.prim_func
     def func(A: T.Buffer((16,), "int32"), B: T.Buffer((32,), dtype)):
-        for i in T.vectorized(16):
-            if i < lanes:
-                B[8 + i] = T.Cast(dtype, A[i])
+        mask = T.get_active_lane_mask("uint1x16", 0, lanes)
+        B.vstore([T.Ramp(8, 1, 16)], T.Cast(f"{dtype}x16", A[0:16]), predicate=mask)
 
     a = np.random.default_rng(0).integers(-(2**31), 2**31, 16).astype("int32")
     b = tvm.runtime.tensor(np.full(32, 7, dtype))
