@@ -127,6 +127,16 @@ def check_on(cpu, row, types, result):
         check(func, types, ((40, 61), (61, 50)), f"llvm -num-cores=2 -mcpu={cpu}")
 
 
+@pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "int8"), ("bfloat16", "bfloat16")])
+@pytest.mark.parametrize("off", ["avx512f", "avx512vl"])
+def test_processors_with_parts_turned_off(types, off):
+    """The parts of AVX-512 that build on it are off with it."""
+    result = "float32" if types[0] == "bfloat16" else "int32"
+    for m, n, k in ((40, 50, 61), (5, 7, 9)):
+        text = assembly(product(m, n, k, *types, result), target_of(f"znver4 -mattr=-{off}"))
+        assert off != "avx512f" or "zmm" not in text
+
+
 @pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "int8")])
 @pytest.mark.parametrize("cpu", BYTES)
 def test_bytes_on(cpu, types):

@@ -51,8 +51,15 @@ const std::vector<const Instruction*>& Available(const Target& target) {
   if (last.first.defined() && last.first.same_as(target)) return last.second;
   last = {target, {}};
   if (!target.defined() || target->kind->name != "llvm") return last.second;
+  // Who turns AVX-512 off does not name all of its parts.
+  auto has = [&](const Instruction& row) {
+    bool is_avx512 = std::string_view(row.feature).substr(0, 6) == "avx512";
+    const char* base = row.lanes == 16 ? "avx512f" : "avx512vl";
+    return target->HasFeature(row.feature) &&
+           (!is_avx512 || (target->HasFeature("avx512f") && target->HasFeature(base)));
+  };
   for (const Instruction& row : Instructions()) {
-    if (target->HasFeature(row.feature)) last.second.push_back(&row);
+    if (has(row)) last.second.push_back(&row);
   }
   return last.second;
 }
