@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// BlockBuilder: the module, scopes, blocks and bindings. normalize.cc has the normal form.
+#include "tvm/relax/block_builder.h"
+
+#include "relax/analysis/symbolic_vars.h"
+#include "relax/ir/builder_impl.h"
+#include "tir/text.h"
+#include "tvm/ir/structural.h"
+#include "tvm/ir/transform.h"
+#include "tvm/relax/analysis.h"
+
+namespace tvm::relax {
+
+String NameTable::Unique(std::string_view hint) {
+  std::string name(hint);
+  for (char& c : name) {
+    if (!isalnum(static_cast<unsigned char>(c)) && c != '_') c = '_';
+  }
+  auto [it, is_new] = taken_.try_emplace(name, 0);
+  if (is_new) return name;
+  std::string fresh;
+  do fresh = name + std::to_string(++it->second);
+  while (taken_.count(fresh));
+  taken_.emplace(fresh, 0);
+  return fresh;
+}
+
+// ---- state ------------------------------------------------------------------------------------
+BlockBuilderObj::Impl::Impl(const Optional<IRModule>& start, bool apply_f_normalize)
+    : mod(start ? IRModule(start.value()->functions, start.value()->attrs,
+                           start.value()->global_infos)
+                : IRModule(Map<GlobalVar, BaseFunc>())),
+      apply_f_normalize(apply_f_normalize) {
+  for (const auto& [var, func] : mod->functions) function_names.Take(View(var->name_hint));
+}
+BlockBuilderObj::Impl::Frame& BlockBuilderObj::Impl::Top() {
+  if (frames.empty()) {
+    TVM_FFI_THROW(RuntimeError) << "BlockBuilder: expected an open function or block to emit into, "
+                                   "got none";
+  }
+  return frames.back();
+}
+void BlockBuilderObj::Impl::Define(const StructInfo& info) {
+  VisitSymbolicExprs(info, [&](const PrimExpr& e, SymbolicExpr place) {
+    auto* var = e.as<tir::VarObj>();
+    if (place != SymbolicExpr::kInFunction && var && !scopes.empty())
+      scopes.back().defined.push_back(var);
+    if (place == SymbolicExpr::kDim && !e.as<IntImmObj>()) not_negative.push_back(e);
+  });
+}
+void BlockBuilderObj::Impl::Flush(Frame* frame) {
+  if (frame->bindings.empty()) return;
+  frame->finished.push_back(BindingBlock(Array<Binding>(
+      std::make_move_iterator(frame->bindings.begin()),
+      std::make_move_iterator(frame->bindings.end()))));
+  frame->bindings.clear();
+}
+Var BlockBuilderObj::Impl::NewVar(bool is_dataflow, const String& name_hint,
+                                  const StructInfo& info) {
+  std::string_view hint = View(name_hint);
+  if (hint.empty()) hint = is_dataflow ? "lv" : "gv";
+  Id id(var_names.Unique(hint));
+  return is_dataflow ? DataflowVar(id, info) : Var(id, info);
+}
+void BlockBuilderObj::Impl::Push(const Binding& binding) {
+  Frame& frame = Top();
+  if (!frame.is_dataflow && binding->var.as<DataflowVarObj>()) {
+    TVM_FFI_THROW(ValueError) << "BlockBuilder: Malformed AST: expected dataflow variables in "
+                                 "dataflow blocks only, got '"
+                              << binding->var->name_hint() << "' in a plain block";
+  }
+  if (auto* cast = binding.as<MatchCastObj>()) {
+    Define(cast->struct_info);
+    values.insert_or_assign(binding->var->vid.get(), std::pair(binding->var->vid, cast->value));
+  } else {
+    values.insert_or_assign(binding->var->vid.get(),
+                            std::pair(binding->var->vid, binding.as<VarBindingObj>()->value));
+  }
+  frame.bindings.push_back(binding);
+}
+
+BlockBuilderObj::BlockBuilderObj() : impl_(new Impl(std::nullopt, true)) {}
+BlockBuilderObj::BlockBuilderObj(const BlockBuilderObj& other)
+    : impl_(new Impl(other.impl_->mod, other.impl_->apply_f_normalize)) {}
+BlockBuilderObj::~BlockBuilderObj() = default;
+BlockBuilder BlockBuilder::Create(const Optional<IRModule>& mod, bool apply_f_normalize) {
+  return New<BlockBuilder>([&](BlockBuilderObj* n) {
+    n->impl_ = std::make_unique<BlockBuilderObj::Impl>(mod, apply_f_normalize);
+  });
+}
+arith::Analyzer* BlockBuilderObj::analyzer() const {
+  if (!impl_->analyzer) impl_->analyzer = std::make_unique<arith::Analyzer>();
+  for (const PrimExpr& e : impl_->not_negative) impl_->analyzer->MarkGlobalNonNeg(e);
+  impl_->not_negative.clear();
+  return impl_->analyzer.get();
+}
+
+// ---- module -----------------------------------------------------------------------------------
+namespace {
+/// Contents of tensors do not count: hashing large weights would cost more than comparing them in
+/// the rare case that all else is equal.
+int64_t HashWithoutData(const BaseFunc& func) {
+  static const ffi::Function hash = ffi::Function::GetGlobalRequired("ffi.StructuralHash");
+  return OnDeepStack([&] { return hash(func, false, true).cast<int64_t>(); });
+}
+IRModuleObj* Mutable(const IRModule& mod) { return const_cast<IRModuleObj*>(mod.get()); }
+}  // namespace
+
+IRModule BlockBuilderObj::GetModule() const {
+  const IRModule& mod = impl_->mod;
+  return IRModule(mod->functions, mod->attrs, mod->global_infos);
+}
+GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_hint) {
+  if (!impl_->hashed) {
+    for (const auto& [var, known] : impl_->mod->functions)
+      impl_->by_hash.emplace(HashWithoutData(known), var);
+    impl_->hashed = true;
+  }
+  int64_t hash = HashWithoutData(func);
+  GlobalVar found;
+  auto [begin, end] = impl_->by_hash.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    const GlobalVar& var = it->second;
+    if (found.defined() && View(found->name_hint) < View(var->name_hint)) continue;
+    if (StructuralEqual(impl_->mod->Lookup(var), func)) found = var;
+  }
+  if (found.defined()) return found;
+  GlobalVar var(impl_->function_names.Unique(View(name_hint)));
+  UpdateStructInfo(var, GetStructInfo(func));
+  Mutable(impl_->mod)->Update(var, func);
+  impl_->by_hash.emplace(hash, var);
+  return var;
+}
+void BlockBuilderObj::UpdateFunction(const GlobalVar& var, const BaseFunc& func) {
+  impl_->function_names.Take(View(var->name_hint));
+  UpdateStructInfo(var, GetStructInfo(func));
+  if (impl_->hashed) {
+    std::erase_if(impl_->by_hash, [&](const auto& item) { return item.second.same_as(var); });
+    impl_->by_hash.emplace(HashWithoutData(func), var);
+  }
+  Mutable(impl_->mod)->Update(var, func);
+}
+
+// ---- scopes and blocks ------------------------------------------------------------------------
+void BlockBuilderObj::BeginScope(const Optional<Array<Var>>& params) {
+  impl_->scopes.push_back({{}, params});
+  if (!params) return;
+  for (const Var& param : params.value()) {
+    if (param->struct_info_) impl_->Define(param->struct_info_.value());
+  }
+}
+void BlockBuilderObj::BeginScopeWith(const Array<tir::Var>& shape_vars) {
+  Array<PrimExpr> dims(shape_vars.begin(), shape_vars.end());
+  BeginScope(Array<Var>{Var("shape_vars", ShapeStructInfo(dims))});
+}
+void BlockBuilderObj::EndScope() {
+  TVM_FFI_CHECK(!impl_->scopes.empty(), RuntimeError)
+      << "BlockBuilder: expected an open scope to end, got none";
+  impl_->scopes.pop_back();
+}
+void BlockBuilderObj::BeginBindingBlock() { impl_->frames.emplace_back(); }
+void BlockBuilderObj::BeginDataflowBlock() { impl_->frames.emplace_back().is_dataflow = true; }
+void BlockBuilderObj::BeginSequence() { impl_->frames.emplace_back().is_sequence = true; }
+BindingBlock BlockBuilderObj::EndBlock() {
+  Impl::Frame& frame = impl_->Top();
+  TVM_FFI_CHECK(!frame.is_sequence, RuntimeError)
+      << "BlockBuilder: expected a block to end, got a sequence of blocks";
+  Array<Binding> bindings(std::make_move_iterator(frame.bindings.begin()),
+                          std::make_move_iterator(frame.bindings.end()));
+  BindingBlock block = frame.is_dataflow ? DataflowBlock(bindings) : BindingBlock(bindings);
+  impl_->frames.pop_back();
+  if (!impl_->frames.empty() && impl_->frames.back().is_sequence && !bindings.empty()) {
+    impl_->Flush(&impl_->frames.back());
+    impl_->frames.back().finished.push_back(block);
+  }
+  return block;
+}
+Array<BindingBlock> BlockBuilderObj::EndSequence() {
+  Impl::Frame& frame = impl_->Top();
+  TVM_FFI_CHECK(frame.is_sequence, RuntimeError)
+      << "BlockBuilder: expected a sequence of blocks to end, got a block";
+  return impl_->CloseSequence();
+}
+bool BlockBuilderObj::CurrentBlockIsDataflow() const {
+  return !impl_->frames.empty() && impl_->frames.back().is_dataflow;
+}
+size_t BlockBuilderObj::Depth() const { return impl_->frames.size(); }
+void BlockBuilderObj::UnwindTo(size_t depth) {
+  while (impl_->frames.size() > depth) impl_->frames.pop_back();
+}
+/// Neighbouring blocks of one kind become one.
+Array<BindingBlock> BlockBuilderObj::Impl::CloseSequence() {
+  Frame& frame = Top();
+  Flush(&frame);
+  Array<BindingBlock> merged;
+  std::vector<Binding> bindings;
+  for (size_t i = 0; i < frame.finished.size(); ++i) {
+    const BindingBlock block = frame.finished[i];
+    bool joins_next = i + 1 < frame.finished.size() &&
+                      frame.finished[i + 1]->type_index() == block->type_index();
+    if (bindings.empty() && !joins_next) {
+      merged.push_back(block);
+      continue;
+    }
+    bindings.insert(bindings.end(), block->bindings.begin(), block->bindings.end());
+    if (joins_next) continue;
+    Array<Binding> all(bindings.begin(), bindings.end());
+    merged.push_back(block.as<DataflowBlockObj>() ? DataflowBlock(all) : BindingBlock(all));
+    bindings.clear();
+  }
+  frames.pop_back();
+  return merged;
+}
+
+// ---- bindings ---------------------------------------------------------------------------------
+Var BlockBuilderObj::Emit(const Expr& expr, const String& name_hint) {
+  impl_->Top();
+  Expr value = Normalize(expr);
+  Var var = impl_->NewVar(CurrentBlockIsDataflow(), name_hint, GetStructInfo(value));
+  impl_->Push(VarBinding(var, value, expr->span));
+  return var;
+}
+Var BlockBuilderObj::EmitOutput(const Expr& expr, const String& name_hint) {
+  TVM_FFI_CHECK(CurrentBlockIsDataflow(), RuntimeError)
+      << "emit_output: expected to be inside of a dataflow block";
+  Expr value = Normalize(expr);
+  Var var = impl_->NewVar(false, name_hint, GetStructInfo(value));
+  impl_->Push(VarBinding(var, value, expr->span));
+  return var;
+}
+Var BlockBuilderObj::EmitMatchCast(const Expr& value, const StructInfo& info,
+                                   const String& name_hint) {
+  impl_->Top();
+  Expr normal = NormalizeArgument(value);
+  StructInfo known = GetStructInfo(normal);
+  if (StructInfoBaseCheck(info, known) == BaseCheckResult::kFailL0) {
+    TVM_FFI_THROW(ValueError) << "match_cast: expected something that " << tir::TextOf(known)
+                              << " can be, got " << tir::TextOf(info);
+  }
+  Var var = impl_->NewVar(CurrentBlockIsDataflow(), name_hint, info);
+  impl_->Push(MatchCast(var, normal, info, value->span));
+  return var;
+}
+void BlockBuilderObj::EmitNormalized(const Binding& binding) {
+  impl_->var_names.Take(View(binding->var->name_hint()));
+  impl_->Push(binding);
+}
+Optional<Expr> BlockBuilderObj::LookupBinding(const Var& var) const {
+  auto it = impl_->values.find(var->vid.get());
+  return it == impl_->values.end() ? Optional<Expr>() : it->second.second;
+}
+String BlockBuilderObj::GetUniqueName(const String& name) {
+  return impl_->var_names.Unique(View(name));
+}
+
+Var WithStructInfo(const Var& var, const StructInfo& info) {
+  if (var->struct_info_ && var->struct_info_.value().same_as(info)) return var;
+  return var.as<DataflowVarObj>() ? DataflowVar(var->vid, info, var->span)
+                                  : Var(var->vid, info, var->span);
+}
+}  // namespace tvm::relax
