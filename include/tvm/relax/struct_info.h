@@ -103,8 +103,8 @@ struct TensorStructInfoObj : StructInfoObj {
   bool IsUnknownNdim() const { return ndim < 0; }
   bool IsUnknownDtype() const { return dtype.is_void(); }
   /// The dimensions when they are known: a ShapeExpr's values, or what is known of a shape
-  /// variable. Null otherwise.
-  const Array<PrimExpr>* Dims() const;
+  /// variable.
+  Optional<Array<PrimExpr>> Dims() const;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.TensorStructInfo", TensorStructInfoObj, StructInfoObj);
 };
 struct TensorStructInfo : StructInfo {

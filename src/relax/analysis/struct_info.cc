@@ -74,8 +74,10 @@ class BaseChecker {
     }
     if (result == Result::kFailL0 || !base->shape) return result;
     if (derived->shape && base->shape.value().same_as(derived->shape.value())) return result;
-    const Array<PrimExpr>*b = base->Dims(), *d = derived->Dims();
-    return std::min(result, b && d ? OfDims(prover_.Compare(*b, *d)) : Result::kFailL2);
+    Optional<Array<PrimExpr>> b = base->Dims(), d = derived->Dims();
+    bool known = b && d;
+    return std::min(result,
+                    known ? OfDims(prover_.Compare(b.value(), d.value())) : Result::kFailL2);
   }
   Result Func(const FuncStructInfoObj* base, const FuncStructInfoObj* derived) {
     if (base->purity && !derived->purity) return Result::kFailL0;
@@ -128,8 +130,7 @@ class Joiner {
     if (auto* x = a.as<TensorStructInfoObj>()) return Tensor(a, x, b.as<TensorStructInfoObj>());
     if (auto* x = a.as<ShapeStructInfoObj>()) {
       auto* y = b.as<ShapeStructInfoObj>();
-      if (Equal(x->values ? &x->values.value() : nullptr, y->values ? &y->values.value() : nullptr))
-        return a;
+      if (Equal(x->values, y->values)) return a;
       return ShapeStructInfo(x->ndim == y->ndim ? x->ndim : -1);
     }
     if (auto* x = a.as<PrimStructInfoObj>()) {
@@ -157,8 +158,8 @@ class Joiner {
   }
 
  private:
-  bool Equal(const Array<PrimExpr>* a, const Array<PrimExpr>* b) {
-    return a && b && prover_.Compare(*a, *b) == DimsAre::kEqual;
+  bool Equal(const Optional<Array<PrimExpr>>& a, const Optional<Array<PrimExpr>>& b) {
+    return a && b && prover_.Compare(a.value(), b.value()) == DimsAre::kEqual;
   }
   StructInfo Tensor(const StructInfo& a, const TensorStructInfoObj* x,
                     const TensorStructInfoObj* y) {

@@ -6,8 +6,8 @@
 #include "relax/ir/builder_impl.h"
 #include "tir/text.h"
 #include "tvm/ir/structural.h"
-#include "tvm/ir/transform.h"
 #include "tvm/relax/analysis.h"
+#include "tvm/relax/transform.h"
 
 namespace tvm::relax {
 
@@ -50,9 +50,9 @@ void BlockBuilderObj::Impl::Define(const StructInfo& info) {
 }
 void BlockBuilderObj::Impl::Flush(Frame* frame) {
   if (frame->bindings.empty()) return;
-  frame->finished.push_back(BindingBlock(Array<Binding>(
-      std::make_move_iterator(frame->bindings.begin()),
-      std::make_move_iterator(frame->bindings.end()))));
+  frame->finished.push_back(
+      BindingBlock(Array<Binding>(std::make_move_iterator(frame->bindings.begin()),
+                                  std::make_move_iterator(frame->bindings.end()))));
   frame->bindings.clear();
 }
 Var BlockBuilderObj::Impl::NewVar(bool is_dataflow, const String& name_hint,
@@ -110,6 +110,7 @@ IRModule BlockBuilderObj::GetModule() const {
   const IRModule& mod = impl_->mod;
   return IRModule(mod->functions, mod->attrs, mod->global_infos);
 }
+IRModule BlockBuilderObj::Finalize() { return NormalizeGlobalVar(GetModule()); }
 GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_hint) {
   if (!impl_->hashed) {
     for (const auto& [var, known] : impl_->mod->functions)
@@ -196,8 +197,8 @@ Array<BindingBlock> BlockBuilderObj::Impl::CloseSequence() {
   std::vector<Binding> bindings;
   for (size_t i = 0; i < frame.finished.size(); ++i) {
     const BindingBlock block = frame.finished[i];
-    bool joins_next = i + 1 < frame.finished.size() &&
-                      frame.finished[i + 1]->type_index() == block->type_index();
+    bool joins_next =
+        i + 1 < frame.finished.size() && frame.finished[i + 1]->type_index() == block->type_index();
     if (bindings.empty() && !joins_next) {
       merged.push_back(block);
       continue;
@@ -258,4 +259,55 @@ Var WithStructInfo(const Var& var, const StructInfo& info) {
   return var.as<DataflowVarObj>() ? DataflowVar(var->vid, info, var->span)
                                   : Var(var->vid, info, var->span);
 }
+
+namespace {
+TVM_REGISTER() {
+  RegisterNode<BlockBuilderObj>("Builds programs in normal form.");
+#define METHOD(name, doc, call, params, ...)                       \
+  Def(                                                             \
+      "relax.BlockBuilder." name, [] params { return call; }, doc, \
+      Arg("self") __VA_OPT__(, ) __VA_ARGS__)
+  using B = BlockBuilder;
+  Def("relax.BlockBuilder._create", &BlockBuilder::Create, "", Arg("mod", nullptr),
+      Arg("apply_f_normalize", true));
+  METHOD("get", "The module as it is now.", b->GetModule(), (B b));
+  METHOD("finalize", "The module, with names of functions in order.", b->Finalize(), (B b));
+  METHOD("add_func", "Adds a function, or finds an equal one.", b->AddFunction(f, name),
+         (B b, BaseFunc f, String name), Arg("func"), Arg("func_name"));
+  METHOD("update_func", "Replaces a function.", b->UpdateFunction(var, f),
+         (B b, GlobalVar var, BaseFunc f), Arg("gv"), Arg("updated_func"));
+  METHOD("begin_scope", "Symbolic variables of the parameters are known until end_scope.",
+         b->BeginScope(params), (B b, Optional<Array<Var>> params), Arg("params", nullptr));
+  METHOD("_begin_scope_with", "", b->BeginScopeWith(vars), (B b, Array<tir::Var> vars),
+         Arg("shape_vars"));
+  METHOD("end_scope", "Ends what begin_scope began.", b->EndScope(), (B b));
+  METHOD("_begin_binding_block", "", b->BeginBindingBlock(), (B b));
+  METHOD("_begin_dataflow_block", "", b->BeginDataflowBlock(), (B b));
+  METHOD("_end_block", "The block that was open.", b->EndBlock(), (B b));
+  METHOD("_begin_sequence", "", b->BeginSequence(), (B b));
+  METHOD("_end_sequence", "The blocks of the sequence.", b->EndSequence(), (B b));
+  METHOD("current_block_is_dataflow", "Whether the open block is a dataflow block.",
+         b->CurrentBlockIsDataflow(), (B b));
+  METHOD("_depth", "", static_cast<int64_t>(b->Depth()), (B b));
+  METHOD("_unwind_to", "", b->UnwindTo(depth), (B b, int64_t depth), Arg("depth"));
+  METHOD("_emit", "Binds an expression to a new variable.", b->Emit(e, name),
+         (B b, Expr e, String name), Arg("expr"), Arg("name_hint", String()));
+  METHOD("_emit_output", "Binds an output of the dataflow block.", b->EmitOutput(e, name),
+         (B b, Expr e, String name), Arg("output"), Arg("name_hint", String()));
+  METHOD("_match_cast", "Binds a value with what is checked at run time.",
+         b->EmitMatchCast(e, info, name), (B b, Expr e, StructInfo info, String name), Arg("value"),
+         Arg("struct_info"), Arg("name_hint", String()));
+  METHOD("emit_normalized", "Adds a binding that is in normal form.", b->EmitNormalized(binding),
+         (B b, Binding binding), Arg("binding"));
+  METHOD("lookup_binding", "The value of a variable, or None.", b->LookupBinding(var),
+         (B b, Var var), Arg("var"));
+  METHOD("normalize", "The expression in normal form.", b->Normalize(e), (B b, Expr e),
+         Arg("expr"));
+  METHOD("_normalize_argument", "The expression as a leaf.", b->NormalizeArgument(e), (B b, Expr e),
+         Arg("expr"));
+  METHOD("get_unique_name", "A name that is not taken.", b->GetUniqueName(name), (B b, String name),
+         Arg("name_prefix"));
+#undef METHOD
+}
+}  // namespace
 }  // namespace tvm::relax

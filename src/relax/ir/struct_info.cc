@@ -116,11 +116,11 @@ void TensorStructInfoObj::Init() {
   }
   MatchNdim(&ndim, known, "TensorStructInfo");
 }
-const Array<PrimExpr>* TensorStructInfoObj::Dims() const {
-  if (!shape.has_value()) return nullptr;
-  if (auto* given = shape.value().as<ShapeExprObj>()) return &given->values;
+Optional<Array<PrimExpr>> TensorStructInfoObj::Dims() const {
+  if (!shape.has_value()) return std::nullopt;
+  if (auto* given = shape.value().as<ShapeExprObj>()) return given->values;
   auto* info = GetStructInfoAs<ShapeStructInfoObj>(shape.value());
-  return info && info->values.has_value() ? &info->values.value() : nullptr;
+  return info ? info->values : std::nullopt;
 }
 
 TupleStructInfo::TupleStructInfo(Array<StructInfo> fields, Optional<Span> span) {
