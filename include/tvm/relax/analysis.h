@@ -58,4 +58,33 @@ Array<tir::Var> DefinedSymbolicVars(const Expr& expr);
 /// Variables that are used but not defined.
 Array<tir::Var> FreeSymbolicVars(const Expr& expr);
 
+// ---- variables and bindings -------------------------------------------------------------------
+/// Each once, in the order in which they come.
+Array<Var> BoundVars(const Expr& expr);
+Array<Var> UsedVars(const Expr& expr);
+Array<Var> AllVars(const Expr& expr);
+Array<Var> FreeVars(const Expr& expr);
+Array<GlobalVar> AllGlobalVars(const Expr& expr);
+/// The value of each variable that is bound.
+Map<Var, Expr> GetVar2Val(const Expr& expr);
+/// Calls `visit` on every binding, nested ones too, in order.
+void VisitBindings(const Expr& expr, const std::function<void(const Binding&)>& visit);
+Expr ValueOf(const Binding& binding);
+
+// ---- calls ------------------------------------------------------------------------------------
+/// Whether the call itself has a side effect.
+bool IsImpureCall(const CallObj* call);
+/// The first call with a side effect; calls of `own_name` do not count, nor do the bodies of local
+/// functions.
+Optional<Expr> FindImpureCall(const Expr& expr, const Optional<Expr>& own_name = {});
+/// Groups of functions that call each other, or themselves.
+Array<Array<GlobalVar>> DetectRecursion(const IRModule& mod);
+/// Without bindings that nobody uses and that have no side effect.
+Function RemoveAllUnused(const Function& func);
+
+// ---- well-formedness --------------------------------------------------------------------------
+/// What is wrong with the program: "" when nothing is, else a complaint that shows the place.
+std::string FindIllFormed(const Variant<IRModule, Function>& program,
+                          bool check_struct_info = true);
+
 }  // namespace tvm::relax

@@ -91,6 +91,8 @@ struct BlockBuilder : ObjectRef {
 bool IsLeaf(const Expr& expr);
 /// A leaf, or a tuple of such.
 bool IsLeafOrTuple(const Expr& expr);
+/// The sequence in normal form of these blocks and this body: `before` itself when nothing changed.
+SeqExpr MakeSeq(const SeqExpr& before, Array<BindingBlock> blocks, const Expr& body);
 /// A variable that is seen where `var` is, with another struct info: it has the same identity.
 Var WithStructInfo(const Var& var, const StructInfo& info);
 

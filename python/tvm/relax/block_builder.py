@@ -11,6 +11,7 @@ from .expr import Expr, Function, SeqExpr, Tuple, Var
 from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
+_make_seq = tvm_ffi.get_global_func("relax.MakeSeq")
 
 
 class _Stack(threading.local):
@@ -186,7 +187,7 @@ class BlockBuilder(Node):
         body = self._normalize_argument(convert_to_expr(output))
         blocks = self._end_sequence()
         attrs = scope.attrs if scope.private else {"global_symbol": scope.name, **scope.attrs}
-        seq = _with_struct_info(SeqExpr(blocks, body), body.struct_info)
+        seq = _make_seq(SeqExpr([], body), blocks, body)
         func = Function(params, seq, None, scope.is_pure, attrs)
         scope.result = self.add_func(func, scope.name)
         if not scope.private and scope.result.name_hint != attrs["global_symbol"]:
@@ -194,14 +195,6 @@ class BlockBuilder(Node):
                 scope.result, func.with_attr("global_symbol", scope.result.name_hint)
             )
         return scope.result
-
-
-_update_struct_info = tvm_ffi.get_global_func("relax.UpdateStructInfo")
-
-
-def _with_struct_info(expr, info):
-    _update_struct_info(expr, info)
-    return expr
 
 
 __all__ = ["BlockBuilder", "DataflowScope", "Expr", "FunctionScope", "TestingScope"]

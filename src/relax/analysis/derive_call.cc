@@ -1,56 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call of a function returns, from the function's struct info and the arguments.
-#include "relax/analysis/symbolic_vars.h"
+#include "relax/analysis/match.h"
 #include "tir/text.h"
-#include "tvm/expr/substitute.h"
 #include "tvm/ir/callback.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/block_builder.h"
-#include "tvm/relax/distributed.h"
 
 namespace tvm::relax {
 namespace {
-using Bindings = Map<tir::Var, PrimExpr>;
-
-/// Binds the symbolic variables of a parameter to what stands in their places in the argument.
-class Matcher {
- public:
-  explicit Matcher(Bindings* bindings) : bindings_(bindings) {}
-  void Match(const StructInfo& param, const StructInfo& arg) {
-    if (StackIsLow()) return Recurse([&] { Match(param, arg); });
-    if (param->type_index() != arg->type_index()) return;
-    if (auto* p = param.as<TensorStructInfoObj>()) {
-      Optional<Array<PrimExpr>> dims = p->Dims(), given = arg.as<TensorStructInfoObj>()->Dims();
-      if (dims && given) MatchDims(dims.value(), given.value());
-    } else if (auto* p = param.as<ShapeStructInfoObj>()) {
-      auto* a = arg.as<ShapeStructInfoObj>();
-      if (p->values && a->values) MatchDims(p->values.value(), a->values.value());
-    } else if (auto* p = param.as<PrimStructInfoObj>()) {
-      auto* a = arg.as<PrimStructInfoObj>();
-      if (p->value && a->value) MatchOne(p->value.value(), a->value.value());
-    } else if (auto* p = param.as<TupleStructInfoObj>()) {
-      auto* a = arg.as<TupleStructInfoObj>();
-      for (size_t i = 0; i < std::min(p->fields.size(), a->fields.size()); ++i)
-        Match(p->fields[i], a->fields[i]);
-    } else if (auto* p = param.as<distributed::DTensorStructInfoObj>()) {
-      Match(p->tensor_sinfo, arg.as<distributed::DTensorStructInfoObj>()->tensor_sinfo);
-    }
-  }
-
- private:
-  void MatchDims(const Array<PrimExpr>& param, const Array<PrimExpr>& arg) {
-    if (param.size() != arg.size()) return;
-    for (size_t i = 0; i < param.size(); ++i) MatchOne(param[i], arg[i]);
-  }
-  void MatchOne(const PrimExpr& param, const PrimExpr& arg) {
-    auto* var = param.as<tir::VarObj>();
-    if (!var || var->dtype != arg.dtype()) return;
-    auto ref = ffi::GetRef<tir::Var>(var);
-    if (!bindings_->count(ref)) bindings_->Set(ref, arg);
-  }
-  Bindings* bindings_;
-};
-
 std::string NameOf(const Expr& callee) {
   if (auto* var = callee.as<GlobalVarObj>()) return var->name_hint;
   if (auto* var = callee.as<VarObj>()) return var->name_hint();
@@ -69,9 +26,9 @@ StructInfo DeriveCallRetStructInfo(const FuncStructInfo& func, const Call& call,
     TVM_FFI_THROW(OpValueError) << NameOf(call->op) << ": expected " << params.size()
                                 << " arguments, got " << call->args.size();
   }
-  Bindings bindings;
-  Matcher matcher(&bindings);
-  for (size_t i = 0; i < params.size(); ++i) matcher.Match(params[i], GetStructInfo(call->args[i]));
+  Map<tir::Var, PrimExpr> bindings;
+  for (size_t i = 0; i < params.size(); ++i)
+    BindSymbolic(params[i], GetStructInfo(call->args[i]), &bindings);
   auto bound = [&](const tir::Var& var) { return bindings.Get(var).value_or(PrimExpr()); };
   arith::Analyzer* analyzer = builder.defined() ? builder->analyzer() : nullptr;
   for (size_t i = 0; i < params.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/distributed.h"
+#include "tvm/relax/expr_functor.h"
 
 namespace tvm::relax {
 
@@ -74,7 +75,55 @@ Array<PrimExpr> CollectNonNegativeExpressions(const StructInfo& info) {
 }
 
 namespace {
+/// What a program defines and uses of symbolic variables.
+struct SymbolicVarCollector : ExprVisitor {
+  Ordered defined, used;
+  void VisitVarDef(const Var& var) final {
+    if (!var->struct_info_) return;
+    VisitStructInfo(var->struct_info_.value());
+  }
+  void VisitStructInfo(const StructInfo& info) final {
+    VisitSymbolicExprs(info, [&](const PrimExpr& e, SymbolicExpr) { VisitVars(e, used); });
+  }
+  void VisitExpr_(const ShapeExprObj* op) final {
+    for (const PrimExpr& e : op->values) VisitVars(e, used);
+  }
+  void VisitExpr_(const PrimValueObj* op) final { VisitVars(op->value, used); }
+  void VisitExpr_(const FunctionObj* op) final {
+    for (const Var& param : op->params) {
+      if (param->struct_info_) Define(param->struct_info_.value());
+    }
+    ExprVisitor::VisitExpr_(op);
+  }
+  void VisitBinding_(const MatchCastObj* binding) final {
+    Define(binding->struct_info);
+    ExprVisitor::VisitBinding_(binding);
+  }
+  void Define(const StructInfo& info) {
+    for (const tir::Var& var : DefinableTIRVarsInStructInfo(info)) defined(var.get());
+  }
+  explicit SymbolicVarCollector(const Expr& expr) { VisitExpr(expr); }
+};
+}  // namespace
+
+Array<tir::Var> DefinedSymbolicVars(const Expr& expr) {
+  return SymbolicVarCollector(expr).defined.vars;
+}
+Array<tir::Var> FreeSymbolicVars(const Expr& expr) {
+  SymbolicVarCollector found(expr);
+  Array<tir::Var> result;
+  for (const tir::Var& var : found.used.vars) {
+    if (!found.defined.seen.count(var.get())) result.push_back(var);
+  }
+  return result;
+}
+
+namespace {
 TVM_REGISTER() {
+  Def("relax.analysis.defined_symbolic_vars", &DefinedSymbolicVars,
+      "Symbolic variables that parameters and casts define.", Arg("func"));
+  Def("relax.analysis.free_symbolic_vars", &FreeSymbolicVars,
+      "Symbolic variables that are used and not defined.", Arg("func"));
   Def("relax.analysis.tir_vars_in_struct_info", &TIRVarsInStructInfo,
       "All symbolic variables, in the order of their first use.", Arg("sinfo"));
   Def("relax.analysis.definable_tir_vars_in_struct_info", &DefinableTIRVarsInStructInfo,

@@ -308,6 +308,8 @@ TVM_REGISTER() {
   METHOD("get_unique_name", "A name that is not taken.", b->GetUniqueName(name), (B b, String name),
          Arg("name_prefix"));
 #undef METHOD
+  Def("relax.MakeSeq", &MakeSeq, "The sequence in normal form, or the one before.", Arg("before"),
+      Arg("blocks"), Arg("body"));
 }
 }  // namespace
 }  // namespace tvm::relax

@@ -194,21 +194,7 @@ Expr ExprMutator::VisitExpr_(const SeqExprObj* op) {
   try {
     for (const BindingBlock& block : op->blocks) VisitBindingBlock(block);
     Expr body = builder_->NormalizeArgument(VisitExpr(op->body));
-    Array<BindingBlock> blocks = builder_->EndSequence();
-    auto same_block = [](const BindingBlock& a, const BindingBlock& b) {
-      if (a.same_as(b)) return true;
-      return a->type_index() == b->type_index() &&
-             std::equal(a->bindings.begin(), a->bindings.end(), b->bindings.begin(),
-                        b->bindings.end(),
-                        [](const Binding& x, const Binding& y) { return x.same_as(y); });
-    };
-    bool same =
-        body.same_as(op->body) && op->struct_info_ &&
-        std::equal(blocks.begin(), blocks.end(), op->blocks.begin(), op->blocks.end(), same_block);
-    if (same) return ffi::GetRef<Expr>(op);
-    SeqExpr result(blocks, body, op->span);
-    UpdateStructInfo(result, GetStructInfo(body));
-    return result;
+    return MakeSeq(ffi::GetRef<SeqExpr>(op), builder_->EndSequence(), body);
   } catch (...) {
     builder_->UnwindTo(depth);
     throw;

@@ -34,6 +34,25 @@ bool IsLeafOrTuple(const Expr& expr) {
 }
 
 namespace {
+bool SameBindings(const BindingBlock& a, const Array<Binding>& bindings) {
+  return std::equal(a->bindings.begin(), a->bindings.end(), bindings.begin(), bindings.end(),
+                    [](const Binding& x, const Binding& y) { return x.same_as(y); });
+}
+}  // namespace
+
+SeqExpr MakeSeq(const SeqExpr& before, Array<BindingBlock> blocks, const Expr& body) {
+  bool same = std::equal(
+      blocks.begin(), blocks.end(), before->blocks.begin(), before->blocks.end(),
+      [](const BindingBlock& a, const BindingBlock& b) {
+        return a.same_as(b) || (a->type_index() == b->type_index() && SameBindings(a, b->bindings));
+      });
+  if (same && body.same_as(before->body) && before->struct_info_) return before;
+  SeqExpr seq(same ? before->blocks : std::move(blocks), body, before->span);
+  UpdateStructInfo(seq, GetStructInfo(body));
+  return seq;
+}
+
+namespace {
 using Impl = BlockBuilderObj::Impl;
 
 class Normalizer {
@@ -81,19 +100,10 @@ class Normalizer {
   /// A body or a branch: its own sequence of blocks.
   SeqExpr Sequence(const Expr& expr) {
     builder_->BeginSequence();
-    Expr body;
-    if (auto* seq = expr.as<SeqExprObj>()) {
-      for (const BindingBlock& block : seq->blocks) Block(block);
-      body = Argument(seq->body);
-    } else {
-      body = Argument(expr);
-    }
-    Array<BindingBlock> blocks = builder_->EndSequence();
-    if (auto* seq = expr.as<SeqExprObj>(); seq && SameBlocks(seq->blocks, blocks)) {
-      if (body.same_as(seq->body)) return Finish(ffi::GetRef<SeqExpr>(seq));
-      blocks = seq->blocks;
-    }
-    return Finish(SeqExpr(blocks, body, expr->span));
+    SeqExpr seq = SeqExpr::Of(expr);
+    for (const BindingBlock& block : seq->blocks) Block(block);
+    Expr body = Argument(seq->body);
+    return MakeSeq(seq, builder_->EndSequence(), body);
   }
 
  private:
@@ -226,19 +236,7 @@ class Normalizer {
     }
     builder_->BeginDataflowBlock();
     for (const Binding& binding : block->bindings) Bind(binding);
-    // A block in normal form stays the object it was.
-    auto& bindings = impl_->frames.back().bindings;
-    bool same = bindings.size() == block->bindings.size() &&
-                std::equal(bindings.begin(), bindings.end(), block->bindings.begin(),
-                           [](const Binding& a, const Binding& b) { return a.same_as(b); });
-    if (!same) {
-      builder_->EndBlock();
-      return;
-    }
-    impl_->frames.pop_back();
-    if (block->bindings.empty()) return;
-    impl_->Flush(&impl_->frames.back());
-    impl_->frames.back().finished.push_back(block);
+    builder_->EndBlock();
   }
   void Bind(const Binding& binding) {
     if (auto* cast = binding.as<MatchCastObj>()) {
@@ -256,22 +254,6 @@ class Normalizer {
     if (!binding->var->struct_info_) UpdateStructInfo(binding->var, GetStructInfo(value));
     bool same = value.same_as(bind->value);
     builder_->EmitNormalized(same ? binding : VarBinding(binding->var, value, binding->span));
-  }
-  static bool SameBlocks(const Array<BindingBlock>& before, const Array<BindingBlock>& now) {
-    if (before.size() != now.size()) return false;
-    for (size_t i = 0; i < now.size(); ++i) {
-      const BindingBlock a = before[i], b = now[i];
-      if (a.same_as(b)) continue;
-      bool equal = a->type_index() == b->type_index() && a->bindings.size() == b->bindings.size() &&
-                   std::equal(a->bindings.begin(), a->bindings.end(), b->bindings.begin(),
-                              [](const Binding& x, const Binding& y) { return x.same_as(y); });
-      if (!equal) return false;
-    }
-    return true;
-  }
-  static SeqExpr Finish(SeqExpr seq) {
-    if (!seq->struct_info_) UpdateStructInfo(seq, GetStructInfo(seq->body));
-    return seq;
   }
   BlockBuilderObj* builder_;
   Impl* impl_;
