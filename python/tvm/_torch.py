@@ -42,7 +42,7 @@ class _Finder:
 def import_object_layer():
     """Imports tvm_ffi, but not torch."""
     if "tvm_ffi" in sys.modules or "torch" in sys.modules:
-        import tvm_ffi  # noqa: F401
+        import tvm_ffi
 
         return
     finder = _Finder()
@@ -78,9 +78,12 @@ def _dtype(torch_dtype):
 def register():
     """Lets C++ ask what an object of another library stands for where a dtype is expected."""
     import tvm_ffi
+    from tvm_ffi import core
 
     def dtype_of_foreign_object(value):
         torch = sys.modules.get("torch")
+        if isinstance(value, core.OpaquePyObject):
+            value = value.pyobject()
         return _dtype(value) if torch and isinstance(value, torch.dtype) else None
 
     tvm_ffi.register_global_func(
