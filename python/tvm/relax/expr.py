@@ -281,7 +281,7 @@ class Var(ExprWithOp):
 
 @register_node("relax.expr.DataflowVar")
 class DataflowVar(Var):
-    pass
+    __init__ = Var.__init__
 
 
 @register_node("relax.expr.PrimValue")

@@ -9,6 +9,13 @@
 
 namespace tvm::relax {
 
+/// With variables replaced and what follows from that: n * 2 with n = 4 is 8.
+inline PrimExpr SubstituteDim(const PrimExpr& e, const tir::VarMap& map) {
+  PrimExpr result = tir::Substitute(e, map);
+  bool is_simple = result.same_as(e) || result.as<tir::VarObj>() || result.as<IntImmObj>();
+  return is_simple ? result : arith::Analyzer().Simplify(result);
+}
+
 enum class DimsAre { kEqual, kUnknown, kDifferent };
 
 class DimProver {

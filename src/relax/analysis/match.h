@@ -5,8 +5,8 @@
 
 namespace tvm::relax {
 
-/// Binds the symbolic variables that stand alone in `param` to what is in their places in `arg`; the
-/// first place of a variable counts, and those bound already stay.
+/// Binds the symbolic variables that stand alone in `param` to what is in their places in `arg`;
+/// the first place of a variable counts, and those bound already stay.
 void BindSymbolic(const StructInfo& param, const StructInfo& arg,
                   Map<tir::Var, PrimExpr>* bindings);
 

@@ -189,7 +189,8 @@ class Joiner {
 // ---- erasure ----------------------------------------------------------------------------------
 class Eraser {
  public:
-  Eraser(const ShapeVarMap& shape_var, const VarMap& var) : shape_var_(shape_var), var_(var) {}
+  Eraser(const ShapeVarMap& shape_var, const VarMap& var, bool into_functions)
+      : shape_var_(shape_var), var_(var), into_functions_(into_functions) {}
 
   StructInfo Erase(const StructInfo& info) {
     if (auto* tensor = info.as<TensorStructInfoObj>()) return Tensor(info, tensor);
@@ -207,10 +208,17 @@ class Eraser {
       return value->same_as(prim->value.value()) ? info : PrimStructInfo(*value, prim->span);
     }
     if (auto* tuple = info.as<TupleStructInfoObj>()) {
-      return Recurse([&]() -> StructInfo {
-        Array<StructInfo> fields = tuple->fields.Map([&](const StructInfo& f) { return Erase(f); });
-        return fields.same_as(tuple->fields) ? info : TupleStructInfo(fields, tuple->span);
-      });
+      Array<StructInfo> fields = All(tuple->fields);
+      return fields.same_as(tuple->fields) ? info : TupleStructInfo(fields, tuple->span);
+    }
+    if (auto* func = info.as<FuncStructInfoObj>(); func && into_functions_) {
+      StructInfo ret = Erase(func->ret);
+      Array<StructInfo> params = All(func->params.value_or({}));
+      bool same = ret.same_as(func->ret) && params.same_as(func->params.value_or(params));
+      if (same || func->derive_func) return info;
+      if (func->IsOpaque())
+        return FuncStructInfo::Opaque(ret, func->purity, func->derive_func, func->span);
+      return FuncStructInfo(params, ret, func->purity, func->span);
     }
     if (auto* spread = info.as<DTensorStructInfoObj>()) {
       auto tensor = As<TensorStructInfo>(Erase(spread->tensor_sinfo));
@@ -221,10 +229,13 @@ class Eraser {
   }
 
  private:
+  Array<StructInfo> All(const Array<StructInfo>& infos) {
+    return Recurse([&] { return infos.Map([&](const StructInfo& f) { return Erase(f); }); });
+  }
   std::optional<PrimExpr> Value(const PrimExpr& e) {
     if (e.as<IntImmObj>() || e.as<FloatImmObj>()) return e;
     bool known = true;
-    PrimExpr result = tir::Substitute(e, [&](const tir::Var& v) -> PrimExpr {
+    PrimExpr result = SubstituteDim(e, [&](const tir::Var& v) -> PrimExpr {
       PrimExpr now = shape_var_ ? shape_var_(v) : PrimExpr();
       known = known && now.defined();
       return now.same_as(v) ? PrimExpr() : now;
@@ -256,6 +267,7 @@ class Eraser {
   }
   const ShapeVarMap& shape_var_;
   const VarMap& var_;
+  bool into_functions_;
 };
 }  // namespace
 
@@ -268,10 +280,13 @@ StructInfo StructInfoLCA(const StructInfo& lhs, const StructInfo& rhs, arith::An
 }
 StructInfo EraseToWellDefined(const StructInfo& info, const ShapeVarMap& shape_var,
                               const VarMap& var) {
-  return Eraser(shape_var, var).Erase(info);
+  return Eraser(shape_var, var, false).Erase(info);
 }
 StructInfo SubstituteStructInfo(const StructInfo& info, const Map<tir::Var, PrimExpr>& map) {
-  return tir::Substitute(info, map);
+  if (map.empty()) return info;
+  ShapeVarMap shape_var = [&](const tir::Var& var) { return map.Get(var).value_or(var); };
+  VarMap same = [](const Var& var) -> Optional<Expr> { return Expr(var); };
+  return Eraser(shape_var, same, true).Erase(info);
 }
 
 Type GetStaticType(const StructInfo& info) {

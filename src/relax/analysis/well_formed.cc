@@ -232,7 +232,7 @@ class WellFormedChecker : public ExprVisitor {
     in_dataflow_ = outer_dataflow;
   }
   void ExpectLeaf(const Expr& expr, const char* place) {
-    if (!IsLeafOrTuple(expr))
+    if (!IsLeafOrTuple(expr) && !expr.as<tir::PrimFuncObj>())
       Complain() << "expected the normal form, where " << place << " is a variable or a constant, "
                  << "got " << tir::TextOf(expr);
   }

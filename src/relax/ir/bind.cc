@@ -4,10 +4,10 @@
 
 #include <unordered_set>
 
+#include "relax/analysis/dims.h"
 #include "relax/analysis/match.h"
 #include "tir/text.h"
 #include "tvm/expr/op.h"
-#include "tvm/expr/substitute.h"
 #include "tvm/relax/analysis.h"
 
 namespace tvm::relax {
@@ -35,7 +35,10 @@ Var VarReplacer::VisitVarDef(const Var& var) {
 StructInfo VarReplacer::VisitStructInfo(const StructInfo& info) {
   return SubstituteStructInfo(info, symbolic_);
 }
-PrimExpr VarReplacer::VisitPrimExpr(const PrimExpr& e) { return tir::Substitute(e, symbolic_); }
+PrimExpr VarReplacer::VisitPrimExpr(const PrimExpr& e) {
+  if (symbolic_.empty()) return e;
+  return SubstituteDim(e, [&](const tir::Var& v) { return symbolic_.Get(v).value_or(PrimExpr()); });
+}
 
 Function CopyWithNewVars(const Function& func) {
   VarReplacer replacer;

@@ -60,25 +60,12 @@ class Normalizer {
   Normalizer(BlockBuilderObj* builder, Impl* impl) : builder_(builder), impl_(impl) {}
 
   Expr Visit(const Expr& expr) {
+    // Operators' functions may be Python, which runs on the thread's own stack: leave room there.
+    if (++depth_ > kShallow && !stack_state.deep) [[unlikely]]
+      return OnDeepStack([&] { return VisitBelow(expr); });
     if (StackIsLow()) [[unlikely]]
-      return Recurse([&] { return Visit(expr); });
-    if (auto* call = expr.as<CallObj>()) return VisitCall(ffi::GetRef<Call>(call));
-    if (auto* var = expr.as<VarObj>()) {
-      if (var->struct_info_ && IsVoidStructInfo(var->struct_info_.value()))
-        return Tuple(Array<Expr>());
-      return expr;
-    }
-    if (auto* tuple = expr.as<TupleObj>()) return VisitTuple(ffi::GetRef<Tuple>(tuple));
-    if (auto* item = expr.as<TupleGetItemObj>()) return VisitItem(ffi::GetRef<TupleGetItem>(item));
-    if (auto* seq = expr.as<SeqExprObj>()) return Inline(seq);
-    if (auto* branch = expr.as<IfObj>()) return VisitIf(ffi::GetRef<If>(branch));
-    if (auto* func = expr.as<FunctionObj>()) return VisitFunction(ffi::GetRef<Function>(func));
-    if (auto* global = expr.as<GlobalVarObj>()) return VisitGlobal(ffi::GetRef<GlobalVar>(global));
-    if (expr.as<tir::PrimFuncObj>()) {
-      TVM_FFI_THROW(TypeError) << "normalize: expected a PrimFunc to be a function of the module, "
-                                  "which its GlobalVar calls, got one inside of a function";
-    }
-    return expr;
+      return Recurse([&] { return VisitBelow(expr); });
+    return VisitBelow(expr);
   }
   /// The expression as a leaf or a tuple of leaves.
   Expr Argument(const Expr& expr) {
@@ -107,6 +94,29 @@ class Normalizer {
   }
 
  private:
+  Expr VisitBelow(const Expr& expr) {
+    struct Leave {
+      int& depth;
+      ~Leave() { --depth; }
+    } leave{depth_};
+    if (auto* call = expr.as<CallObj>()) return VisitCall(ffi::GetRef<Call>(call));
+    if (auto* var = expr.as<VarObj>()) {
+      if (var->struct_info_ && IsVoidStructInfo(var->struct_info_.value()))
+        return Tuple(Array<Expr>());
+      return expr;
+    }
+    if (auto* tuple = expr.as<TupleObj>()) return VisitTuple(ffi::GetRef<Tuple>(tuple));
+    if (auto* item = expr.as<TupleGetItemObj>()) return VisitItem(ffi::GetRef<TupleGetItem>(item));
+    if (auto* seq = expr.as<SeqExprObj>()) return Inline(seq);
+    if (auto* branch = expr.as<IfObj>()) return VisitIf(ffi::GetRef<If>(branch));
+    if (auto* func = expr.as<FunctionObj>()) return VisitFunction(ffi::GetRef<Function>(func));
+    if (auto* global = expr.as<GlobalVarObj>()) return VisitGlobal(ffi::GetRef<GlobalVar>(global));
+    if (expr.as<tir::PrimFuncObj>()) {
+      TVM_FFI_THROW(TypeError) << "normalize: expected a PrimFunc to be a function of the module, "
+                                  "which its GlobalVar calls, got one inside of a function";
+    }
+    return expr;
+  }
   const Var* FindBound(const Expr& expr) {
     auto& bound = impl_->frames.back().bound;
     auto it = bound.find(expr.get());
@@ -255,8 +265,10 @@ class Normalizer {
     bool same = value.same_as(bind->value);
     builder_->EmitNormalized(same ? binding : VarBinding(binding->var, value, binding->span));
   }
+  static constexpr int kShallow = 32;
   BlockBuilderObj* builder_;
   Impl* impl_;
+  int depth_ = 0;
 };
 
 /// Leaves the builder as it was when normalisation fails.
