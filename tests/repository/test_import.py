@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Importing tvm is quick beside PyTorch: torch is imported by those who want it, in either order."""
+"""Importing tvm is quick beside PyTorch: who wants torch imports it, before or after us."""
 
 import subprocess
 import sys
