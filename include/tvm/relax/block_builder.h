@@ -43,6 +43,10 @@ struct BlockBuilderObj : NodeObj {
   void BeginBindingBlock();
   void BeginDataflowBlock();
   BindingBlock EndBlock();
+  /// Ends the block and leaves it in the sequence around it.
+  void CloseBlock();
+  /// Adds a block in normal form to the sequence.
+  void AppendBlock(const BindingBlock& block);
   /// A run of blocks: dataflow blocks may begin and end inside of it, and bindings between them
   /// make plain blocks.
   void BeginSequence();

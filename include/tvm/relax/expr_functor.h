@@ -7,16 +7,17 @@
 
 namespace tvm::relax {
 
-#define TVM_RELAX_EXPRS(ROW)                                                            \
-  ROW(Constant)                                                                         \
-  ROW(Tuple)                                                                            \
-  ROW(Var)                                                                              \
-  ROW(DataflowVar)                                                                      \
-  ROW(ShapeExpr)                                                                        \
-  ROW(ExternFunc)                                                                       \
-  ROW(GlobalVar)                                                                        \
-  ROW(Function) ROW(Call) ROW(SeqExpr) ROW(If) ROW(Op) ROW(TupleGetItem) ROW(PrimValue) \
-      ROW(StringImm) ROW(DataTypeImm)
+#define TVM_RELAX_EXPRS(ROW) \
+  ROW(Constant)              \
+  ROW(Tuple)                 \
+  ROW(Var)                   \
+  ROW(DataflowVar)           \
+  ROW(ShapeExpr)             \
+  ROW(ExternFunc)            \
+  ROW(GlobalVar)             \
+  ROW(Function)              \
+  ROW(Call)                  \
+  ROW(SeqExpr) ROW(If) ROW(Op) ROW(TupleGetItem) ROW(PrimValue) ROW(StringImm) ROW(DataTypeImm)
 
 /// Visits expressions in the order in which they run. A handler that is overridden goes on below
 /// its node by calling the one it overrides.

@@ -65,7 +65,7 @@ class DataflowScope:
 
     def __exit__(self, ptype, value, trace):
         if ptype is None:
-            self._builder._end_block()
+            self._builder._close_block()
         else:
             self._builder._unwind_to(self._depth)
 
@@ -191,9 +191,7 @@ class BlockBuilder(Node):
         func = Function(params, seq, None, scope.is_pure, attrs)
         scope.result = self.add_func(func, scope.name)
         if not scope.private and scope.result.name_hint != attrs["global_symbol"]:
-            self.update_func(
-                scope.result, func.with_attr("global_symbol", scope.result.name_hint)
-            )
+            self.update_func(scope.result, func.with_attr("global_symbol", scope.result.name_hint))
         return scope.result
 
 

@@ -109,8 +109,8 @@ for _name in [*_NAMES.values(), *_OTHERS]:
 
 
 class PyExprVisitor(ExprFunctor):
-    """Visits expressions in the order in which they run. A handler goes on below its node by calling
-    the one it overrides."""
+    """Visits expressions in the order in which they run. A handler goes on below its node by
+    calling the one it overrides."""
 
     def _leaf(self, op):
         self.visit_span(op.span)
@@ -247,21 +247,13 @@ class PyExprMutator(ExprFunctor):
         builder._begin_sequence()
         try:
             for block in op.blocks:
-                self._visit_into(block)
+                builder._append_block(self.visit_binding_block(block))
             body = builder._normalize_argument(self.visit_expr(op.body))
             blocks = builder._end_sequence()
         except BaseException:
             builder._unwind_to(depth)
             raise
         return _make_seq(op, blocks, body)
-
-    def _visit_into(self, block):
-        """Visits a block whose bindings go into the open sequence."""
-        new = self.visit_binding_block(block)
-        # A dataflow block joined the sequence when it ended; a plain one goes in by its bindings.
-        if not isinstance(new, DataflowBlock):
-            for binding in new.bindings:
-                self.builder_.emit_normalized(binding)
 
     def _block(self, block, begin):
         depth = self.builder_._depth()

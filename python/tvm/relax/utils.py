@@ -11,8 +11,8 @@ from . import expr as _expr
 
 
 def convert_to_expr(value):
-    """The expression that a Python value means: numbers and scalar expressions are PrimValues, texts
-    StringImms, tuples and lists Tuples, arrays Constants."""
+    """The expression that a Python value means: numbers and scalar expressions are PrimValues,
+    texts StringImms, tuples and lists Tuples, arrays Constants."""
     from tvm.tir import StringImm as TirStringImm
 
     if isinstance(value, _expr.Expr):
@@ -80,9 +80,7 @@ def _te_expr(inputs, expr):
     info = expr.struct_info
     kind = type(info).__name__
     if kind == "TupleStructInfo":
-        return [
-            _te_expr(inputs, _expr.TupleGetItem(expr, i)) for i in range(len(info.fields))
-        ]
+        return [_te_expr(inputs, _expr.TupleGetItem(expr, i)) for i in range(len(info.fields))]
     if kind == "ShapeStructInfo":
         return list(inputs.shape(expr))
     return inputs.scalar(expr) if kind == "PrimStructInfo" else inputs.tensor(expr)

@@ -170,11 +170,24 @@ BindingBlock BlockBuilderObj::EndBlock() {
                           std::make_move_iterator(frame.bindings.end()));
   BindingBlock block = frame.is_dataflow ? DataflowBlock(bindings) : BindingBlock(bindings);
   impl_->frames.pop_back();
-  if (!impl_->frames.empty() && impl_->frames.back().is_sequence && !bindings.empty()) {
-    impl_->Flush(&impl_->frames.back());
-    impl_->frames.back().finished.push_back(block);
-  }
   return block;
+}
+void BlockBuilderObj::CloseBlock() {
+  BindingBlock block = EndBlock();
+  if (block->bindings.empty()) return;
+  Impl::Frame& around = impl_->Top();
+  TVM_FFI_CHECK(around.is_sequence, RuntimeError)
+      << "BlockBuilder: expected a function around the dataflow block, got another block";
+  impl_->Flush(&around);
+  around.finished.push_back(block);
+}
+void BlockBuilderObj::AppendBlock(const BindingBlock& block) {
+  if (block.as<DataflowBlockObj>() && !CurrentBlockIsDataflow()) {
+    BeginDataflowBlock();
+    for (const Binding& binding : block->bindings) EmitNormalized(binding);
+    return CloseBlock();
+  }
+  for (const Binding& binding : block->bindings) EmitNormalized(binding);
 }
 Array<BindingBlock> BlockBuilderObj::EndSequence() {
   Impl::Frame& frame = impl_->Top();
@@ -284,6 +297,9 @@ TVM_REGISTER() {
   METHOD("_begin_binding_block", "", b->BeginBindingBlock(), (B b));
   METHOD("_begin_dataflow_block", "", b->BeginDataflowBlock(), (B b));
   METHOD("_end_block", "The block that was open.", b->EndBlock(), (B b));
+  METHOD("_close_block", "Ends the block and leaves it in the sequence.", b->CloseBlock(), (B b));
+  METHOD("_append_block", "Adds a block to the sequence.", b->AppendBlock(block),
+         (B b, BindingBlock block), Arg("block"));
   METHOD("_begin_sequence", "", b->BeginSequence(), (B b));
   METHOD("_end_sequence", "The blocks of the sequence.", b->EndSequence(), (B b));
   METHOD("current_block_is_dataflow", "Whether the open block is a dataflow block.",

@@ -222,7 +222,7 @@ void ExprMutator::VisitBindingBlock(const BindingBlock& block) {
   builder_->BeginDataflowBlock();
   try {
     for (const Binding& binding : block->bindings) VisitBinding(binding);
-    builder_->EndBlock();
+    builder_->CloseBlock();
   } catch (...) {
     builder_->UnwindTo(depth);
     throw;

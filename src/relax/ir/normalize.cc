@@ -246,7 +246,7 @@ class Normalizer {
     }
     builder_->BeginDataflowBlock();
     for (const Binding& binding : block->bindings) Bind(binding);
-    builder_->EndBlock();
+    builder_->CloseBlock();
   }
   void Bind(const Binding& binding) {
     if (auto* cast = binding.as<MatchCastObj>()) {

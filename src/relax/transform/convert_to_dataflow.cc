@@ -68,7 +68,7 @@ class ToDataflow : public ExprMutator {
     int open = 0;
     auto change_to = [&](int run) {
       if (run == open) return;
-      if (open) builder_->EndBlock();
+      if (open) builder_->CloseBlock();
       if (run) builder_->BeginDataflowBlock();
       open = run;
     };

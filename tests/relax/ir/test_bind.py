@@ -21,8 +21,8 @@ def test_copies_share_no_variables():
     g = relax.utils.copy_with_new_vars(f)
     assert ir.structural_equal(f, g) and not g.params[0].same_as(f.params[0])
     assert not g.params[0].struct_info.shape[0].same_as(f.params[0].struct_info.shape[0])
-    assert relax.analysis.well_formed(ir.IRModule({"f": f.without_attr("global_symbol"),
-                                                   "g": g.without_attr("global_symbol")}))  # fmt: skip
+    both = {"f": f.without_attr("global_symbol"), "g": g.without_attr("global_symbol")}
+    assert relax.analysis.well_formed(ir.IRModule(both))
 
 
 def test_symbolic_variables_are_bound():

@@ -141,7 +141,7 @@ def test_functions_are_equal_up_to_names():
     assert not ir.structural_equal(a, _function(m, "z", 2))
     x = relax.Var("x", F32)
     y = relax.Var("x", TensorStructInfo([2, 3], "float16"))
-    make = lambda v: relax.Function([v], v)  # noqa: E731
+    make = lambda v: relax.Function([v], v)
     assert not ir.structural_equal(make(x), make(y))
     assert ir.structural_equal(make(x), make(relax.Var("y", F32)))
     assert not ir.structural_equal(x, relax.Var("x", F32))
@@ -270,4 +270,3 @@ def test_wide_and_deep_programs():
         deep = relax.Tuple([deep])
     assert ir.structural_equal(deep, deep)
     assert isinstance(ir.structural_hash(deep), int)
-

@@ -133,7 +133,7 @@ def test_dead_code_elimination_of_functions():
     with bb.function("main", [x]):
         bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("used"), [x])))
     mod = bb.get()
-    names = lambda m: [v.name_hint for v in m.get_global_vars()]  # noqa: E731
+    names = lambda m: [v.name_hint for v in m.get_global_vars()]
     assert names(transform.DeadCodeElimination()(mod)) == ["main", "used"]
     assert names(transform.DeadCodeElimination(["unused"])(mod)) == ["unused"]
     with pytest.raises(ValueError, match="got 'nobody'"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over graphs: every registered `relax.transform.X` is a function here that makes the pass."""
+"""Passes over graphs: every registered `relax.transform.X` is a function here that makes it."""
 
 import tvm_ffi
 
