@@ -10,7 +10,7 @@ void CheckMask(Infer& in) {
   if (attrs->causal_mask.has_value())
     in.ExpectOneOf(*attrs->causal_mask, {"TopLeft", "BottomRight"}, "causal_mask");
 }
-DataType CheckTypes(Infer& in) {
+DataType OneType(Infer& in) {
   DataType dtype = in.Tensor(0)->dtype;
   for (size_t i : {1, 2}) dtype = in.SameType(dtype, in.Tensor(i)->dtype);
   return dtype;
@@ -41,7 +41,7 @@ StructInfo InferAttention(Infer& in) {
   const TensorStructInfoObj *q = in.Tensor(0), *k = in.Tensor(1), *v = in.Tensor(2);
   size_t count = in.info->op->name == "relax.nn.attention_bias" ? 4 : 3;
   if (in.size() != count) RAISE(in) << "expected " << count << " arguments, got " << in.size();
-  DataType dtype = CheckTypes(in);
+  DataType dtype = OneType(in);
   CheckMask(in);
   for (size_t i = 0; i < 3; ++i) in.ExpectRank(in.Tensor(i), 4, in.info->Param(i));
   if (!DimsOf(q) || !DimsOf(k) || !DimsOf(v)) return in.Result(Shape::Rank(4), dtype);
@@ -57,7 +57,7 @@ StructInfo InferAttention(Infer& in) {
 }
 StructInfo InferAttentionVarLen(Infer& in) {
   const TensorStructInfoObj *q = in.Tensor(0), *v = in.Tensor(2);
-  DataType dtype = CheckTypes(in);
+  DataType dtype = OneType(in);
   CheckMask(in);
   for (size_t i = 0; i < 3; ++i) in.ExpectRank(in.Tensor(i), 4, in.info->Param(i));
   for (size_t i = 3; i < 7; ++i) {

@@ -5,10 +5,6 @@
 namespace tvm::relax {
 namespace {
 
-DataType TypeOf(Infer& in, size_t i) {
-  const TensorStructInfoObj* x = in.AsTensor(i);
-  return x ? x->dtype : in.Of(i).as<PrimStructInfoObj>()->dtype;
-}
 /// The result of `dtype`; a scalar broadcasts to any tensor, two scalars give a scalar.
 StructInfo BroadcastTo(Infer& in, DataType dtype) {
   const TensorStructInfoObj *a = in.AsTensor(0), *b = in.AsTensor(1);
@@ -30,10 +26,10 @@ StructInfo BroadcastTo(Infer& in, DataType dtype) {
   return in.Result(std::move(shape), dtype);
 }
 StructInfo InferArithmetic(Infer& in) {
-  return BroadcastTo(in, in.SameType(TypeOf(in, 0), TypeOf(in, 1)));
+  return BroadcastTo(in, in.SameType(in.TypeOf(0), in.TypeOf(1)));
 }
 StructInfo InferComparison(Infer& in) {
-  in.SameType(TypeOf(in, 0), TypeOf(in, 1));
+  in.SameType(in.TypeOf(0), in.TypeOf(1));
   return BroadcastTo(in, DataType::Bool());
 }
 

@@ -91,9 +91,6 @@ StructInfo InferCallInplacePacked(Infer& in) {
   return out;
 }
 
-StructInfo InferObject(Infer&) { return ObjectStructInfo::Get(); }
-StructInfo InferVoid(Infer&) { return TupleStructInfo::Void(); }
-
 // ---- print and assert -------------------------------------------------------------------------
 /// The format is the first argument of the call.
 Expr FinishPrint(Call call) {

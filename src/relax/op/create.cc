@@ -16,25 +16,15 @@ const TensorStructInfoObj* Scalar(Infer& in, size_t i) {
   if (fill->ndim > 0) RAISE(in) << "expected a scalar to fill with, got " << ShowShape(fill);
   return fill;
 }
-StructInfo OfShape(Infer& in, size_t i, DataType dtype) {
-  Shape shape = in.ShapeOf(i);
-  // A shape that is no list of dimensions is kept as the expression it is.
-  if (!shape.known() && in.call->args[i].as<VarObj>()) return TensorStructInfo(in.call->args[i], dtype);
-  return in.Result(std::move(shape), dtype);
-}
-StructInfo InferFull(Infer& in) { return OfShape(in, 0, TypeOr(in, Scalar(in, 1)->dtype)); }
+StructInfo InferFull(Infer& in) { return in.OfShape(0, TypeOr(in, Scalar(in, 1)->dtype)); }
 StructInfo InferInit(Infer& in) {
   DataType dtype = in.attrs<InitAttrsObj>()->dtype;
   if (dtype.is_void()) RAISE_TYPE(in) << "expected a dtype, got void";
-  return OfShape(in, 0, dtype);
+  return in.OfShape(0, dtype);
 }
 StructInfo InferLike(Infer& in) {
-  const TensorStructInfoObj* x = in.Tensor(0);
-  DataType dtype = TypeOr(in, x->dtype);
   if (in.size() > 1 && in.AsTensor(1)) Scalar(in, 1);
-  if (dtype == x->dtype) return in.Of(0);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, x->vdevice);
-  return TensorStructInfo(dtype, x->ndim, x->vdevice);
+  return in.WithType(0, TypeOr(in, in.Tensor(0)->dtype));
 }
 void CheckInteger(Infer& in, size_t i) {
   DataType dtype = in.Of(i).as<PrimStructInfoObj>()->dtype;

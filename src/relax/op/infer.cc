@@ -75,6 +75,10 @@ Shape Infer::ShapeOf(size_t i) const {
   if (shape->values.has_value()) return *shape->values;
   return Shape::Rank(shape->ndim);
 }
+DataType Infer::TypeOf(size_t i) const {
+  const TensorStructInfoObj* x = AsTensor(i);
+  return x ? x->dtype : Of(i).as<PrimStructInfoObj>()->dtype;
+}
 namespace {
 std::optional<PrimExpr> ValueOf(const StructInfo& info) {
   auto* prim = info.as<PrimStructInfoObj>();
@@ -242,6 +246,21 @@ StructInfo Infer::Result(Shape shape, DataType dtype, Optional<VDevice> device) 
   return TensorStructInfo(dtype, shape.ndim, device);
 }
 
+StructInfo Infer::WithType(size_t i, DataType dtype) const {
+  const TensorStructInfoObj* x = Tensor(i);
+  if (x->dtype == dtype) return Of(i);
+  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, x->vdevice);
+  return TensorStructInfo(dtype, x->ndim, x->vdevice);
+}
+StructInfo Infer::OfShape(size_t i, DataType dtype, Optional<VDevice> device) const {
+  Shape shape = ShapeOf(i);
+  if (!shape.known() && call->args[i].as<VarObj>())
+    return TensorStructInfo(call->args[i], dtype, device);
+  return Result(std::move(shape), dtype, device);
+}
+
 StructInfo InferSame(Infer& in) { return in.Of(0); }
+StructInfo InferObject(Infer&) { return ObjectStructInfo::Get(); }
+StructInfo InferVoid(Infer&) { return TupleStructInfo::Void(); }
 
 }  // namespace tvm::relax

@@ -62,6 +62,8 @@ class Infer {
   std::vector<const TensorStructInfoObj*> Tensors(size_t i) const;
   /// A shape argument.
   Shape ShapeOf(size_t i) const;
+  /// The dtype of a tensor or a scalar.
+  DataType TypeOf(size_t i) const;
   /// The value of a scalar argument, when it is known.
   std::optional<PrimExpr> Prim(size_t i) const;
   std::optional<int64_t> ConstPrim(size_t i) const;
@@ -105,6 +107,10 @@ class Infer {
   StructInfo Result(Shape shape, DataType dtype) const {
     return Result(std::move(shape), dtype, Device());
   }
+  /// A tensor argument with another dtype; its shape may be a variable.
+  StructInfo WithType(size_t i, DataType dtype) const;
+  /// A tensor whose shape is an argument, which may be a variable.
+  StructInfo OfShape(size_t i, DataType dtype, Optional<VDevice> device = {}) const;
 
  private:
   const Object* CheckedAttrs(int32_t type_index) const;
@@ -117,6 +123,8 @@ class Infer {
 
 /// The struct info of the argument, whatever the operator does to the elements.
 StructInfo InferSame(Infer& in);
+StructInfo InferObject(Infer& in);
+StructInfo InferVoid(Infer& in);
 bool SameDevice(const VDevice& a, const VDevice& b);
 
 }  // namespace tvm::relax

@@ -7,14 +7,10 @@
 namespace tvm::relax {
 namespace {
 
-StructInfo WithType(Infer& in, DataType dtype) {
-  const TensorStructInfoObj* x = in.Tensor(0);
-  if (x->dtype == dtype) return in.Of(0);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, x->vdevice);
-  return TensorStructInfo(dtype, x->ndim, x->vdevice);
+StructInfo InferAstype(Infer& in) { return in.WithType(0, in.attrs<AstypeAttrsObj>()->dtype); }
+StructInfo InferWrapParam(Infer& in) {
+  return in.WithType(0, in.attrs<WrapParamAttrsObj>()->dtype);
 }
-StructInfo InferAstype(Infer& in) { return WithType(in, in.attrs<AstypeAttrsObj>()->dtype); }
-StructInfo InferWrapParam(Infer& in) { return WithType(in, in.attrs<WrapParamAttrsObj>()->dtype); }
 StructInfo InferToVDevice(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   const VDevice& device = in.attrs<ToVDeviceAttrsObj>()->dst_vdevice;
@@ -23,19 +19,14 @@ StructInfo InferToVDevice(Infer& in) {
 }
 
 // ---- memory -----------------------------------------------------------------------------------
-StructInfo InferObject(Infer&) { return ObjectStructInfo::Get(); }
-StructInfo InferVoid(Infer&) { return TupleStructInfo::Void(); }
 /// A new tensor of the shape and the dtype given by arguments.
 template <size_t shape_arg>
 StructInfo InferAlloc(Infer& in) {
-  Shape shape = in.ShapeOf(shape_arg);
   auto* dtype = in.call->args[shape_arg + 1].as<DataTypeImmObj>();
   if (!dtype) {
     RAISE_TYPE(in) << "expected a dtype, got " << in.call->args[shape_arg + 1]->GetTypeKey();
   }
-  if (!shape.known() && in.call->args[shape_arg].as<VarObj>())
-    return TensorStructInfo(in.call->args[shape_arg], dtype->value);
-  return in.Result(shape, dtype->value);
+  return in.OfShape(shape_arg, dtype->value);
 }
 bool IsVoid(Infer& in, size_t i) { return IsVoidStructInfo(in.Of(i)); }
 StructInfo InferView(Infer& in) {
@@ -68,9 +59,7 @@ StructInfo InferView(Infer& in) {
                 << " of " << x->dtype << ", got one that needs " << TextOf(needs);
     }
   }
-  if (!shape.known() && in.call->args[1].as<VarObj>())
-    return TensorStructInfo(in.call->args[1], dtype, x->vdevice);
-  return in.Result(shape, dtype);
+  return IsVoid(in, 1) ? in.WithType(0, dtype) : in.OfShape(1, dtype, x->vdevice);
 }
 
 // ---- shapes as values -------------------------------------------------------------------------

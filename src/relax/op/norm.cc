@@ -43,7 +43,7 @@ void CheckParameters(Infer& in, size_t first, const std::vector<int64_t>& axes) 
   }
 }
 /// All operands are floating-point numbers of one type, or some types are not known.
-void CheckTypes(Infer& in, bool same) {
+void ExpectFloats(Infer& in, bool same) {
   const TensorStructInfoObj* x = in.Tensor(0);
   in.ExpectFloat(x, "data");
   for (size_t i = 1; same && i < in.size(); ++i) {
@@ -56,7 +56,7 @@ void CheckTypes(Infer& in, bool same) {
 
 StructInfo InferBatchNorm(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
-  CheckTypes(in, false);
+  ExpectFloats(in, false);
   if (x->ndim >= 0) {
     CheckParameters(in, 1, {in.Axis(in.attrs<BatchNormAttrsObj>()->axis, x->ndim)});
   } else {
@@ -67,7 +67,7 @@ StructInfo InferBatchNorm(Infer& in) {
 template <class A>
 StructInfo InferAxesNorm(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
-  CheckTypes(in, true);
+  ExpectFloats(in, true);
   const Ints& axes = in.attrs<A>()->axes;
   if (x->ndim >= 0) CheckParameters(in, 1, in.Axes(axes, x->ndim));
   return in.Of(0);
@@ -86,7 +86,7 @@ int64_t CheckChannel(Infer& in, const A* attrs, int64_t ndim) {
 StructInfo InferGroupNorm(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   auto* attrs = in.attrs<GroupNormAttrsObj>();
-  CheckTypes(in, true);
+  ExpectFloats(in, true);
   if (attrs->num_groups <= 0)
     RAISE(in) << "expected positive num_groups, got " << attrs->num_groups;
   if (x->ndim < 0) return in.Of(0);
@@ -100,7 +100,7 @@ StructInfo InferGroupNorm(Infer& in) {
 }
 StructInfo InferInstanceNorm(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
-  CheckTypes(in, true);
+  ExpectFloats(in, true);
   if (x->ndim >= 0) CheckChannel(in, in.attrs<InstanceNormAttrsObj>(), x->ndim);
   return in.Of(0);
 }

@@ -61,8 +61,7 @@ StructInfo InferScan(Infer& in) {
     return in.Result(DimsOf(x) ? Shape(Dims{in.Product(*DimsOf(x))}) : Shape::Rank(1), dtype);
   }
   if (x->ndim >= 0) in.Axis(*attrs->axis, x->ndim);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, x->vdevice);
-  return in.Result(Shape::Rank(x->ndim), dtype);
+  return in.WithType(0, dtype);
 }
 
 StructInfo InferSort(Infer& in) {
@@ -74,8 +73,7 @@ StructInfo InferArgsort(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   auto* attrs = in.attrs<ArgsortAttrsObj>();
   if (x->ndim >= 0) in.Axis(attrs->axis, x->ndim);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, attrs->dtype, x->vdevice);
-  return in.Result(Shape::Rank(x->ndim), attrs->dtype);
+  return in.WithType(0, attrs->dtype);
 }
 StructInfo InferTopK(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
@@ -101,11 +99,8 @@ StructInfo InferTopK(Infer& in) {
   return TupleStructInfo({values, indices});
 }
 StructInfo InferBucketize(Infer& in) {
-  const TensorStructInfoObj *x = in.Tensor(0), *boundaries = in.Tensor(1);
-  in.ExpectRank(boundaries, 1, "boundaries");
-  DataType dtype = DataType::Int(in.attrs<BucketizeAttrsObj>()->out_int32 ? 32 : 64);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, in.Device());
-  return in.Result(Shape::Rank(x->ndim), dtype);
+  in.ExpectRank(in.Tensor(1), 1, "boundaries");
+  return in.WithType(0, DataType::Int(in.attrs<BucketizeAttrsObj>()->out_int32 ? 32 : 64));
 }
 StructInfo InferUnique(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);

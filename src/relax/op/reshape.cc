@@ -8,12 +8,6 @@ namespace tvm::relax {
 namespace {
 
 // ---- to a given shape -------------------------------------------------------------------------
-StructInfo OfShape(Infer& in, const Shape& shape) {
-  const TensorStructInfoObj* x = in.Tensor(0);
-  if (!shape.known() && in.call->args[1].as<VarObj>())
-    return TensorStructInfo(in.call->args[1], x->dtype, x->vdevice);
-  return in.Result(shape, x->dtype);
-}
 StructInfo InferReshape(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   Shape shape = in.ShapeOf(1);
@@ -24,7 +18,7 @@ StructInfo InferReshape(Infer& in) {
                 << TextOf(from) << " and " << Show(*shape.dims) << " with " << TextOf(to);
     }
   }
-  return OfShape(in, shape);
+  return in.OfShape(1, in.Tensor(0)->dtype, in.Device());
 }
 /// Replaces 0 by the dimension of the operand and one -1 by what is left for it.
 Expr FinishReshape(Call call) {
@@ -101,12 +95,12 @@ void CheckBroadcastsTo(Infer& in, const Shape& from, const Shape& to) {
 StructInfo InferBroadcastTo(Infer& in) {
   Shape shape = in.ShapeOf(1);
   CheckBroadcastsTo(in, Shape(in.Tensor(0)), shape);
-  return OfShape(in, shape);
+  return in.OfShape(1, in.Tensor(0)->dtype, in.Device());
 }
 StructInfo InferCollapseSumTo(Infer& in) {
   Shape shape = in.ShapeOf(1);
   CheckBroadcastsTo(in, shape, Shape(in.Tensor(0)));
-  return OfShape(in, shape);
+  return in.OfShape(1, in.Tensor(0)->dtype, in.Device());
 }
 StructInfo InferCollapseSumLike(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *like = in.Tensor(1);

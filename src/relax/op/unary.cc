@@ -6,26 +6,18 @@ namespace tvm::relax {
 namespace {
 
 /// A scalar operand gives a scalar of unknown value.
-StructInfo WithType(Infer& in, DataType dtype) {
-  const TensorStructInfoObj* x = in.AsTensor(0);
-  if (!x) return PrimStructInfo(dtype);
-  if (x->dtype == dtype) return in.Of(0);
-  if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, x->vdevice);
-  return TensorStructInfo(dtype, x->ndim, x->vdevice);
+StructInfo OfElements(Infer& in, DataType dtype) {
+  return in.AsTensor(0) ? in.WithType(0, dtype) : PrimStructInfo(dtype);
 }
-DataType TypeOf(Infer& in) {
-  const TensorStructInfoObj* x = in.AsTensor(0);
-  return x ? x->dtype : in.Of(0).as<PrimStructInfoObj>()->dtype;
-}
-StructInfo InferAny(Infer& in) { return WithType(in, TypeOf(in)); }
+StructInfo InferAny(Infer& in) { return OfElements(in, in.TypeOf(0)); }
 StructInfo InferFloat(Infer& in) {
-  DataType dtype = TypeOf(in);
+  DataType dtype = in.TypeOf(0);
   if (!dtype.is_void() && !dtype.is_float()) {
     RAISE_TYPE(in) << "expected operands of a floating-point type, got " << dtype;
   }
-  return WithType(in, dtype);
+  return OfElements(in, dtype);
 }
-StructInfo InferCheck(Infer& in) { return WithType(in, DataType::Bool()); }
+StructInfo InferCheck(Infer& in) { return OfElements(in, DataType::Bool()); }
 
 struct UnaryRow {
   const char* name;
