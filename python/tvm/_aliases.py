@@ -51,6 +51,19 @@ MODULES |= {
     for module in modules.split()
 }
 
+_RELAX_OP = (
+    "base binary create datatype index linear_algebra manipulate mask qdq sampling search set "
+    "sorting statistical ternary unary"
+)
+MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
+MODULES |= {
+    f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"
+    for group, module in (
+        *((name, name) for name in ("builtin", "ccl", "distributed", "grad", "image", "memory")),
+        *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
+    )
+}
+
 _DEVICES = (
     "cpu",
     "cuda",
