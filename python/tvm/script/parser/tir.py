@@ -6,9 +6,12 @@ import inspect
 import linecache
 import sys
 
+import tvm_ffi
+
 from tvm import tir as _tir
 from tvm.ir import PrimType, TupleType
 from tvm.tir import Buffer as _Buffer
+from tvm.tir import BufferRegion as _BufferRegion
 from tvm.tir import IterVar as _IterVar
 from tvm.tir import Var as _Var
 
@@ -18,8 +21,9 @@ from ..ir_builder.tir import frame, types
 from ..ir_builder.tir.ir import as_expr, meta_var
 from .core.error import ParserError
 from .core.evaluator import is_symbolic, python_iterator, unpack
+from .core.language import ITEMS, METHODS, VALUES, Language, register_language
 from .core.parser import ScriptMacro, register
-from .ir import Callee, ModuleNames
+from .ir import ModuleNames
 
 
 # ---- decorators ---------------------------------------------------------------------------------
@@ -155,6 +159,18 @@ class Signature:
         if len(args) != self.params:
             raise TypeError(f"{var.name_hint}: expected {self.params} arguments, got {len(args)}")
         return _tir.Call(_dtype_of(self.ret_type), var, [as_expr(a) for a in args])
+
+
+class Callee:
+    """A function of the module: called, it makes a call."""
+
+    def __init__(self, var, signature):
+        self.var, self.signature = var, signature
+
+    def __call__(self, *args):
+        if self.signature is None or not hasattr(self.signature, "call"):
+            raise TypeError(f"{self.var.name_hint}: expected a T.prim_func to call")
+        return self.signature.call(self.var, args)
 
 
 def _dtype_of(ret_type):
@@ -462,6 +478,16 @@ def __getattr__(name):
 
 
 def __dir__():
-    hidden = {"ast", "inspect", "linecache", "sys"}
+    hidden = {"ast", "inspect", "linecache", "sys", "tvm_ffi"}
     own = [n for n in globals() if n[0] != "_" and n not in hidden and not n.startswith("visit_")]
     return sorted({*own, *dir(_builder)})
+
+
+_complaint = tvm_ffi.get_global_func("tir.analysis._complaint")
+VALUES[_BufferRegion], ITEMS[_Buffer], METHODS[_Buffer] = as_expr, _builder.access, True
+register_language(
+    Language(
+        "tir", "T", sys.modules[__name__], "T.prim_func", Callee,
+        {_tir.PrimFunc: lambda func, module: _complaint(func)},
+    )
+)  # fmt: skip
