@@ -104,7 +104,7 @@ def machine_path(path, text):
 # Printer, parser and builder: these files serve every language and name none; a language registers
 # itself (include/tvm/script/language.h, script/parser/core/language.py).
 _SCRIPT = re.compile(
-    r"include/tvm/script/.*|src/script/(printer|ir|builder|underline)\.cc|python/tvm/script/"
+    r"include/tvm/script/.*|src/script/\w+\.cc|python/tvm/script/"
     r"(\w+\.py|printer/.*|parser/(__init__|ir|core/\w+)\.py|ir_builder/\w+\.py)"
 )
 _LANGUAGE = re.compile(r"\b(tir|relax)\b", re.IGNORECASE)

@@ -55,7 +55,7 @@ def test_include_of_a_relative_path_is_resolved():
         ("python/tvm/script/parser/core/entry.py", "from tvm.relax import Function", "relax"),
         ("python/tvm/script/ir_builder/base.py", 'if token == "tir":', "tir"),
         ("include/tvm/script/printer.h", 'String tir_prefix = "T";', None),
-        ("src/script/tir_stmt.cc", "using namespace tir;", None),
+        ("src/script/tir/stmt.cc", "using namespace tir;", None),
         ("python/tvm/script/parser/tir.py", "from tvm import tir", None),
     ],
 )

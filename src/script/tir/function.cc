@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "tir.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/target.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the Python builder of TIR needs from C++.
-#include "range.h"
+#include "script/tir/range.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/script/language.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How blocks print.
-#include "tir.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::script {

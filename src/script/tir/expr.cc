@@ -7,8 +7,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "range.h"
-#include "tir.h"
+#include "script/tir/range.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/signature.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How buffers are declared, and the types and variables they need.
-#include "tir.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/structural.h"
 

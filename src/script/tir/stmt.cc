@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How statements print.
-#include "range.h"
-#include "tir.h"
+#include "script/tir/range.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/structural.h"
 
