@@ -54,8 +54,10 @@ class ModuleNames:
         if name not in frame.global_vars:
             hint = did_you_mean(name, frame.global_vars)
             raise AttributeError(f"expected a function of the module, got '{name}'{hint}")
-        language = LANGUAGES[Parser.current().tokens[-1]]
-        return language.member(frame.global_vars[name], frame.signatures.get(name))
+        var, language = frame.global_vars[name], LANGUAGES.get(Parser.current().tokens[-1])
+        if language is None:
+            return var
+        return language.member(var, frame.signatures.get(name))
 
 
 @register("default", ast.ClassDef)
@@ -72,14 +74,20 @@ def visit_class(parser, node):
         names = ModuleNames(frame)
         with parser.scope({"cls": names, node.name: names}):
             functions = [s for s in node.body if isinstance(s, ast.FunctionDef)]
+            # Devices that signatures name, first.
+            parser.visit_body([s for s in node.body if not isinstance(s, ast.FunctionDef)])
             for function in functions:
                 signature = _visitor(parser, function, "declare")(parser, function)
                 try:
                     builder.decl_function(function.name, signature)
                 except ValueError as error:
                     raise ParserError(function, str(error)) from None
-            parser.visit_body([s for s in node.body if not isinstance(s, ast.FunctionDef)])
+            functions.sort(key=lambda function: _rank(parser.get_dispatch_token(function)))
             parser.visit_body(functions)
+
+
+def _rank(token):
+    return LANGUAGES[token].rank if token in LANGUAGES else Language.rank
 
 
 def _visitor(parser, node, kind):

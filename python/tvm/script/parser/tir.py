@@ -3,7 +3,6 @@
 
 import ast
 import inspect
-import linecache
 import sys
 
 import tvm_ffi
@@ -23,24 +22,11 @@ from .core.error import ParserError
 from .core.evaluator import is_symbolic, python_iterator, unpack
 from .core.language import ITEMS, METHODS, VALUES, Language, register_language
 from .core.parser import ScriptMacro, register
+from .core.utils import in_module_class
 from .ir import ModuleNames
 
 
 # ---- decorators ---------------------------------------------------------------------------------
-def _in_module_class(depth):
-    """Whether the caller is the body of a class that @I.ir_module will parse as a whole."""
-    outer = sys._getframe(depth)
-    if "__module__" not in outer.f_locals or "__qualname__" not in outer.f_locals:
-        return False
-    lines = linecache.getlines(outer.f_code.co_filename)
-    for line in lines[outer.f_code.co_firstlineno - 1 : outer.f_lineno]:
-        if line.lstrip().startswith("class "):
-            return False
-        if line.lstrip().startswith("@") and "ir_module" in line:
-            return True
-    return False
-
-
 def prim_func(func=None, private=False, check_well_formed=True, s_tir=None, root_block=True):
     """Parses a Python function into a PrimFunc.
 
@@ -49,7 +35,7 @@ def prim_func(func=None, private=False, check_well_formed=True, s_tir=None, root
     """
     from .core.entry import parse
 
-    in_class = _in_module_class(2)
+    in_class = in_module_class(2)
 
     def decorate(func):
         if not inspect.isfunction(func):
@@ -478,7 +464,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    hidden = {"ast", "inspect", "linecache", "sys", "tvm_ffi"}
+    hidden = {"ast", "inspect", "sys", "tvm_ffi"}
     own = [n for n in globals() if n[0] != "_" and n not in hidden and not n.startswith("visit_")]
     return sorted({*own, *dir(_builder)})
 
@@ -488,6 +474,6 @@ VALUES[_BufferRegion], ITEMS[_Buffer], METHODS[_Buffer] = as_expr, _builder.acce
 register_language(
     Language(
         "tir", "T", sys.modules[__name__], "T.prim_func", Callee,
-        {_tir.PrimFunc: lambda func, module: _complaint(func)},
+        {_tir.PrimFunc: lambda func, module: _complaint(func)}, 10,
     )
 )  # fmt: skip

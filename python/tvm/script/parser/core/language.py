@@ -33,6 +33,7 @@ class Language:
     member: Callable | None = None
     # class of its functions -> (function, module or None) -> (complaint, span), or None if well
     checks: dict = dataclasses.field(default_factory=dict)
+    rank: int = 100  # its functions are read after those of a lower rank, whose members they call
 
 
 LANGUAGES: dict[str, Language] = {}

@@ -229,6 +229,10 @@ class ScriptMacro:
             return self.names[node.id]
         raise ParserError(node, f"undefined name '{node.id}'")
 
+    def visit(self, parser):
+        """Reads the body; what it gives is the value of the call."""
+        parser.visit_body(self.definition.body)
+
     def __call__(self, *args, **kwargs):
         parser = Parser.current()
         if parser is None:
@@ -242,7 +246,7 @@ class ScriptMacro:
             parser.scopes = [*parser.scopes, arguments]
         try:
             with parser.token(self._token):
-                parser.visit_body(self.definition.body)
+                return self.visit(parser)
         except ParserError as error:
             error.source = error.source or self.source
             raise
