@@ -288,11 +288,13 @@ def _iterator(parser, node):
         and isinstance(node.func, ast.Name)
         and parser.eval(node.func) is range
     ):
-        if node.keywords or not 1 <= len(node.args) <= 3:
+        options = {k.arg: parser.eval(k.value) for k in node.keywords}
+        if not 1 <= len(node.args) <= 3 or not options.keys() <= {"annotations", "step"}:
             raise ParserError(node, "range: expected (stop), (start, stop) or (start, stop, step)")
         args = [as_expr(a) for a in parser.evaluator.items(node.args)]
-        step = args.pop() if len(args) == 3 else None
-        return parser.evaluator._guard(node, _builder.serial, *args, step=step)
+        if len(args) == 3:
+            options["step"] = args.pop()
+        return parser.evaluator._guard(node, _builder.serial, *args, **options)
     return parser.eval(node)
 
 
@@ -328,6 +330,10 @@ def visit_with(parser, node):
                 if not isinstance(value, IRBuilderFrame) and not hasattr(value, "__enter__"):
                     raise ParserError(
                         item.context_expr, f"expected a frame such as T.block, got {value!r}"
+                    )
+                if isinstance(value, frame.BlockFrame) and item.optional_vars is not None:
+                    raise ParserError(
+                        item.optional_vars, "expected no name for a block: its axes have names"
                     )
                 entered = value.__enter__()
                 frames.append(value)
@@ -440,6 +446,8 @@ def visit_assert(parser, node):
 @register("tir", ast.Return)
 def visit_return(parser, node):
     value = None if node.value is None else as_expr(parser.eval(node.value))
+    if isinstance(value, (_tir.Stmt, IRBuilderFrame)):
+        raise ParserError(node, "expected a value to return, got a statement")
     _builder.evaluate(_tir.ret(value))
 
 
