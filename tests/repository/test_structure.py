@@ -48,6 +48,23 @@ def test_include_of_a_relative_path_is_resolved():
     assert found == [(1, "tir may not include relax (src/relax/b.h)")]
 
 
+@pytest.mark.parametrize(
+    "path, line, named",
+    [
+        ("src/script/printer.cc", "if (value.as<tir::StmtObj>()) return;", "tir"),
+        ("python/tvm/script/parser/core/entry.py", "from tvm.relax import Function", "relax"),
+        ("python/tvm/script/ir_builder/base.py", 'if token == "tir":', "tir"),
+        ("include/tvm/script/printer.h", 'String tir_prefix = "T";', None),
+        ("src/script/tir/stmt.cc", "using namespace tir;", None),
+        ("python/tvm/script/parser/tir.py", "from tvm import tir", None),
+    ],
+)
+def test_shared_files_of_script_name_no_language(path, line, named):
+    found = problems(structure.languages_in_script, path, f"x\n{line}\n")
+    text = f"{named}: expected no language by name in shared files"
+    assert found == ([(2, text)] if named else [])
+
+
 def test_size_fails_above_the_limit_only():
     assert problems(structure.size, "a.cc", "\n" * 1000) == []
     assert problems(structure.size, "a.cc", "\n" * 1001) == [(1000, "1001 lines; at most 1000")]

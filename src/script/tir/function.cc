@@ -1,11 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 // How functions print: the signature, what has to be declared before the body, the implicit root
 // block.
-#include "printer.h"
+#include <algorithm>
+#include <unordered_set>
+
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
+#include "tvm/ir/target.h"
 
 namespace tvm::script {
 using namespace tir;
+const Language kTir{"tir", "T", "tir.", 10, &PrinterConfigObj::tir_prefix};
+
+// ---- buffers that no statement declares ---------------------------------------------------------
+void TirState::SetUndeclared(const std::vector<const BufferObj*>& buffers) {
+  undeclared_.clear();
+  undeclared_by_var_.clear();
+  ready_.clear();
+  struct Vars : Visitor<Vars, VarObj> {
+    std::vector<const Object*> found;
+    void Visit(const VarObj* var) { found.push_back(var); }
+  };
+  for (const BufferObj* buffer : buffers) {
+    Vars vars;
+    VisitChildren(buffer, vars);
+    std::sort(vars.found.begin(), vars.found.end());
+    vars.found.erase(std::unique(vars.found.begin(), vars.found.end()), vars.found.end());
+    size_t index = undeclared_.size();
+    undeclared_.push_back({buffer, 0});
+    for (const Object* var : vars.found) {
+      undeclared_by_var_[var].push_back(index);
+      undeclared_[index].missing += !p_.Known(var);
+    }
+    if (undeclared_[index].missing == 0) ready_.push_back(index);
+  }
+}
+void TirState::FlushBuffers() {
+  while (!ready_.empty()) {
+    std::vector<size_t> ready;
+    std::swap(ready, ready_);
+    for (size_t i : ready) {
+      const UndeclaredBuffer& b = undeclared_[i];
+      if (b.missing == 0 && !p_.Known(b.buffer)) DefineBuffer(p_, b.buffer, "Buffer");
+    }
+  }
+}
+void TirState::Named(const Object* object) {
+  auto it = undeclared_by_var_.find(object);
+  if (it == undeclared_by_var_.end()) return;
+  for (size_t i : it->second) {
+    if (--undeclared_[i].missing == 0) ready_.push_back(i);
+  }
+}
+void TirState::Forgotten(const Object* object) {
+  auto it = undeclared_by_var_.find(object);
+  if (it == undeclared_by_var_.end()) return;
+  for (size_t i : it->second) ++undeclared_[i].missing;
+}
+
 namespace {
 
 /// What a function uses, and what in it defines something: the difference has to be declared.
@@ -106,13 +158,13 @@ bool IsRootBlock(const Stmt& body) {
 }
 }  // namespace
 
-void Printer::DeclareFree(const ObjectRef& body) {
+void DeclareFree(Printer& p, const ObjectRef& body) {
   Scan scan;
   scan(body);
   std::vector<const BufferObj*> undeclared;
   std::unordered_set<const Object*> named_by_buffer;
   for (const BufferObj* b : scan.buffers) {
-    if (scan.defined.count(b) || Known(b)) continue;
+    if (scan.defined.count(b) || p.Known(b)) continue;
     undeclared.push_back(b);
     auto* pointer = b->data->type_annotation.as<PointerTypeObj>();
     auto* element = pointer->element_type.as<PrimTypeObj>();
@@ -121,74 +173,77 @@ void Printer::DeclareFree(const ObjectRef& body) {
     }
   }
   for (const VarObj* var : scan.vars) {
-    if (!scan.defined.count(var) && !Known(var) && !named_by_buffer.count(var)) DefineVar(var);
+    if (!scan.defined.count(var) && !p.Known(var) && !named_by_buffer.count(var)) DefineVar(p, var);
   }
   // Pointers that nothing defines come with the first buffer that uses them.
   for (const BufferObj* b : undeclared) {
-    if (named_by_buffer.count(b->data.get()) && !Known(b->data.get())) DefineBuffer(b, "Buffer");
+    if (named_by_buffer.count(b->data.get()) && !p.Known(b->data.get()))
+      DefineBuffer(p, b, "Buffer");
   }
-  std::erase_if(undeclared, [&](const BufferObj* b) { return Known(b); });
-  SetUndeclared(undeclared);
-  FlushBuffers();
+  std::erase_if(undeclared, [&](const BufferObj* b) { return p.Known(b); });
+  auto& state = p.State<TirState>();
+  state.SetUndeclared(undeclared);
+  state.FlushBuffers();
 }
 
-void Printer::Function(const PrimFuncObj* f, const String& name) {
+namespace {
+void PrintPrimFunc(Printer& p, const PrimFuncObj* f, const String& name) {
   auto symbol = f->GetAttr<String>(tvm::attr::kGlobalSymbol);
   Scan scan;
   scan(f->body);
-  bool sugar = config->syntax_sugar;
+  bool sugar = p.config->syntax_sugar;
   bool implicit_root = sugar && IsImplicitRoot(f->body);
   bool no_root = scan.has_block && !implicit_root && !IsRootBlock(f->body);
 
-  Begin();
-  *this << "@";
-  Tir("prim_func");
+  p.Begin();
+  p << "@";
+  Tir(p, "prim_func");
   if (!symbol.has_value() || no_root) {
-    List list(*this, "(", ")");
+    Printer::List list(p, "(", ")");
     if (!symbol.has_value()) list.Keyword("private") << "True";
     if (no_root) list.Keyword("root_block") << "False";
   }
-  End();
-  size_t begin = out_.size();
-  Scope scope(*this);
-  Begin();
-  *this << "def " << View(name);
+  p.End();
+  size_t begin = p.Position();
+  Printer::Scope scope(p);
+  p.Begin();
+  p << "def " << View(name);
   std::unordered_map<const Object*, const Object*> data_owners;
   std::vector<std::pair<const VarObj*, const BufferObj*>> matched;
   {
-    List params(*this, "(", ")");
+    Printer::List params(p, "(", ")");
     for (const Var& param : f->params) {
       auto it = f->buffer_map.find(param);
       const BufferObj* b = it == f->buffer_map.end() ? nullptr : (*it).second.get();
       const Object* owner = b ? data_owners.emplace(b->data.get(), b).first->second : nullptr;
-      bool shared = b && Known(b->data.get());
-      if (b && sugar && !shared && IsPlainParameter(param.get(), b, owner) && !Known(b)) {
+      bool shared = b && p.Known(b->data.get());
+      if (b && sugar && !shared && IsPlainParameter(param.get(), b, owner) && !p.Known(b)) {
         // A copy: naming another object may move the table of names.
-        std::string buffer_name = Define(b, b->name);
+        std::string buffer_name = p.Define(b, b->name);
         params.Item() << buffer_name << ": ";
-        Tir("Buffer(");
-        Tuple(b->shape);
-        *this << ", ";
-        Quote(b->dtype.str()) << ")";
-        DefineAs(b->data.get(), buffer_name + ".data");
+        Tir(p, "Buffer(");
+        PrintTuple(p, b->shape);
+        p << ", ";
+        p.Quote(b->dtype.str()) << ")";
+        p.DefineAs(b->data.get(), buffer_name + ".data");
         continue;
       }
-      params.Item() << Define(param.get(), param->name_hint) << ": ";
+      params.Item() << p.Define(param.get(), param->name_hint) << ": ";
       if (param->IsInstance<SizeVarObj>())
-        MakeVar(param.get());
+        PrintMakeVar(p, param.get());
       else
-        Annotation(param->type_annotation);
+        PrintAnnotation(p, param->type_annotation);
       if (b) matched.emplace_back(param.get(), b);
     }
   }
   if (!IsVoidType(f->ret_type)) {
-    *this << " -> ";
-    Annotation(f->ret_type);
+    p << " -> ";
+    PrintAnnotation(p, f->ret_type);
   }
-  *this << ":";
-  End();
-  MarkLine(f, nullptr, begin);
-  Indent indent(*this);
+  p << ":";
+  p.End();
+  p.MarkLine(f, nullptr, begin);
+  Printer::Indent indent(p);
 
   Map<String, Any> attrs;
   for (const auto& [key, value] : f->attrs->dict) {
@@ -196,41 +251,38 @@ void Printer::Function(const PrimFuncObj* f, const String& name) {
     attrs.Set(key, value);
   }
   if (!attrs.empty()) {
-    Begin();
-    Tir("func_attr(");
-    Value(attrs);
-    *this << ")";
-    End();
+    p.Begin();
+    Tir(p, "func_attr(");
+    p.Value(attrs);
+    p << ")";
+    p.End();
   }
-  if (module && scan.has_global) {
-    Begin();
-    *this << View(config->module_alias) << " = " << module_name;
-    End();
-  }
+  if (p.module && scan.has_global) p.NameModule();
   for (auto [param, buffer] : matched) {
-    DefineBuffer(buffer, "match_buffer", ffi::GetRef<Var>(param));
+    DefineBuffer(p, buffer, "match_buffer", ffi::GetRef<Var>(param));
   }
-  DeclareFree(f->body);
+  DeclareFree(p, f->body);
   if (implicit_root) {
     auto* realize = f->body.as<BlockRealizeObj>();
-    Begin();
-    *this << "# with ";
-    Tir("block(\"root\"):");
-    End();
-    BlockBody(realize->block.get(), realize, true);
+    p.Begin();
+    p << "# with ";
+    Tir(p, "block(\"root\"):");
+    p.End();
+    PrintBlockBody(p, realize->block.get(), realize, true);
   } else {
-    Stmt(f->body);
+    PrintStmt(p, f->body);
   }
-  SetUndeclared({});
+  p.State<TirState>().SetUndeclared({});
 }
-
-namespace {
-void PrintPrimFunc(Printer& p, const PrimFuncObj* f) {
-  if (p.Position() != 0) return p.Metadata(ffi::GetRef<PrimFunc>(f));
-  String name = f->GetAttr<String>(tvm::attr::kGlobalSymbol, "main");
-  if (!p.config->binding_names.empty()) name = p.config->binding_names[0];
-  p.Function(f, name);
+void PrintTarget(Printer& p, const TargetObj* n) {
+  Tir(p, "target(");
+  p.Value(n->Export());
+  p << ")";
 }
-TVM_REGISTER() { DefPrint<PrimFuncObj, &PrintPrimFunc>(); }
+TVM_REGISTER() {
+  RegisterLanguage(&kTir);
+  DefPrintFunction<PrimFuncObj, &PrintPrimFunc, 10>();
+  DefPrint<TargetObj, &PrintTarget>();
+}
 }  // namespace
 }  // namespace tvm::script

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How blocks print.
-#include "printer.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::script {
@@ -26,8 +26,9 @@ const char* AxisFunction(const IterVarObj* iter) {
 /// 'S' or 'R' where T.axis.remap finds the range in the loop; else 0.
 char RemapKind(Printer& p, const IterVarObj* iter, const PrimExpr& value) {
   auto* var = value.as<VarObj>();
-  auto loop = var ? p.loops.find(var) : p.loops.end();
-  if (loop == p.loops.end() || !iter->dom.has_value() || iter->thread_tag != "") return 0;
+  const auto& loops = p.State<TirState>().loops;
+  auto loop = var ? loops.find(var) : loops.end();
+  if (loop == loops.end() || !iter->dom.has_value() || iter->thread_tag != "") return 0;
   auto *extent = iter->dom.value()->extent.as<IntImmObj>(),
        *loop_extent = loop->second->extent.as<IntImmObj>();
   bool same_extent = iter->dom.value()->extent.same_as(loop->second->extent) ||
@@ -42,10 +43,10 @@ char RemapKind(Printer& p, const IterVarObj* iter, const PrimExpr& value) {
 }
 void PrintAxis(Printer& p, const IterVarObj* iter, const Any* value) {
   const char* function = AxisFunction(iter);
-  if (!function) p.DefineVar(iter->var.get());
+  if (!function) DefineVar(p, iter->var.get());
   p.Begin();
   p << p.Define(iter->var.get(), iter->var->name_hint) << " = ";
-  p.Tir("axis.") << (function ? function : "iter");
+  Tir(p, "axis.") << (function ? function : "iter");
   {
     Printer::List list(p, "(", ")");
     list.Item();
@@ -55,15 +56,15 @@ void PrintAxis(Printer& p, const IterVarObj* iter, const Any* value) {
       const RangeObj* dom = iter->dom.value().get();
       bool constant = dom->min.as<IntImmObj>() && dom->extent.as<IntImmObj>();
       if (IsZero(dom->min))
-        p.Expr(dom->extent);
+        PrintExpr(p, dom->extent);
       else if (constant)
-        p.Tuple({dom->min, dom->min + dom->extent});
+        PrintTuple(p, {dom->min, dom->min + dom->extent});
       else
         p.Node(dom);
     }
     list.Item();
     if (value)
-      p.Expr(value->as<Object>(), value);
+      PrintExpr(p, value->as<Object>(), value);
     else
       p << "None";
   }
@@ -94,10 +95,10 @@ void PrintAxes(Printer& p, const BlockObj* block, const ffi::ArrayObj* values) {
       }
     }
     p << " = ";
-    p.Tir("axis.remap(").Quote(kinds) << ", ";
+    Tir(p, "axis.remap(").Quote(kinds) << ", ";
     {
       Printer::List bindings(p, "[", "]");
-      for (; i < end; ++i) bindings.Item().Expr(value(i)->as<Object>(), value(i));
+      for (; i < end; ++i) PrintExpr(bindings.Item(), value(i)->as<Object>(), value(i));
     }
     p << ")";
     p.End();
@@ -105,7 +106,7 @@ void PrintAxes(Printer& p, const BlockObj* block, const ffi::ArrayObj* values) {
 }
 void PrintRegions(Printer& p, const char* function, const Array<BufferRegion>& regions) {
   p.Begin();
-  p.Tir(function);
+  Tir(p, function);
   {
     Printer::List list(p, "(", ")");
     if (!regions.empty()) {
@@ -129,61 +130,61 @@ bool UsesOwnBuffers(const BlockObj* block) {
 }
 }  // namespace
 
-void Printer::BlockBody(const BlockObj* block, const BlockRealizeObj* realize, bool root) {
+void PrintBlockBody(Printer& p, const BlockObj* block, const BlockRealizeObj* realize, bool root) {
   auto allocate = [&] {
     for (const Buffer& buffer : block->alloc_buffers) {
-      if (!Known(buffer.get())) DefineBuffer(buffer.get(), "alloc_buffer");
+      if (!p.Known(buffer.get())) DefineBuffer(p, buffer.get(), "alloc_buffer");
     }
   };
   if (!root) {
-    PrintAxes(*this, block,
+    PrintAxes(p, block,
               realize && !realize->iter_values.empty()
                   ? static_cast<const ffi::ArrayObj*>(realize->iter_values.get())
                   : nullptr);
     if (realize && !IsTrue(realize->predicate)) {
-      Begin();
-      Tir("where(");
-      Expr(realize->predicate);
-      *this << ")";
-      End();
+      p.Begin();
+      Tir(p, "where(");
+      PrintExpr(p, realize->predicate);
+      p << ")";
+      p.End();
     }
-    FlushBuffers();
+    p.State<TirState>().FlushBuffers();
     if (UsesOwnBuffers(block)) allocate();
-    PrintRegions(*this, "reads", block->reads);
-    PrintRegions(*this, "writes", block->writes);
+    PrintRegions(p, "reads", block->reads);
+    PrintRegions(p, "writes", block->writes);
     if (!block->annotations.empty()) {
-      Begin();
-      Tir("block_attr(");
-      Value(block->annotations);
-      *this << ")";
-      End();
+      p.Begin();
+      Tir(p, "block_attr(");
+      p.Value(block->annotations);
+      p << ")";
+      p.End();
     }
   }
   allocate();
   for (const MatchBufferRegion& match : block->match_buffers) {
-    DefineBuffer(match->buffer.get(), "match_buffer", match->source);
+    DefineBuffer(p, match->buffer.get(), "match_buffer", match->source);
   }
   if (block->init.has_value()) {
-    Begin();
-    *this << "with ";
-    Tir("init():");
-    End();
-    Scope scope(*this);
-    Indent indent(*this);
-    Stmt(block->init.value().get(), &block->init, true);
+    p.Begin();
+    p << "with ";
+    Tir(p, "init():");
+    p.End();
+    Printer::Scope scope(p);
+    Printer::Indent indent(p);
+    PrintStmt(p, block->init.value().get(), &block->init, true);
   }
-  Stmt(block->body);
+  PrintStmt(p, block->body);
 }
 
 namespace {
 void PrintWithBlock(Printer& p, const BlockObj* block, const BlockRealizeObj* realize) {
   p.Begin();
   p << "with ";
-  p.Tir("block(").Quote(View(block->name_hint)) << (realize ? "):" : ", no_realize=True):");
+  Tir(p, "block(").Quote(View(block->name_hint)) << (realize ? "):" : ", no_realize=True):");
   p.End();
   Printer::Scope scope(p);
   Printer::Indent indent(p);
-  p.BlockBody(block, realize, false);
+  PrintBlockBody(p, block, realize, false);
 }
 void PrintBlock(Printer& p, const BlockObj* n) { PrintWithBlock(p, n, nullptr); }
 void PrintBlockRealize(Printer& p, const BlockRealizeObj* n) {
@@ -192,8 +193,8 @@ void PrintBlockRealize(Printer& p, const BlockRealizeObj* n) {
   p.MarkLine(n->block.get(), &n->block, begin);
 }
 TVM_REGISTER() {
-  DefPrint<BlockObj, &PrintBlock>();
-  DefPrint<BlockRealizeObj, &PrintBlockRealize>();
+  DefPrintStmt<BlockObj, &PrintBlock>();
+  DefPrintStmt<BlockRealizeObj, &PrintBlockRealize>();
 }
 }  // namespace
 }  // namespace tvm::script

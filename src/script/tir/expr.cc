@@ -7,8 +7,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "printer.h"
-#include "range.h"
+#include "script/tir/range.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/signature.h"
 
@@ -66,18 +66,18 @@ bool PrintBinary(Printer& p, const BinaryForm& form, const BinaryOpFields* n, in
   if (!Rebuilds(form, n, n->a, n->b)) return false;
   bool infix = form.symbol && (!form.function || n->dtype.is_float());
   if (!infix) {
-    p.Tir(form.function);
+    Tir(p, form.function);
     Printer::List list(p, "(", ")");
-    list.Item().Expr(n->a);
-    list.Item().Expr(n->b);
+    PrintExpr(list.Item(), n->a);
+    PrintExpr(list.Item(), n->b);
     return true;
   }
   bool parentheses = form.precedence < min_precedence;
   if (parentheses) p << "(";
   // Comparisons chain in Python; the others group from the left.
-  p.Expr(n->a, form.precedence == kCompare ? kCompare + 1 : form.precedence);
+  PrintExpr(p, n->a, form.precedence == kCompare ? kCompare + 1 : form.precedence);
   p << " " << form.symbol << " ";
-  p.Expr(n->b, form.precedence + 1);
+  PrintExpr(p, n->b, form.precedence + 1);
   if (parentheses) p << ")";
   return true;
 }
@@ -103,18 +103,18 @@ void PrintFloat(Printer& p, double value) {
   p << text << (integer && (text.size() > 15 || (value == 0 && std::signbit(value))) ? ".0" : "");
 }
 void PrintIntImm(Printer& p, const IntImmObj* n) {
-  p.Tir(n->dtype.str()) << "(";
+  Tir(p, n->dtype.str()) << "(";
   PrintInt(p, n->value, n->dtype);
   p << ")";
 }
 void PrintFloatImm(Printer& p, const FloatImmObj* n) {
   if (n->dtype == p.config->float_dtype && std::isfinite(n->value)) return PrintFloat(p, n->value);
-  p.Tir(n->dtype.str()) << "(";
+  Tir(p, n->dtype.str()) << "(";
   PrintFloat(p, n->value);
   p << ")";
 }
 void PrintStringImm(Printer& p, const StringImmObj* n) {
-  p.Tir("StringImm(").Quote(View(n->value)) << ")";
+  Tir(p, "StringImm(").Quote(View(n->value)) << ")";
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -187,31 +187,23 @@ bool ArgumentsFit(std::string_view name, const CallObj* n) {
   return true;
 }
 void PrintCallOf(Printer& p, const CallObj* n, const GlobalVarObj* callee) {
-  const PrimFuncObj* func = nullptr;
-  if (p.module) {
-    auto it = p.module->functions.find(ffi::GetRef<GlobalVar>(callee));
-    if (it != p.module->functions.end()) func = (*it).second.as<PrimFuncObj>();
-  }
-  std::string target =
-      func ? std::string(p.config->module_alias) + "." + std::string(callee->name_hint) : "";
+  const BaseFuncObj* member = p.FunctionOf(callee);
+  auto* func = member && member->IsInstance<PrimFuncObj>() ? static_cast<const PrimFuncObj*>(member)
+                                                           : nullptr;
   if (func && n->annotations.empty() && DataTypeOf(func->ret_type) == n->dtype) {
-    p << target;
+    p.Member(callee);
     Printer::List list(p, "(", ")");
-    p.Exprs(list, n->args);
+    PrintExprs(list, n->args);
     return;
   }
-  p.Tir("Call");
+  Tir(p, "Call");
   Printer::List list(p, "(", ")");
   list.Item().Quote(n->dtype.str());
-  list.Item();
-  if (func)
-    p << target;
-  else
-    p.Ir("GlobalVar(").Quote(View(callee->name_hint)) << ")";
+  list.Item().Node(callee);
   {
     list.Item();
     Printer::List args(p, "[", "]");
-    p.Exprs(args, n->args);
+    PrintExprs(args, n->args);
   }
   if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
 }
@@ -239,56 +231,55 @@ void PrintCall(Printer& p, const CallObj* n) {
     }
   }
   if (!fits)
-    type = "first", p.Tir("call_intrin");
+    type = "first", Tir(p, "call_intrin");
   else
-    p.Tir(name);
+    Tir(p, name);
   Printer::List list(p, "(", ")");
   if (type == "first") list.Item().Quote(n->dtype.str());
   if (!fits) list.Item().Quote(full);
-  p.Exprs(list, n->args);
+  PrintExprs(list, n->args);
   if (type == "last") list.Item().Quote(n->dtype.str());
   if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
 }
 
 // ---- the others ---------------------------------------------------------------------------------
-void PrintVar(Printer& p, const VarObj* n) { p << p.Name(n); }
-void PrintBufferName(Printer& p, const BufferObj* n) { p << p.Name(n, n->name); }
+void PrintVar(Printer& p, const VarObj* n) { p << NameOf(p, n); }
 void PrintCast(Printer& p, const CastObj* n) {
-  p.Tir("Cast(").Quote(n->dtype.str()) << ", ";
-  p.Expr(n->value);
+  Tir(p, "Cast(").Quote(n->dtype.str()) << ", ";
+  PrintExpr(p, n->value);
   p << ")";
 }
 void PrintLet(Printer& p, const LetObj* n) {
-  p.Tir("Let(");
-  p.Expr(n->body);
-  p << ", where={" << p.Name(n->var.get()) << ": ";
-  p.Expr(n->value);
+  Tir(p, "Let(");
+  PrintExpr(p, n->body);
+  p << ", where={" << NameOf(p, n->var.get()) << ": ";
+  PrintExpr(p, n->value);
   p << "})";
 }
 void PrintLoad(Printer& p, const BufferLoadObj* n) {
-  p.Access(n->buffer, n->indices, n->predicate);
+  PrintAccess(p, n->buffer, n->indices, n->predicate);
 }
 void PrintProducerLoad(Printer& p, const ProducerLoadObj* n) {
   p << p.Name(n->producer.get(), n->producer->GetNameHint()) << "[";
   Printer::List list(p, "", "]");
-  p.Exprs(list, n->indices);
+  PrintExprs(list, n->indices);
 }
 void PrintRange(Printer& p, const RangeObj* n) {
   PrimExpr end = n->min + n->extent;
   bool exact = IsZero(n->min) || (n->min.as<IntImmObj>() && n->extent.as<IntImmObj>());
   p.Ir(exact ? "Range(" : "Range.from_min_extent(");
-  p.Expr(n->min);
+  PrintExpr(p, n->min);
   p << ", ";
-  p.Expr(exact ? end : n->extent);
+  PrintExpr(p, exact ? end : n->extent);
   p << ")";
 }
 constexpr const char* kIterTypes[] = {"DataPar",    "ThreadIndex",  "CommReduce",
                                       "Ordered",    "Opaque",       "Unrolled",
                                       "Vectorized", "Parallelized", "Tensorized"};
 void PrintIterVar(Printer& p, const IterVarObj* n) {
-  p.Tir("iter_var");
+  Tir(p, "iter_var");
   Printer::List list(p, "(", ")");
-  list.Item() << p.Name(n->var.get());
+  list.Item() << NameOf(p, n->var.get());
   list.Item();
   if (n->dom.has_value())
     p.Node(n->dom.value().get(), &n->dom);
@@ -297,90 +288,118 @@ void PrintIterVar(Printer& p, const IterVarObj* n) {
   list.Item().Quote(kIterTypes[static_cast<int>(n->iter_type)]);
   list.Item().Quote(View(n->thread_tag));
 }
-void PrintConstructor(Printer& p, const PrimExprObj* n) { p.Construct(n); }
-void PrintRegion(Printer& p, const BufferRegionObj* n) { p.Region(n); }
+/// An expression's own operands are expressions; everywhere else 1 and T.int32(1) differ.
+bool PrintOperand(Printer& p, const Any& value, const void* slot) {
+  auto is_expr = [](const Any& a) { return a.as<PrimExprObj>() != nullptr; };
+  auto* array = value.as<ffi::ArrayObj>();
+  if (is_expr(value)) {
+    PrintExpr(p, value.as<Object>(), slot);
+  } else if (array && std::all_of(array->begin(), array->end(), is_expr)) {
+    Printer::List items(p, "[", "]");
+    for (const Any& item : *array) PrintExpr(items.Item(), item.as<Object>(), &item);
+  } else {
+    return false;
+  }
+  return true;
+}
+void PrintConstructor(Printer& p, const PrimExprObj* n) {
+  DataType outer = std::exchange(p.int_dtype, p.config->int_dtype);
+  p.Construct(n, &PrintOperand);
+  p.int_dtype = outer;
+}
+void PrintDataType(Printer& p, const Any& value) {
+  Tir(p, "dtype(").Quote(value.cast<DataType>().str()) << ")";
+}
+void PrintWholeExpr(Printer& p, const PrimExprObj* n) {
+  if (p.config->verbose_expr) DeclareFree(p, ffi::GetRef<PrimExpr>(n));
+  PrintExpr(p, n, nullptr);
+}
 }  // namespace
 
-void Printer::Expr(const Object* e, const void* slot, int min_precedence) {
+void PrintExpr(Printer& p, const Object* e, const void* slot, int min_precedence) {
   if (StackIsLow()) [[unlikely]]
-    return Recurse([&] { Expr(e, slot, min_precedence); });
-  CheckSize();
-  size_t begin = out_.size();
+    return Recurse([&] { PrintExpr(p, e, slot, min_precedence); });
+  p.CheckSize();
+  size_t begin = p.Position();
   if (auto it = BinaryForms().find(e->type_index()); it != BinaryForms().end()) {
-    if (!PrintBinary(*this, it->second, static_cast<const BinaryOpFields*>(e), min_precedence)) {
-      Construct(e);
+    if (!PrintBinary(p, it->second, static_cast<const BinaryOpFields*>(e), min_precedence)) {
+      PrintConstructor(p, static_cast<const PrimExprObj*>(e));
     }
   } else if (e->IsInstance<NotObj>()) {
     const PrimExpr& a = static_cast<const NotObj*>(e)->a;
     if (AsConstInt(a)) {
-      Construct(e);
+      PrintConstructor(p, static_cast<const PrimExprObj*>(e));
     } else {
       bool parentheses = kNot < min_precedence;
-      if (parentheses) *this << "(";
-      *this << "not ";
-      Expr(a, kNot);
-      if (parentheses) *this << ")";
+      if (parentheses) p << "(";
+      p << "not ";
+      PrintExpr(p, a, kNot);
+      if (parentheses) p << ")";
     }
   } else if (auto* imm = e->IsInstance<IntImmObj>() ? static_cast<const IntImmObj*>(e) : nullptr;
-             imm && imm->dtype == config->int_dtype) {
-    PrintInt(*this, imm->value, imm->dtype);
+             imm && imm->dtype == p.int_dtype) {
+    PrintInt(p, imm->value, imm->dtype);
   } else if (e->IsInstance<StringImmObj>()) {
-    Quote(View(static_cast<const StringImmObj*>(e)->value));
+    p.Quote(View(static_cast<const StringImmObj*>(e)->value));
   } else {
-    return Node(e, slot);
+    // Only operators give a bare constant the type of the other operand.
+    DataType outer = std::exchange(p.int_dtype, p.config->int_dtype);
+    p.Node(e, slot);
+    p.int_dtype = outer;
+    return;
   }
-  if (Marks()) [[unlikely]]
-    AddMark(e, slot, begin, out_.size());
+  if (p.Marks()) [[unlikely]]
+    p.AddMark(e, slot, begin, p.Position());
 }
-void Printer::Exprs(List& list, const Array<PrimExpr>& exprs) {
+void PrintExprs(Printer::List& list, const Array<PrimExpr>& exprs) {
   if (exprs.empty()) return;
   for (const Any& e : *static_cast<const ffi::ArrayObj*>(exprs.get())) {
-    list.Item().Expr(e.as<Object>(), &e);
+    PrintExpr(list.Item(), e.as<Object>(), &e);
   }
 }
-void Printer::Tuple(const Array<PrimExpr>& exprs) {
-  List list(*this, "(", ")", true);
-  Exprs(list, exprs);
+void PrintTuple(Printer& p, const Array<PrimExpr>& exprs) {
+  Printer::List list(p, "(", ")", true);
+  PrintExprs(list, exprs);
 }
-void Printer::Access(const ObjectRef& buffer, const Array<PrimExpr>& indices,
-                     const Optional<PrimExpr>& predicate) {
-  Node(buffer.get(), &buffer);
+void PrintAccess(Printer& p, const ObjectRef& buffer, const Array<PrimExpr>& indices,
+                 const Optional<PrimExpr>& predicate) {
+  p.Node(buffer.get(), &buffer);
   if (predicate.has_value()) {
-    *this << ".vload(";
-    List list(*this, "[", "]");
-    Exprs(list, indices);
+    p << ".vload(";
+    Printer::List list(p, "[", "]");
+    PrintExprs(list, indices);
   } else {
-    List list(*this, "[", "]");
-    if (indices.empty()) *this << "()";
+    Printer::List list(p, "[", "]");
+    if (indices.empty()) p << "()";
     for (const Any& a : *static_cast<const ffi::ArrayObj*>(indices.get())) {
       list.Item();
       auto* ramp = a.as<RampObj>();
       auto* lanes = ramp ? ramp->lanes.as<IntImmObj>() : nullptr;
       if (lanes && lanes->dtype == DataType::Int(32) && IsOne(ramp->stride)) {
-        Expr(ramp->base);
-        *this << ":";
-        Expr(ramp->base + ramp->lanes);
+        PrintExpr(p, ramp->base);
+        p << ":";
+        PrintExpr(p, ramp->base + ramp->lanes);
       } else {
-        Expr(a.as<Object>(), &a);
+        PrintExpr(p, a.as<Object>(), &a);
       }
     }
     return;
   }
-  *this << ", predicate=";
-  Expr(predicate.value());
-  *this << ")";
+  p << ", predicate=";
+  PrintExpr(p, predicate.value());
+  p << ")";
 }
-void Printer::Region(const BufferRegionObj* region) {
-  Node(region->buffer.get(), &region->buffer);
-  List list(*this, "[", "]");
-  if (region->region.empty()) *this << "()";
+void PrintRegion(Printer& p, const BufferRegionObj* region) {
+  p.Node(region->buffer.get(), &region->buffer);
+  Printer::List list(p, "[", "]");
+  if (region->region.empty()) p << "()";
   for (const Any& a : *static_cast<const ffi::ArrayObj*>(region->region.get())) {
     auto* range = a.as<RangeObj>();
-    list.Item().Expr(range->min);
+    PrintExpr(list.Item(), range->min);
     auto* one = range->extent.as<IntImmObj>();
     if (one && one->value == 1 && one->dtype == range->min.dtype()) continue;
-    *this << ":";
-    Expr(EndOf(range->min, range->extent));
+    p << ":";
+    PrintExpr(p, EndOf(range->min, range->extent));
   }
 }
 
@@ -390,7 +409,6 @@ TVM_REGISTER() {
   DefPrint<FloatImmObj, &PrintFloatImm>();
   DefPrint<StringImmObj, &PrintStringImm>();
   DefPrint<VarObj, &PrintVar>();
-  DefPrint<BufferObj, &PrintBufferName>();
   DefPrint<CastObj, &PrintCast>();
   DefPrint<LetObj, &PrintLet>();
   DefPrint<CallObj, &PrintCall>();
@@ -401,6 +419,8 @@ TVM_REGISTER() {
   DefPrint<BufferRegionObj, &PrintRegion>();
   // Any other expression is a call of its constructor.
   DefPrint<PrimExprObj, &PrintConstructor>();
+  DefPrintWhole<PrimExprObj, &PrintWholeExpr>();
+  DefPrintValue(kTVMFFIDataType, &PrintDataType);
 }
 }  // namespace
 }  // namespace tvm::script

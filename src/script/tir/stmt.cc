@@ -1,42 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // How statements print.
-#include "printer.h"
-#include "range.h"
+#include "script/tir/range.h"
+#include "script/tir/tir.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::script {
 using namespace tir;
 
-void Printer::Stmt(const Object* stmt, const void* slot, bool tail) {
+PrintTable& StmtHandlers() {
+  static auto* table = new PrintTable();
+  return *table;
+}
+void PrintStmt(Printer& p, const Object* stmt, const void* slot, bool tail) {
   if (StackIsLow()) [[unlikely]]
-    return Recurse([&] { Stmt(stmt, slot, tail); });
-  CheckSize();
+    return Recurse([&] { PrintStmt(p, stmt, slot, tail); });
+  p.CheckSize();
   if (auto* seq = stmt->IsInstance<SeqStmtObj>() ? static_cast<const SeqStmtObj*>(stmt) : nullptr) {
     size_t last = seq->seq.size() - 1, i = 0;
     for (const Any& s : *static_cast<const ffi::ArrayObj*>(seq->seq.get())) {
-      Stmt(s.as<Object>(), &s, tail && i++ == last);
+      PrintStmt(p, s.as<Object>(), &s, tail && i++ == last);
     }
     return;
   }
-  FlushBuffers();
-  size_t begin = out_.size();
-  bool outer = std::exchange(tail_, tail);
-  if (PrintHandler handler = FindPrintHandler(stmt->type_index())) {
-    handler(*this, stmt);
+  auto& state = p.State<TirState>();
+  state.FlushBuffers();
+  size_t begin = p.Position();
+  bool outer = std::exchange(state.tail, tail);
+  if (PrintHandler handler = StmtHandlers().Find(stmt->type_index())) {
+    handler(p, stmt);
   } else {
     TVM_FFI_THROW(TypeError) << "script: expected a statement with a printed form, got "
                              << stmt->GetTypeKey();
   }
-  tail_ = outer;
-  MarkLine(stmt, slot, begin);
+  state.tail = outer;
+  p.MarkLine(stmt, slot, begin);
 }
 
 namespace {
 void Indented(Printer& p, const Object* body, const void* slot) {
   Printer::Scope scope(p);
   Printer::Indent indent(p);
-  p.Stmt(body, slot, true);
+  PrintStmt(p, body, slot, true);
 }
 
 // ---- definitions for a body ---------------------------------------------------------------------
@@ -44,46 +49,46 @@ void PrintLetStmt(Printer& p, const LetStmtObj* n) {
   const VarObj* var = n->var.get();
   bool plain = StructuralEqual(var->type_annotation, PrimType(n->value.dtype()));
   bool known = p.Known(var);  // one variable defined twice stays one
-  if (p.tail() && !known) {
+  if (p.State<TirState>().tail && !known) {
     // x: T.int32 = value
     p.Begin();
     p << p.Define(var, var->name_hint) << ": ";
-    p.Annotation(var->type_annotation);
+    PrintAnnotation(p, var->type_annotation);
     p << " = ";
-    p.Expr(n->value);
+    PrintExpr(p, n->value);
     p.End();
-    return p.Stmt(n->body);
+    return PrintStmt(p, n->body);
   }
-  p.Scoped(
-      var, var->name_hint,
+  PrintScoped(
+      p, var, var->name_hint,
       [&] {
-        p.Tir("LetStmt");
+        Tir(p, "LetStmt");
         Printer::List list(p, "(", ")");
-        list.Item().Expr(n->value);
+        PrintExpr(list.Item(), n->value);
         if (known)
-          list.Keyword("var") << p.Name(var);
+          list.Keyword("var") << NameOf(p, var);
         else if (!plain)
-          list.Item().Annotation(var->type_annotation);
+          PrintAnnotation(list.Item(), var->type_annotation);
       },
       n->body);
 }
 void PrintAssert(Printer& p, const AssertStmtObj* n) {
-  if (p.tail()) {
+  if (p.State<TirState>().tail) {
     p.Begin();
     p << "assert ";
-    p.Expr(n->condition);
+    PrintExpr(p, n->condition);
     p << ", ";
-    p.Expr(n->message);
+    PrintExpr(p, n->message);
     p.End();
-    return p.Stmt(n->body);
+    return PrintStmt(p, n->body);
   }
-  p.Scoped(
-      nullptr, "",
+  PrintScoped(
+      p, nullptr, "",
       [&] {
-        p.Tir("Assert(");
-        p.Expr(n->condition);
+        Tir(p, "Assert(");
+        PrintExpr(p, n->condition);
         p << ", ";
-        p.Expr(n->message);
+        PrintExpr(p, n->message);
         p << ")";
       },
       n->body);
@@ -98,7 +103,7 @@ void AllocateArgs(Printer& p, Printer::List& list, const Array<PrimExpr>& extent
   list.Item();
   {
     Printer::List shape(p, "[", "]");
-    p.Exprs(shape, extents);
+    PrintExprs(shape, extents);
   }
   list.Item().Quote(dtype.str());
 }
@@ -113,17 +118,17 @@ void PrintAllocate(Printer& p, const AllocateObj* n) {
   auto* decl = n->body.as<DeclBufferObj>();
   if (decl && p.config->syntax_sugar && !p.Known(n->buffer_var.get()) &&
       !p.Known(decl->buffer.get()) && IsAllocatedBuffer(n, decl)) {
-    return p.DeclareBuffer(decl, true);
+    return DeclareBuffer(p, decl, true);
   }
   const String& scope = n->buffer_var->type_annotation.as<PointerTypeObj>()->storage_scope;
-  p.Scoped(
-      n->buffer_var.get(), n->buffer_var->name_hint,
+  PrintScoped(
+      p, n->buffer_var.get(), n->buffer_var->name_hint,
       [&] {
-        p.Tir("allocate");
+        Tir(p, "allocate");
         Printer::List list(p, "(", ")");
         AllocateArgs(p, list, n->extents, n->dtype);
         list.Item().Quote(View(scope));
-        if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+        if (!IsTrue(n->condition)) PrintExpr(list.Keyword("condition"), n->condition);
         if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
         if (!HasAllocatedType(n->buffer_var, n->dtype)) {
           list.Keyword("type_annotation").Value(n->buffer_var->type_annotation);
@@ -173,10 +178,10 @@ bool TensorItems(Printer& p, const ffi::Tensor& tensor) {
   return number && !(t.is_uint() && t.bits() == 64);
 }
 void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
-  p.Scoped(
-      n->buffer_var.get(), n->buffer_var->name_hint,
+  PrintScoped(
+      p, n->buffer_var.get(), n->buffer_var->name_hint,
       [&] {
-        p.Tir("allocate_const");
+        Tir(p, "allocate_const");
         Printer::List list(p, "(", ")");
         list.Item();
         bool bits = n->data.has_value() && !TensorItems(p, n->data.value());
@@ -185,7 +190,7 @@ void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
         list.Item();
         {
           Printer::List shape(p, "[", "]");
-          p.Exprs(shape, n->extents);
+          PrintExprs(shape, n->extents);
         }
         if (!n->annotations.empty()) list.Keyword("annotations").Value(n->annotations);
         if (bits) list.Keyword("bits") << "True";
@@ -197,18 +202,18 @@ void PrintAllocateConst(Printer& p, const AllocateConstObj* n) {
       },
       n->body);
 }
-void PrintDeclBuffer(Printer& p, const DeclBufferObj* n) { p.DeclareBuffer(n, false); }
+void PrintDeclBuffer(Printer& p, const DeclBufferObj* n) { DeclareBuffer(p, n, false); }
 void PrintBufferRealize(Printer& p, const BufferRealizeObj* n) {
-  if (!p.Known(n->buffer.get())) p.DefineBuffer(n->buffer.get(), "Buffer");
-  p.Scoped(
-      nullptr, "",
+  if (!p.Known(n->buffer.get())) DefineBuffer(p, n->buffer.get(), "Buffer");
+  PrintScoped(
+      p, nullptr, "",
       [&] {
-        p.Tir("realize");
+        Tir(p, "realize");
         Printer::List list(p, "(", ")");
         list.Item();
-        p.Region(BufferRegion(n->buffer, n->bounds).get());
+        PrintRegion(p, BufferRegion(n->buffer, n->bounds).get());
         list.Item().Quote(View(n->buffer.scope()));
-        if (!IsTrue(n->condition)) list.Keyword("condition").Expr(n->condition);
+        if (!IsTrue(n->condition)) PrintExpr(list.Keyword("condition"), n->condition);
       },
       n->body);
 }
@@ -219,25 +224,25 @@ void PrintAttrStmt(Printer& p, const AttrStmtObj* n) {
     if (n->attr_key == tir::attr::kThreadExtent && iter->iter_type == IterVarType::kThreadIndex &&
         dom.defined() && IsZero(dom->min) && !p.Known(var) && var->dtype == n->value.dtype() &&
         dom->min.dtype() == n->value.dtype() && StructuralEqual(dom->extent, n->value)) {
-      return p.Scoped(
-          var, var->name_hint,
+      return PrintScoped(
+          p, var, var->name_hint,
           [&] {
-            p.Tir("launch_thread(").Quote(View(iter->thread_tag)) << ", ";
-            p.Expr(n->value);
+            Tir(p, "launch_thread(").Quote(View(iter->thread_tag)) << ", ";
+            PrintExpr(p, n->value);
             p << ")";
           },
           n->body);
     }
-    if (!p.Known(var)) p.DefineVar(var);
+    if (!p.Known(var)) DefineVar(p, var);
   }
-  p.Scoped(
-      nullptr, "",
+  PrintScoped(
+      p, nullptr, "",
       [&] {
-        p.Tir("attr");
+        Tir(p, "attr");
         Printer::List list(p, "(", ")");
         list.Item().Value(n->node);
         list.Item().Quote(View(n->attr_key));
-        list.Item().Expr(n->value);
+        PrintExpr(list.Item(), n->value);
       },
       n->body);
 }
@@ -264,7 +269,7 @@ void LoopHeader(Printer& p, const ForObj* n) {
   const IterVarObj* thread = nullptr;
   if (n->thread_binding.has_value()) {
     thread = n->thread_binding.value().get();
-    if (thread->dom.has_value() && !p.Known(thread->var.get())) p.DefineVar(thread->var.get());
+    if (thread->dom.has_value() && !p.Known(thread->var.get())) DefineVar(p, thread->var.get());
   }
   bool thread_loop = n->kind == ForKind::kThreadBinding;
   p.Begin();
@@ -273,10 +278,10 @@ void LoopHeader(Printer& p, const ForObj* n) {
   if (range)
     p << "range";
   else
-    p.Tir(kinds[static_cast<int>(n->kind)]);
+    Tir(p, kinds[static_cast<int>(n->kind)]);
   Printer::List list(p, "(", ")");
-  if (!IsZero(n->min) || (range && n->step.has_value())) list.Item().Expr(n->min);
-  list.Item().Expr(EndOf(n->min, n->extent));
+  if (!IsZero(n->min) || (range && n->step.has_value())) PrintExpr(list.Item(), n->min);
+  PrintExpr(list.Item(), EndOf(n->min, n->extent));
   if (thread) {
     list.Keyword("thread");
     bool plain = thread_loop && !thread->dom.has_value() &&
@@ -293,7 +298,7 @@ void LoopHeader(Printer& p, const ForObj* n) {
       list.Item();
     else
       list.Keyword("step");
-    p.Expr(n->step.value());
+    PrintExpr(p, n->step.value());
   }
 }
 void PrintFor(Printer& p, const ForObj* n) {
@@ -320,22 +325,22 @@ void PrintFor(Printer& p, const ForObj* n) {
       }
     }
     p << " in ";
-    p.Tir("grid");
+    Tir(p, "grid");
     Printer::List list(p, "(", ")");
-    for (const ForObj* loop : nest) list.Item().Expr(loop->extent);
+    for (const ForObj* loop : nest) PrintExpr(list.Item(), loop->extent);
   }
   p << ":";
   p.End();
   for (size_t i = 1; i < nest.size(); ++i) p.MarkLine(nest[i], slots[i], begin);
   Printer::Indent indent(p);
-  for (const ForObj* loop : nest) p.loops[loop->loop_var.get()] = loop;
-  p.Stmt(nest.back()->body);
-  for (const ForObj* loop : nest) p.loops.erase(loop->loop_var.get());
+  for (const ForObj* loop : nest) p.State<TirState>().loops[loop->loop_var.get()] = loop;
+  PrintStmt(p, nest.back()->body);
+  for (const ForObj* loop : nest) p.State<TirState>().loops.erase(loop->loop_var.get());
 }
 void PrintWhile(Printer& p, const WhileObj* n) {
   p.Begin();
   p << "while ";
-  p.Expr(n->condition);
+  PrintExpr(p, n->condition);
   p << ":";
   p.End();
   Indented(p, n->body.get(), &n->body);
@@ -345,7 +350,7 @@ void PrintIf(Printer& p, const IfThenElseObj* n) {
   for (;;) {
     p.Begin();
     p << keyword;
-    p.Expr(n->condition);
+    PrintExpr(p, n->condition);
     p << ":";
     p.End();
     Indented(p, n->then_case.get(), &n->then_case);
@@ -370,17 +375,17 @@ void PrintStore(Printer& p, const BufferStoreObj* n) {
     p << ".vstore(";
     {
       Printer::List list(p, "[", "]");
-      p.Exprs(list, n->indices);
+      PrintExprs(list, n->indices);
     }
     p << ", ";
-    p.Expr(n->value);
+    PrintExpr(p, n->value);
     p << ", predicate=";
-    p.Expr(n->predicate.value());
+    PrintExpr(p, n->predicate.value());
     p << ")";
   } else {
-    p.Access(n->buffer, n->indices, {});
+    PrintAccess(p, n->buffer, n->indices, {});
     p << " = ";
-    p.Expr(n->value);
+    PrintExpr(p, n->value);
   }
   p.End();
 }
@@ -391,38 +396,43 @@ void PrintEvaluate(Printer& p, const EvaluateObj* n) {
   if (plain && call->Is(builtin::ret()) && call->args.size() == 1 &&
       call->args[0].dtype() == call->dtype) {
     p << "return ";
-    p.Expr(call->args[0]);
+    PrintExpr(p, call->args[0]);
   } else if (plain && call->Is(builtin::ret()) && call->args.empty() && call->dtype.is_void()) {
     p << "return";
   } else if (plain && call->args.empty() && call->dtype == DataType::Int(32) &&
              (call->Is(builtin::break_loop()) || call->Is(builtin::continue_loop()))) {
     p << (call->Is(builtin::break_loop()) ? "break" : "continue");
   } else if (call) {
-    p.Expr(n->value);
+    PrintExpr(p, n->value);
   } else {
-    p.Tir("evaluate(");
-    p.Expr(n->value);
+    Tir(p, "evaluate(");
+    PrintExpr(p, n->value);
     p << ")";
   }
   p.End();
 }
 
-void PrintSeq(Printer& p, const SeqStmtObj* n) { p.Stmt(n, nullptr, p.tail()); }
+void PrintWholeStmt(Printer& p, const StmtObj* n) {
+  if (p.config->verbose_expr) DeclareFree(p, ffi::GetRef<Stmt>(n));
+  PrintStmt(p, n, nullptr, true);
+}
+void PrintStmtInPlace(Printer& p, const StmtObj* n) { PrintAsMetadata(p, n); }
 
 TVM_REGISTER() {
-  DefPrint<SeqStmtObj, &PrintSeq>();
-  DefPrint<LetStmtObj, &PrintLetStmt>();
-  DefPrint<AssertStmtObj, &PrintAssert>();
-  DefPrint<AllocateObj, &PrintAllocate>();
-  DefPrint<AllocateConstObj, &PrintAllocateConst>();
-  DefPrint<DeclBufferObj, &PrintDeclBuffer>();
-  DefPrint<BufferRealizeObj, &PrintBufferRealize>();
-  DefPrint<AttrStmtObj, &PrintAttrStmt>();
-  DefPrint<ForObj, &PrintFor>();
-  DefPrint<WhileObj, &PrintWhile>();
-  DefPrint<IfThenElseObj, &PrintIf>();
-  DefPrint<BufferStoreObj, &PrintStore>();
-  DefPrint<EvaluateObj, &PrintEvaluate>();
+  DefPrint<StmtObj, &PrintStmtInPlace>();
+  DefPrintWhole<StmtObj, &PrintWholeStmt>();
+  DefPrintStmt<LetStmtObj, &PrintLetStmt>();
+  DefPrintStmt<AssertStmtObj, &PrintAssert>();
+  DefPrintStmt<AllocateObj, &PrintAllocate>();
+  DefPrintStmt<AllocateConstObj, &PrintAllocateConst>();
+  DefPrintStmt<DeclBufferObj, &PrintDeclBuffer>();
+  DefPrintStmt<BufferRealizeObj, &PrintBufferRealize>();
+  DefPrintStmt<AttrStmtObj, &PrintAttrStmt>();
+  DefPrintStmt<ForObj, &PrintFor>();
+  DefPrintStmt<WhileObj, &PrintWhile>();
+  DefPrintStmt<IfThenElseObj, &PrintIf>();
+  DefPrintStmt<BufferStoreObj, &PrintStore>();
+  DefPrintStmt<EvaluateObj, &PrintEvaluate>();
 }
 }  // namespace
 }  // namespace tvm::script
