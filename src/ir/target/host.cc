@@ -6,16 +6,21 @@
 #include <set>
 
 #include "ir/target/target_tables.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/thread_pool.h"
 
 namespace tvm {
 namespace {
+/// Whether the LLVM library, which has tables of processors, is installed.
+bool KnowsProcessors() {
+  const Backend* llvm = Backend::Find("llvm");
+  return llvm && llvm->Load();
+}
 /// name, triple and the features in which the machine differs from what its name implies. None
 /// where the LLVM library, which knows, is not installed.
 Optional<Map<String, Any>> HostCpu() {
   static const auto* host = new Optional<Map<String, Any>>([]() -> Optional<Map<String, Any>> {
-    if (!LoadLLVM()) return std::nullopt;
+    if (!KnowsProcessors()) return std::nullopt;
     return Function::GetGlobalRequired("target.llvm.host_cpu")().cast<Map<String, Any>>();
   }());
   return *host;
@@ -54,7 +59,7 @@ void DetectHost(Map<String, Any>* attrs) {
 
 bool TargetObj::HasFeature(const String& feature) const {
   bool from_cpu = false;
-  if (kind->name == "llvm" && LoadLLVM()) {
+  if (kind->name == "llvm" && KnowsProcessors()) {
     static const Function has = Function::GetGlobalRequired("target.llvm.cpu_has_feature");
     from_cpu =
         has(GetAttr<String>("mtriple", ""), GetAttr<String>("mcpu", ""), feature).cast<bool>();

@@ -7,7 +7,7 @@
 #include "schedule/rules/look.h"
 #include "tir/any_stmt.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt.h"
 
@@ -170,7 +170,7 @@ Machine Machine::Of(const Target& target) {
     machine.vector_bits = 0;
     return machine;
   }
-  if (LoadLLVM()) {
+  if (Backend::Of(target).Load()) {
     auto width = Function::GetGlobalRequired("target.codegen.llvm_get_vector_width");
     machine.vector_bits = static_cast<int>(width(target).cast<int64_t>());
   }
