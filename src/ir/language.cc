@@ -7,7 +7,7 @@
 
 namespace tvm {
 namespace {
-std::mutex mutex;
+std::mutex languages_mutex;
 /// By the class of its functions.
 std::map<std::string, Language>& Languages() {
   static auto* languages = new std::map<std::string, Language>();
@@ -26,7 +26,7 @@ Compiled CompiledOf(const Any& result) {
 }  // namespace
 
 const Language& Language::Of(const GlobalVar& var, const BaseFunc& func) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(languages_mutex);
   auto it = Languages().find(func->GetTypeKey());
   if (it != Languages().end()) return it->second;
   std::string known;
@@ -36,7 +36,7 @@ const Language& Language::Of(const GlobalVar& var, const BaseFunc& func) {
   TVM_FFI_UNREACHABLE();
 }
 void RegisterLanguage(Language row) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(languages_mutex);
   std::string key = row.type_key;
   if (!Languages().try_emplace(key, std::move(row)).second) {
     TVM_FFI_THROW(ValueError) << "RegisterLanguage: expected a class without a language, got '"
