@@ -21,14 +21,13 @@ CALLS_UPWARD = {
     },
     "ir": {
         "target.build.": "a backend's generator, by the kind of its row",
-        "target.llvm.cpu_has_feature": "LLVM has the tables of processors",
+        "target.codegen.llvm_get_cpu_features": "LLVM has the tables of processors",
         "target.llvm.host_cpu": "LLVM has the tables of processors",
     },
     "tir": {"script._repr": "errors show programs"},
     "schedule": {
         "script._print_underlined": "errors show programs",
         "script._repr": "errors show programs",
-        "target.codegen.llvm_get_vector_width": "LLVM has the tables of processors",
     },
     "tune": {
         "driver.Build": "candidates are built",
