@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the default rules make of some 350 operators: all kinds, shapes and types that they know.
 
-`python -m bench.survey lower A.json` writes a digest of the lowered code of every operator for every
-target, `time A.json` the time each takes on this machine, `compare A.json B.json` what differs between
-two such files. A change that must not change code proves it with `lower` before and after; one that
-does shows `time` of both.
+`python -m bench.survey lower A.json` writes a digest of the lowered code of every operator for
+every target, `time A.json` the time each takes on this machine, `compare A.json B.json` what
+differs between two such files. A change that must not change code proves it with `lower` before and
+after; one that does shows `time` of both.
 """
 
 import argparse
@@ -257,6 +257,13 @@ def _cases():
     for (c, s, f, w, step), lines, depthwise in each(windows, (False, True), (False, True)):
         tensors = convolution(c, s, f, w, step, "float32", lines, depthwise)
         yield f"convolution {c} {s} {f} {w} {step} {lines} {depthwise}", tensors
+    for (c, s, f, w, step), dtype in each(windows, ("float64", "float16", "bfloat16")):
+        yield f"convolution {c} {s} {f} {w} {step} {dtype}", convolution(c, s, f, w, step, dtype)
+        tensors = convolution(c, s, f, w, step, dtype, lines=True)
+        yield f"convolution of lines {c} {s} {f} {w} {step} {dtype}", tensors
+    whole = [(300, 400), (64, 1000)]
+    for shape, axes, dtype in each(whole, [(0,), (1,)], ("int8", "uint8", "int64")):
+        yield f"sum {shape} {axes} {dtype}", reduction(shape, axes, dtype)
     for (c, s, w, step), how in each(
         [(16, 56, 3, 2), (5, 21, 2, 2), (7, 30, 3, 1)], (te.max, te.sum)
     ):
@@ -313,9 +320,7 @@ def _seconds(func, rng):
         values = rng.integers(1, top, shape) if top > 1 else np.zeros(shape)
         tensor.copyfrom(values.astype(tensor.numpy().dtype))
         arrays.append(tensor)
-    timer = kernel.mod.time_evaluator(
-        kernel.mod.entry_name, tvm.cpu(), number=1, repeat=5, min_repeat_ms=5
-    )
+    timer = kernel.mod.time_evaluator("main", tvm.cpu(), number=1, repeat=5, min_repeat_ms=5)
     return min(timer(*arrays).results)
 
 

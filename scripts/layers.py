@@ -17,6 +17,7 @@ PARTS = (
 # with a dot where they are the beginning of several.
 CALLS_UPWARD = {
     "runtime": {
+        "runtime.dtype_of_foreign_object": "types of other libraries are known to Python",
         "runtime.run_signal_handlers": "Ctrl-C is Python's where there is Python",
     },
     "ir": {
