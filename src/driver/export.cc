@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "runtime/temporary_folder.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/module.h"
 
 namespace tvm {
@@ -52,12 +52,8 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path) {
   // Beside its place, so that renaming is atomic and a process that uses the old file keeps it.
   fs::path partial = output;
   partial.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) + ".so");
-  if (LoadLLVM()) {
-    Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
-                                                       Array<String>());
-  } else {
-    Function::GetGlobalRequired("codegen.link_with_compiler")(objects, String(partial.string()));
-  }
+  const std::string& link = Backend::Of(DefaultHost()).link;
+  Function::GetGlobalRequired(link)(objects, String(partial.string()), Array<String>());
   fs::rename(partial, output);
 }
 

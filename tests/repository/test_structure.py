@@ -65,6 +65,69 @@ def test_shared_files_of_script_name_no_language(path, line, named):
     assert found == ([(2, text)] if named else [])
 
 
+OWNERS = {"driver.Build": "driver", "tir.f": "tir", "python.f": "python"}
+
+
+@pytest.mark.parametrize(
+    "path, call, expected",
+    [
+        ("src/schedule/a.cc", 'GetGlobalRequired("tir.f")', None),
+        ("src/tune/a.cc", 'GetGlobalRequired("driver.Build")', None),
+        ("src/tir/a.cc", 'GetGlobal("driver.Build")', "tir may not call driver.Build of driver"),
+        ("src/tir/a.cc", 'GetGlobal("python.f")', "tir may not call python.f of python"),
+        ("src/tir/a.cc", 'GetGlobal("no.f")', "no.f: expected a registered name, or one in"),
+        ("tests/cpp/a.cc", 'GetGlobal("no.f")', None),
+    ],
+)
+def test_call_direction(path, call, expected):
+    found = list(structure.call_direction(pathlib.PurePosixPath(path), call, OWNERS))
+    assert len(found) == (expected is not None)
+    assert not found or found[0].text.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "path, line, expected",
+    [
+        ("python/tvm/te/a.py", "from tvm import tir", None),
+        (
+            "python/tvm/te/a.py",
+            "from ..meta_schedule import x",
+            "te may not import tvm.meta_schedule",
+        ),
+        ("python/tvm/te/a.py", "from tvm.driver import x", "te may not import tvm.driver"),
+        ("python/tvm/te/a.py", "import tvm\ntvm.driver.build", "te may not import tvm.driver"),
+        ("python/tvm/te/b/a.py", "from .. import x", None),
+        ("python/tvm/te/a.py", "import numpy.testing", None),
+        ("python/tvm/tir/a.py", "from tvm.script import tir as T", None),
+    ],
+)
+def test_import_direction(path, line, expected):
+    found = problems(structure.import_direction, path, line)
+    assert [text.startswith(f"tvm.{expected}") for _, text in found] == [True] * bool(expected)
+
+
+def test_every_exception_from_the_order_is_used():
+    layers, used = structure.layers, set()
+    for path in structure.files(ROOT):
+        if path.suffix not in (".cc", ".h", ".py"):
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8")
+        if path.parts[:2] == ("python", "tvm"):
+            inside = pathlib.PurePosixPath(*path.parts[2:])
+            unit = inside.parts[0].removesuffix(".py")
+            used |= {(unit, other) for _, other in layers.imported_units(inside, text)}
+        elif path.parts[0] in ("src", "include") and structure.part_of(path):
+            part = structure.part_of(path)[0]
+            used |= {(part, name) for _, name in layers.called_names(text)}
+    listed = {
+        (who, what)
+        for table in (layers.CALLS_UPWARD, layers.IMPORTS_UPWARD)
+        for who, names in table.items()
+        for what in names
+    }
+    assert listed <= used, listed - used
+
+
 def test_size_fails_above_the_limit_only():
     assert problems(structure.size, "a.cc", "\n" * 1000) == []
     assert problems(structure.size, "a.cc", "\n" * 1001) == [(1000, "1001 lines; at most 1000")]

@@ -8,9 +8,9 @@
 namespace tvm {
 
 /// Writes a compiled module, with everything it imports, as a shared library that libtvm_runtime
-/// loads. The built-in linker is used: no system compiler is needed. The file appears whole or not
-/// at all. RuntimeError in a build without libtvm_llvm, ValueError for a module that holds no
-/// object code.
+/// loads. The linker is that of the host's code generator: LLVM's is built in, where it is not
+/// installed the system's compiler links. The file appears whole or not at all. ValueError for a
+/// module that holds no object code.
 void ExportLibrary(const ffi::Module& mod, const std::string& path);
 
 }  // namespace tvm

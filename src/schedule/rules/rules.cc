@@ -7,7 +7,6 @@
 #include "schedule/rules/look.h"
 #include "tir/any_stmt.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/libraries.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt.h"
 
@@ -104,7 +103,8 @@ int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
   const Axis& axis = last.axes[rows - 1];
   if (!count || !length || *length == 0 || !axis.size) return 1;
   int64_t bytes = *length * std::max(1, last.widest_bits / 8);
-  int64_t most = std::min({kMost, machine.l1_bytes / 4 / bytes, *count / (kTasks * machine.cores)});
+  int64_t most =
+      std::min({kMost, machine->l1_bytes / 4 / bytes, *count / (kTasks * machine->cores)});
   return most > 1 ? LargestDivisor(*axis.size, most) : 1;
 }
 /// Several stages over the same rows, such as softmax and normalisation: all stages of a row run
@@ -155,29 +155,6 @@ const std::vector<Rule>& CpuRules() {
       {"BlockByBlock", "Every block by itself: elementwise, reductions, products.", BlockByBlock},
   };
   return rules;
-}
-
-Machine Machine::Of(const Target& target) {
-  // Asking LLVM takes longer than scheduling; functions of one module have one target.
-  static thread_local std::pair<Target, Machine> last;
-  if (last.first.same_as(target)) return last.second;
-  Machine machine;
-  machine.target = target;
-  machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
-  machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
-  machine.l2_bytes = target->GetAttr<int64_t>("l2-cache-bytes", machine.l2_bytes);
-  if (target->kind->name != "llvm") {
-    machine.vector_bits = 0;
-    return machine;
-  }
-  if (LoadLLVM()) {
-    auto width = Function::GetGlobalRequired("target.codegen.llvm_get_vector_width");
-    machine.vector_bits = static_cast<int>(width(target).cast<int64_t>());
-  }
-  bool many = machine.vector_bits >= 512 || target->HasKey("arm_cpu");
-  machine.vector_registers = many ? 32 : 16;
-  last = {target, machine};
-  return machine;
 }
 
 bool IsScheduled(const PrimFunc& func) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of passes between a program and code generation; src/tir/pipeline.cc reads top to
+// The lists of passes between a TIR program and code; src/driver/tir_pipeline.cc reads top to
 // bottom.
 #pragma once
 #include "tvm/ir/target.h"

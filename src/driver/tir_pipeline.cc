@@ -1,45 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering: the passes from a function with blocks to one for code generation, top to bottom.
-#include "tvm/tir/pipeline.h"
+#include "tvm/driver/tir_pipeline.h"
+
+#include "tvm/ir/backend.h"
+#include "tvm/ir/pass_list.h"
 
 namespace tvm::tir {
-using ::tvm::transform::GetPass;
 using ::tvm::transform::Pass;
-using ::tvm::transform::PassContext;
-using ::tvm::transform::Sequential;
-
-namespace {
-/// A list of passes in which some depend on the options of the context.
-struct PassList {
-  PassContext ctx = PassContext::Current();
-  Array<Pass> passes;
-
-  PassList& operator()(const char* name, const Array<Any>& options = {}) {
-    passes.push_back(GetPass(name, options));
-    return *this;
-  }
-  bool Is(const char* option) const { return ctx->GetConfig<bool>(option); }
-  PassList& If(bool condition, const char* name, const Array<Any>& options = {}) {
-    return condition ? (*this)(name, options) : *this;
-  }
-  /// Passes that the user added after this phase.
-  PassList& Added(int64_t phase) {
-    for (const Array<Any>& entry : ctx->GetConfig<Array<Array<Any>>>("tir.add_lower_pass")) {
-      if (entry.size() != 2) {
-        TVM_FFI_THROW(ValueError)
-            << "tir.add_lower_pass: expected [phase, pass] pairs, got a list of " << entry.size();
-      }
-      if (entry[0].cast<int64_t>() == phase) passes.push_back(entry[1].cast<Pass>());
-    }
-    return *this;
-  }
-};
-}  // namespace
+using ::tvm::transform::PassList;
 
 Pass DefaultPipeline(const Target& target) {
   PassList list;
-  // C has no vectors: its compiler makes them out of loops.
-  bool has_vectors = !target.defined() || target->kind->name != "c";
+  bool has_vectors = !target.defined() || Backend::Of(target).takes_vectors;
+  constexpr const char* kAdded = "tir.add_lower_pass";
   // clang-format off
   // Passes over threads and shared memory do nothing to functions without them.
   list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
@@ -54,7 +27,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.LowerAutoCopy")
       ("tir.UnifyThreadBinding")
       ("tir.LowerMatchBuffer")
-      .Added(0)
+      .Added(kAdded, 0)
       ("tir.Simplify")
       ("tir.AnnotateIrregularLoop")
       ("tir.InjectSoftwarePipeline")
@@ -62,7 +35,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.FlattenBuffer")
       ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})
-      .Added(1)
+      .Added(kAdded, 1)
       ("tir.LoopPartition")
       ("tir.VectorizeLoop", {has_vectors && !list.Is("tir.disable_vectorize")})
       ("tir.InjectVirtualThread")
@@ -75,7 +48,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.RemoveNoOp")
       ("tir.RewriteUnsafeSelect")
       .If(list.Is("tir.instrument_bound_checkers"), "tir.InstrumentBoundCheckers")
-      .Added(2)
+      .Added(kAdded, 2)
       ("tir.CommonSubexprElimTIR", {!list.Is("tir.disable_cse_tir"), list.Is("tir.enable_equiv_terms_in_cse_tir")})
       .If(list.Is("tir.instrument_lwp"), "tir.InstrumentProfileIntrinsics")
       ("tir.FP8ComputeLegalize")
@@ -93,9 +66,9 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.FP8StorageLegalize")
       ("tir.BF16StorageLegalize")
       ("tir.LowerDeviceKernelLaunch")
-      .Added(3);
+      .Added(kAdded, 3);
   // clang-format on
-  return Sequential(list.passes, "tir.pipeline.default");
+  return list.Named("tir.pipeline.default");
 }
 Pass FinalizeHost() {
   PassList list;
@@ -107,7 +80,7 @@ Pass FinalizeHost() {
       ("tir.LowerDeviceStorageAccessInfo")
       ("tir.CombineContextCall");
   // clang-format on
-  return Sequential(list.passes, "tir.pipeline.finalize_host");
+  return list.Named("tir.pipeline.finalize_host");
 }
 Pass FinalizeDevice() {
   PassList list;
@@ -118,7 +91,7 @@ Pass FinalizeDevice() {
       ("tir.LowerDeviceStorageAccessInfo")
       ("tir.LowerIntrin");
   // clang-format on
-  return Sequential(list.passes, "tir.pipeline.finalize_device");
+  return list.Named("tir.pipeline.finalize_device");
 }
 
 namespace {
