@@ -8,7 +8,7 @@ import subprocess
 from typing import NamedTuple
 
 # A part may include itself and the parts before it.
-PARTS = "runtime ir expr arith tir te schedule tune relax script backend driver".split()
+PARTS = "runtime ir expr arith tir te topi schedule tune relax script backend driver".split()
 LISTED, TOO_LONG = 500, 1000
 SOURCES = {".cc", ".h", ".py", ".cmake", ".sh", ".in", ".toml"}
 
