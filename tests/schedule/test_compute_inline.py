@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compute_inline and reverse_compute_inline"""
 
+from tvm import te, tir
 from tvm.script import tir as T
 
 from .checking import apply, refused
