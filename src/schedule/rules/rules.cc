@@ -157,13 +157,30 @@ const std::vector<Rule>& CpuRules() {
   return rules;
 }
 
+namespace {
+/// Whether schedules leave the annotation on a block, or passes read it. Others tell what the block
+/// computes: tensor expressions have such ("axis", "schedule_rule", the user's own).
+bool IsScheduleAnnotation(std::string_view key) {
+  constexpr std::string_view kBeginnings[] = {
+      "auto_copy",      "buffer_dim_align", "double_buffer_scope", "explicit_",
+      "meta_schedule.", "pragma_",          "software_pipeline_",  "tir.",
+  };
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return key.starts_with(beginning); });
+}
+}  // namespace
+
 bool IsScheduled(const PrimFunc& func) {
   if (func->scheduled_by_hand || func->HasNonzeroAttr(attr::kIsScheduled)) return true;
   return AnyStmt<ForObj>(func->body,
                          [](auto* loop) {
                            return loop->kind != ForKind::kSerial || !loop->annotations.empty();
                          }) ||
-         AnyStmt<BlockObj>(func->body, [](auto* block) { return !block->annotations.empty(); });
+         AnyStmt<BlockObj>(func->body, [](auto* block) {
+           return std::any_of(
+               block->annotations.begin(), block->annotations.end(),
+               [](const auto& annotation) { return IsScheduleAnnotation(View(annotation.first)); });
+         });
 }
 
 bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
