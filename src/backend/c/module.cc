@@ -111,7 +111,6 @@ ffi::Module Build(IRModule mod, Target target) {
   // C has no type for float16, and no vectors.
   mod = transform::GetPass("tir.FP16ComputeLegalize")(mod);
   FunctionList functions = FunctionsOf(mod, "target.build.c");
-  for (auto& [var, info] : functions) info.func = Scalarize(info.func);
   return ffi::Module(ffi::make_object<CModuleObj>(functions, target));
 }
 
