@@ -7,6 +7,7 @@
 #include "tvm/tir/stmt.h"
 
 namespace tvm::tir {
+namespace gpu {
 namespace {
 constexpr int64_t kThreads = 256;  // of a block: enough blocks of this size fill a multiprocessor
 constexpr int64_t kWarp = 32;
@@ -175,21 +176,28 @@ bool ScheduleTiles(const Schedule& sch, const BlockLook& look) {
 }
 
 // ---- rules --------------------------------------------------------------------------------------
+bool ScheduleBlock(const Schedule& sch, const BlockRV& block) {
+  BlockLook look = LookAt(sch, block);
+  if (look.axes.empty()) {
+    BindGrid(sch, sch.AddUnitLoop(block), 1);
+  } else if (!look.has_reduction) {
+    ScheduleElements(sch, look);
+  } else if (!Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
+    ScheduleSum(sch, look);
+  }
+  return true;
+}
+/// A nest that several blocks share, or whose order matters: one thread runs all of it.
+bool ScheduleSerially(const Schedule& sch, const BlockRV& block) {
+  sch.Bind(sch.AddUnitLoop(LookAt(sch, block).axes[0].loop), "threadIdx.x");
+  return true;
+}
 bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine&) {
   InlineCheap(sch, root);
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
-    BlockLook look = LookAt(sch, block);
-    if (IsThreads(sch, look)) continue;
-    if (look.axes.empty()) {
-      LoopRV unit = sch.AddUnitLoop(block);
-      BindGrid(sch, unit, 1);
-      continue;
-    }
-    if (!look.has_reduction) {
-      ScheduleElements(sch, look);
-    } else if (!Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
-      ScheduleSum(sch, look);
-    }
+    if (IsThreads(sch, LookAt(sch, block))) continue;
+    if (!Attempt(sch, [&] { return ScheduleBlock(sch, block); }))
+      Attempt(sch, [&] { return ScheduleSerially(sch, block); });
   }
   return true;
 }
@@ -268,13 +276,14 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine&) {
   return true;
 }
 }  // namespace
+}  // namespace gpu
 
 const std::vector<Rule>& GpuRules() {
   static const std::vector<Rule> rules = {
       {"GpuRowByRow", "All stages of a row in one block of threads: softmax, normalisation.",
-       RowByRow},
+       gpu::RowByRow},
       {"GpuBlockByBlock", "Every block in a kernel of its own: elementwise, reductions, products.",
-       BlockByBlock},
+       gpu::BlockByBlock},
   };
   return rules;
 }
