@@ -70,7 +70,7 @@ def include_direction(path, text):
             yield Problem(str(path), line, f"expected a file of one of the parts {PARTS}")
         elif PARTS.index(other[0]) > PARTS.index(mine[0]):
             yield Problem(str(path), line, f"{mine[0]} may not include {other[0]} ({target})")
-        elif mine[1] and other[1] and mine[1] != other[1]:
+        elif mine[1] and other[1] not in (None, mine[1], "source"):  # what generators of text share
             yield Problem(str(path), line, f"backend {mine[1]} may not include backend {other[1]}")
 
 

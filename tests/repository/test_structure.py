@@ -29,6 +29,8 @@ def problems(rule, path, text):
         ("src/te/a.cc", '"schedule/state.h"', "te may not include schedule (schedule/state.h)"),
         ("src/backend/c/a.cc", '"backend/llvm/b.h"', "backend c may not include backend llvm"),
         ("src/backend/c/a.cc", '"backend/codegen.h"', None),
+        ("src/backend/c/a.cc", '"backend/source/text.h"', None),
+        ("src/backend/source/a.cc", '"backend/c/b.h"', "backend source may not include backend c"),
         ("src/backend/llvm/a.cc", "<llvm/IR/Module.h>", None),
         (
             "src/driver/a.cc",

@@ -194,7 +194,7 @@ bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
   });
 }
 String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
-  for (const Rule& rule : CpuRules()) {
+  for (const Rule& rule : target->DeviceType() == kDLCPU ? CpuRules() : GpuRules()) {
     if (ApplyRule(sch, rule, func_name, target)) return rule.name;
   }
   return "";
@@ -204,7 +204,7 @@ namespace {
 PrimFunc DefaultSchedule(PrimFunc func) {
   if (IsScheduled(func)) return func;
   Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
-  if (!target.defined() || target->DeviceType() != kDLCPU) return func;
+  if (!target.defined()) return func;
   GlobalVar var("main");
   Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
@@ -216,7 +216,7 @@ TVM_REGISTER() {
       [](Schedule sch, String func_name, Target target) {
         return ApplyDefaultRules(sch, func_name, target);
       },
-      "Schedules one function of a schedule for a CPU; returns the name of the rule that applied.",
+      "Schedules one function of a schedule; returns the name of the rule that applied.",
       Arg("sch"), Arg("func_name"), Arg("target"));
   Def(
       "tir.schedule.apply_rule",

@@ -5,16 +5,19 @@
 //     ->  for lane in range(8): B[8*j + lane] = A[8*j + lane] * x
 //
 // All lanes of a value are read before the first one is stored: a store that changes what its value
-// reads goes through a temporary. A vector that is bound by a statement is kept in memory.
+// reads goes through a temporary. A vector that is bound by a statement is kept in memory. Where
+// whole vectors can be moved, the lanes are computed between moves from and to such temporaries.
+#include <numeric>
 #include <unordered_map>
 
-#include "backend/c/codegen.h"
+#include "backend/source/function.h"
+#include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
 
-namespace tvm::codegen::c {
+namespace tvm::codegen::source {
 namespace {
 constexpr DataType kInt32 = DataType::Int(32);
 
@@ -46,6 +49,21 @@ bool Loads(const ObjectRef& node, const Var& data) {
   return found;
 }
 
+/// The memory that a vector access touches is one run of elements: their byte alignment, else 0.
+int64_t AlignmentOf(const Buffer& buffer, const Array<PrimExpr>& indices) {
+  auto* ramp = indices.size() == 1 ? indices[0].as<RampObj>() : nullptr;
+  int64_t bits = buffer->dtype.bits();
+  if (!ramp || !IsConstInt(ramp->stride, 1) || !buffer->dtype.is_scalar() || bits % 8 != 0 ||
+      ramp->dtype.is_scalable() || !IsZero(buffer->elem_offset)) {
+    return 0;
+  }
+  arith::Analyzer analyzer;
+  auto multiple = analyzer.modular_set(ramp->base);
+  int64_t elements = std::gcd(multiple->coeff, multiple->base);
+  int64_t bytes = elements == 0 ? buffer->data_alignment : elements * (bits / 8);
+  return std::gcd(bytes, buffer->data_alignment);
+}
+
 struct Scalarizer
     : Mutator<Scalarizer, LetObj, ShuffleObj, CallObj, RampObj, BroadcastObj, VarObj, BufferObj,
               BufferLoadObj, BufferStoreObj, LetStmtObj, EvaluateObj, AllocateObj> {
@@ -56,6 +74,12 @@ struct Scalarizer
     PrimExpr held;   // which is held here, or
     Buffer memory;   // all lanes are in memory.
   };
+  const FileWriter& file;
+  bool keep_moves;
+  Scalarizer(const FileWriter& file, bool keep_moves) : file(file), keep_moves(keep_moves) {}
+  [[noreturn]] void Unsupported(const std::string& what, const Optional<Span>& span = {}) const {
+    file.Unsupported(what, span);
+  }
   std::unordered_map<const Object*, Bound> bound;
   std::vector<std::pair<Var, PrimExpr>> once;  // scalars with effects: computed before the lanes
 
@@ -87,7 +111,7 @@ struct Scalarizer
 #undef BINARY
     Unsupported("a vector of the form " + std::string(String(e->GetTypeKey())), e->span);
   }
-  static int64_t Constant(const PrimExpr& lane) {
+  int64_t Constant(const PrimExpr& lane) {
     auto value = AsConstInt(lane);
     if (!value) Unsupported("expected a constant lane of a shuffled vector");
     return *value;
@@ -196,8 +220,8 @@ struct Scalarizer
   ObjectRef Rewrite(const VarObj* op) { return ffi::GetRef<ObjectRef>(op); }
   ObjectRef Rewrite(const RampObj* op) { return Stray(op); }
   ObjectRef Rewrite(const BroadcastObj* op) { return Stray(op); }
-  static ObjectRef Stray(const PrimExprObj* op) {
-    Unsupported("a vector where C needs a scalar", op->span);
+  ObjectRef Stray(const PrimExprObj* op) {
+    Unsupported("a vector where " + file.language() + " needs a scalar", op->span);
   }
   ObjectRef Rewrite(const LetObj* op) {
     if (!IsVector(op->value)) return MapChildren(op, *this);
@@ -246,18 +270,77 @@ struct Scalarizer
     }
     Var lane("lane", kInt32);
     Stmt each = body(lane);
-    return For(lane, 0, lanes, ForKind::kSerial, each);
+    return For(lane, 0, lanes, keep_moves ? ForKind::kUnrolled : ForKind::kSerial, each);
   }
   static Buffer Temporary(const std::string& name, DataType vector) {
     return Buffer::Decl({PrimExpr(vector.lanes())}, vector.element(), name, "local");
   }
   /// `body` with memory for a vector, which is filled first.
-  Stmt WithMemory(const Buffer& memory, const PrimExpr& value, Stmt body) {
-    Stmt fill = ForLanes(value.dtype().lanes(), MovesLanes(value), [&](const PrimExpr& lane) {
-      return BufferStore(memory, Lane(value, lane), {lane});
+  Stmt WithMemory(const Buffer& memory, const PrimExpr& value, const Stmt& body) {
+    return WithMoves(value, [&](const PrimExpr& moved) {
+      Stmt fill;
+      if (auto* load = IsMove(moved)) {
+        fill = BufferStore(memory, ffi::GetRef<PrimExpr>(load), {WholeOf(memory)});
+      } else {
+        fill = ForLanes(moved.dtype().lanes(), MovesLanes(moved), [&](const PrimExpr& lane) {
+          return BufferStore(memory, Lane(moved, lane), {lane});
+        });
+      }
+      return With(memory, SeqStmt::Flatten({fill, body}));
     });
-    return Allocate(memory->data, memory->dtype, {PrimExpr(value.dtype().lanes())},
-                    PrimExpr(IntImm::Bool(true)), SeqStmt::Flatten({fill, body}));
+  }
+  static Stmt With(const Buffer& memory, const Stmt& body) {
+    return Allocate(memory->data, memory->dtype, memory->shape, PrimExpr(IntImm::Bool(true)), body);
+  }
+
+  // ---- vectors that are moved as a whole --------------------------------------------------------
+  static PrimExpr WholeOf(const Buffer& memory) {
+    return Ramp(PrimExpr(0), PrimExpr(1), memory->shape[0]);
+  }
+  bool CanMove(const Buffer& buffer, const Array<PrimExpr>& indices) const {
+    return keep_moves && indices[0].dtype().is_vector() &&
+           MoveBytes(buffer, indices) > buffer->dtype.bits() / 8;
+  }
+  const BufferLoadObj* IsMove(const PrimExpr& e) const {
+    auto* load = e.as<BufferLoadObj>();
+    return load && !load->predicate && CanMove(load->buffer, load->indices) ? load : nullptr;
+  }
+  /// Replaces loads that can be moved, and that are evaluated whatever happens, by variables.
+  struct MoveFinder : Mutator<MoveFinder, BufferLoadObj, CallObj, LetObj, AndObj, OrObj> {
+    Scalarizer* self;
+    std::vector<std::pair<Buffer, PrimExpr>> found;
+    ObjectRef Rewrite(const BufferLoadObj* op) {
+      if (!self->IsMove(ffi::GetRef<PrimExpr>(op))) return ffi::GetRef<ObjectRef>(op);
+      for (const auto& [memory, load] : found) {
+        if (ExprDeepEqual(load, ffi::GetRef<PrimExpr>(op))) return held[memory.get()];
+      }
+      Buffer memory = Temporary(std::string(op->buffer->name), op->dtype);
+      Var var(op->buffer->name, op->dtype);
+      self->bound[var.get()] = {{}, {}, {}, memory};
+      held[memory.get()] = var;
+      found.emplace_back(memory, ffi::GetRef<PrimExpr>(op));
+      return var;
+    }
+    ObjectRef Rewrite(const CallObj* op) {
+      // Only one side is evaluated; the arguments of others than functions of lanes are addresses.
+      return IsLaneWise(op->op) ? MapChildren(op, *this) : ffi::GetRef<ObjectRef>(op);
+    }
+    ObjectRef Rewrite(const LetObj* op) { return ffi::GetRef<ObjectRef>(op); }
+    ObjectRef Rewrite(const AndObj* op) { return ffi::GetRef<ObjectRef>(op); }
+    ObjectRef Rewrite(const OrObj* op) { return ffi::GetRef<ObjectRef>(op); }
+    std::unordered_map<const Object*, Var> held;
+  };
+  /// `body(value)`, where loads in the value that can be moved as a whole are, before it.
+  template <class F>
+  Stmt WithMoves(const PrimExpr& value, F&& body) {
+    if (!keep_moves || IsMove(value)) return body(value);
+    MoveFinder finder;
+    finder.self = this;
+    PrimExpr changed = finder.Mutate(value);
+    Stmt result = body(changed);
+    for (auto it = finder.found.rbegin(); it != finder.found.rend(); ++it)
+      result = WithMemory(it->first, it->second, result);
+    return result;
   }
   /// `make()` after the scalars it needs.
   template <class F>
@@ -290,15 +373,26 @@ struct Scalarizer
       };
       // An element that only its own new value depends on needs no copy.
       bool same_place = !unroll && op->buffer->dtype.is_scalar() && IsOwnElement(op);
-      PrimExpr value = same_place ? op->value : keep(op->value, "value");
+      PrimExpr whole = same_place ? op->value : keep(op->value, "value");
       Array<PrimExpr> indices{keep(op->indices[0], "index")};
       Optional<PrimExpr> predicate;
       if (op->predicate) predicate = keep(*op->predicate, "predicate");
-      bool moves = MovesLanes(value) || MovesLanes(indices[0]);
-      Stmt store = ForLanes(lanes, moves, [&](const PrimExpr& lane) -> Stmt {
-        PrimExpr index = ElementIndex(op->buffer, indices, lane);
-        Stmt one = BufferStore(buffer, Lane(value, lane), {index}, {}, op->span);
-        return predicate ? Stmt(IfThenElse(Lane(*predicate, lane), one)) : one;
+      // A vector that goes to one run of memory is put together first.
+      bool moves_out = !predicate && CanMove(op->buffer, op->indices);
+      if (moves_out && IsMove(whole)) return BufferStore(buffer, whole, op->indices, {}, op->span);
+      Stmt store = WithMoves(whole, [&](const PrimExpr& value) -> Stmt {
+        bool moves = MovesLanes(value) || MovesLanes(indices[0]);
+        Buffer result = Temporary("result", value.dtype());
+        Stmt each = ForLanes(lanes, moves, [&](const PrimExpr& lane) -> Stmt {
+          PrimExpr one_value = Lane(value, lane);
+          if (moves_out) return BufferStore(result, one_value, {lane}, {}, op->span);
+          PrimExpr index = ElementIndex(op->buffer, indices, lane);
+          Stmt one = BufferStore(buffer, one_value, {index}, {}, op->span);
+          return predicate ? Stmt(IfThenElse(Lane(*predicate, lane), one)) : one;
+        });
+        if (!moves_out) return each;
+        PrimExpr all = BufferLoad(result, {WholeOf(result)});
+        return With(result, SeqStmt::Flatten({each, BufferStore(buffer, all, op->indices)}));
       });
       for (auto it = kept.rbegin(); it != kept.rend(); ++it)
         store = WithMemory(it->first, it->second, store);
@@ -353,11 +447,16 @@ struct Scalarizer
 };
 }  // namespace
 
-PrimFunc Scalarize(PrimFunc func) {
-  Scalarizer scalarize;
+int64_t MoveBytes(const Buffer& buffer, const Array<PrimExpr>& indices) {
+  int64_t size = indices[0].dtype().lanes() * int64_t{buffer->dtype.bits()} / 8;
+  return std::gcd(std::gcd(AlignmentOf(buffer, indices), size), kMoveBytes);
+}
+PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves) {
+  Scalarizer scalarize(file, keep_moves);
   func = RewriteBody(std::move(func), scalarize);
-  if (!scalarize.once.empty()) Unsupported("a call with effects inside of a vector expression");
+  if (!scalarize.once.empty())
+    file.Unsupported("a call with effects inside of a vector expression");
   return func;
 }
 
-}  // namespace tvm::codegen::c
+}  // namespace tvm::codegen::source

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: arithmetic with a defined result for every input, conversions, loads.
-#include "backend/c/codegen.h"
+#include "backend/source/function.h"
 #include "tvm/expr/op.h"
 
-namespace tvm::codegen::c {
+namespace tvm::codegen::source {
 namespace {
 /// Longer expressions are taken apart, which reads better and keeps the nesting below what
 /// compilers take.
@@ -23,23 +23,6 @@ bool IsWorthKeeping(const PrimExpr& e) {
   return !e.as<VarObj>() && !e.as<IntImmObj>() && !e.as<FloatImmObj>() && !e.as<StringImmObj>();
 }
 
-Value Made(std::string text, Level level, const std::vector<Value>& from) {
-  Value v;
-  v.text = std::move(text), v.level = level;
-  for (const Value& part : from) v.reads |= part.reads;
-  return v;
-}
-Value Infix(const Value& a, const char* symbol, const Value& b, Level level) {
-  // a - (b - c), and operands of other operators than sums and products for the reader.
-  Level left = level == kSum || level == kProduct ? level : kSum;
-  Level right = level == kSum ? kProduct : level == kProduct ? kUnary : kSum;
-  return Made(a.At(left) + " " + symbol + " " + b.At(right), level, {a, b});
-}
-Value CastTo(const std::string& type, const Value& v) {
-  Value result = v;
-  result.text = "(" + type + ")" + v.At(kUnary), result.level = kUnary, result.literal = false;
-  return result;
-}
 /// A number of 32 or 64 bits as unsigned: without the cast to signed that it may come with.
 Value AsUnsigned(const std::string& type, const Value& v) {
   std::string cast = "(" + type.substr(1) + ")";
@@ -50,7 +33,7 @@ Value AsUnsigned(const std::string& type, const Value& v) {
 }
 }  // namespace
 
-Value FunctionText::Gen(const PrimExpr& e) {
+Value FunctionWriter::Gen(const PrimExpr& e) {
   if (depth_ == 0) {
     // Expansions of small floats and of functions use parts many times over: written out as a tree
     // they would have millions of nodes.
@@ -78,16 +61,19 @@ Value FunctionText::Gen(const PrimExpr& e) {
       kept_order_.push_back(e.get());
     }
   }
-  if (depth_ == 0) uses_.clear(), Forget(0);
+  if (depth_ == 0) {
+    uses_.clear();
+    Forget(0);
+  }
   return v;
 }
-void FunctionText::Forget(size_t count) {
+void FunctionWriter::Forget(size_t count) {
   while (kept_order_.size() > count) {
     kept_.erase(kept_order_.back());
     kept_order_.pop_back();
   }
 }
-std::vector<Value> FunctionText::GenAll(const std::vector<PrimExpr>& operands) {
+std::vector<Value> FunctionWriter::GenAll(const std::vector<PrimExpr>& operands) {
   std::vector<Value> values;
   for (size_t i = 0; i < operands.size(); ++i) {
     size_t mark = code_.size();
@@ -106,13 +92,13 @@ std::vector<Value> FunctionText::GenAll(const std::vector<PrimExpr>& operands) {
   }
   return values;
 }
-void FunctionText::ForgetTexts(size_t count) {
+void FunctionWriter::ForgetTexts(size_t count) {
   while (text_order_.size() > count) {
     texts_.erase(text_order_.back());
     text_order_.pop_back();
   }
 }
-Value FunctionText::Keep(const Value& v, DataType t, const char* hint, bool fresh) {
+Value FunctionWriter::Keep(const Value& v, DataType t, const char* hint, bool fresh) {
   // Variables never change, memory does.
   fresh |= v.reads;
   std::string key = TypeName(t) + " " + v.text;
@@ -127,36 +113,31 @@ Value FunctionText::Keep(const Value& v, DataType t, const char* hint, bool fres
   }
   return kept;
 }
-Value FunctionText::Apply(const std::string& function, const std::vector<Value>& args) {
-  std::string text = function + "(";
-  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + args[i].text;
-  return Made(text + ")", kPrimary, args);
-}
 
 // ---- leaves -------------------------------------------------------------------------------------
-Value FunctionText::Emit(const PrimExprObj* op) {
+Value FunctionWriter::Emit(const PrimExprObj* op) {
   Unsupported(
       "expected an expression that lowering leaves, got " + std::string(String(op->GetTypeKey())),
       op->span);
 }
-Value FunctionText::Emit(const VarObj* op) {
+Value FunctionWriter::Emit(const VarObj* op) {
   auto it = vars_.find(op);
   if (it == vars_.end()) {
-    TVM_FFI_THROW(ValueError) << "C code generation: the variable " << View(op->name_hint)
-                              << " is used but not defined in " << module_.SymbolOf(info_);
+    TVM_FFI_THROW(ValueError) << file_.language() << " code generation: the variable "
+                              << View(op->name_hint) << " is used but not defined in " << Symbol();
   }
   return it->second;
 }
-Value FunctionText::Emit(const IntImmObj* op) {
+Value FunctionWriter::Emit(const IntImmObj* op) {
   if (!op->dtype.is_handle()) return Number(op->dtype, op->value);
   if (op->value == 0) return Made("NULL", kPrimary, {});
   return CastTo("void*", CastTo("intptr_t", Number(DataType::Int(64), op->value)));
 }
-Value FunctionText::Emit(const FloatImmObj* op) { return Number(op->dtype, op->value); }
-Value FunctionText::Emit(const StringImmObj* op) {
+Value FunctionWriter::Emit(const FloatImmObj* op) { return Number(op->dtype, op->value); }
+Value FunctionWriter::Emit(const StringImmObj* op) {
   return CastTo("void*", Made(Quoted(View(op->value)), kPrimary, {}));
 }
-Value FunctionText::Emit(const LetObj* op) {
+Value FunctionWriter::Emit(const LetObj* op) {
   Value value = Gen(op->value);
   std::string name = Bind(op->var, value.index, value.nonnegative);
   Line(TypeName(op->var.dtype()) + " " + name + " = " + value.text + ";");
@@ -164,17 +145,17 @@ Value FunctionText::Emit(const LetObj* op) {
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------
-Value FunctionText::Wrap(const Value& v, DataType t) {
+Value FunctionWriter::Wrap(const Value& v, DataType t) {
   if (t.is_bool()) return Made("(" + v.text + ") % 2 != 0", kEqual, {v});
   if (t.bits() == HolderBits(t)) return CastTo(TypeName(t), v);
   if (t.is_int()) {
     Value bits = Number(DataType::Int(32), int64_t{t.bits()});
-    return CastTo(TypeName(t), Apply(module_.Helper("sign_extend"), {v, bits}));
+    return CastTo(TypeName(t), Apply(file_.Helper("sign_extend"), {v, bits}));
   }
   auto mask = static_cast<int64_t>((uint64_t{1} << t.bits()) - 1);
   return CastTo(TypeName(t), Infix(v, "&", Number(t, mask), kBits));
 }
-Value FunctionText::Arithmetic(const BinaryOpFields* op, const char* symbol, Level level) {
+Value FunctionWriter::Arithmetic(const BinaryOpFields* op, const char* symbol, Level level) {
   DataType t = op->dtype;
   std::vector<Value> v = GenAll({op->a, op->b});
   if (t.is_handle()) Unsupported("arithmetic on handles", op->span);
@@ -196,16 +177,17 @@ Value FunctionText::Arithmetic(const BinaryOpFields* op, const char* symbol, Lev
   bool exact = t.is_uint() && (t.bits() == 32 || t.bits() == 64);
   return exact ? result : Wrap(result, t);
 }
-Value FunctionText::Emit(const AddObj* op) { return Arithmetic(op, "+", kSum); }
-Value FunctionText::Emit(const SubObj* op) { return Arithmetic(op, "-", kSum); }
-Value FunctionText::Emit(const MulObj* op) { return Arithmetic(op, "*", kProduct); }
+Value FunctionWriter::Emit(const AddObj* op) { return Arithmetic(op, "+", kSum); }
+Value FunctionWriter::Emit(const SubObj* op) { return Arithmetic(op, "-", kSum); }
+Value FunctionWriter::Emit(const MulObj* op) { return Arithmetic(op, "*", kProduct); }
 
-Value FunctionText::Divide(const BinaryOpFields* op, const char* name, bool floor, bool remainder) {
+Value FunctionWriter::Divide(const BinaryOpFields* op, const char* name, bool floor,
+                             bool remainder) {
   DataType t = op->dtype;
   std::vector<Value> v = GenAll({op->a, op->b});
   const char* suffix = t.bits() == 32 ? "f" : "";
   if (t.is_float()) {
-    if (remainder && floor) return Apply(module_.Helper("floormod", t), v);
+    if (remainder && floor) return Apply(file_.Helper("floormod", t), v);
     if (remainder) return Apply(std::string("fmod") + suffix, v);
     Value q = Infix(v[0], "/", v[1], kProduct);
     return floor ? Apply(std::string("floor") + suffix, {q}) : q;
@@ -223,7 +205,7 @@ Value FunctionText::Divide(const BinaryOpFields* op, const char* name, bool floo
   } else {
     // Without a sign both roundings are the same.
     const char* helper = t.is_uint() ? (remainder ? "mod" : "div") : name;
-    result = Apply(module_.Helper(helper, t), v);
+    result = Apply(file_.Helper(helper, t), v);
     if (t.is_int() && !remainder && t.bits() != HolderBits(t)) result = Wrap(result, t);
   }
   result.index = index;
@@ -232,37 +214,37 @@ Value FunctionText::Divide(const BinaryOpFields* op, const char* name, bool floo
                                                          : positive);
   return result;
 }
-Value FunctionText::Emit(const DivObj* op) { return Divide(op, "div", false, false); }
-Value FunctionText::Emit(const ModObj* op) { return Divide(op, "mod", false, true); }
-Value FunctionText::Emit(const FloorDivObj* op) { return Divide(op, "floordiv", true, false); }
-Value FunctionText::Emit(const FloorModObj* op) { return Divide(op, "floormod", true, true); }
+Value FunctionWriter::Emit(const DivObj* op) { return Divide(op, "div", false, false); }
+Value FunctionWriter::Emit(const ModObj* op) { return Divide(op, "mod", false, true); }
+Value FunctionWriter::Emit(const FloorDivObj* op) { return Divide(op, "floordiv", true, false); }
+Value FunctionWriter::Emit(const FloorModObj* op) { return Divide(op, "floormod", true, true); }
 
-Value FunctionText::MinMax(const BinaryOpFields* op, const char* name) {
+Value FunctionWriter::MinMax(const BinaryOpFields* op, const char* name) {
   std::vector<Value> v = GenAll({op->a, op->b});
-  Value result = Apply(module_.Helper(name, op->dtype), v);
+  Value result = Apply(file_.Helper(name, op->dtype), v);
   result.index = op->dtype.is_index() && v[0].index && v[1].index;
   bool is_max = name[1] == 'a';
   result.nonnegative =
       is_max ? v[0].nonnegative || v[1].nonnegative : v[0].nonnegative && v[1].nonnegative;
   return result;
 }
-Value FunctionText::Emit(const MinObj* op) { return MinMax(op, "min"); }
-Value FunctionText::Emit(const MaxObj* op) { return MinMax(op, "max"); }
+Value FunctionWriter::Emit(const MinObj* op) { return MinMax(op, "min"); }
+Value FunctionWriter::Emit(const MaxObj* op) { return MinMax(op, "max"); }
 
 // ---- comparison and logic -----------------------------------------------------------------------
-Value FunctionText::Compare(const BinaryOpFields* op, const char* symbol, Level level) {
+Value FunctionWriter::Compare(const BinaryOpFields* op, const char* symbol, Level level) {
   std::vector<Value> v = GenAll({op->a, op->b});
   return Infix(v[0], symbol, v[1], level);
 }
-Value FunctionText::Emit(const EQObj* op) { return Compare(op, "==", kEqual); }
-Value FunctionText::Emit(const NEObj* op) { return Compare(op, "!=", kEqual); }
-Value FunctionText::Emit(const LTObj* op) { return Compare(op, "<", kCompare); }
-Value FunctionText::Emit(const LEObj* op) { return Compare(op, "<=", kCompare); }
-Value FunctionText::Emit(const GTObj* op) { return Compare(op, ">", kCompare); }
-Value FunctionText::Emit(const GEObj* op) { return Compare(op, ">=", kCompare); }
+Value FunctionWriter::Emit(const EQObj* op) { return Compare(op, "==", kEqual); }
+Value FunctionWriter::Emit(const NEObj* op) { return Compare(op, "!=", kEqual); }
+Value FunctionWriter::Emit(const LTObj* op) { return Compare(op, "<", kCompare); }
+Value FunctionWriter::Emit(const LEObj* op) { return Compare(op, "<=", kCompare); }
+Value FunctionWriter::Emit(const GTObj* op) { return Compare(op, ">", kCompare); }
+Value FunctionWriter::Emit(const GEObj* op) { return Compare(op, ">=", kCompare); }
 
 // The second operand is evaluated only when it decides: it may be a load that the first one guards.
-Value FunctionText::Logic(const BinaryOpFields* op, const char* symbol, Level level) {
+Value FunctionWriter::Logic(const BinaryOpFields* op, const char* symbol, Level level) {
   Value a = Gen(op->a), b;
   std::string statements = Capture([&] { b = Gen(op->b); });
   if (statements.empty()) {
@@ -278,9 +260,9 @@ Value FunctionText::Logic(const BinaryOpFields* op, const char* symbol, Level le
   Line("}");
   return Made(name, kPrimary, {});
 }
-Value FunctionText::Emit(const AndObj* op) { return Logic(op, "&&", kAnd); }
-Value FunctionText::Emit(const OrObj* op) { return Logic(op, "||", kOr); }
-Value FunctionText::Emit(const NotObj* op) {
+Value FunctionWriter::Emit(const AndObj* op) { return Logic(op, "&&", kAnd); }
+Value FunctionWriter::Emit(const OrObj* op) { return Logic(op, "||", kOr); }
+Value FunctionWriter::Emit(const NotObj* op) {
   if (auto* same = op->a.as<NotObj>()) return Gen(same->a);
   Value a = Gen(op->a);
   return Made("!" + a.At(kUnary), kUnary, {a});
@@ -293,11 +275,11 @@ Value Ternary(const std::vector<Value>& v) {
   return result;
 }
 }  // namespace
-Value FunctionText::Emit(const SelectObj* op) {
+Value FunctionWriter::Emit(const SelectObj* op) {
   return Ternary(GenAll({op->condition, op->true_value, op->false_value}));
 }
 /// One of the values, without evaluating the other.
-Value FunctionText::Choose(const PrimExpr& cond, const PrimExpr& yes, const PrimExpr& no) {
+Value FunctionWriter::Choose(const PrimExpr& cond, const PrimExpr& yes, const PrimExpr& no) {
   Value c = Gen(cond), t, f;
   std::string for_t = Capture([&] { t = Gen(yes); }), for_f = Capture([&] { f = Gen(no); });
   if (for_t.empty() && for_f.empty()) return Ternary({c, t, f});
@@ -320,7 +302,7 @@ Value FunctionText::Choose(const PrimExpr& cond, const PrimExpr& yes, const Prim
 }
 
 // ---- conversions --------------------------------------------------------------------------------
-Value FunctionText::Convert(const Value& v, DataType from, DataType to) {
+Value FunctionWriter::Convert(const Value& v, DataType from, DataType to) {
   if (from == to) return v;
   std::string type = TypeName(to);
   if (from.is_handle() || to.is_handle()) {
@@ -328,14 +310,14 @@ Value FunctionText::Convert(const Value& v, DataType from, DataType to) {
     return CastTo(type, CastTo("intptr_t", v));
   }
   const DataType f32 = DataType::Float(32), f64 = DataType::Float(64);
-  if (from.is_float16()) return Convert(Apply(module_.Helper("f32_from_f16"), {v}), f32, to);
+  if (from.is_float16()) return Convert(Apply(file_.Helper("f32_from_f16"), {v}), f32, to);
   if (to.is_float16()) {
     // An integer is rounded once: float64 holds all that are in the range of float16.
-    if (from.is_float() && from.bits() == 32) return Apply(module_.Helper("f16_from_f32"), {v});
-    return Apply(module_.Helper("f16_from_f64"), {Convert(v, from, f64)});
+    if (from.is_float() && from.bits() == 32) return Apply(file_.Helper("f16_from_f32"), {v});
+    return Apply(file_.Helper("f16_from_f64"), {Convert(v, from, f64)});
   }
   if (to.is_bool()) return Made(v.At(kSum) + " != 0", kEqual, {v});
-  if (from.is_float() && !to.is_float()) return Apply(module_.Helper("cast", to, from), {v});
+  if (from.is_float() && !to.is_float()) return Apply(file_.Helper("cast", to, from), {v});
   if (to.is_float() || from.is_bool()) return CastTo(type, v);
   // Integers; a literal takes the type it needs from where it stands.
   Value result = Wrap(v, to);
@@ -344,12 +326,12 @@ Value FunctionText::Convert(const Value& v, DataType from, DataType to) {
   result.nonnegative = v.nonnegative && widens;
   return result;
 }
-Value FunctionText::Emit(const CastObj* op) {
+Value FunctionWriter::Emit(const CastObj* op) {
   return Convert(Gen(op->value), op->value.dtype(), op->dtype);
 }
 
 // ---- memory -------------------------------------------------------------------------------------
-FunctionText::Place FunctionText::ElementOf(const Buffer& buffer, const Value& index) {
+FunctionWriter::Place FunctionWriter::ElementOf(const Buffer& buffer, const Value& index) {
   DataType t = buffer->dtype;
   Value base = Gen(buffer->data), at = index;
   auto* offset = buffer->elem_offset.as<IntImmObj>();
@@ -376,13 +358,15 @@ FunctionText::Place FunctionText::ElementOf(const Buffer& buffer, const Value& i
     place.lvalue = "((" + type + "*)" + base.At(kUnary) + ")[" + at.text + "]";
   } else if (MemoryName(element->second) == type) {
     place.lvalue = base.text + "[" + at.text + "]";
+  } else if (!StrictAliasing()) {
+    place.lvalue = "((" + type + "*)" + base.At(kUnary) + ")[" + at.text + "]";
   }
   // C forbids access through a pointer to another type than the memory has.
   place.address =
       "(char*)" + base.At(kUnary) + " + (int64_t)sizeof(" + type + ") * " + at.At(kUnary);
   return place;
 }
-Value FunctionText::Emit(const BufferLoadObj* op) {
+Value FunctionWriter::Emit(const BufferLoadObj* op) {
   if (op->indices.size() != 1) {
     Unsupported("expected FlattenBuffer to leave one index of " + std::string(op->buffer->name) +
                     ", got " + std::to_string(op->indices.size()),
@@ -392,12 +376,12 @@ Value FunctionText::Emit(const BufferLoadObj* op) {
   Place place = ElementOf(op->buffer, Gen(op->indices[0]));
   Value v;
   if (IsPacked(t)) {
-    v.text = module_.Helper("packed_load") + "(" + place.address + ", " + place.index + ", " +
+    v.text = file_.Helper("packed_load") + "(" + place.address + ", " + place.index + ", " +
              std::to_string(t.bits()) + ")";
     if (t.is_int()) v = Wrap(v, t);
   } else if (place.lvalue.empty()) {
     DataType held = t.is_bool() ? DataType::UInt(8) : t;
-    v.text = module_.Helper("load", held) + "(" + place.address + ")";
+    v.text = file_.Helper("load", held) + "(" + place.address + ")";
   } else {
     v.text = place.lvalue;
   }
@@ -405,7 +389,7 @@ Value FunctionText::Emit(const BufferLoadObj* op) {
   v.reads = true;
   return v;
 }
-Value FunctionText::AddressOf(const BufferLoadObj* load) {
+Value FunctionWriter::AddressOf(const BufferLoadObj* load) {
   Place place = ElementOf(load->buffer, Gen(load->indices[0]));
   Value v;
   v.level = kUnary;
@@ -420,4 +404,4 @@ Value FunctionText::AddressOf(const BufferLoadObj* load) {
   return v;
 }
 
-}  // namespace tvm::codegen::c
+}  // namespace tvm::codegen::source
