@@ -66,7 +66,7 @@ foreach(compression z zstd)
 endforeach()
 
 file(GLOB_RECURSE LLVM_BACKEND_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/llvm/*.cc)
-tvm_library(tvm_llvm SOURCES ${LLVM_BACKEND_SOURCES} PCH include/tvm/ir/node.h)
+tvm_library(tvm_llvm SOURCES ${LLVM_BACKEND_SOURCES} PCH tvm/ir/node.h)
 target_include_directories(tvm_llvm SYSTEM PRIVATE ${LLVM_INCLUDE})
 target_compile_definitions(tvm_llvm PRIVATE TVM_VERSION="${PROJECT_VERSION}")  # part of the cache's key
 # `tvm` comes first on the link line; what LLVM's archives name but nobody uses (z3, libxml2) is dropped.

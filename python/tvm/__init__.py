@@ -3,13 +3,18 @@
 
 import importlib
 
-import tvm_ffi
+from . import _torch
 
-from . import _aliases, _libs
-from . import error as error  # registers the classes that cross into C++ and back
+_torch.import_object_layer()
+
+import tvm_ffi  # noqa: E402
+
+from . import _aliases, _libs  # noqa: E402
+from . import error as error  # noqa: E402  registers the classes that cross into C++ and back
 
 _libs.check_ffi_version()
 _libs.load("tvm_runtime")
+_torch.register()
 _libs.load_optional("tvm")  # a deployment may hold the runtime alone
 tvm_ffi.get_global_func("runtime.watch_interrupts")()
 _aliases.install()

@@ -17,7 +17,6 @@ struct Split {
     return lower == o.lower && upper == o.upper && ExprDeepEqual(index, o.index);
   }
 };
-bool Fits(Wide v) { return v > Interval::kNegInf && v < Interval::kPosInf; }
 
 class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
                                  CommReducerObj> {

@@ -9,10 +9,6 @@
 
 namespace tvm::arith {
 using tir::ExprDeepEqual;
-namespace {
-bool Fits(Wide v) { return v > Interval::kNegInf && v < Interval::kPosInf; }
-}  // namespace
-
 void LinearForm::Add(Wide constant) {
   Wide sum = base + constant;
   if (!Fits(sum)) {

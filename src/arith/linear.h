@@ -8,6 +8,9 @@
 
 namespace tvm::arith {
 
+/// Whether a sum is a coefficient: within 64 bits and not one of the infinities.
+inline bool Fits(Wide v) { return v > Interval::kNegInf && v < Interval::kPosInf; }
+
 struct LinearTerm {
   PrimExpr atom;
   int64_t coeff;

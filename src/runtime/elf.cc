@@ -210,8 +210,8 @@ std::string_view SymbolData(std::string_view file, std::string_view name) {
 namespace {
 /// Sections: null, .rodata, .symtab, .strtab, .shstrtab, .note.GNU-stack.
 template <class E>
-std::string WriteDataObject(const typename E::Ehdr& like,
-                            const std::map<std::string, std::string>& symbols) {
+std::string DataObjectLike(const typename E::Ehdr& like,
+                           const std::map<std::string, std::string>& symbols) {
   constexpr char kNames[] = "\0.rodata\0.symtab\0.strtab\0.shstrtab\0.note.GNU-stack";
   constexpr uint64_t kAlign = 64;
   std::string data, strings(1, '\0');
@@ -277,8 +277,8 @@ std::string DataObject(std::string_view like, const std::map<std::string, std::s
     TVM_FFI_THROW(ValueError) << "export_library: expected little-endian ELF objects, got "
                               << (IsElf(like) ? "other ELF objects" : Describe(like));
   }
-  return like[EI_CLASS] == ELFCLASS64 ? WriteDataObject<Elf64>(*wide, symbols)
-                                      : WriteDataObject<Elf32>(*At<Elf32_Ehdr>(like, 0), symbols);
+  return like[EI_CLASS] == ELFCLASS64 ? DataObjectLike<Elf64>(*wide, symbols)
+                                      : DataObjectLike<Elf32>(*At<Elf32_Ehdr>(like, 0), symbols);
 }
 
 std::vector<std::string> GlobalSymbols(std::string_view object) {

@@ -78,4 +78,10 @@ std::vector<PrimExpr> Conjuncts(const PrimExpr& condition);
 PrimExpr AllOf(const std::vector<PrimExpr>& conditions);
 bool UsesAny(const ObjectRef& node, const std::unordered_set<const VarObj*>& vars);
 
+/// Loops and blocks as errors call them.
+inline std::string NameOf(const For& loop) {
+  return "loop " + std::string(loop->loop_var->name_hint);
+}
+inline std::string NameOf(const Placed& p) { return "block " + std::string(p.block()->name_hint); }
+
 }  // namespace tvm::tir

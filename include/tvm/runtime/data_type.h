@@ -80,6 +80,9 @@ class DataType {
 
 inline std::ostream& operator<<(std::ostream& os, const DataType& t) { return os << t.str(); }
 
+/// The type that an object of another library stands for (torch.float32): Python says which.
+std::optional<DataType> DataTypeOfForeignObject(const TVMFFIAny* object);
+
 }  // namespace tvm
 
 namespace tvm::ffi {
@@ -100,8 +103,10 @@ struct TypeTraits<DataType> : TypeTraits<DLDataType> {
     return TypeTraits<DLDataType>::MoveFromAnyAfterCheck(src);
   }
   TVM_FFI_INLINE static std::optional<DataType> TryCastFromAnyView(const TVMFFIAny* src) {
-    auto type = TypeTraits<DLDataType>::TryCastFromAnyView(src);
-    return type ? std::optional<DataType>(*type) : std::nullopt;
+    if (auto type = TypeTraits<DLDataType>::TryCastFromAnyView(src)) return DataType(*type);
+    if (src->type_index != kTVMFFIOpaquePyObject) [[likely]]
+      return std::nullopt;
+    return DataTypeOfForeignObject(src);
   }
 };
 }  // namespace tvm::ffi

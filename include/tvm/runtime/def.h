@@ -22,13 +22,13 @@ inline std::string_view View(const String& s) { return {s.data(), s.size()}; }
 int AddRegistration(void (*fn)());
 /// Runs what is queued. Python calls it on import; a C++ program calls it first in main().
 void Initialize();
-#define TVM_REGISTER_CAT2(a, b) a##b
-#define TVM_REGISTER_CAT(a, b) TVM_REGISTER_CAT2(a, b)
-#define TVM_REGISTER()                                                       \
-  static void TVM_REGISTER_CAT(Register, __LINE__)();                        \
-  [[maybe_unused]] static const int TVM_REGISTER_CAT(registered, __LINE__) = \
-      ::tvm::AddRegistration(&TVM_REGISTER_CAT(Register, __LINE__));         \
-  static void TVM_REGISTER_CAT(Register, __LINE__)()
+#define TVM_REGISTER() TVM_REGISTER_NUMBER(__COUNTER__)  // __LINE__ is not unique in a batch
+#define TVM_REGISTER_NUMBER(n) TVM_REGISTER_AS(n)
+#define TVM_REGISTER_AS(n) TVM_REGISTER_NAMED(Register##n, registered##n)
+#define TVM_REGISTER_NAMED(function, queued)                                    \
+  static void function();                                                       \
+  [[maybe_unused]] static const int queued = ::tvm::AddRegistration(&function); \
+  static void function()
 
 // ---- functions --------------------------------------------------------------------------------
 /// A parameter: its name and, optionally, its default.

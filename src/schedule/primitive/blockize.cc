@@ -9,8 +9,6 @@ namespace tvm::tir {
 namespace {
 using arith::Analyzer, arith::IterMark;
 
-std::string NameOf(const Placed& p) { return "block " + std::string(p.block()->name_hint); }
-
 /// Divides the iterators of blocks into those of a block around them and their own.
 class Divider {
  public:

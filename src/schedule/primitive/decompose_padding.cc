@@ -7,8 +7,6 @@
 namespace tvm::tir {
 namespace {
 
-std::string NameOf(const For& loop) { return "loop " + std::string(loop->loop_var->name_hint); }
-
 /// B[indices] = inside if condition else filling
 struct PaddingStore {
   const BufferStoreObj* store;

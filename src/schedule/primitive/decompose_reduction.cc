@@ -8,8 +8,6 @@
 namespace tvm::tir {
 namespace {
 
-std::string NameOf(const For& loop) { return "loop " + std::string(loop->loop_var->name_hint); }
-
 /// The loops of the init: the spatial ones from `at` inwards. Refuses what would run it wrongly.
 std::vector<For> InitLoops(const Placed& p, size_t at) {
   std::vector<For> loops = p.Loops(), result;

@@ -7,8 +7,6 @@
 namespace tvm::tir {
 namespace {
 
-std::string NameOf(const Placed& p) { return "block " + std::string(p.block()->name_hint); }
-
 /// The parts of both blocks.
 struct Epilogue {
   const Placed *reduction, *block;

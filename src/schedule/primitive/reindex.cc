@@ -20,8 +20,6 @@ struct Reindexed {
   Buffer copy;
 };
 
-std::string NameOf(const Placed& p) { return "block " + std::string(p.block()->name_hint); }
-
 /// The indices of all accesses to the buffer in the block, which must be alike.
 Array<PrimExpr> OneAccess(const Placed& p, const Buffer& buffer) {
   std::optional<Array<PrimExpr>> found;

@@ -7,8 +7,6 @@
 namespace tvm::tir {
 namespace {
 
-std::string NameOf(const For& loop) { return "loop " + std::string(loop->loop_var->name_hint); }
-
 /// The block with all that is needed to write the two blocks it becomes.
 struct Factored {
   const Placed* placed;

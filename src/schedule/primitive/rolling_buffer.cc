@@ -18,8 +18,6 @@ namespace tvm::tir {
 namespace {
 using arith::Analyzer;
 
-std::string NameOf(const Placed& p) { return "block " + std::string(p.block()->name_hint); }
-
 /// The loops `over` and `window` with which dimension `dim` moves: over * step + window + ...
 struct Roll {
   For over, window;

@@ -55,15 +55,15 @@ std::optional<Window> FindWindow(const BlockLook& look) {
 }
 
 /// `rows` times `vectors` of `lanes` columns.
-struct Tile {
+struct WindowTile {
   int64_t rows = 1, vectors = 1, lanes = 1;
   double cost = 0;  // operations and loads per element
 };
-Tile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
-                const Machine& machine) {
+WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
+                      const Machine& machine) {
   constexpr double kChains = 4;  // that hide latencies, together with those of the next tile
-  Tile best;
-  auto try_tile = [&](Tile tile) {
+  WindowTile best;
+  auto try_tile = [&](WindowTile tile) {
     // The results, what all of them read along the window, and what they share.
     int64_t places = window.step * (tile.rows - 1) + window.length, apart = 1;
     for (const Access& access : look.accesses) {
@@ -131,8 +131,8 @@ Array<BlockRV> PaddingOf(const Schedule& sch, const BlockRV& block) {
   return found;
 }
 /// [outer, parallel] [reduction] [the window's own axis, rows, vectors: unrolled] [lanes]
-void InTiles(const Schedule& sch, const BlockLook& look, const Window& window, const Tile& tile,
-             const Machine& machine) {
+void InTiles(const Schedule& sch, const BlockLook& look, const Window& window,
+             const WindowTile& tile, const Machine& machine) {
   const BlockRV& block = look.rv;
   Array<BlockRV> padding = PaddingOf(sch, block);
   BlockRV epilogue = KeepTile(sch, block);
@@ -186,8 +186,8 @@ bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& ma
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
   int64_t columns = *look.axes[window->column].size, lanes = machine.Lanes(look.widest_bits);
-  Tile tile = ChooseTile(look, *window, columns, machine);
-  Tile ideal = ChooseTile(look, *window, lanes, machine);
+  WindowTile tile = ChooseTile(look, *window, columns, machine);
+  WindowTile ideal = ChooseTile(look, *window, lanes, machine);
   constexpr int64_t kFewest = 4;
   constexpr double kWorse = 1.5;
   if (!PaddingOf(sch, block).empty()) {

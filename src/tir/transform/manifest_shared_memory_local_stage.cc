@@ -9,7 +9,7 @@
 
 namespace tvm::tir {
 namespace {
-constexpr const char* kMark = "tir.manifest_shared_memory_local_stage";
+constexpr const char* kLocalStage = "tir.manifest_shared_memory_local_stage";
 
 struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj> {
   ffi::Map<Var, Buffer> buffer_of_data;
@@ -20,7 +20,7 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
   }
   static const BlockRealizeObj* Marked(const Stmt& stmt) {
     auto* realize = stmt.as<BlockRealizeObj>();
-    return realize && realize->block->annotations.count(kMark) ? realize : nullptr;
+    return realize && realize->block->annotations.count(kLocalStage) ? realize : nullptr;
   }
   /// Loops of one thread, each with the next as its only statement, down to a marked block.
   ObjectRef Rewrite(const ForObj* op) {
@@ -89,7 +89,7 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
       auto* n = Edit(&block);
       if (!to_local) {
         n->annotations = op->block->annotations;
-        n->annotations.erase(kMark);
+        n->annotations.erase(kLocalStage);
       }
       Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(block, buffer_of_data);
       n->reads = access[0], n->writes = access[1];
@@ -108,7 +108,7 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
 }  // namespace
 
 PrimFunc ManifestSharedMemoryLocalStage(PrimFunc func) {
-  auto marked = [](const BlockObj* op) { return op->annotations.count(kMark) > 0; };
+  auto marked = [](const BlockObj* op) { return op->annotations.count(kLocalStage) > 0; };
   if (!AnyStmt<BlockObj>(func->body, marked)) return func;
   StageInserter insert;
   for (const auto& [param, b] : func->buffer_map) insert.buffer_of_data.Set(b->data, b);

@@ -7,14 +7,14 @@
 
 namespace tvm::tir {
 namespace {
-constexpr const char* kMark = "meta_schedule.layout_rewrite_preproc";
+constexpr const char* kPreprocessing = "meta_schedule.layout_rewrite_preproc";
 
 struct RewriteRemover : Mutator<RewriteRemover, BlockObj, BlockRealizeObj, ForObj, SeqStmtObj> {
   bool skip_tensor_rewrite;
   std::unordered_map<const BufferObj*, Buffer> rewritten;  // from source to its new layout
 
   ObjectRef Rewrite(const BlockRealizeObj* op) {
-    if (!op->block->annotations.count(kMark)) return MapChildren(op, *this);
+    if (!op->block->annotations.count(kPreprocessing)) return MapChildren(op, *this);
     auto* store = op->block->body.as<BufferStoreObj>();
     auto* load = store ? store->value.as<BufferLoadObj>() : nullptr;
     if (!load) {

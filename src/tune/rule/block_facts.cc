@@ -9,6 +9,11 @@
 namespace tvm::tune {
 using namespace tir;
 
+Var Choose(const Schedule& sch, const Array<int64_t>& values) {
+  Array<double> even(values.size(), 1.0 / static_cast<double>(values.size()));
+  return sch.SampleCategorical(values, even);
+}
+
 int64_t ConstantExtent(const ForObj* loop) { return AsConstInt(loop->extent).value_or(-1); }
 
 BlockFacts::BlockFacts(const Schedule& sch, const BlockRV& rv) {

@@ -46,6 +46,9 @@ int64_t ConstantExtent(const tir::ForObj* loop);
 std::vector<BlockRV> BlocksWhere(const Schedule& sch,
                                  const std::function<bool(const BlockRV&)>& wanted);
 
+/// One of the values, all equally likely.
+tir::Var Choose(const Schedule& sch, const Array<int64_t>& values);
+
 /// CPUs and vector registers of a target.
 int64_t NumCores(const Target& target);
 int64_t VectorBits(const Target& target);

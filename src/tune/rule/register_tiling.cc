@@ -24,10 +24,6 @@ Array<int64_t> DivisorsUpTo(int64_t n, int64_t most) {
     if (n % d == 0) result.push_back(d);
   return result;
 }
-Var Choose(const Schedule& sch, const Array<int64_t>& values) {
-  return sch.SampleCategorical(
-      values, Array<double>(values.size(), 1.0 / static_cast<double>(values.size())));
-}
 
 /// One way to tile: the axes of the tile, how many vectors it is wide, whether the operand that is
 /// read along the columns is copied first.

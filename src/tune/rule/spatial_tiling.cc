@@ -45,10 +45,6 @@ class Divisors {
  private:
   int64_t rest_;
 };
-Array<double> Even(size_t n) { return Array<double>(n, 1.0 / static_cast<double>(n)); }
-Var Choose(const Schedule& sch, const Array<int64_t>& values) {
-  return sch.SampleCategorical(values, Even(values.size()));
-}
 
 constexpr int64_t kWholeVectors = 4;  // that a part without a rest is a multiple of
 

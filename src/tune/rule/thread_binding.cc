@@ -68,10 +68,6 @@ namespace {
 int64_t Limit(const Optional<Target>& target, const char* name, int64_t fallback) {
   return target.has_value() ? target.value()->GetAttr<int64_t>(name, fallback) : fallback;
 }
-Var Choose(const Schedule& sch, const Array<int64_t>& values) {
-  return sch.SampleCategorical(
-      values, Array<double>(values.size(), 1.0 / static_cast<double>(values.size())));
-}
 Array<int64_t> UpTo(const Array<int64_t>& values, int64_t most) {
   Array<int64_t> result;
   for (int64_t v : values)
