@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "tvm/runtime/data_type.h"
+
 namespace tvm::runtime {
 namespace {
 constexpr DLDevice kCpu{kDLCPU, 0};
@@ -255,7 +257,7 @@ void Pack(Tensor bytes, Tensor packed) {
 TVM_REGISTER() {
   Def(
       "runtime.TensorEmpty",
-      [](Shape shape, DLDataType dtype, DLDevice device, Optional<String> scope) {
+      [](Shape shape, DataType dtype, DLDevice device, Optional<String> scope) {
         return Empty(shape, dtype, device, scope ? View(*scope) : "");
       },
       "An uninitialised tensor.", Arg("shape"), Arg("dtype"), Arg("device"),
@@ -273,7 +275,7 @@ TVM_REGISTER() {
       "A strided view.", Arg("tensor"), Arg("shape"), Arg("strides"), Arg("byte_offset"));
   Def(
       "runtime.TensorCreateView",
-      [](Tensor t, Shape shape, DLDataType dtype, int64_t byte_offset) {
+      [](Tensor t, Shape shape, DataType dtype, int64_t byte_offset) {
         return CreateView(t, shape, dtype, byte_offset);
       },
       "The same bytes with another shape and dtype.", Arg("tensor"), Arg("shape"), Arg("dtype"),
