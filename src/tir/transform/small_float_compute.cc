@@ -2,6 +2,7 @@
 // Computes on small floating-point types in a larger one, rounding after each operation.
 #include "../contents.h"
 #include "small_float.h"
+#include "tvm/expr/math.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
@@ -67,6 +68,8 @@ struct ComputeLegalizer
     bool involved = matches(op->dtype);
     for (const PrimExpr& a : op->args) involved |= matches(a.dtype());
     if (moves || !involved) return MapChildren(op, *this);
+    // The next number of the wide type rounds to the one it comes from.
+    if (op->Is(builtin::nextafter())) return Mutate(ExpandMath(op, Target()));
     Call call = ffi::GetRef<Call>(op);
     auto* n = Edit(&call);
     n->args = op->args.Map([&](const PrimExpr& a) { return Widen(Mutate(a)); });
