@@ -314,8 +314,7 @@ Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> option
   PassInfo info(entry.traits.opt_level, entry.traits.name ? entry.traits.name : name,
                 entry.traits.required);
   if (entry.function_type >= 0) {
-    return New<FunctionPass>(
-        [&](FunctionPassObj* n) { n->options = options, n->info = info; });
+    return New<FunctionPass>([&](FunctionPassObj* n) { n->options = options, n->info = info; });
   }
   auto run = [&entry, options](IRModule mod, PassContext ctx) -> IRModule {
     auto arguments = FunctionPassObj::BindOptions(entry, options, ctx);

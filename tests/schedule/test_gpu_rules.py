@@ -32,7 +32,9 @@ def check(func, *inputs):
 
 
 def compute(shape, f, *inputs):
-    placeholders = [te.placeholder(i.shape, str(i.dtype), name=f"A{n}") for n, i in enumerate(inputs)]
+    placeholders = [
+        te.placeholder(i.shape, str(i.dtype), name=f"A{n}") for n, i in enumerate(inputs)
+    ]
     result = te.compute(shape, lambda *i: f(*placeholders, *i), name="B")
     return te.create_prim_func([*placeholders, result])
 
@@ -42,7 +44,7 @@ def test_elements_have_threads(shape):
     a = floats(*shape)
     func = compute(shape, lambda A, *i: A(*i) * 2 + 1, a)
     _, text = check(func, a, np.full(shape, 7, "float32"))
-    assert 'T.thread_binding(' in text and '"threadIdx.x"' in text
+    assert "T.thread_binding(" in text and '"threadIdx.x"' in text
     assert ("T.vectorized(4)" in text) == (shape[-1] % 4 == 0)
 
 

@@ -16,7 +16,8 @@ using Ints = Array<IntImm>;
 using Floats = Array<FloatImm>;
 using Kwargs = Map<String, Any>;
 
-// ---- macros over the fields of a row --------------------------------------------------------------
+// ---- macros over the fields of a row
+// --------------------------------------------------------------
 #define TVM_EACH_PARENS ()
 #define TVM_EACH_REPEAT(...) TVM_EACH_REPEAT2(TVM_EACH_REPEAT2(TVM_EACH_REPEAT2(__VA_ARGS__)))
 #define TVM_EACH_REPEAT2(...) TVM_EACH_REPEAT1(TVM_EACH_REPEAT1(TVM_EACH_REPEAT1(__VA_ARGS__)))
@@ -37,18 +38,18 @@ using Kwargs = Map<String, Any>;
 #define TVM_ATTRS_PARAM(type, name) type name
 #define TVM_ATTRS_SET(type, name) n->name = std::move(name);
 
-#define TVM_ATTRS_CLASS(Class, init, ...)                                                \
-  struct Class##Obj : AttrsObj {                                                         \
-    using Self = Class##Obj;                                                             \
-    TVM_EACH(TVM_ATTRS_MEMBER, __VA_ARGS__)                                              \
-    static void Fields(auto&& def) { TVM_EACH(TVM_ATTRS_DEF, __VA_ARGS__) }              \
-    init TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.attrs." #Class, Class##Obj, AttrsObj); \
-  };                                                                                     \
-  struct Class : Attrs {                                                                 \
-    explicit Class(TVM_LIST(TVM_ATTRS_PARAM, __VA_ARGS__)) {                             \
-      *this = New<Class>([&](Class##Obj* n) { TVM_EACH(TVM_ATTRS_SET, __VA_ARGS__) });   \
-    }                                                                                    \
-    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Class, Attrs, Class##Obj);                \
+#define TVM_ATTRS_CLASS(Class, init, ...)                                               \
+  struct Class##Obj : AttrsObj {                                                        \
+    using Self = Class##Obj;                                                            \
+    TVM_EACH(TVM_ATTRS_MEMBER, __VA_ARGS__)                                             \
+    static void Fields(auto&& def){TVM_EACH(TVM_ATTRS_DEF, __VA_ARGS__)} init           \
+        TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.attrs." #Class, Class##Obj, AttrsObj); \
+  };                                                                                    \
+  struct Class : Attrs {                                                                \
+    explicit Class(TVM_LIST(TVM_ATTRS_PARAM, __VA_ARGS__)) {                            \
+      *this = New<Class>([&](Class##Obj* n) { TVM_EACH(TVM_ATTRS_SET, __VA_ARGS__) });  \
+    }                                                                                   \
+    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Class, Attrs, Class##Obj);               \
   };
 #define ROW(Class, ...) TVM_ATTRS_CLASS(Class, , __VA_ARGS__)
 #define ROW_INIT(Class, ...) TVM_ATTRS_CLASS(Class, void Init();, __VA_ARGS__)

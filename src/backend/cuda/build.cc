@@ -3,7 +3,7 @@
 #include "backend/cuda/codegen.h"
 #include "backend/cuda/nvrtc.h"
 #include "runtime/device/cuda/module.h"
-#include "tvm/ir/transform.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/device.h"
 
 namespace tvm::codegen::cuda {

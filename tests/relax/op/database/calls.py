@@ -161,7 +161,10 @@ ON_DEVICE = TensorStructInfo((2, 3), "float32", vdevice)
 inferred(
     "to_vdevice",
     (lambda: op.to_vdevice(x, vdevice), ON_DEVICE),
-    (lambda: op.to_vdevice(rank, vdevice), TensorStructInfo(dtype="float32", ndim=3, vdevice=vdevice)),
+    (
+        lambda: op.to_vdevice(rank, vdevice),
+        TensorStructInfo(dtype="float32", ndim=3, vdevice=vdevice),
+    ),
 )
 inferred(
     "hint_on_device",
@@ -177,7 +180,11 @@ inferred(
     (lambda: op.shape_of(rank), ShapeStructInfo(ndim=3)),
     (lambda: op.shape_of(unknown), ShapeStructInfo(ndim=-1)),
 )
-inferred("size", (lambda: op.size(x), TensorStructInfo((), "int64")), (lambda: op.size(unknown), TensorStructInfo((), "int64")))
+inferred(
+    "size",
+    (lambda: op.size(x), TensorStructInfo((), "int64")),
+    (lambda: op.size(unknown), TensorStructInfo((), "int64")),
+)
 inferred(
     "tensor_to_shape",
     (lambda: op.tensor_to_shape(var(TensorStructInfo((3,), "int64"))), ShapeStructInfo(ndim=3)),
@@ -204,7 +211,10 @@ for _name, _dtype in (
 ):
     inferred(
         f"inspect.tensor_{_name}",
-        (lambda name=_name: getattr(op.inspect, f"tensor_{name}")(_untyped), PrimStructInfo(_dtype)),
+        (
+            lambda name=_name: getattr(op.inspect, f"tensor_{name}")(_untyped),
+            PrimStructInfo(_dtype),
+        ),
     )
 for _name in ("shape_i", "stride_i"):
     inferred(
