@@ -198,7 +198,20 @@ namespace {
 struct FunctionPassObj : PassObj {
   const PassEntry* entry = nullptr;
   Array<Any> options;
-  static void Fields(auto&& def) { def("info", &PassObj::info); }
+  static void Fields(auto&& def) {
+    def("info", &PassObj::info);
+    def("options", &FunctionPassObj::options, Default(Array<Any>()));
+  }
+  void Init() {
+    auto it = Passes().find(View(info->name));
+    bool is_known = it != Passes().end() && it->second.function_type >= 0;
+    if (!is_known || options.size() >= it->second.info->args.size()) {
+      TVM_FFI_THROW(ValueError) << "FunctionPass: expected the name of a registered pass over "
+                                   "functions with at most its options, got "
+                                << info->name << " with " << options.size();
+    }
+    entry = &it->second;
+  }
   /// The arguments of the pass after the function.
   std::vector<Any> Arguments(const PassContext& ctx) const {
     return BindOptions(*entry, options, ctx);
@@ -301,8 +314,7 @@ Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> option
   PassInfo info(entry.traits.opt_level, entry.traits.name ? entry.traits.name : name,
                 entry.traits.required);
   if (entry.function_type >= 0) {
-    return New<FunctionPass>(
-        [&](FunctionPassObj* n) { n->entry = &entry, n->options = options, n->info = info; });
+    return New<FunctionPass>([&](FunctionPassObj* n) { n->options = options, n->info = info; });
   }
   auto run = [&entry, options](IRModule mod, PassContext ctx) -> IRModule {
     auto arguments = FunctionPassObj::BindOptions(entry, options, ctx);
