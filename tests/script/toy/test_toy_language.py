@@ -23,20 +23,20 @@ TEXT = """\
 @I.ir_module
 class Module:
     @Y.recipe
-    def main():
-        cls = Module
-        Y.add(1)
-        Y.add(2)
-        Y.call(cls.twice)
-
-    @Y.recipe
     def twice():
         cls = Module
         Y.mul(2)
 
     @T.prim_func
     def zero(A: T.Buffer((1,), "float32")):
-        A[0] = T.float32(0)"""
+        A[0] = T.float32(0)
+
+    @Y.recipe
+    def main():
+        cls = Module
+        Y.add(1)
+        Y.add(2)
+        Y.call(cls.twice)"""
 Y = None  # the language
 
 
