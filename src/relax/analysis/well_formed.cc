@@ -332,8 +332,8 @@ TVM_REGISTER() {
       "relax.analysis._find_ill_formed",
       [](Variant<IRModule, Function> program, bool check_struct_info, bool check_normal_form)
           -> String { return FindIllFormed(program, check_struct_info, check_normal_form); },
-      "What is wrong with a program, or an empty text.", Arg("obj"),
-      Arg("check_struct_info", true), Arg("check_normal_form", true));
+      "What is wrong with a program, or an empty text.", Arg("obj"), Arg("check_struct_info", true),
+      Arg("check_normal_form", true));
 }
 }  // namespace
 }  // namespace tvm::relax
