@@ -167,6 +167,18 @@ def test_recursion_and_calls_between_functions():
     )
 
 
+def test_programs_are_checked():
+    text = """@R.function
+def f(x: R.Object):
+    y = R.call_packed("f", x, sinfo_args=R.Object)
+    return y"""
+    with pytest.raises(DiagnosticError, match="no call with side effects in a pure function"):
+        from_source(text)
+    from_source(text, check_well_formed=False)
+    from_source(text.replace("@R.function", "@R.function(check_well_formed=False)"))
+    from_source(text.replace("@R.function", "@R.function(pure=False)"))
+
+
 # ---- the builder --------------------------------------------------------------------------------
 def test_builder_frames():
     with IRBuilder() as builder:
