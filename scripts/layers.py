@@ -42,6 +42,10 @@ CALLS_UPWARD = {
         "support.libinfo": "records hold the version",
         "tir.pipeline.default": "candidates are told apart by what they become",
     },
+    "backend": {
+        "tvm_callback_cuda_compile": "users compile CUDA's text their own way",
+        "tvm_callback_cuda_postproc": "users change CUDA's text",
+    },
 }
 
 # A module of the package may import those before it.
@@ -52,7 +56,7 @@ PACKAGE = (
 IMPORTS_UPWARD = {
     "_scriptable": {"runtime": "the printer's options", "script": "programs print themselves"},
     "dlight": {"meta_schedule": "rules can be used in a search"},
-    "ir": {"tir": "operators make TIR expressions"},
+    "ir": {"target": "virtual devices have targets", "tir": "operators make TIR expressions"},
     "runtime": {"support": "exporting runs compilers", "target": "devices by target"},
     "support": {"target": "tools ask for targets"},
     "tir": {"driver": "tvm.tir.build", "script": "intrinsics are written in TVMScript"},
@@ -60,6 +64,7 @@ IMPORTS_UPWARD = {
 
 _DEFINED = re.compile(r'\b(?:Def|SetGlobal)\(\s*"([^"]+)"')
 _PASS = re.compile(r"\bTVM_PASS(?:_AFTER)?\(\s*(\w+),\s*(\w+)")
+_RELAX_PASS = re.compile(r"\bTVM_RELAX\w*_PASS\(\s*(\w+)")
 _PYTHON_DEFINED = re.compile(r'register_(?:global_)?func\(\s*"([^"]+)"')
 _CALLED = re.compile(r'\bGetGlobal(?:Required)?\(\s*"([^"]+)"')
 _PASS_CALLED = re.compile(r'\bGetPass\(\s*"([^"]+)"')
@@ -72,6 +77,7 @@ def defined_names(suffix, text):
     elif suffix in (".cc", ".h"):
         yield from _DEFINED.findall(text)
         yield from (f"{part}.{name}" for part, name in _PASS.findall(text))
+        yield from (f"relax.{name}" for name in _RELAX_PASS.findall(text))
 
 
 def called_names(text):

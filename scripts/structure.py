@@ -70,7 +70,7 @@ def include_direction(path, text):
             yield Problem(str(path), line, f"expected a file of one of the parts {PARTS}")
         elif PARTS.index(other[0]) > PARTS.index(mine[0]):
             yield Problem(str(path), line, f"{mine[0]} may not include {other[0]} ({target})")
-        elif mine[1] and other[1] and mine[1] != other[1]:
+        elif mine[1] and other[1] not in (None, mine[1], "source"):  # what generators of text share
             yield Problem(str(path), line, f"backend {mine[1]} may not include backend {other[1]}")
 
 
@@ -134,6 +134,25 @@ def machine_path(path, text):
             yield Problem(str(path), number, f"{match.group()}: a path of one machine")
 
 
+# Printer, parser and builder: these files serve every language and name none; a language registers
+# itself (include/tvm/script/language.h, script/parser/core/language.py).
+_SCRIPT = re.compile(
+    r"include/tvm/script/.*|src/script/\w+\.cc|python/tvm/script/"
+    r"(\w+\.py|printer/.*|parser/(__init__|ir|core/\w+)\.py|ir_builder/\w+\.py)"
+)
+_LANGUAGE = re.compile(r"\b(tir|relax)\b", re.IGNORECASE)
+
+
+def languages_in_script(path, text):
+    if not _SCRIPT.fullmatch(str(path)):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _LANGUAGE.search(line):
+            yield Problem(
+                str(path), number, f"{match.group()}: expected no language by name in shared files"
+            )
+
+
 def check(root):
     """(problems, notes): what must be changed, what should be looked at."""
     problems, notes, sources = [], [], []
@@ -146,7 +165,7 @@ def check(root):
     for path, text in sources:
         rules = [machine_path, folder_readme]
         if path.suffix in SOURCES or path.name in ("CMakeLists.txt", "Makefile"):
-            rules += [header, size, include_direction, import_direction]
+            rules += [header, size, include_direction, import_direction, languages_in_script]
             if LISTED < text.count("\n") <= TOO_LONG:
                 notes.append(Problem(str(path), 1, f"{text.count(chr(10))} lines"))
         problems += [problem for rule in rules for problem in rule(path, text)]

@@ -10,7 +10,8 @@ TVM_REGISTER() {
                    .library = "libtvm_llvm.so",
                    .takes_predicates = true,
                    .takes_llvm_intrinsics = true,
-                   .link = "codegen.link_shared"});
+                   .link = "codegen.link_shared",
+                   .join = "codegen.link_relocatable"});
   transform::DefConfig<bool>("llvm.debug_info", false,
                              "Writes the lines of the program into compiled code.");
   transform::DefConfig<bool>("llvm.quick_entry", false,

@@ -18,6 +18,7 @@ Pass DefaultPipeline(const Target& target) {
   list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
       ("tir.CanonicalizeLoop")
       ("tir.LowerCrossThreadReduction")
+      ("tir.StartAtInfinity")
       ("tir.LowerInitBlock")
       ("tir.PlanAndUpdateBufferAllocationLocation")
       ("tir.ConvertBlocksToOpaque")

@@ -29,6 +29,8 @@ def problems(rule, path, text):
         ("src/te/a.cc", '"schedule/state.h"', "te may not include schedule (schedule/state.h)"),
         ("src/backend/c/a.cc", '"backend/llvm/b.h"', "backend c may not include backend llvm"),
         ("src/backend/c/a.cc", '"backend/codegen.h"', None),
+        ("src/backend/c/a.cc", '"backend/source/text.h"', None),
+        ("src/backend/source/a.cc", '"backend/c/b.h"', "backend source may not include backend c"),
         ("src/backend/llvm/a.cc", "<llvm/IR/Module.h>", None),
         (
             "src/driver/a.cc",
@@ -46,6 +48,23 @@ def test_include_direction(path, include, expected):
 def test_include_of_a_relative_path_is_resolved():
     found = problems(structure.include_direction, "src/tir/a.cc", '#include "../relax/b.h"\n')
     assert found == [(1, "tir may not include relax (src/relax/b.h)")]
+
+
+@pytest.mark.parametrize(
+    "path, line, named",
+    [
+        ("src/script/printer.cc", "if (value.as<tir::StmtObj>()) return;", "tir"),
+        ("python/tvm/script/parser/core/entry.py", "from tvm.relax import Function", "relax"),
+        ("python/tvm/script/ir_builder/base.py", 'if token == "tir":', "tir"),
+        ("include/tvm/script/printer.h", 'String tir_prefix = "T";', None),
+        ("src/script/tir/stmt.cc", "using namespace tir;", None),
+        ("python/tvm/script/parser/tir.py", "from tvm import tir", None),
+    ],
+)
+def test_shared_files_of_script_name_no_language(path, line, named):
+    found = problems(structure.languages_in_script, path, f"x\n{line}\n")
+    text = f"{named}: expected no language by name in shared files"
+    assert found == ([(2, text)] if named else [])
 
 
 OWNERS = {"driver.Build": "driver", "tir.f": "tir", "python.f": "python"}

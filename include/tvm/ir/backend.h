@@ -23,6 +23,8 @@ struct Backend {
   bool takes_llvm_intrinsics = false;
   /// The registered function (object files, output, options) that links a shared library.
   std::string link = {};
+  /// The registered function (object files, output) that makes one object of several; empty: none.
+  std::string join = {};
 
   /// Loads the library; false when it is not installed (or TVM_WITHOUT_<KIND> is set, which is how
   /// the rest is tested without it). One that is there and cannot be loaded is an ImportError that

@@ -18,6 +18,8 @@ struct Rule {
 };
 /// For CPUs, in the order in which they are tried. The last one always applies.
 const std::vector<Rule>& CpuRules();
+/// The same for GPUs.
+const std::vector<Rule>& GpuRules();
 
 /// Whether somebody scheduled the function: the default rules leave it alone.
 bool IsScheduled(const PrimFunc& func);

@@ -108,7 +108,6 @@ class CModuleObj : public ffi::ModuleObj {
 
 ffi::Module Build(IRModule mod, Target target) {
   FunctionList functions = FunctionsOf(mod, "target.build.c");
-  for (auto& [var, info] : functions) info.func = Scalarize(info.func);
   return ffi::Module(ffi::make_object<CModuleObj>(functions, target));
 }
 

@@ -108,6 +108,15 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
     Call scalar(t.element(), call->op, args, call->span);
     return Broadcast(ExpandMath(scalar.get(), target), call->args[0].as<BroadcastObj>()->lanes);
   }
+  if (call->op.same_as(builtin::nextafter()) && t.bits() < 32) {
+    if (t.bits() < 16) {
+      // The formats differ in what lies next to zero and to their ends.
+      TVM_FFI_THROW(TypeError) << "nextafter: expected a type of 16 bits or more, got " << t;
+    }
+    math::Expansion let;
+    auto argument = [&](size_t i) { return let("x", math::Value(call->args[i])); };
+    return let.Finish(math::NextAfterSmall(let, argument(0), argument(1)));
+  }
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;

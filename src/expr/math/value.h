@@ -206,7 +206,7 @@ using Unary = Value(Expansion& let, const Value& x);
 Unary Sigmoid, Tanh, Sinh, Cosh, Erf, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Acosh, Atanh;
 Unary Rsqrt;
 using Binary = Value(Expansion& let, const Value& x, const Value& y);
-Binary Pow, Atan2, Hypot, NextAfter, Ldexp;
+Binary Pow, Atan2, Hypot, NextAfter, NextAfterSmall, Ldexp;
 
 /// A call of an integer function as arithmetic, or an undefined expression.
 PrimExpr ExpandInteger(const tir::CallObj* call);

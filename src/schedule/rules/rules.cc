@@ -155,13 +155,30 @@ const std::vector<Rule>& CpuRules() {
   return rules;
 }
 
+namespace {
+/// Whether schedules leave the annotation on a block, or passes read it. Others tell what the block
+/// computes: tensor expressions have such ("axis", "schedule_rule", the user's own).
+bool IsScheduleAnnotation(std::string_view key) {
+  constexpr std::string_view kBeginnings[] = {
+      "auto_copy",      "buffer_dim_align", "double_buffer_scope", "explicit_",
+      "meta_schedule.", "pragma_",          "software_pipeline_",  "tir.",
+  };
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return key.starts_with(beginning); });
+}
+}  // namespace
+
 bool IsScheduled(const PrimFunc& func) {
   if (func->scheduled_by_hand || func->HasNonzeroAttr(attr::kIsScheduled)) return true;
   return AnyStmt<ForObj>(func->body,
                          [](auto* loop) {
                            return loop->kind != ForKind::kSerial || !loop->annotations.empty();
                          }) ||
-         AnyStmt<BlockObj>(func->body, [](auto* block) { return !block->annotations.empty(); });
+         AnyStmt<BlockObj>(func->body, [](auto* block) {
+           return std::any_of(
+               block->annotations.begin(), block->annotations.end(),
+               [](const auto& annotation) { return IsScheduleAnnotation(View(annotation.first)); });
+         });
 }
 
 bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
@@ -175,7 +192,7 @@ bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
   });
 }
 String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
-  for (const Rule& rule : CpuRules()) {
+  for (const Rule& rule : target->DeviceType() == kDLCPU ? CpuRules() : GpuRules()) {
     if (ApplyRule(sch, rule, func_name, target)) return rule.name;
   }
   return "";
@@ -185,7 +202,7 @@ namespace {
 PrimFunc DefaultSchedule(PrimFunc func) {
   if (IsScheduled(func)) return func;
   Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
-  if (!target.defined() || target->DeviceType() != kDLCPU) return func;
+  if (!target.defined()) return func;
   GlobalVar var("main");
   Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
@@ -197,7 +214,7 @@ TVM_REGISTER() {
       [](Schedule sch, String func_name, Target target) {
         return ApplyDefaultRules(sch, func_name, target);
       },
-      "Schedules one function of a schedule for a CPU; returns the name of the rule that applied.",
+      "Schedules one function of a schedule; returns the name of the rule that applied.",
       Arg("sch"), Arg("func_name"), Arg("target"));
   Def(
       "tir.schedule.apply_rule",
