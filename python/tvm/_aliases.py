@@ -51,6 +51,18 @@ MODULES |= {
     for module in modules.split()
 }
 
+_RELAX_OP = (
+    "base binary create datatype index linear_algebra manipulate mask qdq sampling search set "
+    "sorting statistical ternary unary"
+)
+MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
+MODULES |= {
+    f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"
+    for group, module in (
+        *((name, name) for name in ("builtin", "ccl", "distributed", "grad", "image", "memory")),
+        *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
+    )
+}
 # Functions of operators are in one module per package; these names of modules stand for it.
 MODULES |= {
     f"tvm.topi.{module}": "tvm.topi"
@@ -85,7 +97,7 @@ NAMES = {
         "remove_global_func": "tvm_ffi.remove_global_func",
         "list_global_func_names": "tvm_ffi.registry.list_global_func_names",
         "register_error": "tvm_ffi.register_error",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "Object": "tvm_ffi.Object",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
@@ -135,7 +147,7 @@ NAMES = {
         "ObjectConvertible": "tvm_ffi.ObjectConvertible",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
         "num_threads": "tvm.runtime.NumThreads",
