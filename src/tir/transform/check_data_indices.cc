@@ -36,8 +36,9 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
       PrimExpr extent = cast(index.dtype(), buffer->shape[d]), zero = MakeZero(index.dtype());
       bool low = analyzer.CanProve(index >= zero), high = analyzer.CanProve(index < extent);
       if (low && high) continue;
-      PrimExpr inside = low ? index < extent : high ? zero <= index
-                                                    : zero <= index && index < extent;
+      PrimExpr inside = low    ? index < extent
+                        : high ? zero <= index
+                               : zero <= index && index < extent;
       std::string text = "expected index " + std::to_string(d) + " of buffer " +
                          std::string(buffer->name) + " from 0 to below %lld, got %lld";
       PrimExpr raise = Call(DataType::Int(32), builtin::tvm_raise_error(),
@@ -131,7 +132,8 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
     Stmt again = Guarded(nothing, [&] { Mutate(op->condition); });
     if (again.same_as(nothing) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     if (again.same_as(nothing)) return While(op->condition, body, op->span);
-    return SeqStmt::Flatten({again, While(op->condition, SeqStmt::Flatten({body, again}), op->span)});
+    return SeqStmt::Flatten(
+        {again, While(op->condition, SeqStmt::Flatten({body, again}), op->span)});
   }
   /// Checks at the beginning of a body that are the same in all iterations run before the loop.
   ObjectRef Rewrite(const ForObj* op) {

@@ -60,7 +60,9 @@ def test_index_outside_raises(size):
     np.testing.assert_array_equal(b.numpy(), a[i])
     for outside in (16, -1, 2**31 - 1, -(2**31)):
         i[2] = outside
-        with pytest.raises(IndexError, match=f"index 0 of buffer A from 0 to below 16, got {outside}"):
+        with pytest.raises(
+            IndexError, match=f"index 0 of buffer A from 0 to below 16, got {outside}"
+        ):
             module(tvm.runtime.tensor(a), tvm.runtime.tensor(i), b)
 
 
@@ -89,7 +91,8 @@ def test_lookup_of_a_lookup():
 
     module = tvm.compile(twice, target="llvm")
     run = lambda a, i: module(
-        tvm.runtime.tensor(np.array(a, "int32")), tvm.runtime.tensor(np.array(i, "int32")),
+        tvm.runtime.tensor(np.array(a, "int32")),
+        tvm.runtime.tensor(np.array(i, "int32")),
         tvm.runtime.empty((4,), "int32"),
     )
     run([3, 2, 1, 0], [0, 1, 2, 3])
