@@ -91,6 +91,7 @@ constexpr LoweringRow kRows[] = {
     {"relax.grad.avg_pool2d_backward", "avg_pool2d_backward", "topi.nn.pool_grad", "0 1 pool_size strides padding 'avg' ceil_mode count_include_pad layout dilation"},
     // ---- images
     {"relax.image.resize2d", "resize2d", "topi.image.resize2d", "0 roi 1 layout method coordinate_transformation_mode rounding_method cubic_alpha cubic_exclude extrapolation_value out_dtype None"},
+    {"relax.vision.all_class_non_max_suppression", "all_class_non_max_suppression", "topi.vision.all_class_non_max_suppression", "0 1 2 3 4 output_format None"},
 };
 /// Functions of one tensor, which keep the name of the function of TIR.
 #define UNARY(name) {"relax." #name, "tir_" #name, "topi." #name, "0"}
