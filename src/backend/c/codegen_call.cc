@@ -57,6 +57,16 @@ Value FunctionText::Emit(const CallObj* op) {
   return FunctionWriter::Emit(op);
 }
 
+Value FunctionText::AtomicAdd(const CallObj* op) {
+  DataType t = op->args[1].dtype();
+  if (t.bits() < 32 && t.is_float()) Unsupported("atomic_add of " + t.str(), op->span);
+  std::vector<Value> v = GenAll({op->args[0], op->args[1]});
+  Value p = source::CastTo(MemoryName(t) + "*", v[0]);
+  Value old = Keep(Apply(module_.Helper("atomic_add", t), {p, v[1]}), t, "old", true);
+  ++effects_;
+  return old;
+}
+
 // ---- control ------------------------------------------------------------------------------------
 void FunctionText::CheckJump(const CallObj* op, bool leaves) {
   if (in_parallel_ && loops_.size() == 1 && leaves)
