@@ -27,6 +27,7 @@ Expr LowerByRow(const BlockBuilder& builder, const Call& call) {
 }
 /// An attribute as a function of topi takes it: numbers are numbers.
 Any Plain(const Any& value) {
+  if (value == nullptr) return value;
   if (auto i = value.as<IntImm>()) return (*i)->value;
   if (auto f = value.as<FloatImm>()) return (*f)->value;
   if (auto prim = value.as<PrimValue>()) return (*prim)->value;
