@@ -26,6 +26,7 @@ class KernelText : public source::FunctionWriter {
  private:
   using FunctionWriter::Emit;
   Value Emit(const CallObj*) final;
+  void Emit(const LetStmtObj*) final;
   void Emit(const AssertStmtObj*) final;
   void Emit(const BufferStoreObj*) final;
   void Emit(const AllocateObj*) final;
