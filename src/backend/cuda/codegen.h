@@ -59,6 +59,7 @@ class KernelText : public source::FunctionWriter {
   /// is.
   std::string IsAligned(const Buffer& buffer);
 
+  arith::Analyzer analyzer_;                                ///< Knows the bound variables.
   std::string head_;                                        ///< What the kernel begins with.
   std::unordered_map<const Object*, std::string> aligned_;  ///< By parameter.
 };

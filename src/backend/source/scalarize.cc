@@ -451,8 +451,7 @@ struct Scalarizer
 };
 }  // namespace
 
-int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer,
-                  const Array<PrimExpr>& indices) {
+int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<PrimExpr>& indices) {
   int64_t size = indices[0].dtype().lanes() * int64_t{buffer->dtype.bits()} / 8;
   return std::gcd(std::gcd(AlignmentOf(analyzer, buffer, indices), size), kMoveBytes);
 }
