@@ -42,7 +42,8 @@ Pass DefaultPipeline(const Target& target) {
   bool has_vectors = !target.defined() || target->kind->name != "c";
   // clang-format off
   // Passes over threads and shared memory do nothing to functions without them.
-  list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
+  list("tir.BindSharedExpr")
+      .If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
       ("tir.CanonicalizeLoop")
       ("tir.LowerCrossThreadReduction")
       ("tir.LowerInitBlock")
