@@ -17,20 +17,28 @@ struct TimingOptions {
   Optional<Function> preproc;
 };
 
-double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs args, int64_t number) {
+/// Ctrl-C is heard after every `calls_per_check` of them.
+double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs args, int64_t number,
+                  int64_t calls_per_check = 1) {
   DeviceAPI* api = GetDeviceAPI(o.device.device_type);
   api->Sync(o.device, nullptr);
   auto begin = std::chrono::steady_clock::now();
-  for (int64_t i = 0; i < number; ++i) {
-    Any result;
-    f.CallPacked(args.data(), args.size(), &result);
+  for (int64_t i = 0; i < number;) {
+    for (int64_t end = std::min(number, i + calls_per_check); i < end; ++i) {
+      Any result;
+      f.CallPacked(args.data(), args.size(), &result);
+    }
+    if (i < number) CheckSignals();
   }
   api->Sync(o.device, nullptr);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs args) {
-  RunSeconds(o, f, args, 1);  // the first call loads, faults pages in and starts threads
+  // The first call loads, faults pages in and starts threads. It is about as long as others, or
+  // longer: what follows looks for signals at least every tenth of a second.
+  double first = RunSeconds(o, f, args, 1);
+  auto per_check = static_cast<int64_t>(std::clamp(0.1 / std::max(first, 1e-9), 1.0, 1e8));
   Optional<Tensor> flush;
   if (o.cache_flush_bytes > 0) flush = Empty({o.cache_flush_bytes}, {kDLUInt, 8, 1}, o.device);
   Tensor source = flush ? Empty({o.cache_flush_bytes}, {kDLUInt, 8, 1}, o.device) : Tensor();
@@ -45,7 +53,7 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
     double seconds = 0;
     for (int64_t zero = 0;;) {
       if (flush) CopyTensor(source, *flush);
-      seconds = RunSeconds(o, f, args, number);
+      seconds = RunSeconds(o, f, args, number, per_check);
       if (seconds * 1e3 >= o.min_repeat_ms) break;
       if (seconds == 0 && ++zero >= o.limit_zero_time_iterations) break;
       // The next guess hits the wanted time, or at least grows: short runs are measured badly.
@@ -57,7 +65,10 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
     }
     results.push_back(seconds / static_cast<double>(number));
     if (o.cooldown_interval_ms > 0 && (i + 1) % std::max<int64_t>(o.repeats_to_cooldown, 1) == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(o.cooldown_interval_ms));
+      for (int64_t left = o.cooldown_interval_ms; left > 0; left -= 100) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(left, 100)));
+        CheckSignals();
+      }
     }
   }
   return results;
