@@ -51,6 +51,29 @@ MODULES |= {
     for module in modules.split()
 }
 
+_RELAX_OP = (
+    "base binary create datatype index linear_algebra manipulate mask qdq sampling search set "
+    "sorting statistical ternary unary"
+)
+MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
+MODULES |= {
+    f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"
+    for group, module in (
+        *((name, name) for name in ("builtin", "ccl", "distributed", "grad", "image", "memory")),
+        *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
+    )
+}
+# Functions of operators are in one module per package; these names of modules stand for it.
+MODULES |= {
+    f"tvm.topi.{module}": "tvm.topi"
+    for module in "broadcast cpp math reduction scan scatter signal tensor transform".split()
+}
+MODULES |= {
+    f"tvm.topi.nn.{module}": "tvm.topi.nn"
+    for module in "elemwise local_response_norm loss mapping pooling qnn".split()
+}
+MODULES |= {"tvm.topi.image.resize": "tvm.topi.image", "tvm.topi.vision.nms": "tvm.topi.vision"}
+
 _DEVICES = (
     "cpu",
     "cuda",
@@ -145,7 +168,6 @@ GONE = {
     "tvm.relax": "graphs are not here yet",
     "tvm.rpc": "remote devices are not here yet",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
-    "tvm.topi": "the operator library is not here yet",
 }
 
 

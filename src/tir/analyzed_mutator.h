@@ -154,9 +154,8 @@ struct WriteFinder : Visitor<WriteFinder, BufferStoreObj, CallObj, BlockObj, Let
 /// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
 /// A condition that reads memory holds until that may be written.
 template <class Self, class... Nodes>
-struct AnalyzedStmtMutator
-    : Mutator<Self, ForObj, WhileObj, SeqStmtObj, LetStmtObj, IfThenElseObj, AssertStmtObj,
-              AttrStmtObj, BlockRealizeObj, Nodes...> {
+struct AnalyzedStmtMutator : Mutator<Self, ForObj, WhileObj, SeqStmtObj, LetStmtObj, IfThenElseObj,
+                                     AssertStmtObj, AttrStmtObj, BlockRealizeObj, Nodes...> {
   using Base = AnalyzedStmtMutator;
   arith::Analyzer analyzer;
   std::unordered_set<const VarObj*> data_vars;  // lets of values from memory
@@ -183,8 +182,8 @@ struct AnalyzedStmtMutator
     LoopScope(AnalyzedStmtMutator* self, const Var& var, const PrimExpr& min,
               const PrimExpr& extent, const Stmt& body)
         : range(&self->analyzer, var, min, extent) {
-      self->knows_memory |= SideEffect(min) > CallEffectKind::kPure ||
-                            SideEffect(extent) > CallEffectKind::kPure;
+      self->knows_memory |=
+          SideEffect(min) > CallEffectKind::kPure || SideEffect(extent) > CallEffectKind::kPure;
       self->ForgetWritten(body);  // an iteration sees what those before it wrote
     }
   };

@@ -60,7 +60,10 @@ def test_tensors(way, dtype):
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_passes_do_the_same(way):
     mod = tvm.IRModule({"main": programs.doubled})
-    for one in (tir.transform.NarrowDataType(16), tvm.transform.Sequential([tir.transform.Simplify()])):
+    for one in (
+        tir.transform.NarrowDataType(16),
+        tvm.transform.Sequential([tir.transform.Simplify()]),
+    ):
         tvm.ir.assert_structural_equal(way(one)(mod), one(mod))
 
 

@@ -29,7 +29,10 @@ def split(*factors):
 REFUSED = {
     "one factor": (split(None, 1 << 32), "expected factors that fit int32, got 4294967296"),
     "one too large": (split(None, 1 << 31), "expected factors that fit int32, got 2147483648"),
-    "a product": (split(1 << 20, 1 << 20), "a product that int32 can hold, got 1048576 \\* 1048576"),
+    "a product": (
+        split(1 << 20, 1 << 20),
+        "a product that int32 can hold, got 1048576 \\* 1048576",
+    ),
     "a partition": (
         lambda sch: sch.loop_partition(sch.get_loops("B")[0], [1 << 32, None]),
         "expected factors that fit int32",

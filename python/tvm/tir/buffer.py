@@ -17,7 +17,9 @@ def elements(sequence, name, shape):
     end is an expression, too.)"""
     if not len(shape) or not isinstance(shape[0], IntImm):
         got = str(shape[0]) if len(shape) else "none"
-        raise TypeError(f"{name}: expected a first dimension of constant size to iterate, got {got}")
+        raise TypeError(
+            f"{name}: expected a first dimension of constant size to iterate, got {got}"
+        )
     return (sequence[i] for i in range(int(shape[0])))
 
 

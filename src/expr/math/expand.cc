@@ -27,7 +27,7 @@ Value Expansion::Polynomial(Table c, const Value& x) {
 }
 std::pair<Value, Value> Expansion::Either(const Value& condition, Table a, const Value& x, Table b,
                                           const Value& y) {
-  if (!chooses_cheaply || a.size() != b.size())
+  if (!ChoosesCheaply() || a.size() != b.size())
     return {(*this)("p", Polynomial(a, x)), (*this)("q", Polynomial(b, y))};
   auto chosen = [&](size_t i) {
     return Choose(condition, Value(MakeConst(x.dtype(), a[i])), b[i]);
@@ -120,7 +120,7 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
-  let.has_scale = let.chooses_cheaply = math::HasMasks(target);
+  if (target.defined()) let.machine = Machine::Of(target);
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

@@ -63,8 +63,8 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
     auto before = AsConstInt(analyzer->Simplify(known)), here = AsConstInt(factor);
     int64_t limit = dtype.bits() < 64 ? (int64_t{1} << (dtype.bits() - 1)) - 1 : INT64_MAX;
     if (before && here && *before > limit / *here) {
-      Refuse(Text("expected factors with a product that ", dtype, " can hold, got ", *before,
-                  " * ", *here),
+      Refuse(Text("expected factors with a product that ", dtype, " can hold, got ", *before, " * ",
+                  *here),
              {about});
     }
     known = known * cast(DataType::Int(64), factors[i]);

@@ -9,8 +9,8 @@
 namespace tvm::tir {
 namespace {
 /// Each variable is defined once and used only below its definition; each buffer is declared before
-/// it is used; a block has a realization, which binds its iterators; a block that has iterators knows
-/// the loops around it through them alone.
+/// it is used; a block has a realization, which binds its iterators; a block that has iterators
+/// knows the loops around it through them alone.
 struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   using ScopedVisitor::Visit;
   bool check_buffers = true;

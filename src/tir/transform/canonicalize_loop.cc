@@ -27,8 +27,8 @@ struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
       return lets.back().first;
     };
     PrimExpr min = once(op->min, "_min"), extent = Mutate(op->extent);
-    PrimExpr step = op->step.has_value() ? once(op->step.value(), "_step")
-                                         : MakeConst(op->loop_var.dtype(), 1);
+    PrimExpr step =
+        op->step.has_value() ? once(op->step.value(), "_step") : MakeConst(op->loop_var.dtype(), 1);
     PrimExpr count = analyzer.Simplify(ceildiv(extent, step));
     Var var = op->loop_var.CopyWithSuffix("");
     LoopScope scope(this, var, MakeZero(var.dtype()), count, op->body);

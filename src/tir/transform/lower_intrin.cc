@@ -99,8 +99,9 @@ PrimFunc LowerIntrin(PrimFunc func) {
   lower.target = target.value();
   return RewriteBody(std::move(func), lower);
 }
-TVM_PASS(tir, LowerIntrin,
-         R"(Expands mathematical functions into arithmetic for the function's target, or as a rule of register_intrin_lowering says.
+TVM_PASS(
+    tir, LowerIntrin,
+    R"(Expands mathematical functions into arithmetic for the function's target, or as a rule of register_intrin_lowering says.
 
 before(A: T.Buffer((16,), "float32")):
     T.func_attr({"target": T.target("c")})

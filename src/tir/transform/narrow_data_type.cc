@@ -129,8 +129,9 @@ struct WideVarFinder : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStore
   ObjectRef Rewrite(const NEObj* op) { return Compare(op); }
 };
 
-struct Narrower : AnalyzedMutator<Narrower, VarObj, IterVarObj, BufferObj, BufferRegionObj, BufferLoadObj,
-                                  BufferStoreObj, LTObj, LEObj, GTObj, GEObj, EQObj, NEObj> {
+struct Narrower
+    : AnalyzedMutator<Narrower, VarObj, IterVarObj, BufferObj, BufferRegionObj, BufferLoadObj,
+                      BufferStoreObj, LTObj, LEObj, GTObj, GEObj, EQObj, NEObj> {
   using Base::Rewrite;
   int bits;
   const std::unordered_map<const VarObj*, bool>& wide;

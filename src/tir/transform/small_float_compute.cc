@@ -80,13 +80,10 @@ struct ComputeLegalizer
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
 };
 
-/// Targets whose code generators know only the IEEE types.
-bool NeedsLegalization(const PrimFunc& func) {
-  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  return !target.has_value() || target.value()->DeviceType() == kDLCPU;
-}
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), DataType wide) {
-  if (!NeedsLegalization(func) || !ContentsOf(func->body).HasType(matches)) return func;
+  if (!KeepsSmallFloatsAsBits(func->GetAttr<Target>(::tvm::attr::kTarget)) ||
+      !ContentsOf(func->body).HasType(matches))
+    return func;
   ComputeLegalizer legalize;
   legalize.matches = matches, legalize.wide = wide;
   return RewriteBody(std::move(func), legalize);
