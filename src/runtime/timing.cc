@@ -114,8 +114,23 @@ Function TimeEvaluator(Function f, DLDevice device, int64_t number, int64_t repe
           << "'";
     }
   }
-  return Function::FromPacked(
-      [f, o](ffi::PackedArgs args, Any* result) { *result = Measure(o, f, args); });
+  // Not as a lambda: KeyboardInterrupt is no exception of C++.
+  struct Evaluator {
+    TimingOptions options;
+    Function f;
+    static int Call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
+      try {
+        auto* e = static_cast<Evaluator*>(self);
+        ffi::PackedArgs packed(reinterpret_cast<const AnyView*>(args), n);
+        *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(Measure(e->options, e->f, packed)));
+        return 0;
+      } catch (...) {
+        return ReportException();
+      }
+    }
+  };
+  return Function::FromExternC(new Evaluator{o, f}, &Evaluator::Call,
+                               [](void* self) { delete static_cast<Evaluator*>(self); });
 }
 
 /// Drops the CPU tensors among the arguments, except the first one, from the caches.

@@ -673,10 +673,9 @@ def test_auto_copy_errors(iterators):
     def before(A: T.Buffer((4,), "float32")):
         for i in range(4):
             with T.block("b"):
-                if iterators:
-                    T.axis.spatial(4, i)
+                v = T.axis.spatial(4, i) if iterators else i
                 T.block_attr({"auto_copy": 1})
-                A[i] = A[i] + T.float32(1)
+                A[v] = A[v] + T.float32(1)
 
     message = "run ConvertBlocksToOpaque first" if iterators else "copies from other buffers"
     with pytest.raises(ValueError, match=message):

@@ -62,6 +62,7 @@ class Idioms(Changing):
     def each(self, size, make, kind=ForKind.SERIAL):
         """for j in range(size): make(j)"""
         j = Var(self.name("j"), "int32")
+        self.loop_vars.append(j)
         with self.saved(vars=[*self.vars, Value(j, 0, size - 1)], may_leave=False):
             body = make(j)
         return tir.For(j, _ZERO, const(size, "int32"), kind, body)
