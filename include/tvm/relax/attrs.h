@@ -16,7 +16,8 @@ using Ints = Array<IntImm>;
 using Floats = Array<FloatImm>;
 using Kwargs = Map<String, Any>;
 
-// ---- macros over the fields of a row --------------------------------------------------------------
+// ---- macros over the fields of a row
+// --------------------------------------------------------------
 #define TVM_EACH_PARENS ()
 #define TVM_EACH_REPEAT(...) TVM_EACH_REPEAT2(TVM_EACH_REPEAT2(TVM_EACH_REPEAT2(__VA_ARGS__)))
 #define TVM_EACH_REPEAT2(...) TVM_EACH_REPEAT1(TVM_EACH_REPEAT1(TVM_EACH_REPEAT1(__VA_ARGS__)))
@@ -37,24 +38,24 @@ using Kwargs = Map<String, Any>;
 #define TVM_ATTRS_PARAM(type, name) type name
 #define TVM_ATTRS_SET(type, name) n->name = std::move(name);
 
-#define TVM_ATTRS_CLASS(Class, init, ...)                                                \
-  struct Class##Obj : AttrsObj {                                                         \
-    using Self = Class##Obj;                                                             \
-    TVM_EACH(TVM_ATTRS_MEMBER, __VA_ARGS__)                                              \
-    static void Fields(auto&& def) { TVM_EACH(TVM_ATTRS_DEF, __VA_ARGS__) }              \
-    init TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.attrs." #Class, Class##Obj, AttrsObj); \
-  };                                                                                     \
-  struct Class : Attrs {                                                                 \
-    explicit Class(TVM_LIST(TVM_ATTRS_PARAM, __VA_ARGS__)) {                             \
-      *this = New<Class>([&](Class##Obj* n) { TVM_EACH(TVM_ATTRS_SET, __VA_ARGS__) });   \
-    }                                                                                    \
-    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Class, Attrs, Class##Obj);                \
+#define TVM_ATTRS_CLASS(Class, init, ...)                                               \
+  struct Class##Obj : AttrsObj {                                                        \
+    using Self = Class##Obj;                                                            \
+    TVM_EACH(TVM_ATTRS_MEMBER, __VA_ARGS__)                                             \
+    static void Fields(auto&& def){TVM_EACH(TVM_ATTRS_DEF, __VA_ARGS__)} init           \
+        TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.attrs." #Class, Class##Obj, AttrsObj); \
+  };                                                                                    \
+  struct Class : Attrs {                                                                \
+    explicit Class(TVM_LIST(TVM_ATTRS_PARAM, __VA_ARGS__)) {                            \
+      *this = New<Class>([&](Class##Obj* n) { TVM_EACH(TVM_ATTRS_SET, __VA_ARGS__) });  \
+    }                                                                                   \
+    TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Class, Attrs, Class##Obj);               \
   };
 #define ROW(Class, ...) TVM_ATTRS_CLASS(Class, , __VA_ARGS__)
 #define ROW_INIT(Class, ...) TVM_ATTRS_CLASS(Class, void Init();, __VA_ARGS__)
 
 // clang-format off
-// ---- creation, types, indexing --------------------------------------------------------------------
+// ---- creation, types, indexing -----------------------------------------------------------------
 ROW(InitAttrs, (DataType, dtype))
 ROW(TriluAttrs, (int64_t, k))
 ROW(AstypeAttrs, (DataType, dtype))
@@ -63,7 +64,7 @@ ROW(TakeAttrs, (Optional<int64_t>, axis), (String, mode))
 ROW(StridedSliceAttrs, (bool, assume_inbound))
 ROW(MatmulAttrs, (DataType, out_dtype))
 ROW(EinsumAttrs, (String, subscripts))
-// ---- manipulation ---------------------------------------------------------------------------------
+// ---- manipulation ------------------------------------------------------------------------------
 ROW(ConcatAttrs, (Optional<int64_t>, axis))
 ROW(StackAttrs, (Optional<int64_t>, axis))
 ROW(ExpandDimsAttrs, (Ints, axis))
@@ -83,7 +84,7 @@ ROW(ScatterElementsAttrs, (int64_t, axis), (String, reduction))
 ROW(ScatterNDAttrs, (String, reduction))
 ROW(SliceScatterAttrs, (int64_t, axis))
 ROW(OneHotAttrs, (int64_t, depth), (int64_t, axis))
-// ---- search, sort, statistics, sampling -----------------------------------------------------------
+// ---- search, sort, statistics, sampling --------------------------------------------------------
 ROW(ArgmaxArgminAttrs, (Optional<int64_t>, axis), (bool, keepdims))
 ROW(BucketizeAttrs, (bool, out_int32), (bool, right))
 ROW(SortAttrs, (int64_t, axis), (bool, descending))
@@ -93,7 +94,7 @@ ROW(StatisticalAttrs, (Optional<Ints>, axis), (bool, keepdims))
 ROW(ScanopAttrs, (Optional<int64_t>, axis), (DataType, dtype), (bool, exclusive))
 ROW(MultinomialFromUniformAttrs, (DataType, dtype))
 ROW(QuantizeAttrs, (DataType, out_dtype), (int64_t, axis))
-// ---- neural networks ------------------------------------------------------------------------------
+// ---- neural networks ---------------------------------------------------------------------------
 #define CONV(Class, ...)                                                                        \
   ROW_INIT(Class, (Ints, strides), (Ints, padding) __VA_OPT__(,) __VA_ARGS__, (Ints, dilation), \
            (int64_t, groups), (String, data_layout), (String, kernel_layout),                   \
@@ -135,14 +136,14 @@ ROW(AttentionAttrs, (Optional<FloatImm>, scale), (Optional<String>, causal_mask)
     (Optional<IntImm>, window_size))
 ROW(PadAttrs, (Ints, pad_width), (double, pad_value), (String, pad_mode))
 ROW(PixelShuffleAttrs, (int64_t, upscale_factor))
-// ---- images ---------------------------------------------------------------------------------------
+// ---- images ------------------------------------------------------------------------------------
 ROW(Resize2DAttrs, (Floats, roi), (String, layout), (String, method),
     (String, coordinate_transformation_mode), (String, rounding_method), (double, cubic_alpha),
     (int64_t, cubic_exclude), (double, extrapolation_value), (DataType, out_dtype))
 ROW(GridSampleAttrs, (String, method), (String, layout), (String, padding_mode),
     (bool, align_corners))
 ROW(AllClassNonMaximumSuppressionAttrs, (String, output_format))
-// ---- calls of functions, devices, workers ---------------------------------------------------------
+// ---- calls of functions, devices, workers ------------------------------------------------------
 ROW(CallTIRWithGradAttrs, (String, te_grad_name), (Kwargs, te_grad_kwargs))
 ROW(CallTIRInplaceAttrs, (Ints, inplace_indices))
 ROW(CallInplacePackedAttrs, (Ints, inplace_indices))

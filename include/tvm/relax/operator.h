@@ -72,7 +72,7 @@ struct OperatorInfo : FnInfo {  // name: "relax.op.<Python name>"
   bool variadic = false;
   InferFn infer = nullptr;
   Optional<ffi::Function> packed_infer;  // of an operator that Python defined: infer(call, builder)
-  int32_t attrs_type = 0;  // type index of the attributes; 0: none, or a dictionary
+  int32_t attrs_type = 0;                // type index of the attributes; 0: none, or a dictionary
   Expr (*finish)(Call call) = nullptr;
   const char* Param(int call_arg) const {
     return args[call_args[std::min<size_t>(call_arg, call_args.size() - 1)]].name;
@@ -82,7 +82,8 @@ struct OperatorInfo : FnInfo {  // name: "relax.op.<Python name>"
 const OperatorInfo* FindOperator(const OpObj* op);
 /// All definitions, by name.
 std::vector<const OperatorInfo*> ListOperators();
-/// The call for the parameters of the Python function, in that order; the last ones may be left out.
+/// The call for the parameters of the Python function, in that order; the last ones may be left
+/// out.
 Expr CallOperator(const OperatorInfo& info, const std::vector<AnyView>& params);
 Expr CallOperator(const char* name, const std::vector<AnyView>& params);
 
@@ -94,7 +95,9 @@ class Operator {
     [[maybe_unused]] static const bool once = (RegisterNode<Obj>("Attributes of operators."), true);
     return SetAttrs(Obj::RuntimeTypeIndex(), Obj::_type_key);
   }
-  Operator& Pattern(OpPatternKind pattern) { return Set("TOpPattern", static_cast<int64_t>(pattern)); }
+  Operator& Pattern(OpPatternKind pattern) {
+    return Set("TOpPattern", static_cast<int64_t>(pattern));
+  }
   Operator& Precision(MixedPrecisionPolicy policy) {
     return Set("TMixedPrecisionPolicy", static_cast<int64_t>(policy));
   }

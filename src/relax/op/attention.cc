@@ -73,7 +73,8 @@ StructInfo InferAttentionVarLen(Infer& in) {
 }
 /// With a bias it is attention_bias, without one it is attention.
 Expr FinishAttention(Call call) {
-  static const Op plain = Op::Get("relax.nn.attention"), biased = Op::Get("relax.nn.attention_bias");
+  static const Op plain = Op::Get("relax.nn.attention"),
+                  biased = Op::Get("relax.nn.attention_bias");
   return Call(call->args.size() > 3 ? biased : plain, call->args, call->attrs);
 }
 

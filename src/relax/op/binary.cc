@@ -9,11 +9,13 @@ namespace {
 StructInfo BroadcastTo(Infer& in, DataType dtype) {
   const TensorStructInfoObj *a = in.AsTensor(0), *b = in.AsTensor(1);
   if (!a && !b) return PrimStructInfo(dtype);
-  if (!a || !b || (a->shape.has_value() && b->shape.has_value() && (*a->shape).same_as(*b->shape))) {
+  if (!a || !b ||
+      (a->shape.has_value() && b->shape.has_value() && (*a->shape).same_as(*b->shape))) {
     // The shape is that of one operand, also where it is a variable.
     const TensorStructInfoObj* x = a ? a : b;
     auto device = in.Device();
-    if (x->dtype == dtype && (x->vdevice.has_value() || !device.has_value())) return in.Of(a ? 0 : 1);
+    if (x->dtype == dtype && (x->vdevice.has_value() || !device.has_value()))
+      return in.Of(a ? 0 : 1);
     if (x->shape.has_value()) return TensorStructInfo(*x->shape, dtype, device);
     return TensorStructInfo(dtype, x->ndim, device);
   }

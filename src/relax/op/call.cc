@@ -16,7 +16,8 @@ void CheckAllocatable(Infer& in, const StructInfo& info) {
     return;
   }
   auto* tensor = info.as<TensorStructInfoObj>();
-  if (auto* spread = info.as<distributed::DTensorStructInfoObj>()) tensor = spread->tensor_sinfo.get();
+  if (auto* spread = info.as<distributed::DTensorStructInfoObj>())
+    tensor = spread->tensor_sinfo.get();
   bool fits = tensor && tensor->shape.has_value() && (*tensor->shape).as<ShapeExprObj>();
   if (!fits) {
     RAISE_TYPE(in) << "expected out_sinfo of tensors with dimensions, got " << TextOf(info);

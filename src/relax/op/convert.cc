@@ -98,12 +98,12 @@ std::optional<Expr> ToShape(const AnyView& value) {
 Constant ScalarConstant(const Any& number, DataType dtype) {
   bool is_float = number.type_index() == kTVMFFIFloat;
   if (dtype.is_void()) {
-    dtype = is_float                                ? DataType::Float(32)
+    dtype = is_float                             ? DataType::Float(32)
             : number.type_index() == kTVMFFIBool ? DataType::Bool()
-                                                    : DataType::Int(32);
+                                                 : DataType::Int(32);
   }
-  PrimExpr value = is_float ? MakeConst(dtype, number.cast<double>())
-                            : MakeConst(dtype, number.cast<int64_t>());
+  PrimExpr value =
+      is_float ? MakeConst(dtype, number.cast<double>()) : MakeConst(dtype, number.cast<int64_t>());
   if (dtype.is_float()) value = reinterpret(DataType::UInt(dtype.bits()), value);
   int64_t bits = *AsConstInt(value);
   ffi::Tensor tensor = runtime::Empty(ffi::Shape(), dtype, DLDevice{kDLCPU, 0});
@@ -200,7 +200,9 @@ Any ConvertAttr(const std::string& type, Any value) {
   if (is("Array") && value.type_index() != kTVMFFIArray) value = Array<Any>{value};
   if (value.type_index() == kTVMFFIArray) {
     Array<Any> items;
-    std::string element = is("IntImm") || is("ObjectRef") ? "ir.IntImm" : is("FloatImm") ? "ir.FloatImm" : "";
+    std::string element = is("IntImm") || is("ObjectRef") ? "ir.IntImm"
+                          : is("FloatImm")                ? "ir.FloatImm"
+                                                          : "";
     for (const Any& item : value.cast<Array<Any>>()) items.push_back(ConvertAttr(element, item));
     return items;
   }

@@ -34,8 +34,8 @@ StructInfo InferConv(Infer& in) {
   if (dtype.is_void()) dtype = in.SameType(data->dtype, weight->dtype);
   const std::string layout = CanonicalLayout("NC", d);
   auto x = Canonical(in, data, attrs->data_layout, layout, "data");
-  auto w = Canonical(in, weight, attrs->kernel_layout,
-                     CanonicalLayout(transposed ? "IO" : "OI", d), "weight");
+  auto w = Canonical(in, weight, attrs->kernel_layout, CanonicalLayout(transposed ? "IO" : "OI", d),
+                     "weight");
   if (!x || !w) return InLayout(in, std::nullopt, layout, attrs->out_layout, dtype);
   PrimExpr groups = Dim(attrs->groups);
   if constexpr (transposed) {
@@ -61,11 +61,11 @@ StructInfo InferConv(Infer& in) {
       if (extra < 0 || extra >= stride) {
         RAISE(in) << "expected output_padding below the stride " << stride << ", got " << extra;
       }
-      dims.push_back(in.Simplify(((*x)[2 + i] - Dim(1)) * Dim(stride) - pads + reach +
-                                 Dim(extra + 1)));
+      dims.push_back(
+          in.Simplify(((*x)[2 + i] - Dim(1)) * Dim(stride) - pads + reach + Dim(extra + 1)));
     } else {
-      dims.push_back(in.Simplify(
-          floordiv((*x)[2 + i] + pads - reach - Dim(1), Dim(stride)) + Dim(1)));
+      dims.push_back(
+          in.Simplify(floordiv((*x)[2 + i] + pads - reach - Dim(1), Dim(stride)) + Dim(1)));
     }
     if (auto n = AsConstInt(dims.back()); n && *n < 0) {
       RAISE(in) << "expected a window that fits in the padded data, got " << ShowShape(data)

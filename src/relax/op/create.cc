@@ -119,9 +119,8 @@ TVM_REGISTER() {
   init("relax.arange", "start: Prim, end: Prim = (), step: Prim = 1, dtype=None", &InferArange,
        "start, start + step, … up to but without end; with one number, it is the end.")
       .Finish(&FinishArange);
-  init("relax.hamming_window",
-       "window_size: Prim, periodic: Prim, alpha: Prim, beta: Prim, dtype", &InferWindow,
-       "The Hamming window alpha - beta * cos(2 * pi * i / n).");
+  init("relax.hamming_window", "window_size: Prim, periodic: Prim, alpha: Prim, beta: Prim, dtype",
+       &InferWindow, "The Hamming window alpha - beta * cos(2 * pi * i / n).");
   auto triangle = [](const char* name, const char* doc) {
     Operator(name, "x: Tensor, k: Prim = 0", &InferTriangle, doc)
         .Pattern(kInjective)

@@ -24,10 +24,10 @@ Expr FinishResize2D(Call call) {
   Floats roi = attrs->roi;
   if (roi.empty()) roi = Floats(4, FloatImm(DataType::Float(64), 0));
   if (roi.size() == 1) roi = Floats(4, roi[0]);
-  Attrs complete = Resize2DAttrs(roi, attrs->layout, attrs->method,
-                                 attrs->coordinate_transformation_mode, attrs->rounding_method,
-                                 attrs->cubic_alpha, attrs->cubic_exclude,
-                                 attrs->extrapolation_value, attrs->out_dtype);
+  Attrs complete =
+      Resize2DAttrs(roi, attrs->layout, attrs->method, attrs->coordinate_transformation_mode,
+                    attrs->rounding_method, attrs->cubic_alpha, attrs->cubic_exclude,
+                    attrs->extrapolation_value, attrs->out_dtype);
   Expr size = call->args[1];
   if (auto* shape = size.as<ShapeExprObj>(); shape && shape->values.size() == 1)
     size = ShapeExpr({shape->values[0], shape->values[0]});
@@ -79,8 +79,8 @@ StructInfo InferNMS(Infer& in) {
 // ---- quantisation -----------------------------------------------------------------------------
 bool IsHalfOrSingle(DataType t) { return t == DataType::Float(16) || t == DataType::Float(32); }
 bool IsQuantized(DataType t) {
-  return (t.is_integer() && (t.bits() == 8 || t.bits() == 16)) || t == DataType(kDLFloat8_e4m3fn, 8) ||
-         t == DataType(kDLFloat8_e5m2, 8);
+  return (t.is_integer() && (t.bits() == 8 || t.bits() == 16)) ||
+         t == DataType(kDLFloat8_e4m3fn, 8) || t == DataType(kDLFloat8_e5m2, 8);
 }
 void CheckType(Infer& in, DataType dtype, bool fits, const char* what, const char* expected) {
   if (!dtype.is_void() && !fits)
@@ -111,7 +111,8 @@ StructInfo InferQuantize(Infer& in) {
     if (p->ndim == 1 && x->ndim >= 0) {
       int64_t axis = in.Axis(attrs->axis, x->ndim);
       if (DimsOf(p) && DimsOf(x) && !IsOne((*DimsOf(p))[0]))
-        in.ExpectSame((*DimsOf(p))[0], (*DimsOf(x))[axis], "the length of the parameter and the axis");
+        in.ExpectSame((*DimsOf(p))[0], (*DimsOf(x))[axis],
+                      "the length of the parameter and the axis");
     }
   }
   return in.WithType(0, to);

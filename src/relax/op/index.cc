@@ -54,12 +54,11 @@ PrimExpr SliceLength(Infer& in, PrimExpr begin, PrimExpr end, const PrimExpr& st
     };
     begin = in.Simplify(normalise(begin)), end = in.Simplify(normalise(end));
   }
-  PrimExpr length = backward ? ceildiv(begin - end, in.Simplify(-stride))
-                             : ceildiv(end - begin, stride);
+  PrimExpr length =
+      backward ? ceildiv(begin - end, in.Simplify(-stride)) : ceildiv(end - begin, stride);
   length = in.Simplify(length);
   if (IsConst(length)) return Dim(std::max<int64_t>(0, *AsConstInt(length)));
-  return inbound || in.analyzer().CanProveGreaterEqual(length, 0) ? length
-                                                                  : max(length, Dim(0));
+  return inbound || in.analyzer().CanProveGreaterEqual(length, 0) ? length : max(length, Dim(0));
 }
 StructInfo InferStridedSlice(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
@@ -101,8 +100,9 @@ StructInfo InferDynamicStridedSlice(Infer& in) {
       RAISE_TYPE(in) << "expected " << in.info->Param(i) << " of type int64, got " << bound->dtype;
     }
     if (DimsOf(bound) && x->ndim >= 0)
-      in.ExpectSame((*DimsOf(bound))[0], Dim(x->ndim), "the length of begin, end and strides and "
-                                                      "the number of dimensions");
+      in.ExpectSame((*DimsOf(bound))[0], Dim(x->ndim),
+                    "the length of begin, end and strides and "
+                    "the number of dimensions");
   }
   return in.Result(Shape::Rank(x->ndim), x->dtype);
 }
@@ -139,8 +139,7 @@ StructInfo InferGatherElements(Infer& in) {
               << ShowShape(indices);
   }
   if (x->ndim >= 0) in.Axis(in.attrs<GatherElementsAttrsObj>()->axis, x->ndim);
-  if (indices->shape.has_value())
-    return TensorStructInfo(*indices->shape, x->dtype, in.Device());
+  if (indices->shape.has_value()) return TensorStructInfo(*indices->shape, x->dtype, in.Device());
   return in.Result(Shape::Rank(std::max(x->ndim, indices->ndim)), x->dtype);
 }
 /// How many dimensions the last one of `indices` addresses, when it is known.
@@ -213,8 +212,8 @@ StructInfo InferIndexPut(Infer& in) {
   return in.Of(0);
 }
 
-constexpr std::initializer_list<const char*> kReductions = {"update", "add", "mul", "mean", "max",
-                                                            "min"};
+constexpr std::initializer_list<const char*> kReductions = {"update", "add", "mul",
+                                                            "mean",   "max", "min"};
 StructInfo InferScatterElements(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *indices = in.Tensor(1), *updates = in.Tensor(2);
   auto* attrs = in.attrs<ScatterElementsAttrsObj>();
@@ -292,8 +291,8 @@ TVM_REGISTER() {
             &InferDynamicStridedSlice, "x[begin:end:stride] with bounds that are tensors.")
       .Set("FDataDependent", true);
   scatter("relax.slice_scatter",
-            "input_tensor: Tensor, src: Tensor, start: Prim, end: Prim, step: Prim, axis=0",
-            &InferSliceScatter, "The tensor with input[start:end:step] replaced by src.")
+          "input_tensor: Tensor, src: Tensor, start: Prim, end: Prim, step: Prim, axis=0",
+          &InferSliceScatter, "The tensor with input[start:end:step] replaced by src.")
       .Attrs<SliceScatterAttrsObj>();
   injective("relax.gather_elements", "data: Tensor, indices: Tensor, axis=0", &InferGatherElements,
             "data[…, indices[…], …]: an index for every element of the result.")
@@ -304,14 +303,14 @@ TVM_REGISTER() {
   injective("relax.index_tensor", "data: Tensor, indices: Tensors", &InferIndexTensor,
             "data[i0, i1, …] with tensors that broadcast.");
   scatter("relax.index_put", "data: Tensor, indices: Tensors, values: Tensor, accumulate=False",
-            &InferIndexPut, "data with data[i0, i1, …] replaced by the values, or added to.")
+          &InferIndexPut, "data with data[i0, i1, …] replaced by the values, or added to.")
       .Attrs<IndexPutAttrsObj>();
   scatter("relax.scatter_elements",
-            "data: Tensor, indices: Tensor, updates: Tensor, axis=0, reduction='update'",
-            &InferScatterElements, "data with the elements at the indices updated.")
+          "data: Tensor, indices: Tensor, updates: Tensor, axis=0, reduction='update'",
+          &InferScatterElements, "data with the elements at the indices updated.")
       .Attrs<ScatterElementsAttrsObj>();
   scatter("relax.scatter_nd", "data: Tensor, indices: Tensor, updates: Tensor, reduction='update'",
-            &InferScatterND, "data with the slices that indices address updated.")
+          &InferScatterND, "data with the slices that indices address updated.")
       .Attrs<ScatterNDAttrsObj>();
   injective("relax.one_hot", "indices: Tensor, on_value: Prim, off_value: Prim, depth, axis=-1",
             &InferOneHot, "on_value at the index, off_value elsewhere, along a new axis.")

@@ -49,7 +49,8 @@ const TensorStructInfoObj* Infer::AsTensor(size_t i) const {
 const TensorStructInfoObj* Infer::Tensor(size_t i) const {
   const TensorStructInfoObj* tensor = AsTensor(i);
   if (!tensor) {
-    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a tensor, got " << TextOf(Of(i));
+    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a tensor, got "
+                      << TextOf(Of(i));
   }
   return tensor;
 }
@@ -70,7 +71,8 @@ std::vector<const TensorStructInfoObj*> Infer::Tensors(size_t i) const {
 Shape Infer::ShapeOf(size_t i) const {
   auto* shape = Of(i).as<ShapeStructInfoObj>();
   if (!shape) {
-    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a shape, got " << TextOf(Of(i));
+    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a shape, got "
+                      << TextOf(Of(i));
   }
   if (shape->values.has_value()) return *shape->values;
   return Shape::Rank(shape->ndim);
@@ -181,8 +183,8 @@ Shape Infer::Broadcast(const Shape& a, const Shape& b) {
       dims[ndim - i] = x;
     } else if (IsConst(x) && IsConst(y)) {
       RAISE(*this) << "expected shapes that broadcast, got " << Show(*a.dims) << " and "
-                   << Show(*b.dims) << ": dimension " << ndim - i << " is " << TextOf(x)
-                   << " and " << TextOf(y);
+                   << Show(*b.dims) << ": dimension " << ndim - i << " is " << TextOf(x) << " and "
+                   << TextOf(y);
     } else {
       known = false;  // one of them may be 1
     }

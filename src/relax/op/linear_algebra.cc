@@ -98,14 +98,16 @@ StructInfo InferEinsum(Infer& in) {
     for (char c : inputs[i]) ++counts[c];
     if (!DimsOf(x)) {
       known = false;
-      if (dots) ellipsis = Shape::Rank(x->ndim < 0 ? -1 : std::max(ellipsis.ndim, x->ndim - letters));
+      if (dots)
+        ellipsis = Shape::Rank(x->ndim < 0 ? -1 : std::max(ellipsis.ndim, x->ndim - letters));
       continue;
     }
     int64_t at = 0;
     for (char c : inputs[i]) {
       if (c == '.') {
         int64_t n = x->ndim - letters;
-        ellipsis = in.Broadcast(ellipsis, Dims(DimsOf(x)->begin() + at, DimsOf(x)->begin() + at + n));
+        ellipsis =
+            in.Broadcast(ellipsis, Dims(DimsOf(x)->begin() + at, DimsOf(x)->begin() + at + n));
         at += n;
         continue;
       }
@@ -125,9 +127,11 @@ StructInfo InferEinsum(Infer& in) {
     output = Letters(in, std::string_view(text).substr(arrow + 2));
     for (char c : output) {
       if (!counts.count(c))
-        RAISE(in) << "expected letters of the operands after '->' in '" << text << "', got '" << c << "'";
+        RAISE(in) << "expected letters of the operands after '->' in '" << text << "', got '" << c
+                  << "'";
       if (std::count(output.begin(), output.end(), c) > 1)
-        RAISE(in) << "expected each letter once after '->' in '" << text << "', got '" << c << "' twice";
+        RAISE(in) << "expected each letter once after '->' in '" << text << "', got '" << c
+                  << "' twice";
     }
   } else {  // what occurs once, in the order of the alphabet, behind the ellipsis
     for (auto [c, count] : counts) {

@@ -73,8 +73,8 @@ StructInfo InferPad(Infer& in) {
     int64_t extra = attrs->pad_width[2 * i]->value + attrs->pad_width[2 * i + 1]->value;
     dims.push_back(in.Simplify((*DimsOf(x))[i] + Dim(extra)));
     if (auto n = AsConstInt(dims.back()); n && *n < 0) {
-      RAISE(in) << "expected dimensions of at least 0 after padding, got " << *n
-                << " in dimension " << i;
+      RAISE(in) << "expected dimensions of at least 0 after padding, got " << *n << " in dimension "
+                << i;
     }
   }
   return in.Result(dims, x->dtype);
@@ -138,9 +138,8 @@ TVM_REGISTER() {
       .Attrs<Pool2DAttrsObj>();
   opaque("relax.grad.avg_pool2d_backward", pool, &InferSecond, "The gradient of avg_pool2d.")
       .Attrs<Pool2DAttrsObj>();
-  opaque("relax.grad.take_backward",
-         "output_grad: Tensor, x: Tensor, indices: Tensor, axis=None", &InferSecond,
-         "The gradient of take in x.")
+  opaque("relax.grad.take_backward", "output_grad: Tensor, x: Tensor, indices: Tensor, axis=None",
+         &InferSecond, "The gradient of take in x.")
       .Attrs<TakeAttrsObj>();
 }
 

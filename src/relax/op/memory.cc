@@ -155,7 +155,8 @@ StructInfo InferRedistribute(Infer& in) {
   auto* attrs = in.attrs<DistributionAttrsObj>();
   auto* x = in.Of(0).as<distributed::DTensorStructInfoObj>();
   if (!x) RAISE_TYPE(in) << "expected a tensor on a mesh, got " << TextOf(in.Of(0));
-  return distributed::DTensorStructInfo(x->tensor_sinfo, As<distributed::DeviceMesh>(attrs->device_mesh),
+  return distributed::DTensorStructInfo(x->tensor_sinfo,
+                                        As<distributed::DeviceMesh>(attrs->device_mesh),
                                         As<distributed::Placement>(attrs->placement));
 }
 

@@ -54,7 +54,7 @@ void CheckArguments(const Infer& in) {
   size_t most = info.call_args.size(), got = in.call->args.size();
   if (got < static_cast<size_t>(info.min_args) || (got > most && !info.variadic)) {
     RAISE(in) << "expected " << info.min_args
-              << (info.variadic                                    ? " or more"
+              << (info.variadic                                ? " or more"
                   : most != static_cast<size_t>(info.min_args) ? " to " + std::to_string(most)
                                                                : "")
               << " arguments, got " << got;
@@ -214,7 +214,8 @@ Op DefineFromPython(String name, String schema, ffi::Function infer, String doc,
 TVM_REGISTER() {
   Def("relax.op.define", &DefineFromPython,
       "Defines an operator. Its function is tvm.relax.op.<name>, with the signature of the schema: "
-      "\"x: Tensor, alpha=1.0\" takes a tensor and has an attribute. infer(call, builder) gives the "
+      "\"x: Tensor, alpha=1.0\" takes a tensor and has an attribute. infer(call, builder) gives "
+      "the "
       "struct info of a call; further attributes (FLegalize, FPrimalGradient, …) follow with "
       "set_attr.",
       Arg("name"), Arg("schema"), Arg("infer"), Arg("doc", String()), Arg("pure", true));

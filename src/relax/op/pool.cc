@@ -74,9 +74,10 @@ StructInfo InferAdaptivePool(Infer& in) {
 template <class A, int64_t d>
 void DefPool(const char* name, const std::string& size, const char* include_pad, const char* doc) {
   const std::string one = size, zeros = d == 1 ? "(0, 0)" : d == 2 ? "(0, 0)" : "(0, 0, 0)";
-  std::string schema = "data: Tensor, pool_size=" + one + ", strides=" + one + ", padding=" + zeros +
-                       ", dilation=" + one + ", ceil_mode=False, count_include_pad=" + include_pad +
-                       ", layout='" + CanonicalLayout("NC", d) + "', out_layout=None";
+  std::string schema = "data: Tensor, pool_size=" + one + ", strides=" + one +
+                       ", padding=" + zeros + ", dilation=" + one +
+                       ", ceil_mode=False, count_include_pad=" + include_pad + ", layout='" +
+                       CanonicalLayout("NC", d) + "', out_layout=None";
   Operator(name, schema.c_str(), &InferPool<A, d>, doc)
       .template Attrs<A>()
       .Pattern(kOutEWiseFusable)
@@ -84,8 +85,8 @@ void DefPool(const char* name, const std::string& size, const char* include_pad,
 }
 template <class A, int64_t d>
 void DefAdaptive(const char* name) {
-  std::string schema = "data: Tensor, output_size=None, layout='" + CanonicalLayout("NC", d) +
-                       "', out_layout=None";
+  std::string schema =
+      "data: Tensor, output_size=None, layout='" + CanonicalLayout("NC", d) + "', out_layout=None";
   Operator(name, schema.c_str(), &InferAdaptivePool<A, d>,
            "The mean over windows chosen such that the result has the output_size.")
       .template Attrs<A>()

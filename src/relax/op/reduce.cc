@@ -161,15 +161,16 @@ TVM_REGISTER() {
       .Attrs<StatisticalAttrsObj>()
       .Pattern(kOpaque)
       .Precision(kNever);
-  for (Row row : {Row{"relax.argmax", "The index of the largest element, the first of equal ones."},
-                  Row{"relax.argmin",
-                      "The index of the smallest element, the first of equal ones."}}) {
+  for (Row row :
+       {Row{"relax.argmax", "The index of the largest element, the first of equal ones."},
+        Row{"relax.argmin", "The index of the smallest element, the first of equal ones."}}) {
     Operator(row.name, "x: Tensor, axis=None, keepdims=False", &InferArgReduce, row.doc)
         .Attrs<ArgmaxArgminAttrsObj>()
         .Pattern(kCommReduce)
         .Precision(kNever);
   }
-  for (Row row : {Row{"relax.cumsum", "The running sum."}, Row{"relax.cumprod", "The running product."}}) {
+  for (Row row :
+       {Row{"relax.cumsum", "The running sum."}, Row{"relax.cumprod", "The running product."}}) {
     Operator(row.name, "data: Tensor, axis=None, dtype=None, exclusive=False", &InferScan, row.doc)
         .Attrs<ScanopAttrsObj>()
         .Pattern(kOpaque)
@@ -183,12 +184,12 @@ TVM_REGISTER() {
   opaque("relax.argsort", "data: Tensor, axis=-1, descending=False, dtype='int32'", &InferArgsort,
          "The indices that would sort the elements.")
       .Attrs<ArgsortAttrsObj>();
-  opaque("relax.topk",
-         "data: Tensor, k=1, axis=-1, ret_type='both', largest=True, dtype='int32'", &InferTopK,
-         "The k largest (smallest) elements and their indices; all for k = 0.")
+  opaque("relax.topk", "data: Tensor, k=1, axis=-1, ret_type='both', largest=True, dtype='int32'",
+         &InferTopK, "The k largest (smallest) elements and their indices; all for k = 0.")
       .Attrs<TopKAttrsObj>();
-  opaque("relax.bucketize", "input_tensor: Tensor, boundaries: Tensor, out_int32=False, right=False",
-         &InferBucketize, "The index of the bucket each element falls into.")
+  opaque("relax.bucketize",
+         "input_tensor: Tensor, boundaries: Tensor, out_int32=False, right=False", &InferBucketize,
+         "The index of the bucket each element falls into.")
       .Attrs<BucketizeAttrsObj>();
   opaque("relax.unique",
          "x: Tensor, sorted: Prim = True, return_index: Prim = False, "

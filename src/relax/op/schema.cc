@@ -8,8 +8,9 @@
 namespace tvm::relax {
 namespace {
 
-constexpr const char* kKinds[] = {"",     "Tensor", "Value", "Tensors", "Shape", "Prim",    "Prims",
-                                  "Str",  "DType",  "Func",  "Args",    "Expr",  "OutInfo", "InfoArgs"};
+constexpr const char* kKinds[] = {"",     "Tensor", "Value",   "Tensors", "Shape",
+                                  "Prim", "Prims",  "Str",     "DType",   "Func",
+                                  "Args", "Expr",   "OutInfo", "InfoArgs"};
 
 struct Reader {
   std::string_view text;
@@ -33,7 +34,8 @@ struct Reader {
   std::string_view Word() {
     SkipSpace();
     size_t begin = at;
-    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'))
+    while (at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'))
       ++at;
     if (begin == at) Fail("a name");
     return text.substr(begin, at - begin);
@@ -74,7 +76,8 @@ struct Reader {
       }
       return items;
     }
-    for (auto [word, value] : {std::pair("None", Any(nullptr)), {"True", Any(true)}, {"False", Any(false)}}) {
+    for (auto [word, value] :
+         {std::pair("None", Any(nullptr)), {"True", Any(true)}, {"False", Any(false)}}) {
       if (text.substr(at, std::strlen(word)) == word) {
         at += std::strlen(word);
         return value;

@@ -45,7 +45,8 @@ std::optional<Dims> Canonical(Infer& in, const TensorStructInfoObj* x, const Str
 StructInfo InLayout(Infer& in, const std::optional<Dims>& dims, const std::string& canonical,
                     const String& layout, DataType dtype) {
   if (View(layout) == canonical)
-    return in.Result(dims ? Shape(*dims) : Shape::Rank(static_cast<int64_t>(canonical.size())), dtype);
+    return in.Result(dims ? Shape(*dims) : Shape::Rank(static_cast<int64_t>(canonical.size())),
+                     dtype);
   tir::Layout from(canonical, DataType::Int(64)), to(layout, DataType::Int(64));
   tir::BijectiveLayout map(from, to);
   if (!dims) return in.Result(Shape::Rank(static_cast<int64_t>(to.ndim())), dtype);

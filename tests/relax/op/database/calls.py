@@ -33,7 +33,7 @@ anything = var(OBJECT)
 shape = var(ShapeStructInfo(ndim=2))
 gv, extern = relax.GlobalVar("f"), relax.ExternFunc("packed")
 
-# ---- functions ------------------------------------------------------------------------------------
+# ---- functions ----------------------------------------------------------------------------------
 for _name in ("call_tir", "distributed.call_tir_local_view"):
     _call = op.call_tir if _name == "call_tir" else op.distributed.call_tir_local_view
     inferred(
@@ -105,7 +105,7 @@ inferred(
 )
 inferred("vm.call_tir_dyn", (lambda: op.vm.call_tir_dyn(gv, (x, shape)), VOID))
 
-# ---- memory ---------------------------------------------------------------------------------------
+# ---- memory -------------------------------------------------------------------------------------
 inferred(
     "builtin.alloc_tensor",
     (lambda: op.builtin.alloc_tensor((2, 3), "float32", 0), A),
@@ -155,13 +155,16 @@ inferred(
     (lambda: op.builtin.stop_lift_params(unknown), unknown.struct_info),
 )
 
-# ---- devices --------------------------------------------------------------------------------------
+# ---- devices ------------------------------------------------------------------------------------
 vdevice = tvm.ir.VDevice("llvm", 0, "global")
 ON_DEVICE = TensorStructInfo((2, 3), "float32", vdevice)
 inferred(
     "to_vdevice",
     (lambda: op.to_vdevice(x, vdevice), ON_DEVICE),
-    (lambda: op.to_vdevice(rank, vdevice), TensorStructInfo(dtype="float32", ndim=3, vdevice=vdevice)),
+    (
+        lambda: op.to_vdevice(rank, vdevice),
+        TensorStructInfo(dtype="float32", ndim=3, vdevice=vdevice),
+    ),
 )
 inferred(
     "hint_on_device",
@@ -169,7 +172,7 @@ inferred(
     (lambda: op.hint_on_device(unknown, tvm.cuda(1), "shared"), unknown.struct_info),
 )
 
-# ---- shapes and facts as values -------------------------------------------------------------------
+# ---- shapes and facts as values -----------------------------------------------------------------
 inferred(
     "shape_of",
     (lambda: op.shape_of(x), ShapeStructInfo([2, 3])),
@@ -177,7 +180,11 @@ inferred(
     (lambda: op.shape_of(rank), ShapeStructInfo(ndim=3)),
     (lambda: op.shape_of(unknown), ShapeStructInfo(ndim=-1)),
 )
-inferred("size", (lambda: op.size(x), TensorStructInfo((), "int64")), (lambda: op.size(unknown), TensorStructInfo((), "int64")))
+inferred(
+    "size",
+    (lambda: op.size(x), TensorStructInfo((), "int64")),
+    (lambda: op.size(unknown), TensorStructInfo((), "int64")),
+)
 inferred(
     "tensor_to_shape",
     (lambda: op.tensor_to_shape(var(TensorStructInfo((3,), "int64"))), ShapeStructInfo(ndim=3)),
@@ -204,7 +211,10 @@ for _name, _dtype in (
 ):
     inferred(
         f"inspect.tensor_{_name}",
-        (lambda name=_name: getattr(op.inspect, f"tensor_{name}")(_untyped), PrimStructInfo(_dtype)),
+        (
+            lambda name=_name: getattr(op.inspect, f"tensor_{name}")(_untyped),
+            PrimStructInfo(_dtype),
+        ),
     )
 for _name in ("shape_i", "stride_i"):
     inferred(
@@ -215,7 +225,7 @@ for _name in ("shape_i", "stride_i"):
         ),
     )
 
-# ---- several workers ------------------------------------------------------------------------------
+# ---- several workers ----------------------------------------------------------------------------
 inferred(
     "ccl.allreduce",
     (lambda: op.ccl.allreduce(x), A),

@@ -39,9 +39,7 @@ def edge_values(dtype):
     kind = next(k for k in ("uint", "int", "bool", "float") if dtype.startswith(k) or k == "float")
     if kind in ("int", "uint"):
         info = np.iinfo(dtype)
-        return np.array(
-            [getattr(info, v) if isinstance(v, str) else v for v in EDGE[kind]], dtype
-        )
+        return np.array([getattr(info, v) if isinstance(v, str) else v for v in EDGE[kind]], dtype)
     with np.errstate(over="ignore"):
         return np.array(EDGE[kind]).astype(dtype)
 
@@ -184,9 +182,7 @@ def make_call(entry, case, variant):
 
     def convert(param):
         if isinstance(param, T):
-            params.append(
-                relax.Var(f"x{len(params)}", struct_info(param, variant, variables))
-            )
+            params.append(relax.Var(f"x{len(params)}", struct_info(param, variant, variables)))
             return params[-1]
         if isinstance(param, S):
             return variables.dims(param) if variant == "symbolic" else list(param)

@@ -23,7 +23,11 @@ entry(
 entry(
     "full_like",
     lambda x, value, dtype=None: np.full(x.shape, value, dtype or x.dtype),
-    [case(T(2, 3), T()), case(T(0, 2, dtype="int32"), T(dtype="int32")), case(T(), T(), dtype="float64")],
+    [
+        case(T(2, 3), T()),
+        case(T(0, 2, dtype="int32"), T(dtype="int32")),
+        case(T(), T(), dtype="float64"),
+    ],
 )
 for _name in ("ones", "zeros"):
     entry(
@@ -91,7 +95,11 @@ def _hamming(size, periodic, alpha, beta, dtype):
 entry(
     "hamming_window",
     _hamming,
-    [case(10, True, 0.54, 0.46, "float32"), case(7, False, 0.5, 0.5, "float32"), case(1, True, 0.54, 0.46, "float32")],
+    [
+        case(10, True, 0.54, 0.46, "float32"),
+        case(7, False, 0.5, 0.5, "float32"),
+        case(1, True, 0.54, 0.46, "float32"),
+    ],
 )
 for _name in ("tril", "triu"):
     entry(

@@ -3,19 +3,28 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 
 from .core import S, T, case, entry
 from .nn import by_torch
 
 
-def _resize(x, size, layout="NCHW", method="linear", coordinate_transformation_mode="half_pixel",
-            rounding_method="round", out_dtype=None):
+def _resize(
+    x,
+    size,
+    layout="NCHW",
+    method="linear",
+    coordinate_transformation_mode="half_pixel",
+    rounding_method="round",
+    out_dtype=None,
+):
     size = [size] * 2 if isinstance(size, int) else size
     x = x.permute([layout.index(c) for c in "NCHW"]).double()
     mode = {"linear": "bilinear", "nearest_neighbor": "nearest", "cubic": "bicubic"}[method]
     corners = coordinate_transformation_mode == "align_corners"
-    y = F.interpolate(x, tuple(size), mode=mode, align_corners=corners if mode != "nearest" else None)
+    y = F.interpolate(
+        x, tuple(size), mode=mode, align_corners=corners if mode != "nearest" else None
+    )
     y = y.permute(["NCHW".index(c) for c in layout])
     return y.to(getattr(torch, out_dtype or "float32"))
 
@@ -27,8 +36,13 @@ entry(
         case(T(1, 2, 5, 7), S((10, 14))),
         case(T(1, 2, 5, 7), 3),
         case(T(1, 2, 6, 6), S((4, 9)), coordinate_transformation_mode="align_corners"),
-        case(T(1, 2, 6, 6), S((12, 12)), method="nearest_neighbor",
-             coordinate_transformation_mode="asymmetric", rounding_method="floor"),
+        case(
+            T(1, 2, 6, 6),
+            S((12, 12)),
+            method="nearest_neighbor",
+            coordinate_transformation_mode="asymmetric",
+            rounding_method="floor",
+        ),
         case(T(1, 6, 6, 2), S((3, 3)), layout="NHWC"),
         case(T(1, 2, 5, 7), S((10, 14)), out_dtype="float64"),
         case(T(0, 2, 5, 7), S((3, 3))),
@@ -38,7 +52,9 @@ entry(
 )
 
 
-def _grid_sample(x, grid, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=False):
+def _grid_sample(
+    x, grid, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=False
+):
     return F.grid_sample(x, grid, method, padding_mode, align_corners)
 
 

@@ -63,7 +63,9 @@ entry(
             *(T(values=v, dtype="int64") for v in ([1, 2], [7, 9], [2, 3])),
             symbolic=False,
         ),
-        case(T(0, 3), *(T(values=v, dtype="int64") for v in ([0, 0], [0, 2], [1, 1])), symbolic=False),
+        case(
+            T(0, 3), *(T(values=v, dtype="int64") for v in ([0, 0], [0, 2], [1, 1])), symbolic=False
+        ),
     ],
 )
 
@@ -150,7 +152,7 @@ entry(
     ],
 )
 
-# ---- scatter --------------------------------------------------------------------------------------
+# ---- scatter ------------------------------------------------------------------------------------
 _REDUCE = {
     "update": lambda old, new: new,
     "add": lambda old, new: old + new,
@@ -256,5 +258,9 @@ entry(
 entry(
     "nonzero",
     lambda x: np.stack(np.nonzero(x)),
-    [case(T(values=[0.0, 1.0, np.nan, -0.0])), case(T(values=[[0, 1], [2, 0]], dtype="int32")), case(T(0))],
+    [
+        case(T(values=[0.0, 1.0, np.nan, -0.0])),
+        case(T(values=[[0, 1], [2, 0]], dtype="int32")),
+        case(T(0)),
+    ],
 )

@@ -45,7 +45,12 @@ def _collapse(x, shape):
 entry(
     "collapse_sum_to",
     _collapse,
-    [case(T(2, 3), S((3,))), case(T(4, 2, 3), S((2, 1))), case(T(2, 3), S((2, 3))), case(T(0, 3), S((3,)))],
+    [
+        case(T(2, 3), S((3,))),
+        case(T(4, 2, 3), S((2, 1))),
+        case(T(2, 3), S((2, 3))),
+        case(T(0, 3), S((3,))),
+    ],
 )
 entry(
     "collapse_sum_like",
@@ -56,7 +61,14 @@ entry("flatten", np.ravel, [case(T(2, 3, 5)), case(T()), case(T(7)), case(T(0, 3
 entry(
     "expand_dims",
     lambda x, axis: np.expand_dims(x, tuple(axis) if isinstance(axis, list) else axis),
-    [case(T(2, 3), 0), case(T(2, 3), -1), case(T(2, 3), [1, 3]), case(T(), [0, 1]), case(T(0), 1), case(T(3), [-1, 0])],
+    [
+        case(T(2, 3), 0),
+        case(T(2, 3), -1),
+        case(T(2, 3), [1, 3]),
+        case(T(), [0, 1]),
+        case(T(0), 1),
+        case(T(3), [-1, 0]),
+    ],
 )
 entry(
     "squeeze",
@@ -105,7 +117,7 @@ entry(
     ],
 )
 
-# ---- joining and splitting ------------------------------------------------------------------------
+# ---- joining and splitting ----------------------------------------------------------------------
 entry(
     "concat",
     lambda xs, axis=0: np.concatenate(xs, axis),
@@ -156,17 +168,37 @@ entry(
 entry(
     "repeat",
     np.repeat,
-    [case(T(2, 3), 2, 0), case(T(2, 3), 3, -1), case(T(2, 3), 2), case(T(0, 3), 2, 1), case(T(5), 1, 0), case(T(), 3)],
+    [
+        case(T(2, 3), 2, 0),
+        case(T(2, 3), 3, -1),
+        case(T(2, 3), 2),
+        case(T(0, 3), 2, 1),
+        case(T(5), 1, 0),
+        case(T(), 3),
+    ],
 )
 entry(
     "tile",
     np.tile,
-    [case(T(2, 3), (2, 1)), case(T(2, 3), (3,)), case(T(3), (2, 2)), case(T(), (4,)), case(T(0, 2), (1, 3)), case(T(2, 3), 2)],
+    [
+        case(T(2, 3), (2, 1)),
+        case(T(2, 3), (3,)),
+        case(T(3), (2, 2)),
+        case(T(), (4,)),
+        case(T(0, 2), (1, 3)),
+        case(T(2, 3), 2),
+    ],
 )
 entry(
     "flip",
     np.flip,
-    [case(T(2, 3), 0), case(T(2, 3), -1), case(T(0, 3), 1), case(T(17, dtype="int8"), 0), case(T(1, 1), 1)],
+    [
+        case(T(2, 3), 0),
+        case(T(2, 3), -1),
+        case(T(0, 3), 1),
+        case(T(17, dtype="int8"), 0),
+        case(T(1, 1), 1),
+    ],
 )
 entry(
     "meshgrid",

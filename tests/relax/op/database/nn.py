@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 
 from .core import T, case, entry, with_dtypes
 
@@ -26,7 +26,7 @@ def by_torch(function):
     return call
 
 
-# ---- convolutions ---------------------------------------------------------------------------------
+# ---- convolutions -------------------------------------------------------------------------------
 def _spread(value, d):
     return [value] * d if isinstance(value, int) else list(value) * (d // len(value))
 
@@ -134,22 +134,33 @@ entry(
     _conv_transpose(2),
     [
         case(T(1, 3, 5, 6), T(3, 4, 3, 3)),
-        case(T(1, 4, 5, 6), T(4, 3, 3, 2), strides=(2, 3), padding=1, output_padding=(1, 2), groups=2),
+        case(
+            T(1, 4, 5, 6), T(4, 3, 3, 2), strides=(2, 3), padding=1, output_padding=(1, 2), groups=2
+        ),
         case(T(1, 3, 1, 1), T(3, 4, 2, 2)),
         case(T(0, 3, 5, 6), T(3, 4, 3, 3)),
     ],
     rtol=1e-4,
 )
 
-# ---- pools ----------------------------------------------------------------------------------------
+# ---- pools --------------------------------------------------------------------------------------
 
 
 def _pool(kind, d, default_include=False):
     pad_value = -np.inf if kind == "max" else 0.0
     canonical = "NC" + "DHW"[-d:]
 
-    def call(x, pool_size=1, strides=1, padding=0, dilation=1, ceil_mode=False,
-             count_include_pad=default_include, layout=canonical, out_layout=None):
+    def call(
+        x,
+        pool_size=1,
+        strides=1,
+        padding=0,
+        dilation=1,
+        ceil_mode=False,
+        count_include_pad=default_include,
+        layout=canonical,
+        out_layout=None,
+    ):
         x = np.transpose(x, [layout.index(letter) for letter in canonical]).astype("float64")
         size, stride, dil = (_spread(v, d) for v in (pool_size, strides, dilation))
         begin, end = _pads(padding, d)
@@ -164,8 +175,10 @@ def _pool(kind, d, default_include=False):
         for at in np.ndindex(*counts):
             values, inside = [], 0
             for offset in np.ndindex(*size):
-                where = [a * s + o * dl - b for a, s, o, dl, b in
-                         zip(at, stride, offset, dil, begin, strict=True)]
+                where = [
+                    a * s + o * dl - b
+                    for a, s, o, dl, b in zip(at, stride, offset, dil, begin, strict=True)
+                ]
                 if all(0 <= w < n for w, n in zip(where, x.shape[2:], strict=True)):
                     values.append(x[(slice(None), slice(None), *where)])
                     inside += 1
@@ -178,7 +191,9 @@ def _pool(kind, d, default_include=False):
                 result = total / (np.prod(size) if count_include_pad else max(inside, 1))
             out[(slice(None), slice(None), *at)] = result
         out_layout = out_layout or layout
-        return np.transpose(out, [canonical.index(letter) for letter in out_layout]).astype("float32")
+        return np.transpose(out, [canonical.index(letter) for letter in out_layout]).astype(
+            "float32"
+        )
 
     return call
 
@@ -232,7 +247,7 @@ for _d in (1, 2, 3):
         ],
     )
 
-# ---- normalisation --------------------------------------------------------------------------------
+# ---- normalisation ------------------------------------------------------------------------------
 
 
 def _softmax(x, axis=-1):
@@ -265,12 +280,28 @@ def _channel(v, x, axis):
 entry(
     "nn.prelu",
     lambda x, alpha, axis=1: np.where(x > 0, x, x * _channel(alpha, x, 0 if x.ndim == 1 else axis)),
-    [case(T(2, 3, 4), T(3)), case(T(2, 3), T(3), axis=-1), case(T(2, 3, 4), T(4), axis=2), case(T(0, 3), T(3))],
+    [
+        case(T(2, 3, 4), T(3)),
+        case(T(2, 3), T(3), axis=-1),
+        case(T(2, 3, 4), T(4), axis=2),
+        case(T(0, 3), T(3)),
+    ],
 )
 
 
-def _batch_norm(x, gamma, beta, mean, var, axis, epsilon=1e-5, center=True, scale=True,
-                momentum=0.1, training=True):
+def _batch_norm(
+    x,
+    gamma,
+    beta,
+    mean,
+    var,
+    axis,
+    epsilon=1e-5,
+    center=True,
+    scale=True,
+    momentum=0.1,
+    training=True,
+):
     axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     m, v = mean, var
     if training:
@@ -343,12 +374,19 @@ def _rms_norm(x, weight, axes=-1, epsilon=1e-5):
 entry(
     "nn.rms_norm",
     _rms_norm,
-    [case(T(2, 3, 8), T(8)), case(T(2, 3, 8), T(3, 8), [1, 2]), case(T(0, 8), T(8)), case(T(5, 17), T(17), epsilon=0.1)],
+    [
+        case(T(2, 3, 8), T(8)),
+        case(T(2, 3, 8), T(3, 8), [1, 2]),
+        case(T(0, 8), T(8)),
+        case(T(5, 17), T(17), epsilon=0.1),
+    ],
     rtol=1e-4,
 )
 
 
-def _group_norm(x, gamma, beta, num_groups, channel_axis, axes, epsilon=1e-5, center=True, scale=True):
+def _group_norm(
+    x, gamma, beta, num_groups, channel_axis, axes, epsilon=1e-5, center=True, scale=True
+):
     x64 = np.moveaxis(x.astype("float64"), channel_axis, 0)
     axes = [a % x.ndim for a in axes]
     moved = [1 + (a if a > channel_axis % x.ndim else a + 1) for a in axes]
@@ -394,7 +432,7 @@ entry(
     [case(T(2, 3)), case(T(0, 3), rate=0.1), case(T())],
 )
 
-# ---- losses, padding ------------------------------------------------------------------------------
+# ---- losses, padding ----------------------------------------------------------------------------
 
 
 def _cross_entropy(predictions, labels):
@@ -410,7 +448,9 @@ entry(
 
 
 def _nll_loss(predictions, targets, weights=None, reduction="mean", ignore_index=-100):
-    return F.nll_loss(predictions, targets.long(), weights, ignore_index=ignore_index, reduction=reduction)
+    return F.nll_loss(
+        predictions, targets.long(), weights, ignore_index=ignore_index, reduction=reduction
+    )
 
 
 def _classes(*shape, high):
@@ -456,7 +496,7 @@ entry(
     [case(T(1, 8, 3, 5), 2), case(T(9, 2, 2), 3), case(T(2, 3, 4, 4), 1), case(T(0, 4, 3, 3), 2)],
 )
 
-# ---- gradients ------------------------------------------------------------------------------------
+# ---- gradients ----------------------------------------------------------------------------------
 for _name in ("no_grad", "start_checkpoint", "end_checkpoint"):
     entry(f"grad.{_name}", lambda x: x, [case(T(2, 3)), case(T(0)), case(T(dtype="int32"))])
 
@@ -479,7 +519,9 @@ entry(
 
 
 def _pool_backward(kind):
-    def call(grad, x, pool_size=(1, 1), strides=(1, 1), padding=(0, 0, 0, 0), count_include_pad=False):
+    def call(
+        grad, x, pool_size=(1, 1), strides=(1, 1), padding=(0, 0, 0, 0), count_include_pad=False
+    ):
         x = x.double().requires_grad_(True)
         if kind == "max":
             y = F.max_pool2d(x, pool_size, strides, padding[:2])
@@ -497,7 +539,9 @@ for _kind in ("max", "avg"):
         _pool_backward(_kind),
         [
             case(T(1, 2, 3, 3), T(1, 2, 6, 6), pool_size=(2, 2), strides=(2, 2)),
-            case(T(1, 2, 4, 4), T(1, 2, 8, 8), pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)),
+            case(
+                T(1, 2, 4, 4), T(1, 2, 8, 8), pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)
+            ),
             case(T(1, 1, 1, 1), T(1, 1, 1, 1)),
         ],
     )
@@ -523,7 +567,7 @@ entry(
     ],
 )
 
-# ---- attention ------------------------------------------------------------------------------------
+# ---- attention ----------------------------------------------------------------------------------
 
 
 def _attention(q, k, v, bias=None, scale=None, causal_mask=None, window_size=None):
@@ -588,8 +632,16 @@ entry(
     [
         case(T(1, 7, 3, 8), T(1, 7, 3, 8), T(1, 7, 3, 8), _START, _LONGEST),
         case(T(1, 7, 3, 8), T(1, 7, 3, 8), T(1, 7, 3, 8), _START, _LONGEST, causal_mask="TopLeft"),
-        case(T(1, 7, 3, 8), T(1, 9, 3, 8), T(1, 9, 3, 8), _START, _LONGEST,
-             T(values=[0, 4, 9], dtype="int32"), T(values=5, dtype="int32"), scale=0.2),
+        case(
+            T(1, 7, 3, 8),
+            T(1, 9, 3, 8),
+            T(1, 9, 3, 8),
+            _START,
+            _LONGEST,
+            T(values=[0, 4, 9], dtype="int32"),
+            T(values=5, dtype="int32"),
+            scale=0.2,
+        ),
     ],
     rtol=1e-4,
 )

@@ -37,9 +37,15 @@ entry(
     [*_cases(["float32", "float64", "int32", "int64"]), case(T(0, 3), axis=0), _NAN],
 )
 entry("prod", _reduce(np.prod), [*_cases(["float32", "float64", "int32"]), case(T(3, 0), axis=1)])
-entry("mean", _reduce(np.mean, wide=True), [*_cases(["float32", "float64"]), _NAN, case(T(0, 3), axis=1)])
+entry(
+    "mean",
+    _reduce(np.mean, wide=True),
+    [*_cases(["float32", "float64"]), _NAN, case(T(0, 3), axis=1)],
+)
 entry("std", _reduce(np.std, wide=True), [*_cases(["float32", "float64"]), case(T(3, 0), axis=0)])
-entry("variance", _reduce(np.var, wide=True), [*_cases(["float32", "float64"]), case(T(3, 0), axis=0)])
+entry(
+    "variance", _reduce(np.var, wide=True), [*_cases(["float32", "float64"]), case(T(3, 0), axis=0)]
+)
 
 
 def _median(x, axis=None, keepdims=False):
@@ -162,7 +168,7 @@ entry(
     ],
 )
 
-# ---- products -------------------------------------------------------------------------------------
+# ---- products -----------------------------------------------------------------------------------
 
 
 def _matmul(a, b, out_dtype=None):
