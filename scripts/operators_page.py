@@ -58,7 +58,8 @@ def legalize(builder, call):
 
 tvm.ir.Op.get("my.scale").set_attr("FLegalize", legalize)
 ```
-In C++ it is one registration, whose parts [operator.h](../include/tvm/relax/operator.h) explains:
+In C++ it is one registration, whose parts [operator.h](../include/tvm/relax/operator.h) explains;
+[infer.h](../include/tvm/relax/infer.h) has what inference needs:
 ```cpp
 StructInfo InferScale(Infer& in) { return in.Of(0); }
 TVM_REGISTER() {
