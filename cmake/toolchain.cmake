@@ -2,11 +2,15 @@
 # Faster builds where the tools are present; sanitizers on request.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header that differs in macros alone looks the same when preprocessed: what it may include
+  # is part of every key.
+  file(GLOB precompiled CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tvm/runtime/*.h
+    ${PROJECT_SOURCE_DIR}/include/tvm/ir/*.h)
+  list(JOIN precompiled ":" precompiled)
   # Precompiled headers need these: https://ccache.dev/manual/latest.html (section "Precompiled headers").
   set(CMAKE_CXX_COMPILER_LAUNCHER
     ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    # What was included decides, not the preprocessed text: a change of macros alone is not in that text.
-    CCACHE_DEPEND=1
+    CCACHE_EXTRAFILES=${precompiled}
     # Paths relative to the checkout: all clones and worktrees of a machine share what was compiled once.
     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()

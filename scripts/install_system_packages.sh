@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs, through apt, the build's system packages that are missing; does nothing when none is.
+# With --tests also what the tests and ./check use where it is there.
 set -euo pipefail
 
-packages=(build-essential ccache cmake git libgtest-dev libzstd-dev mold ninja-build python3-venv
+packages=(build-essential ccache cmake git libzstd-dev mold ninja-build python3-venv
   zlib1g-dev)
-# ./check formats with the first; the tests of code for ARM use the others (75 MB to download, as much
-# as LLVM). A distribution without them leaves these steps to a machine that has them.
-optional=(clang-format-19 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+# ./check formats with the first, C++ tests need the second; the tests of code for ARM use the others (75 MB
+# to download, as much as LLVM). A distribution without them leaves these steps to a machine that has them.
+optional=(clang-format-19 libgtest-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
   gcc-arm-linux-gnueabihf libc6-dev-armhf-cross)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -54,11 +55,16 @@ if [ -z "$llvm" ]; then
   [ -n "$llvm" ] || { echo "no LLVM from 19 to 22 in the package lists" >&2; exit 1; }
 fi
 
+if [ "${1:-}" = --tests ]; then
+  for package in "${optional[@]}"; do
+    installed "$package" && continue
+    update
+    if available "$package"; then missing+=("$package"); fi
+  done
+fi
+
 if [ ${#missing[@]} -gt 0 ]; then
   update
-  for package in "${optional[@]}"; do
-    if ! installed "$package" && available "$package"; then missing+=("$package"); fi
-  done
-  echo "installing ${missing[*]}"
+  echo "== system packages: ${missing[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi

@@ -63,6 +63,16 @@ MODULES |= {
         *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
     )
 }
+# Functions of operators are in one module per package; these names of modules stand for it.
+MODULES |= {
+    f"tvm.topi.{module}": "tvm.topi"
+    for module in "broadcast cpp math reduction scan scatter signal tensor transform".split()
+}
+MODULES |= {
+    f"tvm.topi.nn.{module}": "tvm.topi.nn"
+    for module in "elemwise local_response_norm loss mapping pooling qnn".split()
+}
+MODULES |= {"tvm.topi.image.resize": "tvm.topi.image", "tvm.topi.vision.nms": "tvm.topi.vision"}
 
 _DEVICES = (
     "cpu",
@@ -87,7 +97,7 @@ NAMES = {
         "remove_global_func": "tvm_ffi.remove_global_func",
         "list_global_func_names": "tvm_ffi.registry.list_global_func_names",
         "register_error": "tvm_ffi.register_error",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "Object": "tvm_ffi.Object",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
@@ -137,7 +147,7 @@ NAMES = {
         "ObjectConvertible": "tvm_ffi.ObjectConvertible",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
         "num_threads": "tvm.runtime.NumThreads",
@@ -158,7 +168,6 @@ GONE = {
     "tvm.relax": "graphs are not here yet",
     "tvm.rpc": "remote devices are not here yet",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
-    "tvm.topi": "the operator library is not here yet",
 }
 
 

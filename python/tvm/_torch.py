@@ -55,7 +55,7 @@ def import_object_layer():
 
 
 def set_up(torch):
-    """What tvm_ffi does at its own import where torch is there: fast exchange of tensors, streams."""
+    """What tvm_ffi does at its own import beside torch: fast exchange of tensors, streams."""
     import tvm_ffi
     from tvm_ffi import _convert, _optional_torch_c_dlpack, core, stream
 

@@ -57,15 +57,14 @@ ROW(fabs)
 
 CallEffectKind EffectOf(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->effect;
-  auto* other = op.as<OpObj>();
-  Any effect = other ? ffi::GetRef<Op>(other).GetAttr("TCallEffectKind") : Any(nullptr);
-  return effect == nullptr ? CallEffectKind::kOpaque
-                           : static_cast<CallEffectKind>(effect.cast<int64_t>());
+  static const OpAttr<int64_t> effects("TCallEffectKind");
+  const int64_t* effect = effects.Find(op);
+  return effect ? static_cast<CallEffectKind>(*effect) : CallEffectKind::kOpaque;
 }
 bool IsLaneWise(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->lane_wise;
-  auto* other = op.as<OpObj>();
-  return other && ffi::GetRef<Op>(other).GetAttr("TVectorizable") != nullptr;
+  static const OpAttr<bool> lane_wise("TVectorizable");
+  return lane_wise.Get(op, false);
 }
 
 TVM_REGISTER() {

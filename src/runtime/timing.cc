@@ -17,16 +17,30 @@ struct TimingOptions {
   Optional<Function> preproc;
 };
 
+/// Events of a device, which measure what it does and not how fast the host queues it.
+struct Timer {
+  DLDevice device;
+  DeviceAPI* api = GetDeviceAPI(device.device_type);
+  Event begin = api->CreateEvent(device), end = api->CreateEvent(device);
+  explicit Timer(DLDevice device) : device(device) {}
+  Timer(const Timer&) = delete;
+  ~Timer() {
+    api->FreeEvent(device, begin);
+    api->FreeEvent(device, end);
+  }
+};
 double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs args, int64_t number) {
-  DeviceAPI* api = GetDeviceAPI(o.device.device_type);
-  api->Sync(o.device, nullptr);
-  auto begin = std::chrono::steady_clock::now();
+  Timer timer(o.device);
+  Stream stream = CurrentStream(o.device);
+  timer.api->Sync(o.device, stream);
+  timer.api->Record(o.device, timer.begin, stream);
   for (int64_t i = 0; i < number; ++i) {
     Any result;
     f.CallPacked(args.data(), args.size(), &result);
   }
-  api->Sync(o.device, nullptr);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  timer.api->Record(o.device, timer.end, stream);
+  timer.api->Sync(o.device, stream);
+  return timer.api->Seconds(o.device, timer.begin, timer.end);
 }
 
 Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs args) {

@@ -69,6 +69,10 @@ class Workspace {
  private:
   std::vector<Block> used_, free_;
 };
+/// Generated code says -1 for the device it runs on.
+DLDevice Resolved(DLDevice device) {
+  return device.device_id < 0 ? CurrentDevice(device.device_type) : device;
+}
 Workspace& ThreadWorkspace() {
   static thread_local Workspace workspace;
   return workspace;
@@ -78,15 +82,23 @@ Workspace& ThreadWorkspace() {
 extern "C" void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int,
                                           int) {
   try {
-    return ThreadWorkspace().Alloc({static_cast<DLDeviceType>(device_type), device_id}, nbytes);
+    DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+    if (device.device_type == kDLCPU) return ThreadWorkspace().Alloc(device, nbytes);
+    // Other devices have pools of their own, which know when a stream is done with a block.
+    return GetDeviceAPI(device.device_type)->Alloc(Resolved(device), nbytes, kAllocAlignment);
   } catch (...) {
     ReportException();
     return nullptr;
   }
 }
-extern "C" int TVMBackendFreeWorkspace(int, int, void* ptr) {
+extern "C" int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
   try {
-    ThreadWorkspace().Free(ptr);
+    DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
+    if (device.device_type == kDLCPU) {
+      ThreadWorkspace().Free(ptr);
+    } else {
+      GetDeviceAPI(device.device_type)->Free(Resolved(device), ptr);
+    }
     return 0;
   } catch (...) {
     return ReportException();

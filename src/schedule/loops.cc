@@ -210,6 +210,16 @@ Stmt AddPredicate(const Stmt& stmt, const PrimExpr& predicate) {
   });
 }
 
+PrimExpr InTypeOf(const ForObj* loop, const PrimExpr& factor) {
+  DataType dtype = loop->loop_var.dtype();
+  auto value = AsConstInt(factor);
+  if (value && dtype.bits() < 64 && (*value >> (dtype.bits() - 1)) != 0) {
+    Refuse(Text("expected factors that fit ", dtype, ", got ", *value),
+           {ffi::GetRef<ObjectRef>(loop)});
+  }
+  return cast(dtype, factor);
+}
+
 std::vector<For> IterLoops(const Placed& p) {
   Block block = p.realize->block;
   std::vector<For> loops;

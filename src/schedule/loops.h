@@ -20,6 +20,9 @@ std::vector<LoopId> RequireOneNest(const State& state, const std::vector<LoopId>
 /// Refuses an empty list and one that has a loop twice.
 void RequireDistinct(const State& state, const std::vector<LoopId>& loops);
 
+/// A factor or length in the type of the loop's variable. Refuses a constant that does not fit.
+PrimExpr InTypeOf(const ForObj* loop, const PrimExpr& factor);
+
 /// The loops around a block, where they are its iterators and contain nothing else; refuses others.
 std::vector<For> IterLoops(const Placed& block);
 

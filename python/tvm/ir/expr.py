@@ -20,7 +20,7 @@ class _Functions:
         return value
 
 
-_op, _tir = _Functions("tir._op."), _Functions("tir.")
+_op, _tir, _relax = _Functions("tir._op."), _Functions("tir."), _Functions("relax.")
 
 
 def _is_int(value):
@@ -268,7 +268,9 @@ class FloatImm(PrimExpr):
 class RelaxExpr(BaseExpr):
     @property
     def struct_info(self):
-        return self.struct_info_
+        """What is known about the values of the expression; ValueError when nothing is yet."""
+        info = self.struct_info_
+        return _relax.GetStructInfo(self) if info is None else info
 
 
 @register_node("ir.GlobalVar")

@@ -5,11 +5,22 @@ import tvm_ffi
 
 from tvm._derive import Node, construct, fill, register_node
 from tvm.ir import PointerType, PrimType, Range
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import IntImm, PrimExpr
 
 from .expr import Var
 
 _tir, _ = fill("tvm.tir")
+
+
+def elements(sequence, name, shape):
+    """Iterates over the first dimension. (Indexing alone would go on for ever: an index beyond the
+    end is an expression, too.)"""
+    if not len(shape) or not isinstance(shape[0], IntImm):
+        got = str(shape[0]) if len(shape) else "none"
+        raise TypeError(
+            f"{name}: expected a first dimension of constant size to iterate, got {got}"
+        )
+    return (sequence[i] for i in range(int(shape[0])))
 
 
 @register_node("tir.DataProducer")
@@ -111,6 +122,9 @@ class Buffer(Node):
                 one = 1 if isinstance(i, int) else _tir("const")(1, i.dtype)
                 region.append(Range.from_min_extent(i, one))
         return _tir("BufferRegion")(self, region)
+
+    def __iter__(self):
+        return elements(self, self.name, self.shape)
 
 
 def _product(values):

@@ -22,6 +22,8 @@
 #include "backend/llvm/target_machine.h"
 
 namespace tvm::codegen {
+template <class Generator, class Value>
+class CallTable;
 
 /// The name of a function in the object file.
 inline std::string SymbolOf(const FunctionInfo& info) {
@@ -125,6 +127,7 @@ class FunctionGen
   }
 
  private:
+  friend class CallTable<FunctionGen, llvm::Value*>;
   using Value = llvm::Value;
   Value* Gen(const PrimExpr& e) {
     (*this)(e);

@@ -23,6 +23,7 @@ std::vector<int64_t> AsNumbers(const ForObj* loop,
     product *= *factor;
     factors.push_back(*factor);
   }
+  if (product >= kMost) return {};
   if (missing >= 0) factors[missing] = (*extent + product - 1) / product;
   if (missing < 0 && product < *extent) return {};
   return factors;
@@ -36,7 +37,7 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
   DataType dtype = loop->loop_var.dtype();
   if (given.empty()) Refuse("expected at least one factor, got none", {about});
   std::vector<PrimExpr> factors(given.size());
-  PrimExpr product = MakeConst(dtype, 1);
+  PrimExpr product = MakeConst(dtype, 1), known = IntImm::Int64(1);
   size_t missing = given.size();
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) {
@@ -56,8 +57,17 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
         Refuse(Text("expected positive factors, got ", factor), {about});
       }
     }
-    factors[i] = cast(dtype, factor);
+    factors[i] = InTypeOf(loop, factor);
     product = product * factors[i];
+    // An index up to the product of all factors has the type of the loop's variable.
+    auto before = AsConstInt(analyzer->Simplify(known)), here = AsConstInt(factor);
+    int64_t limit = dtype.bits() < 64 ? (int64_t{1} << (dtype.bits() - 1)) - 1 : INT64_MAX;
+    if (before && here && *before > limit / *here) {
+      Refuse(Text("expected factors with a product that ", dtype, " can hold, got ", *before, " * ",
+                  *here),
+             {about});
+    }
+    known = known * cast(DataType::Int(64), factors[i]);
   }
   product = analyzer->Simplify(product);
   if (missing < given.size()) {

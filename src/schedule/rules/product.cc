@@ -28,7 +28,7 @@ struct Area {
 };
 Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
-  int64_t accumulators = machine.vector_registers * 3 / 4;
+  int64_t accumulators = machine->vector_registers * 3 / 4;
   int64_t most_rows = area.rows_collide ? kWays : accumulators;
   constexpr int64_t kMostVectors = 8;
   constexpr double kChains = 8;  // that hide the latency of a multiply-add
@@ -104,16 +104,16 @@ bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machin
     if (access.is_store || !access.StepsBy(axes.column, 1)) continue;
     double elements = 1;
     for (const PrimExpr& extent : access.buffer->shape) {
-      elements *= static_cast<double>(AsConstInt(extent).value_or(machine.l2_bytes));
+      elements *= static_cast<double>(AsConstInt(extent).value_or(machine->l2_bytes));
     }
     bytes += elements * access.buffer->dtype.bits() / 8;
   }
-  return bytes <= static_cast<double>(machine.l2_bytes) / 2;
+  return bytes <= static_cast<double>(machine->l2_bytes) / 2;
 }
 /// How many columns the second cache holds for all of the reduction.
 int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
   int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
-  return machine.l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
+  return machine->l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
 }
 /// How many columns are used for all rows before the next ones: as many as stay close, and where
 /// threads share one product, no more than make the part of each a square, which reads least of
@@ -124,7 +124,7 @@ int64_t StretchOf(const BlockLook& look, TileAxes axes, const Machine& machine) 
   int64_t product =
       look.axes[axes.row].size.value_or(kEven) * look.axes[axes.column].size.value_or(kEven);
   int64_t others = results && product > 0 ? std::max<int64_t>(1, *results / product) : 1;
-  int64_t threads = (machine.cores + others - 1) / others;
+  int64_t threads = (machine->cores + others - 1) / others;
   if (threads == 1) return most;
   auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(product / threads)));
   return std::min(most, side);
@@ -138,7 +138,7 @@ int64_t SizeOf(const Axis& axis, int64_t divisor) {
 /// The tile of a product that all tiles divide.
 Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
   return ChooseTile({kEven, kEven, 1, RowsCollide(look, axes), CloseColumns(look, machine)},
-                    machine.Lanes(look.widest_bits), machine);
+                    machine->Lanes(look.widest_bits), machine);
 }
 /// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
 /// fewer than `reuse` results share an element: the copy would cost more than it saves.
@@ -231,7 +231,7 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
              Array<BlockRV>* copies) {
   const BlockRV& block = look.rv;
-  int lanes = machine.Lanes(look.widest_bits);
+  int lanes = machine->Lanes(look.widest_bits);
   Tile ideal = IdealTile(look, axes, machine);
   Area area{SizeOf(look.axes[axes.row], ideal.rows),
             SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
@@ -298,7 +298,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   LoopRV shared = FuseToShare(sch, outer, machine);
   auto count = AsConstInt(sch.Get(shared)->extent);
   constexpr double kIdle = 1.05;
-  if (count && (*count < 4 * machine.cores || Unevenness(*count, machine.cores) > kIdle))
+  if (count && (*count < 4 * machine->cores || Unevenness(*count, machine->cores) > kIdle))
     shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, look.TotalWork());
 }
@@ -343,7 +343,7 @@ bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& m
 bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV> copies,
                        const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  if (!look.simple || machine.vector_bits == 0) return false;
+  if (!look.simple || !machine->takes_vectors) return false;
   // Columns of unknown number: whole tiles, and the rest otherwise.
   if (auto axes = FindTileAxes(look); axes && !look.axes[axes->column].size) {
     Tile ideal = IdealTile(look, *axes, machine);

@@ -77,10 +77,10 @@ int64_t SquaresAtOnce(const BlockLook& look, const Turned& turned) {
 bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
   BlockLook look = LookAt(sch, block);
   auto turned = FindTurned(look);
-  if (!turned || !look.simple || machine.vector_bits == 0) return false;
+  if (!turned || !look.simple || !machine->takes_vectors) return false;
   constexpr int64_t kSmallest = 4;
   // What a division into squares leaves over has smaller ones.
-  int64_t side = std::min<int64_t>(16, machine.Lanes(look.widest_bits));
+  int64_t side = std::min<int64_t>(16, machine->Lanes(look.widest_bits));
   for (size_t axis : {turned->written, turned->read}) {
     while (side > kSmallest && look.axes[axis].size.value_or(side) < side) side /= 2;
   }
@@ -93,7 +93,7 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   int64_t squares = 1;
   if (auto size = look.axes[turned->read].size) {
     int64_t most =
-        std::clamp<int64_t>(*size / (side * 2 * machine.cores), 1, SquaresAtOnce(look, *turned));
+        std::clamp<int64_t>(*size / (side * 2 * machine->cores), 1, SquaresAtOnce(look, *turned));
     squares = LargestDivisor(*size / side, most);
     if (2 * squares <= most && Parted(sch, look, turned->read, side * most, again)) return true;
   }
@@ -156,7 +156,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
   }
   LoopRV run = FuseAll(sch, inner_loops);
-  bool contiguous = look.simple && machine.vector_bits > 0;
+  bool contiguous = look.simple && machine->takes_vectors;
   for (const Access& access : look.accesses) contiguous &= access.IsNear(look.axes.size() - 1);
   // Threads share the rows, or, where these are few, the vectors of a row, too. (Many rows first:
   // the parts that vectors may leave of a row would hide what belongs to it.)
@@ -165,12 +165,12 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   if (!outer_loops.empty()) {
     rows = FuseToShare(sch, outer_loops, machine);
     auto count = AsConstInt(sch.Get(rows)->extent);
-    are_few = count && *count < 4 * machine.cores;
+    are_few = count && *count < 4 * machine->cores;
     if (!are_few) ParallelIfWorth(sch, rows, machine, work);
   }
   if (contiguous) {
     Attempt(sch, [&] {
-      around = Vectorized(sch, run, machine.Lanes(look.widest_bits), Rest::kOwnLoop);
+      around = Vectorized(sch, run, machine->Lanes(look.widest_bits), Rest::kOwnLoop);
       return true;
     });
   }

@@ -74,7 +74,7 @@ LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machin
   size_t known = 0, unknown = loops.size() - 1;
   int64_t count = 1;
   while (known < loops.size() && extent(known)) count *= *extent(known++);
-  if (known == loops.size() || count >= 4 * machine.cores)
+  if (known == loops.size() || count >= 4 * machine->cores)
     return FuseAll(sch, {loops.begin(), loops.begin() + known});
   while (extent(unknown)) --unknown;
   return FuseAll(sch, {loops.begin() + unknown, loops.end()});
@@ -92,7 +92,7 @@ void InlineCheap(const Schedule& sch, const BlockRV& root) {
 
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
                      std::optional<double> work) {
-  if (machine.cores <= 1 || (work && *work < kParallelWork)) return;
+  if (machine->cores <= 1 || (work && *work < kParallelWork)) return;
   if (IsOne(sch.Get(loop)->extent)) return;
   Attempt(sch, [&] {
     sch.Parallel(loop);
@@ -164,14 +164,14 @@ void UnrollTile(const Schedule& sch, const std::vector<BlockRV>& blocks, size_t 
 
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  if (look.axes.empty() || !look.simple || machine.vector_bits == 0) return;
+  if (look.axes.empty() || !look.simple || !machine->takes_vectors) return;
   size_t last = look.axes.size() - 1;
   if (look.axes[last].reduce || sch.Get(look.axes[last].loop)->kind != ForKind::kSerial) return;
   for (const Access& access : look.accesses) {
     if (!access.IsNear(last)) return;
   }
   Attempt(sch, [&] {
-    Vectorized(sch, look.axes[last].loop, machine.Lanes(look.widest_bits), Rest::kMasked);
+    Vectorized(sch, look.axes[last].loop, machine->Lanes(look.widest_bits), Rest::kMasked);
     return true;
   });
 }

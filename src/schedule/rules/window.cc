@@ -70,7 +70,7 @@ WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t colum
       if (look.IsOperand(access)) apart = std::max(apart, *AsConstInt(access.steps[window.column]));
     }
     if (tile.rows * tile.vectors > 1 &&
-        (tile.rows + apart * places) * tile.vectors + window.length > machine.vector_registers)
+        (tile.rows + apart * places) * tile.vectors + window.length > machine->vector_registers)
       return;
     auto rows = static_cast<double>(tile.rows);
     double pieces = LoadsOf(tile.lanes), loads = 0;
@@ -87,8 +87,8 @@ WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t colum
     tile.cost = (1 + loads) * chains / static_cast<double>(tile.lanes);
     if (best.cost == 0 || tile.cost < best.cost) best = tile;
   };
-  for (int64_t lanes = machine.Lanes(look.widest_bits); lanes >= 1; --lanes) {
-    for (int64_t rows = 1; rows <= machine.vector_registers && columns % lanes == 0; ++rows) {
+  for (int64_t lanes = machine->Lanes(look.widest_bits); lanes >= 1; --lanes) {
+    for (int64_t rows = 1; rows <= machine->vector_registers && columns % lanes == 0; ++rows) {
       if (*look.axes[window.row].size % rows != 0) continue;
       for (int64_t vectors : {1, 2, 3, 4}) {
         if (columns / lanes % vectors == 0) try_tile({rows, vectors, lanes});
@@ -115,11 +115,11 @@ size_t LoopsOfOwnParts(const BlockLook& look, const std::vector<size_t>& outer,
   }
   double bytes = look.widest_bits / 8.0;
   for (size_t i = loops; i < outer.size(); ++i) {
-    bytes *= static_cast<double>(look.axes[outer[i]].size.value_or(machine.l2_bytes));
+    bytes *= static_cast<double>(look.axes[outer[i]].size.value_or(machine->l2_bytes));
   }
   constexpr double kIdle = 1.15;
-  bool is_even = Unevenness(parts, machine.cores) <= kIdle;
-  return is_even && bytes <= static_cast<double>(machine.l2_bytes) / 2 ? loops : 0;
+  bool is_even = Unevenness(parts, machine->cores) <= kIdle;
+  return is_even && bytes <= static_cast<double>(machine->l2_bytes) / 2 ? loops : 0;
 }
 /// Blocks that copy what one block alone reads, with a margin around it.
 Array<BlockRV> PaddingOf(const Schedule& sch, const BlockRV& block) {
@@ -170,7 +170,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, const Window& window,
   ParallelIfWorth(sch, shared, machine, look.TotalWork());
   for (const BlockRV& copy : padding) {
     sch.ComputeAt(copy, shared, /*preserve_unit_loops=*/true);
-    Vectorized(sch, sch.GetLoops(copy).back(), machine.Lanes(look.widest_bits), Rest::kOwnLoop);
+    Vectorized(sch, sch.GetLoops(copy).back(), machine->Lanes(look.widest_bits), Rest::kOwnLoop);
   }
 }
 }  // namespace
@@ -179,13 +179,13 @@ bool IsWindow(const BlockLook& look) { return FindWindow(look).has_value(); }
 
 bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  if (!look.simple || machine.vector_bits == 0) return false;
+  if (!look.simple || !machine->takes_vectors) return false;
   auto window = FindWindow(look);
   if (!window) return false;
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
-  int64_t columns = *look.axes[window->column].size, lanes = machine.Lanes(look.widest_bits);
+  int64_t columns = *look.axes[window->column].size, lanes = machine->Lanes(look.widest_bits);
   WindowTile tile = ChooseTile(look, *window, columns, machine);
   WindowTile ideal = ChooseTile(look, *window, lanes, machine);
   constexpr int64_t kFewest = 4;

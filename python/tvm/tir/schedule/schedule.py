@@ -71,6 +71,11 @@ class Schedule(Node):
         PrimAnnotationValueT | list[PrimAnnotationValueT] | dict[str, PrimAnnotationValueT]
     )
 
+    _not_pickled = "keep its module and trace.as_json()"
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
     def __init__(
         self, mod, *, seed=None, debug_mask="none", error_render_level="detail", enable_check=True
     ):
