@@ -62,6 +62,7 @@ IMPORTS_UPWARD = {
         "tir": "operators make TIR expressions",
     },
     "runtime": {"support": "exporting runs compilers", "target": "devices by target"},
+    "script": {"relax": "graphs are written in TVMScript"},
     "support": {"target": "tools ask for targets"},
     "tir": {"driver": "tvm.tir.build", "script": "intrinsics are written in TVMScript"},
 }

@@ -20,6 +20,7 @@ MODULES = {
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
+    "tvm.script.relax": "tvm.script.parser.relax",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 

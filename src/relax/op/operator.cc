@@ -83,7 +83,7 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
 DataType NeighbourType(const std::vector<AnyView>& values) {
   for (const AnyView& value : values) {
     auto expr = value.as<Expr>();
-    if (!expr) continue;
+    if (!expr || !expr->defined()) continue;
     if (auto* tensor = GetStructInfoAs<TensorStructInfoObj>(*expr)) return tensor->dtype;
   }
   return DataType::Void();

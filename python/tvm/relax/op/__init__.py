@@ -59,6 +59,6 @@ def hint_on_device(data, dst_vdevice, memory_scope="global"):
 
 
 def register_gradient(op_name, fgradient=None, level=10):
-    """Registers `fgradient(orig_var, orig_call, output_grad, ctx)`, which gives the gradients of the
-    arguments; without it, a decorator."""
+    """Registers `fgradient(orig_var, orig_call, output_grad, ctx)`, which gives the gradients of
+    the arguments; without it, a decorator."""
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
