@@ -7,7 +7,7 @@ import numpy as np
 import tvm_ffi
 
 from tvm._derive import Node, construct, fill, register_node
-from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type
+from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type  # noqa: F401
 from tvm.ir.expr import FloatImm, IntImm
 from tvm.ir.function import _attribute
 from tvm.runtime import Tensor, tensor
@@ -421,7 +421,3 @@ def _numpy_dtype(dtype):
 def get_shape_of(expr):
     """The shape of a tensor as an expression: what is known of it, or a call that asks for it."""
     return _relax("GetShapeOf")(expr)
-
-
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]
-__all__ += ["Type", "GlobalVar"]
