@@ -39,10 +39,19 @@ from .operators import (
     values_of,
 )
 
+# What is expected of the rules is about one machine, whatever runs the tests.
+CACHES = {
+    "l1-cache-bytes": 32 << 10,
+    "l1-cache-ways": 8,
+    "l2-cache-bytes": 1 << 20,
+    "l3-cache-bytes": 32 << 20,
+}
 
-def scheduled(args, target="llvm -num-cores=2"):
+
+def scheduled(args, target="llvm -num-cores=2 -mcpu=skylake-avx512"):
     sch = tir.Schedule(te.create_prim_func(args))
-    rule = apply_default_rules(sch, "main", Target(target))
+    given = [f"-{key}={value}" for key, value in CACHES.items() if key not in target]
+    rule = apply_default_rules(sch, "main", Target(" ".join([target, *given])))
     return rule, sch
 
 
