@@ -114,8 +114,12 @@ def main():
             said = find(options.seconds, options.seed)
         finally:
             path.write_text(original)
-        where = f"{path.relative_to(ROOT)}:{number + 1}: {kind}: {before.strip()} -> {after.strip()}"
-        print(f"{drawn}. {where}\n   {said or 'SURVIVED'} ({time.time() - start:.0f} s)", flush=True)
+        where = (
+            f"{path.relative_to(ROOT)}:{number + 1}: {kind}: {before.strip()} -> {after.strip()}"
+        )
+        print(
+            f"{drawn}. {where}\n   {said or 'SURVIVED'} ({time.time() - start:.0f} s)", flush=True
+        )
         if said is None:
             survivors.append(where)
     build()

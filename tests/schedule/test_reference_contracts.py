@@ -112,7 +112,10 @@ def test_the_init_block_keeps_annotations():
     init = sch.decompose_reduction("B", sch.get_loops("B")[1])
     assert sch.get(init).annotations["note"] == "mine"
     sch.unannotate(init, "note")
-    assert "note" not in sch.get(init).annotations and "note" in sch.get(sch.get_block("B_update")).annotations
+    assert (
+        "note" not in sch.get(init).annotations
+        and "note" in sch.get(sch.get_block("B_update")).annotations
+    )
 
 
 # ---- index maps ---------------------------------------------------------------------------------
