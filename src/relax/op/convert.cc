@@ -196,6 +196,7 @@ namespace {
 /// Numbers as IntImm and FloatImm where the field holds those, one number as a list of it where
 /// the field is a list, an IntImm as a number where the field is one.
 Any ConvertAttr(const std::string& type, Any value) {
+  if (value == nullptr) return value;
   auto is = [&](const char* word) { return type.find(word) != type.npos; };
   if (is("Array") && value.type_index() != kTVMFFIArray) value = Array<Any>{value};
   if (value.type_index() == kTVMFFIArray) {
