@@ -62,7 +62,7 @@ def _callable(name, params):
 
 
 class Child:
-    """A process that makes calls one after another and says, in shared memory, which one it is at."""
+    """A process that makes calls one after another, and says in shared memory which one."""
 
     def __init__(self, calls, start, values):
         self.place = mmap.mmap(-1, 16)
