@@ -37,7 +37,9 @@ OPERATORS = {
         (r" \+ ", " - "), (r" - ", " + "), (r"\b1\b", "2"), (r"\b0\b", "1"),
         (r"->then_case\b", "->else_case.value()"), (r"->value\b", "->body"),
     ],
-    "statement": [(r"^(\s+)(?!return|auto|const |using|case|break)\w[\w.>\-\[\]]*(\(| = | \|= ).*;$", r"\1;")],
+    "statement": [
+        (r"^(\s+)(?!return|auto|const |using|case|break)\w[\w.>\-\[\]]*(\(| = | \|= ).*;$", r"\1;"),
+    ],
 }  # fmt: skip
 
 
