@@ -29,7 +29,7 @@ std::optional<PrimExpr> ToPrimExpr(const AnyView& value) {
     case kTVMFFIFloat:
       return FloatImm(DataType::Float(64), value.cast<double>());
     default:
-      if (auto prim = value.as<PrimValue>()) return (*prim)->value;
+      if (auto* prim = value.as<PrimValueObj>()) return prim->value;
       if (value.as<RelaxExprObj>() || value.type_index() < kTVMFFIStaticObjectBegin) return {};
       auto e = value.try_cast<PrimExpr>();
       if (!e || (*e).as<tir::StringImmObj>()) return {};
@@ -183,8 +183,8 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
 
 Array<StructInfo> ConvertInfo(const OperatorInfo& info, int param, const AnyView& value) {
   Array<StructInfo> all;
-  if (auto one = value.as<StructInfo>()) {
-    all.push_back(*one);
+  if (auto* one = value.as<StructInfoObj>()) {
+    all.push_back(ffi::GetRef<StructInfo>(one));
   } else if (auto many = value.try_cast<Array<StructInfo>>()) {
     all = *many;
   } else {
@@ -200,6 +200,7 @@ namespace {
 /// Numbers as IntImm and FloatImm where the field holds those, one number as a list of it where
 /// the field is a list, an IntImm as a number where the field is one.
 Any ConvertAttr(const std::string& type, Any value) {
+  if (value == nullptr) return value;
   auto is = [&](const char* word) { return type.find(word) != type.npos; };
   if (is("Array") && value.type_index() != kTVMFFIArray) value = Array<Any>{value};
   if (value.type_index() == kTVMFFIArray) {
@@ -218,9 +219,9 @@ Any ConvertAttr(const std::string& type, Any value) {
   if ((is_int || is_float) && is("FloatImm"))
     return FloatImm(DataType::Float(64), value.cast<double>());
   if ((is_int || is_float) && is("PrimValue")) return PrimValue(*ToPrimExpr(value));
-  if (auto imm = value.as<IntImm>(); imm && !is("Imm") && !is("Object") && !is("Expr"))
-    return (*imm)->dtype.is_bool() ? Any((*imm)->value != 0) : Any((*imm)->value);
-  if (auto imm = value.as<FloatImm>(); imm && !is("Imm")) return (*imm)->value;
+  if (auto* imm = value.as<IntImmObj>(); imm && !is("Imm") && !is("Object") && !is("Expr"))
+    return imm->dtype.is_bool() ? Any(imm->value != 0) : Any(imm->value);
+  if (auto* imm = value.as<FloatImmObj>(); imm && !is("Imm")) return imm->value;
   return value;
 }
 }  // namespace
