@@ -82,6 +82,7 @@ std::optional<Expr> ToShape(const AnyView& value) {
     for (int64_t d : *shape) dims.push_back(IntImm::Int64(d));
     return ShapeExpr(dims);
   }
+  if (auto one = ToPrimExpr(value)) return ShapeExpr({*one});
   auto items = value.try_cast<Array<Any>>();
   if (!items) return std::nullopt;
   Array<PrimExpr> dims;
