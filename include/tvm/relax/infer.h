@@ -56,7 +56,7 @@ class Infer {
   const CallObj* const call;
   const OperatorInfo* const info;
   /// The operator's name without "relax.".
-  std::string_view name() const { return View(info->op->name).substr(6); }
+  std::string_view name() const { return info->ShortName(); }
 
   // ---- arguments; their kinds have been checked against the schema -----------------------------
   size_t size() const { return call->args.size(); }

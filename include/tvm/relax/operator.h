@@ -74,6 +74,8 @@ struct OperatorInfo : FnInfo {  // name: "relax.op.<Python name>"
   Optional<ffi::Function> packed_infer;  // of an operator that Python defined: infer(call, builder)
   int32_t attrs_type = 0;                // type index of the attributes; 0: none, or a dictionary
   Expr (*finish)(Call call) = nullptr;
+  /// The operator's name without "relax.".
+  std::string_view ShortName() const;
   const char* Param(int call_arg) const {
     return args[call_args[std::min<size_t>(call_arg, call_args.size() - 1)]].name;
   }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "../../tir/transform/small_float.h"
 #include "tvm/runtime/tensor.h"
 
 namespace tvm::relax {
@@ -15,9 +16,8 @@ bool IsNumber(const AnyView& value) {
 }
 [[noreturn]] void Refuse(const OperatorInfo& info, int param, const char* expected,
                          const AnyView& got) {
-  TVM_FFI_THROW(OpTypeError) << View(info.op->name).substr(6) << ": parameter '"
-                             << info.args[param].name << "': expected " << expected << ", got "
-                             << got.GetTypeKey();
+  TVM_FFI_THROW(OpTypeError) << info.ShortName() << ": parameter '" << info.args[param].name
+                             << "': expected " << expected << ", got " << got.GetTypeKey();
   TVM_FFI_UNREACHABLE();
 }
 /// A number or a PrimExpr as a scalar; integers are int64, floating-point numbers float64.
@@ -29,7 +29,7 @@ std::optional<PrimExpr> ToPrimExpr(const AnyView& value) {
     case kTVMFFIFloat:
       return FloatImm(DataType::Float(64), value.cast<double>());
     default:
-      if (auto prim = value.as<PrimValue>(); prim && prim->defined()) return (*prim)->value;
+      if (auto* prim = value.as<PrimValueObj>()) return prim->value;
       if (value.as<RelaxExprObj>() || value.type_index() < kTVMFFIStaticObjectBegin) return {};
       auto e = value.try_cast<PrimExpr>();
       if (!e || (*e).as<tir::StringImmObj>()) return {};
@@ -50,7 +50,7 @@ std::optional<Tuple> ToTuple(const AnyView& value, std::optional<Expr> (*convert
 }
 /// What convert_to_expr takes.
 std::optional<Expr> ToExpr(const AnyView& value) {
-  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
+  if (auto e = AsExpr(value)) return *e;
   if (auto s = value.try_cast<String>()) return StringImm(*s);
   if (auto p = ToPrimExpr(value)) return PrimValue(*p);
   if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
@@ -58,30 +58,31 @@ std::optional<Expr> ToExpr(const AnyView& value) {
   return std::nullopt;
 }
 std::optional<Expr> ToTensor(const AnyView& value) {
-  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
+  if (auto e = AsExpr(value)) return *e;
   if (IsNumber(value)) return ScalarConstant(Any(value), DataType::Void());
   if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
   return std::nullopt;
 }
 std::optional<Expr> ToPrimValue(const AnyView& value) {
-  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
+  if (auto e = AsExpr(value)) return *e;
   if (auto p = ToPrimExpr(value)) return PrimValue(*p);
   return std::nullopt;
 }
 /// Indices and dims: int64 whatever the constant was.
 std::optional<Expr> ToIndex(const AnyView& value) {
-  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
+  if (auto e = AsExpr(value)) return *e;
   auto p = ToPrimExpr(value);
   if (!p) return std::nullopt;
   return PrimValue((*p).as<IntImmObj>() ? PrimExpr(IntImm::Int64(*AsConstInt(*p))) : *p);
 }
 std::optional<Expr> ToShape(const AnyView& value) {
-  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
+  if (auto e = AsExpr(value)) return *e;
   if (auto shape = value.try_cast<ffi::Shape>()) {
     Array<PrimExpr> dims;
     for (int64_t d : *shape) dims.push_back(IntImm::Int64(d));
     return ShapeExpr(dims);
   }
+  if (auto one = ToPrimExpr(value)) return ShapeExpr({*one});
   auto items = value.try_cast<Array<Any>>();
   if (!items) return std::nullopt;
   Array<PrimExpr> dims;
@@ -95,6 +96,10 @@ std::optional<Expr> ToShape(const AnyView& value) {
 
 }  // namespace
 
+std::optional<Expr> AsExpr(const AnyView& value) {
+  if (auto* expr = value.as<RelaxExprObj>()) return ffi::GetRef<Expr>(expr);
+  return std::nullopt;
+}
 Constant ScalarConstant(const Any& number, DataType dtype) {
   bool is_float = number.type_index() == kTVMFFIFloat;
   if (dtype.is_void()) {
@@ -102,11 +107,11 @@ Constant ScalarConstant(const Any& number, DataType dtype) {
             : number.type_index() == kTVMFFIBool ? DataType::Bool()
                                                  : DataType::Int(32);
   }
-  PrimExpr value =
-      is_float ? MakeConst(dtype, number.cast<double>()) : MakeConst(dtype, number.cast<int64_t>());
-  if (dtype.is_float()) value = reinterpret(DataType::UInt(dtype.bits()), value);
-  int64_t bits = *AsConstInt(value);
-  ffi::Tensor tensor = runtime::Empty(ffi::Shape(), dtype, DLDevice{kDLCPU, 0});
+  int64_t bits = dtype.is_float() ? tir::ConstantBits(number.cast<double>(), dtype)
+                 : is_float       ? *AsConstInt(MakeConst(dtype, number.cast<double>()))
+                                  : *AsConstInt(MakeConst(dtype, number.cast<int64_t>()));
+  const int64_t* no_dims = nullptr;
+  ffi::Tensor tensor = runtime::Empty(ffi::ShapeView(no_dims, 0), dtype, DLDevice{kDLCPU, 0});
   std::memcpy(tensor.data_ptr(), &bits, dtype.bytes());  // little-endian, as all targets
   return Constant(tensor);
 }
@@ -127,7 +132,7 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
       break;
     case ParamKind::kTensors:
       expected = "a tuple or a list of tensors";
-      result = value.as<Expr>();
+      result = AsExpr(value);
       if (!result) result = ToTuple(value, &ToTensor);
       break;
     case ParamKind::kShape:
@@ -138,7 +143,7 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
       break;
     case ParamKind::kPrims:
       expected = "a tuple or a list of integers";
-      result = value.as<Expr>();
+      result = AsExpr(value);
       if (!result) result = ToTuple(value, &ToIndex);
       if (!result) {
         if (auto one = ToIndex(value)) result = Tuple({*one});
@@ -146,19 +151,19 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
       break;
     case ParamKind::kStr:
       expected = "a text";
-      result = value.as<Expr>();
+      result = AsExpr(value);
       if (auto text = value.try_cast<String>(); text && !result) result = StringImm(*text);
       break;
     case ParamKind::kDType:
       expected = "a dtype";
-      result = value.as<Expr>();
+      result = AsExpr(value);
       if (!result) {
         if (auto dtype = value.try_cast<DataType>()) result = DataTypeImm(*dtype);
       }
       break;
     case ParamKind::kFunc:
       expected = "a function or the name of one";
-      result = value.as<Expr>();
+      result = AsExpr(value);
       if (auto name = value.try_cast<String>(); name && !result) result = ExternFunc(*name);
       break;
     case ParamKind::kArgs:
@@ -179,9 +184,9 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
 
 Array<StructInfo> ConvertInfo(const OperatorInfo& info, int param, const AnyView& value) {
   Array<StructInfo> all;
-  if (auto one = value.as<StructInfo>(); one && one->defined()) {
-    all.push_back(*one);
-  } else if (auto many = value.try_cast<Array<StructInfo>>(); many && !IsMissing(*many)) {
+  if (auto* one = value.as<StructInfoObj>()) {
+    all.push_back(ffi::GetRef<StructInfo>(one));
+  } else if (auto many = value.try_cast<Array<StructInfo>>()) {
     all = *many;
   } else {
     Refuse(info, param, "struct info or a list of it", value);
@@ -215,9 +220,9 @@ Any ConvertAttr(const std::string& type, Any value) {
   if ((is_int || is_float) && is("FloatImm"))
     return FloatImm(DataType::Float(64), value.cast<double>());
   if ((is_int || is_float) && is("PrimValue")) return PrimValue(*ToPrimExpr(value));
-  if (auto imm = value.as<IntImm>(); imm && !is("Imm") && !is("Object") && !is("Expr"))
-    return (*imm)->dtype.is_bool() ? Any((*imm)->value != 0) : Any((*imm)->value);
-  if (auto imm = value.as<FloatImm>(); imm && !is("Imm")) return (*imm)->value;
+  if (auto* imm = value.as<IntImmObj>(); imm && !is("Imm") && !is("Object") && !is("Expr"))
+    return imm->dtype.is_bool() ? Any(imm->value != 0) : Any(imm->value);
+  if (auto* imm = value.as<FloatImmObj>(); imm && !is("Imm")) return imm->value;
   return value;
 }
 }  // namespace
@@ -242,8 +247,8 @@ Attrs MakeAttrs(const OperatorInfo& info, const std::vector<AnyView>& params) {
       TVMFFIAny raw = AnyView(value).CopyToTVMFFIAny();
       if (field.ops->set(reinterpret_cast<char*>(node.get()) + field.offset, &raw) != 0) {
         ffi::Error error = ffi::detail::MoveFromSafeCallRaised();
-        TVM_FFI_THROW(OpTypeError) << View(info.op->name).substr(6) << ": parameter '" << field.name
-                                   << "': " << error.message();
+        TVM_FFI_THROW(OpTypeError)
+            << info.ShortName() << ": parameter '" << field.name << "': " << error.message();
       }
     }
   }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people write where an expression, a shape, a scalar or an attribute is meant.
 #pragma once
+#include <optional>
+
 #include "tvm/relax/operator.h"
 
 namespace tvm::relax {
 
+/// The expression, or nothing when it is none (None is none).
+std::optional<Expr> AsExpr(const AnyView& value);
 /// A scalar constant; of a void dtype: int32, float32 or bool, as the number is.
 Constant ScalarConstant(const Any& number, DataType dtype);
 /// The argument of the call; TypeError for what cannot stand for its kind.

@@ -10,7 +10,10 @@
 
 namespace tvm::relax {
 
-std::string TextOf(const ObjectRef& node) { return tir::TextOf(node); }
+std::string TextOf(const ObjectRef& node) {
+  if (auto* number = node.as<IntImmObj>()) return std::to_string(number->value);
+  return tir::TextOf(node);
+}
 /// An optional object is the object, or null.
 template <class T>
 const T& Value(const Optional<T>& known) {

@@ -74,7 +74,7 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
   CheckArguments(in);
   if (in.info->infer) return in.info->infer(in);
   Any result = CallBack(in.info->packed_infer.value(), call, builder);
-  if (auto info = result.try_cast<StructInfo>()) return *std::move(info);
+  if (auto* info = result.as<StructInfoObj>()) return ffi::GetRef<StructInfo>(info);
   TVM_RAISE_TYPE(in) << "expected struct info from its inference function, got "
                      << result.GetTypeKey();
   TVM_FFI_UNREACHABLE();
@@ -83,8 +83,8 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
 /// The dtype of the first tensor among the values: numbers beside it take it over.
 DataType NeighbourType(const std::vector<AnyView>& values) {
   for (const AnyView& value : values) {
-    auto expr = value.as<Expr>();
-    if (!expr || !expr->defined()) continue;
+    auto expr = AsExpr(value);
+    if (!expr) continue;
     if (auto* tensor = GetStructInfoAs<TensorStructInfoObj>(*expr)) return tensor->dtype;
   }
   return DataType::Void();
@@ -105,8 +105,7 @@ int CallPacked(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
 OperatorInfo* Define(const String& name, const std::string& schema, const char* doc) {
   auto* info = new OperatorInfo();  // lives as long as the process
   info->op = Op::Register(name, doc);
-  std::string_view path = View(name);
-  if (path.substr(0, 6) == "relax.") path.remove_prefix(6);
+  std::string_view path = info->ShortName();
   // The one group whose module has another name.
   bool is_dist = path.substr(0, 5) == "dist.";
   info->name = strdup(("relax.op." + std::string(is_dist ? "distributed." : "") +
@@ -133,6 +132,10 @@ OperatorInfo* Define(const String& name, const std::string& schema, const char* 
 
 }  // namespace
 
+std::string_view OperatorInfo::ShortName() const {
+  std::string_view full = View(op->name);
+  return full.substr(0, 6) == "relax." ? full.substr(6) : full;
+}
 const OperatorInfo* FindOperator(const OpObj* op) { return infos[op->index]; }
 std::vector<const OperatorInfo*> ListOperators() {
   std::vector<const OperatorInfo*> all;

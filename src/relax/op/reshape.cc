@@ -47,9 +47,9 @@ Expr FinishReshape(Call call) {
                                 << Show(shape->values) << ", got "
                                 << (x ? ShowShape(x) : "an expression without struct info");
   }
-  arith::Analyzer analyzer;
-  PrimExpr total = Dim(1), others = Dim(1);
-  for (const PrimExpr& dim : *from) total = total * dim;
+  // What is left for -1: dimensions that stay are left out on both sides.
+  std::vector<PrimExpr> left(from->begin(), from->end());
+  PrimExpr others = Dim(1);
   Dims dims;
   for (size_t i = 0; i < shape->values.size(); ++i) {
     PrimExpr dim = shape->values[i];
@@ -60,17 +60,28 @@ Expr FinishReshape(Call call) {
       }
       dim = (*from)[i];
     }
-    if (!is(dim, -1)) others = others * dim;
     dims.push_back(dim);
+    if (is(dim, -1)) continue;
+    auto same = std::find_if(left.begin(), left.end(), [&](const PrimExpr& d) {
+      return d.same_as(dim) || (IsConst(d) && IsConst(dim) && AsConstInt(d) == AsConstInt(dim));
+    });
+    if (same != left.end() && !IsZero(dim)) {
+      left.erase(same);
+    } else {
+      others = others * dim;
+    }
   }
+  arith::Analyzer analyzer;
+  PrimExpr total = Dim(1);
+  for (const PrimExpr& dim : left) total = total * dim;
   total = analyzer.Simplify(total), others = analyzer.Simplify(others);
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!is(dims[i], -1)) continue;
     auto all = AsConstInt(total), part = AsConstInt(others);
     if (all && part && (*part == 0 || *all % *part != 0)) {
-      TVM_FFI_THROW(OpValueError) << "reshape: expected the number of elements, " << *all
-                                  << ", to be a multiple of " << *part << " for "
-                                  << Show(shape->values) << ", got the shape " << Show(*from);
+      TVM_FFI_THROW(OpValueError) << "reshape: expected the elements of " << Show(*from)
+                                  << " to be a multiple of those of " << Show(shape->values)
+                                  << " without -1, got " << *all << " for " << *part;
     }
     dims.Set(i, analyzer.Simplify(floordiv(total, others)));
   }

