@@ -4,7 +4,6 @@
 from enum import IntEnum
 
 import tvm_ffi
-
 from tvm.runtime.vm import VMExecutable
 
 
