@@ -16,7 +16,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help system system-tests build demo test cpp-test python-test cpp-examples bench bench-peers wheel check clean
+.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples bench bench-peers wheel check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -63,6 +63,11 @@ cpp-test: build system-tests ## C++ tests
 
 python-test: build $(VENV)/.ready-tests ## Python tests, against the installed package
 	$(BIN)/python -m pytest -q tests
+
+PROCESSORS := x86-64 haswell skylake-avx512
+processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 without and with AVX2 and AVX-512, whatever this machine is
+	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
+	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q tests/schedule tests/backend tests/tir; done
 
 cpp-examples: build ## the C++ examples, against the installed package, without Python at run time
 	scripts/run_cpp_examples.sh $(ABS_PYTHON)

@@ -5,10 +5,13 @@ import pathlib
 import posixpath
 import re
 import subprocess
+import sys
 from typing import NamedTuple
 
-# A part may include itself and the parts before it.
-PARTS = "runtime ir expr arith tir te schedule tune relax script backend driver".split()
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import layers
+from layers import PARTS
+
 LISTED, TOO_LONG = 500, 1000
 SOURCES = {".cc", ".h", ".py", ".cmake", ".sh", ".in", ".toml"}
 
@@ -67,8 +70,38 @@ def include_direction(path, text):
             yield Problem(str(path), line, f"expected a file of one of the parts {PARTS}")
         elif PARTS.index(other[0]) > PARTS.index(mine[0]):
             yield Problem(str(path), line, f"{mine[0]} may not include {other[0]} ({target})")
-        elif mine[1] and other[1] and mine[1] != other[1]:
+        elif mine[1] and other[1] not in (None, mine[1], "source"):  # what generators of text share
             yield Problem(str(path), line, f"backend {mine[1]} may not include backend {other[1]}")
+
+
+def name_owners(sources):
+    """{registered name: the part of the core that registers it, or "python"}"""
+    owners = {}
+    for path, text in sources:
+        part = part_of(path)
+        owner = "python" if path.parts[0] == "python" else part[0] if part else None
+        if owner:
+            owners.update(dict.fromkeys(layers.defined_names(path.suffix, text), owner))
+    return owners
+
+
+def call_direction(path, text, owners):
+    mine = part_of(path) if path.parts[0] in ("src", "include") else None
+    if mine is None or path.suffix not in (".cc", ".h"):
+        return
+    for offset, name in layers.called_names(text):
+        if problem := layers.may_call(mine[0], name, owners):
+            yield Problem(str(path), text.count("\n", 0, offset) + 1, problem)
+
+
+def import_direction(path, text):
+    if path.suffix != ".py" or path.parts[:2] != ("python", "tvm"):
+        return
+    inside = pathlib.PurePosixPath(*path.parts[2:])
+    unit = inside.parts[0].removesuffix(".py")
+    for line, other in layers.imported_units(inside, text):
+        if not layers.may_import(unit, other):
+            yield Problem(str(path), line, f"tvm.{unit} may not import tvm.{other}: layers.py")
 
 
 def header(path, text):
@@ -101,18 +134,40 @@ def machine_path(path, text):
             yield Problem(str(path), number, f"{match.group()}: a path of one machine")
 
 
+# Printer, parser and builder: these files serve every language and name none; a language registers
+# itself (include/tvm/script/language.h, script/parser/core/language.py).
+_SCRIPT = re.compile(
+    r"include/tvm/script/.*|src/script/\w+\.cc|python/tvm/script/"
+    r"(\w+\.py|printer/.*|parser/(__init__|ir|core/\w+)\.py|ir_builder/\w+\.py)"
+)
+_LANGUAGE = re.compile(r"\b(tir|relax)\b", re.IGNORECASE)
+
+
+def languages_in_script(path, text):
+    if not _SCRIPT.fullmatch(str(path)):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _LANGUAGE.search(line):
+            yield Problem(
+                str(path), number, f"{match.group()}: expected no language by name in shared files"
+            )
+
+
 def check(root):
     """(problems, notes): what must be changed, what should be looked at."""
-    problems, notes = [], []
+    problems, notes, sources = [], [], []
     for path in files(root):
         try:
-            text = (root / path).read_text(encoding="utf-8")
+            sources.append((path, (root / path).read_text(encoding="utf-8")))
         except UnicodeDecodeError:
             continue
+    owners = name_owners(sources)
+    for path, text in sources:
         rules = [machine_path, folder_readme]
         if path.suffix in SOURCES or path.name in ("CMakeLists.txt", "Makefile"):
-            rules += [header, size, include_direction]
+            rules += [header, size, include_direction, import_direction, languages_in_script]
             if LISTED < text.count("\n") <= TOO_LONG:
                 notes.append(Problem(str(path), 1, f"{text.count(chr(10))} lines"))
         problems += [problem for rule in rules for problem in rule(path, text)]
+        problems += call_direction(path, text, owners)
     return problems, notes

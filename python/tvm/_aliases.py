@@ -20,6 +20,7 @@ MODULES = {
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
+    "tvm.script.relax": "tvm.script.parser.relax",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
@@ -51,6 +52,29 @@ MODULES |= {
     for module in modules.split()
 }
 
+_RELAX_OP = (
+    "base binary create datatype index linear_algebra manipulate mask qdq sampling search set "
+    "sorting statistical ternary unary"
+)
+MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
+MODULES |= {
+    f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"
+    for group, module in (
+        *((name, name) for name in ("builtin", "ccl", "distributed", "grad", "image", "memory")),
+        *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
+    )
+}
+# Functions of operators are in one module per package; these names of modules stand for it.
+MODULES |= {
+    f"tvm.topi.{module}": "tvm.topi"
+    for module in "broadcast cpp math reduction scan scatter signal tensor transform".split()
+}
+MODULES |= {
+    f"tvm.topi.nn.{module}": "tvm.topi.nn"
+    for module in "elemwise local_response_norm loss mapping pooling qnn".split()
+}
+MODULES |= {"tvm.topi.image.resize": "tvm.topi.image", "tvm.topi.vision.nms": "tvm.topi.vision"}
+
 _DEVICES = (
     "cpu",
     "cuda",
@@ -74,7 +98,7 @@ NAMES = {
         "remove_global_func": "tvm_ffi.remove_global_func",
         "list_global_func_names": "tvm_ffi.registry.list_global_func_names",
         "register_error": "tvm_ffi.register_error",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "Object": "tvm_ffi.Object",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
@@ -124,7 +148,7 @@ NAMES = {
         "ObjectConvertible": "tvm_ffi.ObjectConvertible",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
-        "convert": "tvm_ffi.convert",
+        "convert": "tvm._derive.convert",
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
         "num_threads": "tvm.runtime.NumThreads",
@@ -141,11 +165,9 @@ GONE = {
     "tvm.contrib.graph_executor": "tvm.compile gives a module that is called directly",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
-    "tvm.relay": "graphs are tvm.relax, which is not here yet",
-    "tvm.relax": "graphs are not here yet",
+    "tvm.relay": "graphs are tvm.relax",
     "tvm.rpc": "remote devices are not here yet",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
-    "tvm.topi": "the operator library is not here yet",
 }
 
 

@@ -52,6 +52,16 @@ class OpAttributeUnImplemented(OpError, NotImplementedError):
 
 
 @register_error
+class OpValueError(OpError, ValueError):
+    """The values of a call's arguments do not fit: shapes, axes, counts."""
+
+
+@register_error
+class OpTypeError(OpError, TypeError):
+    """An argument of a call is of the wrong kind or dtype."""
+
+
+@register_error
 class DiagnosticError(TVMError):
     """Diagnostics of level error were reported."""
 

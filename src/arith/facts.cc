@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "arith/forget.h"
 #include "arith/impl.h"
 
 namespace tvm::arith {
@@ -147,6 +148,25 @@ bool Analyzer::Impl::IsSimple(const PrimExpr& e, int depth) const {
   auto is_constant = [](const PrimExpr& x) { return x.as<FloatImmObj>() || x.as<BroadcastObj>(); };
   return !is_one(n->a) && !is_one(n->b) && !(is_constant(n->a) && is_constant(n->b)) &&
          is_simple(n->a) && is_simple(n->b);
+}
+
+void Forget(Analyzer* analyzer, const std::function<bool(const PrimExpr&)>& changes) {
+  Analyzer::Impl* impl = analyzer->impl();
+  // Facts become void in their places: the scopes that will be left count them.
+  for (PrimExpr& truth : impl->truths) {
+    if (changes(truth)) truth = const_true();
+  }
+  for (LinearFact& fact : impl->linear_facts) {
+    auto term_changes = [&](const LinearTerm& term) { return changes(term.atom); };
+    if (std::any_of(fact.sum.terms.begin(), fact.sum.terms.end(), term_changes)) fact = {};
+  }
+  for (auto& [e, bound] : impl->expr_bounds) {
+    if (changes(e)) bound = {};
+  }
+  for (auto& [e, residue] : impl->expr_residues) {
+    if (changes(e)) residue = {};
+  }
+  impl->FactsChanged();
 }
 
 Analyzer::Impl::Mark Analyzer::Impl::Enter(const PrimExpr& cond) {

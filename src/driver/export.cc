@@ -1,70 +1,304 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exporting from C++: what Python's export_library does for a shared library without options.
+// Exporting: the code of all modules, the data of those that have none, and one file of it all.
 #include "tvm/driver/export.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <cctype>
+#include <set>
 
+#include "driver/archive.h"
+#include "runtime/elf.h"
 #include "runtime/temporary_folder.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/module.h"
 
 namespace tvm {
 namespace {
 namespace fs = std::filesystem;
 
-Array<String> WriteObjects(const ffi::Module& mod, const fs::path& folder) {
-  Array<String> objects;
+const std::vector<std::string> kObjects = {"o", "obj", "a"}, kSources = {"c", "cc", "cpp", "cu"};
+
+std::string Suffix(const fs::path& path) {
+  std::string text = path.extension().string();
+  return text.empty() ? "" : text.substr(1);
+}
+bool IsOneOf(const std::string& suffix, const std::vector<std::string>& list) {
+  return std::find(list.begin(), list.end(), suffix) != list.end();
+}
+bool IsElf(const fs::path& path) {
+  return ReadFile(path).compare(0, 4,
+                                "\x7f"
+                                "ELF") == 0;
+}
+
+// ---- what is written ----------------------------------------------------------------------------
+/// Files with the code of every compiled module, in the first form of `prefer` that it has.
+Paths WriteCode(const ffi::Module& mod, const fs::path& folder, bool as_source) {
+  std::vector<std::string> prefer = as_source ? kSources : kObjects;
+  const std::vector<std::string>& rest = as_source ? kObjects : kSources;
+  prefer.insert(prefer.end(), rest.begin(), rest.end());
+  Paths files;
   for (const ffi::Module& part : runtime::CompiledModules(mod)) {
     Array<String> formats = part->GetWriteFormats();
-    if (std::find(formats.begin(), formats.end(), "o") == formats.end()) {
-      TVM_FFI_THROW(ValueError) << "export: expected a module that writes object code, got kind "
-                                << part->kind();
+    auto format = std::find_if(prefer.begin(), prefer.end(), [&](const std::string& f) {
+      return std::find(formats.begin(), formats.end(), String(f)) != formats.end();
+    });
+    if (format == prefer.end()) {
+      std::string known;
+      for (const String& f : formats) known += (known.empty() ? "" : ", ") + std::string(f);
+      TVM_FFI_THROW(ValueError) << "export_library: expected a module of kind '" << part->kind()
+                                << "' to write objects or C, got formats [" << known << "]";
     }
-    std::string file = folder / ("lib" + std::to_string(objects.size()) + ".o");
-    part->WriteToFile(file, "o");
-    objects.push_back(file);
+    files.push_back(folder / ("lib" + std::to_string(files.size()) + "." + *format));
+    part->WriteToFile(files.back().string(), *format);
   }
-  if (objects.empty()) {
-    TVM_FFI_THROW(ValueError) << "export: a module of kind " << mod->kind() << " holds no code";
+  if (files.empty()) {
+    TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
+                              << "' holds no code to export";
+  }
+  return files;
+}
+/// Data as C, for a compiler whose machine is not known: as strings, which compilers read much
+/// faster than lists of numbers.
+std::string DataAsC(const Map<String, ffi::Bytes>& symbols) {
+  constexpr size_t kPerLine = 4096;
+  std::string text;
+  for (const auto& [name, data] : symbols) {
+    text += "const unsigned char " + std::string(name) + "[" + std::to_string(data.size()) +
+            "] __attribute__((aligned(64))) =\n";
+    for (size_t at = 0; at < std::max<size_t>(data.size(), 1); at += kPerLine) {
+      text += "\"";
+      for (size_t i = at; i < std::min(at + kPerLine, data.size()); ++i) {
+        auto c = static_cast<unsigned char>(data.data()[i]);
+        char octal[8];
+        std::snprintf(octal, sizeof(octal), "\\%03o", c);
+        text += octal;
+      }
+      text += "\"\n";
+    }
+    text.back() = ';';
+    text += "\n";
+  }
+  return text;
+}
+/// All files to link: code, saved imports, and what the caller adds.
+Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOptions& options,
+              bool as_source) {
+  Paths files = WriteCode(mod, folder, as_source);
+  Map<String, ffi::Bytes> symbols = runtime::ExportSymbols(mod);
+  bool all_sources = std::all_of(files.begin(), files.end(),
+                                 [](const fs::path& f) { return IsOneOf(Suffix(f), kSources); });
+  // Whoever compiles the sources decides for which processor.
+  if (all_sources) symbols.erase(String(runtime::kLibraryInfo));
+  if (!symbols.empty()) {
+    auto like = std::find_if(files.begin(), files.end(),
+                             [](const fs::path& f) { return Suffix(f) == "o" && IsElf(f); });
+    // Without such an object we do not know the machine: its compiler will make one out of C.
+    fs::path data = folder / (like == files.end() ? "data.c" : "data.o");
+    if (like == files.end()) {
+      WriteFile(data, DataAsC(symbols));
+    } else {
+      ffi::Bytes bytes = runtime::WriteDataObject(like->string(), symbols);
+      WriteFile(data, {bytes.data(), bytes.size()});
+    }
+    files.push_back(data);
+  }
+  for (const std::string& addon : options.addons) files.emplace_back(addon);
+  return files;
+}
+/// The headers of the modules that are exported as C, beside their sources.
+Paths WriteHeaders(const ffi::Module& mod, const fs::path& folder) {
+  Paths headers;
+  int index = 0;
+  for (const ffi::Module& part : runtime::CompiledModules(mod)) {
+    Array<String> formats = part->GetWriteFormats();
+    if (std::find(formats.begin(), formats.end(), "h") != formats.end()) {
+      headers.push_back(folder / ("lib" + std::to_string(index) + ".h"));
+      part->WriteToFile(headers.back().string(), "h");
+    }
+    ++index;
+  }
+  return headers;
+}
+/// The files with archives unpacked; ValueError where one is no object.
+Paths Objects(const Paths& files, const fs::path& folder, const char* what) {
+  Paths objects;
+  std::string sources;
+  for (const fs::path& file : files) {
+    std::string suffix = Suffix(file);
+    if (!IsOneOf(suffix, kObjects)) {
+      sources += (sources.empty() ? "" : ", ") + file.filename().string();
+    } else if (suffix == "a") {
+      Paths members = ExtractStaticLibrary(file, folder);
+      objects.insert(objects.end(), members.begin(), members.end());
+    } else {
+      objects.push_back(file);
+    }
+  }
+  if (!sources.empty()) {
+    TVM_FFI_THROW(ValueError) << "export_library: expected objects for " << what << ", got sources "
+                              << sources;
   }
   return objects;
 }
+std::string Joined(const Paths& files) {
+  std::string text;
+  for (const fs::path& file : files) text += ReadFile(file);
+  return text;
+}
+/// The C header of an object or static library.
+std::string Header(const Paths& objects, const fs::path& output) {
+  const std::string prefix = "__tvm_ffi_";
+  std::string declarations, calls, stem = output.stem().string();
+  for (char& c : stem) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  std::set<std::string> seen;
+  auto is_identifier = [](const std::string& s) {
+    return std::all_of(s.begin(), s.end(),
+                       [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  };
+  for (const fs::path& object : objects) {
+    for (const std::string& symbol : runtime::GlobalSymbols(ReadFile(object))) {
+      bool is_ours = symbol.rfind(prefix, 0) == 0,
+           is_runtime = symbol.rfind("__TVMBackend", 0) == 0;
+      if ((!is_ours && !is_runtime) || !is_identifier(symbol) || !seen.insert(symbol).second)
+        continue;
+      bool is_function = is_ours && symbol.size() > prefix.size() && symbol[prefix.size()] != '_';
+      // The others are filled by the object layer, or read by it.
+      declarations += is_function ? "int " + symbol +
+                                        "(void* self, const TVMFFIAny* args, int32_t num_args, "
+                                        "TVMFFIAny* result);\n"
+                                  : "extern char " + symbol + "[];\n";
+      calls +=
+          "  TVMFFIEnvModRegisterSystemLibSymbol(\"" + symbol + "\", (void*)" + symbol + ");\n";
+    }
+  }
+  return "/* Functions of " + output.filename().string() +
+         ", to be linked into a program; made by export_library. */\n"
+         "#pragma once\n#include <tvm/ffi/extra/c_env_api.h>\n#ifdef __cplusplus\nextern \"C\" {\n"
+         "#endif\n" +
+         declarations +
+         "\n/* Call it once: the functions are then found in the system library (ffi.SystemLib). "
+         "*/\nstatic inline void " +
+         stem + "_register(void) {\n" + calls + "}\n#ifdef __cplusplus\n}\n#endif\n";
+}
+
+// ---- linking ------------------------------------------------------------------------------------
+Array<String> Names(const Paths& files) {
+  Array<String> names;
+  for (const fs::path& file : files) names.push_back(file.string());
+  return names;
+}
+void Link(const Paths& files, const fs::path& output, bool is_object,
+          const ExportOptions& options) {
+  Array<String> names = Names(files);
+  String to = output.string();
+  if (options.link.has_value()) {
+    (*options.link)(to, names, is_object);
+  } else if (const Backend& host = Backend::Of(DefaultHost()); !is_object) {
+    Array<String> words;
+    for (const std::string& word : options.link_options) words.push_back(word);
+    Function::GetGlobalRequired(host.link)(names, to, words);
+  } else if (!host.join.empty()) {
+    Function::GetGlobalRequired(host.join)(names, to);
+  } else {
+    TVM_FFI_THROW(RuntimeError) << "export_library: joining objects needs the built-in linker "
+                                   "(libtvm_llvm), which is not installed; export a .a instead";
+  }
+  if (!fs::exists(output)) {
+    TVM_FFI_THROW(RuntimeError) << "export_library: the linker ended well but did not write "
+                                << output.string();
+  }
+}
+void Write(const Paths& files, const fs::path& output, const std::string& suffix,
+           const fs::path& folder, const ExportOptions& options) {
+  if (suffix == "c") {
+    for (const fs::path& file : files) {
+      if (Suffix(file) != "c") {
+        TVM_FFI_THROW(ValueError) << "export_library: expected C sources for a C file, got "
+                                  << file.filename().string();
+      }
+    }
+    WriteFile(output, Joined(files));
+  } else if (suffix == "tar") {
+    WriteTar(files, output);
+  } else if (suffix == "a") {
+    WriteStaticLibrary(Objects(files, folder, "a static library"), output);
+  } else if (suffix == "o" || suffix == "obj") {
+    Paths objects = Objects(files, folder, "an object file");
+    if (objects.size() == 1) {
+      fs::copy_file(objects[0], output, fs::copy_options::overwrite_existing);
+    } else {
+      Link(objects, output, true, options);
+    }
+  } else {
+    Link(files, output, false, options);
+  }
+}
+/// Removes a file that was not finished.
+struct Partial {
+  fs::path path;
+  ~Partial() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
 }  // namespace
 
-void ExportLibrary(const ffi::Module& mod, const std::string& path) {
+void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
   fs::path output(path);
   if (output.has_parent_path() && !fs::is_directory(output.parent_path())) {
-    TVM_FFI_THROW(FileNotFoundError) << "export: the folder of " << output << " does not exist";
+    TVM_FFI_THROW(FileNotFoundError)
+        << "export_library: the folder of '" << path << "' does not exist";
   }
-  runtime::TemporaryFolder folder;
-  Array<String> objects = WriteObjects(mod, folder.path);
-  if (auto symbols = runtime::ExportSymbols(mod); !symbols.empty()) {
-    ffi::Bytes data = runtime::WriteDataObject(objects[0], symbols);
-    std::string file = folder.path / "data.o";
-    std::ofstream(file, std::ios::binary)
-        .write(data.data(), static_cast<std::streamsize>(data.size()));
-    objects.push_back(file);
+  if (!options.workspace.empty() && !fs::is_directory(options.workspace)) {
+    TVM_FFI_THROW(FileNotFoundError)
+        << "export_library: the folder workspace_dir='" << options.workspace << "' does not exist";
   }
-  // Beside its place, so that renaming is atomic and a process that uses the old file keeps it.
-  fs::path partial = output;
-  partial.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) + ".so");
-  if (LoadLLVM()) {
-    Function::GetGlobalRequired("codegen.link_shared")(objects, String(partial.string()),
-                                                       Array<String>());
-  } else {
-    Function::GetGlobalRequired("codegen.link_with_compiler")(objects, String(partial.string()));
-  }
-  fs::rename(partial, output);
+  runtime::TemporaryFolder temporary;
+  fs::path folder = options.workspace.empty() ? temporary.path : fs::path(options.workspace);
+  std::string suffix = Suffix(output);
+  bool is_packed = suffix == "c" || suffix == "tar";
+  Paths files = Collect(mod, folder, options, options.as_source || is_packed);
+  Paths headers = is_packed ? WriteHeaders(mod, folder) : Paths();
+  // Beside its place, so that renaming is atomic and a process that uses the old file keeps it;
+  // with its suffix, which linkers look at.
+  Partial partial{output};
+  partial.path.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) +
+                                output.extension().string());
+  Paths members = files;
+  if (suffix == "tar") members.insert(members.end(), headers.begin(), headers.end());
+  Write(members, partial.path, suffix, folder, options);
+  fs::path header = output;
+  header.replace_extension(".h");
+  if (suffix == "c") WriteFile(header, Joined(headers));
+  if (suffix == "o" || suffix == "obj" || suffix == "a")
+    WriteFile(header, Header(Objects(files, folder, "a header"), output));
+  fs::rename(partial.path, output);
 }
 
 TVM_REGISTER() {
   Def(
       "driver.ExportLibrary",
-      [](ffi::Module mod, String path) { ExportLibrary(mod, std::string(path)); },
-      "Writes a compiled module as a shared library.", Arg("mod"), Arg("path"));
+      [](ffi::Module mod, String path, Array<String> addons, String workspace, bool as_source,
+         Array<String> link_options, Optional<Function> link) {
+        ExportOptions options;
+        options.addons.assign(addons.begin(), addons.end());
+        options.workspace = workspace;
+        options.as_source = as_source;
+        options.link_options.assign(link_options.begin(), link_options.end());
+        options.link = link;
+        ExportLibrary(mod, path, options);
+      },
+      "Writes a compiled module with everything it imports; the suffix says as what.", Arg("mod"),
+      Arg("path"), Arg("addons", Array<String>()), Arg("workspace", String("")),
+      Arg("as_source", false), Arg("link_options", Array<String>()), Arg("link", nullptr));
+  Def(
+      "driver.ExtractStaticLibrary",
+      [](String library, String folder) {
+        return Names(ExtractStaticLibrary(std::string(library), std::string(folder)));
+      },
+      "Extracts the objects of a static library.", Arg("library"), Arg("folder"));
 }
 }  // namespace tvm

@@ -38,6 +38,8 @@ const Row* FindRow(const RelaxExpr& op) {
   auto it = RowsByOp().find(op.get());
   return it == RowsByOp().end() ? nullptr : it->second;
 }
+const OpAttr<int64_t> TCallEffectKind("TCallEffectKind");
+const OpAttr<bool> TVectorizable("TVectorizable");
 }  // namespace
 
 namespace builtin {
@@ -57,15 +59,12 @@ ROW(fabs)
 
 CallEffectKind EffectOf(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->effect;
-  auto* other = op.as<OpObj>();
-  Any effect = other ? ffi::GetRef<Op>(other).GetAttr("TCallEffectKind") : Any(nullptr);
-  return effect == nullptr ? CallEffectKind::kOpaque
-                           : static_cast<CallEffectKind>(effect.cast<int64_t>());
+  const int64_t* effect = TCallEffectKind.Find(op);
+  return effect ? static_cast<CallEffectKind>(*effect) : CallEffectKind::kOpaque;
 }
 bool IsLaneWise(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->lane_wise;
-  auto* other = op.as<OpObj>();
-  return other && ffi::GetRef<Op>(other).GetAttr("TVectorizable") != nullptr;
+  return TVectorizable.Get(op, false);
 }
 
 TVM_REGISTER() {

@@ -231,6 +231,7 @@ TVM_REGISTER() {
   RegisterNode<IntImmObj>("An integer constant.");
   RegisterNode<FloatImmObj>("A floating-point constant.");
   RegisterNode<RangeObj>("[min, min + extent)");
+  RegisterBase<StructInfoObj>("What is known about the values of an expression.");
   RegisterBase<RelaxExprObj>("An expression of the graph level.");
   RegisterNode<GlobalVarObj>("The name of a function in a module.");
   RegisterBase<BaseFuncObj>("Base of functions.");

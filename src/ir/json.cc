@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators and tensors are written to JSON: the first by name, the second as base64.
+// How operators, kinds of targets and tensors are written to JSON: by name, and as base64.
 #include <tvm/ffi/extra/base64.h>
 
 #include <cstring>
 
 #include "tvm/ir/op.h"
+#include "tvm/ir/target.h"
 #include "tvm/runtime/tensor.h"
 
 namespace tvm {
@@ -56,6 +57,11 @@ TVM_REGISTER() {
   SetTypeAttr(op, "__data_to_json__", Function::FromTyped([](Op op) -> Any { return op->name; }));
   SetTypeAttr(op, "__data_from_json__",
               Function::FromTyped([](String name) -> Any { return Op::Get(name); }));
+  int32_t kind = TargetKindObj::RuntimeTypeIndex();
+  SetTypeAttr(kind, "__data_to_json__",
+              Function::FromTyped([](TargetKind kind) -> Any { return kind->name; }));
+  SetTypeAttr(kind, "__data_from_json__",
+              Function::FromTyped([](String name) -> Any { return TargetKind::Get(name); }));
   if (!HasAttr(kTVMFFITensor, "__data_to_json__")) {
     SetTypeAttr(kTVMFFITensor, "__data_to_json__", Function::FromTyped(&TensorToJson));
     SetTypeAttr(kTVMFFITensor, "__data_from_json__", Function::FromTyped(&TensorFromJson));

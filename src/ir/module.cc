@@ -3,7 +3,9 @@
 #include "tvm/ir/module.h"
 
 #include <algorithm>
-#include <set>
+#include <charconv>
+
+#include "ir/global_vars.h"
 
 namespace tvm {
 
@@ -19,20 +21,26 @@ IRModule IRModule::FromFunc(const BaseFunc& func) {
   String name = func->GetAttr<String>(attr::kGlobalSymbol, "main");
   return IRModule({{GlobalVar(name), func}});
 }
+VDevice::VDevice(Target target, int64_t vdevice_id, String memory_scope) {
+  *this = New<VDevice>([&](VDeviceObj* n) {
+    n->target = std::move(target);
+    n->vdevice_id = vdevice_id;
+    n->memory_scope = std::move(memory_scope);
+  });
+}
 void IRModuleObj::Init() {
-  std::set<std::string> names;
+  vars_by_name = {};
   for (const auto& [var, func] : functions) {
-    if (!names.insert(var->name_hint).second) {
+    if (vars_by_name.count(var->name_hint)) {
       TVM_FFI_THROW(ValueError) << "IRModule: expected unique function names, got '"
                                 << var->name_hint << "' twice";
     }
+    vars_by_name.Set(var->name_hint, var);
   }
 }
 GlobalVar IRModuleObj::FindGlobalVar(const String& name) const {
-  for (const auto& [var, func] : functions) {
-    if (var->name_hint == name) return var;
-  }
-  return GlobalVar();
+  auto it = vars_by_name.find(name);
+  return it == vars_by_name.end() ? GlobalVar() : (*it).second;
 }
 GlobalVar IRModuleObj::GetGlobalVar(const String& name) const {
   if (GlobalVar var = FindGlobalVar(name); var.defined()) return var;
@@ -55,9 +63,39 @@ void IRModuleObj::Update(const GlobalVar& var, const BaseFunc& func) {
   GlobalVar known = FindGlobalVar(var->name_hint);
   if (known.defined() && !known.same_as(var)) functions.erase(known);
   functions.Set(var, func);
+  vars_by_name.Set(var->name_hint, var);
 }
 void IRModuleObj::Remove(const GlobalVar& var) {
   functions.erase(functions.count(var) ? var : GetGlobalVar(var->name_hint));
+  vars_by_name.erase(var->name_hint);
+}
+VDevice IRModuleObj::LookupVDevice(const String& text) const {
+  std::string kind(View(text)), index, scope;
+  for (std::string* rest : {&index, &scope}) {
+    std::string& before = rest == &index ? kind : index;
+    if (size_t colon = before.find(':'); colon != std::string::npos) {
+      *rest = before.substr(colon + 1);
+      before.resize(colon);
+    }
+  }
+  std::string known;
+  int64_t number = index.empty() ? 0 : -1, count = 0;
+  std::from_chars(index.data(), index.data() + index.size(), number);
+  auto devices = global_infos.find("vdevice");
+  for (const GlobalInfo& info :
+       devices == global_infos.end() ? Array<GlobalInfo>() : (*devices).second) {
+    auto* device = info.as<VDeviceObj>();
+    if (!device) continue;
+    bool fits = View(device->target->kind->name) == kind;
+    fits = fits && (scope.empty() || View(device->memory_scope) == scope);
+    if (fits && count++ == number) return ffi::GetRef<VDevice>(device);
+    known += (known.empty() ? "" : ", ") + std::string(device->target->kind->name) + ":" +
+             std::to_string(device->vdevice_id) + ":" + std::string(device->memory_scope);
+  }
+  TVM_FFI_THROW(ValueError) << "LookupVDevice: expected a device that the module declares ("
+                            << (known.empty() ? "it declares none" : known) << "), got '" << text
+                            << "'";
+  TVM_FFI_UNREACHABLE();
 }
 std::vector<std::pair<GlobalVar, BaseFunc>> IRModuleObj::Sorted() const {
   std::vector<std::pair<GlobalVar, BaseFunc>> sorted;
@@ -66,6 +104,34 @@ std::vector<std::pair<GlobalVar, BaseFunc>> IRModuleObj::Sorted() const {
     return View(a.first->name_hint) < View(b.first->name_hint);
   });
   return sorted;
+}
+
+namespace {
+struct GlobalVarReplacer : Mutator<GlobalVarReplacer, GlobalVarObj> {
+  const Map<GlobalVar, GlobalVar>& map;
+  explicit GlobalVarReplacer(const Map<GlobalVar, GlobalVar>& map) : map(map) {}
+  ObjectRef Rewrite(const GlobalVarObj* var) {
+    auto ref = ffi::GetRef<GlobalVar>(var);
+    return map.Get(ref).value_or(ref);
+  }
+};
+}  // namespace
+
+IRModule ReplaceGlobalVars(const IRModule& mod, const Map<GlobalVar, GlobalVar>& replacements) {
+  if (replacements.empty()) return mod;
+  return OnDeepStack([&] {
+    GlobalVarReplacer replacer(replacements);
+    Map<GlobalVar, BaseFunc> functions;
+    for (const auto& [var, func] : mod->functions) {
+      BaseFunc renamed = replacer.Mutate(func);
+      GlobalVar now = replacer.Mutate(var);
+      auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
+      if (symbol && symbol.value() == var->name_hint && now->name_hint != var->name_hint)
+        renamed = WithAttr(renamed, attr::kGlobalSymbol, now->name_hint);
+      functions.Set(now, renamed);
+    }
+    return IRModule(functions, mod->attrs, mod->global_infos);
+  });
 }
 
 namespace {
@@ -115,6 +181,7 @@ IRModuleObj* Mutable(const IRModule& module) { return const_cast<IRModuleObj*>(m
 TVM_REGISTER() {
   RegisterBase<GlobalInfoObj>("Something a module declares once for all its functions.");
   RegisterNode<DummyGlobalInfoObj>("A global info without content.");
+  RegisterNode<VDeviceObj>("A device that tensors of the module may live on.");
   RegisterNode<IRModuleObj>("The functions of a program, by name.");
   int32_t index = IRModuleObj::RuntimeTypeIndex();
   SetTypeAttr(index, "__s_equal__", Function::FromTyped(&ModuleEqual));
@@ -156,6 +223,10 @@ TVM_REGISTER() {
         Mutable(m)->global_infos.Set(name, infos);
       },
       "Sets the global infos of a name.", Arg("self"), Arg("name"), Arg("global_info"));
+  Def(
+      "ir.IRModule.lookup_vdevice", [](IRModule m, String text) { return m->LookupVDevice(text); },
+      "The device \"kind[:index[:scope]]\" that the module declares.", Arg("self"), Arg("device"));
+  Def("ir.IRModule._replace_global_vars", &ReplaceGlobalVars, "", Arg("self"), Arg("replacements"));
   Def(
       "ir.IRModule.clone",
       [](IRModule m) { return IRModule(m->functions, m->attrs, m->global_infos); },

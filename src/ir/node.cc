@@ -179,8 +179,12 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
                          : ChildKind::kNone;
     bool ignored = (f->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) &&
                    (f->flags & kTVMFFIFieldFlagBitMaskReprOff);
-    if (kind == ChildKind::kNone || ignored) continue;
-    (f->flags & kNotVisited ? info->not_visited : info->children).push_back({f->offset, kind, f});
+    if (kind == ChildKind::kNone) continue;
+    if (f->flags & kNotVisited) {
+      info->not_visited.push_back({f->offset, kind, f});
+    } else if (!ignored) {
+      info->children.push_back({f->offset, kind, f});
+    }
   }
   if (type_index < kMaxTypes) node_infos[type_index].store(info, std::memory_order_release);
   return *info;

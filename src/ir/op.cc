@@ -1,26 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table.
+// The operator table: operators by name, attributes in columns.
 #include "tvm/ir/op.h"
 
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace tvm {
 namespace {
-struct Attr {
-  Any value;
-  int64_t level;
-};
 struct OpTable {
-  std::mutex mutex;
+  std::mutex mutex;  // guards what follows; the cells of a column are read without it
   std::map<std::string, Op, std::less<>> ops;
-  std::map<const Object*, std::map<std::string, Attr, std::less<>>> attrs;
+  std::map<std::string, std::unique_ptr<OpColumn>, std::less<>> columns;
 };
 OpTable& Table() {
   static auto* table = new OpTable();
   return *table;
 }
+/// The column of a name; the table is locked.
+OpColumn* GetColumn(OpTable& t, const std::string& key) {
+  std::unique_ptr<OpColumn>& column = t.columns[key];
+  if (!column) {
+    // calloc: what no operator uses takes no memory.
+    auto* cells = static_cast<std::atomic<const OpCell*>*>(
+        calloc(kMaxOps, sizeof(std::atomic<const OpCell*>)));
+    if (!cells) throw std::bad_alloc();
+    column.reset(new OpColumn{key, cells});
+  }
+  return column.get();
+}
+const void* Typed(const OpColumn& column, const Op& op, const Any& value) {
+  if (!column.convert) return nullptr;
+  if (const void* typed = column.convert(value)) return typed;
+  TVM_FFI_THROW(TypeError) << "Op: expected " << PrettyType(column.schema()) << " for attribute '"
+                           << column.key << "' of " << op->name << ", got " << value.GetTypeKey();
+  TVM_FFI_UNREACHABLE();
+}
+/// The table is locked.
+void SetCell(const OpColumn& column, const Op& op, OpCell cell) {
+  std::atomic<const OpCell*>& place = column.cells[op->index];
+  if (const OpCell* known = place.load(std::memory_order_relaxed)) {
+    if (known->level == cell.level) {
+      TVM_FFI_THROW(ValueError) << "Op: attribute '" << column.key << "' of " << op->name
+                                << " is set already at level " << cell.level;
+    }
+    if (known->level > cell.level) return;
+  }
+  place.store(new OpCell(std::move(cell)), std::memory_order_release);
+}
 }  // namespace
+
+OpColumn* TypedOpColumn(const char* key, const void* (*convert)(const Any&), TypeSchemaFn schema) {
+  OpTable& t = Table();
+  std::lock_guard lock(t.mutex);
+  OpColumn* column = GetColumn(t, key);
+  column->convert = convert;
+  column->schema = schema;
+  for (const auto& [name, op] : t.ops) {  // set before the type was known
+    std::atomic<const OpCell*>& place = column->cells[op->index];
+    if (const OpCell* cell = place.load(std::memory_order_relaxed)) {
+      place.store(new OpCell{cell->value, cell->level, Typed(*column, op, cell->value)},
+                  std::memory_order_release);
+    }
+  }
+  return column;
+}
+void SetOpCell(OpColumn* column, const Op& op, OpCell cell) {
+  std::lock_guard lock(Table().mutex);
+  SetCell(*column, op, std::move(cell));
+}
 
 Op Op::Get(const String& name) {
   OpTable& t = Table();
@@ -35,10 +83,18 @@ Op Op::Get(const String& name) {
 Op Op::Register(const String& name, const String& description) {
   OpTable& t = Table();
   std::lock_guard lock(t.mutex);
-  Op& op = t.ops[name];
-  if (!op.defined()) op = New<Op>([&](OpObj* n) { n->name = name; });
-  if (description != "") const_cast<OpObj*>(op.get())->description = description;
-  return op;
+  auto it = t.ops.find(View(name));
+  if (it == t.ops.end()) {
+    auto index = static_cast<uint32_t>(t.ops.size());
+    if (index >= kMaxOps - 1) {
+      TVM_FFI_THROW(ValueError) << "Op: expected at most " << kMaxOps - 1
+                                << " operators, got one more: '" << name << "'";
+    }
+    Op op = New<Op>([&](OpObj* n) { n->name = name, n->index = index; });
+    it = t.ops.emplace(std::string(View(name)), std::move(op)).first;
+  }
+  if (description != "") const_cast<OpObj*>(it->second.get())->description = description;
+  return it->second;
 }
 bool Op::Exists(const String& name) {
   OpTable& t = Table();
@@ -48,26 +104,22 @@ bool Op::Exists(const String& name) {
 Any Op::GetAttr(const String& key) const {
   OpTable& t = Table();
   std::lock_guard lock(t.mutex);
-  auto op = t.attrs.find(get());
-  if (op == t.attrs.end()) return nullptr;
-  auto it = op->second.find(View(key));
-  return it == op->second.end() ? Any(nullptr) : it->second.value;
+  auto column = t.columns.find(View(key));
+  if (column == t.columns.end()) return nullptr;
+  const OpCell* cell = column->second->cells[get()->index].load(std::memory_order_relaxed);
+  return cell ? cell->value : Any(nullptr);
 }
 void Op::SetAttr(const String& key, Any value, int64_t level) const {
   OpTable& t = Table();
   std::lock_guard lock(t.mutex);
-  auto [it, added] = t.attrs[get()].try_emplace(key, Attr{value, level});
-  if (added) return;
-  if (it->second.level == level) {
-    TVM_FFI_THROW(ValueError) << "Op: attribute '" << key << "' of " << get()->name
-                              << " is set already at level " << level;
-  }
-  if (it->second.level < level) it->second = {value, level};
+  OpColumn* column = GetColumn(t, key);
+  const void* typed = Typed(*column, *this, value);
+  SetCell(*column, *this, {std::move(value), level, typed});
 }
 void Op::ResetAttr(const String& key) const {
   OpTable& t = Table();
   std::lock_guard lock(t.mutex);
-  t.attrs[get()].erase(key);
+  GetColumn(t, key)->cells[get()->index].store(nullptr, std::memory_order_release);
 }
 
 namespace {

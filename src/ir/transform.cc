@@ -8,6 +8,7 @@
 
 #include "ir/each_function.h"
 #include "ir/target/scope.h"
+#include "tvm/ir/callback.h"
 #include "tvm/ir/stack.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -17,7 +18,7 @@ struct PassEntry {
   const FnInfo* info;
   Function run;
   int32_t function_type;  // -1: the pass takes the module
-  Array<String> required;
+  PassTraits traits;
 };
 struct ConfigEntry {
   Any fallback;
@@ -50,11 +51,9 @@ struct ForgetAtEnd {
   }
 };
 
-/// Callbacks may be Python: they run on the thread's own stack.
 template <class... A>
-Any CallBack(const Optional<Function>& fn, const A&... args) {
-  if (!fn.has_value()) return nullptr;
-  return OnHomeStack([&] { return fn.value()(args...); });
+Any CallIfAny(const Optional<Function>& fn, const A&... args) {
+  return fn.has_value() ? CallBack(fn.value(), args...) : Any(nullptr);
 }
 /// The switch of stacks costs more than many a pass on a small function.
 void CheckSignalsNowAndThen() {
@@ -111,19 +110,17 @@ IRModule Pass::operator()(IRModule mod) const {
   PassContext ctx = PassContext::Current();
   const PassInfo& info = get()->info;
   for (const PassInstrument& i : ctx->instruments) {
-    Any run = CallBack(i->should_run, mod, info);
+    Any run = CallIfAny(i->should_run, mod, info);
     if (run != nullptr && !run.cast<bool>()) return mod;
   }
-  for (const PassInstrument& i : ctx->instruments) CallBack(i->run_before_pass, mod, info);
+  for (const PassInstrument& i : ctx->instruments) CallIfAny(i->run_before_pass, mod, info);
   OnHomeStack([] { CheckSignals(); });
   mod = OnDeepStack([&] { return get()->Run(std::move(mod), ctx); });
-  for (const PassInstrument& i : ctx->instruments) CallBack(i->run_after_pass, mod, info);
+  for (const PassInstrument& i : ctx->instruments) CallIfAny(i->run_after_pass, mod, info);
   return mod;
 }
 IRModule ModulePassObj::Run(IRModule mod, const PassContext& ctx) const {
-  // A pass written in C++ stays on the deep stack; one written in Python must not run there.
-  bool is_native = pass_func.get()->cpp_call != nullptr;
-  Any result = is_native ? pass_func(mod, ctx) : OnHomeStack([&] { return pass_func(mod, ctx); });
+  Any result = CallBack(pass_func, mod, ctx);
   auto module = result.try_cast<IRModule>();
   if (!module || !module->defined()) {
     TVM_FFI_THROW(TypeError) << info->name << ": expected the pass to return an IRModule, got "
@@ -201,18 +198,31 @@ namespace {
 struct FunctionPassObj : PassObj {
   const PassEntry* entry = nullptr;
   Array<Any> options;
-  static void Fields(auto&& def) { def("info", &PassObj::info); }
+  static void Fields(auto&& def) {
+    def("info", &PassObj::info);
+    def("options", &FunctionPassObj::options, Default(Array<Any>()));
+  }
+  void Init() {
+    auto it = Passes().find(View(info->name));
+    bool is_known = it != Passes().end() && it->second.function_type >= 0;
+    if (!is_known || options.size() >= it->second.info->args.size()) {
+      TVM_FFI_THROW(ValueError) << "FunctionPass: expected the name of a registered pass over "
+                                   "functions with at most its options, got "
+                                << info->name << " with " << options.size();
+    }
+    entry = &it->second;
+  }
   /// The arguments of the pass after the function.
   std::vector<Any> Arguments(const PassContext& ctx) const {
-    return BindOptions(*entry, info->name, options, ctx);
+    return BindOptions(*entry, options, ctx);
   }
   BaseFunc RunOn(const BaseFunc& func, const std::vector<Any>& arguments) const {
     return CallPass(*entry, func, arguments).cast<BaseFunc>();
   }
   IRModule Run(IRModule mod, const PassContext& ctx) const override;
 
-  static std::vector<Any> BindOptions(const PassEntry& entry, const String& name,
-                                      const Array<Any>& options, const PassContext& ctx);
+  static std::vector<Any> BindOptions(const PassEntry& entry, const Array<Any>& options,
+                                      const PassContext& ctx);
   static Any CallPass(const PassEntry& entry, const Any& program,
                       const std::vector<Any>& arguments) {
     std::vector<AnyView> views{program};
@@ -226,9 +236,10 @@ struct FunctionPassObj : PassObj {
 TVM_NODE_REF(FunctionPass, Pass, FunctionPassObj);
 
 /// What the caller gave, else the context's option, else the default.
-std::vector<Any> FunctionPassObj::BindOptions(const PassEntry& entry, const String& name,
-                                              const Array<Any>& options, const PassContext& ctx) {
+std::vector<Any> FunctionPassObj::BindOptions(const PassEntry& entry, const Array<Any>& options,
+                                              const PassContext& ctx) {
   Optional<Map<String, Any>> config;
+  String name = ShortName(entry.info->name);
   if (ctx->config.count(name)) config = ctx->config[name].cast<Map<String, Any>>();
   std::vector<Any> args;
   for (size_t i = 1; i < entry.info->args.size(); ++i) {
@@ -300,13 +311,13 @@ IRModule SequentialObj::Run(IRModule mod, const PassContext& ctx) const {
 
 namespace {
 Pass BindPass(const PassEntry& entry, const std::string& name, Array<Any> options) {
-  PassInfo info(0, name, entry.required);
+  PassInfo info(entry.traits.opt_level, entry.traits.name ? entry.traits.name : name,
+                entry.traits.required);
   if (entry.function_type >= 0) {
-    return New<FunctionPass>(
-        [&](FunctionPassObj* n) { n->entry = &entry, n->options = options, n->info = info; });
+    return New<FunctionPass>([&](FunctionPassObj* n) { n->options = options, n->info = info; });
   }
-  auto run = [&entry, name, options](IRModule mod, PassContext ctx) -> IRModule {
-    auto arguments = FunctionPassObj::BindOptions(entry, name, options, ctx);
+  auto run = [&entry, options](IRModule mod, PassContext ctx) -> IRModule {
+    auto arguments = FunctionPassObj::BindOptions(entry, options, ctx);
     return FunctionPassObj::CallPass(entry, mod, arguments).cast<IRModule>();
   };
   return ModulePass(Function::FromTyped(run), info);
@@ -326,10 +337,9 @@ int MakePass(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
 }
 }  // namespace
 
-void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type,
-                  Array<String> required) {
+void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type, PassTraits traits) {
   Passes()[ShortName(info->name)] = {info, Function::FromExternC(info, call, nullptr),
-                                     function_type, std::move(required)};
+                                     function_type, std::move(traits)};
   auto* factory = new FnInfo{info->name, info->doc, nullptr, {}, {}};
   for (size_t i = 1; i < info->args.size(); ++i) {
     factory->args.emplace_back(info->args[i].name, nullptr);
@@ -353,7 +363,7 @@ namespace {
 void EnterContext(PassContext ctx) {
   contexts.push_back(ctx);
   try {
-    for (const PassInstrument& i : ctx->instruments) CallBack(i->enter_pass_ctx);
+    for (const PassInstrument& i : ctx->instruments) CallIfAny(i->enter_pass_ctx);
   } catch (...) {
     contexts.pop_back();
     throw;
@@ -363,7 +373,7 @@ void ExitContext(PassContext ctx) {
   TVM_FFI_CHECK(!contexts.empty() && contexts.back().same_as(ctx), RuntimeError)
       << "PassContext: expected contexts to be left in the reverse order of entering";
   contexts.pop_back();
-  for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
+  for (const PassInstrument& i : ctx->instruments) CallIfAny(i->exit_pass_ctx);
 }
 /// {key: {"type", "default", "doc"}} of all options; a pass's options are a dict.
 Map<String, Map<String, Any>> ListConfigs() {
@@ -407,9 +417,9 @@ TVM_REGISTER() {
   Def(
       "transform.OverrideInstruments",
       [](PassContext ctx, Array<PassInstrument> instruments) {
-        for (const PassInstrument& i : ctx->instruments) CallBack(i->exit_pass_ctx);
+        for (const PassInstrument& i : ctx->instruments) CallIfAny(i->exit_pass_ctx);
         const_cast<PassContextObj*>(ctx.get())->instruments = instruments;
-        for (const PassInstrument& i : instruments) CallBack(i->enter_pass_ctx);
+        for (const PassInstrument& i : instruments) CallIfAny(i->enter_pass_ctx);
       },
       "Replaces the instruments of an entered context.", Arg("ctx"), Arg("instruments"));
 }

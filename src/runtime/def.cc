@@ -78,15 +78,28 @@ std::string PrettyType(std::string_view schema) {
   size_t pos = 0;
   return ParseType(schema, &pos);
 }
+namespace {
+/// The type of a value that was refused; None among the elements of a container is what is wrong.
+std::string Refused(const ffi::AnyView& got) {
+  auto is_none = [](const Any& e) { return e.type_index() == ffi::TypeIndex::kTVMFFINone; };
+  auto* array = got.as<ffi::ArrayObj>();
+  auto* map = got.as<ffi::MapObj>();
+  bool has_none = array && std::any_of(array->begin(), array->end(), is_none);
+  has_none |= map && std::any_of(map->begin(), map->end(),
+                                 [&](const auto& item) { return is_none(item.second); });
+  return TypeOf(got) + (has_none ? " with None" : "");
+}
+}  // namespace
+
 void ThrowWrongType(const ffi::AnyView& got, TypeSchemaFn expected) {
-  TVM_FFI_THROW(TypeError) << "expected " << PrettyType(expected()) << ", got " << TypeOf(got);
+  TVM_FFI_THROW(TypeError) << "expected " << PrettyType(expected()) << ", got " << Refused(got);
   TVM_FFI_UNREACHABLE();
 }
 void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaFn expected) {
   std::string want = PrettyType(expected());
   bool is_data = got.type_index() == ffi::TypeIndex::kTVMFFITensor && want == "ir.PrimExpr";
   TVM_FFI_THROW(TypeError) << info->name << ": parameter '" << info->args[i].name << "': expected "
-                           << want << ", got " << TypeOf(got)
+                           << want << ", got " << Refused(got)
                            << (is_data ? "; an expression has no data yet: use an element of a "
                                          "te.placeholder, and numpy for arrays"
                                        : "");

@@ -67,6 +67,18 @@ DiskCache::Bypass::Bypass() { ++bypasses; }
 DiskCache::Bypass::~Bypass() { --bypasses; }
 uint64_t DiskCache::limit() const { return bypasses > 0 ? 0 : limit_; }
 
+namespace {
+constexpr size_t kDigits = 24;  // of the name of an entry, before the suffix
+
+/// Whether a file is an entry, or part of one: others may lie in the folder, and are not ours.
+bool IsEntry(const fs::path& path) {
+  std::string name = path.filename().string();
+  return name.size() > kDigits && name.compare(kDigits, std::strlen(kSuffix), kSuffix) == 0 &&
+         name.find_first_not_of("0123456789abcdef") == kDigits &&
+         name.find_first_not_of("0123456789.", kDigits + std::strlen(kSuffix)) == std::string::npos;
+}
+}  // namespace
+
 std::string DiskCache::PathOf(std::string_view key) const {
   char name[40];
   std::snprintf(name, sizeof(name), "%016llx%08zx", static_cast<unsigned long long>(Hash(key)),
@@ -128,7 +140,7 @@ void DiskCache::Shrink() {
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;  // another process may remove it meanwhile
     Entry entry{it->last_write_time(gone), it->file_size(gone), it->path()};
-    if (gone || it->path().filename().string().find(kSuffix) == std::string::npos) continue;
+    if (gone || !IsEntry(it->path())) continue;
     total += entry.size;
     entries.push_back(std::move(entry));
   }
@@ -147,8 +159,7 @@ void DiskCache::Clear() {
   std::error_code error;
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
-    if (it->path().filename().string().find(kSuffix) != std::string::npos)
-      fs::remove(it->path(), gone);
+    if (IsEntry(it->path())) fs::remove(it->path(), gone);
   }
 }
 

@@ -150,12 +150,16 @@ void CopyTensor(const Tensor& from, const Tensor& to) {
   DLDeviceType kind = to.device().device_type;
   if (from.is_contiguous() && to.is_contiguous()) {
     DLDeviceType other = from.device().device_type;
-    if (kind != kDLCPU && other != kDLCPU && kind != other) {
+    if (!IsHostMemory(kind) && !IsHostMemory(other) && kind != other) {
       TVM_FFI_THROW(ValueError) << "copy: expected devices of one kind or the CPU, got "
                                 << DeviceName(other) << " and " << DeviceName(kind);
     }
-    GetDeviceAPI(kind == kDLCPU ? other : kind)
-        ->Copy(from.device(), Data(from), to.device(), Data(to), nbytes);
+    DLDevice device = IsHostMemory(kind) ? from.device() : to.device();
+    DeviceAPI* api = GetDeviceAPI(device.device_type);
+    Stream stream = CurrentStream(device);
+    api->Copy(from.device(), Data(from), to.device(), Data(to), nbytes, stream);
+    // The host may look at it, or change it, as soon as this returns.
+    if (IsHostMemory(kind) || IsHostMemory(other)) api->Sync(device, stream);
   } else if (kind == kDLCPU && from.device().device_type == kDLCPU) {
     if (BitsOf(t) % 8 != 0) {
       TVM_FFI_THROW(ValueError) << "copy: expected contiguous tensors of " << Str(t)

@@ -29,16 +29,17 @@ class Workspace {
   }
   void* Alloc(DLDevice device, uint64_t nbytes) {
     DeviceAPI* api = GetDeviceAPI(device.device_type);
+    if (device.device_type != kDLCPU) {
+      // Other devices have pools of their own, which know when a stream is done with a block.
+      used_.push_back({device, api->Alloc(device, nbytes, kAllocAlignment), nbytes});
+      return used_.back().data;
+    }
     if (nbytes > uint64_t{1} << 62) {
       TVM_FFI_THROW(MemoryError) << "workspace: cannot allocate " << nbytes << " bytes";
     }
     uint64_t size = std::max(kPage, (nbytes + kPage - 1) / kPage * kPage);
     auto best = free_.end(), largest = free_.end();
     for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->device.device_type != device.device_type ||
-          it->device.device_id != device.device_id) {
-        continue;
-      }
       if (it->size >= size && (best == free_.end() || it->size < best->size)) best = it;
       if (largest == free_.end() || it->size > largest->size) largest = it;
     }
@@ -62,7 +63,11 @@ class Workspace {
       TVM_FFI_THROW(ValueError) << "workspace: expected an address that this thread allocated, got "
                                 << data;
     }
-    free_.push_back(*it);
+    if (it->device.device_type == kDLCPU) {
+      free_.push_back(*it);
+    } else {
+      GetDeviceAPI(it->device.device_type)->Free(it->device, data);
+    }
     used_.erase(std::next(it).base());
   }
 
@@ -78,7 +83,10 @@ Workspace& ThreadWorkspace() {
 extern "C" void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int,
                                           int) {
   try {
-    return ThreadWorkspace().Alloc({static_cast<DLDeviceType>(device_type), device_id}, nbytes);
+    auto type = static_cast<DLDeviceType>(device_type);
+    // Generated code says -1 for the device it runs on.
+    DLDevice device = device_id < 0 ? CurrentDevice(type) : DLDevice{type, device_id};
+    return ThreadWorkspace().Alloc(device, nbytes);
   } catch (...) {
     ReportException();
     return nullptr;

@@ -120,10 +120,12 @@ bool ReadsMemory(const PrimExpr& e) {
 
 }  // namespace
 
-void RequirePlain(const ForObj* loop) {
+void RequirePlain(const ForObj* loop, bool is_made_serial) {
   auto about = ffi::GetRef<ObjectRef>(loop);
   std::string name = "loop " + std::string(loop->loop_var->name_hint);
-  if (loop->kind != ForKind::kSerial) {
+  bool may_be = loop->kind == ForKind::kSerial ||
+                (is_made_serial && loop->kind != ForKind::kThreadBinding);
+  if (!may_be) {
     Refuse(Text("expected a serial loop, got ", name, ", which is ", Name(loop->kind)), {about});
   }
   if (!loop->annotations.empty()) {
@@ -208,6 +210,16 @@ Stmt AddPredicate(const Stmt& stmt, const PrimExpr& predicate) {
     }
     return IfThenElse(predicate, stmt);
   });
+}
+
+PrimExpr InTypeOf(const ForObj* loop, const PrimExpr& factor) {
+  DataType dtype = loop->loop_var.dtype();
+  auto value = AsConstInt(factor);
+  if (value && dtype.bits() < 64 && (*value >> (dtype.bits() - 1)) != 0) {
+    Refuse(Text("expected factors that fit ", dtype, ", got ", *value),
+           {ffi::GetRef<ObjectRef>(loop)});
+  }
+  return cast(dtype, factor);
 }
 
 std::vector<For> IterLoops(const Placed& p) {

@@ -46,6 +46,17 @@ uint64_t OtherEveryTime() {
 }
 }  // namespace
 
+void ScheduleStateObj::Init() {
+  TVM_FFI_THROW(TypeError) << "ScheduleState: expected to be that of a Schedule, not to be loaded";
+}
+void StmtSRefObj::Init() {
+  if (!state.defined())
+    TVM_FFI_THROW(TypeError) << "StmtSRef: expected to be one of a ScheduleState, not to be loaded";
+}
+void ScheduleObj::Init() {
+  TVM_FFI_THROW(TypeError) << "Schedule: expected to be made from a module, not to be loaded; keep "
+                              "its module and its trace";
+}
 Schedule::Schedule(IRModule mod, int64_t seed, int64_t debug_mask, ErrorRenderLevel level,
                    bool enable_check) {
   auto n = NewObject<ScheduleObj>();

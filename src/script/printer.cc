@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the printer that know no node: names, literals, metadata, the whole text.
-#include "printer.h"
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "tvm/ir/structural.h"
+#include "tvm/script/language.h"
 
 namespace tvm::script {
 namespace {
@@ -31,34 +29,45 @@ std::string Identifier(std::string_view hint) {
   return name;
 }
 
-std::array<std::atomic<PrintHandler>, kMaxTypes>& Handlers() {
-  static auto* table = new std::array<std::atomic<PrintHandler>, kMaxTypes>();
+TypeTable<ValueHandler>& ValueHandlers() {
+  static auto* table = new TypeTable<ValueHandler>();
   return *table;
+}
+/// Languages by rank.
+std::vector<const Language*>& Languages() {
+  static auto* list = new std::vector<const Language*>();
+  return *list;
+}
+std::string_view PrefixOf(const Language& language, const PrinterConfigObj* config) {
+  return language.option ? View(config->*language.option) : language.prefix;
 }
 }  // namespace
 
-void RegisterPrintHandler(int32_t type_index, PrintHandler handler) {
-  Handlers()[type_index] = handler;
+void RegisterLanguage(const Language* language) {
+  auto& all = Languages();
+  auto later = [](const Language* a, const Language* b) { return a->rank < b->rank; };
+  all.insert(std::upper_bound(all.begin(), all.end(), language, later), language);
 }
-PrintHandler FindPrintHandler(int32_t type_index) {
-  if (type_index >= kMaxTypes) return nullptr;
-  if (PrintHandler fn = Handlers()[type_index]) return fn;
-  const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type_index);
-  for (int32_t depth = info->type_depth - 1; depth > 0; --depth) {
-    int32_t parent = info->type_ancestors[depth]->type_index;
-    if (parent < kMaxTypes) {
-      if (PrintHandler fn = Handlers()[parent]) return fn;
-    }
-  }
-  return nullptr;
+PrintTable& InPlaceHandlers() {
+  static auto* table = new PrintTable();
+  return *table;
+}
+PrintTable& WholeHandlers() {
+  static auto* table = new PrintTable();
+  return *table;
+}
+void DefPrintValue(int32_t type_index, ValueHandler handler) {
+  ValueHandlers().Set(type_index, handler);
+}
+void PrintAsMetadata(Printer& p, const Object* node) {
+  p.Metadata(Any(ffi::GetRef<ObjectRef>(node)));
 }
 
-Printer::Printer(const PrinterConfigObj* config, const Any& root) : config(config), root_(root) {
+Printer::Printer(const PrinterConfigObj* config, const Any& root)
+    : config(config), int_dtype(config->int_dtype), root_(root) {
   for (std::string_view name : kReserved) used_.emplace(name);
-  for (const String& prefix :
-       {config->ir_prefix, config->tir_prefix, config->relax_prefix, config->module_alias}) {
-    used_.insert(prefix);
-  }
+  for (const Language* language : Languages()) used_.emplace(PrefixOf(*language, config));
+  used_.insert(config->module_alias);
   for (const ObjectRef& object : config->obj_to_underline)
     marked_objects_[object.get()] = Mark::kUnderline;
   for (const auto& [object, note] : config->obj_to_annotate) {
@@ -68,13 +77,16 @@ Printer::Printer(const PrinterConfigObj* config, const Any& root) : config(confi
 }
 
 // ---- text ---------------------------------------------------------------------------------------
-Printer& Printer::Tir(std::string_view name) {
-  uses_tir_ = true;
-  return *this << View(config->tir_prefix) << "." << name;
+Printer& Printer::In(const Language& language, std::string_view name) {
+  if (std::find(used_languages_.begin(), used_languages_.end(), &language) ==
+      used_languages_.end()) {
+    used_languages_.push_back(&language);
+  }
+  return *this << PrefixOf(language, config) << "." << name;
 }
-Printer& Printer::Ir(std::string_view name) {
-  uses_ir_ = true;
-  return *this << View(config->ir_prefix) << "." << name;
+size_t Printer::NewStateSlot() {
+  static std::atomic<size_t> count = 0;
+  return count++;
 }
 Printer& Printer::Quote(std::string_view text) {
   constexpr char hex[] = "0123456789abcdef";
@@ -136,11 +148,7 @@ std::string Printer::Unique(const Object* object, std::string_view hint) {
 void Printer::Bind(const Object* object, std::string name) {
   names_[object] = std::move(name);
   log_.push_back(object);
-  if (auto it = undeclared_by_var_.find(object); it != undeclared_by_var_.end()) {
-    for (size_t i : it->second) {
-      if (--undeclared_[i].missing == 0) ready_.push_back(i);
-    }
-  }
+  for (NameObserver* observer : observers) observer->Named(object);
 }
 const std::string& Printer::Define(const Object* object, const String& hint) {
   if (!Known(object)) Bind(object, Unique(object, View(hint)));
@@ -169,39 +177,7 @@ void Printer::Forget(size_t mark) {
       }
     }
     names_.erase(it);
-    if (auto needs = undeclared_by_var_.find(object); needs != undeclared_by_var_.end()) {
-      for (size_t i : needs->second) ++undeclared_[i].missing;
-    }
-  }
-}
-void Printer::SetUndeclared(const std::vector<const tir::BufferObj*>& buffers) {
-  undeclared_.clear(), undeclared_by_var_.clear(), ready_.clear();
-  struct Vars : Visitor<Vars, tir::VarObj> {
-    std::vector<const Object*> found;
-    void Visit(const tir::VarObj* var) { found.push_back(var); }
-  };
-  for (const tir::BufferObj* buffer : buffers) {
-    Vars vars;
-    VisitChildren(buffer, vars);
-    std::sort(vars.found.begin(), vars.found.end());
-    vars.found.erase(std::unique(vars.found.begin(), vars.found.end()), vars.found.end());
-    size_t index = undeclared_.size();
-    undeclared_.push_back({buffer, 0});
-    for (const Object* var : vars.found) {
-      undeclared_by_var_[var].push_back(index);
-      undeclared_[index].missing += !Known(var);
-    }
-    if (undeclared_[index].missing == 0) ready_.push_back(index);
-  }
-}
-void Printer::FlushBuffers() {
-  while (!ready_.empty()) {
-    std::vector<size_t> ready;
-    std::swap(ready, ready_);
-    for (size_t i : ready) {
-      const UndeclaredBuffer& b = undeclared_[i];
-      if (b.missing == 0 && !Known(b.buffer)) DefineBuffer(b.buffer, "Buffer");
-    }
+    for (NameObserver* observer : observers) observer->Forgotten(object);
   }
 }
 
@@ -249,10 +225,6 @@ void Printer::Value(const Any& value) {
       }
       return;
     }
-    case kTVMFFIDataType:
-      Tir("dtype(");
-      Quote(value.cast<DataType>().str()) << ")";
-      return;
     case kTVMFFIStr:
     case kTVMFFISmallStr: {
       auto text = value.cast<String>();
@@ -294,31 +266,37 @@ void Printer::Value(const Any& value) {
     }
     default:
       if (value.type_index() < kTVMFFIStaticObjectBegin) {
+        if (ValueHandler handler = ValueHandlers().Find(value.type_index()))
+          return handler(*this, value);
         TVM_FFI_THROW(TypeError) << "script: expected a value that can be written, got "
                                  << value.GetTypeKey();
       }
-      if (value.as<tir::StmtObj>()) return Metadata(value);
       Node(value.as<Object>(), &value);
   }
 }
 void Printer::Node(const Object* node, const void* slot) {
   size_t begin = out_.size();
-  if (PrintHandler handler = FindPrintHandler(node->type_index())) {
+  if (PrintHandler handler = InPlaceHandlers().Find(node->type_index())) {
     handler(*this, node);
   } else if (node->IsInstance<NodeObj>()) {
     Construct(node);
   } else {
-    Metadata(Any(ffi::GetRef<ObjectRef>(node)));
+    PrintAsMetadata(*this, node);
   }
-  // Functions mark their first line themselves.
-  if (Marks() && !node->IsInstance<BaseFuncObj>()) [[unlikely]]
+  if (Marks()) [[unlikely]]
     AddMark(node, slot, begin, out_.size());
 }
-void Printer::Construct(const Object* node) {
+void Printer::Construct(const Object* node, Operand operand) {
   const NodeInfo& info = InfoOf(node->type_index());
   std::string_view key = info.key;
-  bool tir = key.starts_with("tir."), ir = key.starts_with("ir.");
-  if ((!tir && !ir) || !info.create) return Metadata(Any(ffi::GetRef<ObjectRef>(node)));
+  const Language* language = nullptr;
+  for (const Language* candidate : Languages()) {
+    if (key.starts_with(candidate->keys)) language = candidate;
+  }
+  std::string_view name = language ? key.substr(language->keys.size()) : "";
+  if (name.empty() || name.find('.') != std::string_view::npos || !info.create) {
+    return PrintAsMetadata(*this, node);
+  }
   auto slot_of = [&](const Field* f) {
     return const_cast<char*>(reinterpret_cast<const char*>(node)) + f->offset;
   };
@@ -333,22 +311,13 @@ void Printer::Construct(const Object* node) {
     return v.first->HasDefault() && StructuralEqual(v.first->value, v.second);
   };
   while (!values.empty() && is_default(values.back())) values.pop_back();
-  (tir ? Tir(key.substr(4)) : Ir(key.substr(3)));
+  In(*language, name);
   List list(*this, "(", ")");
-  // An expression's own operands are expressions; everywhere else 1 and T.int32(1) differ.
-  bool expr = node->IsInstance<PrimExprObj>();
   for (const auto& [field, value] : values) {
     list.Item();
-    auto* array = value.as<ffi::ArrayObj>();
-    auto is_expr = [](const Any& a) { return a.as<PrimExprObj>() != nullptr; };
     if (auto type = value.as<DataType>(); type && value.type_index() == kTVMFFIDataType) {
       Quote(type->str());
-    } else if (expr && is_expr(value)) {
-      Expr(value.as<Object>(), slot_of(field));
-    } else if (expr && array && std::all_of(array->begin(), array->end(), is_expr)) {
-      List items(*this, "[", "]");
-      for (const Any& item : *array) items.Item().Expr(item.as<Object>(), &item);
-    } else {
+    } else if (!operand || !operand(*this, value, slot_of(field))) {
       Value(value);
     }
   }
@@ -357,10 +326,12 @@ void Printer::Construct(const Object* node) {
 // ---- the whole text -----------------------------------------------------------------------------
 std::string Printer::Header() const {
   std::string text;
-  if (!root_.as<PrimExprObj>() && (root_.as<BaseFuncObj>() || root_.as<IRModuleObj>())) {
-    if (uses_ir_) text += "# from tvm.script import ir as " + std::string(config->ir_prefix) + "\n";
-    if (uses_tir_)
-      text += "# from tvm.script import tir as " + std::string(config->tir_prefix) + "\n";
+  if (root_.as<BaseFuncObj>() || root_.as<IRModuleObj>()) {
+    for (const Language* language : Languages()) {
+      if (std::count(used_languages_.begin(), used_languages_.end(), language) == 0) continue;
+      text += "# from tvm.script import " + std::string(language->module) + " as " +
+              std::string(PrefixOf(*language, config)) + "\n";
+    }
     if (!text.empty()) text += "\n";
   }
   if (metadata_.empty()) return text;
@@ -376,17 +347,10 @@ std::string Printer::Header() const {
 }
 std::string Printer::Run() {
   const Object* node = root_.as<Object>();
-  bool fragment = node && (node->IsInstance<tir::StmtObj>() || node->IsInstance<PrimExprObj>());
-  if (fragment && config->verbose_expr) DeclareFree(root_.cast<ObjectRef>());
-  if (node && node->IsInstance<tir::StmtObj>()) {
-    Stmt(node, nullptr, true);
-  } else if (node && node->IsInstance<PrimExprObj>()) {
-    Expr(node, nullptr);
-  } else if (node && node->IsInstance<tir::BufferObj>()) {
-    DefineBuffer(static_cast<const tir::BufferObj*>(node), "Buffer");
-  } else {
+  if (PrintHandler whole = node ? WholeHandlers().Find(node->type_index()) : nullptr)
+    whole(*this, node);
+  else
     Value(root_);
-  }
   while (!out_.empty() && out_.back() == '\n') out_.pop_back();
   std::string header = Header();
   for (Mark& mark : marks_) mark.begin += header.size(), mark.end += header.size();
@@ -400,7 +364,10 @@ String Print(const Any& node, const PrinterConfig& config) {
 }
 String Repr(const Any& node) {
   const Object* object = node.as<Object>();
-  if (object && FindPrintHandler(object->type_index())) return Print(node);
+  if (object && (InPlaceHandlers().Find(object->type_index()) ||
+                 WholeHandlers().Find(object->type_index()))) {
+    return Print(node);
+  }
   static const ffi::Function raw = ffi::Function::GetGlobalRequired("ir.Repr");
   return raw(node).cast<String>();
 }

@@ -2,7 +2,7 @@
 // Underlines and notes on parts of a printed program, line numbers, and the lines round a spot.
 #include <algorithm>
 
-#include "printer.h"
+#include "tvm/script/language.h"
 
 namespace tvm::script {
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "arith/forget.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
@@ -104,20 +105,98 @@ inline void LearnParams(arith::Analyzer* analyzer, const PrimFunc& func) {
   }
 }
 
+/// What a part of a program may write.
+struct WriteFinder : Visitor<WriteFinder, BufferStoreObj, CallObj, BlockObj, LetStmtObj> {
+  std::unordered_set<const VarObj*> written;  // pointers to it
+  std::unordered_set<const VarObj*>* views;   // pointers to memory that has another pointer, too
+  bool writes_any = false;                    // memory that nobody knows
+  explicit WriteFinder(std::unordered_set<const VarObj*>* views) : views(views) {}
+
+  void Visit(const BufferStoreObj* op) {
+    written.insert(op->buffer->data.get());
+    writes_any |= views->count(op->buffer->data.get()) > 0;
+    VisitChildren(op, *this);
+  }
+  void Visit(const CallObj* op) {
+    writes_any |= EffectOf(op->op) == CallEffectKind::kUpdateState;
+    VisitChildren(op, *this);
+  }
+  void Visit(const BlockObj* op) {
+    for (const MatchBufferRegion& m : op->match_buffers) views->insert(m->buffer->data.get());
+    VisitChildren(op, *this);
+  }
+  void Visit(const LetStmtObj* op) {
+    if (op->var.dtype().is_handle()) views->insert(op->var.get());
+    VisitChildren(op, *this);
+  }
+  /// Whether the value of `e` may be another one afterwards.
+  bool Changes(const PrimExpr& e) const {
+    struct Reads : Visitor<Reads, BufferLoadObj, CallObj> {
+      const WriteFinder* writes;
+      bool found = false;
+      void Visit(const BufferLoadObj* op) {
+        const VarObj* data = op->buffer->data.get();
+        found |= writes->writes_any || writes->written.count(data) || writes->views->count(data);
+        VisitChildren(op, *this);
+      }
+      void Visit(const CallObj* op) {
+        found |= EffectOf(op->op) == CallEffectKind::kReadState;
+        VisitChildren(op, *this);
+      }
+    } reads;
+    reads.writes = this;
+    if (writes_any || !written.empty()) reads(e);
+    return reads.found;
+  }
+};
+
 /// Enters loops, conditions, lets, thread extents and blocks into `analyzer` while their bodies are
 /// rewritten. A derived class that handles one of these nodes itself calls `Base::Rewrite(op)`.
+/// A condition that reads memory holds until that may be written.
 template <class Self, class... Nodes>
-struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, AssertStmtObj,
-                                     AttrStmtObj, BlockRealizeObj, Nodes...> {
+struct AnalyzedStmtMutator : Mutator<Self, ForObj, WhileObj, SeqStmtObj, LetStmtObj, IfThenElseObj,
+                                     AssertStmtObj, AttrStmtObj, BlockRealizeObj, Nodes...> {
   using Base = AnalyzedStmtMutator;
   arith::Analyzer analyzer;
   std::unordered_set<const VarObj*> data_vars;  // lets of values from memory
+  std::unordered_set<const VarObj*> views;      // see WriteFinder
+  bool knows_memory = false;                    // some condition was about memory
 
   void LearnParams(const PrimFunc& func) { tir::LearnParams(&analyzer, func); }
   template <class T>
   T Under(const PrimExpr& cond, const T& node) {
+    knows_memory |= SideEffect(cond) > CallEffectKind::kPure;
     arith::ConstraintScope scope(&analyzer, StripLikely(cond));
     return this->Mutate(node);
+  }
+  /// Forgets what is known of memory that `part` may write.
+  void ForgetWritten(const ObjectRef& part) {
+    if (!knows_memory) return;
+    WriteFinder writes(&views);
+    writes(part);
+    arith::Forget(&analyzer, [&](const PrimExpr& e) { return writes.Changes(e); });
+  }
+  /// `var` ranges over [min, min + extent) in the body of a loop, while the object lives.
+  struct LoopScope {
+    RangeScope range;
+    LoopScope(AnalyzedStmtMutator* self, const Var& var, const PrimExpr& min,
+              const PrimExpr& extent, const Stmt& body)
+        : range(&self->analyzer, var, min, extent) {
+      self->knows_memory |=
+          SideEffect(min) > CallEffectKind::kPure || SideEffect(extent) > CallEffectKind::kPure;
+      self->ForgetWritten(body);  // an iteration sees what those before it wrote
+    }
+  };
+  ObjectRef Rewrite(const SeqStmtObj* op) {
+    return MapChildren(op, [&](const ObjectRef& stmt) {
+      ObjectRef result = (*this)(stmt);
+      ForgetWritten(stmt);
+      return result;
+    });
+  }
+  ObjectRef Rewrite(const WhileObj* op) {
+    ForgetWritten(op->body);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const ForObj* op) {
     PrimExpr min = this->Mutate(op->min), extent = this->Mutate(op->extent);
@@ -125,7 +204,7 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
     if (step.has_value()) step = this->Mutate(step.value());
     Stmt body;
     {
-      RangeScope scope(&analyzer, op->loop_var, min, extent);
+      LoopScope scope(this, op->loop_var, min, extent, op->body);
       body = this->Mutate(op->body);
     }
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body) &&
@@ -139,7 +218,9 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
   }
   ObjectRef Rewrite(const LetStmtObj* op) { return RewriteLet(op, this->Mutate(op->value)); }
   ObjectRef RewriteLet(const LetStmtObj* op, const PrimExpr& value) {
+    if (op->var.dtype().is_handle()) views.insert(op->var.get());
     LearnLet(&analyzer, op->var, value, &data_vars);
+    ForgetWritten(value);
     Stmt body = this->Mutate(op->body);
     if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     return LetStmt(op->var, value, body, op->span);
@@ -177,6 +258,9 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, LetStmtObj, IfThenElseObj, As
     Block block;
     {
       RangeScopes scopes(&analyzer, op->block->iter_vars);
+      if (op->block->init.has_value()) ForgetWritten(op->block->init.value());
+      for (const MatchBufferRegion& m : op->block->match_buffers)
+        views.insert(m->buffer->data.get());
       block = Under(predicate, op->block);
     }
     if (values.same_as(op->iter_values) && predicate.same_as(op->predicate) &&

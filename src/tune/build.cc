@@ -18,7 +18,6 @@
 #include "tvm/ir/transform.h"
 #include "tvm/runtime/disk_cache.h"
 #include "tvm/tir/function.h"
-#include "tvm/tir/pipeline.h"
 #include "tvm/tir/stmt.h"
 #include "tvm/tune/measure.h"
 
@@ -122,7 +121,8 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
 IRModule LowerForBuild(const IRModule& mod, const Target& target) {
   Target bound = target.Host() ? target : target.WithHost(target);
   IRModule lowered = transform::GetPass("tir.BindTarget", {bound})(mod);
-  lowered = tir::DefaultPipeline(target)(lowered);
+  static const Function pipeline = Function::GetGlobalRequired("tir.pipeline.default");
+  lowered = pipeline(target).cast<transform::Pass>()(lowered);
   Lowered::Get().Put(mod, target, lowered);
   return lowered;
 }

@@ -35,7 +35,7 @@ np.testing.assert_array_equal(b, a + 1)
 try:
     tvm.build(func, target="llvm")
 except RuntimeError as error:
-    assert "expected the LLVM backend (libtvm_llvm)" in str(error)
+    assert "expected the llvm backend (libtvm_llvm.so)" in str(error)
 else:
     raise AssertionError("built for llvm")
 """

@@ -176,3 +176,45 @@ def test_public_spellings():
     assert tvm.ir.PrimFunc is tir.PrimFunc
     assert tvm.tir.IntImm is ir.IntImm
     assert tvm.transform is ir.transform
+
+
+def test_typed_attributes_of_operators_refuse_other_types():
+    ir.register_op_attr("test.typed_op", "TCallEffectKind", 0)
+    with pytest.raises(TypeError, match="expected int for attribute 'TCallEffectKind' of test.ty"):
+        ir.register_op_attr("test.typed_op", "TCallEffectKind", "pure", level=11)
+    ir.Op.get("test.typed_op").reset_attr("TCallEffectKind")
+    assert not ir.Op.get("test.typed_op").has_attr("TCallEffectKind")
+
+
+def test_devices_of_a_module():
+    devices = [ir.VDevice("llvm"), ir.VDevice("cuda", 1), ir.VDevice("cuda", 2, "shared")]
+    mod = ir.IRModule({"f": _func()}, global_infos={"vdevice": devices})
+    assert mod.lookup_vdevice("llvm").same_as(devices[0])
+    assert mod.lookup_vdevice("cuda:1").vdevice_id == 2
+    assert mod.lookup_vdevice("cuda:0:shared").vdevice_id == 2
+    with pytest.raises(ValueError, match=r"declares \(llvm:0:global, .*\), got 'metal'"):
+        mod.lookup_vdevice("metal")
+    again = ir.load_json(ir.save_json(mod))
+    assert ir.structural_equal(again, mod)
+    assert devices[1] == ir.VDevice("cuda", 1) and devices[1] != devices[2]
+
+
+def test_names_stay_right_when_functions_come_and_go():
+    mod = ir.IRModule({"f": _func()})
+    for i in range(100):
+        mod[f"g{i}"] = _func(i + 1)
+    del mod["g7"]
+    assert "g7" not in mod and "g8" in mod and mod["g8"].body.extent == 9
+    replaced = ir.GlobalVar("g8")
+    mod.update_func(replaced, _func(3))
+    assert mod.get_global_var("g8").same_as(replaced) and len(mod) == 100
+    again = ir.load_json(ir.save_json(mod))
+    assert again["g99"].body.extent == 100
+
+
+def test_functions_of_the_registry_are_saved_by_name():
+    func = ir.EnvFunc.get("ir.structural_hash")
+    assert ir.load_json(ir.save_json(func)).func is not None
+    assert ir.structural_equal(func, ir.EnvFunc.get("ir.structural_hash"))
+    with pytest.raises(ValueError, match="expected the name of a global function, got 'no.such'"):
+        ir.EnvFunc.get("no.such")

@@ -29,6 +29,8 @@ def problems(rule, path, text):
         ("src/te/a.cc", '"schedule/state.h"', "te may not include schedule (schedule/state.h)"),
         ("src/backend/c/a.cc", '"backend/llvm/b.h"', "backend c may not include backend llvm"),
         ("src/backend/c/a.cc", '"backend/codegen.h"', None),
+        ("src/backend/c/a.cc", '"backend/source/text.h"', None),
+        ("src/backend/source/a.cc", '"backend/c/b.h"', "backend source may not include backend c"),
         ("src/backend/llvm/a.cc", "<llvm/IR/Module.h>", None),
         (
             "src/driver/a.cc",
@@ -46,6 +48,86 @@ def test_include_direction(path, include, expected):
 def test_include_of_a_relative_path_is_resolved():
     found = problems(structure.include_direction, "src/tir/a.cc", '#include "../relax/b.h"\n')
     assert found == [(1, "tir may not include relax (src/relax/b.h)")]
+
+
+@pytest.mark.parametrize(
+    "path, line, named",
+    [
+        ("src/script/printer.cc", "if (value.as<tir::StmtObj>()) return;", "tir"),
+        ("python/tvm/script/parser/core/entry.py", "from tvm.relax import Function", "relax"),
+        ("python/tvm/script/ir_builder/base.py", 'if token == "tir":', "tir"),
+        ("include/tvm/script/printer.h", 'String tir_prefix = "T";', None),
+        ("src/script/tir/stmt.cc", "using namespace tir;", None),
+        ("python/tvm/script/parser/tir.py", "from tvm import tir", None),
+    ],
+)
+def test_shared_files_of_script_name_no_language(path, line, named):
+    found = problems(structure.languages_in_script, path, f"x\n{line}\n")
+    text = f"{named}: expected no language by name in shared files"
+    assert found == ([(2, text)] if named else [])
+
+
+OWNERS = {"driver.Build": "driver", "tir.f": "tir", "python.f": "python"}
+
+
+@pytest.mark.parametrize(
+    "path, call, expected",
+    [
+        ("src/schedule/a.cc", 'GetGlobalRequired("tir.f")', None),
+        ("src/tune/a.cc", 'GetGlobalRequired("driver.Build")', None),
+        ("src/tir/a.cc", 'GetGlobal("driver.Build")', "tir may not call driver.Build of driver"),
+        ("src/tir/a.cc", 'GetGlobal("python.f")', "tir may not call python.f of python"),
+        ("src/tir/a.cc", 'GetGlobal("no.f")', "no.f: expected a registered name, or one in"),
+        ("tests/cpp/a.cc", 'GetGlobal("no.f")', None),
+    ],
+)
+def test_call_direction(path, call, expected):
+    found = list(structure.call_direction(pathlib.PurePosixPath(path), call, OWNERS))
+    assert len(found) == (expected is not None)
+    assert not found or found[0].text.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "path, line, expected",
+    [
+        ("python/tvm/te/a.py", "from tvm import tir", None),
+        (
+            "python/tvm/te/a.py",
+            "from ..meta_schedule import x",
+            "te may not import tvm.meta_schedule",
+        ),
+        ("python/tvm/te/a.py", "from tvm.driver import x", "te may not import tvm.driver"),
+        ("python/tvm/te/a.py", "import tvm\ntvm.driver.build", "te may not import tvm.driver"),
+        ("python/tvm/te/b/a.py", "from .. import x", None),
+        ("python/tvm/te/a.py", "import numpy.testing", None),
+        ("python/tvm/tir/a.py", "from tvm.script import tir as T", None),
+    ],
+)
+def test_import_direction(path, line, expected):
+    found = problems(structure.import_direction, path, line)
+    assert [text.startswith(f"tvm.{expected}") for _, text in found] == [True] * bool(expected)
+
+
+def test_every_exception_from_the_order_is_used():
+    layers, used = structure.layers, set()
+    for path in structure.files(ROOT):
+        if path.suffix not in (".cc", ".h", ".py"):
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8")
+        if path.parts[:2] == ("python", "tvm"):
+            inside = pathlib.PurePosixPath(*path.parts[2:])
+            unit = inside.parts[0].removesuffix(".py")
+            used |= {(unit, other) for _, other in layers.imported_units(inside, text)}
+        elif path.parts[0] in ("src", "include") and structure.part_of(path):
+            part = structure.part_of(path)[0]
+            used |= {(part, name) for _, name in layers.called_names(text)}
+    listed = {
+        (who, what)
+        for table in (layers.CALLS_UPWARD, layers.IMPORTS_UPWARD)
+        for who, names in table.items()
+        for what in names
+    }
+    assert listed <= used, listed - used
 
 
 def test_size_fails_above_the_limit_only():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compute_inline and reverse_compute_inline"""
 
+from tvm import te, tir
 from tvm.script import tir as T
 
 from .checking import apply, refused
@@ -344,3 +345,13 @@ def test_refuse_reverse_reading_more_than_was_stored():
     why = "expected block B to store all elements that block C reads, which cannot be shown"
     refused(padded, lambda sch: sch.reverse_compute_inline("C"), why)
     apply(padded, lambda sch: sch.compute_inline("B"))
+
+
+def test_blocks_without_iterations_are_inlined():
+    a = te.placeholder((3, 0), name="A")
+    b = te.compute((3, 0), lambda i, j: a[i, j] + 1.0, "B")
+    sch = tir.Schedule(
+        te.create_prim_func([a, te.compute((3, 0), lambda i, j: b[i, j] * 2.0, "C")])
+    )
+    sch.compute_inline("B")
+    assert [str(sch.get(x).name_hint) for x in sch.get_child_blocks(sch.get_block("root"))] == ["C"]

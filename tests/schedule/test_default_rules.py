@@ -7,7 +7,7 @@ import pytest
 import tvm
 import tvm.testing
 from tvm import te, tir
-from tvm.ir import assert_structural_equal
+from tvm.ir import assert_structural_equal, structural_equal
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.schedule import apply_default_rules, is_scheduled
@@ -314,6 +314,18 @@ def test_scheduled_functions_stay():
     for one in (func.with_attr("tir.is_scheduled", True), by_hand.mod["main"], unrolled):
         assert is_scheduled(one)
         assert_structural_equal(lowered(one).body, one.body)
+
+
+def test_what_tensor_expressions_tell_is_no_schedule():
+    a, out = sigmoid(1024, 1024)
+    told = {"axis": 1, "schedule_rule": "meta_schedule.pool_max", "of_the_user": "anything"}
+    twice = te.compute((1024, 1024), lambda i, j: out[i, j] * 2.0, "twice", attrs=told)
+    func = te.create_prim_func([a, twice])
+    assert not is_scheduled(func)
+    assert not structural_equal(lowered(func).body, func.body)
+    for key in ("meta_schedule.unroll_explicit", "pragma_auto_unroll_max_step", "auto_copy"):
+        marked = te.compute((64,), lambda i: a[i, 0], "marked", attrs={key: 1})
+        assert is_scheduled(te.create_prim_func([a, marked]))
 
 
 @tvm.testing.requires_llvm

@@ -126,7 +126,7 @@ def test_architecture_of_the_target(fake_tool):
     fake = fake_tool("nvcc", WRITE_OUTPUT)
     with tvm.target.Target("cuda -arch=sm_87"):
         nvcc.compile_cuda("code", "cubin")
-        assert tvm.get_global_func("tvm_callback_cuda_compile")("code") == b"compiled"
+        assert nvcc.tvm_callback_cuda_compile("code") == b"compiled"
     assert [call[2] for call in fake.calls] == ["-arch=sm_87"] * 2
 
 

@@ -9,10 +9,11 @@
 
 namespace tvm {
 
-/// Compiles the PrimFuncs of a module. Without a target it is the current one, else this machine;
-/// without a pipeline the default one of the target. The result is called like a function, or its
-/// functions are taken by name.
+/// Compiles the functions of a module, language by language. Without a target it is the current
+/// one, else this machine. Pipelines are by language ("tir"); a language without one has the
+/// default pipeline of the target. The result is called like a function, or its functions are taken
+/// by name.
 ffi::Module Build(IRModule mod, Target target = Target(),
-                  Optional<transform::Pass> pipeline = std::nullopt);
+                  const Map<String, transform::Pass>& pipelines = {});
 
 }  // namespace tvm

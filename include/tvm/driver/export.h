@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// From compiled code to a library on disk.
+// From compiled code to files: libraries, objects, archives, C.
 #pragma once
 #include <tvm/ffi/extra/module.h>
 
 #include <string>
+#include <vector>
 
 namespace tvm {
 
-/// Writes a compiled module, with everything it imports, as a shared library that libtvm_runtime
-/// loads. The built-in linker is used: no system compiler is needed. The file appears whole or not
-/// at all. RuntimeError in a build without libtvm_llvm, ValueError for a module that holds no
-/// object code.
-void ExportLibrary(const ffi::Module& mod, const std::string& path);
+struct ExportOptions {
+  std::vector<std::string> addons;  ///< Files that are linked or packed as well.
+  std::string workspace;            ///< A folder for intermediate files, which stay; "": none.
+  bool as_source = false;           ///< Modules that can are written as C, not as objects.
+  std::vector<std::string> link_options;
+  /// What links instead of the built-in linker: (output, files, whether the output is an object).
+  ffi::Optional<ffi::Function> link;
+};
+
+/// Writes a compiled module with everything it imports; the suffix says as what: .o or .obj, .a
+/// (both with a C header beside), .c (with a header), .tar, else a shared library that
+/// libtvm_runtime loads. The file appears whole or not at all. No system compiler is needed where
+/// libtvm_llvm is installed. FileNotFoundError where the folder does not exist, ValueError for a
+/// module that cannot be written so.
+void ExportLibrary(const ffi::Module& mod, const std::string& path,
+                   const ExportOptions& options = {});
 
 }  // namespace tvm

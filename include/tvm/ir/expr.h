@@ -89,13 +89,22 @@ struct Range : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Range, ObjectRef, RangeObj);
 };
 
-/// An expression of the graph level: also functions and operators.
+/// What is known about the values of an expression of the graph level: its kind, and the kind's own
+/// facts (shape and dtype of a tensor).
+struct StructInfoObj : NodeObj {
+  Optional<Span> span;
+  static constexpr uint32_t _type_child_slots = 10;
+  static void Fields(auto&& def) { def("span", &StructInfoObj::span, Default(nullptr), Ignored()); }
+  TVM_FFI_DECLARE_OBJECT_INFO("ir.StructInfo", StructInfoObj, NodeObj);
+};
+TVM_NODE_REF(StructInfo, ObjectRef, StructInfoObj);
+
+/// An expression of the graph level: also functions and operators. Building a program in normal
+/// form fills `struct_info_`.
 struct RelaxExprObj : BaseExprObj {
-  Optional<ObjectRef> struct_info_;
+  Optional<StructInfo> struct_info_;
   static constexpr uint32_t _type_child_slots = 22;
-  static void Fields(auto&& def) {
-    def("struct_info_", &RelaxExprObj::struct_info_, Default(nullptr));
-  }
+  static void Fields(auto&& def) { def("struct_info_", &RelaxExprObj::struct_info_, Derived()); }
   TVM_FFI_DECLARE_OBJECT_INFO("ir.RelaxExpr", RelaxExprObj, BaseExprObj);
 };
 TVM_NODE_REF(RelaxExpr, BaseExpr, RelaxExprObj);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tvm/ir/function.h"
+#include "tvm/ir/target.h"
 
 namespace tvm {
 
@@ -20,9 +21,27 @@ struct DummyGlobalInfoObj : GlobalInfoObj {
 };
 TVM_NODE_REF(DummyGlobalInfo, GlobalInfo, DummyGlobalInfoObj);
 
+/// A device that tensors of the module may live on: the `vdevice_id`-th of its kind.
+struct VDeviceObj : GlobalInfoObj {
+  Target target;
+  int64_t vdevice_id = 0;
+  String memory_scope = "global";
+  static void Fields(auto&& def) {
+    def("target", &VDeviceObj::target);
+    def("vdevice_id", &VDeviceObj::vdevice_id, Default(0));
+    def("memory_scope", &VDeviceObj::memory_scope, Default(String("global")));
+  }
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("ir.VDevice", VDeviceObj, GlobalInfoObj);
+};
+struct VDevice : GlobalInfo {
+  VDevice(Target target, int64_t vdevice_id = 0, String memory_scope = "global");
+  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(VDevice, GlobalInfo, VDeviceObj);
+};
+
 struct IRModule;
 
-/// Functions by name; names are unique. Equality pairs functions by name.
+/// Functions by name; names are unique. Equality pairs functions by name. Who adds or removes
+/// functions of a finished module does so with Update and Remove.
 struct IRModuleObj : NodeObj {
   Map<GlobalVar, BaseFunc> functions;
   DictAttrs attrs;
@@ -34,6 +53,8 @@ struct IRModuleObj : NodeObj {
   }
   void Init();
 
+  Map<String, GlobalVar> vars_by_name;  // of `functions`; no field of its own
+
   /// The variable of a name, or an undefined one.
   GlobalVar FindGlobalVar(const String& name) const;
   /// The same, raising ValueError with the names there are.
@@ -43,6 +64,9 @@ struct IRModuleObj : NodeObj {
   /// Adds or replaces a function.
   void Update(const GlobalVar& var, const BaseFunc& func);
   void Remove(const GlobalVar& var);
+  /// The device "kind[:index[:scope]]", where the index counts the devices of that kind that the
+  /// module declares; ValueError when it declares none such.
+  VDevice LookupVDevice(const String& text) const;
   /// Functions in the order of their names.
   std::vector<std::pair<GlobalVar, BaseFunc>> Sorted() const;
 

@@ -29,6 +29,13 @@ inline Trait NameOnly() { return {kTVMFFIFieldFlagBitMaskSEqHashIgnore, nullptr}
 /// and mutators do not go there.
 constexpr int64_t kNotVisited = int64_t{1} << 62;
 inline Trait NotVisited() { return {kNotVisited, nullptr}; }
+/// The field follows from the rest of the program (what inference found about an expression): it is
+/// saved, but neither compared nor visited, and no constructor parameter.
+inline Trait Derived() {
+  return {kTVMFFIFieldFlagBitMaskSEqHashIgnore | kTVMFFIFieldFlagBitMaskReprOff |
+              kTVMFFIFieldFlagBitMaskInitOff | kNotVisited,
+          nullptr};
+}
 /// `Init` fills the field; it is no constructor parameter.
 inline Trait Computed() { return {kTVMFFIFieldFlagBitMaskInitOff, nullptr}; }
 inline Trait Default(Any value) { return {kTVMFFIFieldFlagBitMaskHasDefault, std::move(value)}; }

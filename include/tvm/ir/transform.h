@@ -132,8 +132,13 @@ void DefConfig(const char* key, Any fallback, const char* doc) {
                  [](const Any& value) { return value.try_cast<T>().has_value(); });
 }
 
-void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type,
-                  Array<String> required);
+/// What a pass says of itself beside its function.
+struct PassTraits {
+  Array<String> required = {};  ///< Passes that must run before.
+  int64_t opt_level = 0;
+  const char* name = nullptr;  ///< In PassInfo; by default "tir.X" for "tir.transform.X".
+};
+void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type, PassTraits traits);
 
 /// DefPass("tir.transform.UnrollLoop", &UnrollLoop, "before -> after", {}, Arg("auto_max_step",
 /// 0)), where UnrollLoop is `PrimFunc (PrimFunc, int64_t auto_max_step)` or `IRModule (IRModule,
@@ -141,17 +146,16 @@ void RegisterPass(FnInfo* info, TVMFFISafeCallType call, int32_t function_type,
 /// option is what the caller gave, else PassContext(config={"tir.UnrollLoop": {"auto_max_step":
 /// 4}}), else the default. A pass over functions runs on those of the module that are of its class.
 template <class R, class First, class... A, class... P>
-void DefPass(const char* name, R (*fn)(First, A...), const char* doc, Array<String> required,
+void DefPass(const char* name, R (*fn)(First, A...), const char* doc, PassTraits traits,
              P... options) {
   static_assert(sizeof...(A) == sizeof...(P),
                 "one Arg per option; the first parameter is the program");
   using Ref = std::remove_cvref_t<First>;
   int32_t type = std::is_same_v<Ref, IRModule> ? -1 : Ref::ContainerType::RuntimeTypeIndex();
   RegisterPass(MakeFnInfo(name, fn, doc, {Arg("program"), std::move(options)...}),
-               &CallTyped<R, First, A...>, type, std::move(required));
+               &CallTyped<R, First, A...>, type, std::move(traits));
 }
-/// TVM_PASS(tir, UnrollLoop, "doc", Arg(...)): name, function and file agree. TVM_PASS_AFTER adds
-/// the passes that must run before, as TVM_PASS_AFTER(tir, X, ({"tir.Simplify"}), "doc").
+/// TVM_PASS(tir, UnrollLoop, "doc", Arg(...)): name, function and file agree.
 #define TVM_PASS(part, fn, doc, ...)                                                             \
   TVM_REGISTER() {                                                                               \
     ::tvm::transform::DefPass(#part ".transform." #fn, &fn, doc, {} __VA_OPT__(, ) __VA_ARGS__); \

@@ -3,6 +3,7 @@
 #pragma once
 #include <tvm/ffi/tvm_ffi.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -69,11 +70,41 @@ void CheckSignals();
 /// The nearest of `names` for "did you mean", as ", did you mean 'x'?", or "" when none is near.
 std::string DidYouMean(std::string_view got, const std::vector<std::string_view>& names);
 
-/// None for a parameter or field that is not Optional.
+/// Whether `value`, which holds a T, has None where T is not Optional: itself, or among its
+/// elements.
+template <class T>
+struct NoneIn {
+  static bool Any(const AnyView& value) {
+    return std::is_base_of_v<ObjectRef, T> && value.type_index() == ffi::TypeIndex::kTVMFFINone;
+  }
+};
+template <class... T>
+struct NoneIn<Variant<T...>> : NoneIn<ObjectRef> {};
+template <class T>
+struct NoneIn<Optional<T>> {
+  static bool Any(const AnyView& value) {
+    return value.type_index() != ffi::TypeIndex::kTVMFFINone && NoneIn<T>::Any(value);
+  }
+};
+template <class T>
+struct NoneIn<Array<T>> {
+  static bool Any(const AnyView& value) {
+    auto* array = value.template as<ffi::ArrayObj>();
+    return !array || std::any_of(array->begin(), array->end(), &NoneIn<T>::Any);
+  }
+};
+template <class K, class V>
+struct NoneIn<Map<K, V>> {
+  static bool Any(const AnyView& value) {
+    auto* map = value.template as<ffi::MapObj>();
+    return !map || std::any_of(map->begin(), map->end(),
+                               [](const auto& item) { return NoneIn<V>::Any(item.second); });
+  }
+};
+/// None for a parameter or field that is not Optional, or in it.
 template <class T>
 bool IsMissing(const T& value) {
-  if constexpr (std::is_base_of_v<ObjectRef, T>) return !value.defined();
-  return false;
+  return NoneIn<T>::Any(AnyView(value));
 }
 template <class T>
 decltype(auto) Unpack(const FnInfo* info, const TVMFFIAny* args, int i) {

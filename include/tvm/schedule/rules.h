@@ -4,23 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "tvm/ir/target.h"
+#include "tvm/ir/machine.h"
 #include "tvm/schedule/schedule.h"
 
 namespace tvm::tir {
-
-/// What rules must know of a CPU.
-struct Machine {
-  int cores = 1;
-  int vector_bits = 128;  // 0: leave vectors to the compiler
-  int vector_registers = 16;
-  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
-  Target target;
-
-  static Machine Of(const Target& target);
-  /// Elements of `bits` bits in one vector.
-  int Lanes(int bits) const { return std::max(1, vector_bits / bits); }
-};
 
 /// A rule schedules the function of `sch` whose root block it is told, or gives up and leaves the
 /// schedule as it was.
@@ -31,6 +18,8 @@ struct Rule {
 };
 /// For CPUs, in the order in which they are tried. The last one always applies.
 const std::vector<Rule>& CpuRules();
+/// The same for GPUs.
+const std::vector<Rule>& GpuRules();
 
 /// Whether somebody scheduled the function: the default rules leave it alone.
 bool IsScheduled(const PrimFunc& func);

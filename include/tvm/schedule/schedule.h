@@ -114,6 +114,7 @@ struct ScheduleStateObj : NodeObj {
   State value;
   int64_t debug_mask = 0;
   bool enable_check = true;
+  void Init();  // raises: it is not made from fields
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir.ScheduleState", ScheduleStateObj, NodeObj);
 };
 struct ScheduleState : ObjectRef {
@@ -123,6 +124,7 @@ struct ScheduleState : ObjectRef {
 struct StmtSRefObj : NodeObj {
   ScheduleState state;
   NodeId id = kNoNode;
+  void Init();  // raises without a state: it is not made from fields
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir.StmtSRef", StmtSRefObj, NodeObj);
 };
 TVM_NODE_REF(StmtSRef, ObjectRef, StmtSRefObj);
@@ -147,6 +149,7 @@ struct ScheduleObj : NodeObj {
   uint64_t random = 0;
   Optional<GlobalVar> working_on;
   ErrorRenderLevel error_render_level = ErrorRenderLevel::kDetail;
+  void Init();  // raises: it is not made from fields
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("tir.Schedule", ScheduleObj, NodeObj);
 };
 

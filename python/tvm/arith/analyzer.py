@@ -50,6 +50,8 @@ class ConstraintScope:
 
 @register_node("arith.Analyzer")
 class Analyzer(Node):
+    _not_pickled = "its facts hold where they were entered"
+
     def constraint_scope(self, constraint):
         """`with analyzer.constraint_scope(x < n):` assumes the condition inside the block."""
         return ConstraintScope(lambda: self._enter(constraint))

@@ -9,6 +9,7 @@ from .attrs import Attrs, DictAttrs
 from .base import EnvFunc, SourceName, Span, assert_structural_equal, load_json, save_json
 from .expr import BaseExpr, GlobalVar, PrimExpr, Range, RelaxExpr
 from .function import BaseFunc, CallingConv
+from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
 from .module import IRModule
 from .op import Op, register_intrin_lowering, register_op_attr
 from .supply import GlobalVarSupply, NameSupply

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source positions, equality, JSON and registered functions as nodes."""
 
-import tvm_ffi
-
 from tvm._derive import Node, construct, fill, register_node
 
 __getattr__, __dir__ = fill("tvm.ir")
@@ -22,22 +20,20 @@ class Span(Node):
         construct(self, source_name, line, end_line, column, end_column)
 
 
-class EnvFunc(tvm_ffi.core.ObjectConvertible):
+@register_node("ir.EnvFunc")
+class EnvFunc(Node):
     """A function of the global registry, by name."""
 
-    def __init__(self, name):
-        self.name = name
-        self.func = tvm_ffi.get_global_func(name)
+    @property
+    def func(self):
+        return self._function()
 
     def __call__(self, *args):
-        return self.func(*args)
+        return self._function()(*args)
 
     @staticmethod
     def get(name):
         return EnvFunc(name)
-
-    def asobject(self):
-        return self.func
 
 
 def save_json(node):

@@ -20,7 +20,7 @@ class _Functions:
         return value
 
 
-_op, _tir = _Functions("tir._op."), _Functions("tir.")
+_op, _tir, _relax = _Functions("tir._op."), _Functions("tir."), _Functions("relax.")
 
 
 def _is_int(value):
@@ -268,7 +268,9 @@ class FloatImm(PrimExpr):
 class RelaxExpr(BaseExpr):
     @property
     def struct_info(self):
-        return self.struct_info_
+        """What is known about the values of the expression; ValueError when nothing is yet."""
+        info = self.struct_info_
+        return _relax.GetStructInfo(self) if info is None else info
 
 
 @register_node("ir.GlobalVar")
@@ -277,7 +279,11 @@ class GlobalVar(RelaxExpr):
         construct(self, name_hint)
 
     def __call__(self, *args):
-        """A call of the function of this name."""
+        """A call of the function of this name: in a graph when the arguments are of a graph."""
+        if self.struct_info_ is not None or any(isinstance(arg, RelaxExpr) for arg in args):
+            from tvm.relax import Call
+
+            return Call(self, args)
         from tvm.tir import call_tir
 
         return call_tir(self, *args)

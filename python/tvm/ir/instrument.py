@@ -121,18 +121,27 @@ class PrintAfterAll:
 
 @pass_instrument
 class DumpIR:
-    """Writes the module after every pass to a numbered file in a folder."""
+    """Writes the module after every pass to a numbered file in a folder.
+
+    With `refresh` the files that an earlier one wrote there are removed, and no others.
+    """
+
+    _FIRST_LINE = "# after pass "
 
     def __init__(self, dump_dir, refresh=False):
         self.dir, self.count = Path(dump_dir), 0
         self.dir.mkdir(parents=True, exist_ok=True)
         if refresh:
-            for old in self.dir.glob("[0-9][0-9][0-9]_*.py"):
-                old.unlink()
+            for old in self.dir.glob("[0-9][0-9][0-9]*_*.py"):
+                with old.open("rb") as file:
+                    written_by_us = file.read(len(self._FIRST_LINE)) == self._FIRST_LINE.encode()
+                if written_by_us:
+                    old.unlink()
 
     def run_after_pass(self, mod, info):
         name = re.sub(r"[^A-Za-z0-9_.]", "_", str(info.name))
-        (self.dir / f"{self.count:03d}_{name}.py").write_text(str(mod) + "\n")
+        text = f"{self._FIRST_LINE}{info.name}\n{mod}\n"
+        (self.dir / f"{self.count:03d}_{name}.py").write_text(text)
         self.count += 1
 
 

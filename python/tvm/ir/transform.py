@@ -78,8 +78,9 @@ class Sequential(Pass):
         construct(self, passes or [], PassInfo(opt_level, name, required or [], traceable))
 
 
-def _pass_decorator(make):
-    """module_pass and prim_func_pass: of a function or of a class with `transform_...`."""
+def _pass_decorator(make, *methods):
+    """module_pass and its kin: of a function or of a class with `transform_...`."""
+    methods = methods or ("transform_module", "transform_function")
 
     def decorator(pass_func=None, opt_level=None, name=None, required=None, traceable=False):
         if opt_level is None:
@@ -95,13 +96,9 @@ def _pass_decorator(make):
             @functools.wraps(arg, updated=())
             def create_from_class(*args, **kwargs):
                 instance = arg(*args, **kwargs)
-                method = getattr(instance, "transform_module", None) or getattr(
-                    instance, "transform_function", None
-                )
+                method = next((getattr(instance, m) for m in methods if hasattr(instance, m)), None)
                 if method is None:
-                    raise TypeError(
-                        f"{arg.__name__}: expected a method transform_module or transform_function"
-                    )
+                    raise TypeError(f"{arg.__name__}: expected a method {' or '.join(methods)}")
                 return make(method, info)
 
             return create_from_class

@@ -4,6 +4,7 @@ where the system has a place for it.
 
 They lie below one folder per process, which holds a lock on a file in there as long as it lives.
 It removes the folder when it ends; if it was killed, the next process finds the lock free.
+Nothing else is ever removed: a library that lies elsewhere belongs to whoever put it there.
 """
 
 import atexit
@@ -14,6 +15,7 @@ import shutil
 import tempfile
 
 _PREFIX = "tvm-tune-"
+_MARK = "The folder is removed when its process has ended.\n"  # in the lock of a folder of ours
 
 
 def _place():
@@ -31,8 +33,9 @@ def _sweep(place):
         try:
             with open(os.path.join(folder, "lock")) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # in use, or somebody else's
+                if file.read(len(_MARK) + 1) == _MARK:
+                    shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, UnicodeDecodeError):  # in use, or somebody else's
             pass
 
 
@@ -44,6 +47,7 @@ def _root(_process):
     fresh = os.path.join(root, "fresh")
     lock = open(fresh, "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
+    print(_MARK, end="", file=lock, flush=True)
     os.rename(fresh, os.path.join(root, "lock"))  # which appears locked
     atexit.register(_remove, root, os.getpid())
     return root, lock
@@ -59,3 +63,10 @@ def new_folder():
     root, _ = _root(os.getpid())
     os.makedirs(root, exist_ok=True)
     return tempfile.mkdtemp(dir=root)
+
+
+def remove_folder_of(path):
+    """Removes the folder that a file lies in, if `new_folder` made it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if _root.cache_info().currsize and os.path.dirname(folder) == _root(os.getpid())[0]:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of one module for another one with the same anchor block."""
 
+import tvm
 from tvm import tir
 from tvm.target import Target
 from tvm.tir.schedule import ScheduleError
@@ -92,7 +93,7 @@ def _parallel(sch, name, target):
     if not spatial:
         return
     fused = sch.fuse(*spatial) if len(spatial) > 1 else spatial[0]
-    if target.kind.name in ("llvm", "c"):
+    if tvm.device(target).type == "cpu":
         sch.parallel(fused)
         return
     outer, inner = sch.split(fused, [None, int(target.attrs["max_num_threads"])])

@@ -6,12 +6,13 @@ import functools
 import inspect
 import os
 import random
-import shutil
 
 import tvm_ffi
 from tvm_ffi import core
 
 from tvm import _derive
+
+from .scratch import remove_folder_of
 
 
 def registered(name):
@@ -178,8 +179,8 @@ def shash2hex(mod):
 
 @registered("meta_schedule.remove_build_dir")
 def remove_build_dir(artifact_path):
-    """Removes the folder that a built library lies in."""
-    shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)
+    """Removes the folder that a built library lies in, if the tuner made it."""
+    remove_folder_of(artifact_path)
 
 
 @contextlib.contextmanager

@@ -70,6 +70,15 @@ class Tensor(core.Tensor):
     def __dlpack__(self, **options):
         return core.Tensor.__dlpack__(_own(self), **options)
 
+    def __reduce__(self):
+        return _unpickled, (self.numpy(), self.shape, str(self.dtype), self.device)
+
+    def __copy__(self):
+        return self.copyto(self.device)
+
+    def __deepcopy__(self, memo):
+        return self.copyto(self.device)
+
     def __getitem__(self, index):
         """A view of part of the tensor: integers and slices, as in NumPy."""
         shape, strides, offset = self._select(index)
@@ -193,6 +202,10 @@ class Tensor(core.Tensor):
         """A tensor over the same bytes with another shape and dtype."""
         dtype = self.dtype if dtype is None else dtype
         return _view(_own(self), tuple(shape), dtype, relative_byte_offset)
+
+
+def _unpickled(array, shape, dtype, device):
+    return _empty(shape, dtype, device, None).copyfrom(array)
 
 
 tvm_ffi.register_object("ffi.Tensor")(Tensor)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TVMScript: programs written and printed as Python text.
-
-from tvm.script import ir as I, tir as T
-"""
+"""TVMScript: programs written and printed as Python text. Its languages are in `parser`."""
 
 import importlib
+import pkgutil
 
 _NAMES = {
     "ir_module": ("parser", "ir_module"),
@@ -12,12 +10,19 @@ _NAMES = {
     "parse": ("parser", "parse"),
     "cprint": ("highlight", "cprint"),
 }
-_MODULES = ("tir", "ir", "parser", "ir_builder", "highlight", "printer")
+_MODULES = ("parser", "ir_builder", "highlight", "printer")
+
+
+def _languages():
+    parser = pkgutil.iter_modules([f"{path}/parser" for path in __path__])
+    return [module.name for module in parser if module.name != "core"]
 
 
 def __getattr__(name):
     if name in _MODULES:
         value = importlib.import_module(f"tvm.script.{name}")
+    elif name in _languages():
+        value = importlib.import_module(f"tvm.script.parser.{name}")
     elif name in _NAMES:
         module, attribute = _NAMES[name]
         value = getattr(importlib.import_module(f"tvm.script.{module}"), attribute)
@@ -34,4 +39,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*_NAMES, *_MODULES})
+    return sorted({*_NAMES, *_MODULES, *_languages()})

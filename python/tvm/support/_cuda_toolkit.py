@@ -109,6 +109,9 @@ def load_library(name, install):
         for below in ("lib64", "lib", "targets/*/lib"):
             path = _newest(glob.glob(str(folder / below / f"lib{name}.so*")))
             if path is not None:
+                # NVRTC of a wheel does not always find this one, which it loads when it compiles.
+                if builtins := _newest(glob.glob(str(folder / below / f"lib{name}-builtins.so*"))):
+                    ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
                 return ctypes.CDLL(path)
     for suffix in (".so", ".so.13", ".so.12", ".so.11.2"):
         try:

@@ -175,7 +175,6 @@ def _holding(folder, below, name):
     return next((os.path.dirname(group[0]) for group in found if group), None)
 
 
-@_tools.register("tvm_callback_cuda_compile")
 def tvm_callback_cuda_compile(code):
     """CUDA source to what the runtime loads, for the current target."""
     return bytes(compile_cuda(code, target_format="cubin"))

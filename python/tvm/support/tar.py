@@ -57,8 +57,12 @@ def untar(tar_file, directory, *, max_bytes=MAX_BYTES, max_members=MAX_MEMBERS):
     names, `..`, links), holds devices, or unpacks to more than the limits.
     """
     directory = Path(directory)
-    created = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir()
+        created = True
+    except FileExistsError:
+        created = False
     try:
         with tempfile.TemporaryDirectory(prefix=".untar-", dir=directory) as staging:
             _Unpacking(tar_file, staging, max_bytes, max_members).run()

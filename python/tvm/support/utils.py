@@ -61,7 +61,8 @@ class TempDirectory:
         self._owner = os.getpid()
         if custom_path is not None:
             os.mkdir(custom_path)
-            self.temp_dir = os.fspath(custom_path)
+            # Another folder may have the name once the program has gone elsewhere.
+            self.temp_dir = os.path.abspath(custom_path)
         elif self._kept:
             self.temp_dir = self._kept_directory()
         else:

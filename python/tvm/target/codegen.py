@@ -7,28 +7,27 @@ from tvm._derive import fill
 
 from .target import Target
 
-_ir, _ = fill("tvm.ir")
+_target, _ = fill("tvm.target")
 _derived, __dir__ = fill(__name__)
 
 
 def build_module(mod, target):
     """Runs the code generator of a target on a lowered module."""
-    target = Target.canon_target(target)
-    return tvm_ffi.get_global_func("target.build." + str(target.kind.name))(mod, target)
+    return _target("build_module")(mod, Target.canon_target(target))
 
 
 def llvm_version_major(allow_none=False):
     """The version of the LLVM inside, or None when there is none and that is allowed."""
-    if not _ir("LoadLLVM")():
+    if not _target("load_backend")("llvm"):
         if allow_none:
             return None
-        raise RuntimeError("expected the LLVM backend (libtvm_llvm), which is not installed")
+        raise RuntimeError("expected the llvm backend (libtvm_llvm.so), which is not installed")
     return int(str(tvm_ffi.get_global_func("backend.llvm.version")()).split(".")[0])
 
 
 def __getattr__(name):
-    if name[:1] != "_" and not _ir("LoadLLVM")():
+    if name[:1] != "_" and not _target("load_backend")("llvm"):
         raise AttributeError(
-            f"{name}: expected the LLVM backend (libtvm_llvm), which is not installed"
+            f"{name}: expected the llvm backend (libtvm_llvm.so), which is not installed"
         )
     return _derived(name)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The target of a device of this machine."""
 
+from tvm._derive import fill
+
 from .target import Target
+
+_target, _ = fill("tvm.target")
 
 
 def detect_target_from_device(dev):
@@ -11,7 +15,7 @@ def detect_target_from_device(dev):
     device = tvm.device(dev) if isinstance(dev, str) else dev
     kind = str(device).split(":")[0]
     if kind == "cpu":
-        return Target("llvm")
+        return _target("default_host")()
     if not device.exist:
         raise ValueError(f"from_device: expected a device that exists, got {device}")
     limits = {

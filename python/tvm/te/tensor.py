@@ -6,7 +6,7 @@ import tvm_ffi
 from tvm._derive import Node, register_node
 from tvm.ir import structural_equal
 from tvm.ir.expr import EqualOp, ExprOp, IntImm, NotEqualOp, _Functions
-from tvm.tir.buffer import DataProducer
+from tvm.tir.buffer import DataProducer, elements
 
 from . import _location
 
@@ -36,6 +36,9 @@ class TensorSlice(tvm_ffi.core.ObjectConvertible, ExprOp):
     def __getitem__(self, indices):
         indices = indices if isinstance(indices, (tuple, list)) else (indices,)
         return self.tensor[(*self.indices, *indices)]
+
+    def __iter__(self):
+        return elements(self, self.tensor.name, self.tensor.shape[len(self.indices) :])
 
     def asobject(self):
         """The element."""
@@ -106,6 +109,9 @@ class Tensor(DataProducer, ExprOp):
         if len(indices) < self.ndim:
             return TensorSlice(self, indices)
         return _op.load(self, indices)
+
+    def __iter__(self):
+        return elements(self, self.name, self.shape)
 
     def __hash__(self):
         return hash((self.op, self.value_index))

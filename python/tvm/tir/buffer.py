@@ -5,11 +5,22 @@ import tvm_ffi
 
 from tvm._derive import Node, construct, fill, register_node
 from tvm.ir import PointerType, PrimType, Range
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import IntImm, PrimExpr
 
 from .expr import Var
 
 _tir, _ = fill("tvm.tir")
+
+
+def elements(sequence, name, shape):
+    """Iterates over the first dimension. (Indexing alone would go on for ever: an index beyond the
+    end is an expression, too.)"""
+    if not len(shape) or not isinstance(shape[0], IntImm):
+        got = str(shape[0]) if len(shape) else "none"
+        raise TypeError(
+            f"{name}: expected a first dimension of constant size to iterate, got {got}"
+        )
+    return (sequence[i] for i in range(int(shape[0])))
 
 
 @register_node("tir.DataProducer")
@@ -43,7 +54,9 @@ class Buffer(Node):
         )  # fmt: skip
 
     def access_ptr(self, access_mask, ptr_type="handle", content_lanes=1, offset=0, extent=None):
-        """A pointer for a call: what is accessed ("r", "w", "rw"), where and how much."""
+        """A pointer for a call: what is accessed ("r", "w", "rw"), where and how much.
+
+        `ptr_type` is the type of the pointer, `content_lanes` of what it points to."""
         from . import op
 
         if isinstance(access_mask, str):
@@ -63,7 +76,7 @@ class Buffer(Node):
             extent, elem_offset = extent // content_lanes, elem_offset // content_lanes
         ptype = op.type_annotation(dtype)
         return op.call_intrin(
-            "handle", "tir.tvm_access_ptr", ptype, self.data, elem_offset, extent, access_mask
+            ptr_type, "tir.tvm_access_ptr", ptype, self.data, elem_offset, extent, access_mask
         )
 
     def vload(self, begin, dtype=None, predicate=None):
@@ -111,6 +124,9 @@ class Buffer(Node):
                 one = 1 if isinstance(i, int) else _tir("const")(1, i.dtype)
                 region.append(Range.from_min_extent(i, one))
         return _tir("BufferRegion")(self, region)
+
+    def __iter__(self):
+        return elements(self, self.name, self.shape)
 
 
 def _product(values):

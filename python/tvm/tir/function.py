@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions and tensor intrinsics."""
 
+import tvm_ffi
+
 from tvm._derive import Node, construct, fill, register_node
 from tvm.ir import BaseFunc, DictAttrs, TupleType
 from tvm.ir.function import _attribute
@@ -16,6 +18,8 @@ class PrimFunc(BaseFunc):
     def __init__(self, params, body, ret_type=None, buffer_map=None, attrs=None, span=None):
         buffers, variables = dict(buffer_map or {}), []
         for param in params:
+            if isinstance(param, tvm_ffi.core.ObjectConvertible):
+                param = param.asobject()
             if isinstance(param, Buffer):
                 var = Var(param.name, "handle")
                 variables.append(var)

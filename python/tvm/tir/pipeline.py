@@ -8,11 +8,12 @@ _default, finalize_host_passes, finalize_device_passes = (
     function("tir.pipeline." + name, __name__)
     for name in ("default", "finalize_host", "finalize_device")
 )
+_default_host = function("target.default_host", __name__)
 
 
 def default_tir_pipeline():
     """The passes of the current target, else of this machine."""
-    return _default(Target.current() or Target("llvm"))
+    return _default(Target.current() or _default_host())
 
 
 PIPELINE_MAP = {"default": default_tir_pipeline}

@@ -1,170 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a C file that belong to the whole of it: types, constants, names, the order of
-// declarations.
+// The parts of a C file that belong to the whole of it: names, the order of declarations, the
+// header.
 #include "backend/c/codegen.h"
 
 #include <tvm/ffi/extra/module.h>
 
-#include <array>
-#include <charconv>
-#include <cmath>
+#include <set>
 
 #include "tvm/expr/op.h"
-#include "tvm/expr/substitute.h"
-#include "tvm/ir/source.h"
 
 namespace tvm::codegen::c {
 
-void Unsupported(const std::string& what, const Optional<Span>& span) {
-  TVM_FFI_THROW(NotImplementedError) << ShowSpan(span) << "C code generation: " << what;
-  TVM_FFI_UNREACHABLE();
-}
-
-// ---- types --------------------------------------------------------------------------------------
-int HolderBits(DataType t) {
-  for (int bits : {8, 16, 32}) {
-    if (t.bits() <= bits) return bits;
-  }
-  return 64;
-}
-bool IsPacked(DataType t) { return t.is_integer() && t.bits() < 8; }
-std::string TypeName(DataType t) {
-  if (t.is_bool()) return "bool";
-  if (t.is_handle()) return "void*";
-  if (t.is_integer()) {
-    return (t.is_uint() ? "uint" : "int") + std::to_string(HolderBits(t)) + "_t";
-  }
-  if (t.is_float16()) return "uint16_t";
-  if (t.is_ieee_float() && t.bits() == 32) return "float";
-  if (t.is_ieee_float() && t.bits() == 64) return "double";
-  Unsupported("expected float types to be legalised to float16, float32 or float64, got " +
-              t.str());
-}
-std::string MemoryName(DataType t) {
-  return t.is_bool() || IsPacked(t) ? "uint8_t" : TypeName(t.element());
-}
-std::string ShortName(DataType t) {
-  const char* kind = t.is_bool()    ? "b"
-                     : t.is_int()   ? "i"
-                     : t.is_uint()  ? "u"
-                     : t.is_float() ? "f"
-                                    : "p";
-  return kind + std::to_string(t.bits());
-}
-
-// ---- constants ----------------------------------------------------------------------------------
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\' || c == '?') {  // ?: trigraphs
-      out += '\\', out += static_cast<char>(c);
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c < 32 || c > 126) {
-      char octal[8];
-      std::snprintf(octal, sizeof(octal), "\\%03o", c);
-      out += octal;
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out + "\"";
-}
-Value Number(DataType t, int64_t value) {
-  Value v;
-  v.literal = true, v.index = t.is_index(), v.nonnegative = value >= 0;
-  if (t.is_bool()) {
-    v.text = value ? "true" : "false";
-  } else if (t.is_uint()) {
-    std::string digits = std::to_string(static_cast<uint64_t>(value));
-    v.text =
-        HolderBits(t) == 64 ? "UINT64_C(" + digits + ")" : digits + (t.bits() == 32 ? "u" : "");
-  } else if (value == INT64_MIN) {
-    v.text = "INT64_MIN";
-  } else if (value == INT32_MIN) {
-    v.text = "INT32_MIN";
-  } else {
-    bool is_long = value > INT32_MAX || value < INT32_MIN;
-    std::string digits = std::to_string(value);
-    v.text = is_long ? "INT64_C(" + digits + ")" : digits;
-    if (value < 0 && !is_long) v.level = kUnary;
-  }
-  return v;
-}
-Value Number(DataType t, double value) {
-  Value v;
-  v.literal = true;
-  const char* suffix = t.bits() == 32 ? "f" : "";
-  if (t.is_float16()) {
-    // The bits of the number: exact, by way of the nearest float16's value.
-    double rounded = RoundToFloatType(value, t), size = std::fabs(rounded);
-    int bits = std::signbit(rounded) ? 0x8000 : 0;
-    if (std::isnan(rounded)) {
-      bits |= 0x7e00;
-    } else if (std::isinf(rounded)) {
-      bits |= 0x7c00;
-    } else if (size < 0x1p-14) {
-      bits |= static_cast<int>(size * 0x1p24);
-    } else {
-      int exponent = std::ilogb(size);
-      bits |= ((exponent + 14) << 10) + static_cast<int>(std::ldexp(size, 10 - exponent));
-    }
-    char text[48];
-    std::snprintf(text, sizeof(text), "0x%04x /* %g */", bits, rounded);
-    v.text = text;
-  } else if (std::isnan(value) || std::isinf(value)) {
-    v.text = std::string(t.bits() == 64 ? "(double)" : "") + (std::signbit(value) ? "-" : "") +
-             (std::isnan(value) ? "NAN" : "INFINITY");
-    v.level = kUnary;
-  } else {
-    std::array<char, 64> text;
-    auto result = t.bits() == 32
-                      ? std::to_chars(text.begin(), text.end(), static_cast<float>(value))
-                      : std::to_chars(text.begin(), text.end(), value);
-    v.text = std::string(text.begin(), result.ptr);
-    if (v.text.find_first_of(".e") == std::string::npos) v.text += ".0";
-    v.text += suffix;
-    if (std::signbit(value)) v.level = kUnary;
-  }
-  return v;
-}
-std::string Identifier(std::string_view name) {
-  std::string out;
-  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out = "_" + out;
-  return out;
-}
-
 // ---- names --------------------------------------------------------------------------------------
 namespace {
-/// Words of C and C++, and names of the headers the file includes that its text uses.
-constexpr const char* kReserved[] = {
-    "alignas",   "alignof",   "and",       "asm",        "auto",      "bool",     "break",
-    "case",      "catch",     "char",      "class",      "compl",     "const",    "continue",
-    "decltype",  "default",   "delete",    "do",         "double",    "else",     "enum",
-    "explicit",  "export",    "extern",    "false",      "float",     "for",      "friend",
-    "goto",      "if",        "inline",    "int",        "long",      "main",     "mutable",
-    "namespace", "new",       "noexcept",  "not",        "nullptr",   "operator", "or",
-    "private",   "protected", "public",    "register",   "restrict",  "return",   "short",
-    "signed",    "sizeof",    "static",    "struct",     "switch",    "template", "this",
-    "throw",     "true",      "try",       "typedef",    "typeid",    "typename", "typeof",
-    "union",     "unsigned",  "using",     "virtual",    "void",      "volatile", "wchar_t",
-    "while",     "xor",       "NULL",      "NAN",        "INFINITY",  "DLTensor", "TVMFFIAny",
-    "memcpy",    "memset",    "malloc",    "free",       "vsnprintf", "va_list",  "fma",
-    "fmaf",      "sqrt",      "sqrtf",     "floor",      "floorf",    "ceil",     "ceilf",
-    "trunc",     "truncf",    "nearbyint", "nearbyintf", "fabs",      "fabsf",    "copysign",
-    "copysignf", "fmod",      "fmodf",     "linux",      "unix",      "errno",    "assert",
-    "unix",      "size_t",    "stdin",     "stdout",     "stderr",    "isnan"};
+/// Names of the headers the file includes that its text uses.
+constexpr const char* kHeaderNames[] = {"DLTensor",  "TVMFFIAny", "malloc", "free",
+                                        "vsnprintf", "va_list",   "linux",  "unix",
+                                        "errno",     "stdin",     "stdout", "stderr"};
 
-/// Names of C functions that a body calls.
-void AddExternNames(const Stmt& body, std::unordered_set<std::string>* names) {
-  PostOrderVisit(body, [&](const ObjectRef& node) {
-    auto* call = node.as<CallObj>();
-    if (!call || !call->op.as<OpObj>() || call->args.empty()) return;
-    if (!call->Is(builtin::call_extern()) && !call->Is(builtin::call_pure_extern())) return;
-    if (auto* name = call->args[0].as<StringImmObj>()) names->insert(std::string(name->value));
-  });
-}
 constexpr const char* kPreamble = R"(#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -277,19 +130,21 @@ void MarkStatusFunctions(FunctionList* functions) {
 
 // ---- the file -----------------------------------------------------------------------------------
 ModuleText::ModuleText(const FunctionList& functions)
-    : functions_(functions), reserved_(std::begin(kReserved), std::end(kReserved)) {
+    : FileWriter("C", RuntimeHelpers(), "static inline"), functions_(functions) {
+  for (const char* name : kHeaderNames) Reserve(name);
+  for (auto& [var, info] : functions_) info.func = source::Scalarize(info.func, *this);
   MarkStatusFunctions(&functions_);
   for (size_t i = 0; i < functions_.size(); ++i) {
     const auto& [var, info] = functions_[i];
     by_name_.emplace(var->name_hint, i);
-    AddExternNames(info.func->body, &reserved_);
+    ReserveExterns(info.func->body);
     std::string symbol = SymbolOf(info);
     if (symbol != Identifier(symbol)) {
       TVM_FFI_THROW(ValueError)
           << "C code generation: expected the name of a function to be an identifier of C, got '"
           << info.symbol << "'";
     }
-    if (!reserved_.insert(symbol).second) {
+    if (!Reserve(symbol)) {
       TVM_FFI_THROW(ValueError) << "C code generation: expected one function of the symbol "
                                 << symbol << ", got several";
     }
@@ -319,12 +174,6 @@ std::string ModuleText::SymbolOf(const FunctionInfo& info) const {
   std::string name = Identifier(info.symbol);
   return name.back() == '_' ? name : name + "_";
 }
-std::string ModuleText::UniqueGlobal(const std::string& name) {
-  std::string unique = name;
-  for (int i = 1; !globals_.insert(unique).second || reserved_.count(unique); ++i)
-    unique = name + std::to_string(i);
-  return unique;
-}
 std::string ModuleText::PackedSlot(const std::string& name) {
   std::string& slot = slots_[name];
   if (slot.empty()) {
@@ -332,18 +181,6 @@ std::string ModuleText::PackedSlot(const std::string& name) {
     extern_text_ += "static void* " + slot + " = NULL;\n";
   }
   return slot;
-}
-void ModuleText::DeclareExtern(const std::string& name, const std::string& result,
-                               const std::vector<std::string>& params) {
-  std::string list;
-  for (const std::string& p : params) list += (list.empty() ? "" : ", ") + p;
-  std::string type = result + " " + name + "(" + (list.empty() ? "void" : list) + ")";
-  auto [it, is_new] = extern_types_.emplace(name, type);
-  if (!is_new && it->second != type) {
-    Unsupported("expected all uses of the external function " + name +
-                " to have the same types of arguments and result");
-  }
-  if (is_new) extern_text_ += "extern " + type + ";\n";
 }
 std::string ModuleText::Source() const {
   std::string text =
@@ -373,8 +210,7 @@ std::string ModuleText::Header() const {
 }
 std::string ModuleText::Prototype(const FunctionInfo& info,
                                   const std::vector<std::string>& params) const {
-  std::string list;
-  for (const std::string& p : params) list += (list.empty() ? "" : ", ") + p;
+  std::string list = source::Joined(params);
   bool has_result = !info.packed && !info.result.is_void();
   if (has_result && info.internal) {
     list += (list.empty() ? "" : ", ") + TypeName(info.result) + "* tvm_result";

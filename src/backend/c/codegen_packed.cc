@@ -130,7 +130,7 @@ Value FunctionText::CallPackedLowered(const CallObj* op, bool by_symbol) {
   ++effects_;
   if (by_symbol) {
     std::string symbol = "__tvm_ffi_" + function;
-    if (!module_.reserved().count(symbol)) {
+    if (!module_.IsReserved(symbol)) {
       module_.DeclareExtern(symbol, "int", {"void*", "const TVMFFIAny*", "int32_t", "TVMFFIAny*"});
     }
     Propagate(symbol + "(" + (v.size() > 1 ? v[1].text : "NULL") + ", " + rest);

@@ -195,12 +195,13 @@ namespace {
 TVM_REGISTER() {
   Def(
       "codegen.link_with_compiler",
-      [](Array<String> objects, String output) {
+      [](Array<String> objects, String output, Array<String> options) {
         std::vector<std::string> files(objects.begin(), objects.end());
+        files.insert(files.end(), options.begin(), options.end());
         Compiler::For(Target("c")).Link(files, std::string(output));
       },
       "Links object files into a shared library with the system's C compiler.", Arg("objects"),
-      Arg("output"));
+      Arg("output"), Arg("options", Array<String>()));
 }
 }  // namespace
 

@@ -13,8 +13,7 @@
 #include "backend/c/codegen.h"
 #include "backend/c/compile.h"
 #include "runtime/cpu_features.h"
-#include "tvm/ir/stack.h"
-#include "tvm/ir/transform.h"
+#include "tvm/ir/backend.h"
 
 namespace tvm::codegen::c {
 namespace {
@@ -108,14 +107,17 @@ class CModuleObj : public ffi::ModuleObj {
 };
 
 ffi::Module Build(IRModule mod, Target target) {
-  // C has no type for float16, and no vectors.
-  mod = transform::GetPass("tir.FP16ComputeLegalize")(mod);
   FunctionList functions = FunctionsOf(mod, "target.build.c");
-  for (auto& [var, info] : functions) info.func = Scalarize(info.func);
   return ffi::Module(ffi::make_object<CModuleObj>(functions, target));
 }
 
 TVM_REGISTER() {
+  // C has no type for float16, and no vectors.
+  RegisterBackend({.kind = "c",
+                   .is_host = true,
+                   .final_passes = {"tir.FP16ComputeLegalize"},
+                   .takes_vectors = false,
+                   .link = "codegen.link_with_compiler"});
   Def("target.build.c", &Build, "Writes the lowered functions of a module as C.", Arg("mod"),
       Arg("target"));
 }

@@ -22,6 +22,8 @@
 #include "backend/llvm/target_machine.h"
 
 namespace tvm::codegen {
+template <class Generator, class Value>
+class CallTable;
 
 /// The name of a function in the object file.
 inline std::string SymbolOf(const FunctionInfo& info) {
@@ -125,6 +127,7 @@ class FunctionGen
   }
 
  private:
+  friend class CallTable<FunctionGen, llvm::Value*>;
   using Value = llvm::Value;
   Value* Gen(const PrimExpr& e) {
     (*this)(e);
@@ -241,7 +244,9 @@ class FunctionGen
   void Propagate(Value* status);
   void Return(Value* status, Value* result = nullptr);
   void FreeWorkspaces(size_t down_to);
-  Value* AllocWorkspace(Value* bytes, DataType dtype);
+  /// On a device, by default the CPU.
+  Value* AllocWorkspace(Value* bytes, DataType dtype, Value* device_type = nullptr,
+                        Value* device_id = nullptr);
   void FreeWorkspace(Value* pointer);
   Value* CondOf(const PrimExpr& e, bool* likely);
   /// Whether the store combines a scalar with more and more values over the innermost loop.

@@ -4,6 +4,7 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 
+#include "backend/calls.h"
 #include "backend/llvm/codegen.h"
 #include "tvm/expr/op.h"
 
@@ -12,13 +13,14 @@ using Value = llvm::Value;
 
 Value* FunctionGen::Emit(const CallObj* op) {
   if (auto* var = op->op.as<GlobalVarObj>()) return CallFunction(op, var);
-  using Handler = Value* (*)(FunctionGen*, const CallObj*);
   using Gen = FunctionGen*;
   using Op = const CallObj*;
   namespace bi = tvm::tir::builtin;
   static const auto* table = [] {
-    auto* rows = new std::unordered_map<const Object*, Handler>();
-    auto row = [&](const tvm::Op& o, Handler h) { rows->emplace(o.get(), h); };
+    auto* rows = new CallTable<FunctionGen, Value*>();
+    rows->AddCommon();
+    rows->AddHost();
+    auto row = [&](const tvm::Op& o, auto h) { rows->Add(o, h); };
 #define BINARY(name, Create)                    \
   row(bi::name(), [](Gen g, Op o) -> Value* {   \
     Value* a = g->Gen(o->args[0]);              \
@@ -39,8 +41,6 @@ Value* FunctionGen::Emit(const CallObj* op) {
     UNARY(fabs, fabs);
 #undef UNARY
     row(bi::bitwise_not(), [](Gen g, Op o) { return g->b_.CreateNot(g->Gen(o->args[0])); });
-    row(bi::shift_left(), [](Gen g, Op o) { return g->Shift(o, true); });
-    row(bi::shift_right(), [](Gen g, Op o) { return g->Shift(o, false); });
     row(bi::popcount(), [](Gen g, Op o) -> Value* {
       Value* v = g->b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, g->Gen(o->args[0]));
       return g->b_.CreateZExtOrTrunc(v, g->gen_.TypeOf(o->dtype));
@@ -67,18 +67,11 @@ Value* FunctionGen::Emit(const CallObj* op) {
       return o->args[0].dtype().is_float() ? g->b_.CreateFCmpUNO(v, v)
                                            : llvm::Constant::getNullValue(g->gen_.TypeOf(o->dtype));
     });
-    row(bi::reinterpret(), [](Gen g, Op o) { return g->Reinterpret(o); });
     row(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
-    for (const tvm::Op& same :
-         {bi::likely(), bi::ignore_loop_partition(), bi::tvm_thread_invariant()}) {
-      row(same, [](Gen g, Op o) { return g->Gen(o->args[0]); });
-    }
     row(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
-      auto *low = o->args[0].as<IntImmObj>(), *high = o->args[1].as<IntImmObj>();
-      if (!low || !high) Unsupported("expected constants in large_uint_imm", o->span);
-      uint64_t v = static_cast<uint64_t>(high->value) << 32 |
-                   (static_cast<uint64_t>(low->value) & 0xffffffff);
-      return g->Lane(o->dtype, v);
+      auto value = LargeUint(o);
+      if (!value) Unsupported("expected constants in large_uint_imm", o->span);
+      return g->Lane(o->dtype, *value);
     });
     row(bi::undef(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateFreeze(llvm::UndefValue::get(g->gen_.TypeOf(o->dtype)));
@@ -98,9 +91,6 @@ Value* FunctionGen::Emit(const CallObj* op) {
       if (auto* load = o->args[0].as<BufferLoadObj>()) return g->AddressOf(load);
       Unsupported("expected an element of a buffer in address_of", o->span);
     });
-    row(bi::tvm_struct_get(), [](Gen g, Op o) { return g->StructField(o, false); });
-    row(bi::tvm_struct_set(), [](Gen g, Op o) { return g->StructField(o, true); });
-    row(bi::tvm_stack_alloca(), [](Gen g, Op o) { return g->StackAlloca(o); });
     row(bi::prefetch(), [](Gen g, Op o) -> Value* {
       Value* p = o->args[0].as<BufferLoadObj>() ? g->AddressOf(o->args[0].as<BufferLoadObj>())
                                                 : g->Gen(o->args[0]);
@@ -119,7 +109,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
       Value* bytes = g->b_.CreateZExtOrTrunc(g->Gen(o->args[2]), g->gen_.i64);
-      return g->AllocWorkspace(bytes, DataType::UInt(8));
+      Value *type = g->Gen(o->args[0]), *id = g->Gen(o->args[1]);
+      return g->AllocWorkspace(bytes, DataType::UInt(8), type, id);
     });
     row(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
       Value* memory = g->Gen(o->args[2]);
@@ -141,8 +132,6 @@ Value* FunctionGen::Emit(const CallObj* op) {
       }
       return g->b_.getInt32(0);
     });
-    row(bi::break_loop(), [](Gen g, Op o) { return g->Jump(o, true); });
-    row(bi::continue_loop(), [](Gen g, Op o) { return g->Jump(o, false); });
     row(bi::tvm_raise_error(), [](Gen g, Op o) -> Value* {
       auto *cls = o->args[0].as<StringImmObj>(), *format = o->args[1].as<StringImmObj>();
       if (!cls || !format) Unsupported("expected texts as class and format of an error", o->span);
@@ -161,14 +150,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
       return g->b_.getInt32(0);
     });
     // ---- calls ----
-    row(bi::call_extern(), [](Gen g, Op o) { return g->CallExtern(o, false); });
-    row(bi::call_pure_extern(), [](Gen g, Op o) { return g->CallExtern(o, true); });
     row(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
     row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
-    row(bi::tvm_call_packed_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, false); });
-    row(bi::tvm_call_cpacked_lowered(), [](Gen g, Op o) { return g->CallPackedLowered(o, true); });
-    row(bi::tvm_call_trace_packed_lowered(),
-        [](Gen g, Op o) { return g->CallPackedLowered(o, false); });
     // ---- vectors ----
     row(bi::vscale(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::vscale, {g->gen_.TypeOf(o->dtype)}, {});
@@ -198,14 +181,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
     }
     return rows;
   }();
-  auto it = table->find(op->op.get());
-  if (it == table->end()) {
-    auto* named = op->op.as<OpObj>();
-    Unsupported("expected LowerIntrin to have lowered the call of " +
-                    (named ? std::string(named->name) : std::string("?")),
-                op->span);
-  }
-  return it->second(this, op);
+  if (auto handler = table->Find(op)) return handler(this, op);
+  Unsupported(NotLowered(op), op->span);
 }
 
 Value* FunctionGen::Jump(const CallObj* op, bool leave) {

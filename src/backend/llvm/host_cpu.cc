@@ -10,26 +10,19 @@
 #include <set>
 
 #include "backend/llvm/target_machine.h"
+#include "tvm/ir/machine.h"
 
 namespace tvm::codegen {
 namespace {
 /// The target asked about: a Target, a text or a dict; else the current one, else this machine.
-MachineOptions Asked(const Any& target) {
-  if (auto text = target.try_cast<String>()) return MachineOptions::From(Target(*text));
-  if (auto config = target.try_cast<Map<String, Any>>())
-    return MachineOptions::From(Target(*config));
-  if (target != nullptr) return MachineOptions::From(target.cast<Target>());
-  if (Target current = Target::Current(); current.defined() && current->kind->name == "llvm") {
-    return MachineOptions::From(current);
-  }
-  return MachineOptions::Host();
+Target TargetAsked(const Any& target) {
+  if (auto text = target.try_cast<String>()) return Target(*text);
+  if (auto config = target.try_cast<Map<String, Any>>()) return Target(*config);
+  if (target != nullptr) return target.cast<Target>();
+  Target current = Target::Current();
+  return current.defined() && current->kind->name == "llvm" ? current : Target("llvm");
 }
-MachineOptions Processor(const String& triple, const String& cpu) {
-  MachineOptions o;
-  o.triple = triple.empty() ? HostTriple() : llvm::Triple::normalize(std::string(triple));
-  o.cpu = cpu.empty() && triple.empty() ? HostCpu() : std::string(cpu);
-  return o;
-}
+MachineOptions Asked(const Any& target) { return MachineOptions::From(TargetAsked(target)); }
 /// Whether one of `sorted` is `name`.
 bool Has(const std::vector<std::string>& sorted, const std::string& name) {
   return std::binary_search(sorted.begin(), sorted.end(), name);
@@ -57,9 +50,6 @@ Map<String, Any> DescribeHost() {
   return {{"name", String(HostCpu())}, {"triple", String(HostTriple())}, {"mattr", differences}};
 }
 
-bool CpuHasFeature(String triple, String cpu, String feature) {
-  return Has(EnabledFeatures(Processor(triple, cpu)), std::string(feature));
-}
 Array<String> CpuFeatures(Any target) {
   Array<String> names;
   for (const std::string& f : EnabledFeatures(Asked(target))) names.push_back(f);
@@ -97,23 +87,7 @@ String IntrinsicName(int64_t id) {
   }
   return llvm::Intrinsic::getBaseName(static_cast<llvm::Intrinsic::ID>(id)).str();
 }
-/// Bits of the widest vector registers.
-int64_t VectorWidth(Any target) {
-  MachineOptions o = Asked(target);
-  if (o.vector_width > 0) return o.vector_width;
-  auto on = EnabledFeatures(o);
-  llvm::Triple triple(o.triple);
-  if (triple.isX86()) return Has(on, "avx512f") ? 512 : Has(on, "avx") ? 256 : 128;
-  if (triple.isRISCV()) {
-    for (int width = 65536; width >= 64; width /= 2) {
-      if (Has(on, "zvl" + std::to_string(width) + "b")) return width;
-    }
-    return 64;
-  }
-  if (triple.isWasm()) return Has(on, "simd128") ? 128 : 64;
-  return 128;
-}
-
+int64_t VectorWidth(Any target) { return Machine::Of(TargetAsked(target))->vector_bits; }
 String SystemTriple() { return HostTriple(); }
 String SystemCpu() { return HostCpu(); }
 String X86Vendor() {
@@ -132,9 +106,6 @@ TVM_REGISTER() {
   Def("target.llvm.host_cpu", &DescribeHost,
       "This machine: the processor's name, its triple, and mattr: the features in which it differs "
       "from what the name implies.");
-  Def("target.llvm.cpu_has_feature", &CpuHasFeature,
-      "Whether a processor (this machine's where empty) has a feature.", Arg("triple"), Arg("cpu"),
-      Arg("feature"));
   Def("target.codegen.llvm_get_system_triple", &SystemTriple, "The triple of this machine.");
   Def("target.codegen.llvm_get_system_cpu", &SystemCpu, "LLVM's name of this machine's processor.");
   Def("target.codegen.llvm_get_system_x86_vendor", &X86Vendor,

@@ -46,7 +46,7 @@ PrimExpr ExpandDivision(const DivObj* op, const Target& target) {
   DataType t = op->dtype;
   constexpr int kWorthIt = 32;  // lanes that pay for the reciprocal
   if (!divisor || t.is_scalable() || t.element() != DataType::Float(32) || t.lanes() < kWorthIt ||
-      !HasMasks(target) || math::IsPowerOfTwo(divisor->value))
+      !target.defined() || !Machine::Of(target)->has_masks || math::IsPowerOfTwo(divisor->value))
     return ffi::GetRef<PrimExpr>(op);
   Expansion let;
   Value a = let("a", Value(op->a)), b = let("b", Value(divisor->value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot products in words: one row for each instruction, and as arithmetic.
+// Dot products in words, by the instructions of the machine and as arithmetic.
 #include "tvm/expr/dot.h"
 
 #include <algorithm>
@@ -7,69 +7,25 @@
 namespace tvm {
 using namespace tir;
 namespace {
-struct Instruction {
-  Op op;
-  const char* operands;  // "us": bytes of the first word are unsigned, those of the second signed
-  const char* feature;   // of the processor
-  int lanes;             // words
-  const char* name;      // of LLVM's intrinsic
-  bool adds;             // to its first argument
-};
-/// Of those for the same operands the wider ones first.
-const std::vector<Instruction>& Instructions() {
-  using namespace builtin;
-  static const std::vector<Instruction> rows = {
-      {dot_bytes(), "us", "avx512vnni", 16, "llvm.x86.avx512.vpdpbusd.512", true},
-      {dot_bytes(), "us", "avx512vnni", 8, "llvm.x86.avx512.vpdpbusd.256", true},
-      {dot_bytes(), "us", "avx512vnni", 4, "llvm.x86.avx512.vpdpbusd.128", true},
-      {dot_bytes(), "us", "avxvnni", 8, "llvm.x86.avx512.vpdpbusd.256", true},
-      {dot_bytes(), "us", "avxvnni", 4, "llvm.x86.avx512.vpdpbusd.128", true},
-      {dot_bytes(), "ss", "avxvnniint8", 8, "llvm.x86.avx2.vpdpbssd.256", true},
-      {dot_bytes(), "ss", "avxvnniint8", 4, "llvm.x86.avx2.vpdpbssd.128", true},
-      {dot_bytes(), "uu", "avxvnniint8", 8, "llvm.x86.avx2.vpdpbuud.256", true},
-      {dot_bytes(), "uu", "avxvnniint8", 4, "llvm.x86.avx2.vpdpbuud.128", true},
-      {dot_bytes(), "ss", "dotprod", 4, "llvm.aarch64.neon.sdot", true},
-      {dot_bytes(), "uu", "dotprod", 4, "llvm.aarch64.neon.udot", true},
-      {dot_bytes(), "us", "i8mm", 4, "llvm.aarch64.neon.usdot", true},
-      {dot_shorts(), "ss", "avx512bw", 16, "llvm.x86.avx512.pmaddw.d.512", false},
-      {dot_shorts(), "ss", "avx2", 8, "llvm.x86.avx2.pmadd.wd", false},
-      {dot_shorts(), "ss", "sse2", 4, "llvm.x86.sse2.pmadd.wd", false},
-      {dot_bfloat16(), "uu", "avx512bf16", 16, "llvm.x86.avx512bf16.dpbf16ps.512", true},
-      {dot_bfloat16(), "uu", "avx512bf16", 8, "llvm.x86.avx512bf16.dpbf16ps.256", true},
-      {dot_bfloat16(), "uu", "avx512bf16", 4, "llvm.x86.avx512bf16.dpbf16ps.128", true},
-  };
-  return rows;
+using Kind = MachineInstruction::Kind;
+
+Kind KindOf(const RelaxExpr& op) {
+  return op.same_as(builtin::dot_bytes())    ? Kind::kDotBytes
+         : op.same_as(builtin::dot_shorts()) ? Kind::kDotShorts
+                                             : Kind::kDotBfloat16;
 }
-bool Fits(const Instruction& row, const RelaxExpr& op, DataType a, DataType b) {
+bool Fits(const MachineInstruction& row, Kind kind, DataType a, DataType b) {
   auto fits = [](char kind, DataType t) { return t.is_uint() == (kind == 'u'); };
-  return row.op.same_as(op) && fits(row.operands[0], a) && fits(row.operands[1], b);
-}
-/// The rows that a target has. Asking for features takes long; functions of one module have one
-/// target.
-const std::vector<const Instruction*>& Available(const Target& target) {
-  static thread_local std::pair<Target, std::vector<const Instruction*>> last;
-  if (last.first.defined() && last.first.same_as(target)) return last.second;
-  last = {target, {}};
-  if (!target.defined() || target->kind->name != "llvm") return last.second;
-  // Who turns AVX-512 off does not name all of its parts.
-  auto has = [&](const Instruction& row) {
-    bool is_avx512 = std::string_view(row.feature).substr(0, 6) == "avx512";
-    const char* base = row.lanes == 16 ? "avx512f" : "avx512vl";
-    return target->HasFeature(row.feature) &&
-           (!is_avx512 || (target->HasFeature("avx512f") && target->HasFeature(base)));
-  };
-  for (const Instruction& row : Instructions()) {
-    if (has(row)) last.second.push_back(&row);
-  }
-  return last.second;
+  return row.kind == kind && fits(row.operands[0], a) && fits(row.operands[1], b);
 }
 /// The instruction for vectors of `lanes` words: the widest one that they fill, or else the
 /// narrowest.
-const Instruction* Choose(const Target& target, const RelaxExpr& op, DataType a, DataType b,
-                          int lanes) {
-  const Instruction* best = nullptr;
-  for (const Instruction* row : Available(target)) {
-    if (!Fits(*row, op, a, b)) continue;
+const MachineInstruction* Choose(const Machine& machine, const RelaxExpr& op, DataType a,
+                                 DataType b, int lanes) {
+  const MachineInstruction* best = nullptr;
+  Kind kind = KindOf(op);
+  for (const MachineInstruction* row : machine->instructions) {
+    if (!Fits(*row, kind, a, b)) continue;
     best = row;
     if (row->lanes / 2 < lanes) break;
   }
@@ -110,8 +66,8 @@ bool IsDot(const RelaxExpr& op) {
   return op.same_as(builtin::dot_bytes()) || op.same_as(builtin::dot_shorts()) ||
          op.same_as(builtin::dot_bfloat16());
 }
-bool HasDot(const Target& target, const Op& op, DataType a, DataType b) {
-  return Choose(target, op, a, b, 1) || Choose(target, op, b, a, 1);
+bool HasDot(const Machine& machine, const Op& op, DataType a, DataType b) {
+  return Choose(machine, op, a, b, 1) || Choose(machine, op, b, a, 1);
 }
 PrimExpr ExpandDot(const CallObj* call, Optional<PrimExpr> sum, const Target& target) {
   std::string got;
@@ -127,10 +83,14 @@ PrimExpr ExpandDot(const CallObj* call, Optional<PrimExpr> sum, const Target& ta
   }
   PrimExpr a = call->args[0], b = call->args[1];
   int lanes = call->dtype.lanes();
-  const Instruction* row = Choose(target, call->op, a.dtype(), b.dtype(), lanes);
-  if (!row) {
-    row = Choose(target, call->op, b.dtype(), a.dtype(), lanes);
-    std::swap(a, b);
+  const MachineInstruction* row = nullptr;
+  if (target.defined()) {
+    const Machine& machine = Machine::Of(target);
+    row = Choose(machine, call->op, a.dtype(), b.dtype(), lanes);
+    if (!row) {
+      row = Choose(machine, call->op, b.dtype(), a.dtype(), lanes);
+      std::swap(a, b);
+    }
   }
   if (!row) {
     PrimExpr plain = Plain(call);
@@ -139,17 +99,17 @@ PrimExpr ExpandDot(const CallObj* call, Optional<PrimExpr> sum, const Target& ta
   DataType t = call->dtype.with_lanes(row->lanes);
   auto words = [&](const PrimExpr& x, int begin) {
     PrimExpr piece = Lanes(x, begin, row->lanes);
-    bool is_bytes = row->op.same_as(builtin::dot_bytes());
+    bool is_bytes = row->kind == Kind::kDotBytes;
     return is_bytes ? reinterpret(DataType::Int(8, 4 * row->lanes), piece) : piece;
   };
   Array<PrimExpr> pieces, order;
   for (int begin = 0; begin < lanes; begin += row->lanes) {
-    Array<PrimExpr> args = {StringImm(row->name)};
+    Array<PrimExpr> args = {StringImm(row->intrinsic)};
     PrimExpr before = sum.has_value() ? Lanes(sum.value(), begin, row->lanes) : MakeZero(t);
-    if (row->adds) args.push_back(before);
+    if (row->accumulates) args.push_back(before);
     args.push_back(words(a, begin)), args.push_back(words(b, begin));
     PrimExpr piece = Call(t, builtin::call_llvm_pure_intrin(), args);
-    pieces.push_back(row->adds || !sum.has_value() ? piece : before + piece);
+    pieces.push_back(row->accumulates || !sum.has_value() ? piece : before + piece);
   }
   if (lanes == row->lanes) return pieces[0];
   for (int i = 0; i < lanes; ++i) order.push_back(IntImm::Int32(i));

@@ -54,7 +54,7 @@ Value Power(Expansion& let, const Reduced& from, int exponent) {
   Value power = Fma(Fma(Quotient(r), r, 1.0), r, 1.0);
   if (let.CanScale(r.dtype())) return let.Scaled(power, exponent == 0 ? n : n + exponent);
   Value bits = let("bits", Bits(shifted));
-  if (let.has_scale) {
+  if (let.Scale(r.dtype())) {
     Value zero = Bits(Value(MakeConst(r.dtype(), FormatOf(r).rounder)));
     Value sum = CastTo(DataType::Int(32), bits - zero + exponent);
     return Value(tir::Call(r.dtype(), tir::builtin::call_llvm_pure_intrin(),
@@ -77,16 +77,17 @@ Value Clamp(const Value& x, Base base) {
 }  // namespace
 
 bool Expansion::CanScale(DataType t) const {
-  return has_scale && !t.is_scalable() && t.lanes() % (512 / t.bits()) == 0;
+  const MachineInstruction* scale = Scale(t);
+  return scale && !t.is_scalable() && t.lanes() % scale->lanes == 0;
 }
 Value Expansion::Scaled(const Value& x, const Value& n) const {
   DataType t = n.dtype();
-  const char* name =
-      t.bits() == 64 ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
-  PrimExpr all = MakeConst(DataType::Int(512 / t.bits()), -1);
-  PrimExpr rounding = MakeConst(DataType::Int(32), 4);
-  return Value(tir::Call(t, tir::builtin::call_llvm_pure_intrin(),
-                         {tir::StringImm(name), x.expr, n.expr, n.expr, all, rounding}));
+  const MachineInstruction* scale = Scale(t);
+  PrimExpr all = MakeConst(DataType::Int(scale->lanes), -1);
+  PrimExpr rounding = MakeConst(DataType::Int(32), 4);  // as everywhere
+  return Value(
+      tir::Call(t, tir::builtin::call_llvm_pure_intrin(),
+                {tir::StringImm(scale->intrinsic), x.expr, n.expr, n.expr, all, rounding}));
 }
 
 Value Exp(Expansion& let, const Value& x, Base base) {

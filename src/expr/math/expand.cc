@@ -27,7 +27,7 @@ Value Expansion::Polynomial(Table c, const Value& x) {
 }
 std::pair<Value, Value> Expansion::Either(const Value& condition, Table a, const Value& x, Table b,
                                           const Value& y) {
-  if (!chooses_cheaply || a.size() != b.size())
+  if (!ChoosesCheaply() || a.size() != b.size())
     return {(*this)("p", Polynomial(a, x)), (*this)("q", Polynomial(b, y))};
   auto chosen = [&](size_t i) {
     return Choose(condition, Value(MakeConst(x.dtype(), a[i])), b[i]);
@@ -108,10 +108,19 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
     Call scalar(t.element(), call->op, args, call->span);
     return Broadcast(ExpandMath(scalar.get(), target), call->args[0].as<BroadcastObj>()->lanes);
   }
+  if (call->op.same_as(builtin::nextafter()) && t.bits() < 32) {
+    if (t.bits() < 16) {
+      // The formats differ in what lies next to zero and to their ends.
+      TVM_FFI_THROW(TypeError) << "nextafter: expected a type of 16 bits or more, got " << t;
+    }
+    math::Expansion let;
+    auto argument = [&](size_t i) { return let("x", math::Value(call->args[i])); };
+    return let.Finish(math::NextAfterSmall(let, argument(0), argument(1)));
+  }
   bool is_double = t.is_ieee_float() && t.bits() == 64;
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
-  let.has_scale = let.chooses_cheaply = math::HasMasks(target);
+  if (target.defined()) let.machine = Machine::Of(target);
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

@@ -41,6 +41,17 @@ Value NextAfter(Expansion& let, const Value& x, const Value& y) {
   return Choose(IsNaN(x) || IsNaN(y), kNaN, Choose(x == y, y, moved));
 }
 
+/// The same for a type of 16 bits. float32 has all its numbers, and compares them.
+Value NextAfterSmall(Expansion& let, const Value& x, const Value& y) {
+  DataType t = x.dtype();
+  Value a = let("a", CastTo(DataType::Float(32), x)), b = let("b", CastTo(DataType::Float(32), y));
+  Value i = let("i", Reinterpret(DataType::Int(t.bits()), x));
+  int64_t sign = -(int64_t{1} << (t.bits() - 1));
+  Value smallest = Choose(b < 0, Value(MakeConst(i.dtype(), sign + 1)), 1);
+  Value moved = Choose(a == 0, smallest, Choose((a < b) == (a > 0), i + 1, i - 1));
+  return Choose(IsNaN(a) || IsNaN(b), CastTo(t, a + b), Choose(a == b, y, Reinterpret(t, moved)));
+}
+
 /// The larger number is brought near 1 by a power of two, so that no square overflows or is lost.
 Value Hypot(Expansion& let, const Value& x, const Value& y) {
   if (x.dtype().bits() == 32) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tvm/expr/math.h"
+#include "tvm/ir/machine.h"
 
 namespace tvm::math {
 
@@ -123,11 +124,6 @@ inline const Format& FormatOf(const Value& x) {
   return x.dtype().bits() == 64 ? kFloat64 : kFloat32;
 }
 
-/// Whether vectors have masks, and instructions that go with them: AVX-512.
-inline bool HasMasks(const Target& target) {
-  return target.defined() && target->kind->name == "llvm" && target->HasFeature("avx512f");
-}
-
 inline Value Bits(const Value& x) { return Reinterpret(DataType::Int(x.dtype().bits()), x); }
 inline Value FromBits(const Value& x) { return Reinterpret(DataType::Float(x.dtype().bits()), x); }
 /// 2^n, where the low bits of the integer `n` are the exponent (the ones above are shifted out).
@@ -162,10 +158,14 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// One expansion under way: values used more than once get a name, and Finish binds the names.
 class Expansion {
  public:
-  /// Whether there is an instruction that multiplies by a power of two.
-  bool has_scale = false;
+  /// What it is for; undefined: any machine.
+  Machine machine = Machine();
+  /// The instruction that multiplies numbers of a type by powers of two, or nullptr.
+  const MachineInstruction* Scale(DataType t) const {
+    return machine.defined() ? machine->Find(MachineInstruction::Kind::kScale, t.bits()) : nullptr;
+  }
   /// Whether choosing between two constants lane by lane is cheaper than a multiply-add.
-  bool chooses_cheaply = false;
+  bool ChoosesCheaply() const { return machine.defined() && machine->has_masks; }
   /// x 2^n for a whole number n, rounded once, by one instruction: where vectors of a type have it.
   bool CanScale(DataType t) const;
   Value Scaled(const Value& x, const Value& n) const;
@@ -206,7 +206,7 @@ using Unary = Value(Expansion& let, const Value& x);
 Unary Sigmoid, Tanh, Sinh, Cosh, Erf, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Asinh, Acosh, Atanh;
 Unary Rsqrt;
 using Binary = Value(Expansion& let, const Value& x, const Value& y);
-Binary Pow, Atan2, Hypot, NextAfter, Ldexp;
+Binary Pow, Atan2, Hypot, NextAfter, NextAfterSmall, Ldexp;
 
 /// A call of an integer function as arithmetic, or an undefined expression.
 PrimExpr ExpandInteger(const tir::CallObj* call);

@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine is, and what features a target has.
+// What this machine is.
 #include <unistd.h>
 
-#include <mutex>
-#include <set>
+#include <algorithm>
+#include <cstdlib>
 
+#include "ir/target/instructions.h"
 #include "ir/target/target_tables.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/thread_pool.h"
 
 namespace tvm {
+bool KnowsProcessors() {
+  const Backend* llvm = Backend::Find("llvm");
+  return llvm && llvm->Load();
+}
 namespace {
 /// name, triple and the features in which the machine differs from what its name implies. None
-/// where the LLVM library, which knows, is not installed.
+/// where the LLVM library, which knows, is not installed. TVM_HOST_CPU names another one: how code
+/// for processors that are not at hand is tested.
 Optional<Map<String, Any>> HostCpu() {
   static const auto* host = new Optional<Map<String, Any>>([]() -> Optional<Map<String, Any>> {
-    if (!LoadLLVM()) return std::nullopt;
+    if (!KnowsProcessors()) return std::nullopt;
+    if (const char* cpu = std::getenv("TVM_HOST_CPU"); cpu && *cpu)
+      return Map<String, Any>{{"name", String(cpu)}, {"mattr", Array<String>()}};
     return Function::GetGlobalRequired("target.llvm.host_cpu")().cast<Map<String, Any>>();
   }());
   return *host;
+}
+/// Whether what was detected of a feature stands against what somebody says of one.
+bool IsOverruled(const String& detected, const String& given) {
+  std::string_view name = View(detected).substr(1), other = View(given).substr(1);
+  if (name == other) return true;
+  return View(detected)[0] == '+' ? View(given)[0] == '-' && Needs(name, other)
+                                  : View(given)[0] == '+' && Needs(other, name);
 }
 }  // namespace
 
@@ -30,8 +45,11 @@ void DetectHost(Map<String, Any>* attrs) {
   if (!is_foreign) {
     set("num-cores", int64_t{runtime::AvailableCpus()});
     const std::pair<const char*, int> caches[] = {{"l1-cache-bytes", _SC_LEVEL1_DCACHE_SIZE},
+                                                  {"l1-cache-ways", _SC_LEVEL1_DCACHE_ASSOC},
                                                   {"l2-cache-bytes", _SC_LEVEL2_CACHE_SIZE},
-                                                  {"l3-cache-bytes", _SC_LEVEL3_CACHE_SIZE}};
+                                                  {"l2-cache-ways", _SC_LEVEL2_CACHE_ASSOC},
+                                                  {"l3-cache-bytes", _SC_LEVEL3_CACHE_SIZE},
+                                                  {"cache-line-bytes", _SC_LEVEL1_DCACHE_LINESIZE}};
     for (auto [key, name] : caches) {
       if (long size = sysconf(name); size > 0) set(key, int64_t{size});
     }
@@ -46,22 +64,29 @@ void DetectHost(Map<String, Any>* attrs) {
       if (!features.empty()) attrs->Set("mattr", features);
       return;
     }
-    // What the user says of a feature stands behind what was detected, and so wins.
-    for (const String& f : (*attrs)["mattr"].cast<Array<String>>()) features.push_back(f);
-    attrs->Set("mattr", features);
+    // What the user says of a feature wins.
+    auto given = (*attrs)["mattr"].cast<Array<String>>();
+    Array<String> merged;
+    for (const String& f : features) {
+      bool stays = std::none_of(given.begin(), given.end(),
+                                [&](const String& g) { return g.empty() || IsOverruled(f, g); });
+      if (stays) merged.push_back(f);
+    }
+    for (const String& f : given) merged.push_back(f);
+    attrs->Set("mattr", merged);
   }
 }
 
-bool TargetObj::HasFeature(const String& feature) const {
-  bool from_cpu = false;
-  if (kind->name == "llvm" && LoadLLVM()) {
-    static const Function has = Function::GetGlobalRequired("target.llvm.cpu_has_feature");
-    from_cpu =
-        has(GetAttr<String>("mtriple", ""), GetAttr<String>("mcpu", ""), feature).cast<bool>();
+void CheckFeatures(const Array<String>& features) {
+  for (const String& on : features) {
+    for (const String& off : features) {
+      if (on.size() < 2 || off.size() < 2 || View(on)[0] != '+' || View(off)[0] != '-') continue;
+      std::string_view name = View(on).substr(1), other = View(off).substr(1);
+      if (name != other && !Needs(name, other)) continue;
+      TVM_FFI_THROW(ValueError) << "Target: expected features in mattr that go together, got "
+                                << View(on) << " and " << View(off)
+                                << (name == other ? "" : ", without which it cannot be");
+    }
   }
-  for (const String& f : GetAttr<Array<String>>("mattr", {})) {
-    if (View(f).substr(1) == View(feature)) from_cpu = View(f)[0] == '+';
-  }
-  return from_cpu;
 }
 }  // namespace tvm

@@ -8,6 +8,7 @@ constexpr auto kInt = OptionType::kInt;
 constexpr auto kBool = OptionType::kBool;
 constexpr auto kString = OptionType::kString;
 constexpr auto kStrings = OptionType::kStrings;
+constexpr int64_t kCudaThreads = 1024;  // what a block of any CUDA device has at most
 
 std::vector<TargetOption> Bools(std::initializer_list<const char*> names) {
   std::vector<TargetOption> options;
@@ -17,6 +18,12 @@ std::vector<TargetOption> Bools(std::initializer_list<const char*> names) {
 std::vector<TargetOption> Ints(std::initializer_list<const char*> names) {
   std::vector<TargetOption> options;
   for (const char* name : names) options.push_back({name, kInt});
+  return options;
+}
+/// Sizes and numbers of something that is there.
+std::vector<TargetOption> Positive(std::initializer_list<const char*> names) {
+  std::vector<TargetOption> options;
+  for (const char* name : names) options.push_back({name, kInt, nullptr, 1});
   return options;
 }
 std::vector<TargetOption> operator+(std::vector<TargetOption> a,
@@ -36,14 +43,15 @@ const std::vector<TargetKindRow>& TargetKindTable() {
                                  {"mtriple", kString},
                                  {"mfloat-abi", kString},
                                  {"mabi", kString},
-                                 {"num-cores", kInt},
+                                 {"num-cores", kInt, nullptr, 1},
                                  {"opt-level", kInt},
                                  {"cl-opt", kStrings},
                                  {"jit", kString},
-                                 {"vector-width", kInt}} +
+                                 {"vector-width", kInt, nullptr, 64}} +
            Bools({"fast-math", "fast-math-nnan", "fast-math-ninf", "fast-math-nsz",
                   "fast-math-arcp", "fast-math-contract", "fast-math-reassoc"}) +
-           Ints({"l1-cache-bytes", "l2-cache-bytes", "l3-cache-bytes"})},
+           Positive({"l1-cache-bytes", "l1-cache-ways", "l2-cache-bytes", "l2-cache-ways",
+                     "l3-cache-bytes", "cache-line-bytes"})},
       {"c",
        kDLCPU,
        {"cpu"},
@@ -51,7 +59,7 @@ const std::vector<TargetKindRow>& TargetKindTable() {
         {"march", kString},
         {"workspace-byte-alignment", kInt},
         {"constants-byte-alignment", kInt},
-        {"num-cores", kInt},
+        {"num-cores", kInt, nullptr, 1},
         {"mattr", kStrings},
         {"mtriple", kString}}},
       {"cuda",
@@ -59,36 +67,36 @@ const std::vector<TargetKindRow>& TargetKindTable() {
        {"cuda", "gpu"},
        {{"mcpu", kString},
         {"arch", kString},
-        {"max_shared_memory_per_block", kInt},
-        {"max_threads_per_block", kInt},
-        {"thread_warp_size", kInt, 32},
-        {"registers_per_block", kInt},
+        {"max_shared_memory_per_block", kInt, nullptr, 1},
+        {"max_threads_per_block", kInt, nullptr, 1, kCudaThreads},
+        {"thread_warp_size", kInt, 32, 1},
+        {"registers_per_block", kInt, nullptr, 1},
         {"l2_cache_size_bytes", kInt},
-        {"max_num_threads", kInt, 1024}}},
+        {"max_num_threads", kInt, kCudaThreads, 1, kCudaThreads}}},
       {"nvptx",
        kDLCUDA,
        {"cuda", "gpu"},
        {{"mcpu", kString},
         {"mtriple", kString},
-        {"max_num_threads", kInt, 1024},
-        {"thread_warp_size", kInt, 32}}},
+        {"max_num_threads", kInt, kCudaThreads, 1, kCudaThreads},
+        {"thread_warp_size", kInt, 32, 1}}},
       {"rocm",
        kDLROCM,
        {"rocm", "gpu"},
        {{"mcpu", kString},
         {"mtriple", kString},
         {"mattr", kStrings},
-        {"max_num_threads", kInt, 256},
-        {"max_threads_per_block", kInt, 256},
-        {"max_shared_memory_per_block", kInt, 65536},
-        {"thread_warp_size", kInt, 64}}},
+        {"max_num_threads", kInt, 256, 1},
+        {"max_threads_per_block", kInt, 256, 1},
+        {"max_shared_memory_per_block", kInt, 65536, 1},
+        {"thread_warp_size", kInt, 64, 1}}},
       {"opencl",
        kDLOpenCL,
        {"opencl", "gpu"},
-       {{"max_threads_per_block", kInt, 256},
-        {"max_shared_memory_per_block", kInt, 16384},
-        {"max_num_threads", kInt, 256},
-        {"thread_warp_size", kInt, 1},
+       {{"max_threads_per_block", kInt, 256, 1},
+        {"max_shared_memory_per_block", kInt, 16384, 1},
+        {"max_num_threads", kInt, 256, 1},
+        {"thread_warp_size", kInt, 1, 1},
         {"texture_spatial_limit", kInt, 16384},
         {"texture_depth_limit", kInt, 2048},
         {"max_function_args", kInt, 128},
@@ -96,10 +104,10 @@ const std::vector<TargetKindRow>& TargetKindTable() {
       {"metal",
        kDLMetal,
        {"metal", "gpu"},
-       {{"max_num_threads", kInt, 256},
-        {"max_threads_per_block", kInt, 256},
-        {"max_shared_memory_per_block", kInt, 32768},
-        {"thread_warp_size", kInt, 16},
+       {{"max_num_threads", kInt, 256, 1},
+        {"max_threads_per_block", kInt, 256, 1},
+        {"max_shared_memory_per_block", kInt, 32768, 1},
+        {"thread_warp_size", kInt, 16, 1},
         {"max_function_args", kInt, 31}}},
       {"vulkan",
        kDLVulkan,
@@ -107,9 +115,9 @@ const std::vector<TargetKindRow>& TargetKindTable() {
        std::vector<TargetOption>{{"mattr", kStrings},
                                  {"supports_float32", kBool, true},
                                  {"supports_int32", kBool, true},
-                                 {"max_num_threads", kInt, 256},
-                                 {"max_threads_per_block", kInt, 256},
-                                 {"thread_warp_size", kInt, 1},
+                                 {"max_num_threads", kInt, 256, 1},
+                                 {"max_threads_per_block", kInt, 256, 1},
+                                 {"thread_warp_size", kInt, 1, 1},
                                  {"device_type", kString},
                                  {"device_name", kString},
                                  {"driver_name", kString}} +
@@ -123,7 +131,7 @@ const std::vector<TargetKindRow>& TargetKindTable() {
                  "max_storage_buffer_range", "max_per_stage_descriptor_storage_buffer",
                  "max_shared_memory_per_block", "driver_version", "vulkan_api_version",
                  "max_spirv_version"})},
-      {"webgpu", kDLWebGPU, {"webgpu", "gpu"}, {{"max_num_threads", kInt, 256}}},
+      {"webgpu", kDLWebGPU, {"webgpu", "gpu"}, {{"max_num_threads", kInt, 256, 1}}},
       {"hexagon",
        kDLHexagon,
        {"hexagon", "cpu"},
@@ -131,7 +139,7 @@ const std::vector<TargetKindRow>& TargetKindTable() {
         {"mcpu", kString},
         {"mtriple", kString},
         {"llvm-options", kStrings},
-        {"num-cores", kInt},
+        {"num-cores", kInt, nullptr, 1},
         {"vtcm-capacity", kInt}}},
       {"ext_dev", kDLExtDev, {}, {}},
       {"composite", kDLCPU, {}, {{"devices", OptionType::kTargets}}},

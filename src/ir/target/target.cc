@@ -72,11 +72,20 @@ Any ParseValue(const TargetOption& option, std::string_view text) {
       return SplitAt(text, ',');
   }
 }
+int64_t InLimits(const TargetOption& option, int64_t value) {
+  if (value >= option.least && value <= option.most) return value;
+  bool is_open = option.most == std::numeric_limits<int64_t>::max();
+  TVM_FFI_THROW(ValueError) << "Target: expected " << option.name
+                            << (is_open ? " of at least " : " from ") << option.least
+                            << (is_open ? "" : " to " + std::to_string(option.most)) << ", got "
+                            << value;
+  TVM_FFI_UNREACHABLE();
+}
 /// The value of an option given in a dict.
 Any CheckValue(const TargetOption& option, const Any& value) {
   switch (option.type) {
     case OptionType::kInt:
-      if (auto v = value.try_cast<int64_t>()) return *v;
+      if (auto v = value.try_cast<int64_t>()) return InLimits(option, *v);
       ThrowBadValue(option.name, "an integer", value.GetTypeKey());
     case OptionType::kBool:
       if (auto v = value.try_cast<bool>()) return *v;
@@ -248,6 +257,8 @@ Target::Target(const Map<String, Any>& config) {
   for (const TargetOption& o : row.options) {
     if (!attrs.count(o.name) && o.fallback != nullptr) attrs.Set(o.name, o.fallback);
   }
+  if (auto features = attrs.find("mattr"); features != attrs.end())
+    CheckFeatures((*features).second.cast<Array<String>>());
   if (kind->name == "llvm") DetectHost(&attrs);
   *this = New<Target>([&](TargetObj* n) {
     n->kind = kind, n->host = host, n->tag = tag, n->keys = keys, n->attrs = attrs;

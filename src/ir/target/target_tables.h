@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind targets: kinds with their options, and tags.
 #pragma once
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,11 +12,12 @@ namespace tvm {
 
 enum class OptionType { kInt, kBool, kString, kStrings, kTargets };
 
-/// An option of a kind: its name, type and default (None: no default).
+/// An option of a kind: its name, type, default (None: no default) and, of integers, limits.
 struct TargetOption {
   const char* name;
   OptionType type;
   Any fallback = nullptr;
+  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 };
 struct TargetKindRow {
   const char* name;
@@ -33,5 +35,9 @@ std::map<std::string, std::string, std::less<>> BuiltinTags();
 /// Fills in what this machine is, where the attributes leave it open: CPU name, features, cores,
 /// caches.
 void DetectHost(Map<String, Any>* attrs);
+/// ValueError when features are turned on without what they need, or on and off.
+void CheckFeatures(const Array<String>& features);
+/// Whether the LLVM library, which has tables of processors, is installed.
+bool KnowsProcessors();
 
 }  // namespace tvm

@@ -2,6 +2,7 @@
 // The CPU as a device.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "runtime/device/memory_ledger.h"
 #include "tvm/runtime/device.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -59,15 +61,17 @@ class CpuDevice : public DeviceAPI {
         return nullptr;
     }
   }
-  void* Alloc(DLDevice, uint64_t nbytes, size_t alignment, std::string_view scope) final {
+  void* Alloc(DLDevice device, uint64_t nbytes, size_t alignment, std::string_view scope) final {
     if (!scope.empty() && scope != "global") {
       TVM_FFI_THROW(ValueError) << "cpu: expected the memory scope 'global', got '" << scope << "'";
     }
     void* data = nullptr;
+    ledger_.CheckLimit(device, nbytes);
     if (nbytes > uint64_t{PTRDIFF_MAX} ||
         posix_memalign(&data, alignment, std::max<uint64_t>(nbytes, 1)) != 0) {
-      TVM_FFI_THROW(MemoryError) << "cpu: cannot allocate " << nbytes << " bytes";
+      ledger_.ThrowNoMemory(device, nbytes, MemInfo("MemAvailable"));
     }
+    ledger_.Add(data, nbytes);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     // Fewer TLB misses on large tensors; only whole huge pages inside the block are affected.
     constexpr uint64_t kHuge = uint64_t{2} << 20;
@@ -79,17 +83,47 @@ class CpuDevice : public DeviceAPI {
 #endif
     return data;
   }
-  void Free(DLDevice, void* data) final { std::free(data); }
-  void Copy(DLDevice, const void* from, DLDevice, void* to, uint64_t nbytes) final {
+  void Free(DLDevice, void* data) final {
+    ledger_.Remove(data);
+    std::free(data);
+  }
+  MemoryStats Memory(DLDevice) final { return ledger_.stats(); }
+  void SetMemoryLimit(DLDevice, uint64_t bytes) final { ledger_.SetLimit(bytes); }
+
+  // Functions on the CPU return when they are done: there is one stream, null.
+  void Copy(DLDevice, const void* from, DLDevice, void* to, uint64_t nbytes, Stream stream) final {
+    CheckStream(stream);
     std::memmove(to, from, nbytes);
   }
-  // Functions on the CPU return when they are done: there is one stream, null.
-  TVMFFIStreamHandle CreateStream(DLDevice) final { return nullptr; }
-  void FreeStream(DLDevice, TVMFFIStreamHandle stream) final { CheckStream(stream); }
-  void Sync(DLDevice, TVMFFIStreamHandle stream) final { CheckStream(stream); }
+  void Fill(DLDevice, void* data, uint8_t byte, uint64_t nbytes, Stream stream) final {
+    CheckStream(stream);
+    std::memset(data, byte, nbytes);
+  }
+  Stream CreateStream(DLDevice) final { return nullptr; }
+  void FreeStream(DLDevice, Stream stream) final { CheckStream(stream); }
+  void Sync(DLDevice, Stream stream) final { CheckStream(stream); }
+  void WaitForStream(DLDevice, Stream waiting, Stream awaited) final {
+    CheckStream(waiting);
+    CheckStream(awaited);
+  }
+  // An event is the time of its recording.
+  Event CreateEvent(DLDevice) final { return new Clock::time_point(); }
+  void FreeEvent(DLDevice, Event event) final { delete static_cast<Clock::time_point*>(event); }
+  void Record(DLDevice, Event event, Stream stream) final {
+    CheckStream(stream);
+    *static_cast<Clock::time_point*>(event) = Clock::now();
+  }
+  void WaitForEvent(DLDevice, Stream stream, Event) final { CheckStream(stream); }
+  bool IsDone(DLDevice, Event) final { return true; }
+  double Seconds(DLDevice, Event begin, Event end) final {
+    auto time = [](Event event) { return *static_cast<Clock::time_point*>(event); };
+    return std::chrono::duration<double>(time(end) - time(begin)).count();
+  }
 
  private:
-  static void CheckStream(TVMFFIStreamHandle stream) {
+  using Clock = std::chrono::steady_clock;
+  MemoryLedger ledger_;
+  static void CheckStream(Stream stream) {
     if (stream) TVM_FFI_THROW(ValueError) << "cpu: expected the stream 0, got " << stream;
   }
 };

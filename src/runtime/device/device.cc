@@ -65,6 +65,22 @@ DeviceAPI* GetDeviceAPI(DLDeviceType type) {
   return api;
 }
 
+void DeviceAPI::WaitForStream(DLDevice device, Stream waiting, Stream awaited) {
+  if (waiting == awaited) return;
+  Event event = CreateEvent(device);
+  Record(device, event, awaited);
+  WaitForEvent(device, waiting, event);
+  FreeEvent(device, event);
+}
+Stream CurrentStream(DLDevice device) {
+  return TVMFFIEnvGetStream(device.device_type, device.device_id);
+}
+namespace {
+thread_local int current_ids[kMaxType];
+}  // namespace
+DLDevice CurrentDevice(DLDeviceType type) { return {type, current_ids[type]}; }
+void SetCurrentDevice(DLDevice device) { current_ids[device.device_type] = device.device_id; }
+
 DLDevice ParseDevice(std::string_view text, int device_id) {
   std::string_view name = text.substr(0, text.find(' '));
   if (size_t colon = name.find(':'); colon != std::string_view::npos) {
@@ -88,7 +104,7 @@ DLDevice ParseDevice(std::string_view text, int device_id) {
 }
 
 namespace {
-TVMFFIStreamHandle AsStream(int64_t handle) { return reinterpret_cast<TVMFFIStreamHandle>(handle); }
+Stream AsStream(int64_t handle) { return reinterpret_cast<Stream>(handle); }
 
 Any GetDeviceAttr(DLDevice device, int attr) {
   if (attr < 0 || attr >= static_cast<int>(DeviceAttr::kCount)) {
@@ -131,9 +147,48 @@ TVM_REGISTER() {
       "Makes a stream the current one of this thread.", Arg("device"), Arg("stream"));
   Def(
       "runtime.Device_StreamSync",
-      [](DLDevice d, int64_t stream) { GetDeviceAPI(d.device_type)->Sync(d, AsStream(stream)); },
+      [](DLDevice d, int64_t stream) {
+        GetDeviceAPI(d.device_type)->Sync(d, stream ? AsStream(stream) : CurrentStream(d));
+      },
       "Waits for everything queued on a stream (0: the current one).", Arg("device"),
       Arg("stream", 0));
+  Def(
+      "runtime.Device_StreamSyncFromTo",
+      [](DLDevice d, int64_t first, int64_t then) {
+        GetDeviceAPI(d.device_type)->WaitForStream(d, AsStream(then), AsStream(first));
+      },
+      "What is queued on stream `then` from now on runs after what is on stream `first` now.",
+      Arg("device"), Arg("first"), Arg("then"));
+  Def(
+      "runtime.DeviceMemory",
+      [](DLDevice d) {
+        MemoryStats now = GetDeviceAPI(d.device_type)->Memory(d);
+        auto number = [](uint64_t n) { return static_cast<int64_t>(n); };
+        return Map<String, int64_t>{{"used", number(now.used)},
+                                    {"peak", number(now.peak)},
+                                    {"reserved", number(now.reserved)},
+                                    {"limit", number(now.limit)},
+                                    {"allocations", number(now.allocations)}};
+      },
+      "Bytes of a device that this process uses, used at most, and keeps; the limit, 0 for none.",
+      Arg("device"));
+  Def(
+      "runtime.SetDeviceMemoryLimit",
+      [](DLDevice d, int64_t bytes) {
+        if (bytes < 0) {
+          TVM_FFI_THROW(ValueError) << "memory limit: expected at least 0 bytes, got " << bytes;
+        }
+        GetDeviceAPI(d.device_type)->SetMemoryLimit(d, static_cast<uint64_t>(bytes));
+      },
+      "How many bytes of a device tensors and workspaces may use; 0: all there are.", Arg("device"),
+      Arg("bytes"));
+  Def(
+      "runtime.TrimDeviceMemory", [](DLDevice d) { GetDeviceAPI(d.device_type)->Trim(d); },
+      "Gives memory that is kept for later back to the system.", Arg("device"));
+  Def(
+      "__tvm_set_device",
+      [](int type, int id) { SetCurrentDevice({static_cast<DLDeviceType>(type), id}); },
+      "The device that this thread works on from now on.", Arg("device_type"), Arg("device_id"));
 }
 }  // namespace
 }  // namespace tvm::runtime

@@ -42,6 +42,8 @@ std::string WhyNoStoreForm(const BlockObj* block, const Array<PrimExpr>& indices
 
 std::string WhyNotWhole(const BlockObj* block, const Buffer& buffer,
                         const Array<PrimExpr>& indices) {
+  // Of nothing, nothing is left out; sets without elements have no bounds to compare.
+  if (std::any_of(buffer->shape.begin(), buffer->shape.end(), IsZero)) return "";
   Map<Var, Range> domains;
   for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
   arith::Analyzer analyzer;
@@ -51,7 +53,7 @@ std::string WhyNotWhole(const BlockObj* block, const Buffer& buffer,
   bool whole = box.has_value();
   for (size_t i = 0; whole && i < indices.size(); ++i) {
     const arith::IntSet& set = box.value()[i];
-    whole = analyzer.CanProve(set.min() <= MakeZero(indices[i].dtype())) &&
+    whole = !set.IsNothing() && analyzer.CanProve(set.min() <= MakeZero(indices[i].dtype())) &&
             analyzer.CanProve(set.max() >= buffer->shape[i] - MakeConst(indices[i].dtype(), 1));
   }
   return whole ? ""

@@ -2,6 +2,7 @@
 // decompose_reduction: the init of a reduction becomes a block of its own before a loop.
 #include "schedule/primitive/examples.h"
 #include "schedule/rewrite.h"
+#include "tir/threads.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -28,6 +29,12 @@ std::vector<For> InitLoops(const Placed& p, size_t at) {
              {loops[i]});
     }
     if (i < at) continue;
+    if ((use & kReduce) && LaunchedThread(loops[i].get())) {
+      Refuse(NameOf(loops[i]) +
+                 " of the reduction is bound to threads, which without the init add to the result "
+                 "without knowing of each other",
+             {loops[i], where});
+    }
     if (use == kSpatial) result.push_back(loops[i]);
     if (use & ~(kSpatial | kReduce) || use == (kSpatial | kReduce)) {
       Refuse(NameOf(loops[i]) + " is used by spatial and by reduction iterators",
@@ -136,6 +143,7 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
   }
   Block init = WithInferredRegions(
       Block(iters, {}, {}, block->name_hint + "_init", Substitute(block->init.value(), new_iters)));
+  Edit(&init)->annotations = block->annotations;
   CheckNeighbours(at, loop.get(), init);
   Block update = block;
   auto* n = Edit(&update);

@@ -28,7 +28,7 @@ std::vector<PrimExpr> Ends(const ForObj* loop, const std::vector<std::optional<P
     if (!analyzer->CanProveGreaterEqual(*length, length->as<IntImmObj>() ? 1 : 0)) {
       Refuse(Text("expected positive factors, got ", *length), {about});
     }
-    known = known + cast(dtype, *length);
+    known = known + InTypeOf(loop, *length);
   }
   if (lengths.empty()) Refuse("expected at least one factor, got none", {about});
   if (missing > 1) Refuse("expected at most one factor to be None, got two", {about});
@@ -43,7 +43,7 @@ std::vector<PrimExpr> Ends(const ForObj* loop, const std::vector<std::optional<P
   PrimExpr rest = loop->extent - known, end = loop->min;
   std::vector<PrimExpr> ends;
   for (const auto& length : lengths) {
-    end = analyzer->Simplify(end + (length ? cast(dtype, *length) : rest));
+    end = analyzer->Simplify(end + (length ? InTypeOf(loop, *length) : rest));
     ends.push_back(end);
   }
   if (!missing) ends.push_back(analyzer->Simplify(loop->min + loop->extent));

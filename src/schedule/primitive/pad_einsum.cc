@@ -111,6 +111,14 @@ struct Padding {
     for (size_t i = 0; i < factors.size(); ++i) {
       if (factors[i] < 1) Refuse(Text("expected positive paddings, got ", factors[i]), {block});
       PrimExpr extent = block->iter_vars[i]->dom.value()->extent;
+      auto size = AsConstInt(extent);
+      constexpr int64_t kMost = INT32_MAX;
+      if (factors[i] > kMost || (size && *size > INT64_MAX - kMost) ||
+          (size && extent.dtype().bits() == 32 && *size + factors[i] > kMost)) {
+        Refuse(Text("expected paddings that keep the extents in ", extent.dtype(), ", got ",
+                    factors[i]),
+               {block});
+      }
       PrimExpr factor = MakeConst(extent.dtype(), factors[i]), one = MakeConst(extent.dtype(), 1);
       PrimExpr padded = analyzer.Simplify(floordiv(extent + factor - one, factor) * factor);
       if (!analyzer.CanProveEqual(padded, extent))

@@ -23,6 +23,7 @@ std::vector<int64_t> AsNumbers(const ForObj* loop,
     product *= *factor;
     factors.push_back(*factor);
   }
+  if (product >= kMost) return {};
   if (missing >= 0) factors[missing] = (*extent + product - 1) / product;
   if (missing < 0 && product < *extent) return {};
   return factors;
@@ -36,7 +37,7 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
   DataType dtype = loop->loop_var.dtype();
   if (given.empty()) Refuse("expected at least one factor, got none", {about});
   std::vector<PrimExpr> factors(given.size());
-  PrimExpr product = MakeConst(dtype, 1);
+  PrimExpr product = MakeConst(dtype, 1), known = IntImm::Int64(1);
   size_t missing = given.size();
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) {
@@ -56,8 +57,17 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
         Refuse(Text("expected positive factors, got ", factor), {about});
       }
     }
-    factors[i] = cast(dtype, factor);
+    factors[i] = InTypeOf(loop, factor);
     product = product * factors[i];
+    // An index up to the product of all factors has the type of the loop's variable.
+    auto before = AsConstInt(analyzer->Simplify(known)), here = AsConstInt(factor);
+    int64_t limit = dtype.bits() < 64 ? (int64_t{1} << (dtype.bits() - 1)) - 1 : INT64_MAX;
+    if (before && here && *before > limit / *here) {
+      Refuse(Text("expected factors with a product that ", dtype, " can hold, got ", *before, " * ",
+                  *here),
+             {about});
+    }
+    known = known * cast(DataType::Int(64), factors[i]);
   }
   product = analyzer->Simplify(product);
   if (missing < given.size()) {
@@ -74,7 +84,7 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
 std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optional<PrimExpr>>& given,
                           bool preserve_unit_iters, bool disable_predication) {
   For loop = ffi::GetRef<For>(self.loop(id));
-  RequirePlain(loop.get());
+  RequirePlain(loop.get(), true);
   arith::Analyzer analyzer;
   std::vector<LoopId> around = self.LoopsAbove(id);
   LoopVarRewrite rewrite;
@@ -135,7 +145,7 @@ TVM_REGISTER() {
       "factor is None: it becomes what is needed to cover the loop. Where the product is more than "
       "the extent, the blocks below run only inside of it, unless disable_predication is set (then "
       "the program must be right for the iterations beyond). Without preserve_unit_iters, loops of "
-      "extent 1 are left out of the bindings of blocks.",
+      "extent 1 are left out of the bindings of blocks. The new loops are serial.",
       {R"(
 def before(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
     for i in range(100):

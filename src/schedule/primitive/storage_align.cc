@@ -24,6 +24,10 @@ void StorageAlign(State& self, BlockId id, int64_t buffer_index, int64_t& axis, 
   }
   if (axis < 0) axis += rank;
   if (factor <= 0) Refuse(Text("expected a positive factor, got ", factor), {block});
+  for (auto [what, value] : {std::pair("a factor", factor), std::pair("an offset", offset)}) {
+    if (value > INT32_MAX || value < -INT32_MAX)
+      Refuse(Text("expected ", what, " of 32 bits, got ", value), {block});
+  }
   RequireAllocated(self, id, buffer);
   Array<Any> entries, kept;
   if (auto it = block->annotations.find(attr::kStorageAlignment); it != block->annotations.end()) {

@@ -39,13 +39,11 @@ IRModule DefaultGPUSchedule(const IRModule& mod) {
     if (!prim || IsScheduled(ffi::GetRef<PrimFunc>(prim))) continue;
     Target target = prim->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
     if (!target.defined() || target->DeviceType() == kDLCPU) continue;
-    int64_t threads = target->GetAttr<int64_t>("max_threads_per_block",
-                                               target->GetAttr<int64_t>("max_num_threads", 256));
     Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
     BlockId root = sch.state().Root(var->name_hint);
     if (root == kNoNode) continue;
     for (const BlockRV& block : sch.GetChildBlocks(sch.NewBlockRV(root))) {
-      Attempt(sch, [&] { return BindThreads(sch, block, threads); });
+      Attempt(sch, [&] { return BindThreads(sch, block, Machine::Of(target)->max_threads); });
     }
     functions.Set(var, sch.mod()->Lookup(var));
   }

@@ -22,28 +22,28 @@ std::vector<const Access*> FactorsOf(const BlockLook& look) {
 int64_t SumsOf(const BlockLook& look, const Access& factor) {
   int64_t sums = 1;
   for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (!look.axes[i].reduce && factor.Moves(i)) sums *= look.axes[i].size.value_or(1 << 10);
+    if (!look.axes[i].reduce && factor.Moves(i)) sums *= look.axes[i].size.value_or(cost::kEven);
   }
   return sums;
 }
 bool IsByte(DataType t) { return t.is_integer() && t.bits() == 8; }
 bool IsShort(DataType t) { return IsByte(t) || t == DataType::Int(16); }
 bool IsSmallFloat(DataType t) { return t.is_float() && t.bits() >= 8 && t.bits() <= 32; }
-std::optional<Way> FindWay(const BlockLook& look, const Target& target) {
+std::optional<Way> FindWay(const BlockLook& look, const Machine& machine) {
   std::vector<const Access*> factors = FactorsOf(look);
-  if (factors.size() != 2 || !target.defined()) return std::nullopt;
+  if (factors.size() != 2) return std::nullopt;
   DataType a = factors[0]->buffer->dtype, b = factors[1]->buffer->dtype;
   DataType s = DataType::Int(32), u = DataType::UInt(32);
   auto word = [&](DataType t) { return t.is_uint() ? u : s; };
   if (IsByte(a) && IsByte(b)) {
-    if (HasDot(target, builtin::dot_bytes(), word(a), word(b))) return Way{"dot_bytes"};
+    if (HasDot(machine, builtin::dot_bytes(), word(a), word(b))) return Way{"dot_bytes"};
     // The sums of the other factor are few where it is the smaller one.
-    if (a.code() == b.code() && HasDot(target, builtin::dot_bytes(), u, s))
+    if (a.code() == b.code() && HasDot(machine, builtin::dot_bytes(), u, s))
       return Way{"dot_bytes", SumsOf(look, *factors[1]) <= SumsOf(look, *factors[0]) ? 0 : 1};
   }
-  if (IsShort(a) && IsShort(b) && HasDot(target, builtin::dot_shorts(), s, s))
+  if (IsShort(a) && IsShort(b) && HasDot(machine, builtin::dot_shorts(), s, s))
     return Way{"dot_shorts"};
-  if (a.is_bfloat16() && b.is_bfloat16() && HasDot(target, builtin::dot_bfloat16(), u, u))
+  if (a.is_bfloat16() && b.is_bfloat16() && HasDot(machine, builtin::dot_bfloat16(), u, u))
     return Way{"dot_bfloat16"};
   if (IsSmallFloat(a) && IsSmallFloat(b) && std::min(a.bits(), b.bits()) < 32)
     return Way{"float32"};
@@ -61,7 +61,7 @@ std::vector<Array<int64_t>> PaddingsOf(const BlockLook& look, const Machine& mac
   }
   std::vector<Array<int64_t>> paddings;
   if (row) {
-    auto [rows, columns] = EvenSides(row->size, column->size, machine.Lanes(32), machine);
+    auto [rows, columns] = EvenSides(row->size, column->size, machine->Lanes(32), machine);
     for (const auto& [r, c] : {std::pair{rows, columns}, {rows, int64_t{1}}, {int64_t{1}, columns}})
       paddings.push_back(look.block->iter_vars.Map([&](const IterVar& iter) {
         return iter->var.same_as(row->iter) ? r : iter->var.same_as(column->iter) ? c : 1;
@@ -113,13 +113,12 @@ bool PackedInSquares(const Schedule& sch, const BlockRV& packing, const Machine&
 }
 /// Whether enough results share each factor to pay for packing it.
 bool PaysToPack(const BlockLook& look) {
-  constexpr int64_t kManyResults = 4;
   std::vector<const Access*> factors = FactorsOf(look);
   return std::all_of(factors.begin(), factors.end(), [&](const Access* factor) {
     auto sharing = look.Size([&](const Axis& axis) {
       return !axis.reduce && !factor->Moves(static_cast<size_t>(&axis - look.axes.data()));
     });
-    return !sharing || *sharing >= kManyResults;
+    return !sharing || *sharing >= cost::kResultsToPack;
   });
 }
 /// A sum of products in a shorter type of floats that is not packed: it is accumulated in float32
@@ -143,8 +142,8 @@ bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& m
 
 Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
-  if (!look.simple || machine.vector_bits == 0) return {};
-  auto way = FindWay(look, machine.target);
+  if (!look.simple || !machine->takes_vectors) return {};
+  auto way = FindWay(look, machine);
   if (!way || !PaysToPack(look)) return {};
   for (const Array<int64_t>& padding : PaddingsOf(look, machine)) {
     Array<BlockRV> made;

@@ -7,7 +7,6 @@
 #include "schedule/rules/look.h"
 #include "tir/any_stmt.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/libraries.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt.h"
 
@@ -95,8 +94,6 @@ void StartIfEmpty(const Schedule& sch, const BlockRV& block) {
 /// How many rows go through a stage before the next one begins: the last steps of a reduction wait
 /// for each other, and those of several rows overlap. All of them stay in the cache.
 int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
-  constexpr int64_t kMost = 4,
-                    kTasks = 4;  // per core: enough for threads that are not equally fast
   auto is_row = [&](const Axis& a) {
     return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows);
   };
@@ -104,7 +101,8 @@ int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
   const Axis& axis = last.axes[rows - 1];
   if (!count || !length || *length == 0 || !axis.size) return 1;
   int64_t bytes = *length * std::max(1, last.widest_bits / 8);
-  int64_t most = std::min({kMost, machine.l1_bytes / 4 / bytes, *count / (kTasks * machine.cores)});
+  int64_t most = std::min({cost::kRowsAtOnce, machine->l1_bytes / 4 / bytes,
+                           *count / (cost::kTasksPerCore * machine->cores)});
   return most > 1 ? LargestDivisor(*axis.size, most) : 1;
 }
 /// Several stages over the same rows, such as softmax and normalisation: all stages of a row run
@@ -157,28 +155,18 @@ const std::vector<Rule>& CpuRules() {
   return rules;
 }
 
-Machine Machine::Of(const Target& target) {
-  // Asking LLVM takes longer than scheduling; functions of one module have one target.
-  static thread_local std::pair<Target, Machine> last;
-  if (last.first.same_as(target)) return last.second;
-  Machine machine;
-  machine.target = target;
-  machine.cores = static_cast<int>(target->GetAttr<int64_t>("num-cores", 1));
-  machine.l1_bytes = target->GetAttr<int64_t>("l1-cache-bytes", machine.l1_bytes);
-  machine.l2_bytes = target->GetAttr<int64_t>("l2-cache-bytes", machine.l2_bytes);
-  if (target->kind->name != "llvm") {
-    machine.vector_bits = 0;
-    return machine;
-  }
-  if (LoadLLVM()) {
-    auto width = Function::GetGlobalRequired("target.codegen.llvm_get_vector_width");
-    machine.vector_bits = static_cast<int>(width(target).cast<int64_t>());
-  }
-  bool many = machine.vector_bits >= 512 || target->HasKey("arm_cpu");
-  machine.vector_registers = many ? 32 : 16;
-  last = {target, machine};
-  return machine;
+namespace {
+/// Whether schedules leave the annotation on a block, or passes read it. Others tell what the block
+/// computes: tensor expressions have such ("axis", "schedule_rule", the user's own).
+bool IsScheduleAnnotation(std::string_view key) {
+  constexpr std::string_view kBeginnings[] = {
+      "auto_copy",      "buffer_dim_align", "double_buffer_scope", "explicit_",
+      "meta_schedule.", "pragma_",          "software_pipeline_",  "tir.",
+  };
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return key.starts_with(beginning); });
 }
+}  // namespace
 
 bool IsScheduled(const PrimFunc& func) {
   if (func->scheduled_by_hand || func->HasNonzeroAttr(attr::kIsScheduled)) return true;
@@ -186,7 +174,11 @@ bool IsScheduled(const PrimFunc& func) {
                          [](auto* loop) {
                            return loop->kind != ForKind::kSerial || !loop->annotations.empty();
                          }) ||
-         AnyStmt<BlockObj>(func->body, [](auto* block) { return !block->annotations.empty(); });
+         AnyStmt<BlockObj>(func->body, [](auto* block) {
+           return std::any_of(
+               block->annotations.begin(), block->annotations.end(),
+               [](const auto& annotation) { return IsScheduleAnnotation(View(annotation.first)); });
+         });
 }
 
 bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
@@ -200,7 +192,7 @@ bool ApplyRule(const Schedule& sch, const Rule& rule, const String& func_name,
   });
 }
 String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Target& target) {
-  for (const Rule& rule : CpuRules()) {
+  for (const Rule& rule : target->DeviceType() == kDLCPU ? CpuRules() : GpuRules()) {
     if (ApplyRule(sch, rule, func_name, target)) return rule.name;
   }
   return "";
@@ -210,7 +202,7 @@ namespace {
 PrimFunc DefaultSchedule(PrimFunc func) {
   if (IsScheduled(func)) return func;
   Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
-  if (!target.defined() || target->DeviceType() != kDLCPU) return func;
+  if (!target.defined()) return func;
   GlobalVar var("main");
   Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
@@ -222,7 +214,7 @@ TVM_REGISTER() {
       [](Schedule sch, String func_name, Target target) {
         return ApplyDefaultRules(sch, func_name, target);
       },
-      "Schedules one function of a schedule for a CPU; returns the name of the rule that applied.",
+      "Schedules one function of a schedule; returns the name of the rule that applied.",
       Arg("sch"), Arg("func_name"), Arg("target"));
   Def(
       "tir.schedule.apply_rule",

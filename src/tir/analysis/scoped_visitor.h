@@ -13,7 +13,7 @@ namespace tvm::tir {
 /// names the definition for messages. Buffers: `UseBuffer(const BufferObj*)` where one is accessed,
 /// `UseDeclared(const BufferObj*)` where a view is declared, and `Declare(const BufferObj*, by)`
 /// with 1 and -1 around the part where one is known. `At(const StmtObj*)` sees each statement
-/// first.
+/// first, `InBlock(const BlockObj*, by)` is called around what is inside a block.
 template <class Self>
 struct ScopedVisitor
     : Visitor<Self, VarObj, StmtObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
@@ -32,6 +32,7 @@ struct ScopedVisitor
     self()->End(vars, what);
   }
   void At(const StmtObj*) {}
+  void InBlock(const BlockObj*, int) {}
   void Visit(const StmtObj* op) {
     self()->At(op);
     VisitChildren(op, *self());
@@ -44,7 +45,9 @@ struct ScopedVisitor
     self()->At(op);
     Go(op->min), Go(op->extent);
     if (op->step.has_value()) Go(op->step.value());
-    With({op->loop_var}, "a loop", [&] { Go(op->body); });
+    // The index of a thread may be used in blocks that have no iterator for it.
+    bool is_thread = op->kind == ForKind::kThreadBinding;
+    With({op->loop_var}, is_thread ? "a loop over threads" : "a loop", [&] { Go(op->body); });
   }
   void Visit(const LetStmtObj* op) {
     self()->At(op);
@@ -111,6 +114,7 @@ struct ScopedVisitor
       vars.push_back(m->buffer->data);
       AddDefined(m->buffer, &vars);
     }
+    self()->InBlock(op, 1);
     With(vars, "a block", [&] {
       for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), 1);
       for (const MatchBufferRegion& m : op->match_buffers) Go(m->source);
@@ -121,6 +125,7 @@ struct ScopedVisitor
       for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), -1);
       for (const MatchBufferRegion& m : op->match_buffers) self()->Declare(m->buffer.get(), -1);
     });
+    self()->InBlock(op, -1);
   }
   void Visit(const ReduceObj* op) {
     Array<Var> vars;

@@ -9,7 +9,8 @@
 namespace tvm::tir {
 namespace {
 /// Each variable is defined once and used only below its definition; each buffer is declared before
-/// it is used; a block has a realization, which binds its iterators.
+/// it is used; a block has a realization, which binds its iterators; a block that has iterators
+/// knows the loops around it through them alone.
 struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   using ScopedVisitor::Visit;
   bool check_buffers = true;
@@ -17,6 +18,8 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   const StmtObj* at = nullptr;  // the statement being looked at
   std::unordered_map<const VarObj*, int> active, ever;
   std::unordered_map<const BufferObj*, int> buffers;
+  std::vector<const BlockObj*> blocks;                  // around, that have iterators
+  std::unordered_map<const VarObj*, size_t> loop_vars;  // how many of these are around the loop
   bool defined_twice = false;
 
   void Complain(const std::string& text) {
@@ -35,14 +38,31 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
                  " is defined twice, the second time by " + std::string(what));
       }
       ++active[v.get()];
+      if (what == "a loop") loop_vars[v.get()] = blocks.size();
     }
+  }
+  void InBlock(const BlockObj* op, int by) {
+    if (op->iter_vars.empty()) return;
+    if (by > 0)
+      blocks.push_back(op);
+    else
+      blocks.pop_back();
   }
   void End(const Array<Var>& vars, std::string_view) {
     for (const Var& v : vars) --active[v.get()];
   }
   void Use(const VarObj* op) {
-    if (IsDefined(op)) return;
+    bool is_defined = IsDefined(op);
+    if (is_defined && blocks.empty()) return;
     std::string name(op->name_hint);
+    if (is_defined) {
+      if (auto it = loop_vars.find(op); it != loop_vars.end() && it->second < blocks.size()) {
+        Complain("loop variable " + name + " is used inside block " +
+                 std::string(blocks[it->second]->name_hint) +
+                 ", which has iterators: bind one of them to it");
+      }
+      return;
+    }
     Complain(ever[op] ? "variable " + name + " is used outside of what defines it"
                       : "variable " + name + " is not defined");
   }
@@ -85,8 +105,9 @@ bool VerifySSA(const PrimFunc& func) {
   check.Check(func);
   return !check.defined_twice;
 }
-bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
-  std::string complaint = FindIllFormed(func);
+namespace {
+/// Whether there is no complaint; one raises in `assert_mode`.
+bool Accept(const std::string& complaint, const PrimFunc& func, bool assert_mode) {
   if (!complaint.empty() && assert_mode) {
     auto symbol = func->GetAttr<String>(::tvm::attr::kGlobalSymbol);
     TVM_FFI_THROW(ValueError) << "verify_well_formed: expected a well-formed function, but in "
@@ -94,11 +115,24 @@ bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
   }
   return complaint.empty();
 }
+}  // namespace
+bool VerifyWellFormed(const PrimFunc& func, bool assert_mode) {
+  return Accept(FindIllFormed(func), func, assert_mode);
+}
 bool VerifyWellFormed(const IRModule& mod, bool assert_mode) {
-  for (const auto& [var, func] : mod->Sorted()) {
-    if (auto* f = func.as<PrimFuncObj>();
-        f && !VerifyWellFormed(ffi::GetRef<PrimFunc>(f), assert_mode))
-      return false;
+  std::unordered_set<const VarObj*> defined;  // by the functions before
+  for (const auto& [global, node] : mod->Sorted()) {
+    auto* f = node.as<PrimFuncObj>();
+    if (!f) continue;
+    PrimFunc func = ffi::GetRef<PrimFunc>(f);
+    WellFormedChecker check;
+    check.Check(func);
+    std::string complaint = check.complaint.text;
+    for (const auto& [var, count] : check.ever) {
+      if (count > 0 && !defined.insert(var).second && complaint.empty())
+        complaint = "variable " + std::string(var->name_hint) + " is that of another function";
+    }
+    if (!Accept(complaint, func, assert_mode)) return false;
   }
   return true;
 }

@@ -18,18 +18,29 @@ struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
     // A thread's index keeps its range: other launches refer to it.
     if ((IsZero(op->min) && op->HasTrivialStep()) || op->kind == ForKind::kThreadBinding)
       return Base::Rewrite(op);
-    PrimExpr min = Mutate(op->min), extent = Mutate(op->extent);
+    std::vector<std::pair<Var, PrimExpr>> lets;
+    // The body may write what a bound reads; the loop keeps the value from before it.
+    auto once = [&](const PrimExpr& e, const char* suffix) -> PrimExpr {
+      PrimExpr value = Mutate(e);
+      if (SideEffect(value) <= CallEffectKind::kPure) return value;
+      lets.emplace_back(op->loop_var.CopyWithSuffix(suffix), value);
+      return lets.back().first;
+    };
+    PrimExpr min = once(op->min, "_min"), extent = Mutate(op->extent);
     PrimExpr step =
-        op->step.has_value() ? Mutate(op->step.value()) : MakeConst(op->loop_var.dtype(), 1);
+        op->step.has_value() ? once(op->step.value(), "_step") : MakeConst(op->loop_var.dtype(), 1);
     PrimExpr count = analyzer.Simplify(ceildiv(extent, step));
     Var var = op->loop_var.CopyWithSuffix("");
-    RangeScope scope(&analyzer, var, MakeZero(var.dtype()), count);
+    LoopScope scope(this, var, MakeZero(var.dtype()), count, op->body);
     values[op->loop_var.get()] = var * step + min;
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
     n->loop_var = var, n->min = MakeZero(var.dtype()), n->extent = count, n->step = std::nullopt;
     n->body = Mutate(op->body);
-    return loop;
+    Stmt result = loop;
+    for (auto it = lets.rbegin(); it != lets.rend(); ++it)
+      result = LetStmt(it->first, it->second, result);
+    return result;
   }
 };
 }  // namespace

@@ -2,6 +2,7 @@
 // Shrinks the buffers that blocks allocate to the regions that are accessed.
 #include "../analyzed_mutator.h"
 #include "../any_stmt.h"
+#include "tvm/expr/index_type.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -26,6 +27,7 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
   bool is_strict;
   struct Allocation {
     size_t depth = 0;  // loops outside
+    size_t lets = 0;   // outside
     Array<Array<IntSet>> accesses;
     bool is_opaque = false;
   };
@@ -36,6 +38,7 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
   };
   std::vector<Loop> loops;
   std::vector<PrimExpr> conditions;
+  std::vector<std::pair<Var, PrimExpr>> lets;  // with the iterators of blocks, and their bindings
   std::unordered_map<const BufferObj*, Allocation> allocations;
   std::unordered_map<const VarObj*, const BufferObj*> owner;  // by data pointer
   std::unordered_map<const BufferObj*, std::vector<Alignment>> alignments;
@@ -82,20 +85,47 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
     Under(otherwise, op->args[2], otherwise);
     return ffi::GetRef<ObjectRef>(op);
   }
+  template <class T>
+  ObjectRef Bind(const T* op) {
+    lets.emplace_back(op->var, op->value);
+    ObjectRef result = Base::Rewrite(op);
+    lets.pop_back();
+    return result;
+  }
+  ObjectRef Rewrite(const LetStmtObj* op) { return Bind(op); }
+  ObjectRef Rewrite(const LetObj* op) { return Bind(op); }
   ObjectRef Rewrite(const BlockRealizeObj* op) {
+    for (const PrimExpr& value : op->iter_values) Mutate(value);
     Mutate(op->predicate);
+    for (size_t i = 0; i < op->iter_values.size(); ++i)
+      lets.emplace_back(op->block->iter_vars[i]->var, op->iter_values[i]);
     Under(op->predicate, op->block, op->predicate);
+    lets.resize(lets.size() - op->iter_values.size());
     return ffi::GetRef<ObjectRef>(op);
   }
   template <class T>
   void Under(const PrimExpr& cond, const T& node, const PrimExpr& pushed) {
-    conditions.push_back(pushed);
+    // What a condition on memory says about indices may end before the body does.
+    bool lasts = SideEffect(pushed) <= CallEffectKind::kPure;
+    if (lasts) conditions.push_back(pushed);
     Base::Under(cond, node);
-    conditions.pop_back();
+    if (lasts) conditions.pop_back();
+  }
+  /// `e` with the values of lets instead of their variables, which may differ between iterations;
+  /// undefined where that reads memory inside the scope of the allocation, where it may change.
+  PrimExpr WithoutLets(PrimExpr e, size_t lets_outside) {
+    for (size_t i = lets.size(); i > 0; --i) {
+      const auto& [var, value] = lets[i - 1];
+      bool is_pure = SideEffect(value) <= CallEffectKind::kPure;
+      if (i <= lets_outside && !is_pure) continue;
+      e = Substitute(e, Map<Var, PrimExpr>{{var, value}});
+    }
+    return SideEffect(e) <= CallEffectKind::kPure ? e : PrimExpr();
   }
   ObjectRef Rewrite(const BlockObj* op) {
     for (const Buffer& b : op->alloc_buffers) {
       allocations[b.get()].depth = loops.size();
+      allocations[b.get()].lets = lets.size();
       owner[b->data.get()] = b.get();
     }
     if (auto it = op->annotations.find(attr::kStorageAlignment); it != op->annotations.end()) {
@@ -150,10 +180,24 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
       if (i >= it->second.depth || IsShared(loops[i], scope))
         relaxed.Set(loops[i].var, loops[i].range);
     }
+    bool all_threads = relaxed.size() + it->second.depth > loops.size();
+    size_t lets_outside = all_threads ? 0 : it->second.lets;
     PrimExpr predicate = const_true();
-    for (const PrimExpr& c : conditions) predicate = predicate && c;
+    for (const PrimExpr& c : conditions) {
+      if (PrimExpr plain = WithoutLets(c, lets_outside); plain.defined())
+        predicate = predicate && plain;
+    }
+    Array<Range> known;
+    for (size_t i = 0; i < region.size(); ++i) {
+      PrimExpr min = WithoutLets(region[i]->min, lets_outside);
+      PrimExpr extent = WithoutLets(region[i]->extent, lets_outside);
+      const PrimExpr& all = buffer->shape[i];
+      known.push_back(min.defined() && extent.defined()
+                          ? Range::FromMinExtent(min, extent)
+                          : Range::FromMinExtent(MakeZero(all.dtype()), all));
+    }
     it->second.accesses.push_back(
-        arith::EstimateRegionUpperBound(region, relaxed, predicate, &analyzer));
+        arith::EstimateRegionUpperBound(known, relaxed, predicate, &analyzer));
   }
   void Finish(const Buffer& buffer) {
     Allocation& a = allocations[buffer.get()];
@@ -211,16 +255,20 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
   Buffer WithStrides(Buffer buffer, const std::vector<Alignment>& aligned) {
     if (aligned.empty()) return buffer;
     std::vector<PrimExpr> strides(buffer->shape.size());
-    PrimExpr stride = MakeConst(buffer->IndexType(), 1);
+    PrimExpr stride = IntImm::Int64(1);
     for (size_t i = buffer->shape.size(); i > 0; --i) {
       for (const Alignment& a : aligned) {
         if (a.axis != i - 1 || a.factor <= 0) continue;
-        PrimExpr factor = MakeConst(stride.dtype(), a.factor),
-                 offset = MakeConst(stride.dtype(), a.offset);
-        stride = stride + floormod(factor + offset - floormod(stride, factor), factor);
+        PrimExpr factor = IntImm::Int64(a.factor), offset = IntImm::Int64(a.offset % a.factor);
+        stride = stride + floormod(offset - stride, factor);
       }
       strides[i - 1] = analyzer.Simplify(stride);
-      stride = strides[i - 1] * buffer->shape[i - 1];
+      stride = strides[i - 1] * cast(stride.dtype(), buffer->shape[i - 1]);
+    }
+    // Padding may take the size beyond the type of the indices.
+    auto size = AsConstInt(analyzer.Simplify(stride));
+    if (!size || *size <= INT32_MAX) {
+      for (PrimExpr& s : strides) s = analyzer.Simplify(ToIndexType(s, buffer->IndexType()));
     }
     Edit(&buffer)->strides = Array<PrimExpr>(strides.begin(), strides.end());
     return buffer;

@@ -16,12 +16,15 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
                               AllocateConstObj, BlockObj, AttrStmtObj, BufferLoadObj,
                               BufferStoreObj, DeclBufferObj, BufferRegionObj> {
   std::unordered_set<const VarObj*> defined;
+  std::unordered_set<const VarObj*> elsewhere;            // in other functions
   std::unordered_set<const VarObj*> in_scope;             // of blocks
   std::optional<std::unordered_set<const VarObj*>> free;  // of `root`, once they are asked for
   Stmt root;
   std::unordered_map<const VarObj*, std::vector<Var>> renamed;  // innermost last
   int active = 0;                                               // renamings in force
   std::map<std::vector<const Object*>, Buffer> buffers;         // by buffer and what it depends on
+  struct Scope;
+  Scope* function = nullptr;
 
   Var Current(const Var& v) {
     auto it = renamed.find(v.get());
@@ -128,7 +131,11 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
     auto iv = op->node.as<IterVar>();
     if (op->attr_key != attr::kThreadExtent || !iv) return MapChildren(op, *this);
     // One thread index may be named by several attributes of one launch.
-    defined.insert((*iv)->var.get());
+    const Var& var = (*iv)->var;
+    if (elsewhere.count(var.get()) && Current(var).same_as(var))
+      function->Define(var);
+    else
+      defined.insert(var.get());
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BlockObj* op) {
@@ -158,19 +165,60 @@ Stmt ConvertSSA(Stmt stmt) {
   convert.root = stmt;
   return convert.Mutate(stmt);
 }
-PrimFunc ConvertSSA(PrimFunc func) {
+namespace {
+/// Separates the function also from those that defined the variables `elsewhere`, and adds its own
+/// to them.
+PrimFunc ConvertSSA(PrimFunc func, std::unordered_set<const VarObj*>* elsewhere) {
   SsaConverter convert;
   convert.root = func->body;
-  for (const Var& p : func->params) convert.defined.insert(p.get());
-  for (const auto& [param, buffer] : func->buffer_map) convert.defined.insert(buffer->data.get());
-  return RewriteBody(std::move(func), convert);
+  convert.defined = convert.elsewhere = std::move(*elsewhere);
+  {
+    SsaConverter::Scope scope(&convert);
+    convert.function = &scope;
+    std::unordered_set<const VarObj*> own;
+    auto define = [&](const PrimExpr& e) {
+      if (auto var = e.as<Var>(); var && own.insert(var->get()).second) scope.Define(*var);
+    };
+    for (const Var& p : func->params) define(p);
+    for (const auto& [param, b] : func->buffer_map) {
+      define(b->data), define(b->elem_offset);
+      for (const PrimExpr& e : b->shape) define(e);
+      for (const PrimExpr& e : b->strides) define(e);
+    }
+    if (!scope.vars.empty()) {
+      Map<Var, Buffer> buffer_map;
+      for (const auto& [param, b] : func->buffer_map)
+        buffer_map.Set(convert.Current(param), convert.Renamed(b));
+      auto* n = Edit(&func);
+      n->params = n->params.Map([&](const Var& p) { return convert.Current(p); });
+      n->buffer_map = buffer_map;
+    }
+    func = RewriteBody(std::move(func), convert);
+  }
+  *elsewhere = std::move(convert.defined);
+  return func;
+}
+IRModule ConvertModuleSSA(IRModule mod) {
+  std::unordered_set<const VarObj*> elsewhere;
+  IRModule result = mod;
+  for (const auto& [var, func] : mod->Sorted()) {
+    auto* f = func.as<PrimFuncObj>();
+    if (!f) continue;
+    PrimFunc after = ConvertSSA(ffi::GetRef<PrimFunc>(f), &elsewhere);
+    if (after.get() != f) Edit(&result)->Update(var, after);
+  }
+  return result;
+}
+}  // namespace
+PrimFunc ConvertSSA(PrimFunc func) {
+  std::unordered_set<const VarObj*> elsewhere;
+  return ConvertSSA(std::move(func), &elsewhere);
 }
 
 namespace {
 TVM_REGISTER() {
-  ::tvm::transform::DefPass("tir.transform.ConvertSSA",
-                            static_cast<PrimFunc (*)(PrimFunc)>(&ConvertSSA),
-                            R"(Gives every definition a variable of its own.
+  ::tvm::transform::DefPass("tir.transform.ConvertSSA", &ConvertModuleSSA,
+                            R"(Gives every definition in a module a variable of its own.
 
 before(A: T.Buffer((16,), "float32")):
     i = T.int32()

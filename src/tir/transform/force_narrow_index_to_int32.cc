@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes every 64-bit index 32 bits wide, whatever its bounds.
-#include "tvm/expr/op.h"
+#include "../analyzed_mutator.h"
 #include "tvm/ir/transform.h"
-#include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
 namespace {
@@ -10,8 +9,9 @@ constexpr DataType kInt32 = DataType::Int(32);
 bool IsWide(DataType t) { return t.is_int() && t.bits() == 64; }
 
 struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallObj, BufferObj,
-                               BufferStoreObj, IterVarObj> {
+                               BufferStoreObj, IterVarObj, ForObj> {
   std::unordered_map<const VarObj*, Var> vars;
+  arith::Analyzer analyzer;  // of the program as it was
   ObjectRef Rewrite(const VarObj* op) {
     if (!IsWide(op->dtype)) return ffi::GetRef<ObjectRef>(op);
     Var& var = vars.try_emplace(op, Var()).first->second;
@@ -33,7 +33,19 @@ struct IndexNarrower : Mutator<IndexNarrower, VarObj, IntImmObj, CastObj, CallOb
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
     if (IsWide(op->dtype)) Edit(&call)->dtype = op->dtype.with_bits(32);
-    return call;
+    if (op->args.empty() || !IsWide(op->args[0].dtype())) return call;
+    // What depends on the width of the argument: a negative one is extended by ones.
+    bool is_clz = op->Is(builtin::clz());
+    if (!is_clz && !op->Is(builtin::popcount())) return call;
+    PrimExpr is_negative = less(call->args[0], MakeZero(call->args[0].dtype()));
+    bool not_negative = analyzer.CanProveGreaterEqual(op->args[0], 0);
+    PrimExpr more = call + MakeConst(call.dtype(), 32);
+    if (is_clz) return not_negative ? more : Select(is_negative, MakeZero(call.dtype()), more);
+    return not_negative ? PrimExpr(call) : Select(is_negative, more, call);
+  }
+  ObjectRef Rewrite(const ForObj* op) {
+    RangeScope scope(&analyzer, op->loop_var, op->min, op->extent);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const IterVarObj* op) {
     Optional<Range> dom = op->dom;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands intrinsics into what the target's code generator knows.
+#include <unordered_map>
+#include <unordered_set>
+
 #include "tvm/expr/dot.h"
 #include "tvm/expr/math.h"
 #include "tvm/expr/op.h"
@@ -32,6 +35,40 @@ PrimExpr ExpandFixedPoint(const CallObj* op) {
 }
 struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, AddObj, DivObj, BufferObj> {
   Target target;
+  std::unordered_map<const Object*, Optional<Function>> rules;  // that users registered
+  std::unordered_set<const Object*> in_use;  // rules whose result may call their own operator
+
+  Optional<Function> RuleOf(const RelaxExpr& op) {
+    auto* named = op.as<OpObj>();
+    if (!named || in_use.count(named)) return {};
+    auto [it, is_new] = rules.try_emplace(named);
+    if (!is_new) return it->second;
+    for (const String& kind : {target->kind->name, String("default")}) {
+      for (const char* what : {".FLowerIntrinsic", ".FLegalize"}) {
+        if (it->second.has_value()) break;
+        it->second = ffi::GetRef<Op>(named).GetAttr(kind + what).as<Function>();
+      }
+    }
+    return it->second;
+  }
+  /// What the rule of a user makes of the call; undefined without one, or where it declines.
+  PrimExpr ByRule(const Call& call) {
+    Optional<Function> rule = RuleOf(call->op);
+    if (!rule.has_value()) return PrimExpr();
+    Any made = rule.value()(call);
+    if (made == nullptr) return PrimExpr();
+    PrimExpr result = made.cast<PrimExpr>();
+    if (result.same_as(call)) return PrimExpr();
+    if (result.dtype() != call.dtype()) {
+      TVM_FFI_THROW(TypeError) << "register_intrin_lowering: expected a value of " << call.dtype()
+                               << " for " << call->op.as<OpObj>()->name << ", got "
+                               << result.dtype();
+    }
+    in_use.insert(call->op.get());
+    result = Mutate(result);
+    in_use.erase(call->op.get());
+    return result;
+  }
   /// A sum with a dot product is one instruction.
   ObjectRef Rewrite(const AddObj* op) {
     for (const auto& [dot, other] : {std::pair{op->b, op->a}, {op->a, op->b}}) {
@@ -45,6 +82,7 @@ struct IntrinLowerer : Mutator<IntrinLowerer, CallObj, AddObj, DivObj, BufferObj
   ObjectRef Rewrite(const DivObj* op) { return ExpandDivision(Below<Div>(op).get(), target); }
   ObjectRef Rewrite(const CallObj* op) {
     Call call = Below<Call>(op);
+    if (PrimExpr by_rule = ByRule(call); by_rule.defined()) return by_rule;
     if (IsDot(call->op)) return ExpandDot(call.get(), {}, target);
     if (PrimExpr fixed_point = ExpandFixedPoint(call.get()); fixed_point.defined())
       return fixed_point;
@@ -61,8 +99,9 @@ PrimFunc LowerIntrin(PrimFunc func) {
   lower.target = target.value();
   return RewriteBody(std::move(func), lower);
 }
-TVM_PASS(tir, LowerIntrin,
-         R"(Expands mathematical functions into arithmetic for the function's target.
+TVM_PASS(
+    tir, LowerIntrin,
+    R"(Expands mathematical functions into arithmetic for the function's target, or as a rule of register_intrin_lowering says.
 
 before(A: T.Buffer((16,), "float32")):
     T.func_attr({"target": T.target("c")})

@@ -3,7 +3,7 @@
 #include "../any_stmt.h"
 #include "../text.h"
 #include "tvm/expr/op.h"
-#include "tvm/ir/target.h"
+#include "tvm/ir/machine.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -229,7 +229,7 @@ PrimFunc LowerThreadAllreduce(PrimFunc func) {
   AllreduceLowerer lower;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->HasKey("gpu"))
-    lower.warp_size = target.value()->GetAttr<int64_t>("thread_warp_size", 1);
+    lower.warp_size = Machine::Of(target.value())->warp;
   func = RewriteBody(std::move(func), lower);
   return func;
 }

@@ -203,7 +203,8 @@ struct BuiltinLowerer
     int64_t bytes_per_element = (int64_t{op->dtype.bits()} * op->dtype.lanes() + 7) / 8;
     int64_t count = op->ConstantSize();
     bool is_small = count > 0 && count <= kMaxStackBytes / bytes_per_element;
-    if (device_type != kDLCPU || (scope != "global" && scope != "local") || is_small)
+    bool on_stack = device_type == kDLCPU && is_small;
+    if (on_stack || (scope != "global" && (scope != "local" || device_type != kDLCPU)))
       return MapChildren(op, *this);
     PrimExpr bytes = MakeConst(DataType::UInt(64), bytes_per_element);
     for (const PrimExpr& e : op->extents) bytes = bytes * cast(DataType::UInt(64), Mutate(e));

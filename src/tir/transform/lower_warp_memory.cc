@@ -4,7 +4,7 @@
 #include "../text.h"
 #include "../threads.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/target.h"
+#include "tvm/ir/machine.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -172,9 +172,7 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
 PrimFunc LowerWarpMemory(PrimFunc func) {
   WarpLowerer lower;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  lower.warp_size =
-      target.has_value() ? target.value()->GetAttr<int64_t>("thread_warp_size", 1) : 1;
-  if (lower.warp_size < 1) lower.warp_size = 1;
+  lower.warp_size = target.has_value() ? Machine::Of(target.value())->warp : 1;
   lower.Collect(func->body);
   return RewriteBody(std::move(func), lower);
 }

@@ -141,6 +141,24 @@ struct Plain {
   bool has_status = true;      // returns 0 or -1; else it returns a value of its own
 };
 
+/// The kind of device that the tensors of a function are on.
+int64_t DeviceTypeOf(const PrimFunc& func) {
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  return target.has_value() ? target.value()->DeviceType() : int64_t{kDLCPU};
+}
+/// The function as one of the host of its target.
+PrimFunc OnHost(PrimFunc func) {
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  if (!target.has_value() || !target.value().Host().has_value()) return func;
+  return WithAttr(std::move(func), ::tvm::attr::kTarget, target.value().Host().value());
+}
+/// Memory that a function for a device allocates is that of the device it runs on.
+Stmt OnCurrentDevice(int64_t device_type, Stmt body) {
+  if (device_type == kDLCPU) return body;
+  body = AttrStmt(PrimExpr(0), attr::kDeviceId, PrimExpr(-1), body);
+  return AttrStmt(PrimExpr(0), attr::kDeviceType, PrimExpr(static_cast<int>(device_type)), body);
+}
+
 /// What a function becomes.
 struct Halves {
   Plain plain;
@@ -214,12 +232,13 @@ struct Splitter {
     } else {
       info.has_status = false;
     }
+    body = OnCurrentDevice(DeviceTypeOf(func), body);
     info.var = is_public ? GlobalVar(std::string(var->name_hint) + "_compute_") : var;
     PrimFunc inner = func;
     auto* f = Edit(&inner);
     f->params = params, f->buffer_map = {}, f->body = body, f->ret_type = ret_type;
     inner = WithoutAttr(WithoutAttr(inner, ::tvm::attr::kGlobalSymbol), attr::kIsEntryFunc);
-    inner = WithAttr(inner, "tir.private", true);
+    inner = OnHost(WithAttr(inner, "tir.private", true));
     return WithAttr(inner, "tir.param_alignment",
                     Array<int64_t>(alignments.begin(), alignments.end()));
   }
@@ -241,10 +260,17 @@ struct Splitter {
       args.push_back(value);
     }
     if (halves.inner->params.size() > info.params.size()) args.push_back(arguments.result());
-    PrimFunc entry(arguments.params(), arguments.Wrap(Return(Call(kInt32, info.var, args))),
-                   PrimType(kInt32), {}, func->attrs, func->span);
-    halves.entry =
-        WithAttr(entry, ::tvm::attr::kCallingConv, static_cast<int64_t>(CallingConv::kCPackedFunc));
+    Stmt run = Return(Call(kInt32, info.var, args));
+    if (PrimExpr id = arguments.device_id(); id.defined()) {
+      PrimExpr type = PrimExpr(static_cast<int>(DeviceTypeOf(func)));
+      Stmt set = Evaluate(
+          Call(kInt32, builtin::tvm_call_packed(), {StringImm("__tvm_set_device"), type, id}));
+      run = SeqStmt::Flatten({set, run});
+    }
+    PrimFunc entry(arguments.params(), arguments.Wrap(run), PrimType(kInt32), {}, func->attrs,
+                   func->span);
+    halves.entry = WithAttr(OnHost(entry), ::tvm::attr::kCallingConv,
+                            static_cast<int64_t>(CallingConv::kCPackedFunc));
     return halves;
   }
 };
@@ -323,7 +349,12 @@ IRModule MakePackedAPI(IRModule mod) {
   Optional<ObjectRef> target;
   for (size_t i = 0; i < all.size(); ++i) {
     const auto& [var, func] = all[i];
-    if (auto t = func->GetAttr<ObjectRef>(::tvm::attr::kTarget)) target = t;
+    const PrimFunc& entry = halves[i].entry;
+    if (auto t =
+            (entry.defined() ? BaseFunc(entry) : func)->GetAttr<ObjectRef>(::tvm::attr::kTarget);
+        t && (entry.defined() || !raises)) {
+      target = t;
+    }
     auto with_calls = [&](const PrimFunc& f) {
       return halves[i].calls ? RewriteBody(f, rewrite) : f;
     };
@@ -361,5 +392,6 @@ TVM_PASS(
     "attribute "
     "tir.param_alignment has the alignment in bytes known of each parameter (0: none). It returns "
     "0, or -1 with an "
-    "error raised. Private functions get plain parameters and calls hand errors on.")
+    "error raised. Functions for a device become functions of its host, which set the device that "
+    "their tensors are on. Private functions get plain parameters and calls hand errors on.")
 }  // namespace tvm::tir

@@ -95,6 +95,19 @@ struct WideVarFinder : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStore
     }
     return Base::Rewrite(op);
   }
+  ObjectRef Rewrite(const BlockRealizeObj* op) {
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      const IterVar& iv = op->block->iter_vars[i];
+      if (!IsWideInt(iv->var.dtype(), bits)) continue;
+      Check(op->iter_values[i]);
+      FitChecker check{&analyzer, bits};
+      Range dom = iv->dom.value();
+      if (!check.Fits(op->iter_values[i]) || !check.Fits(dom->min) || !check.Fits(dom->extent) ||
+          !check.Fits(dom->min + dom->extent))
+        wide[iv->var.get()] = true;
+    }
+    return Base::Rewrite(op);
+  }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     for (const PrimExpr& i : op->indices) Check(i);
     return MapChildren(op, *this);
@@ -116,8 +129,9 @@ struct WideVarFinder : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStore
   ObjectRef Rewrite(const NEObj* op) { return Compare(op); }
 };
 
-struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, BufferStoreObj, LTObj,
-                                  LEObj, GTObj, GEObj, EQObj, NEObj> {
+struct Narrower
+    : AnalyzedMutator<Narrower, VarObj, IterVarObj, BufferObj, BufferRegionObj, BufferLoadObj,
+                      BufferStoreObj, LTObj, LEObj, GTObj, GEObj, EQObj, NEObj> {
   using Base::Rewrite;
   int bits;
   const std::unordered_map<const VarObj*, bool>& wide;
@@ -174,9 +188,40 @@ struct Narrower : AnalyzedMutator<Narrower, VarObj, BufferObj, BufferLoadObj, Bu
     n->min = InNarrow(op->min), n->extent = InNarrow(op->extent);
     if (op->step.has_value()) n->step = InNarrow(op->step.value());
     narrow.emplace(op->loop_var.get(), n->loop_var);
-    RangeScope scope(&analyzer, op->loop_var, op->min, op->extent);
+    LoopScope scope(this, op->loop_var, op->min, op->extent, op->body);
     n->body = Mutate(op->body);
     return loop;
+  }
+  Range InNarrow(const Range& r) {
+    return Range::FromMinExtent(InNarrow(r->min), InNarrow(r->extent));
+  }
+  /// Iterators that fit, with their domains and what binds them.
+  ObjectRef Rewrite(const BlockRealizeObj* op) {
+    Array<PrimExpr> values;
+    bool narrows = false;
+    for (size_t i = 0; i < op->iter_values.size(); ++i) {
+      const Var& var = op->block->iter_vars[i]->var;
+      bool fits = IsNarrowed(var);
+      values.push_back(fits ? InNarrow(op->iter_values[i]) : Mutate(op->iter_values[i]));
+      if (fits) narrow.emplace(var.get(), var.CopyWithDType(var.dtype().with_bits(bits)));
+      narrows |= fits;
+    }
+    BlockRealize realize = As<BlockRealize>(Base::Rewrite(op));
+    if (narrows) Edit(&realize)->iter_values = values;
+    return realize;
+  }
+  ObjectRef Rewrite(const IterVarObj* op) {
+    auto it = narrow.find(op->var.get());
+    if (it == narrow.end()) return MapChildren(op, *this);
+    return IterVar(InNarrow(op->dom.value()), it->second, op->iter_type, op->thread_tag, op->span);
+  }
+  ObjectRef Rewrite(const BufferRegionObj* op) {
+    Array<Range> region = op->region.Map([&](const Range& r) {
+      bool fits = IsWideInt(r->min.dtype(), bits) && Fits(r->min) && Fits(r->extent);
+      return fits ? InNarrow(r) : Mutate(r);
+    });
+    return region.same_as(op->region) ? ffi::GetRef<ObjectRef>(op)
+                                      : BufferRegion(op->buffer, region);
   }
   template <class T>
   ObjectRef NarrowLet(const T* op) {

@@ -217,6 +217,16 @@ void PackedArguments::UnpackTensor(int i) {
   Check(IsDevice(device_type, device), "ValueError",
         "expected argument " + shown + " on device type " + std::to_string(device) + ", got %d",
         {device_type});
+  if (device != kDLCPU) {
+    PrimExpr id = Get(t.handle, 0, builtin::kDLTensorDeviceId, kInt32);
+    if (device_id_.defined()) {
+      Check(equal(id, device_id_), "ValueError",
+            "expected argument " + shown + " on device %d like those before, got %d",
+            {device_id_, id});
+    } else {
+      device_id_ = Let("device_id", id);
+    }
+  }
 
   t.shape = Let(name + ".shape", Get(t.handle, 0, builtin::kDLTensorShape, kHandle));
   t.strides = Let(name + ".strides", Get(t.handle, 0, builtin::kDLTensorStrides, kHandle));

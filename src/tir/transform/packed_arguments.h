@@ -23,6 +23,9 @@ class PackedArguments {
   const Var& result() const { return result_; }
   /// What stands for a variable of the function inside the entry.
   PrimExpr ValueOf(const Var& var) const;
+  /// The device of the tensors, for functions that do not run on the CPU; undefined without
+  /// tensors.
+  const PrimExpr& device_id() const { return device_id_; }
   /// The alignment in bytes that was checked for the data of a buffer.
   static int64_t CheckedAlignment(const Buffer& buffer);
   /// The checks around `body`.
@@ -55,6 +58,7 @@ class PackedArguments {
   std::string name_;
   GlobalVar raise_wrong_dtype_, raise_wrong_kind_;
   Var self_, args_, num_args_, result_;
+  PrimExpr device_id_;
   std::unordered_map<const VarObj*, PrimExpr> values_;
   std::unordered_map<int, Tensor> tensors_;
   std::vector<Stmt> steps_;  // lets, whose bodies are what follows, and checks

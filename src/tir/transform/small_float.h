@@ -2,11 +2,18 @@
 // Small floating-point formats as integers: conversions by operations on bits.
 #pragma once
 #include "tvm/expr/op.h"
+#include "tvm/ir/target.h"
 
 namespace tvm::tir {
 
 /// bfloat16, the 8-, 6- and 4-bit floats: types without arithmetic on the targets of this project.
 inline bool IsSmallFloat(DataType t) { return t.is_float() && !t.is_ieee_float(); }
+/// Whether the code generators for a target know only the IEEE types.
+inline bool KeepsSmallFloatsAsBits(const Optional<Target>& target) {
+  if (!target.has_value()) return true;
+  int64_t device = target.value()->DeviceType();
+  return device == kDLCPU || device == kDLCUDA;
+}
 /// The unsigned integer of the same width, which holds the bits.
 inline DataType BitsType(DataType t) { return DataType::UInt(t.bits(), t.raw_lanes()); }
 

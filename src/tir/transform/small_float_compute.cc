@@ -2,6 +2,7 @@
 // Computes on small floating-point types in a larger one, rounding after each operation.
 #include "../contents.h"
 #include "small_float.h"
+#include "tvm/expr/math.h"
 #include "tvm/ir/target.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
@@ -67,6 +68,8 @@ struct ComputeLegalizer
     bool involved = matches(op->dtype);
     for (const PrimExpr& a : op->args) involved |= matches(a.dtype());
     if (moves || !involved) return MapChildren(op, *this);
+    // The next number of the wide type rounds to the one it comes from.
+    if (op->Is(builtin::nextafter())) return Mutate(ExpandMath(op, Target()));
     Call call = ffi::GetRef<Call>(op);
     auto* n = Edit(&call);
     n->args = op->args.Map([&](const PrimExpr& a) { return Widen(Mutate(a)); });
@@ -77,13 +80,10 @@ struct ComputeLegalizer
   ObjectRef Rewrite(const BufferObj* op) { return ffi::GetRef<ObjectRef>(op); }
 };
 
-/// Targets whose code generators know only the IEEE types.
-bool NeedsLegalization(const PrimFunc& func) {
-  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  return !target.has_value() || target.value()->DeviceType() == kDLCPU;
-}
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), DataType wide) {
-  if (!NeedsLegalization(func) || !ContentsOf(func->body).HasType(matches)) return func;
+  if (!KeepsSmallFloatsAsBits(func->GetAttr<Target>(::tvm::attr::kTarget)) ||
+      !ContentsOf(func->body).HasType(matches))
+    return func;
   ComputeLegalizer legalize;
   legalize.matches = matches, legalize.wide = wide;
   return RewriteBody(std::move(func), legalize);

@@ -125,8 +125,7 @@ bool UsesType(const PrimFunc& func, bool (*matches)(DataType)) {
 
 PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass, const char* before) {
   if (!UsesType(func, matches)) return func;
-  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-  if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
+  if (!KeepsSmallFloatsAsBits(func->GetAttr<Target>(::tvm::attr::kTarget))) return func;
   StorageLegalizer legalize;
   legalize.matches = matches, legalize.pass = pass, legalize.before = before;
   for (const auto& [param, buffer] : func->buffer_map) {

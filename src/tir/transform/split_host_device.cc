@@ -93,17 +93,15 @@ IRModule SplitHostDevice(IRModule mod) {
     RegionSplitter split(func, symbol.value_or(var->name_hint), functions);
     PrimFunc host = RewriteBody(func, split);
     if (split.kernels.empty()) continue;
-    auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
-    if (target.has_value() && target.value().Host().has_value())
-      host = WithAttr(host, ::tvm::attr::kTarget, target.value().Host().value());
     functions.Set(var, host);
     for (const auto& [kernel_var, kernel] : split.kernels) functions.Set(kernel_var, kernel);
   }
   if (functions.same_as(mod->functions)) return mod;
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
-TVM_PASS(tir, SplitHostDevice,
-         R"(Moves regions marked with a target into functions of their own, which the host calls.
+TVM_PASS(
+    tir, SplitHostDevice,
+    R"(Moves regions marked with a target into functions of their own, which the host calls. MakePackedAPI makes what remains a function of the host.
 
 before:
     @T.prim_func
@@ -115,7 +113,7 @@ before:
 after:
     @T.prim_func
     def main(A: T.Buffer((32,), "float32")):
-        T.func_attr({"target": T.target("c")})
+        T.func_attr({"target": T.target("opencl", host="c")})
         Module.main_kernel(A.data)
 
     @T.prim_func

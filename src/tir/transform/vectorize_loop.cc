@@ -10,7 +10,7 @@
 #include "../analyzed_mutator.h"
 #include "../any_stmt.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/ir/target.h"
+#include "tvm/ir/backend.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm::tir {
@@ -480,7 +480,7 @@ PrimFunc VectorizeLoop(PrimFunc func, bool enable_vectorize) {
       "tir.enable_buffer_level_predication");
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   vectorize.may_predicate =
-      config.value_or(target.has_value() && target.value()->kind->name == "llvm");
+      config.value_or(target.has_value() && Backend::Of(target.value()).takes_predicates);
   return RewriteBody(std::move(func), vectorize);
 }
 TVM_PASS(tir, VectorizeLoop,

@@ -256,7 +256,14 @@ TVM_REGISTER() {
   Def(
       "meta_schedule._enter_database", [](Database self) { Scopes().push_back(self); },
       "Makes a database the current one.", Arg("self"));
-  Def("meta_schedule._exit_database", [] { Scopes().pop_back(); }, "Ends the innermost scope.");
+  Def(
+      "meta_schedule._exit_database",
+      [] {
+        if (Scopes().empty())
+          TVM_FFI_THROW(RuntimeError) << "Database: expected a scope to leave, got none";
+        Scopes().pop_back();
+      },
+      "Ends the innermost scope.");
   Def(
       "meta_schedule._current_database",
       []() -> Optional<Database> {

@@ -28,7 +28,6 @@ class LockedFile {
     // A database that may only be read is still a database.
     if (fd_ < 0 && (errno == EACCES || errno == EROFS)) {
       fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      writable_ = false;
     }
     if (fd_ < 0) {
       TVM_FFI_THROW(OSError) << "JSONDatabase: cannot open " << path << ": " << strerror(errno);
@@ -56,9 +55,6 @@ class LockedFile {
     text.resize(at);
     return text;
   }
-  bool Truncate(size_t size) const {
-    return writable_ && ftruncate(fd_, static_cast<off_t>(size)) == 0;
-  }
   /// All of the line or nothing of it.
   void Append(std::string line) const {
     size_t size = Size();
@@ -81,11 +77,10 @@ class LockedFile {
  private:
   std::string path_;
   int fd_;
-  bool writable_ = true;
 };
 
-/// The whole lines of a file. A last line without end is what a killed writer left: it is cut off
-/// unless it is complete JSON.
+/// The whole lines of a file. A last line without end is what a killed writer left: it is left out
+/// unless it is complete JSON. The file stays as it is, for it may be somebody else's.
 std::shared_ptr<const std::string> Load(const std::string& path) {
   LockedFile file(path, false);
   std::string text = file.ReadAll();
@@ -95,8 +90,7 @@ std::shared_ptr<const std::string> Load(const std::string& path) {
     ffi::json::Parse(String(text.substr(begin)), &error);
     if (!error.empty()) {
       Warn("JSONDatabase: the last line of " + path +
-           " is incomplete (a writer was interrupted): it is removed");
-      file.Truncate(begin);
+           " is incomplete (a writer was interrupted): it is left out");
       text.resize(begin);
     }
   }

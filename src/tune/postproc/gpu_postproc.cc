@@ -12,10 +12,6 @@ namespace tvm::tune {
 namespace {
 using namespace tir;
 
-int64_t Limit(const Optional<Target>& target, const char* name, int64_t fallback) {
-  return target.has_value() ? target.value()->GetAttr<int64_t>(name, fallback) : fallback;
-}
-
 // ---- threads -----------------------------------------------------------------------------------
 struct RewriteUnboundBlockObj : PostprocObj {
   int64_t max_threadblocks = 256, threads = 1024;
@@ -23,7 +19,7 @@ struct RewriteUnboundBlockObj : PostprocObj {
     def("max_threadblocks", &RewriteUnboundBlockObj::max_threadblocks, Default(256));
   }
   void Initialize(const TuneContext& context) final {
-    threads = Limit(context->target, "max_threads_per_block", 1024);
+    threads = MachineOf(context->target)->max_threads;
   }
   bool Apply(const Schedule& sch) final {
     std::vector<BlockRV> unbound = BlocksWhere(sch, [&](const BlockRV& block) {
@@ -47,9 +43,7 @@ struct RewriteCooperativeFetchObj : PostprocObj {
   static constexpr const char* kMark = "meta_schedule.cooperative_fetch";
   int64_t warp = 32;
   static void Fields(auto&&) {}
-  void Initialize(const TuneContext& context) final {
-    warp = Limit(context->target, "thread_warp_size", 32);
-  }
+  void Initialize(const TuneContext& context) final { warp = MachineOf(context->target)->warp; }
   bool Apply(const Schedule& sch) final {
     std::vector<BlockRV> copies =
         BlocksWhere(sch, [&](const BlockRV& block) { return Width(sch, block).has_value(); });
@@ -134,11 +128,11 @@ struct VerifyGPUCodeObj : PostprocObj {
   static void Fields(auto&&) {}
   void Initialize(const TuneContext& context) final {
     auto set = [&](const char* limit, int64_t value) { limits.Set(limit, IntImm::Int32(value)); };
-    const auto& t = context->target;
-    set("max_shared_memory_per_block", Limit(t, "max_shared_memory_per_block", 48 << 10));
-    set("max_threads_per_block", Limit(t, "max_threads_per_block", 1024));
-    set("max_local_memory_per_block", Limit(t, "registers_per_block", 1 << 16) * 4);
-    set("max_vthread", Limit(t, "max_vthread_extent", 8));
+    Machine machine = MachineOf(context->target);
+    set("max_shared_memory_per_block", machine->shared_bytes);
+    set("max_threads_per_block", machine->max_threads);
+    set("max_local_memory_per_block", machine->registers * 4);
+    set("max_vthread", 8);
     set("max_vector_bytes", 16);
   }
   bool Apply(const Schedule& sch) final {
@@ -172,7 +166,8 @@ struct VerifyVTCMLimitObj : PostprocObj {
   int64_t capacity = 0;  // 0: no limit
   static void Fields(auto&&) {}
   void Initialize(const TuneContext& context) final {
-    capacity = Limit(context->target, "vtcm-capacity", 0);
+    if (context->target.has_value())
+      capacity = context->target.value()->GetAttr<int64_t>("vtcm-capacity", 0);
   }
   bool Apply(const Schedule& sch) final {
     if (capacity <= 0) return true;

@@ -4,7 +4,6 @@
 
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
-#include "tvm/runtime/thread_pool.h"
 
 namespace tvm::tune {
 using namespace tir;
@@ -128,13 +127,8 @@ std::vector<BlockRV> BlocksWhere(const Schedule& sch,
   return blocks;
 }
 
-int64_t NumCores(const Target& target) {
-  return std::max<int64_t>(1, target->GetAttr<int64_t>("num-cores", runtime::NumThreads()));
-}
-int64_t VectorBits(const Target& target) {
-  if (target->HasFeature("avx512f")) return 512;
-  if (target->HasFeature("avx2") || target->HasFeature("avx")) return 256;
-  return 128;
+Machine MachineOf(const Optional<Target>& target) {
+  return target.has_value() ? Machine::Of(target.value()) : New<Machine>([](MachineObj*) {});
 }
 
 }  // namespace tvm::tune

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tvm/ir/machine.h"
 #include "tvm/tune/search.h"
 
 namespace tvm::tune {
@@ -49,9 +50,8 @@ std::vector<BlockRV> BlocksWhere(const Schedule& sch,
 /// One of the values, all equally likely.
 tir::Var Choose(const Schedule& sch, const Array<int64_t>& values);
 
-/// CPUs and vector registers of a target.
-int64_t NumCores(const Target& target);
-int64_t VectorBits(const Target& target);
+/// What a search is for; a common machine where it does not say.
+Machine MachineOf(const Optional<Target>& target);
 
 /// Runs what may refuse; false when it did, with the schedule as it was before the refusal.
 template <class F>

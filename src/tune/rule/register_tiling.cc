@@ -49,8 +49,8 @@ struct RegisterTilingObj : ScheduleRuleObj {
       return {sch};
     for (LoopUse use : facts.uses)
       if (use == LoopUse::kMixed) return {sch};
-    Machine machine = Machine::Of(target.value());
-    if (machine.vector_bits == 0) return {sch};
+    const Machine& machine = Machine::Of(target.value());
+    if (!machine->takes_vectors) return {sch};
     Array<Schedule> result = {sch};
     Schedule look_at = sch.Copy();
     Array<BlockRV> words;  // where small numbers are packed for instructions that multiply several
@@ -88,7 +88,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
     std::stable_sort(rows.begin(), rows.end(),
                      [&](size_t a, size_t b) { return *look.axes[a].size > *look.axes[b].size; });
     if (static_cast<int64_t>(rows.size()) > max_row_axes) rows.resize(max_row_axes);
-    int64_t lanes = machine.Lanes(look.widest_bits), columns = *look.axes[*column].size;
+    int64_t lanes = machine->Lanes(look.widest_bits), columns = *look.axes[*column].size;
     while (lanes > 1 && columns % lanes != 0) lanes /= 2;
     if (lanes < 4) return shapes;
     for (size_t row : rows) {
@@ -144,7 +144,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
       const Axis& axis = look.axes[i];
       if (i == shape.row) {
         // All vector registers but those for the operands.
-        int64_t most = (machine.vector_registers - shape.vectors - 1) / shape.vectors;
+        int64_t most = (machine->vector_registers - shape.vectors - 1) / shape.vectors;
         Var rows = Choose(sch, DivisorsUpTo(*axis.size, std::max<int64_t>(most, 1)));
         Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, rows});
         row_tiles = parts[0];

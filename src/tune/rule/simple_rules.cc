@@ -138,7 +138,7 @@ struct AddRFactorObj : ScheduleRuleObj {
       return {sch};
     // Too few results to keep the cores busy, and long sums for each of them.
     double spatial = facts.Iterations(LoopUse::kSpatial);
-    auto jobs = static_cast<double>(NumCores(target.value()) * max_jobs_per_core);
+    auto jobs = static_cast<double>(Machine::Of(target.value())->cores * max_jobs_per_core);
     if (spatial >= jobs || facts.Iterations(LoopUse::kReduce) < 8 * spatial) return {sch};
     Array<Schedule> result = {sch};
     for (bool inner : {false, true}) {
@@ -205,7 +205,8 @@ struct ParallelizeVectorizeUnrollObj : ScheduleRuleObj {
     BlockFacts facts(sch, block);
     if (!facts.is_root) return {sch};
     if (max_jobs_per_core != -1 && target.has_value()) {
-      sch.Annotate(block, "meta_schedule.parallel", NumCores(target.value()) * max_jobs_per_core);
+      sch.Annotate(block, "meta_schedule.parallel",
+                   Machine::Of(target.value())->cores * max_jobs_per_core);
     }
     if (max_vectorize_extent != -1)
       sch.Annotate(block, "meta_schedule.vectorize", max_vectorize_extent);

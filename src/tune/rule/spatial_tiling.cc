@@ -74,7 +74,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
       variants = {&SpatialTilingObj::Rows};
       variants.push_back(columns ? &SpatialTilingObj::Columns : &SpatialTilingObj::RowsTogether);
       if (columns && lines >= kLong) variants.push_back(&SpatialTilingObj::Streamed);
-      if (columns && lines >= kShared && NumCores(target.value()) > 1)
+      if (columns && lines >= kShared && Machine::Of(target.value())->cores > 1)
         variants.push_back(&SpatialTilingObj::Shared);
     } else if (facts.is_spatial) {
       variants = {&SpatialTilingObj::Fused};
@@ -105,7 +105,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
   int64_t Lanes(const BlockFacts& f) const {
     int bits = 32;
     if (!f.block->writes.empty()) bits = std::max(8, f.block->writes[0]->buffer->dtype.bits());
-    return VectorBits(target.value()) / bits;
+    return Machine::Of(target.value())->vector_bits / bits;
   }
   /// Whether an index of the block moves with one of its loops.
   static bool Moves(const BlockFacts& f, const ForObj* loop, const PrimExpr& index) {
@@ -152,7 +152,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
   std::vector<int64_t> Jobs() const {
     std::vector<int64_t> result = {1};
-    int64_t cores = NumCores(target.value());
+    int64_t cores = Machine::Of(target.value())->cores;
     if (cores > 1) {
       for (int64_t j = cores; j <= cores * max_jobs_per_core; j *= 2) result.push_back(j);
     }
@@ -186,7 +186,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Vectorize(parts[3]);
     Streaming(sch, f, parts[1]);
     // Threads share all iterations where no number of jobs divides them.
-    bool shared = jobs.size() == 1 && NumCores(target.value()) > 1;
+    bool shared = jobs.size() == 1 && Machine::Of(target.value())->cores > 1;
     sch.Parallel(shared ? sch.Fuse({parts[0], parts[1]}) : parts[0]);
   }
   /// Most iterations of a block, as many as have many divisors. The rest is in vectors as far as it

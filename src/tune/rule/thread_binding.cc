@@ -65,9 +65,6 @@ void BindThreads(const Schedule& sch, const BlockRV& block, int64_t max_threadbl
 }
 
 namespace {
-int64_t Limit(const Optional<Target>& target, const char* name, int64_t fallback) {
-  return target.has_value() ? target.value()->GetAttr<int64_t>(name, fallback) : fallback;
-}
 Array<int64_t> UpTo(const Array<int64_t>& values, int64_t most) {
   Array<int64_t> result;
   for (int64_t v : values)
@@ -85,8 +82,8 @@ struct AutoBindObj : ScheduleRuleObj {
     def("max_threads_per_block", &AutoBindObj::max_threads_per_block, Default(-1));
   }
   void Initialize(const TuneContext& context) final {
-    threads = max_threads_per_block > 0 ? max_threads_per_block
-                                        : Limit(context->target, "max_threads_per_block", 1024);
+    threads =
+        max_threads_per_block > 0 ? max_threads_per_block : MachineOf(context->target)->max_threads;
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
     BlockFacts facts(sch, block);
@@ -120,8 +117,8 @@ struct CrossThreadReductionObj : ScheduleRuleObj {
     }
   }
   void Initialize(const TuneContext& context) final {
-    max_threads = Limit(context->target, "max_threads_per_block", 1024);
-    warp = Limit(context->target, "thread_warp_size", 32);
+    max_threads = MachineOf(context->target)->max_threads;
+    warp = MachineOf(context->target)->warp;
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
     BlockFacts facts(sch, block);

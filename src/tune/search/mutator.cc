@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tvm/expr/op.h"
+#include "tvm/ir/machine.h"
 #include "tvm/tune/search.h"
 
 namespace tvm::tune {
@@ -133,8 +134,7 @@ struct MutateParallelObj : MutatorObj {
     def("max_jobs_per_core", &MutateParallelObj::max_jobs_per_core);
   }
   void Initialize(const TuneContext& context) final {
-    if (context->target.has_value())
-      cores = std::max<int64_t>(1, context->target.value()->GetAttr<int64_t>("num-cores", 1));
+    if (context->target.has_value()) cores = Machine::Of(context->target.value())->cores;
   }
   Optional<Trace> Apply(const Trace& trace, Random* random) final {
     for (size_t i = 0; i < trace->insts.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "tune/postproc/tensorize.h"
 #include "tune/rule/block_facts.h"
 #include "tvm/expr/op.h"
+#include "tvm/ir/backend.h"
 #include "tvm/tune/search.h"
 
 namespace tvm::tune {
@@ -40,19 +41,16 @@ Array<String> IntrinsicsOf(const SpecialCpu& cpu, const Target& target) {
   static const Function names = Function::GetGlobalRequired("meta_schedule._rvv_intrinsics");
   return names(target.defined() ? Any(target) : Any(nullptr)).cast<Array<String>>();
 }
-bool HasTensorCores(const Target& target) {
-  std::string arch(target->GetAttr<String>("arch", ""));  // sm_80
-  return arch.starts_with("sm_") && std::atoi(arch.c_str() + 3) >= 70;
-}
-/// The name of the set for a target.
+/// The name of the set for a target: those of processors are all called after LLVM.
 String KindOf(const Target& target) {
-  std::string kind(target->kind->name);
-  if (kind == "llvm") {
+  const Machine& machine = Machine::Of(target);
+  if (machine->has_tensor_cores) return "cuda-tensorcore";
+  if (!machine->is_host) return target->kind->name;
+  if (Backend::Of(target).takes_llvm_intrinsics) {
     for (const SpecialCpu& special : SpecialCpus())
-      if (target->HasFeature(special.feature)) return special.kind;
+      if (machine->Has(special.feature)) return special.kind;
   }
-  if (kind == "cuda" && HasTensorCores(target)) return "cuda-tensorcore";
-  return kind == "c" ? "llvm" : kind;
+  return "llvm";
 }
 /// A node of a registered class with some of its fields given, the others at their defaults.
 template <class R>

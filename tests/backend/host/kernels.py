@@ -3,7 +3,6 @@
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import tir
 from tvm.ir import GlobalVar, IRModule, PointerType, PrimType, TupleType
 
@@ -91,9 +90,7 @@ def module(body, buffers, scalars=(), name="main", noalias=True):
 
 def build(mod, target=None):
     target = tvm.target.Target(target or HOST)
-    if target.kind.name == "llvm":
-        assert tvm._libs.load_optional("tvm_llvm")
-    return tvm_ffi.get_global_func(f"target.build.{target.kind.name}")(mod, target)
+    return tvm.target.codegen.build_module(mod, target)
 
 
 def loop(var, extent, body, kind=0):

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "tvm/driver/build.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/runtime/module.h"
 #include "tvm/runtime/tensor.h"
 #include "tvm/te/te.h"
@@ -38,7 +38,7 @@ double LargestError(const Function& sigmoid) {
 struct ExportTest : testing::Test {
   std::filesystem::path folder;
   void SetUp() override {
-    if (!LoadLLVM()) GTEST_SKIP() << "libtvm_llvm is not built";
+    if (!Backend::Find("llvm")->Load()) GTEST_SKIP() << "libtvm_llvm is not built";
     std::string name = (std::filesystem::temp_directory_path() / "tvm-test-XXXXXX").string();
     folder = mkdtemp(name.data());
   }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tvm/driver/build.h"
-#include "tvm/ir/libraries.h"
+#include "tvm/ir/backend.h"
 #include "tvm/ir/structural.h"
 #include "tvm/runtime/module.h"
 #include "tvm/runtime/tensor.h"
@@ -39,7 +39,7 @@ tir::Schedule InTiles() {
 }  // namespace
 
 TEST(Schedule, TiledProduct) {
-  if (!LoadLLVM()) GTEST_SKIP() << "libtvm_llvm is not built";
+  if (!Backend::Find("llvm")->Load()) GTEST_SKIP() << "libtvm_llvm is not built";
   ffi::Module mod = Build(InTiles().mod(), Target("llvm"));
   auto tensor = [] {
     return runtime::Empty({kSize, kSize}, DLDataType{kDLFloat, 32, 1}, {kDLCPU, 0});

@@ -58,6 +58,11 @@ def override_renderer(render_func):
     _override = render_func
 
 
+def is_overridden():
+    """Whether diagnostics are rendered by another function than the default."""
+    return _override is not None
+
+
 def get_renderer():
     """The renderer in use."""
     return DiagnosticRenderer(_override or _render)

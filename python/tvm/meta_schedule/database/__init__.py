@@ -63,6 +63,8 @@ class TuningRecord(_derive.Node):
 class Database(_derive.Node):
     """A collection of records."""
 
+    _not_pickled = "records are kept in a JSONDatabase, or copied by dump_pruned"
+
     __repr__ = _shown
 
     def __len__(self):

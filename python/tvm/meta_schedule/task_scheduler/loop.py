@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 
+import tvm
 from tvm import ir, tir
 
 from ..builder import BuilderInput
@@ -461,5 +462,4 @@ def _failed_run(message):
 
 def device_of(target):
     """The device a target's code runs on, by name."""
-    kind = str(target.kind.name)
-    return "cpu" if kind in ("llvm", "c") else kind
+    return tvm.device(target).type

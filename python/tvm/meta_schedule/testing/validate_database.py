@@ -38,7 +38,7 @@ def _parse_args(arguments=None):
 
 def get_device_type(target):
     """The device a target's code runs on, by name."""
-    return "cpu" if target.kind.name in ("llvm", "c") else str(target.kind.name)
+    return tvm.device(target).type
 
 
 def get_runtime_device(target):

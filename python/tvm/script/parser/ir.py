@@ -3,6 +3,7 @@
 
 import ast
 import inspect
+import sys
 
 from tvm import ir as _ir
 from tvm.ir import load_json
@@ -22,7 +23,8 @@ from ..ir_builder.ir import (  # noqa: F401
     vdevice,
 )
 from .core.error import ParserError, did_you_mean
-from .core.parser import _VISITORS, register
+from .core.language import LANGUAGES, Language, register_language, such_as
+from .core.parser import _VISITORS, Parser, register
 
 
 def ir_module(mod=None, check_well_formed=True):
@@ -52,17 +54,10 @@ class ModuleNames:
         if name not in frame.global_vars:
             hint = did_you_mean(name, frame.global_vars)
             raise AttributeError(f"expected a function of the module, got '{name}'{hint}")
-        return Callee(frame.global_vars[name], frame.signatures.get(name))
-
-
-class Callee:
-    """A function of the module: called, it makes a call."""
-
-    def __init__(self, var, signature):
-        self.var, self.signature = var, signature
-
-    def __call__(self, *args):
-        return self.signature.call(self.var, args)
+        var, language = frame.global_vars[name], LANGUAGES.get(Parser.current().tokens[-1])
+        if language is None:
+            return var
+        return language.member(var, frame.signatures.get(name))
 
 
 @register("default", ast.ClassDef)
@@ -79,21 +74,27 @@ def visit_class(parser, node):
         names = ModuleNames(frame)
         with parser.scope({"cls": names, node.name: names}):
             functions = [s for s in node.body if isinstance(s, ast.FunctionDef)]
+            # Devices that signatures name, first.
+            parser.visit_body([s for s in node.body if not isinstance(s, ast.FunctionDef)])
             for function in functions:
                 signature = _visitor(parser, function, "declare")(parser, function)
                 try:
                     builder.decl_function(function.name, signature)
                 except ValueError as error:
                     raise ParserError(function, str(error)) from None
-            parser.visit_body([s for s in node.body if not isinstance(s, ast.FunctionDef)])
+            functions.sort(key=lambda function: _rank(parser.get_dispatch_token(function)))
             parser.visit_body(functions)
+
+
+def _rank(token):
+    return LANGUAGES[token].rank if token in LANGUAGES else Language.rank
 
 
 def _visitor(parser, node, kind):
     """What reads the definition, or its signature, in the language of its decorator."""
     visitor = _VISITORS.get((parser.get_dispatch_token(node), kind))
     if visitor is None:
-        raise ParserError(node, f"expected a decorator such as @T.prim_func on {node.name}")
+        raise ParserError(node, f"expected a decorator such as {such_as()} on {node.name}")
     return visitor
 
 
@@ -156,3 +157,6 @@ def __dir__():
     names = "ir_module module_attrs module_global_infos dummy_global_info Range lookup_vdevice "
     names += "pyfunc vdevice"
     return sorted(names.split())
+
+
+register_language(Language("ir", "I", sys.modules[__name__], "I.ir_module"))

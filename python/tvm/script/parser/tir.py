@@ -3,12 +3,14 @@
 
 import ast
 import inspect
-import linecache
 import sys
+
+import tvm_ffi
 
 from tvm import tir as _tir
 from tvm.ir import PrimType, TupleType
 from tvm.tir import Buffer as _Buffer
+from tvm.tir import BufferRegion as _BufferRegion
 from tvm.tir import IterVar as _IterVar
 from tvm.tir import Var as _Var
 
@@ -18,25 +20,13 @@ from ..ir_builder.tir import frame, types
 from ..ir_builder.tir.ir import as_expr, meta_var
 from .core.error import ParserError
 from .core.evaluator import is_symbolic, python_iterator, unpack
+from .core.language import ITEMS, METHODS, VALUES, Language, register_language
 from .core.parser import ScriptMacro, register
-from .ir import Callee, ModuleNames
+from .core.utils import in_module_class
+from .ir import ModuleNames
 
 
 # ---- decorators ---------------------------------------------------------------------------------
-def _in_module_class(depth):
-    """Whether the caller is the body of a class that @I.ir_module will parse as a whole."""
-    outer = sys._getframe(depth)
-    if "__module__" not in outer.f_locals or "__qualname__" not in outer.f_locals:
-        return False
-    lines = linecache.getlines(outer.f_code.co_filename)
-    for line in lines[outer.f_code.co_firstlineno - 1 : outer.f_lineno]:
-        if line.lstrip().startswith("class "):
-            return False
-        if line.lstrip().startswith("@") and "ir_module" in line:
-            return True
-    return False
-
-
 def prim_func(func=None, private=False, check_well_formed=True, s_tir=None, root_block=True):
     """Parses a Python function into a PrimFunc.
 
@@ -45,7 +35,7 @@ def prim_func(func=None, private=False, check_well_formed=True, s_tir=None, root
     """
     from .core.entry import parse
 
-    in_class = _in_module_class(2)
+    in_class = in_module_class(2)
 
     def decorate(func):
         if not inspect.isfunction(func):
@@ -155,6 +145,18 @@ class Signature:
         if len(args) != self.params:
             raise TypeError(f"{var.name_hint}: expected {self.params} arguments, got {len(args)}")
         return _tir.Call(_dtype_of(self.ret_type), var, [as_expr(a) for a in args])
+
+
+class Callee:
+    """A function of the module: called, it makes a call."""
+
+    def __init__(self, var, signature):
+        self.var, self.signature = var, signature
+
+    def __call__(self, *args):
+        if self.signature is None or not hasattr(self.signature, "call"):
+            raise TypeError(f"{self.var.name_hint}: expected a T.prim_func to call")
+        return self.signature.call(self.var, args)
 
 
 def _dtype_of(ret_type):
@@ -286,11 +288,13 @@ def _iterator(parser, node):
         and isinstance(node.func, ast.Name)
         and parser.eval(node.func) is range
     ):
-        if node.keywords or not 1 <= len(node.args) <= 3:
+        options = {k.arg: parser.eval(k.value) for k in node.keywords}
+        if not 1 <= len(node.args) <= 3 or not options.keys() <= {"annotations", "step"}:
             raise ParserError(node, "range: expected (stop), (start, stop) or (start, stop, step)")
         args = [as_expr(a) for a in parser.evaluator.items(node.args)]
-        step = args.pop() if len(args) == 3 else None
-        return parser.evaluator._guard(node, _builder.serial, *args, step=step)
+        if len(args) == 3:
+            options["step"] = args.pop()
+        return parser.evaluator._guard(node, _builder.serial, *args, **options)
     return parser.eval(node)
 
 
@@ -326,6 +330,10 @@ def visit_with(parser, node):
                 if not isinstance(value, IRBuilderFrame) and not hasattr(value, "__enter__"):
                     raise ParserError(
                         item.context_expr, f"expected a frame such as T.block, got {value!r}"
+                    )
+                if isinstance(value, frame.BlockFrame) and item.optional_vars is not None:
+                    raise ParserError(
+                        item.optional_vars, "expected no name for a block: its axes have names"
                     )
                 entered = value.__enter__()
                 frames.append(value)
@@ -438,6 +446,8 @@ def visit_assert(parser, node):
 @register("tir", ast.Return)
 def visit_return(parser, node):
     value = None if node.value is None else as_expr(parser.eval(node.value))
+    if isinstance(value, (_tir.Stmt, IRBuilderFrame)):
+        raise ParserError(node, "expected a value to return, got a statement")
     _builder.evaluate(_tir.ret(value))
 
 
@@ -462,6 +472,28 @@ def __getattr__(name):
 
 
 def __dir__():
-    hidden = {"ast", "inspect", "linecache", "sys"}
+    hidden = {"ast", "inspect", "sys", "tvm_ffi"}
     own = [n for n in globals() if n[0] != "_" and n not in hidden and not n.startswith("visit_")]
     return sorted({*own, *dir(_builder)})
+
+
+_complaint = tvm_ffi.get_global_func("tir.analysis._complaint")
+
+
+def _check(functions, module):
+    """What is wrong with the first function that is not well-formed."""
+    for var, func in functions:
+        found = _complaint(func)
+        if found:
+            text, span = found
+            return text if var is None else f"in {var.name_hint} {text}", span
+    return None
+
+
+VALUES[_BufferRegion], ITEMS[_Buffer], METHODS[_Buffer] = as_expr, _builder.access, True
+register_language(
+    Language(
+        "tir", "T", sys.modules[__name__], "T.prim_func", Callee,
+        {_tir.PrimFunc: _check}, 10,
+    )
+)  # fmt: skip

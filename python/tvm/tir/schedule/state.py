@@ -37,6 +37,8 @@ def _debug_mask(mask):
 
 @register_node("tir.ScheduleState")
 class ScheduleState(Node):
+    _not_pickled = "keep its module"
+
     def __init__(self, mod, *, debug_mask="none", enable_check=True):
         self.__init_handle_by_constructor__(_make, mod, _debug_mask(debug_mask), enable_check)
 

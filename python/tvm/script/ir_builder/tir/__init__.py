@@ -31,10 +31,16 @@ _ALIASES = {
 
 
 def _with_expressions(function):
-    """Slices of buffers among the arguments are vector loads."""
+    """Slices of buffers among the arguments are vector loads. Every operator takes `dtype=`: one
+    whose type is its first parameter has that type, the others know theirs."""
+    params = list(inspect.signature(function).parameters)
+    is_first = params[:1] == ["dtype"]
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if "dtype" in kwargs and (is_first or "dtype" not in params):
+            dtype = kwargs.pop("dtype")
+            args = (dtype, *args) if is_first else args
         kwargs = {k: as_exprs(v) for k, v in kwargs.items()}
         return function(
             *[str(a) if isinstance(a, types.DType) else as_exprs(a) for a in args], **kwargs

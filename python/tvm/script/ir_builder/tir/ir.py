@@ -116,10 +116,15 @@ def buffer(
         bits = builtins.max([32, *(tvm_ffi.dtype(e.dtype).bits for e in shape)])
         elem_offset = Var("elem_offset", f"int{bits}")
     return _make_buffer(
-        data, dtype, shape, [as_expr(s) for s in strides or []], elem_offset,
+        data, dtype, shape, [_stride(s) for s in strides or []], elem_offset,
         builtins.max(align or 0, 0), offset_factor or 0, _BUFFER_TYPES[buffer_type],
         [int(a) for a in axis_separators or []],
     )  # fmt: skip
+
+
+def _stride(value):
+    """A stride; a text is a new variable of that name."""
+    return Var(value, "int32") if isinstance(value, str) else as_expr(value)
 
 
 _make_buffer = tvm_ffi.get_global_func("script._buffer")
@@ -259,11 +264,7 @@ def _set_once(field, value, what):
 
 def where(predicate):
     """The block runs where `predicate` holds."""
-    _set_once(
-        "predicate",
-        tir.const(predicate, "bool") if isinstance(predicate, (int, bool)) else predicate,
-        "where",
-    )
+    _set_once("predicate", _condition(predicate), "where")
 
 
 def _regions(slices, what):
@@ -302,12 +303,31 @@ def writes(*buffer_slices):
 def block_attr(attrs):
     """Annotations of the block."""
     owner = _innermost(frame.BlockFrame, "block_attr")
-    owner.annotations = {**(owner.annotations or {}), **attrs}
+    owner.annotations = _merged(owner.annotations or {}, attrs)
+
+
+def _merged(known, more):
+    """Both attributes; dictionaries in them become one, anything else is said once."""
+    result = dict(known)
+    for key, value in more.items():
+        if key in known and isinstance(known[key], dict) and isinstance(value, dict):
+            result[key] = _merged(known[key], value)
+        elif key in known and not tvm_ffi.structural_equal(known[key], value):
+            raise ValueError(
+                f"block_attr: expected one value of '{key}', got {known[key]} and {value}"
+            )
+        else:
+            result[key] = value
+    return result
 
 
 def _axis(kind):
     def make(dom, binding, dtype="int32"):
         dom = range_of(dom)
+        if dtype != "int32":  # the default: as the extent
+            cast = lambda value: _op.cast(dtype, value, None)
+            dom = Range.from_min_extent(cast(dom.min), cast(dom.extent))
+            binding = None if binding is None else cast(as_expr(binding))
         return axis.iter(IterVar(dom, Var("", dom.extent.dtype), kind), binding)
 
     return make
@@ -325,10 +345,8 @@ class axis:
     def iter(iter_var, binding):
         """An iterator of any kind, bound to a value."""
         owner = _innermost(frame.BlockFrame, "axis")
-        if owner.reads is not None or owner.writes is not None or owner.stmts:
-            raise ValueError(
-                "axis: expected before T.reads, T.writes and the statements of the block"
-            )
+        if owner.stmts:
+            raise ValueError("axis: expected before the statements of the block")
         owner.iter_vars.append(iter_var)
         if not owner.no_realize:
             if binding is None:
@@ -352,7 +370,7 @@ class axis:
             if kind not in "SR":
                 raise ValueError(f"axis.remap: expected 'S' or 'R', got '{kind}'")
             make = axis.spatial if kind == "S" else axis.reduce
-            result.append(make(_loop_range(binding), binding))
+            result.append(make(_loop_range(binding), binding, dtype))
         return result[0] if len(result) == 1 else result
 
 
@@ -424,7 +442,12 @@ def grid(*extents):
 
 # ---- other statements ---------------------------------------------------------------------------
 def _condition(value):
-    return tir.const(value, "bool") if isinstance(value, (bool, int)) else as_expr(value)
+    """A condition; an integer holds where it is not 0."""
+    if isinstance(value, (bool, int)):
+        return tir.const(bool(value), "bool")
+    value = as_expr(value)
+    is_integer = isinstance(value, tir.PrimExpr) and value.dtype.startswith(("int", "uint"))
+    return _op.cast("bool", value, None) if is_integer else value
 
 
 def Assert(condition, message):
@@ -565,10 +588,23 @@ def buffer_store(buffer, value, indices, predicate=None):
     target = access(buffer, indices)
     indices = vector_indices(target) if isinstance(target, BufferRegion) else target.indices
     value = tir.convert(as_expr(value))
-    lanes = tvm_ffi.dtype(BufferLoad(buffer, indices).dtype)
-    if value.dtype != str(lanes) and isinstance(value, (tir.IntImm, tir.FloatImm)):
-        value = tir.const(value, str(lanes))
+    stored = BufferLoad(buffer, indices).dtype
+    if value.dtype != stored:
+        value = _converted(value, stored)
     add(tir.BufferStore(buffer, value, indices, predicate))
+
+
+def _converted(value, dtype):
+    """The value in the type of what it is stored to: cast, and a scalar in all lanes."""
+    if isinstance(value, (tir.IntImm, tir.FloatImm)):
+        return tir.const(value, dtype)
+    own, wanted = tvm_ffi.dtype(value.dtype), tvm_ffi.dtype(dtype)
+    if own.lanes == 1 and wanted.lanes > 1:
+        element = str(wanted.with_lanes(1))
+        value = value if value.dtype == element else _op.cast(element, value, None)
+        return tir.Broadcast(value, wanted.lanes)
+    # What cannot be cast, BufferStore refuses.
+    return _op.cast(dtype, value, None) if own.lanes == wanted.lanes else value
 
 
 def evaluate(value):
@@ -580,13 +616,13 @@ def evaluate(value):
 
 
 # ---- values -------------------------------------------------------------------------------------
-def min(a, b):
-    """The smaller one."""
+def min(a, b, dtype=None):
+    """The smaller one; it has the type of the operands, whatever `dtype` says."""
     return _op.min(as_expr(a), as_expr(b), None)
 
 
-def max(a, b):
-    """The larger one."""
+def max(a, b, dtype=None):
+    """The larger one; it has the type of the operands, whatever `dtype` says."""
     return _op.max(as_expr(a), as_expr(b), None)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the parser that know no language: source texts, errors, expressions, scopes."""
 
-from . import diagnostics, dispatch, doc, doc_core, entry, error, evaluator, parser, utils
+from . import diagnostics, dispatch, doc, doc_core, entry, error, evaluator, language, parser, utils
 
 __all__ = [
     "diagnostics",
@@ -11,6 +11,7 @@ __all__ = [
     "entry",
     "error",
     "evaluator",
+    "language",
     "parser",
     "utils",
 ]

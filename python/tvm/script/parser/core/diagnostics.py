@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 
-from tvm.ir import SourceName
+from tvm.ir import SourceName, Span, diagnostics
 
 from .error import DiagnosticError, ParserError
 
@@ -71,7 +71,23 @@ class Source:
         )
 
     def error(self, node, message):
+        """The error to raise; who renders diagnostics in a way of their own is told first."""
+        if diagnostics.is_overridden():
+            context = diagnostics.DiagnosticContext(sources={self.source_name: self.text()})
+            level = diagnostics.DiagnosticLevel.ERROR
+            context.emit(diagnostics.Diagnostic(level, self._span(node), message))
+            context.renderer.render(context)
         return DiagnosticError(self.show(node, message))
+
+    def text(self):
+        return "\n".join(self.lines)
+
+    def _span(self, node):
+        """Where a node is; lines count from the first one of the program."""
+        name, line, column, end_line, end_column = self.place(node or self.tree)
+        decorators = getattr(self.tree, "decorator_list", [])
+        first = min([getattr(self.tree, "lineno", 1), *(d.lineno for d in decorators)])
+        return Span(name, line - first + 1, end_line - first + 1, column, end_column)
 
 
 def _parse(text, name, lines):

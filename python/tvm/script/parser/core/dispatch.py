@@ -24,7 +24,7 @@ def _kind(type_name):
 
 
 def register(token, type_name):
-    """@register("tir", "For"): a function (parser, node) that reads such a statement."""
+    """@register("mine", "For"): a function (parser, node) that reads such a statement."""
 
     def decorate(method):
         _VISITORS[token, _kind(type_name)] = method

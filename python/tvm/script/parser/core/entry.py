@@ -3,38 +3,26 @@
 
 import inspect
 
-import tvm_ffi
-
 from tvm.ir import IRModule
-from tvm.tir import PrimFunc
 
 from ...ir_builder import IRBuilder
 from .diagnostics import Source
+from .language import CHECKS
 from .parser import Parser
 from .utils import inspect_class_capture, inspect_function_capture
 
 WELL_FORMED_ERROR_MESSAGE = (
     "Program is not well-formed. If this is deliberate, consider setting check_well_formed in the "
-    "top-level decorator to False (e.g., @I.ir_module(check_well_formed=False) or "
-    "@T.prim_func(check_well_formed=False))"
+    "top-level decorator to False (e.g., @I.ir_module(check_well_formed=False))"
 )
-
-
-_complaint = tvm_ffi.get_global_func("tir.analysis._complaint")
-
-
-def _default_names():
-    from .. import ir, tir
-
-    return {"I": ir, "ir": ir, "T": tir, "tir": tir}
 
 
 def parse(program, extra_vars=None, check_well_formed=True):
     """A function or module from a text, a Python function or a Python class.
 
-    A text sees T, I, harmless built-in functions, and `extra_vars`."""
+    A text sees the languages (I, T, …), harmless built-in functions, and `extra_vars`."""
     source = Source(program)
-    names, annotations = _default_names(), {}
+    names, annotations = {}, {}
     if inspect.isfunction(program):
         names.update(inspect_function_capture(program))
         annotations[program.__name__] = _values(program)
@@ -62,20 +50,22 @@ def _values(function):
 
 def check(source, result):
     """Raises with the complaint where a program is not well-formed."""
-    is_module = isinstance(result, IRModule)
-    functions = result.functions.items() if is_module else [(None, result)]
+    module = result if isinstance(result, IRModule) else None
+    functions = [(None, result)] if module is None else result.functions.items()
+    by_check = {}
     for var, func in functions:
-        found = _complaint(func) if isinstance(func, PrimFunc) else None
+        by_check.setdefault(CHECKS.of(func), []).append((var, func))
+    by_check.pop(None, None)
+    for complaint, members in by_check.items():
+        found = complaint(members, module)
         if found:
             text, span = found
-            where = "" if var is None else f"in {var.name_hint} "
-            raise source.error_at(span, f"{where}{text}. {WELL_FORMED_ERROR_MESSAGE}")
+            raise source.error_at(span, f"{text}. {WELL_FORMED_ERROR_MESSAGE}")
 
 
 def scan_macro(program, extra_vars=None):
     """(source, names) of a macro."""
-    source = Source(program)
-    names = _default_names()
+    source, names = Source(program), {}
     if inspect.isfunction(program):
         names.update(inspect_function_capture(program))
     names.update(extra_vars or {})

@@ -7,12 +7,11 @@ import types as _types
 
 import tvm_ffi
 
-from tvm import tir
-from tvm.ir.expr import ExprOp, _op
-from tvm.tir import Buffer, BufferRegion, PrimExpr
+from tvm.ir import PrimExpr
+from tvm.ir.expr import ExprOp, _op, _tir
 
-from ...ir_builder.tir import ir as builder
 from .error import ParserError
+from .language import ITEMS, METHODS, VALUES
 
 _BINARY = {
     ast.Add: operator.add,
@@ -50,7 +49,20 @@ _FORBIDDEN = {"format", "format_map", "mro"}
 
 def is_symbolic(value):
     """Whether a value is known only when the program runs."""
-    return isinstance(value, (PrimExpr, ExprOp, BufferRegion))
+    return isinstance(value, (PrimExpr, ExprOp)) or VALUES.of(value) is not None
+
+
+def as_expr(value):
+    """The expression that a value stands for; any other value as it is."""
+    convert = VALUES.of(value)
+    if convert is not None:
+        return convert(value)
+    return value.asobject() if isinstance(value, tvm_ffi.core.ObjectConvertible) else value
+
+
+def as_exprs(value):
+    """The same for the items of a list, too."""
+    return [as_exprs(v) for v in value] if isinstance(value, (list, tuple)) else as_expr(value)
 
 
 def registered_operator(op, *operands):
@@ -131,10 +143,10 @@ class Evaluator:
         if isinstance(function, type):
             takes_values = issubclass(function, PrimExpr)
         else:
-            takes_values = isinstance(getattr(function, "__self__", None), Buffer)
+            takes_values = METHODS.of(getattr(function, "__self__", None))
         if takes_values:
-            args = builder.as_exprs(args)
-            kwargs = {key: builder.as_exprs(value) for key, value in kwargs.items()}
+            args = as_exprs(args)
+            kwargs = {key: as_exprs(value) for key, value in kwargs.items()}
         return self._guard(node, function, *args, **kwargs)
 
     def items(self, nodes):
@@ -160,10 +172,10 @@ class Evaluator:
         return value
 
     def operate(self, function, left, right):
-        return function(builder.as_expr(left), builder.as_expr(right))
+        return function(as_expr(left), as_expr(right))
 
     def unary(self, node):
-        value = builder.as_expr(self.eval(node.operand))
+        value = as_expr(self.eval(node.operand))
         registered = registered_operator(node.op, value)
         if registered is not None:
             return self._guard(node, registered, value)
@@ -176,12 +188,12 @@ class Evaluator:
     def bool_op(self, node):
         is_and = isinstance(node.op, ast.And)
         combine = _op.logical_and if is_and else _op.logical_or
-        value = builder.as_expr(self.eval(node.values[0]))
+        value = as_expr(self.eval(node.values[0]))
         for other in node.values[1:]:
             if is_symbolic(value):
-                value = self._guard(node, combine, value, builder.as_expr(self.eval(other)), None)
+                value = self._guard(node, combine, value, as_expr(self.eval(other)), None)
             elif bool(value) is is_and:
-                right = builder.as_expr(self.eval(other))
+                right = as_expr(self.eval(other))
                 # `True and x` is x; an expression keeps what it is.
                 value = right
         return value
@@ -201,11 +213,11 @@ class Evaluator:
         return result
 
     def if_exp(self, node):
-        condition = builder.as_expr(self.eval(node.test))
+        condition = as_expr(self.eval(node.test))
         if not is_symbolic(condition):
             return self.eval(node.body if condition else node.orelse)
-        then, other = builder.as_expr(self.eval(node.body)), builder.as_expr(self.eval(node.orelse))
-        return self._guard(node, tir.if_then_else, condition, then, other)
+        then, other = as_expr(self.eval(node.body)), as_expr(self.eval(node.orelse))
+        return self._guard(node, _tir.if_then_else, condition, then, other, None)
 
     def tuple(self, node):
         return tuple(self.items(node.elts))
@@ -310,8 +322,9 @@ class Evaluator:
 
 
 def subscript(value, index):
-    if isinstance(value, Buffer):
-        return builder.access(value, index)
+    item = ITEMS.of(value)
+    if item is not None:
+        return item(value, index)
     if is_symbolic(index):
         raise TypeError(f"expected a constant index into {type(value).__name__}, got {index}")
     return value[index]
@@ -324,7 +337,7 @@ def compare(op, left, right):
         return registered(left, right)
     if name is None:
         return python(left, right)
-    left, right = builder.as_expr(left), builder.as_expr(right)
+    left, right = as_expr(left), as_expr(right)
     if not is_symbolic(left) and not is_symbolic(right):
         return python(left, right)
     if isinstance(left, (str, type(None))) or isinstance(right, (str, type(None))):

@@ -11,6 +11,7 @@ from ...ir_builder.base import _set_span
 from .diagnostics import Source
 from .error import DiagnosticError, ParserError, did_you_mean
 from .evaluator import Evaluator, is_symbolic, unpack
+from .language import LANGUAGES, load_languages, such_as
 
 # What a text may use of Python without being given it.
 _SAFE_BUILTINS = {
@@ -23,7 +24,7 @@ _state = threading.local()
 
 
 def register(token, kind):
-    """@register("tir", ast.For): how a language reads a statement."""
+    """@register("mine", ast.For): how a language reads a statement."""
 
     def decorate(function):
         _VISITORS[token, kind] = function
@@ -75,6 +76,10 @@ class Parser:
         for names in (self.names, self.builtins):
             if name in names:
                 return names[name]
+        load_languages()
+        for language in LANGUAGES.values():
+            if name in (language.prefix, language.name):
+                return language.module
         known = [n for scope in self.scopes for n in scope] + list(self.names)
         raise ParserError(node, f"undefined name '{name}'{did_you_mean(name, known)}")
 
@@ -125,7 +130,7 @@ class Parser:
         """The language that the decorator of a definition opens."""
         token = getattr(self.decorator(node)[0], "dispatch_token", None)
         if token is None:
-            raise ParserError(node, f"expected a decorator such as @T.prim_func on {node.name}")
+            raise ParserError(node, f"expected a decorator such as {such_as()} on {node.name}")
         return token
 
     with_dispatch_token = token
@@ -139,9 +144,8 @@ class Parser:
             ("default", type(node))
         )
         if visitor is None:
-            what = {"tir": "a T.prim_func", "ir": "an I.ir_module"}.get(
-                self.tokens[-1], "TVMScript"
-            )
+            language = LANGUAGES.get(self.tokens[-1])
+            what = f"@{language.decorator}" if language else "TVMScript"
             raise ParserError(
                 node, f"expected a statement of {what}, got Python's {type(node).__name__}"
             )
@@ -225,6 +229,10 @@ class ScriptMacro:
             return self.names[node.id]
         raise ParserError(node, f"undefined name '{node.id}'")
 
+    def visit(self, parser):
+        """Reads the body; what it gives is the value of the call."""
+        parser.visit_body(self.definition.body)
+
     def __call__(self, *args, **kwargs):
         parser = Parser.current()
         if parser is None:
@@ -238,7 +246,7 @@ class ScriptMacro:
             parser.scopes = [*parser.scopes, arguments]
         try:
             with parser.token(self._token):
-                parser.visit_body(self.definition.body)
+                return self.visit(parser)
         except ParserError as error:
             error.source = error.source or self.source
             raise
@@ -255,16 +263,16 @@ def visit_pass(parser, node):
 @register("default", ast.Import)
 @register("default", ast.ImportFrom)
 def visit_import(parser, node):
-    """`from tvm.script import tir as T` at the top of a text names what it has anyway."""
+    """The import of a language at the top of a text names what the text has anyway."""
     module = getattr(node, "module", None)
+    load_languages()
     for alias in node.names:
         full = alias.name if module is None else f"{module}.{alias.name}"
-        if full not in ("tvm", "tvm.script.tir", "tvm.script.ir"):
+        language = LANGUAGES.get(full.removeprefix("tvm.script."))
+        if full != "tvm" and language is None:
             raise ParserError(node, f"expected no imports beside tvm.script, got '{full}'")
-        if full != "tvm":
-            parser.define(
-                alias.asname or alias.name, parser.names["T" if full.endswith("tir") else "I"]
-            )
+        if language is not None:
+            parser.define(alias.asname or alias.name, language.module)
 
 
 __all__ = ["Parser", "ScriptMacro", "Source", "is_symbolic", "register"]

@@ -3,6 +3,8 @@
 
 import contextlib
 import inspect
+import linecache
+import sys
 
 
 def get_func_nonlocals(func):
@@ -28,6 +30,20 @@ def inspect_class_capture(cls):
     return names
 
 
+def in_module_class(depth):
+    """Whether the caller is the body of a class that @I.ir_module will parse as a whole."""
+    outer = sys._getframe(depth)
+    if "__module__" not in outer.f_locals or "__qualname__" not in outer.f_locals:
+        return False
+    lines = linecache.getlines(outer.f_code.co_filename)
+    for line in lines[outer.f_code.co_firstlineno - 1 : outer.f_lineno]:
+        if line.lstrip().startswith("class "):
+            return False
+        if line.lstrip().startswith("@") and "ir_module" in line:
+            return True
+    return False
+
+
 def is_defined_in_class(frames, obj):
     """Whether one of the frames (of `inspect.stack()`) is the body of the class that defines it."""
     bodies = (frame.frame.f_locals.get("__qualname__") for frame in frames)
@@ -36,6 +52,7 @@ def is_defined_in_class(frames, obj):
 
 __all__ = [
     "get_func_nonlocals",
+    "in_module_class",
     "inspect_class_capture",
     "inspect_function_capture",
     "is_defined_in_class",

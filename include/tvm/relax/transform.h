@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes over the graph language.
+#pragma once
+#include "tvm/ir/transform.h"
+#include "tvm/relax/expr.h"
+
+namespace tvm::relax {
+
+/// A pass over the functions of the graph language that sees the module: `fn` is
+/// `Function (Function, IRModule, options...)`.
+template <auto fn, class... A>
+IRModule RunOnFunctions(IRModule mod, A... options) {
+  Map<GlobalVar, BaseFunc> functions = mod->functions;
+  for (const auto& [var, base] : mod->functions) {
+    auto* func = base.template as<FunctionObj>();
+    if (!func) continue;
+    Function changed = fn(ffi::GetRef<Function>(func), mod, options...);
+    if (!changed.same_as(base)) functions.Set(var, changed);
+  }
+  if (functions.same_as(mod->functions)) return mod;
+  return IRModule(functions, mod->attrs, mod->global_infos);
+}
+template <auto fn, class... A>
+constexpr auto FunctionPassOf(Function (*)(Function, IRModule, A...)) {
+  return &RunOnFunctions<fn, A...>;
+}
+
+/// TVM_RELAX_PASS(FuseOps, 0, "doc", Arg(...)): `IRModule FuseOps(IRModule, ...)`, and
+/// TVM_RELAX_FUNCTION_PASS alike for `Function F(Function, IRModule, ...)`; the number is the level
+/// at which the pass runs. PassInfo has the name without a prefix.
+#define TVM_RELAX_PASS(fn, level, doc, ...)                                                  \
+  TVM_REGISTER() {                                                                           \
+    ::tvm::transform::DefPass("relax.transform." #fn, &fn, doc,                              \
+                              {.opt_level = level, .name = #fn} __VA_OPT__(, ) __VA_ARGS__); \
+  }
+#define TVM_RELAX_FUNCTION_PASS(fn, level, doc, ...)                                         \
+  TVM_REGISTER() {                                                                           \
+    ::tvm::transform::DefPass("relax.transform." #fn, FunctionPassOf<&fn>(&fn), doc,         \
+                              {.opt_level = level, .name = #fn} __VA_OPT__(, ) __VA_ARGS__); \
+  }
+
+/// Names of functions in order: public ones have that of their global symbol, private ones yield.
+IRModule NormalizeGlobalVar(IRModule mod);
+
+}  // namespace tvm::relax

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over graphs: every registered `relax.transform.X` is a function here that makes it."""
+
+import tvm_ffi
+
+from tvm._derive import fill, register_node
+from tvm.ir.transform import Pass, _pass_decorator
+
+__getattr__, __dir__ = fill(__name__)
+
+
+@register_node("relax.FunctionPass")
+class FunctionPass(Pass):
+    pass
+
+
+@register_node("relax.DataflowBlockPass")
+class DataflowBlockPass(Pass):
+    pass
+
+
+def _maker(cls):
+    def make(func, info):
+        return cls(tvm_ffi.convert(lambda program, mod, ctx: func(program, mod, ctx)), info)
+
+    return make
+
+
+function_pass = _pass_decorator(_maker(FunctionPass))
+function_pass.__doc__ = "Makes a pass of a function (func, module, context) -> func or of a class."
+dataflowblock_pass = _pass_decorator(_maker(DataflowBlockPass), "transform_dataflowblock")
+dataflowblock_pass.__doc__ = (
+    "Makes a pass of a function (block, module, context) -> block or of a class."
+)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators on boxes."""
+
+from tvm import te
+from tvm._derive import fill
+
+__getattr__, __dir__ = fill(__name__)

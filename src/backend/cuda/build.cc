@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowered kernels to a module: text, then a binary for the target's architecture.
+#include "backend/cuda/codegen.h"
+#include "backend/cuda/nvrtc.h"
+#include "runtime/device/cuda/module.h"
+#include "tvm/ir/backend.h"
+#include "tvm/runtime/device.h"
+
+namespace tvm::codegen::cuda {
+namespace {
+/// The architecture that a target names, or that of the GPU.
+std::string ArchOf(const Target& target) {
+  std::string arch(target->GetAttr<String>("arch", ""));
+  if (!arch.empty()) return arch;
+  runtime::DeviceAPI* api = runtime::GetDeviceAPI(kDLCUDA);
+  Any version = api->GetAttr({kDLCUDA, 0}, runtime::DeviceAttr::kComputeVersion);
+  if (version == nullptr) {
+    TVM_FFI_THROW(ValueError) << "target cuda: expected -arch (such as sm_90a) in target "
+                              << target->str() << ", since there is no GPU to ask";
+  }
+  std::string digits(version.cast<String>());
+  digits.erase(digits.find('.'), 1);
+  // Hopper's and later matrix instructions are those of one architecture alone.
+  return "sm_" + digits + (std::stoi(digits) >= 90 && std::stoi(digits) < 120 ? "a" : "");
+}
+std::vector<runtime::cuda::KernelInfo> KernelsOf(const FunctionList& functions) {
+  std::vector<runtime::cuda::KernelInfo> kernels;
+  for (const auto& [var, info] : functions) {
+    runtime::cuda::KernelInfo kernel;
+    kernel.name = info.symbol;
+    for (const Var& param : info.func->params) kernel.params.push_back(param.dtype());
+    for (const String& word :
+         info.func->GetAttr<Array<String>>("tir.kernel_launch_params", Array<String>()))
+      kernel.launch.emplace_back(word);
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+/// What users hook in: (code, target) -> code.
+std::string PostProcessed(std::string source, const Target& target) {
+  if (auto hook = Function::GetGlobal("tvm_callback_cuda_postproc"))
+    return std::string((*hook)(String(source), target).cast<String>());
+  return source;
+}
+/// By the user's compiler, where there is one, else NVRTC.
+runtime::cuda::Binary Compile(const std::string& source, const std::string& arch) {
+  auto hook = Function::GetGlobal("tvm_callback_cuda_compile");
+  if (!hook) return {"cubin", arch, CompileWithNvrtc(source, "cubin", arch, {"--std=c++17"}).code};
+  Any result = (*hook)(String(source));
+  std::string code;
+  if (auto bytes = result.as<ffi::Bytes>()) {
+    code.assign(bytes->data(), bytes->size());
+  } else {
+    code = std::string(result.cast<String>());
+  }
+  bool is_elf = code.compare(0, 4,
+                             "\x7f"
+                             "ELF") == 0;
+  return {is_elf ? "cubin" : "ptx", arch, code};
+}
+
+ffi::Module Build(IRModule mod, Target target) {
+  FunctionList functions = FunctionsOf(mod, "target.build.cuda");
+  std::string source = PostProcessed(KernelFile(functions).Source(), target);
+  return runtime::cuda::MakeModule(Compile(source, ArchOf(target)), KernelsOf(functions), source);
+}
+TVM_REGISTER() {
+  RegisterBackend({.kind = "cuda", .final_passes = {"tir.FP16ComputeLegalize"}});
+  Def("target.build.cuda", &Build, "Compiles the lowered kernels of a module for NVIDIA's GPUs.",
+      Arg("mod"), Arg("target"));
+}
+}  // namespace
+}  // namespace tvm::codegen::cuda

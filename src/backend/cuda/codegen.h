@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// TIR -> CUDA C++ that needs no header. A KernelFile makes one file of lowered kernels, a
+// KernelText one kernel of it.
+// - Floats below 32 bits are their bits, as everywhere in generated text; conversions are single
+//   instructions where the architecture has them.
+// - Vectors are moved between memory and registers in pieces of up to 16 bytes; what is computed on
+//   them is computed lane by lane in unrolled loops.
+#pragma once
+#include "backend/source/function.h"
+
+namespace tvm::codegen::cuda {
+using source::Value;
+
+class KernelFile : public source::FileWriter {
+ public:
+  explicit KernelFile(const FunctionList& kernels);
+  std::string Source() const;
+};
+
+class KernelText : public source::FunctionWriter {
+ public:
+  using FunctionWriter::FunctionWriter;
+  /// The definition of the kernel.
+  std::string Define();
+
+ private:
+  using FunctionWriter::Emit;
+  Value Emit(const CallObj*) final;
+  void Emit(const LetStmtObj*) final;
+  void Emit(const AssertStmtObj*) final;
+  void Emit(const BufferStoreObj*) final;
+  void Emit(const AllocateObj*) final;
+  void Emit(const AttrStmtObj*) final;
+  std::string ConstantArray(const std::string& type, const std::string& name,
+                            const std::string& list) const final;
+  void BeforeLoop(const ForObj* op) final;
+  /// As everybody does; shared memory is used with one type after the other.
+  bool StrictAliasing() const final { return false; }
+
+  // ---- calls (codegen_call.cc) ----
+  Value Shuffle(const CallObj* op, const char* function);
+  Value AtomicAdd(const CallObj* op);
+  Value CallExtern(const CallObj* op, bool pure);
+  Value Sync(const CallObj* op);
+  Value Statement(const std::string& text);
+
+  // ---- instructions (ptx.cc) ----
+  Value Mma(const CallObj* op);
+  Value LoadMatrix(const CallObj* op);
+  Value CopyAsync(const CallObj* op);
+  Value FillMatrix(const CallObj* op);
+  Value StoreMatrix(const CallObj* op);
+  std::string Offset(const PrimExpr& pointer, const PrimExpr& offset);
+  std::string SharedAddress(const PrimExpr& pointer, const PrimExpr& offset);
+
+  /// The address of the first element of a vector.
+  std::string AddressOfFirst(const Buffer& buffer, const PrimExpr& index);
+  /// A variable that says whether a parameter is aligned for moves; empty for other memory, which
+  /// is.
+  std::string IsAligned(const Buffer& buffer);
+
+  arith::Analyzer analyzer_;                                ///< Knows the bound variables.
+  std::string head_;                                        ///< What the kernel begins with.
+  std::unordered_map<const Object*, std::string> aligned_;  ///< By parameter.
+};
+
+/// Rows for what CUDA has an instruction for.
+const std::vector<source::HelperRow>& DeviceHelpers();
+
+}  // namespace tvm::codegen::cuda

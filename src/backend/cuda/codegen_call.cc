@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls inside of kernels: barriers, shuffles, atomics, functions of CUDA.
+#include "backend/calls.h"
+#include "backend/cuda/codegen.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::codegen::cuda {
+namespace bi = tvm::tir::builtin;
+using source::Apply, source::Made, source::Nothing;
+using source::kEqual, source::kUnary;
+
+const std::vector<source::HelperRow>& DeviceHelpers() {
+  static const auto* rows = new std::vector<source::HelperRow>{
+      {"popcount", '*', "static inline int32_t $N($U x) { return __popcll(x); }"},
+      {"clz", '*',
+       "static inline int32_t $N($U x) { return x == 0 ? $B : __clzll((long long)x) - (64 - $B); "
+       "}"},
+      {"f32_from_f16", '*', R"(static inline float $N(uint16_t h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+})"},
+      {"f16_from_f32", '*', R"(static inline uint16_t $N(float x) {
+  uint16_t h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+})"},
+      {"f16_from_f64", '*', R"(static inline uint16_t $N(double x) {
+  uint16_t h;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(x));
+  return h;
+})"},
+  };
+  return *rows;
+}
+
+Value KernelText::Emit(const CallObj* op) {
+  if (op->op.as<GlobalVarObj>()) Unsupported("a call of another function in a kernel", op->span);
+  using Self = KernelText*;
+  using Call = const CallObj*;
+  static const auto* table = [] {
+    auto* rows = new CallTable<KernelText, Value>();
+    auto row = [&](const tvm::Op& o, auto h) { rows->Add(o, h); };
+    row(bi::tvm_storage_sync(), [](Self g, Call o) { return g->Sync(o); });
+    row(bi::tvm_warp_shuffle(), [](Self g, Call o) { return g->Shuffle(o, "__shfl_sync"); });
+    row(bi::tvm_warp_shuffle_up(), [](Self g, Call o) { return g->Shuffle(o, "__shfl_up_sync"); });
+    row(bi::tvm_warp_shuffle_down(),
+        [](Self g, Call o) { return g->Shuffle(o, "__shfl_down_sync"); });
+    row(bi::tvm_warp_activemask(), [](Self g, Call o) {
+      Value mask = g->Convert(Apply("__activemask", {}), DataType::UInt(32), o->dtype);
+      return g->Keep(mask, o->dtype, "mask", /*fresh=*/true);
+    });
+    row(bi::atomic_add(), [](Self g, Call o) { return g->AtomicAdd(o); });
+    row(bi::dp4a(), [](Self g, Call o) {
+      return Apply("__dp4a", g->GenAll({o->args.begin(), o->args.end()}));
+    });
+    row(bi::prefetch(), [](Self g, Call o) {
+      auto* load = o->args[0].as<BufferLoadObj>();
+      Value address = load ? g->AddressOf(load) : g->Gen(o->args[0]);
+      return g->Statement("asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(" + address.text +
+                          "));");
+    });
+    row(bi::ret(), [](Self g, Call o) {
+      if (!o->args.empty() && !IsConstInt(o->args[0], 0))
+        g->Unsupported("a value that a kernel returns", o->span);
+      g->Statement("return;");
+      g->ended_ = true;
+      return Nothing();
+    });
+    row(bi::thread_return(), [](Self g, Call) {
+      g->Statement("return;");
+      g->ended_ = true;
+      return Nothing();
+    });
+    row(bi::call_extern(), [](Self g, Call o) { return g->CallExtern(o, false); });
+    row(bi::call_pure_extern(), [](Self g, Call o) { return g->CallExtern(o, true); });
+    row(bi::ptx_mma(), [](Self g, Call o) { return g->Mma(o); });
+    row(bi::ptx_ldmatrix(), [](Self g, Call o) { return g->LoadMatrix(o); });
+    row(bi::ptx_cp_async(), [](Self g, Call o) { return g->CopyAsync(o); });
+    row(bi::mma_fill(), [](Self g, Call o) { return g->FillMatrix(o); });
+    row(bi::mma_store(), [](Self g, Call o) { return g->StoreMatrix(o); });
+    row(bi::ptx_commit_group(), [](Self g, Call) {
+      return g->Statement("asm volatile(\"cp.async.commit_group;\" ::: \"memory\");");
+    });
+    row(bi::ptx_wait_group(), [](Self g, Call o) {
+      auto count = AsConstInt(o->args[0]);
+      if (!count) g->Unsupported("expected a constant in ptx_wait_group", o->span);
+      return g->Statement("asm volatile(\"cp.async.wait_group " + std::to_string(*count) +
+                          ";\" ::: \"memory\");");
+    });
+    return rows;
+  }();
+  if (auto handler = table->Find(op)) return handler(this, op);
+  return FunctionWriter::Emit(op);
+}
+
+Value KernelText::Statement(const std::string& text) {
+  Line(text);
+  ++effects_;
+  return Nothing();
+}
+Value KernelText::Sync(const CallObj* op) {
+  auto* scope = op->args[0].as<StringImmObj>();
+  std::string name = scope ? std::string(scope->value) : "";
+  if (name == "shared" || name == "shared.dyn") return Statement("__syncthreads();");
+  if (name == "warp") return Statement("__syncwarp();");
+  Unsupported("a barrier for memory of the scope '" + name + "'", op->span);
+}
+/// (mask, value, lane or distance, width, warp size)
+Value KernelText::Shuffle(const CallObj* op, const char* function) {
+  std::vector<Value> v = GenAll({op->args[0], op->args[1], op->args[2], op->args[3]});
+  DataType t = op->dtype, word = DataType::UInt(32);
+  if (t.is_handle()) Unsupported("a shuffle of handles", op->span);
+  // float16 is its bits; what is below 32 bits travels in a word.
+  DataType held = t.is_float16() ? DataType::UInt(16) : t;
+  bool widen = held.is_integer() && held.bits() < 32;
+  if (widen) v[1] = Convert(v[1], held, word);
+  Value moved = Apply(function, v);
+  if (widen) moved = Convert(moved, word, held);
+  ++effects_;
+  return Keep(moved, t, "lane_value", /*fresh=*/true);
+}
+Value KernelText::AtomicAdd(const CallObj* op) {
+  DataType t = op->args[1].dtype();
+  bool known = t.is_scalar() && ((t.is_float() && (t.bits() == 32 || t.bits() == 64)) ||
+                                 (t.is_integer() && (t.bits() == 32 || t.bits() == 64)));
+  if (!known) Unsupported("atomic_add of " + t.str(), op->span);
+  std::vector<Value> v = GenAll({op->args[0], op->args[1]});
+  // There is one for uint64 only: sums of both are the same bits.
+  bool is_long = t.is_int() && t.bits() == 64;
+  std::string type = is_long ? "uint64_t" : source::MemoryName(t);
+  Value sum = Apply("atomicAdd", {source::CastTo(type + "*", v[0]),
+                                  is_long ? source::CastTo("uint64_t", v[1]) : v[1]});
+  if (is_long) sum = source::CastTo("int64_t", sum);
+  ++effects_;
+  return Keep(sum, t, "old", /*fresh=*/true);
+}
+Value KernelText::CallExtern(const CallObj* op, bool pure) {
+  auto* name = op->args[0].as<StringImmObj>();
+  if (!name) Unsupported("expected the name of the external function first", op->span);
+  Value call = Apply(std::string(name->value), GenAll({op->args.begin() + 1, op->args.end()}));
+  call.reads = true;
+  if (op->dtype.is_bool()) call.text += " != 0", call.level = kEqual;
+  if (pure && !op->dtype.is_void()) return call;
+  ++effects_;
+  if (!op->dtype.is_void()) return Keep(call, op->dtype, "result", /*fresh=*/true);
+  Line(call.text + ";");
+  return Nothing();
+}
+
+}  // namespace tvm::codegen::cuda

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions of PTX that operators name: asynchronous copies and matrix units.
+#include <cstdio>
+
+#include "backend/cuda/codegen.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::codegen::cuda {
+namespace {
+/// A type of a matrix operand: as the operator and as PTX spells it.
+struct MatrixType {
+  const char *name, *ptx;
+  int bits;
+};
+constexpr MatrixType kMatrixTypes[] = {
+    {"fp16", "f16", 16},      {"float16", "f16", 16}, {"bf16", "bf16", 16},
+    {"bfloat16", "bf16", 16}, {"tf32", "tf32", 32},   {"fp32", "f32", 32},
+    {"float32", "f32", 32},   {"fp64", "f64", 64},    {"float64", "f64", 64},
+    {"int8", "s8", 8},        {"uint8", "u8", 8},     {"int4", "s4", 4},
+    {"uint4", "u4", 4},       {"int32", "s32", 32},   {"e4m3", "e4m3", 8},
+    {"e5m2", "e5m2", 8},
+};
+const MatrixType* FindType(const std::string& name) {
+  for (const MatrixType& type : kMatrixTypes) {
+    if (name == type.name) return &type;
+  }
+  return nullptr;
+}
+std::string TextOf(const PrimExpr& e) {
+  auto* text = e.as<StringImmObj>();
+  return text ? std::string(text->value) : "";
+}
+/// Operands of an instruction in registers: what stands in its text, and how they are given.
+class Registers {
+ public:
+  /// `count` registers from `pointer`, of the C type and constraint; "{%0, %1}".
+  std::string Add(const std::string& pointer, const char* type, const std::string& constraint,
+                  int count) {
+    std::string group;
+    for (int i = 0; i < count; ++i) {
+      group += (i ? ", %" : "%") + std::to_string(next_++);
+      std::string operand =
+          "\"" + constraint + "\"(((" + type + "*)" + pointer + ")[" + std::to_string(i) + "])";
+      std::string& list = constraint[0] == '+' || constraint[0] == '=' ? outputs_ : inputs_;
+      list += (list.empty() ? "" : ", ") + operand;
+    }
+    return "{" + group + "}";
+  }
+  std::string AddInput(const std::string& operand, const char* constraint) {
+    inputs_ += (inputs_.empty() ? "\"" : ", \"") + std::string(constraint) + "\"(" + operand + ")";
+    return "%" + std::to_string(next_++);
+  }
+  std::string Asm(const std::string& text) const {
+    return "asm volatile(\"" + text + "\" : " + outputs_ + " : " + inputs_ + " : \"memory\");";
+  }
+
+ private:
+  std::string outputs_, inputs_;
+  int next_ = 0;
+};
+}  // namespace
+
+std::string KernelText::Offset(const PrimExpr& pointer, const PrimExpr& offset) {
+  std::vector<Value> v = GenAll({pointer, offset});
+  return "(" + v[0].At(source::kSum) + " + " + v[1].At(source::kProduct) + ")";
+}
+std::string KernelText::SharedAddress(const PrimExpr& pointer, const PrimExpr& offset) {
+  return "(uint32_t)__cvta_generic_to_shared(" + Offset(pointer, offset) + ")";
+}
+
+/// (shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, a, a_index, b, b_index, c, c_index,
+/// saturate[, operator])
+Value KernelText::Mma(const CallObj* op) {
+  std::string shape = TextOf(op->args[0]);
+  int m = 0, n = 0, k = 0;
+  const MatrixType *a = FindType(TextOf(op->args[3])), *b = FindType(TextOf(op->args[4])),
+                   *c = FindType(TextOf(op->args[5]));
+  if (std::sscanf(shape.c_str(), "m%dn%dk%d", &m, &n, &k) != 3 || !a || !b || !c)
+    Unsupported("ptx_mma of the shape '" + shape + "' and these types", op->span);
+  // A warp has 32 threads, a register 32 bits; those of float64 hold one number.
+  auto count = [](int rows, int columns, const MatrixType& t) {
+    return rows * columns / 32 * t.bits / (t.bits == 64 ? 64 : 32);
+  };
+  auto holder = [](const MatrixType& t) {
+    return t.bits == 64 ? "double" : std::string_view(t.ptx) == "f32" ? "float" : "uint32_t";
+  };
+  auto constraint = [](const MatrixType& t) {
+    return std::string(t.bits == 64 ? "d" : std::string_view(t.ptx) == "f32" ? "f" : "r");
+  };
+  Registers registers;
+  std::string pa = Offset(op->args[6], op->args[7]), pb = Offset(op->args[8], op->args[9]),
+              pc = Offset(op->args[10], op->args[11]);
+  std::string sum = registers.Add(pc, holder(*c), "+" + constraint(*c), count(m, n, *c));
+  std::string left = registers.Add(pa, holder(*a), constraint(*a), count(m, k, *a));
+  std::string right = registers.Add(pb, holder(*b), constraint(*b), count(k, n, *b));
+  bool saturate = !IsZero(op->args[12]);
+  std::string bits = op->args.size() > 13 ? "." + TextOf(op->args[13]) + ".popc" : "";
+  return Statement(registers.Asm("mma.sync.aligned." + shape + "." + TextOf(op->args[1]) + "." +
+                                 TextOf(op->args[2]) + (saturate ? ".satfinite" : "") + "." +
+                                 c->ptx + "." + a->ptx + "." + b->ptx + "." + c->ptx + bits + " " +
+                                 sum + ", " + left + ", " + right + ", " + sum + ";"));
+}
+/// (trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset)
+Value KernelText::LoadMatrix(const CallObj* op) {
+  auto trans = AsConstInt(op->args[0]), num = AsConstInt(op->args[1]);
+  std::string type = TextOf(op->args[2]);
+  if (!trans || !num || (*num != 1 && *num != 2 && *num != 4) || type != ".b16")
+    Unsupported("ptx_ldmatrix of other than 1, 2 or 4 matrices of .b16", op->span);
+  Registers registers;
+  std::string to =
+      registers.Add(Offset(op->args[3], op->args[4]), "uint32_t", "=r", static_cast<int>(*num));
+  std::string from = registers.AddInput(SharedAddress(op->args[5], op->args[6]), "r");
+  return Statement(registers.Asm("ldmatrix.sync.aligned.m8n8.x" + std::to_string(*num) +
+                                 (*trans ? ".trans" : "") + ".shared" + type + " " + to + ", [" +
+                                 from + "];"));
+}
+/// (shared_ptr, shared_offset, global_ptr, global_offset, bytes[, predicate])
+Value KernelText::CopyAsync(const CallObj* op) {
+  auto bytes = AsConstInt(op->args[4]);
+  if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16))
+    Unsupported("ptx_cp_async of other than 4, 8 or 16 bytes", op->span);
+  Registers registers;
+  std::string to = registers.AddInput(SharedAddress(op->args[0], op->args[1]), "r");
+  std::string from = registers.AddInput(Offset(op->args[2], op->args[3]), "l");
+  std::string text = std::string("cp.async.") + (*bytes == 16 ? "cg" : "ca") + ".shared.global [" +
+                     to + "], [" + from + "], " + std::to_string(*bytes);
+  // With fewer bytes to read than to write, the rest is 0.
+  if (op->args.size() > 5) {
+    Value predicate = Gen(op->args[5]);
+    text += ", " + registers.AddInput(
+                       predicate.At(source::kEqual) + " ? " + std::to_string(*bytes) + " : 0", "r");
+  }
+  return Statement(registers.Asm(text + ";"));
+}
+/// (local_size, local_ptr, offset)
+Value KernelText::FillMatrix(const CallObj* op) {
+  auto size = AsConstInt(op->args[0]);
+  if (!size) Unsupported("expected a constant size in mma_fill", op->span);
+  std::string to = Offset(op->args[1], op->args[2]);
+  for (int64_t i = 0; i < *size; ++i) Line(to + "[" + std::to_string(i) + "] = 0;");
+  ++effects_;
+  return source::Nothing();
+}
+/// (m, n, dst_ptr, src_ptr, src_offset, dst_stride): a thread of a warp has two elements next to
+/// each other in each quarter of a tile of 16 x 16.
+Value KernelText::StoreMatrix(const CallObj* op) {
+  if (!IsConstInt(op->args[0], 16) || !IsConstInt(op->args[1], 16))
+    Unsupported("mma_store of other than 16 x 16 elements", op->span);
+  Value to = Gen(op->args[2]), stride = Gen(op->args[5]);
+  std::string from = Offset(op->args[3], op->args[4]);
+  for (int i = 0; i < 8; ++i) {
+    std::string row = "((int32_t)threadIdx.x % 32 / 4 + " + std::to_string(i / 2 % 2 * 8) + ")";
+    std::string column = std::to_string(i / 4 * 8 + i % 2) + " + (int32_t)threadIdx.x % 4 * 2";
+    Line(to.At(source::kPrimary) + "[" + row + " * " + stride.At(source::kUnary) + " + " + column +
+         "] = " + from + "[" + std::to_string(i) + "];");
+  }
+  ++effects_;
+  return source::Nothing();
+}
+
+}  // namespace tvm::codegen::cuda

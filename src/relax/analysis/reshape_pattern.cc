@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// PrimFuncs that move elements in order: reshapes.
+#include "tvm/arith/analyzer.h"
+#include "tvm/relax/analysis.h"
+#include "tvm/tir/function.h"
+
+namespace tvm::relax {
+namespace {
+/// The position of an element in row-major order.
+PrimExpr FlatIndex(const tir::Buffer& buffer, const Array<PrimExpr>& indices) {
+  if (indices.empty()) return MakeZero(buffer->IndexType());
+  PrimExpr flat = indices[0];
+  for (size_t i = 1; i < indices.size(); ++i) flat = flat * buffer->shape[i] + indices[i];
+  return flat;
+}
+PrimExpr NumElements(const tir::Buffer& buffer) {
+  PrimExpr size = MakeConst(buffer->IndexType(), 1);
+  for (const PrimExpr& dim : buffer->shape) size = size * dim;
+  return size;
+}
+/// The only block that stores something, with the ranges of its iterators.
+struct StoreFinder : Visitor<StoreFinder, tir::BlockObj, tir::BufferStoreObj> {
+  const tir::BlockObj* block = nullptr;
+  const tir::BufferStoreObj* store = nullptr;
+  int stores = 0;
+  void Visit(const tir::BlockObj* op) {
+    const tir::BlockObj* outer = std::exchange(block_, op);
+    VisitChildren(op, *this);
+    block_ = outer;
+  }
+  void Visit(const tir::BufferStoreObj* op) {
+    ++stores;
+    store = op;
+    block = block_;
+  }
+
+ private:
+  const tir::BlockObj* block_ = nullptr;
+};
+
+bool HasReshapePattern(tir::PrimFunc func) {
+  if (func->params.size() < 2) return false;
+  tir::Buffer source = func.BufferOf(func->params[0]), target = func.BufferOf(func->params.back());
+  // Symbolic variables may follow the buffers.
+  for (size_t i = func->params.size(); !target.defined() && i-- > 1;)
+    target = func.BufferOf(func->params[i]);
+  if (!source.defined() || !target.defined() || source->dtype != target->dtype) return false;
+  StoreFinder found;
+  found(func->body);
+  auto* load = found.store ? found.store->value.as<tir::BufferLoadObj>() : nullptr;
+  if (found.stores != 1 || !load || !found.block || found.block->init.has_value()) return false;
+  if (!load->buffer.same_as(source) || !found.store->buffer.same_as(target)) return false;
+  arith::Analyzer analyzer;
+  for (const tir::IterVar& iter : found.block->iter_vars) {
+    if (iter->dom.has_value()) analyzer.Bind(iter->var, iter->dom.value());
+  }
+  for (const tir::Buffer& buffer : {source, target}) {
+    for (const PrimExpr& dim : buffer->shape) analyzer.MarkGlobalNonNeg(dim);
+  }
+  return analyzer.CanProveEqual(NumElements(source), NumElements(target)) &&
+         analyzer.CanProveEqual(FlatIndex(source, load->indices),
+                                FlatIndex(target, found.store->indices));
+}
+
+TVM_REGISTER() {
+  Def("relax.analysis.has_reshape_pattern", &HasReshapePattern,
+      "Whether the function copies its first buffer to its last one element by element in "
+      "row-major order.",
+      Arg("func"));
+}
+}  // namespace
+}  // namespace tvm::relax

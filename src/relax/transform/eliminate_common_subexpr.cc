@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that were computed before are not computed again.
+#include "tvm/ir/structural.h"
+#include "tvm/relax/analysis.h"
+#include "tvm/relax/expr_functor.h"
+#include "tvm/relax/op.h"
+#include "tvm/relax/transform.h"
+
+namespace tvm::relax {
+namespace {
+class SubexprEliminator : public ExprMutator {
+ public:
+  explicit SubexprEliminator(bool call_only) : call_only_(call_only) {}
+  Expr VisitExpr_(const SeqExprObj* op) final {
+    size_t depth = known_order_.size();
+    Expr result = ExprMutator::VisitExpr_(op);
+    Forget(depth, false);  // what a branch computed is not seen behind it
+    return result;
+  }
+  void VisitBindingBlock(const BindingBlock& block) final {
+    size_t depth = known_order_.size();
+    ExprMutator::VisitBindingBlock(block);
+    if (block.as<DataflowBlockObj>()) Forget(depth, true);
+  }
+  void VisitBinding_(const VarBindingObj* binding) final {
+    Expr value = builder_->Normalize(VisitExpr(binding->value));
+    if (!IsCandidate(value)) return ReEmitBinding(binding, value);
+    auto it = known_.find(value);
+    if (it == known_.end()) {
+      ReEmitBinding(binding, value);
+      Var var = As<Var>(VisitExpr(binding->var));
+      known_.emplace(value, var);
+      known_order_.push_back(value);
+      return;
+    }
+    const Var& before = it->second;
+    bool is_output = before.as<DataflowVarObj>() && !binding->var.as<DataflowVarObj>();
+    if (is_output) return ReEmitBinding(binding, before);
+    SetVarRemap(binding->var->vid, before);
+  }
+
+ private:
+  bool IsCandidate(const Expr& value) const {
+    if (auto* call = value.as<CallObj>())
+      return !IsImpureCall(call) && !TAllocator.Get(call->op, false);
+    return !call_only_ && (value.as<TupleObj>() || value.as<TupleGetItemObj>());
+  }
+  void Forget(size_t depth, bool only_dataflow) {
+    size_t kept = depth;
+    for (size_t i = depth; i < known_order_.size(); ++i) {
+      auto it = known_.find(known_order_[i]);
+      if (only_dataflow && !it->second.as<DataflowVarObj>()) {
+        known_order_[kept++] = known_order_[i];
+      } else {
+        known_.erase(it);
+      }
+    }
+    known_order_.resize(kept);
+  }
+  bool call_only_;
+  std::unordered_map<Expr, Var, StructuralHasher, StructuralEquals> known_;
+  std::vector<Expr> known_order_;
+};
+Function EliminateCommonSubexpr(Function func, IRModule, bool call_only) {
+  return As<Function>(SubexprEliminator(call_only).VisitExpr(func));
+}
+}  // namespace
+TVM_RELAX_FUNCTION_PASS(EliminateCommonSubexpr, 1, "a = f(x); b = f(x)  ->  a = f(x), b is a",
+                        Arg("call_only", false));
+}  // namespace tvm::relax

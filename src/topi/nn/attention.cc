@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention: softmax(q · kᵀ · scale + bias) · v, of heads side by side.
+#include <cmath>
+
+#include "topi/reduce.h"
+#include "tvm/topi/create.h"
+#include "tvm/topi/elementwise.h"
+#include "tvm/topi/nn.h"
+#include "tvm/topi/product.h"
+#include "tvm/topi/reduction.h"
+#include "tvm/topi/transform.h"
+
+namespace tvm::topi::nn {
+using namespace tir;
+namespace {
+/// (b, s, h, d) as (b·h, s, d).
+Tensor ByHead(const Tensor& t) {
+  Tensor turned = transpose(t, Any(Array<Any>{0, 2, 1, 3}));
+  return reshape(turned, {Simplified(t->shape[0] * t->shape[2]), t->shape[1], t->shape[3]});
+}
+/// Queries attend to keys up to their own place, counted from the first or from the last ones; and
+/// not to those further back than a window.
+struct Mask {
+  bool from_end = false, causal = false;
+  std::optional<int64_t> window;
+  PrimExpr Allows(const PrimExpr& query, const PrimExpr& key, const PrimExpr& queries,
+                  const PrimExpr& keys) const {
+    PrimExpr last = from_end ? query + (keys - queries) : query, allowed = const_true();
+    if (causal) allowed = key <= last;
+    if (window) allowed = allowed && last - MakeConst(query.dtype(), *window - 1) <= key;
+    return allowed;
+  }
+};
+/// Softmax of what the mask leaves.
+Tensor MaskedSoftmax(const Tensor& p, const Mask& mask) {
+  const PrimExpr &queries = p->shape[1], &keys = p->shape[2];
+  auto kept = [&](const Tensor& t, const char* name) {
+    return Compute(
+        t->shape,
+        [&](const Index& i) {
+          PrimExpr zero = MakeZero(t->dtype);
+          return Select(mask.Allows(i[1], i[2], queries, keys), At(t, i), zero);
+        },
+        name);
+  };
+  // Largest of what counts; the others do not matter for a maximum that only keeps exp small.
+  Tensor low = Compute(
+      p->shape,
+      [&](const Index& i) {
+        return Select(mask.Allows(i[1], i[2], queries, keys), At(p, i), min_value(p->dtype));
+      },
+      "trilu");
+  Tensor top = max(low, Any(2), true);
+  Tensor e = kept(exp(Of(subtract, p, top)), "trilu");
+  Tensor total = sum(e, Any(2), true);
+  return Of(divide, e, total);
+}
+Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,
+                   const Optional<Tensor>& bias, Optional<double> scale,
+                   const Optional<String>& causal_mask, Optional<int64_t> window_size) {
+  for (const Tensor& t : {query, key, value}) CheckRank(op, "(batch, sequence, heads, size)", t, 4);
+  const PrimExpr &b = query->shape[0], &s = query->shape[1], &h = query->shape[2],
+                 &d = query->shape[3], &keys = key->shape[1], &out = value->shape[3];
+  auto same_heads = [&](const Tensor& t) {  // heads of keys that several heads of queries share
+    if (SameDim(t->shape[2], h)) return t;
+    auto have = AsConstInt(t->shape[2]), want = AsConstInt(h);
+    if (!have || !want || *have == 0 || *want % *have != 0)
+      Complain(op, "heads of queries that are a multiple of those of keys", Text(t->shape));
+    return repeat(t, *want / *have, Any(2));
+  };
+  Tensor q = ByHead(query), k = ByHead(same_heads(key)), v = ByHead(same_heads(value));
+  Tensor p = batch_matmul(q, k, std::nullopt, false, true);
+  DataType t = p->dtype;
+  if (scale) {
+    p = Of(multiply, p, Operand(MakeConst(t, scale.value())));
+  } else {
+    auto size = AsConstInt(d);
+    PrimExpr root =
+        size ? MakeConst(t, std::sqrt(static_cast<double>(*size))) : tvm::sqrt(tvm::cast(t, d));
+    p = Of(divide, p, Operand(root));
+  }
+  if (bias) {
+    Shape apart = {b, h, s, keys}, together = p->shape;
+    p = reshape(Of(add, reshape(p, apart), Operand(*bias)), together);
+  }
+  Mask mask;
+  if (causal_mask) {
+    if (*causal_mask != "TopLeft" && *causal_mask != "BottomRight")
+      Complain(op, "causal_mask \"TopLeft\" or \"BottomRight\"",
+               '"' + std::string(*causal_mask) + '"');
+    mask.causal = true, mask.from_end = *causal_mask == "BottomRight";
+  }
+  if (window_size) mask.window = window_size.value();
+  Tensor weights = mask.causal || mask.window ? MaskedSoftmax(p, mask) : softmax(p, -1);
+  Tensor result = batch_matmul(weights, v, std::nullopt, false, false);
+  return transpose(reshape(result, {b, h, s, out}), Any(Array<Any>{0, 2, 1, 3}));
+}
+Tensor Attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const Optional<Tensor>& bias, Optional<double> scale, Optional<String> causal_mask,
+                 Optional<int64_t> window_size) {
+  return AttentionOf("attention", query, key, value, bias, scale, causal_mask, window_size);
+}
+/// Sequences packed one after another: sequence i is rows seqstart[i] to seqstart[i + 1].
+Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                       const Tensor& seqstart_q, const Tensor& seqstart_k, Optional<double> scale,
+                       Optional<String> causal_mask) {
+  constexpr const char* kOp = "attention_var_len";
+  for (const Tensor& t : {queries, keys, values}) CheckRank(kOp, "(1, rows, heads, size)", t, 4);
+  const PrimExpr &rows = queries->shape[1], &h = queries->shape[2];
+  if (DifferentDim(h, keys->shape[2])) Complain(kOp, "as many heads of keys", Text(keys->shape));
+  auto count = AsConstInt(seqstart_q->shape[0]);
+  if (!count) Complain(kOp, "a known number of sequences", Text(seqstart_q->shape));
+  DataType t = DataType::Int(32);
+  // For every row of queries: where its sequence begins, and where its keys do and end.
+  auto bound = [&](const Tensor& starts, int64_t after, const char* name) {
+    return Compute(
+        {rows},
+        [&](const Index& i) {
+          PrimExpr result = MakeZero(t);
+          for (int64_t n = 0; n + 1 < *count; ++n) {
+            PrimExpr begins = tvm::cast(i[0].dtype(), seqstart_q(PrimExpr(n))) <= i[0];
+            result = Select(begins, tvm::cast(t, starts(PrimExpr(n + after))), result);
+          }
+          return result;
+        },
+        name);
+  };
+  Tensor query_begin = bound(seqstart_q, 0, "query_begin"),
+         query_end = bound(seqstart_q, 1, "query_end");
+  Tensor key_begin = bound(seqstart_k, 0, "key_begin"), key_end = bound(seqstart_k, 1, "key_end");
+  Tensor q = ByHead(queries), k = ByHead(keys), v = ByHead(values);
+  Tensor p = batch_matmul(q, k, std::nullopt, false, true);
+  auto size = AsConstInt(queries->shape[3]);
+  PrimExpr factor = scale  ? MakeConst(p->dtype, scale.value())
+                    : size ? MakeConst(p->dtype, 1 / std::sqrt(static_cast<double>(*size)))
+                           : tvm::rsqrt(tvm::cast(p->dtype, queries->shape[3]));
+  bool causal = causal_mask.has_value();
+  bool from_end = causal && *causal_mask == "BottomRight";
+  auto allowed = [&](const Index& i) {
+    PrimExpr row = tvm::cast(t, i[1]), key = tvm::cast(t, i[2]);
+    PrimExpr inside = key_begin(i[1]) <= key && key < key_end(i[1]);
+    if (!causal) return inside;
+    PrimExpr place = row - query_begin(i[1]) + key_begin(i[1]);
+    if (from_end)
+      place = place + (key_end(i[1]) - key_begin(i[1])) - (query_end(i[1]) - query_begin(i[1]));
+    return inside && key <= place;
+  };
+  Tensor scores = Compute(
+      p->shape,
+      [&](const Index& i) { return Select(allowed(i), At(p, i) * factor, min_value(p->dtype)); },
+      "masked_scores");
+  Tensor top = max(scores, Any(2), true);
+  Tensor e = Compute(
+      p->shape,
+      [&](const Index& i) {
+        PrimExpr zero = MakeZero(i[2].dtype());
+        PrimExpr value = tvm::exp(At(scores, i) - top(i[0], i[1], zero));
+        return Select(allowed(i), value, MakeZero(p->dtype));
+      },
+      "masked_exp");
+  Tensor total = sum(e, Any(2), true);
+  Tensor result = batch_matmul(Of(divide, e, total), v, std::nullopt, false, false);
+  Shape apart = {queries->shape[0], h, rows, values->shape[3]};
+  return transpose(reshape(result, apart), Any(Array<Any>{0, 2, 1, 3}));
+}
+
+TVM_REGISTER() {
+  Def("topi.nn.attention", &Attention,
+      "softmax(query · keyᵀ · scale + bias) · value, of (batch, sequence, heads, size).",
+      Arg("query"), Arg("key"), Arg("value"), Arg("bias", nullptr), Arg("scale", nullptr),
+      Arg("causal_mask", nullptr), Arg("window_size", nullptr));
+  Def("topi.nn.attention_var_len", &AttentionVarLen,
+      "Attention within sequences that are packed one after another.", Arg("queries"), Arg("keys"),
+      Arg("values"), Arg("seqstart_q"), Arg("seqstart_k"), Arg("scale", nullptr),
+      Arg("causal_mask", nullptr));
+}
+}  // namespace
+}  // namespace tvm::topi::nn

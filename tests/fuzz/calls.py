@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every registered function and constructor with bad arguments:
+
+python -m tests.fuzz.calls --seconds 60 [--only tir.For] [--seed 0]
+
+A call may raise or return; it may not end the process nor go on for longer than a call may. Calls
+run in forked processes; one that dies is reported with its seed, and the next ones go on behind it.
+The exit status says whether there was one.
+"""
+
+import argparse
+import collections
+import keyword
+import mmap
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import time
+
+import tvm_ffi
+from tvm import _derive
+
+from .call_values import Values
+
+LONGEST = 10  # seconds that a call may take
+MEMORY = 12 << 30
+# What ends, blocks or disturbs the process because that is its purpose.
+LEFT_OUT = {
+    "runtime.clear_cache": "empties the user's cache",
+    "runtime.testing.sleep_ms": "sleeps",
+    "runtime.testing.busy_ms": "works",
+}
+
+
+def functions():
+    """{name: (callable, [schema of each parameter])} of all functions and constructors."""
+    found = {}
+    for name in map(str, _derive._list_functions("")):
+        doc, params, defaults, schemas = _derive._describe_function(name)
+        if name not in LEFT_OUT:
+            found[name] = _callable(name, params), [str(s) for s in list(schemas)[: len(params)]]
+    for key in map(str, tvm_ffi.registry.get_registered_type_keys()):
+        info = _derive._describe_node(key)
+        kind = tvm_ffi.core._lookup_or_register_type_info_from_type_key(key)
+        if info is None or tvm_ffi.core._lookup_type_attr(kind.type_index, "__ffi_init__") is None:
+            continue
+        made = _derive.node_class(key, "tvm." + key.rsplit(".", 1)[0])
+        found[key] = made, [str(s) for s in info[3]]
+    return found
+
+
+def _callable(name, params):
+    """What Python makes of a function; the function itself where it makes nothing of the name."""
+    if "." in name and not any(map(keyword.iskeyword, map(str, params))):
+        return _derive.function(name, "tests.fuzz")
+    function = tvm_ffi.get_global_func(name)
+    return lambda *args: function(*map(_derive.convert, args))
+
+
+class Child:
+    """A process that makes calls one after another and says, in shared memory, which it is at."""
+
+    def __init__(self, calls, start, values):
+        self.place = mmap.mmap(-1, 16)
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._run(calls, start, values)
+
+    def _run(self, calls, start, values):
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(quiet, fd)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for number in range(start, len(calls)):
+            self.place[:8] = struct.pack("q", number)
+            signal.alarm(LONGEST)
+            try:
+                call(calls[number], values)
+            except Exception:  # what it says is not the matter here
+                pass
+            except BaseException:
+                os._exit(99)
+        signal.alarm(0)
+        self.place[8:16] = struct.pack("q", 1)
+        os._exit(0)
+
+    def wait(self):
+        """(how it ended, at which call); ("", None) when all were made."""
+        status = os.waitpid(self.pid, 0)[1]
+        at, done = struct.unpack("qq", self.place)
+        if done:
+            return "", None
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            how = "took too long" if number == signal.SIGALRM else signal.Signals(number).name
+            return how, at
+        return f"exited with {os.WEXITSTATUS(status)}", at
+
+
+def call(what, values):
+    """One call: (function, schemas, seed)."""
+    function, schemas, seed = what
+    args = values.arguments(random.Random(seed), schemas, seed)
+    result = function(*args)
+    repr(result)  # what it made must be usable, too
+    del result, args
+
+
+def sweep(chosen, seeds, values, deadline=None, report=print):
+    """(calls made, [(name, seed, how)])"""
+    made, deaths = 0, []
+    for name, (function, schemas) in chosen:
+        calls, start = [(function, schemas, seed) for seed in seeds], 0
+        while start < len(calls):
+            how, at = Child(calls, start, values).wait()
+            if not how:
+                break
+            deaths.append((name, calls[at][2], how))
+            args = values.texts(random.Random(calls[at][2]), schemas, calls[at][2])
+            report(f"{name}: {how}, seed {calls[at][2]}: {args}")
+            start = at + 1
+            if sum(d[0] == name for d in deaths) >= 3:
+                break  # enough of this one
+        made += len(calls)
+        if deadline and time.time() > deadline:
+            break
+    return made, deaths
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.calls", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="of the first call of each function")
+    parser.add_argument("--only", help="functions whose names contain this")
+    options = parser.parse_args()
+    chosen = [i for i in sorted(functions().items()) if not options.only or options.only in i[0]]
+    values, start, batch = Values(), time.time(), 24
+    made, deaths, seed = 0, [], options.seed
+    print(f"{len(chosen)} functions and constructors", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        here = os.getcwd()
+        os.chdir(folder)  # some write files
+        while time.time() - start < options.seconds:
+            seeds = range(seed, seed + batch)
+            more, found = sweep(chosen, seeds, values, start + options.seconds)
+            made, deaths, seed = made + more, deaths + found, seed + batch
+            dead = {name for name, _, _ in deaths}
+            chosen = [c for c in chosen if c[0] not in dead]
+        os.chdir(here)
+    count = collections.Counter(how for _, _, how in deaths)
+    print(f"{made} calls in {time.time() - start:.0f} s, {len(deaths)} deaths {dict(count)}")
+    return 1 if deaths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
