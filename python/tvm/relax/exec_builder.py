@@ -4,6 +4,7 @@
 from enum import IntEnum
 
 import tvm_ffi
+
 from tvm.runtime.vm import VMExecutable
 
 

@@ -406,5 +406,6 @@ def test_endless_loop_can_be_interrupted(machine):
 
 
 def test_names():
+    assert tvm.relax.ExecBuilder is ExecBuilder and tvm.relax.VirtualMachine is VirtualMachine
     assert tvm.runtime.vm.VirtualMachine is VirtualMachine
     assert VirtualMachine.NAIVE_ALLOCATOR == 1 and VirtualMachine.POOLED_ALLOCATOR == 2
