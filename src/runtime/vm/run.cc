@@ -297,9 +297,7 @@ void Unique(ffi::PackedArgs args, Any* result) {
   if (args.size() < 1 || args.size() > 6) {
     TVM_FFI_THROW(TypeError) << "relax.run.unique: expected 1 to 6 arguments, got " << args.size();
   }
-  auto flag = [&](int i, bool missing) {
-    return args.size() > i ? args[i].cast<bool>() : missing;
-  };
+  auto flag = [&](int i, bool missing) { return args.size() > i ? args[i].cast<bool>() : missing; };
   auto data = Cast<Tensor>(args[0], "unique");
   int64_t axis = -1;
   if (args.size() == 6 && args[5] != nullptr) {
