@@ -56,6 +56,11 @@ _RELAX_OP = (
     "base binary create datatype index linear_algebra manipulate mask qdq sampling search set "
     "sorting statistical ternary unary"
 )
+MODULES |= {
+    "tvm.relax.analysis.analysis": "tvm.relax.analysis",
+    "tvm.relax.distributed.global_info": "tvm.relax.distributed",
+    "tvm.relax.distributed.struct_info": "tvm.relax.distributed",
+}
 MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
 MODULES |= {
     f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"

@@ -11,7 +11,8 @@ namespace {
 std::pair<PrimExpr, PrimExpr> Circle(const PrimExpr& k, const PrimExpr& n, const PrimExpr& count,
                                      DataType t) {
   PrimExpr part = floormod(k * n, count);
-  PrimExpr angle = div(MakeConst(t, 2 * std::numbers::pi) * tvm::cast(t, part), tvm::cast(t, count));
+  PrimExpr angle =
+      div(MakeConst(t, 2 * std::numbers::pi) * tvm::cast(t, part), tvm::cast(t, count));
   return {tvm::cos(angle), tvm::sin(angle)};
 }
 Array<Tensor> Dft(const Tensor& re_data, const Tensor& im_data, const PrimExpr& inverse) {
@@ -47,7 +48,8 @@ Tensor Stft(const Tensor& data, const PrimExpr& n_fft, const PrimExpr& hop_lengt
             const PrimExpr& onesided, const Array<PrimExpr>& output_shape) {
   constexpr const char* kOp = "stft";
   CheckRank(kOp, "signals", data, 2);
-  if (output_shape.size() != 4) Complain(kOp, "an output shape of 4 dimensions", Text(output_shape));
+  if (output_shape.size() != 4)
+    Complain(kOp, "an output shape of 4 dimensions", Text(output_shape));
   auto scaled = AsConstInt(normalized);
   (void)onesided;  // the output shape says how many frequencies there are
   DataType t = data->dtype;

@@ -26,7 +26,13 @@ def test_dft(n):
 def test_stft(normalized):
     x, window = values(2, 50), np.hanning(8).astype("float32")
     expected = torch.stft(
-        torch.from_numpy(x), 8, 3, 8, torch.from_numpy(window), False, normalized=normalized,
+        torch.from_numpy(x),
+        8,
+        3,
+        8,
+        torch.from_numpy(window),
+        False,
+        normalized=normalized,
         return_complex=True,
     ).numpy()
     expected = np.stack([expected.real, expected.imag], -1)
@@ -42,7 +48,13 @@ def test_upsampling():
     check(build, [x], expected, rtol=1e-4, atol=1e-4)
     y = values(1, 2, 3, 4, 5)
     expected = of(F.interpolate, y, scale_factor=2.0, mode="trilinear", align_corners=False)
-    check(lambda t: topi.nn.upsampling3d(t, 2, 2, 2, "NCDHW", "trilinear"), [y], expected, rtol=1e-4, atol=1e-4)
+    check(
+        lambda t: topi.nn.upsampling3d(t, 2, 2, 2, "NCDHW", "trilinear"),
+        [y],
+        expected,
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 def test_deformable_convolution():

@@ -7,7 +7,7 @@ import tvm_ffi
 
 from tvm._derive import Node, register_node
 
-from .expr import Expr, Function, SeqExpr, Tuple, Var
+from .expr import Function, SeqExpr, Tuple, Var
 from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
@@ -193,6 +193,3 @@ class BlockBuilder(Node):
         if not scope.private and scope.result.name_hint != attrs["global_symbol"]:
             self.update_func(scope.result, func.with_attr("global_symbol", scope.result.name_hint))
         return scope.result
-
-
-__all__ = ["BlockBuilder", "DataflowScope", "Expr", "FunctionScope", "TestingScope"]

@@ -7,7 +7,7 @@ import numpy as np
 import tvm_ffi
 
 from tvm._derive import Node, construct, fill, register_node
-from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type
+from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type  # noqa: F401
 from tvm.ir.expr import FloatImm, IntImm
 from tvm.ir.function import _attribute
 from tvm.runtime import Tensor, tensor
@@ -418,10 +418,15 @@ def _numpy_dtype(dtype):
         return np.dtype(getattr(ml_dtypes, str(dtype)))
 
 
+def te_tensor(value, tir_var_map, name="rxplaceholder"):
+    """A placeholder of tensor expressions for a tensor, its symbolic variables replaced as the map
+    says."""
+    from tvm import te, tir
+
+    shape = [tir.stmt_functor.substitute(dim, tir_var_map) for dim in value.struct_info.shape]
+    return te.placeholder(shape, value.struct_info.dtype, name)
+
+
 def get_shape_of(expr):
     """The shape of a tensor as an expression: what is known of it, or a call that asks for it."""
     return _relax("GetShapeOf")(expr)
-
-
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]
-__all__ += ["Type", "GlobalVar"]

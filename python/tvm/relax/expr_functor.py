@@ -13,7 +13,6 @@ from .expr import (
     DataflowBlock,
     DataflowVar,
     DataTypeImm,
-    Expr,
     ExternFunc,
     Function,
     If,
@@ -331,6 +330,3 @@ class PyExprMutator(ExprFunctor):
         if var.struct_info_ is not None and var.struct_info_.same_as(struct_info):
             return var
         return type(var)(var.vid, struct_info, var.span)
-
-
-__all__ = ["Expr", "ExprFunctor", "PyExprMutator", "PyExprVisitor", "mutator", "visitor"]

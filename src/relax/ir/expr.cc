@@ -301,10 +301,10 @@ int64_t VarHash(Var var, int64_t seed, ffi::Function hash) {
 /// A value cannot use the variable it is bound to, but a local function can.
 bool BindingEqual(VarBinding a, VarBinding b, ffi::Function equal) {
   auto values = [&] { return equal(a->value, b->value, kUse, "value").cast<bool>(); };
-  bool function_first = !a->value.as<FunctionObj>();
-  if (function_first && !values()) return false;
+  bool value_first = !a->value.as<FunctionObj>();
+  if (value_first && !values()) return false;
   if (!equal(a->var, b->var, kDefine, "var").cast<bool>()) return false;
-  return function_first || values();
+  return value_first || values();
 }
 int64_t BindingHash(VarBinding binding, int64_t seed, ffi::Function hash) {
   auto value = [&] { seed = hash(binding->value, seed, kUse).cast<int64_t>(); };

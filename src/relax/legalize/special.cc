@@ -17,13 +17,32 @@ using te::Tensor;
 using Operand = Variant<Tensor, PrimExpr>;
 
 // ---- elementwise --------------------------------------------------------------------------------
-#define TVM_BINARY_OPERATORS(ROW)                                                               \
-  ROW(add)                                                                                      \
-  ROW(subtract)                                                                                 \
-  ROW(multiply) ROW(divide) ROW(floor_divide) ROW(mod) ROW(floor_mod) ROW(maximum) ROW(minimum) \
-      ROW(power) ROW(log_add_exp) ROW(left_shift) ROW(right_shift) ROW(greater) ROW(less)       \
-          ROW(equal) ROW(not_equal) ROW(greater_equal) ROW(less_equal) ROW(logical_and)         \
-              ROW(logical_or) ROW(logical_xor) ROW(bitwise_and) ROW(bitwise_or) ROW(bitwise_xor)
+#define TVM_BINARY_OPERATORS(ROW) \
+  ROW(add)                        \
+  ROW(subtract)                   \
+  ROW(multiply)                   \
+  ROW(divide)                     \
+  ROW(floor_divide)               \
+  ROW(mod)                        \
+  ROW(floor_mod)                  \
+  ROW(maximum)                    \
+  ROW(minimum)                    \
+  ROW(power)                      \
+  ROW(log_add_exp)                \
+  ROW(left_shift)                 \
+  ROW(right_shift)                \
+  ROW(greater)                    \
+  ROW(less)                       \
+  ROW(equal)                      \
+  ROW(not_equal)                  \
+  ROW(greater_equal)              \
+  ROW(less_equal)                 \
+  ROW(logical_and)                \
+  ROW(logical_or)                 \
+  ROW(logical_xor)                \
+  ROW(bitwise_and)                \
+  ROW(bitwise_or)                 \
+  ROW(bitwise_xor)
 using BinaryFn = Operand (*)(const Operand&, const Operand&);
 /// A scalar constant is put into the expression; of two the right one.
 Expr LowerBinary(const BlockBuilder& builder, const Call& call, BinaryFn op, const char* name) {

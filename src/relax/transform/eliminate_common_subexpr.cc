@@ -8,6 +8,32 @@
 
 namespace tvm::relax {
 namespace {
+/// Values in normal form differ in what they are made of: looking at that is enough, and constants
+/// are not read.
+struct ValueHash {
+  size_t operator()(const Expr& value) const {
+    size_t hash = value->type_index();
+    auto mix = [&](size_t more) { hash = hash * 0x9e3779b97f4a7c15 + more; };
+    auto leaf = [&](const Expr& e) {
+      auto* var = e.as<VarObj>();
+      bool is_unique = var || e.as<OpObj>();
+      const Object* id = var ? static_cast<const Object*>(var->vid.get()) : e.get();
+      mix(is_unique ? reinterpret_cast<size_t>(id) : e->type_index());
+    };
+    if (auto* call = value.as<CallObj>()) {
+      leaf(call->op);
+      for (const Expr& arg : call->args) leaf(arg);
+      if (call->attrs) mix(StructuralHash(call->attrs.value()));
+    } else if (auto* tuple = value.as<TupleObj>()) {
+      for (const Expr& field : tuple->fields) leaf(field);
+    } else if (auto* item = value.as<TupleGetItemObj>()) {
+      leaf(item->tuple_value);
+      mix(item->index);
+    }
+    return hash;
+  }
+};
+
 class SubexprEliminator : public ExprMutator {
  public:
   explicit SubexprEliminator(bool call_only) : call_only_(call_only) {}
@@ -58,7 +84,7 @@ class SubexprEliminator : public ExprMutator {
     known_order_.resize(kept);
   }
   bool call_only_;
-  std::unordered_map<Expr, Var, StructuralHasher, StructuralEquals> known_;
+  std::unordered_map<Expr, Var, ValueHash, StructuralEquals> known_;
   std::vector<Expr> known_order_;
 };
 Function EliminateCommonSubexpr(Function func, IRModule, bool call_only) {

@@ -61,8 +61,9 @@ Tensor DeformableConv(const Tensor& data, const Tensor& offset, const Tensor& ke
   auto element = [&](const Index& i) {
     PrimExpr group = floordiv(i[c], Simplified(floordiv(outputs, MakeConst(index, groups))));
     PrimExpr channel = group * inputs + rc->var;
-    PrimExpr tap = (floordiv(channel, per_group) * kernel->shape[ky] + ry->var) *
-                       kernel->shape[ky + 1] + rx->var;
+    PrimExpr tap =
+        (floordiv(channel, per_group) * kernel->shape[ky] + ry->var) * kernel->shape[ky + 1] +
+        rx->var;
     Sampler sampler;
     sampler.zeros = true;
     for (size_t k = 0; k < 2; ++k) {
@@ -84,8 +85,8 @@ Tensor DeformableConv(const Tensor& data, const Tensor& offset, const Tensor& ke
     DataType t = out_dtype ? out_dtype.value() : data->dtype;
     return te::sum(tvm::cast(t, value) * tvm::cast(t, At(kernel, weight)), {rc, ry, rx});
   };
-  return Compute(shape, element, channels_last ? "deformable_conv2d_nhwc" : "deformable_conv2d_nchw",
-                 kCommReduce);
+  return Compute(shape, element,
+                 channels_last ? "deformable_conv2d_nhwc" : "deformable_conv2d_nchw", kCommReduce);
 }
 template <bool kChannelsLast>
 Tensor DeformableConvOf(const Tensor& data, const Tensor& offset, const Tensor& kernel,

@@ -43,7 +43,7 @@ def bind(name, value, info=F32, flow=False):
 
 def expect(program, message, check_struct_info=True):
     assert not relax.analysis.well_formed(program, check_struct_info)
-    assert message in str(_find(program, check_struct_info))
+    assert message in str(_find(program, check_struct_info, True))
 
 
 def x():
@@ -55,7 +55,7 @@ def test_a_program_in_order():
     a, first = bind("a", call(p), flow=True)
     b, second = bind("b", call(a))
     f = func([p], [first, second], b, flow=True)
-    assert str(_find(f, True)) == "" and relax.analysis.well_formed(f)
+    assert str(_find(f, True, True)) == "" and relax.analysis.well_formed(f)
 
 
 def test_variables():

@@ -256,6 +256,20 @@ def test_distributed_tensors():
         dist.DTensorStructInfo(F32, mesh, dist.Placement.from_text("S[2], R"))
 
 
+def test_tensors_of_tensor_expressions():
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    made = relax.expr.te_tensor(relax.Var("x", TensorStructInfo([n, 2], "float16")), {n: m})
+    assert made.shape[0].same_as(m) and made.shape[1] == 2 and made.dtype == "float16"
+
+
+def test_modules_of_other_spellings():
+    import tvm.relax.analysis.analysis as analysis
+    from tvm.relax.distributed.global_info import DeviceMesh
+
+    assert analysis.well_formed is relax.analysis.well_formed
+    assert DeviceMesh is relax.distributed.DeviceMesh
+
+
 def test_wide_and_deep_programs():
     x = relax.Var("x", F32)
     block, last = [], x

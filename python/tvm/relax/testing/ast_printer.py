@@ -2,7 +2,6 @@
 """The nodes of an expression as text, with all their fields."""
 
 from tvm import relax
-from tvm.ir import Op
 from tvm.relax.expr_functor import ExprFunctor
 
 
@@ -195,6 +194,3 @@ def dump_ast(exp, indent_str="    ", include_struct_info_annotations=True, inclu
     """All nodes of an expression, with their fields, as text."""
     printer = ASTPrinter(indent_str, include_struct_info_annotations, include_call_attrs)
     return printer.visit_expr(exp)
-
-
-__all__ = ["ASTPrinter", "Op", "dump_ast", "wrap_quotes"]

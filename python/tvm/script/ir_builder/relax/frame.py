@@ -14,6 +14,8 @@ class _Functions:
     """The registered functions script._relax_*, looked up once."""
 
     def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
         value = tvm_ffi.get_global_func("script._relax_" + name.rstrip("_"))
         setattr(self, name, value)
         return value

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes one after the other on a program with all kinds of nodes: the result is well formed, a
+second run changes nothing, and its text is read back exactly."""
+
+import pytest
+import tvm
+from tvm import ir, relax
+from tvm.relax import transform
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def helper(a: R.Tensor(("k",), "float32")) -> R.Tensor(("k",), "float32"):
+        with R.dataflow():
+            b = R.add(a, a)
+            c = R.multiply(b, a)
+            R.output(c)
+        return c
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), c: R.Tensor((), "bool")) -> R.Tensor(
+        ("n",), "float32"
+    ):
+        n = T.int64()
+        cls = Module
+
+        @R.function
+        def local(p: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
+            q = R.add(p, p)
+            u = R.multiply(q, q)  # noqa: F841
+            return q
+
+        y = x
+        dead = R.add(y, y)  # noqa: F841
+        if c:
+            t = R.add(y, y)
+            z = local(t)
+        else:
+            s = R.multiply(y, y)
+            z = R.add(s, y)
+        w = cls.helper(z)
+        v = R.match_cast(w, R.Tensor((n,), "float32"))
+        return v
+
+
+PASSES = (
+    "Normalize",
+    "CanonicalizeBindings",
+    "EliminateCommonSubexpr",
+    "DeadCodeElimination",
+    "ConvertToDataflow",
+    "ToNonDataflow",
+    "NormalizeGlobalVar",
+)
+
+
+def _check(before, after):
+    assert relax.analysis.well_formed(after)
+    ir.assert_structural_equal(tvm.script.from_source(after.script()), after)
+    assert ir.structural_hash(before) == ir.structural_hash(ir.load_json(ir.save_json(before)))
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_one_pass(name):
+    run = getattr(transform, name)()
+    once = run(Module)
+    _check(Module, once)
+    ir.assert_structural_equal(run(once), once)
+
+
+def test_all_passes():
+    mod = Module
+    for name in PASSES:
+        mod, before = getattr(transform, name)()(mod), mod
+        _check(before, mod)
+
+
+def test_copies_inlining_and_empty_rewritings():
+    main = Module["main"]
+    ir.assert_structural_equal(relax.utils.copy_with_new_vars(main), main)
+    inlined = main.inline_functions({"helper": Module["helper"]})
+    assert relax.analysis.well_formed(inlined)
+    assert not list(relax.analysis.all_global_vars(inlined))
+    assert relax.PyExprMutator().visit_expr(main).same_as(main)
+    assert relax.testing.transform.ApplyEmptyCppMutator()(Module).same_as(Module)
