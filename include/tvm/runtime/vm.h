@@ -4,9 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "tvm/runtime/memory.h"

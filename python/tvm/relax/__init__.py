@@ -5,6 +5,8 @@ import importlib
 
 from tvm._derive import fill
 from tvm.ir import FuncType, GlobalVar, Span, TupleType, Type
+from tvm.runtime import vm
+from tvm.runtime.vm import VirtualMachine, VMExecutable, VMInstrumentReturnKind
 
 from . import expr, struct_info, ty, utils
 from .expr import (
@@ -50,6 +52,7 @@ _derived, _names = fill(__name__)
 # name -> the module it is defined in; imported on first use
 _MOVED = {
     "BlockBuilder": "block_builder",
+    "ExecBuilder": "exec_builder",
     "ExprFunctor": "expr_functor",
     "PyExprVisitor": "expr_functor",
     "PyExprMutator": "expr_functor",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual machine that runs compiled graphs."""
 
+import sys
 from enum import IntEnum
 
 import numpy as np
@@ -12,6 +13,12 @@ from ._tensor import tensor as _tensor
 from .device import device as _device
 from .executable import Executable
 from .profiling import Report
+
+
+@tvm_ffi.register_global_func("runtime.write_stdout")
+def _write_stdout(text):
+    """What programs print goes where Python prints, which may be a notebook."""
+    sys.stdout.write(text)
 
 
 class VMInstrumentReturnKind(IntEnum):

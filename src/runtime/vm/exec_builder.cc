@@ -250,6 +250,13 @@ TVM_REGISTER() {
       "runtime.vm.ExecBuilderEnd", [](ExecBuilder self) { self->EndFunction(); },
       "Ends the function.", Arg("self"));
   Def(
+      "runtime.vm.ExecBuilderCompiled",
+      [](ExecBuilder self, String name, int64_t num_inputs, int64_t num_registers) {
+        self->DefineCompiled(name, ParamNames(num_inputs, std::nullopt), num_registers);
+      },
+      "A function that a module defines as __vmtir__<name>.", Arg("self"), Arg("name"),
+      Arg("num_inputs"), Arg("num_registers"));
+  Def(
       "runtime.vm.ExecBuilderConstant",
       [](ExecBuilder self, Any value) { return self->ConvertConstant(value).word; },
       "A constant as an argument.", Arg("self"), Arg("value"));

@@ -290,7 +290,7 @@ void Program::CallObserved(int64_t function, const AnyView* args, int32_t num_ar
     Run(function, args, num_args, result, &o);
   }
   if (o.records && packed) {
-    GetDeviceAPI(o.device.device_type)->Sync(o.device, nullptr);
+    GetDeviceAPI(o.device.device_type)->Sync(o.device, CurrentStream(o.device));
     double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
     o.records->push_back({f.name, ArgumentText(args, num_args), o.device, us});
   }

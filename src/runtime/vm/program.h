@@ -67,10 +67,6 @@ class Program {
 bool ReadCondition(const AnyView& value);
 /// A tensor, or the tensors in a tuple, on `device`; copied where it is elsewhere.
 Any ToDevice(const Any& value, DLDevice device, std::string_view scope = "");
-/// Runs `body` and adds to an error which functions were running.
-template <class F>
-void WithCallStack(F&& body);
-
 /// Where functions of this thread were when an exception passed them.
 struct CallSite {
   const FunctionInfo* function;
@@ -80,6 +76,7 @@ struct CallSite {
 std::vector<CallSite>& CallSites();
 [[noreturn]] void ThrowWithCallStack(size_t first);
 
+/// Runs `body` and adds to an error which functions were running.
 template <class F>
 void WithCallStack(F&& body) {
   size_t first = CallSites().size();

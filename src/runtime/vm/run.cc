@@ -167,6 +167,11 @@ std::vector<std::string> Texts(ffi::PackedArgs args) {
 void Print(ffi::PackedArgs args, Any*) {
   String format = args.size() ? args[0].cast<String>() : String("");
   std::string text = Formatted(View(format), Texts(args.size() ? args.Slice(1) : args), " ") + "\n";
+  // Where Python runs, its sys.stdout may be a notebook's.
+  if (auto write = Function::GetGlobal("runtime.write_stdout")) {
+    (*write)(text);
+    return;
+  }
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -177,10 +182,10 @@ void AssertOp(ffi::PackedArgs args, Any*) {
   bool boolean = tensor ? DataType(tensor->dtype()).is_bool() && tensor->ndim() == 0
                         : args[0].as<bool>().has_value() || args[0].as<int64_t>().has_value();
   if (!boolean) {
-    TVM_FFI_THROW(ValueError) << "assert_op: expected a boolean scalar as condition, got "
-                              << (tensor ? "a tensor of " + DataType(tensor->dtype()).str() +
-                                               " with " + std::to_string(tensor->ndim()) + " axes"
-                                         : args[0].GetTypeKey());
+    TVM_FFI_THROW(TypeError) << "assert_op: expected a bool scalar, got "
+                             << (tensor ? DataType(tensor->dtype()).str() + " of shape " +
+                                              ValueText(Shape(tensor->shape()))
+                                        : args[0].GetTypeKey());
   }
   if (ReadCondition(args[0])) return;
   String format = args.size() > 1 ? args[1].cast<String>() : String("");
@@ -214,17 +219,21 @@ Tensor Nonzero(Tensor t) {
   return out;
 }
 
-/// The distinct items of a tensor, in order; an item is an element, or what an index of the first
-/// axis selects.
+/// The distinct items of a tensor, in order; an item is an element (axis -1 stands for a vector of
+/// all elements), or what an index of an axis selects.
 struct UniqueItems {
   Tensor host;
-  int64_t count, width;        // items, elements of each
-  std::vector<int64_t> order;  // items sorted, equal ones together, the first occurrence first
-  std::vector<int64_t> group;  // of each place in `order`
+  int64_t count, outer = 1, inner = 1;  // items; elements around and inside an item's axis
+  std::vector<int64_t> order;           // items sorted, equal ones together, the first one first
+  std::vector<int64_t> group;           // of each place in `order`
 
-  UniqueItems(const Tensor& t, bool flat) : host(HostCopy(t)) {
-    count = flat ? host.numel() : host.shape()[0];
-    width = flat ? 1 : count == 0 ? 0 : host.numel() / count;
+  UniqueItems(const Tensor& t, int axis) : host(HostCopy(t)), count(host.numel()) {
+    if (axis >= 0) {
+      count = host.shape()[axis];
+      for (int i = 0; i < host.ndim(); ++i) {
+        if (i != axis) (i < axis ? outer : inner) *= host.shape()[i];
+      }
+    }
     order.resize(count);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
@@ -234,25 +243,52 @@ struct UniqueItems {
       group.push_back(i == 0 ? 0 : group.back() + (same ? 0 : 1));
     }
   }
+  /// Where run `o` of `inner` elements of an item begins; `items` items lie along the axis.
+  int64_t At(int64_t o, int64_t item, int64_t items) const {
+    return (o * items + item) * inner * DataType(host.dtype()).bytes();
+  }
   /// NaN is one value, behind all others.
   int Compare(int64_t a, int64_t b) const {
     DataType dtype(host.dtype());
     auto* data = static_cast<const char*>(host.data_ptr());
-    for (int64_t i = 0; i < width; ++i) {
-      const char* y = data + (b * width + i) * dtype.bytes();
-      int result = WithElement(dtype, data + (a * width + i) * dtype.bytes(), [&](auto u) {
+    for (int64_t i = 0; i < outer * inner; ++i) {
+      int64_t within = i % inner * dtype.bytes();
+      const char* x = data + At(i / inner, a, count) + within;
+      const char* y = data + At(i / inner, b, count) + within;
+      int result = WithElement(dtype, x, [&](auto u) {
+        using T = decltype(u);
         return WithElement(dtype, y, [&](auto v) {
-          if constexpr (std::is_same_v<decltype(u), double> &&
-                        std::is_same_v<decltype(v), double>) {
-            if (std::isnan(u) || std::isnan(v)) return int{std::isnan(u)} - int{std::isnan(v)};
+          if constexpr (!std::is_same_v<T, decltype(v)>) {
+            return 0;  // elements of one dtype: never
+          } else {
+            if constexpr (std::is_same_v<T, double>) {
+              if (std::isnan(u) || std::isnan(v)) return int{std::isnan(u)} - int{std::isnan(v)};
+            }
+            return int{u > v} - int{u < v};
           }
-          if constexpr (std::is_same_v<decltype(u), decltype(v)>) return int{u > v} - int{u < v};
-          return 0;  // one dtype: never
         });
       });
       if (result != 0) return result;
     }
     return 0;
+  }
+  /// The items `chosen`, along the axis.
+  Tensor Select(int axis, const std::vector<int64_t>& chosen) const {
+    auto n = static_cast<int64_t>(chosen.size());
+    std::vector<int64_t> extents{n};
+    if (axis >= 0) {
+      extents.assign(host.shape().begin(), host.shape().end());
+      extents[axis] = n;
+    }
+    Tensor out = Empty({extents.data(), extents.size()}, host.dtype(), kHost);
+    int64_t bytes = inner * DataType(host.dtype()).bytes();
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < n; ++i) {
+        std::memcpy(static_cast<char*>(out.data_ptr()) + At(o, i, n),
+                    static_cast<const char*>(host.data_ptr()) + At(o, chosen[i], count), bytes);
+      }
+    }
+    return out;
   }
 };
 /// data, [sorted, return_index, return_inverse, return_counts[, axis]]: as numpy.unique; unsorted,
@@ -263,12 +299,16 @@ void Unique(ffi::PackedArgs args, Any* result) {
   }
   auto flag = [&](int i, bool missing) { return args.size() > i ? args[i].cast<bool>() : missing; };
   auto data = Cast<Tensor>(args[0], "unique");
-  bool flat = args.size() < 6 || args[5] == nullptr;
-  if (!flat && (args[5].cast<int64_t>() != 0 || data.ndim() == 0)) {
-    TVM_FFI_THROW(NotImplementedError)
-        << "unique: expected axis None or 0, got " << args[5].cast<int64_t>();
+  int64_t axis = -1;
+  if (args.size() == 6 && args[5] != nullptr) {
+    axis = args[5].cast<int64_t>();
+    if (axis < -data.ndim() || axis >= data.ndim()) {
+      TVM_FFI_THROW(ValueError) << "unique: expected an axis of a tensor with " << data.ndim()
+                                << " axes, got " << axis;
+    }
+    axis += axis < 0 ? data.ndim() : 0;
   }
-  UniqueItems items(data, flat);
+  UniqueItems items(data, static_cast<int>(axis));
   int64_t groups = items.count == 0 ? 0 : items.group.back() + 1;
   std::vector<int64_t> first(groups), counts(groups), inverse(items.count), rank(groups);
   for (int64_t i = items.count - 1; i >= 0; --i) {
@@ -283,28 +323,20 @@ void Unique(ffi::PackedArgs args, Any* result) {
               [&](int64_t a, int64_t b) { return first[a] < first[b]; });
   }
   for (int64_t i = 0; i < groups; ++i) rank[shown[i]] = i;
-  std::vector<int64_t> extents(items.host.shape().begin(), items.host.shape().end());
-  if (flat) extents.resize(1);
-  if (extents.empty()) extents.resize(1);
-  extents[0] = groups;
-  Tensor values = Empty({extents.data(), extents.size()}, data.dtype(), kHost);
-  int64_t bytes = items.width * DataType(data.dtype()).bytes();
-  for (int64_t i = 0; i < groups; ++i) {
-    std::memcpy(static_cast<char*>(values.data_ptr()) + i * bytes,
-                static_cast<const char*>(items.host.data_ptr()) + first[shown[i]] * bytes, bytes);
-  }
+  std::vector<int64_t> chosen;
+  for (int64_t g : shown) chosen.push_back(first[g]);
   auto vector = [](int64_t n, auto&& element) {
     Tensor t = Empty({n}, DataType::Int(64), kHost);
     for (int64_t i = 0; i < n; ++i) static_cast<int64_t*>(t.data_ptr())[i] = element(i);
     return t;
   };
-  Array<Any> all{values};
-  if (flag(2, false)) all.push_back(vector(groups, [&](int64_t i) { return first[shown[i]]; }));
+  Array<Any> all{items.Select(static_cast<int>(axis), chosen)};
+  if (flag(2, false)) all.push_back(vector(groups, [&](int64_t i) { return chosen[i]; }));
   if (flag(3, false)) {
     all.push_back(vector(items.count, [&](int64_t i) { return rank[inverse[i]]; }));
   }
   if (flag(4, false)) all.push_back(vector(groups, [&](int64_t i) { return counts[shown[i]]; }));
-  *result = all.size() == 1 ? Any(values) : Any(all);
+  *result = all.size() == 1 ? all[0] : Any(all);
 }
 
 TVM_REGISTER() {

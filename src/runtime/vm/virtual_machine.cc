@@ -3,6 +3,7 @@
 // it keeps, profiles.
 #include <chrono>
 #include <map>
+#include <shared_mutex>
 
 #include "runtime/vm/program.h"
 

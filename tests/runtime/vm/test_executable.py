@@ -172,3 +172,37 @@ def test_missing_function_is_named():
         ib.emit_ret(ib.r(1))
     with pytest.raises(ValueError, match="cannot find the function 'no_such_kernel'"):
         VirtualMachine(ib.get(), runtime.cpu())
+
+
+COMPILED = r"""
+#include <tvm/ffi/c_api.h>
+
+/* main(x): returns the constant 0 where x is true, else the constant 1 */
+int __tvm_ffi___vmtir__main(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
+  TVMFFIAny *registers = args[1].v_ptr, *constants = args[2].v_ptr;
+  if (n != 4 || registers[1].type_index != kTVMFFINone) {
+    TVMFFIErrorSetRaisedFromCStr("ValueError", "expected four lists and an empty register");
+    return -1;
+  }
+  registers[1] = constants[registers[0].v_int64 ? 0 : 1];
+  return 0;
+}
+"""
+
+
+def test_compiled_functions_work_on_the_registers(compile_c):
+    ib = ExecBuilder()
+    for constant in (10, 20):
+        ib.convert_constant(constant)
+    tvm_ffi.get_global_func("runtime.vm.ExecBuilderCompiled")(ib, "main", 1, 2)
+    with ib.function("twice", num_inputs=1):
+        ib.emit_call("main", args=[ib.r(0)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    executable = ib.get()
+    assert "@main num_inputs=1 vmtir" in executable.as_text()
+    executable.mod.import_module(runtime.load_module(compile_c(COMPILED)))
+    vm = VirtualMachine(executable, runtime.cpu())
+    assert [vm["main"](flag) for flag in (True, False)] == [10, 20]
+    assert vm["twice"](True) == 10
+    with pytest.raises(TypeError, match=r"main: expected 1 arguments \(arg0\), got 2"):
+        vm["main"](1, 2)

@@ -32,12 +32,20 @@ def test_unique_of_elements(dtype):
 
 def test_unique_of_rows_and_order_of_occurrence():
     x = np.array([[3, 1], [0, 2], [3, 1], [0, 0]], "int64")
-    np.testing.assert_array_equal(run("unique")(x, 1, 0, 0, 0, 0).numpy(), np.unique(x, axis=0))
+    for axis in (0, 1, -1, -2):
+        results = run("unique")(x, 1, 1, 1, 1, axis)
+        options = dict(return_index=True, return_inverse=True, return_counts=True)
+        for result, value in zip(results, np.unique(x, axis=axis, **options), strict=True):
+            np.testing.assert_array_equal(result.numpy(), value.reshape(result.shape))
     np.testing.assert_array_equal(run("unique")(x, 0, 0, 0, 0, 0).numpy(), [[3, 1], [0, 2], [0, 0]])
     values, index = run("unique")(np.array([5, 4, 5, 1]), 0, 0, 1, 0)
     assert values.numpy().tolist() == [5, 4, 1] and index.numpy().tolist() == [0, 1, 0, 2]
-    with pytest.raises(NotImplementedError, match="axis None or 0, got 1"):
-        run("unique")(x, 1, 0, 0, 0, 1)
+    y = np.random.default_rng(3).integers(0, 2, (3, 4, 2))
+    for axis in range(3):
+        values = run("unique")(y, 1, 0, 0, 0, axis).numpy()
+        np.testing.assert_array_equal(values, np.unique(y, axis=axis))
+    with pytest.raises(ValueError, match="an axis of a tensor with 2 axes, got 2"):
+        run("unique")(x, 1, 0, 0, 0, 2)
 
 
 def test_unique_of_special_values():
@@ -60,13 +68,13 @@ def test_assert_op():
         with pytest.raises(AssertionError, match=message):
             check(*args)
     for condition in (np.ones(2, "bool"), np.array(1.5), "x", None):
-        with pytest.raises(ValueError, match="expected a boolean scalar as condition"):
+        with pytest.raises(TypeError, match="expected a bool scalar, got "):
             check(condition, "")
     with pytest.raises(ValueError, match="format: expected"):
         check(False, "{} {}", 1)
 
 
-def test_print(capfd):
+def test_print(capsys):
     run("print")("")
     run("print")("x = {}, {}", 1, 2.5)
     run("print")("", None, True, "text", tvm_ffi.Shape((1,)), [1, (2.0, "x")])
@@ -75,7 +83,7 @@ def test_print(capfd):
     run("print")("{}", np.arange(2000))
     run("print")("{}", np.array(True))
     run("print")("{}", np.array([0.5, 65504, 6e-8], "float16"))
-    assert capfd.readouterr().out.splitlines() == [
+    assert capsys.readouterr().out.splitlines() == [
         "",
         "x = 1, 2.5",
         "None True text (1,) (1, (2.0, x))",

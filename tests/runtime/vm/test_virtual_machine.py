@@ -89,7 +89,7 @@ def test_branches_loops_and_recursion(machine):
     assert machine(countdown)["main"](np.array([10_000])).item() == 0
 
 
-def test_recursion_10_000_deep(machine):
+def test_recursion_2_000_deep(machine):
     def build(ib):
         with ib.function("main", num_inputs=1):
             ib.emit_call("test.vm.equal_zero", args=[ib.r(0)], dst=ib.r(1))
@@ -99,7 +99,7 @@ def test_recursion_10_000_deep(machine):
             ib.emit_call("main", args=[ib.r(2)], dst=ib.r(3))
             ib.emit_ret(ib.r(3))
 
-    assert machine(build)["main"](np.array([10_000])).item() == 0
+    assert machine(build)["main"](np.array([2_000])).item() == 0
 
 
 def test_endless_recursion_is_an_error(machine):
@@ -406,5 +406,6 @@ def test_endless_loop_can_be_interrupted(machine):
 
 
 def test_names():
+    assert tvm.relax.ExecBuilder is ExecBuilder and tvm.relax.VirtualMachine is VirtualMachine
     assert tvm.runtime.vm.VirtualMachine is VirtualMachine
     assert VirtualMachine.NAIVE_ALLOCATOR == 1 and VirtualMachine.POOLED_ALLOCATOR == 2
