@@ -176,9 +176,20 @@ Stmt IRTransform(Stmt stmt, const Optional<Function>& preorder, const Optional<F
 }
 
 namespace {
+/// Each node once, children first.
+struct OnceVisitor : Visitor<OnceVisitor, Object> {
+  Function fvisit;
+  std::unordered_set<const Object*> seen;
+  void Visit(const Object* op) {
+    if (!seen.insert(op).second) return;
+    VisitChildren(op, *this);
+    OnHomeStack([&] { fvisit(ffi::GetRef<ObjectRef>(op)); });
+  }
+};
 void VisitPost(ObjectRef node, Function fvisit) {
-  OnDeepStack(
-      [&] { PostOrderVisit(node, [&](const ObjectRef& n) { OnHomeStack([&] { fvisit(n); }); }); });
+  OnceVisitor visit;
+  visit.fvisit = fvisit;
+  OnDeepStack([&] { visit(node); });
 }
 void VisitPre(ObjectRef node, Function fvisit) {
   OnDeepStack([&] {
@@ -200,7 +211,7 @@ TVM_REGISTER() {
       "to pass.",
       Arg("stmt"), Arg("preorder"), Arg("postorder"), Arg("only_enable", nullptr));
   Def("tir.stmt_functor.post_order_visit", &VisitPost,
-      "Calls fvisit on every node, children first.", Arg("stmt"), Arg("fvisit"));
+      "Calls fvisit on every node, once, children first.", Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.pre_order_visit", &VisitPre,
       "Calls fvisit on every node, parents first; goes on below unless fvisit returns False.",
       Arg("stmt"), Arg("fvisit"));
