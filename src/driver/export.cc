@@ -281,6 +281,11 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path, const Export
 TVM_REGISTER() {
   Def(
       "driver.ExportLibrary",
+      [](ffi::Module mod, String path) { ExportLibrary(mod, std::string(path)); },
+      "Writes a compiled module with everything it imports; the suffix says as what.", Arg("mod"),
+      Arg("path"));
+  Def(
+      "driver.ExportLibraryWith",
       [](ffi::Module mod, String path, Array<String> addons, String workspace, bool as_source,
          Array<String> link_options, Optional<Function> link) {
         ExportOptions options;
@@ -291,9 +296,9 @@ TVM_REGISTER() {
         options.link = link;
         ExportLibrary(mod, path, options);
       },
-      "Writes a compiled module with everything it imports; the suffix says as what.", Arg("mod"),
-      Arg("path"), Arg("addons", Array<String>()), Arg("workspace", String("")),
-      Arg("as_source", false), Arg("link_options", Array<String>()), Arg("link", nullptr));
+      "The same with options; `link(output, files, is_object)` replaces the built-in linker.",
+      Arg("mod"), Arg("path"), Arg("addons"), Arg("workspace"), Arg("as_source"),
+      Arg("link_options"), Arg("link", nullptr));
   Def(
       "driver.ExtractStaticLibrary",
       [](String library, String folder) {

@@ -123,8 +123,8 @@ bool ReadsMemory(const PrimExpr& e) {
 void RequirePlain(const ForObj* loop, bool is_made_serial) {
   auto about = ffi::GetRef<ObjectRef>(loop);
   std::string name = "loop " + std::string(loop->loop_var->name_hint);
-  bool may_be = loop->kind == ForKind::kSerial ||
-                (is_made_serial && loop->kind != ForKind::kThreadBinding);
+  bool may_be =
+      loop->kind == ForKind::kSerial || (is_made_serial && loop->kind != ForKind::kThreadBinding);
   if (!may_be) {
     Refuse(Text("expected a serial loop, got ", name, ", which is ", Name(loop->kind)), {about});
   }

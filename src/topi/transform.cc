@@ -268,6 +268,9 @@ Tensor tile(const Tensor& a, const Any& reps) {
   } else {
     times.push_back(reps.cast<PrimExpr>());
   }
+  for (const PrimExpr& r : times) {
+    if (!r.defined()) TVM_FFI_THROW(TypeError) << "tile: expected numbers as reps, got None";
+  }
   size_t ndim = std::max(times.size(), a->shape.size());
   DataType t = IndexType(a->shape);
   times.insert(times.begin(), ndim - times.size(), MakeConst(t, 1));

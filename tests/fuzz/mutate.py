@@ -37,7 +37,9 @@ OPERATORS = {
         (r" \+ ", " - "), (r" - ", " + "), (r"\b1\b", "2"), (r"\b0\b", "1"),
         (r"->then_case\b", "->else_case.value()"), (r"->value\b", "->body"),
     ],
-    "statement": [(r"^(\s+)(?!return|auto|const |using|case|break)\w[\w.>\-\[\]]*(\(| = | \|= ).*;$", r"\1;")],
+    "statement": [
+        (r"^(\s+)(?!return|auto|const |using|case|break)\w[\w.>\-\[\]]*(\(| = | \|= ).*;$", r"\1;"),
+    ],
 }  # fmt: skip
 
 
@@ -114,8 +116,12 @@ def main():
             said = find(options.seconds, options.seed)
         finally:
             path.write_text(original)
-        where = f"{path.relative_to(ROOT)}:{number + 1}: {kind}: {before.strip()} -> {after.strip()}"
-        print(f"{drawn}. {where}\n   {said or 'SURVIVED'} ({time.time() - start:.0f} s)", flush=True)
+        where = (
+            f"{path.relative_to(ROOT)}:{number + 1}: {kind}: {before.strip()} -> {after.strip()}"
+        )
+        print(
+            f"{drawn}. {where}\n   {said or 'SURVIVED'} ({time.time() - start:.0f} s)", flush=True
+        )
         if said is None:
             survivors.append(where)
     build()

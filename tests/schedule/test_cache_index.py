@@ -155,7 +155,7 @@ def test_refusals():
         shifted, lambda sch: sch.cache_index("B", "global"), "expected iterators that start at 0"
     )
 
-    @T.prim_func
+    @T.prim_func(check_well_formed=False)
     def outer_variable(A: T.Buffer((20,), "float32"), B: T.Buffer((4, 2), "float32")):
         for i, j in T.grid(4, 2):
             with T.block("B"):

@@ -6,7 +6,7 @@ import re
 import pytest
 import tvm
 import tvm.testing
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.ir import assert_structural_equal, structural_equal
 from tvm.script import tir as T
 from tvm.target import Target
@@ -39,10 +39,19 @@ from .operators import (
     values_of,
 )
 
+# What is expected of the rules is about one machine, whatever runs the tests.
+CACHES = {
+    "l1-cache-bytes": 32 << 10,
+    "l1-cache-ways": 8,
+    "l2-cache-bytes": 1 << 20,
+    "l3-cache-bytes": 32 << 20,
+}
 
-def scheduled(args, target="llvm -num-cores=2"):
+
+def scheduled(args, target="llvm -num-cores=2 -mcpu=skylake-avx512"):
     sch = tir.Schedule(te.create_prim_func(args))
-    rule = apply_default_rules(sch, "main", Target(target))
+    given = [f"-{key}={value}" for key, value in CACHES.items() if key not in target]
+    rule = apply_default_rules(sch, "main", Target(" ".join([target, *given])))
     return rule, sch
 
 
@@ -314,6 +323,22 @@ def test_scheduled_functions_stay():
     for one in (func.with_attr("tir.is_scheduled", True), by_hand.mod["main"], unrolled):
         assert is_scheduled(one)
         assert_structural_equal(lowered(one).body, one.body)
+
+
+def test_reductions_that_only_share_loops_are_apart():
+    a, g = te.placeholder((64, 768), name="A"), te.placeholder((768,), name="G")
+    func = te.create_prim_func([a, g, topi.nn.layer_norm(a, g, None, 1)])
+    text = lowered(func).script()
+    assert 'T.block("A_red_temp_1' in text and text.count("T.vectorized") >= 3
+    best = te.create_prim_func([a, topi.argmax(a, 1)])  # where one value decides on the other
+    assert "A_red_temp_1" not in lowered(best).script()
+
+
+def test_indices_are_as_simple_as_ranges_allow():
+    a = te.placeholder((64, 768), name="A")
+    func = te.create_prim_func([a, topi.reshape(a, (64, 12, 64))])
+    text = lowered(func).script()
+    assert "//" not in text and "%" not in text
 
 
 def test_what_tensor_expressions_tell_is_no_schedule():

@@ -73,6 +73,14 @@ def test_a_column_is_added_up_by_one_thread():
     assert "shuffle" not in mod["main_kernel"].script()
 
 
+def test_a_long_column_is_added_up_in_parts():
+    a = floats(300, 40)
+    k = te.reduce_axis((0, 300), name="k")
+    func = compute((40,), lambda A, i: te.sum(A[k, i], axis=k), a)
+    _, text = check(func, a, np.zeros(40, "float32"))
+    assert '"threadIdx.y"' in text
+
+
 def softmax(n, m):
     A = te.placeholder((n, m), name="A")
     k, k2 = te.reduce_axis((0, m), name="k"), te.reduce_axis((0, m), name="k2")

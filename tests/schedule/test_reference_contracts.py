@@ -34,10 +34,11 @@ def test_iterators_of_one_value_stay_in_detected_regions():
 def test_an_index_read_from_memory_that_changes_is_no_point():
     @T.prim_func
     def func(S: T.Buffer((1,), "int32"), A: T.Buffer((8,), "int32")):
-        with T.block("B"):
-            for i in range(4):
-                A[S[0]] = i
-                S[0] = S[0] + 1
+        for _ in range(2):
+            with T.block("B"):
+                for i in range(4):
+                    A[S[0]] = i
+                    S[0] = S[0] + 1
 
     written = {str(r.buffer.name): r.region for r in find(func, "B").writes}
     assert [(int(r.min), int(r.extent)) for r in written["A"]] == [(0, 8)]
@@ -112,7 +113,10 @@ def test_the_init_block_keeps_annotations():
     init = sch.decompose_reduction("B", sch.get_loops("B")[1])
     assert sch.get(init).annotations["note"] == "mine"
     sch.unannotate(init, "note")
-    assert "note" not in sch.get(init).annotations and "note" in sch.get(sch.get_block("B_update")).annotations
+    assert (
+        "note" not in sch.get(init).annotations
+        and "note" in sch.get(sch.get_block("B_update")).annotations
+    )
 
 
 # ---- index maps ---------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ def test_attention_of_packed_sequences(causal):
     ]
     build = lambda q, k, v, s, t: topi.nn.attention_var_len(q, k, v, s, t, None, causal)
     near(build, [q, k, v, starts_q, starts_k], np.concatenate(parts, 1))
+    near(build, [q, k, v, starts_q, starts_k], np.concatenate(parts, 1), symbolic=True)
 
 
 # ---- quantisation -----------------------------------------------------------------------------

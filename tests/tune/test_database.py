@@ -202,7 +202,7 @@ def test_files_are_read_back(tmp_path):
     assert again.query_tuning_record(module(), TARGET, "main").run_secs[0] == 1.0
 
 
-def test_a_truncated_last_line_is_removed(tmp_path, caplog):
+def test_a_truncated_last_line_is_left_out(tmp_path, caplog):
     fill(JSONDatabase(work_dir=str(tmp_path)), {4: 3.0, 8: 1.0})
     _, records = files(tmp_path)
     whole = records.read_bytes()
@@ -210,7 +210,7 @@ def test_a_truncated_last_line_is_removed(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         database = JSONDatabase(work_dir=str(tmp_path))
     assert "the last line of" in caplog.text and len(database) == 1
-    assert records.read_bytes() == whole.splitlines(keepends=True)[0]
+    assert records.read_bytes() == whole[:-30], "reading writes nothing"
     fill(database, {16: 2.0})
     assert len(JSONDatabase(work_dir=str(tmp_path))) == 2
 

@@ -62,7 +62,8 @@ struct StorageObj : Object {
 class Storage : public ObjectRef {
  public:
   Storage(Allocator* allocator, uint64_t nbytes, std::string_view scope = "");
-  /// Contiguous, `byte_offset` behind the begin; keeps the storage. ValueError when it does not fit.
+  /// Contiguous, `byte_offset` behind the begin; keeps the storage. ValueError when it does not
+  /// fit.
   Tensor AllocTensor(int64_t byte_offset, ShapeView shape, DLDataType dtype) const;
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NOTNULLABLE(Storage, ObjectRef, StorageObj);
 };

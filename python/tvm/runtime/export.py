@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing modules to files; C++ does it (driver.ExportLibrary), users may link in their own way."""
+"""Writing modules to files; C++ does it (driver/export.cc), users may link in their own way."""
 
 import os
 from pathlib import Path
@@ -70,7 +70,7 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
         else:
             link_shared(str(to), files, fcompile, **kwargs)
 
-    tvm_ffi.get_global_func("driver.ExportLibrary")(
+    tvm_ffi.get_global_func("driver.ExportLibraryWith")(
         mod,
         str(output),
         [os.fspath(a) for a in addons or ()],

@@ -9,6 +9,7 @@
 // whole vectors can be moved, the lanes are computed between moves from and to such temporaries.
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backend/source/function.h"
 #include "tvm/arith/analyzer.h"
@@ -311,7 +312,8 @@ struct Scalarizer
     Scalarizer* self;
     std::vector<std::pair<Buffer, PrimExpr>> found;
     ObjectRef Rewrite(const BufferLoadObj* op) {
-      if (!self->IsMove(ffi::GetRef<PrimExpr>(op))) return ffi::GetRef<ObjectRef>(op);
+      bool is_early = UsesVar(op->indices[0], [&](const VarObj* v) { return lets.count(v) > 0; });
+      if (is_early || !self->IsMove(ffi::GetRef<PrimExpr>(op))) return ffi::GetRef<ObjectRef>(op);
       for (const auto& [memory, load] : found) {
         if (ExprDeepEqual(load, ffi::GetRef<PrimExpr>(op))) return held[memory.get()];
       }
@@ -326,10 +328,14 @@ struct Scalarizer
       // Only one side is evaluated; the arguments of others than functions of lanes are addresses.
       return IsLaneWise(op->op) ? MapChildren(op, *this) : ffi::GetRef<ObjectRef>(op);
     }
-    ObjectRef Rewrite(const LetObj* op) { return ffi::GetRef<ObjectRef>(op); }
+    ObjectRef Rewrite(const LetObj* op) {
+      lets.insert(op->var.get());
+      return MapChildren(op, *this);
+    }
     ObjectRef Rewrite(const AndObj* op) { return ffi::GetRef<ObjectRef>(op); }
     ObjectRef Rewrite(const OrObj* op) { return ffi::GetRef<ObjectRef>(op); }
     std::unordered_map<const Object*, Var> held;
+    std::unordered_set<const Object*> lets;  // variables that are defined inside of the value
   };
   /// `body(value)`, where loads in the value that can be moved as a whole are, before it.
   template <class F>

@@ -29,7 +29,7 @@ std::optional<PrimExpr> ToPrimExpr(const AnyView& value) {
     case kTVMFFIFloat:
       return FloatImm(DataType::Float(64), value.cast<double>());
     default:
-      if (auto prim = value.as<PrimValue>()) return (*prim)->value;
+      if (auto prim = value.as<PrimValue>(); prim && prim->defined()) return (*prim)->value;
       if (value.as<RelaxExprObj>() || value.type_index() < kTVMFFIStaticObjectBegin) return {};
       auto e = value.try_cast<PrimExpr>();
       if (!e || (*e).as<tir::StringImmObj>()) return {};
@@ -50,7 +50,7 @@ std::optional<Tuple> ToTuple(const AnyView& value, std::optional<Expr> (*convert
 }
 /// What convert_to_expr takes.
 std::optional<Expr> ToExpr(const AnyView& value) {
-  if (auto e = value.as<Expr>()) return *e;
+  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
   if (auto s = value.try_cast<String>()) return StringImm(*s);
   if (auto p = ToPrimExpr(value)) return PrimValue(*p);
   if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
@@ -58,25 +58,25 @@ std::optional<Expr> ToExpr(const AnyView& value) {
   return std::nullopt;
 }
 std::optional<Expr> ToTensor(const AnyView& value) {
-  if (auto e = value.as<Expr>()) return *e;
+  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
   if (IsNumber(value)) return ScalarConstant(Any(value), DataType::Void());
   if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
   return std::nullopt;
 }
 std::optional<Expr> ToPrimValue(const AnyView& value) {
-  if (auto e = value.as<Expr>()) return *e;
+  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
   if (auto p = ToPrimExpr(value)) return PrimValue(*p);
   return std::nullopt;
 }
 /// Indices and dims: int64 whatever the constant was.
 std::optional<Expr> ToIndex(const AnyView& value) {
-  if (auto e = value.as<Expr>()) return *e;
+  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
   auto p = ToPrimExpr(value);
   if (!p) return std::nullopt;
   return PrimValue((*p).as<IntImmObj>() ? PrimExpr(IntImm::Int64(*AsConstInt(*p))) : *p);
 }
 std::optional<Expr> ToShape(const AnyView& value) {
-  if (auto e = value.as<Expr>()) return *e;
+  if (auto e = value.as<Expr>(); e && e->defined()) return *e;
   if (auto shape = value.try_cast<ffi::Shape>()) {
     Array<PrimExpr> dims;
     for (int64_t d : *shape) dims.push_back(IntImm::Int64(d));
@@ -173,15 +173,15 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
     default:
       result = ToExpr(value);
   }
-  if (!result) Refuse(info, param, expected, value);
+  if (!result || !result->defined()) Refuse(info, param, expected, value);
   return *result;
 }
 
 Array<StructInfo> ConvertInfo(const OperatorInfo& info, int param, const AnyView& value) {
   Array<StructInfo> all;
-  if (auto one = value.as<StructInfo>()) {
+  if (auto one = value.as<StructInfo>(); one && one->defined()) {
     all.push_back(*one);
-  } else if (auto many = value.try_cast<Array<StructInfo>>()) {
+  } else if (auto many = value.try_cast<Array<StructInfo>>(); many && !IsMissing(*many)) {
     all = *many;
   } else {
     Refuse(info, param, "struct info or a list of it", value);

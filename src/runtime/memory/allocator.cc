@@ -42,8 +42,7 @@ Allocator* Allocator::Get(DLDevice device, AllocatorKind kind) {
   GetDeviceAPI(device.device_type);  // raises where there is no runtime for it
   AllocatorTable& table = AllocatorTable::Global();
   std::lock_guard lock(table.mutex);
-  auto& entry =
-      table.entries[{device.device_type, device.device_id, static_cast<int>(kind)}];
+  auto& entry = table.entries[{device.device_type, device.device_id, static_cast<int>(kind)}];
   if (!entry) entry.reset(new Allocator(device, kind));
   return entry.get();
 }

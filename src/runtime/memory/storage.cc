@@ -54,8 +54,8 @@ TVM_REGISTER() {
         return Storage(Allocator::Get(device, static_cast<AllocatorKind>(kind)),
                        static_cast<uint64_t>(nbytes), View(scope));
       },
-      "Memory of an allocator (1: naive, 2: pooled).", Arg("device"), Arg("nbytes"),
-      Arg("kind", 2), Arg("scope", ""));
+      "Memory of an allocator (1: naive, 2: pooled).", Arg("device"), Arg("nbytes"), Arg("kind", 2),
+      Arg("scope", ""));
 }
 }  // namespace
 }  // namespace tvm::runtime

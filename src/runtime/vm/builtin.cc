@@ -83,7 +83,8 @@ void ToDeviceBuiltin(ffi::PackedArgs args, Any* result) {
   CheckCountBetween("to_device", args, 3, 4);
   DLDevice device{static_cast<DLDeviceType>(args[1].cast<int>()), args[2].cast<int>()};
   String scope = args.size() == 4 && args[3] != nullptr ? args[3].cast<String>() : String("");
-  *result = ToDevice(Cast<Tensor>(args[0], "to_device"), device, View(scope) == "global" ? "" : View(scope));
+  *result = ToDevice(Cast<Tensor>(args[0], "to_device"), device,
+                     View(scope) == "global" ? "" : View(scope));
 }
 
 void MakeTuple(ffi::PackedArgs args, Any* result) {
@@ -142,7 +143,8 @@ void CallTIRDyn(ffi::PackedArgs args, Any* result) {
   std::vector<AnyView> all(args.data() + 1, args.data() + args.size() - 1);
   auto shape = args[args.size() - 1].cast<Shape>();
   all.insert(all.end(), shape.begin(), shape.end());
-  Cast<Function>(args[0], "call_tir_dyn").CallPacked(all.data(), static_cast<int32_t>(all.size()), result);
+  Cast<Function>(args[0], "call_tir_dyn")
+      .CallPacked(all.data(), static_cast<int32_t>(all.size()), result);
 }
 
 /// Functions written in Python that a program calls by name.
@@ -194,10 +196,8 @@ TVM_REGISTER() {
   Def("vm.builtin.ensure_zero_offset", &EnsureZeroOffset, "", Arg("data"));
   Def("vm.builtin.tuple_getitem", &TupleGetItem, "", Arg("tuple"), Arg("index"));
   Def("vm.builtin.tuple_reset_item", &TupleResetItem, "", Arg("tuple"), Arg("index"));
-  Def(
-      "vm.builtin.copy", [](Any value) { return value; }, "The value itself.", Arg("value"));
-  Def(
-      "vm.builtin.null_value", []() -> Any { return nullptr; }, "None.");
+  Def("vm.builtin.copy", [](Any value) { return value; }, "The value itself.", Arg("value"));
+  Def("vm.builtin.null_value", []() -> Any { return nullptr; }, "None.");
   Def(
       "vm.builtin.read_if_cond", [](Any value) { return ReadCondition(value); },
       "A condition as a boolean.", Arg("cond"));

@@ -15,12 +15,11 @@ class ShapeHeap {
     if (heap == nullptr) return;
     auto tensor = heap.cast<ffi::TensorView>();
     DataType dtype(tensor.dtype());
-    if (dtype != DataType::Int(64) || tensor.ndim() != 1 ||
-        tensor.device().device_type != kDLCPU) {
+    if (dtype != DataType::Int(64) || tensor.ndim() != 1 || tensor.device().device_type != kDLCPU) {
       TVM_FFI_THROW(TypeError) << "VM: expected the shape heap to be a vector of int64 on the CPU";
     }
-    values_ = reinterpret_cast<int64_t*>(static_cast<char*>(tensor.data_ptr()) +
-                                         tensor.byte_offset());
+    values_ =
+        reinterpret_cast<int64_t*>(static_cast<char*>(tensor.data_ptr()) + tensor.byte_offset());
     size_ = tensor.shape()[0];
   }
   int64_t& operator[](int64_t i) const {
@@ -66,9 +65,10 @@ void Match(const ShapeHeap& heap, int64_t value, int64_t code, int64_t operand,
     case kAssertEqualToLoad: {
       int64_t expected = code == kAssertEqualToImm ? operand : heap[operand];
       if (value == expected) return;
-      TVM_FFI_THROW(RuntimeError)
-          << Lead(context) << "match_cast error, " << what << ": expected " << expected
-          << (code == kAssertEqualToImm ? "" : ", as seen before,") << " got " << value;
+      TVM_FFI_THROW(RuntimeError) << Lead(context) << "match_cast error, " << what << ": expected "
+                                  << expected
+                                  << (code == kAssertEqualToImm ? "" : ", as seen before,")
+                                  << " got " << value;
     }
   }
   TVM_FFI_THROW(ValueError) << "vm.builtin.match_shape: unknown code " << code;
@@ -170,12 +170,11 @@ void CheckTupleInfo(Any value, int64_t size, Any context) {
   }
 }
 void CheckPrimValueInfo(Any value, DataType dtype, Any context) {
-  bool good = dtype.is_void() ||
-              (dtype.is_bool()      ? value.try_cast<bool>().has_value()
-               : dtype.is_integer() ? value.try_cast<int64_t>().has_value()
-               : dtype.is_float()   ? value.try_cast<double>().has_value()
-               : dtype.is_handle()  ? true
-                                    : false);
+  bool good = dtype.is_void() || (dtype.is_bool()      ? value.try_cast<bool>().has_value()
+                                  : dtype.is_integer() ? value.try_cast<int64_t>().has_value()
+                                  : dtype.is_float()   ? value.try_cast<double>().has_value()
+                                  : dtype.is_handle()  ? true
+                                                       : false);
   if (!good) ThrowKind(context, ("value with dtype " + dtype.str()).c_str(), value);
 }
 void CheckFuncInfo(Any value, Any context) {
@@ -189,8 +188,8 @@ Shape ShapeOfTensor(Tensor t) { return t.shape(); }
 Shape TensorToShape(Tensor t) {
   DataType dtype(t.dtype());
   if (t.ndim() != 1 || !dtype.is_integer() || !dtype.is_scalar()) {
-    TVM_FFI_THROW(ValueError) << "tensor_to_shape: expected a vector of integers, got "
-                              << t.ndim() << " axes of " << dtype;
+    TVM_FFI_THROW(ValueError) << "tensor_to_shape: expected a vector of integers, got " << t.ndim()
+                              << " axes of " << dtype;
   }
   Tensor host = ToDevice(t, {kDLCPU, 0}).cast<Tensor>();
   auto* data = static_cast<const char*>(host.data_ptr()) + host.byte_offset();

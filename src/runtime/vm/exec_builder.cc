@@ -93,7 +93,8 @@ int64_t PlainRegister(const char* what, Operand operand) {
 }  // namespace
 
 int64_t ExecBuilderObj::DeclareFunction(const std::string& name, FunctionKind kind) {
-  auto [it, fresh] = function_index_.try_emplace(name, static_cast<int64_t>(exec()->functions.size()));
+  auto [it, fresh] =
+      function_index_.try_emplace(name, static_cast<int64_t>(exec()->functions.size()));
   if (fresh) {
     FunctionInfo f;
     f.name = name;
@@ -109,7 +110,8 @@ void ExecBuilderObj::BeginFunction(const std::string& name, std::vector<std::str
   }
   int64_t index = DeclareFunction(name, FunctionKind::kVM);
   FunctionInfo& f = exec()->functions[index];
-  if (f.end != 0) TVM_FFI_THROW(ValueError) << "ExecBuilder: function '" << name << "' is defined twice";
+  if (f.end != 0)
+    TVM_FFI_THROW(ValueError) << "ExecBuilder: function '" << name << "' is defined twice";
   f.params = std::move(params);
   f.begin = static_cast<int64_t>(exec()->offsets.size());
   current_ = index;
@@ -228,8 +230,7 @@ int64_t MakeOperand(int kind, int64_t value) {
 }
 TVM_REGISTER() {
   ExecBuilderObj::RuntimeTypeIndex();
-  Def(
-      "runtime.vm.ExecBuilder", [] { return ExecBuilder(); }, "A builder of executables.");
+  Def("runtime.vm.ExecBuilder", [] { return ExecBuilder(); }, "A builder of executables.");
   Def("runtime.vm.ExecBuilderArg", &MakeOperand, "An argument of a call as one word.", Arg("kind"),
       Arg("value"));
   Def(
@@ -270,8 +271,8 @@ TVM_REGISTER() {
       [](ExecBuilder self, int64_t cond, int64_t offset) { self->EmitIf({cond}, offset); },
       "A jump where the condition is false.", Arg("self"), Arg("cond"), Arg("false_offset"));
   Def(
-      "runtime.vm.ExecBuilderGet", [](ExecBuilder self) { return self->Get(); },
-      "The executable.", Arg("self"));
+      "runtime.vm.ExecBuilderGet", [](ExecBuilder self) { return self->Get(); }, "The executable.",
+      Arg("self"));
 }
 }  // namespace
 }  // namespace tvm::runtime::vm

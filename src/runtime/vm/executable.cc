@@ -135,9 +135,8 @@ Optional<Function> ExecutableObj::GetFunction(const String& name) {
     return Function::FromTyped([self, this, method] { return String((this->*method)()); });
   };
   auto load = [&](bool profiles) {
-    return Function::FromTyped([self, profiles] {
-      return Module(ffi::make_object<VirtualMachineObj>(self, profiles));
-    });
+    return Function::FromTyped(
+        [self, profiles] { return Module(ffi::make_object<VirtualMachineObj>(self, profiles)); });
   };
   if (key == "stats") return text(&ExecutableObj::Stats);
   if (key == "as_text") return text(&ExecutableObj::AsText);
@@ -166,9 +165,7 @@ namespace {
 TVM_REGISTER() {
   Def(
       "ffi.Module.load_from_bytes.relax.VMExecutable",
-      [](ffi::Bytes bytes) {
-        return Module(ExecutableObj::Load({bytes.data(), bytes.size()}));
-      },
+      [](ffi::Bytes bytes) { return Module(ExecutableObj::Load({bytes.data(), bytes.size()})); },
       "An executable of a virtual machine from its bytes.", Arg("bytes"));
 }
 }  // namespace

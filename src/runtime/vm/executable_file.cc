@@ -10,10 +10,20 @@ namespace {
 // "TVMVMEXE", version, functions, constants, offsets, code: each a count, then the elements.
 constexpr uint64_t kExecutableMagic = 0x455845'4d564d5654;
 constexpr uint64_t kExecutableVersion = 1;
-static_assert(std::endian::native == std::endian::little, "words are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "words are written as they lie in memory");
 
-enum class ConstantTag : uint8_t { kNone, kTensor, kShape, kString, kInt, kFloat, kBool, kDtype,
-                                   kTuple };
+enum class ConstantTag : uint8_t {
+  kNone,
+  kTensor,
+  kShape,
+  kString,
+  kInt,
+  kFloat,
+  kBool,
+  kDtype,
+  kTuple
+};
 
 class ByteWriter {
  public:
@@ -91,7 +101,8 @@ void PutTensor(ByteWriter* out, Tensor t) {
   }
   out->Put(t.dtype());
   out->Words(t.shape().data(), t.shape().size());
-  out->Raw(static_cast<const char*>(t.data_ptr()) + t.byte_offset(), DataSize(t.shape(), t.dtype()));
+  out->Raw(static_cast<const char*>(t.data_ptr()) + t.byte_offset(),
+           DataSize(t.shape(), t.dtype()));
 }
 Tensor GetTensor(ByteReader* in) {
   auto dtype = in->Get<DLDataType>();
@@ -100,7 +111,8 @@ Tensor GetTensor(ByteReader* in) {
   ShapeView shape(extents.data(), extents.size());
   try {
     uint64_t nbytes = DataSize(shape, dtype);
-    const char* data = in->Raw(nbytes);  // before allocating: a few bytes must not ask for terabytes
+    const char* data =
+        in->Raw(nbytes);  // before allocating: a few bytes must not ask for terabytes
     Tensor tensor = Empty(shape, dtype, {kDLCPU, 0});
     std::memcpy(tensor.data_ptr(), data, nbytes);
     return tensor;

@@ -62,8 +62,8 @@ std::string ExecutableObj::Stats() const {
                                         : AnyView(constants[i]).GetTypeKey());
   }
   return "Relax VM executable statistics:\n  Constant shapes (#" +
-         std::to_string(constants.size()) + "): [" + shapes + "]\n  Globals " +
-         Names(this, false) + "  Packed functions " + Names(this, true);
+         std::to_string(constants.size()) + "): [" + shapes + "]\n  Globals " + Names(this, false) +
+         "  Packed functions " + Names(this, true);
 }
 
 std::string ExecutableObj::AsText() const {
@@ -79,8 +79,9 @@ std::string ExecutableObj::AsText() const {
       const int64_t* w = instruction(pc);
       switch (static_cast<Opcode>(w[0])) {
         case Opcode::kCall:
-          out << "  call  " << Padded(functions[w[2]].name, 16) << "  in: "
-              << Padded(ArgsText(this, w, false), 12) << "  dst: " << ArgText(this, {w[1]}, false);
+          out << "  call  " << Padded(functions[w[2]].name, 16)
+              << "  in: " << Padded(ArgsText(this, w, false), 12)
+              << "  dst: " << ArgText(this, {w[1]}, false);
           break;
         case Opcode::kRet:
           out << "  ret   %" << w[1];

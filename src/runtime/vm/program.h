@@ -33,7 +33,7 @@ class Program {
 
  private:
   struct Arg {
-    int64_t reg;      // -1: `value`, which is borrowed or plain
+    int64_t reg;  // -1: `value`, which is borrowed or plain
     TVMFFIAny value;
   };
   struct Instruction {

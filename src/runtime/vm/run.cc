@@ -84,8 +84,8 @@ std::string TensorText(const Tensor& t, int axis, const char* data, int64_t limi
   if (axis == t.ndim()) return ElementText(dtype, data);
   int64_t extent = t.shape()[axis], step = t.strides()[axis] * dtype.bytes();
   bool last = axis + 1 == t.ndim();
-  std::string separator = last ? " " : std::string(t.ndim() - axis - 1, '\n') +
-                                           std::string(axis + 1, ' ');
+  std::string separator =
+      last ? " " : std::string(t.ndim() - axis - 1, '\n') + std::string(axis + 1, ' ');
   std::string text = "[";
   for (int64_t i = 0; i < extent; ++i) {
     if (i > 0) text += separator;
@@ -166,8 +166,7 @@ std::vector<std::string> Texts(ffi::PackedArgs args) {
 /// format, values…
 void Print(ffi::PackedArgs args, Any*) {
   String format = args.size() ? args[0].cast<String>() : String("");
-  std::string text =
-      Formatted(View(format), Texts(args.size() ? args.Slice(1) : args), " ") + "\n";
+  std::string text = Formatted(View(format), Texts(args.size() ? args.Slice(1) : args), " ") + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -219,7 +218,7 @@ Tensor Nonzero(Tensor t) {
 /// axis selects.
 struct UniqueItems {
   Tensor host;
-  int64_t count, width;       // items, elements of each
+  int64_t count, width;        // items, elements of each
   std::vector<int64_t> order;  // items sorted, equal ones together, the first occurrence first
   std::vector<int64_t> group;  // of each place in `order`
 
@@ -262,14 +261,12 @@ void Unique(ffi::PackedArgs args, Any* result) {
   if (args.size() < 1 || args.size() > 6) {
     TVM_FFI_THROW(TypeError) << "relax.run.unique: expected 1 to 6 arguments, got " << args.size();
   }
-  auto flag = [&](int i, bool missing) {
-    return args.size() > i ? args[i].cast<bool>() : missing;
-  };
+  auto flag = [&](int i, bool missing) { return args.size() > i ? args[i].cast<bool>() : missing; };
   auto data = Cast<Tensor>(args[0], "unique");
   bool flat = args.size() < 6 || args[5] == nullptr;
   if (!flat && (args[5].cast<int64_t>() != 0 || data.ndim() == 0)) {
-    TVM_FFI_THROW(NotImplementedError) << "unique: expected axis None or 0, got "
-                                       << args[5].cast<int64_t>();
+    TVM_FFI_THROW(NotImplementedError)
+        << "unique: expected axis None or 0, got " << args[5].cast<int64_t>();
   }
   UniqueItems items(data, flat);
   int64_t groups = items.count == 0 ? 0 : items.group.back() + 1;

@@ -18,8 +18,8 @@ void DispatchDtype(DLDataType dtype, F f) {
 /// One result element per element of `a`; `b` has as many or is `a`.
 template <class F>
 Tensor Elementwise(const Tensor& a, const Tensor& b, Optional<DataType> out_dtype, F f) {
-  if (a.numel() != b.numel() || DataType(a.dtype()) != DataType(b.dtype()) ||
-      !a.is_contiguous() || !b.is_contiguous()) {
+  if (a.numel() != b.numel() || DataType(a.dtype()) != DataType(b.dtype()) || !a.is_contiguous() ||
+      !b.is_contiguous()) {
     TVM_FFI_THROW(ValueError) << "test.vm: expected contiguous tensors of one shape and dtype";
   }
   Tensor out = Empty(a.shape(), out_dtype ? *out_dtype : DataType(a.dtype()), {kDLCPU, 0});
@@ -42,8 +42,7 @@ void Tile(Tensor from, Tensor to) {
 }
 
 TVM_REGISTER() {
-  Def(
-      "test.vm.move", [](Any value) { return value; }, "The argument.", Arg("value"));
+  Def("test.vm.move", [](Any value) { return value; }, "The argument.", Arg("value"));
   Def(
       "test.vm.add",
       [](Tensor a, Tensor b) {

@@ -123,10 +123,10 @@ std::string ReportJson(const std::vector<CallRecord>& records, double total_us) 
   std::string calls;
   for (const CallRecord& r : records) {
     calls += (calls.empty() ? "" : ", ") + std::string("{\"Name\": ") + text(r.name) +
-             ", \"Duration (us)\": " + time(r.microseconds) + ", \"Percent\": {\"percent\": " +
-             std::to_string(100 * r.microseconds / total_us) + "}, \"Device\": " +
-             text(device(r.device)) + ", \"Count\": {\"count\": 1}, \"Argument Shapes\": " +
-             text(r.arguments) + "}";
+             ", \"Duration (us)\": " + time(r.microseconds) +
+             ", \"Percent\": {\"percent\": " + std::to_string(100 * r.microseconds / total_us) +
+             "}, \"Device\": " + text(device(r.device)) +
+             ", \"Count\": {\"count\": 1}, \"Argument Shapes\": " + text(r.arguments) + "}";
   }
   std::string where = records.empty() ? "cpu0" : device(records[0].device);
   return "{\"calls\": [" + calls + "], \"device_metrics\": {" + JsonText(where) +
@@ -207,8 +207,8 @@ struct VMFunctions {
   static void StoreInputs(VirtualMachineObj* vm, const String& name, std::vector<Any> values) {
     const FunctionInfo& f = vm->executable()->functions[vm->Require(name)];
     if (values.size() != f.params.size()) {
-      TVM_FFI_THROW(ValueError) << "set_input: expected " << f.params.size()
-                                << " arguments for '" << name << "', got " << values.size();
+      TVM_FFI_THROW(ValueError) << "set_input: expected " << f.params.size() << " arguments for '"
+                                << name << "', got " << values.size();
     }
     if (vm->devices_.empty()) TVM_FFI_THROW(RuntimeError) << "VM: call vm_initialization first";
     for (Any& value : values) value = ToDevice(value, vm->devices_[0]);
@@ -225,16 +225,15 @@ struct VMFunctions {
       std::shared_lock lock(vm->state_->mutex);
       auto it = vm->state_->inputs.find(key);
       if (it == vm->state_->inputs.end()) {
-        TVM_FFI_THROW(VMStateError) << "invoke_stateful: no inputs are set for '" << name
-                                    << "'; call set_input first";
+        TVM_FFI_THROW(VMStateError)
+            << "invoke_stateful: no inputs are set for '" << name << "'; call set_input first";
       }
       inputs = it->second;
     }
     std::vector<AnyView> views(inputs.begin(), inputs.end());
     Any output;
-    WithCallStack([&] {
-      vm->Invoke(function, {views.data(), static_cast<int32_t>(views.size())}, &output);
-    });
+    WithCallStack(
+        [&] { vm->Invoke(function, {views.data(), static_cast<int32_t>(views.size())}, &output); });
     std::unique_lock lock(vm->state_->mutex);
     vm->state_->outputs[key] = std::move(output);
   }
@@ -356,8 +355,8 @@ Optional<Function> VirtualMachineObj::GetFunction(const String& name) {
     if (has_inputs_.load(std::memory_order_acquire)) {
       std::shared_lock lock(state_->mutex);
       if (state_->inputs.count(key)) {
-        TVM_FFI_THROW(VMStateError) << "VM: the inputs of '" << key
-                                    << "' are set; call invoke_stateful instead";
+        TVM_FFI_THROW(VMStateError)
+            << "VM: the inputs of '" << key << "' are set; call invoke_stateful instead";
       }
     }
     WithCallStack([&] { Invoke(i, args, result); });

@@ -35,9 +35,11 @@ LoopId Fuse(State& self, const std::vector<LoopId>& loops, bool preserve_unit_it
     }
   }
   double count = 1;
-  for (LoopId id : nest) count *= static_cast<double>(AsConstInt(self.loop(id)->extent).value_or(1));
+  for (LoopId id : nest)
+    count *= static_cast<double>(AsConstInt(self.loop(id)->extent).value_or(1));
   if (count > INT32_MAX) dtype = DataType::Int(64);
-  if (count > 0x1p62) Refuse("expected fewer iterations than 64 bits can count", {self.stmt(nest[0])});
+  if (count > 0x1p62)
+    Refuse("expected fewer iterations than 64 bits can count", {self.stmt(nest[0])});
   Var fused(name + "fused", dtype);
   arith::Analyzer analyzer;
   LoopVarRewrite rewrite;

@@ -94,6 +94,20 @@ bool IsRowReduction(const BlockLook& look) {
     return look.IsOperand(access) && access.StepsBy(last, 1);
   });
 }
+/// Threads next to each other have results next to each other; of long sums each has a part.
+void ScheduleColumns(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
+                     const Array<LoopRV>& reduced) {
+  constexpr int64_t kLong = 256, kParts = 16, kMany = 64 * kThreads;
+  auto results = look.Size([](const Axis& a) { return a.spatial; });
+  auto length = look.Size([](const Axis& a) { return a.reduce; });
+  bool is_long = results && *results < kMany && length && *length >= kLong;
+  if (is_long) {
+    Array<LoopRV> parts =
+        sch.Split(FuseAll(sch, reduced), {std::nullopt, PrimExpr(static_cast<int>(kParts))});
+    sch.Bind(parts[1], "threadIdx.y");
+  }
+  BindGrid(sch, outer, is_long ? kWarp : kThreads);
+}
 void ScheduleSum(const Schedule& sch, const BlockLook& look) {
   Split axes = SplitAxes(look);
   Array<LoopRV> order = axes.spatial;
@@ -101,12 +115,7 @@ void ScheduleSum(const Schedule& sch, const BlockLook& look) {
   if (order.size() > 1) sch.Reorder(order);
   LoopRV outer =
       axes.spatial.empty() ? sch.AddUnitLoop(axes.reduced[0]) : FuseAll(sch, axes.spatial);
-  if (!IsRowReduction(look)) {
-    auto results = look.Size([](const Axis& a) { return a.spatial; });
-    // Few results: small blocks, so that more multiprocessors have some.
-    BindGrid(sch, outer, results && *results < 64 * kThreads ? kWarp : kThreads);
-    return;
-  }
+  if (!IsRowReduction(look)) return ScheduleColumns(sch, look, outer, axes.reduced);
   LoopRV inner = FuseAll(sch, axes.reduced);
   int64_t threads = ThreadsFor(look.Size([](const Axis& a) { return a.reduce; }));
   Array<LoopRV> parts = sch.Split(inner, {std::nullopt, PrimExpr(static_cast<int>(threads))});

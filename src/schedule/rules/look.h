@@ -69,6 +69,9 @@ struct BlockLook {
 };
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 
+/// The function as the rules want it: simple indices, reductions that only share their loops apart.
+PrimFunc Prepared(PrimFunc func);
+
 /// Runs `attempt` and keeps what it did; when it returns false or a primitive refuses, the schedule
 /// is what it was before.
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);

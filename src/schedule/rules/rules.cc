@@ -204,7 +204,8 @@ PrimFunc DefaultSchedule(PrimFunc func) {
   Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
   if (!target.defined()) return func;
   GlobalVar var("main");
-  Schedule sch(IRModule({{var, func}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
+  Schedule sch(IRModule({{var, Prepared(func)}}), /*seed=*/0, /*debug_mask=*/0,
+               ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
   return Any(sch.mod()->Lookup(var)).cast<PrimFunc>();
 }

@@ -10,7 +10,8 @@ namespace tvm::tir {
 namespace {
 /// Each variable is defined once and used only below its definition; each buffer is declared before
 /// it is used; a block has a realization, which binds its iterators; a block that has iterators
-/// knows the loops around it through them alone.
+/// knows the loops around it through them alone, up to the next block without any, which is a
+/// program of its own.
 struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   using ScopedVisitor::Visit;
   bool check_buffers = true;
@@ -18,8 +19,14 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   const StmtObj* at = nullptr;  // the statement being looked at
   std::unordered_map<const VarObj*, int> active, ever;
   std::unordered_map<const BufferObj*, int> buffers;
-  std::vector<const BlockObj*> blocks;                  // around, that have iterators
-  std::unordered_map<const VarObj*, size_t> loop_vars;  // how many of these are around the loop
+  /// Where a loop or block is: in how many blocks with and without iterators.
+  struct Place {
+    const BlockObj* block;
+    size_t blocks, opaque;
+  };
+  std::vector<Place> blocks;  // around, that have iterators
+  size_t opaque = 0;          // how many have none
+  std::unordered_map<const VarObj*, Place> loop_vars;
   bool defined_twice = false;
 
   void Complain(const std::string& text) {
@@ -38,13 +45,14 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
                  " is defined twice, the second time by " + std::string(what));
       }
       ++active[v.get()];
-      if (what == "a loop") loop_vars[v.get()] = blocks.size();
+      if (what == "a loop") loop_vars[v.get()] = {nullptr, blocks.size(), opaque};
     }
   }
   void InBlock(const BlockObj* op, int by) {
-    if (op->iter_vars.empty()) return;
-    if (by > 0)
-      blocks.push_back(op);
+    if (op->iter_vars.empty())
+      opaque += by;
+    else if (by > 0)
+      blocks.push_back({op, blocks.size(), opaque});
     else
       blocks.pop_back();
   }
@@ -56,9 +64,12 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
     if (is_defined && blocks.empty()) return;
     std::string name(op->name_hint);
     if (is_defined) {
-      if (auto it = loop_vars.find(op); it != loop_vars.end() && it->second < blocks.size()) {
+      auto it = loop_vars.find(op);
+      if (it == loop_vars.end() || it->second.blocks >= blocks.size()) return;
+      const Place& below = blocks[it->second.blocks];
+      if (below.opaque == it->second.opaque) {
         Complain("loop variable " + name + " is used inside block " +
-                 std::string(blocks[it->second]->name_hint) +
+                 std::string(below.block->name_hint) +
                  ", which has iterators: bind one of them to it");
       }
       return;

@@ -75,6 +75,12 @@ struct CallLowerer : Mutator<CallLowerer, CallObj> {
     return Call(DataType::Int(32), builtin::tvm_call_packed(), args, call->span);
   }
 };
+/// The target of a function. What SplitHostDevice left of one for a device runs on its host.
+Optional<Target> RunsOn(const BaseFunc& func) {
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  if (!target.has_value() || func->HasNonzeroAttr("tir.is_global_func")) return target;
+  return target.value().Host().value_or(target.value());
+}
 }  // namespace
 
 IRModule LowerDeviceKernelLaunch(IRModule mod) {
@@ -82,7 +88,7 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
   Optional<Target> first;
   bool differ = false;
   for (const auto& [var, base] : mod->functions) {
-    auto target = base->GetAttr<Target>(::tvm::attr::kTarget);
+    auto target = RunsOn(base);
     if (!target.has_value()) continue;
     if (!first.has_value()) first = target;
     differ |=
@@ -92,14 +98,12 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
   CallLowerer lower;
   for (const auto& [var, base] : mod->functions) {
     auto* f = base.as<PrimFuncObj>();
-    auto target = base->GetAttr<Target>(::tvm::attr::kTarget);
+    auto target = RunsOn(base);
     if (!f || !target.has_value()) continue;
     Launch launch;
     launch.kernel = ffi::GetRef<PrimFunc>(f);
     launch.symbol = base->GetAttr<String>(::tvm::attr::kGlobalSymbol).value_or(var->name_hint);
-    // What SplitHostDevice left of a function for a device runs on its host.
-    bool is_kernel = f->HasNonzeroAttr("tir.is_global_func");
-    launch.target = is_kernel ? target.value() : target.value().Host().value_or(target.value());
+    launch.target = target.value();
     // Functions of the host have no launch; what they contain is looked at only for kernels.
     if (launch.target->DeviceType() != kDLCPU) launch(launch.kernel->body);
     lower.launches.emplace(var.get(), std::move(launch));

@@ -62,11 +62,17 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
   const PrimExpr &b = query->shape[0], &s = query->shape[1], &h = query->shape[2],
                  &d = query->shape[3], &keys = key->shape[1], &out = value->shape[3];
   auto same_heads = [&](const Tensor& t) {  // heads of keys that several heads of queries share
-    if (SameDim(t->shape[2], h)) return t;
-    auto have = AsConstInt(t->shape[2]), want = AsConstInt(h);
-    if (!have || !want || *have == 0 || *want % *have != 0)
+    const PrimExpr& heads = t->shape[2];
+    if (SameDim(heads, h)) return t;
+    auto have = AsConstInt(heads), want = AsConstInt(h);
+    if (have && want && (*have == 0 || *want % *have != 0))
       Complain(op, "heads of queries that are a multiple of those of keys", Text(t->shape));
-    return repeat(t, *want / *have, Any(2));
+    Shape shape = t->shape;
+    shape.Set(2, h);
+    auto element = [&](const Index& i) {
+      return t(i[0], i[1], floordiv(i[2], floordiv(h, heads)), i[3]);
+    };
+    return Compute(shape, element, "T_repeat", kBroadcast);
   };
   Tensor q = ByHead(query), k = ByHead(same_heads(key)), v = ByHead(same_heads(value));
   Tensor p = batch_matmul(q, k, std::nullopt, false, true);
@@ -108,22 +114,18 @@ Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& 
   for (const Tensor& t : {queries, keys, values}) CheckRank(kOp, "(1, rows, heads, size)", t, 4);
   const PrimExpr &rows = queries->shape[1], &h = queries->shape[2];
   if (DifferentDim(h, keys->shape[2])) Complain(kOp, "as many heads of keys", Text(keys->shape));
-  auto count = AsConstInt(seqstart_q->shape[0]);
-  if (!count) Complain(kOp, "a known number of sequences", Text(seqstart_q->shape));
   DataType t = DataType::Int(32);
-  // For every row of queries: where its sequence begins, and where its keys do and end.
+  // For every row of queries: where its sequence begins, and where its keys do and end. Starts only
+  // grow: the last sequence that has begun is the one with the largest.
   auto bound = [&](const Tensor& starts, int64_t after, const char* name) {
-    return Compute(
-        {rows},
-        [&](const Index& i) {
-          PrimExpr result = MakeZero(t);
-          for (int64_t n = 0; n + 1 < *count; ++n) {
-            PrimExpr begins = tvm::cast(i[0].dtype(), seqstart_q(PrimExpr(n))) <= i[0];
-            result = Select(begins, tvm::cast(t, starts(PrimExpr(n + after))), result);
-          }
-          return result;
-        },
-        name);
+    const PrimExpr& ends = seqstart_q->shape[0];
+    IterVar n = Along(Simplified(ends - MakeConst(ends.dtype(), 1)), "n");
+    auto element = [&](const Index& i) {
+      PrimExpr begins = tvm::cast(i[0].dtype(), seqstart_q(n->var)) <= i[0];
+      PrimExpr start = tvm::cast(t, starts(n->var + MakeConst(ends.dtype(), after)));
+      return te::max(Select(begins, start, MakeZero(t)), {n});
+    };
+    return Compute({rows}, element, name, kCommReduce);
   };
   Tensor query_begin = bound(seqstart_q, 0, "query_begin"),
          query_end = bound(seqstart_q, 1, "query_end");

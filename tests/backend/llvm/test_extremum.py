@@ -34,9 +34,7 @@ def test_special_values(name, dtype, columns):
     x[10] = np.nan
     got = np.zeros(rows, dtype)
     kernel(name, dtype, columns)(x, got)
-    # Where te begins: with the last number before infinity.
-    begin = np.finfo(dtype).min if name == "max" else np.finfo(dtype).max
-    np.testing.assert_array_equal(got, REDUCE[name][1](x, axis=1, initial=begin))
+    np.testing.assert_array_equal(got, REDUCE[name][1](x, axis=1))
 
 
 def test_only_a_nan_runs_the_loop_again():

@@ -45,11 +45,13 @@ def test_sources():
         mod.inspect_source("ptx")
 
 
-def test_noalias_loops_vectorise_without_checks():
+@pytest.mark.parametrize("cpu, lanes", [("x86-64", 4), ("haswell", 8), ("skylake-avx512", 16)])
+def test_noalias_loops_vectorise_without_checks(cpu, lanes):
     """One version of the loop: the buffers do not overlap, and no test for that is left."""
-    text = build(add_one()).inspect_source("ll")
-    assert "x float>" in text and "memcheck" not in text
-    assert text.count("llvm.loop") <= 2
+    target = f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}"
+    text = build(add_one(), target).inspect_source("ll")
+    assert f"<{lanes} x float>" in text and "memcheck" not in text
+    assert len([line for line in text.splitlines() if " br " in line and "!llvm.loop" in line]) <= 2
 
 
 @pytest.mark.parametrize("kind", ["o", "ll", "s", "bc"])

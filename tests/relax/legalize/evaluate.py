@@ -18,8 +18,8 @@ def _compiled(func):
 
 
 class _Evaluator:
-    def __init__(self, mod):
-        self.mod, self.values, self.sizes = mod, {}, {}
+    def __init__(self, mod, sizes):
+        self.mod, self.values, self.sizes = mod, {}, dict(sizes)
 
     def size(self, e):
         e = tir.stmt_functor.substitute(e, self.sizes) if self.sizes else e
@@ -79,6 +79,6 @@ class _Evaluator:
         return self(func.body.body)
 
 
-def evaluate(mod, arrays):
-    """What `main` gives for arrays."""
-    return _Evaluator(mod).run(mod["main"], arrays)
+def evaluate(mod, arrays, sizes=()):
+    """What `main` gives for arrays; `sizes` of variables that no array has."""
+    return _Evaluator(mod, sizes).run(mod["main"], arrays)

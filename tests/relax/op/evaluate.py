@@ -8,7 +8,6 @@ import tvm_ffi
 from tvm import relax
 
 
-
 class Evaluator:
     """The values of a function's variables; `sizes` are those of its symbolic variables."""
 

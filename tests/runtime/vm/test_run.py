@@ -32,12 +32,8 @@ def test_unique_of_elements(dtype):
 
 def test_unique_of_rows_and_order_of_occurrence():
     x = np.array([[3, 1], [0, 2], [3, 1], [0, 0]], "int64")
-    np.testing.assert_array_equal(
-        run("unique")(x, 1, 0, 0, 0, 0).numpy(), np.unique(x, axis=0)
-    )
-    np.testing.assert_array_equal(
-        run("unique")(x, 0, 0, 0, 0, 0).numpy(), [[3, 1], [0, 2], [0, 0]]
-    )
+    np.testing.assert_array_equal(run("unique")(x, 1, 0, 0, 0, 0).numpy(), np.unique(x, axis=0))
+    np.testing.assert_array_equal(run("unique")(x, 0, 0, 0, 0, 0).numpy(), [[3, 1], [0, 2], [0, 0]])
     values, index = run("unique")(np.array([5, 4, 5, 1]), 0, 0, 1, 0)
     assert values.numpy().tolist() == [5, 4, 1] and index.numpy().tolist() == [0, 1, 0, 2]
     with pytest.raises(NotImplementedError, match="axis None or 0, got 1"):

@@ -55,6 +55,7 @@ def test_small_ones_stay():
 
 def test_what_is_chosen_between_is_not_read_before():
     """A load under a condition stays there."""
+
     def value(i, A):
         return tir.if_then_else(i < 2, doubled(A[i + 2], 14), 0)
 

@@ -5,6 +5,7 @@ import sys
 import types
 
 import tvm_ffi
+
 from tvm._derive import fill
 from tvm.ir import register_op_attr
 from tvm.runtime import Device

@@ -5,6 +5,7 @@ import builtins
 
 import numpy as np
 import tvm_ffi
+
 from tvm.runtime import Tensor, tensor
 
 

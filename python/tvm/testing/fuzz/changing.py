@@ -100,7 +100,9 @@ class Changing:
         place = self.rng.choice([lambda v: v, lambda v: v + vo, lambda v: v * 2 + vo])
         stmts = [
             block(2 * inner, lambda v: tir.BufferStore(own, v * 10 + vo, [v])),
-            block(inner, lambda v: target.store(own[tir.Min(place(v), 2 * inner - 1)], vo * inner + v)),
+            block(
+                inner, lambda v: target.store(own[tir.Min(place(v), 2 * inner - 1)], vo * inner + v)
+            ),
         ]
         iters = [IterVar(Range(0, outer), vo, IterVar.DataPar)]
         body = self.realize_block(iters, [o], _TRUE, tir.SeqStmt(stmts), alloc_buffers=[own])
@@ -130,7 +132,9 @@ class _Changes:
         a, b = (const(self.rng.randint(1, 99), self.target.dtype) for _ in range(2))
         j = const(self.rng.randrange(self.target.size), "int32")
         if self.make.chance(0.5):
-            return self.target.store(call(self.target.dtype, "if_then_else", self.condition(), a, b), j)
+            return self.target.store(
+                call(self.target.dtype, "if_then_else", self.condition(), a, b), j
+            )
         return tir.IfThenElse(self.condition(), self.target.store(a, j), self.target.store(b, j))
 
     def change(self):
@@ -185,7 +189,9 @@ class _Changes:
 
     def _check(self, depth):
         holds = tir.Or(self.condition(), tir.LE(self.state[self.place()], const(10**6, "int32")))
-        return tir.AssertStmt(holds, tir.StringImm("ValueError: expected less"), self.sequence(depth - 1))
+        return tir.AssertStmt(
+            holds, tir.StringImm("ValueError: expected less"), self.sequence(depth - 1)
+        )
 
     def _repeat(self, depth):
         """A while loop of a few rounds."""

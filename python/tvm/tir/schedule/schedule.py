@@ -22,16 +22,17 @@ _working_on = function("tir.schedule._working_on", __name__)
 _annotate_buffer_access = function("tir.Schedule.annotate_buffer_access", __name__)
 
 
-def _ranges_map(ranges, iters):
+def _ranges_map(ranges, iters, rank):
     """lambda iters: (begin, end, begin, end, ...) from a function that returns pairs (begin, end)
     or points, which are [e, e + 1)."""
     copies = [tir.Var(i.var.name, i.var.dtype) for i in iters]
-    flat = []
-    for item in ranges(*copies):
+    items, flat = list(ranges(*copies)), []
+    are_ends = len(items) == 2 * rank  # begin, end, begin, end, as traces are printed
+    for item in items:
         if isinstance(item, (tuple, list)):
             flat += item
         else:
-            flat += [item, item + 1]
+            flat += [item] if are_ends else [item, item + 1]
     return tir.IndexMap(copies, flat, None)
 
 
@@ -112,7 +113,11 @@ class Schedule(Node):
         if isinstance(block, str):
             block = self.get_block(block)
         if not isinstance(gen_new_ranges, tir.IndexMap):
-            gen_new_ranges = _ranges_map(gen_new_ranges, self.get(block).iter_vars)
+            node = self.get(block)
+            regions = node.reads if buf_type == "read" else node.writes
+            known = isinstance(buffer_index, int) and 0 <= buffer_index < len(regions)
+            rank = len(regions[buffer_index].region) if known else -1  # is refused below
+            gen_new_ranges = _ranges_map(gen_new_ranges, node.iter_vars, rank)
         _annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges)
 
     annotate_buffer_access.__doc__ = _annotate_buffer_access.__doc__

@@ -87,8 +87,10 @@ entry(
 
 
 def _hamming(size, periodic, alpha, beta, dtype):
+    if size == 1:
+        return np.ones(1, dtype)
     count = size if periodic else size - 1
-    angle = 2 * np.pi * np.arange(size) / max(count, 1)
+    angle = 2 * np.pi * np.arange(size) / count
     return (alpha - beta * np.cos(angle)).astype(dtype)
 
 

@@ -173,12 +173,14 @@ def _pool(kind, d, default_include=False):
             counts.append(count)
         out = np.empty((*x.shape[:2], *counts))
         for at in np.ndindex(*counts):
-            values, inside = [], 0
+            values, inside, padded = [], 0, 0
             for offset in np.ndindex(*size):
                 where = [
                     a * s + o * dl - b
                     for a, s, o, dl, b in zip(at, stride, offset, dil, begin, strict=True)
                 ]
+                # A window that reaches behind the padding has fewer elements.
+                padded += all(w < n + e for w, n, e in zip(where, x.shape[2:], end, strict=True))
                 if all(0 <= w < n for w, n in zip(where, x.shape[2:], strict=True)):
                     values.append(x[(slice(None), slice(None), *where)])
                     inside += 1
@@ -188,7 +190,7 @@ def _pool(kind, d, default_include=False):
                 result = np.max(values, axis=0)
             else:
                 total = np.sum(values, axis=0) if values else np.zeros(x.shape[:2])
-                result = total / (np.prod(size) if count_include_pad else max(inside, 1))
+                result = total / max(padded if count_include_pad else inside, 1)
             out[(slice(None), slice(None), *at)] = result
         out_layout = out_layout or layout
         return np.transpose(out, [canonical.index(letter) for letter in out_layout]).astype(
