@@ -235,7 +235,8 @@ class WellFormedChecker : public ExprVisitor {
     in_dataflow_ = outer_dataflow;
   }
   void ExpectLeaf(const Expr& expr, const char* place) {
-    if (!IsLeafOrTuple(expr) && !expr.as<tir::PrimFuncObj>())
+    // The fields of a tuple are looked at when it is visited.
+    if (!IsLeaf(expr) && !expr.as<TupleObj>() && !expr.as<tir::PrimFuncObj>())
       Complain() << "expected the normal form, where " << place << " is a variable or a constant, "
                  << "got " << tir::TextOf(expr);
   }

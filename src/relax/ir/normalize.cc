@@ -74,7 +74,7 @@ class Normalizer {
     if (bound) return *bound;
     size_t depth = impl_->frames.size();
     Expr value = Visit(expr);
-    if (IsLeafOrTuple(value)) return value;
+    if (IsLeaf(value) || value.as<TupleObj>()) return value;  // its fields are arguments already
     if (depth == 0) {
       TVM_FFI_THROW(RuntimeError) << "normalize: expected an open block to bind "
                                   << tir::TextOf(value) << " in, got none";

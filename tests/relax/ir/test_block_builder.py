@@ -246,6 +246,18 @@ def test_deep_and_long_programs():
     assert ir.structural_equal(func, again)
 
 
+def test_deep_tuples():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", F32)
+    deep = relax.Call(FLAT, [x])
+    for _ in range(3000):
+        deep = relax.Tuple([deep, x])
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(deep))
+    assert len(bb.get()["main"].body.blocks[0].bindings) == 2
+    assert relax.analysis.well_formed(bb.get())
+
+
 FLAT = _op("test.relax.flat", lambda call, builder: call.args[0].struct_info)
 
 
