@@ -57,7 +57,7 @@ IMPORTS_UPWARD = {
     "_scriptable": {"runtime": "the printer's options", "script": "programs print themselves"},
     "dlight": {"meta_schedule": "rules can be used in a search"},
     "ir": {
-        "relax": "functions of the graph are called",
+        "relax": "a call of a function is of its caller's language",
         "target": "virtual devices have targets",
         "tir": "operators make TIR expressions",
     },

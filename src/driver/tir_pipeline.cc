@@ -15,7 +15,8 @@ Pass DefaultPipeline(const Target& target) {
   constexpr const char* kAdded = "tir.add_lower_pass";
   // clang-format off
   // Passes over threads and shared memory do nothing to functions without them.
-  list.If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
+  list("tir.BindSharedExpr")
+      .If(list.Is("tir.default_schedule"), "tir.DefaultSchedule")
       ("tir.CanonicalizeLoop")
       ("tir.LowerCrossThreadReduction")
       ("tir.StartAtInfinity")
@@ -33,6 +34,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.AnnotateIrregularLoop")
       ("tir.InjectSoftwarePipeline")
       ("tir.LowerOpaqueBlock")
+      ("tir.CheckDataIndices")
       ("tir.FlattenBuffer")
       ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})

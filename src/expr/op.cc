@@ -318,7 +318,9 @@ PrimExpr fma(PrimExpr x, PrimExpr y, PrimExpr z, Optional<Span> span) {
 namespace {
 /// tir.const: Python numbers in any type.
 PrimExpr Const(Any value, Optional<DataType> dtype, Optional<Span> span) {
-  if (auto e = value.as<PrimExpr>()) return dtype ? cast(*dtype, *e, span) : *e;
+  if (auto e = value.as<PrimExpr>(); e && e->defined()) {
+    return dtype ? cast(*dtype, *e, span) : *e;
+  }
   if (auto b = value.as<bool>(); value.type_index() == kTVMFFIBool)
     return MakeConst(dtype.value_or(DataType::Bool()), int64_t{*b}, span);
   if (auto i = value.as<int64_t>(); value.type_index() == kTVMFFIInt) {

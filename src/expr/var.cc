@@ -42,6 +42,12 @@ IterVar::IterVar(Optional<Range> dom, Var var, IterVarType iter_type, String thr
   });
 }
 void IterVarObj::Init() {
+  if (iter_type < IterVarType::kDataPar || iter_type > IterVarType::kTensorized) {
+    TVM_FFI_THROW(ValueError) << "IterVar: expected an iter_type from "
+                              << static_cast<int>(IterVarType::kDataPar) << " to "
+                              << static_cast<int>(IterVarType::kTensorized) << ", got "
+                              << static_cast<int>(iter_type);
+  }
   if (dom.has_value() && dom.value()->extent.dtype() != var.dtype()) {
     // A constant range takes the type of the variable; anything else is the user's mistake.
     Range range = dom.value();

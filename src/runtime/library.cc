@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading shared libraries from files and from memory; static libraries that wait to be linked.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -99,6 +100,18 @@ Module Load(const std::string& name, const std::string& spelling, std::string_vi
   CheckSharedLibrary(name, file);
   CheckRequirements(name, file);
   Array<String> names = ExportedNames(file);
+  // All of its symbols now: one that is missing would end the process when it is called.
+  struct Handle {
+    void* library;
+    ~Handle() {
+      if (library) dlclose(library);
+    }
+  } resolved{dlopen(spelling.c_str(), RTLD_NOW | RTLD_LOCAL)};
+  if (!resolved.library) {
+    std::string why = dlerror();
+    if (size_t at = why.find("undefined symbol"); at != std::string::npos) why.erase(0, at);
+    TVM_FFI_THROW(OSError) << name << ": cannot be loaded: " << why;
+  }
   auto load = Function::GetGlobalRequired("ffi.Module.load_from_file.so");
   Module mod = [&] {
     try {

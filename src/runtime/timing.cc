@@ -29,14 +29,19 @@ struct Timer {
     api->FreeEvent(device, end);
   }
 };
-double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs args, int64_t number) {
+/// Ctrl-C is heard after every `calls_per_check` of them.
+double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs args, int64_t number,
+                  int64_t calls_per_check = 1) {
   Timer timer(o.device);
   Stream stream = CurrentStream(o.device);
   timer.api->Sync(o.device, stream);
   timer.api->Record(o.device, timer.begin, stream);
-  for (int64_t i = 0; i < number; ++i) {
-    Any result;
-    f.CallPacked(args.data(), args.size(), &result);
+  for (int64_t i = 0; i < number;) {
+    for (int64_t end = std::min(number, i + calls_per_check); i < end; ++i) {
+      Any result;
+      f.CallPacked(args.data(), args.size(), &result);
+    }
+    if (i < number) CheckSignals();
   }
   timer.api->Record(o.device, timer.end, stream);
   timer.api->Sync(o.device, stream);
@@ -44,7 +49,10 @@ double RunSeconds(const TimingOptions& o, const Function& f, ffi::PackedArgs arg
 }
 
 Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs args) {
-  RunSeconds(o, f, args, 1);  // the first call loads, faults pages in and starts threads
+  // The first call loads, faults pages in and starts threads. It is about as long as others, or
+  // longer: what follows looks for signals at least every tenth of a second.
+  double first = RunSeconds(o, f, args, 1);
+  auto per_check = static_cast<int64_t>(std::clamp(0.1 / std::max(first, 1e-9), 1.0, 1e8));
   Optional<Tensor> flush;
   if (o.cache_flush_bytes > 0) flush = Empty({o.cache_flush_bytes}, {kDLUInt, 8, 1}, o.device);
   Tensor source = flush ? Empty({o.cache_flush_bytes}, {kDLUInt, 8, 1}, o.device) : Tensor();
@@ -59,7 +67,7 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
     double seconds = 0;
     for (int64_t zero = 0;;) {
       if (flush) CopyTensor(source, *flush);
-      seconds = RunSeconds(o, f, args, number);
+      seconds = RunSeconds(o, f, args, number, per_check);
       if (seconds * 1e3 >= o.min_repeat_ms) break;
       if (seconds == 0 && ++zero >= o.limit_zero_time_iterations) break;
       // The next guess hits the wanted time, or at least grows: short runs are measured badly.
@@ -71,7 +79,10 @@ Array<double> Measure(const TimingOptions& o, const Function& f, ffi::PackedArgs
     }
     results.push_back(seconds / static_cast<double>(number));
     if (o.cooldown_interval_ms > 0 && (i + 1) % std::max<int64_t>(o.repeats_to_cooldown, 1) == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(o.cooldown_interval_ms));
+      for (int64_t left = o.cooldown_interval_ms; left > 0; left -= 100) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(left, 100)));
+        CheckSignals();
+      }
     }
   }
   return results;
@@ -103,8 +114,23 @@ Function TimeEvaluator(Function f, DLDevice device, int64_t number, int64_t repe
           << "'";
     }
   }
-  return Function::FromPacked(
-      [f, o](ffi::PackedArgs args, Any* result) { *result = Measure(o, f, args); });
+  // Not as a lambda: KeyboardInterrupt is no exception of C++.
+  struct Evaluator {
+    TimingOptions options;
+    Function f;
+    static int Call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
+      try {
+        auto* e = static_cast<Evaluator*>(self);
+        ffi::PackedArgs packed(reinterpret_cast<const AnyView*>(args), n);
+        *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(Measure(e->options, e->f, packed)));
+        return 0;
+      } catch (...) {
+        return ReportException();
+      }
+    }
+  };
+  return Function::FromExternC(new Evaluator{o, f}, &Evaluator::Call,
+                               [](void* self) { delete static_cast<Evaluator*>(self); });
 }
 
 /// Drops the CPU tensors among the arguments, except the first one, from the caches.

@@ -120,10 +120,12 @@ bool ReadsMemory(const PrimExpr& e) {
 
 }  // namespace
 
-void RequirePlain(const ForObj* loop) {
+void RequirePlain(const ForObj* loop, bool is_made_serial) {
   auto about = ffi::GetRef<ObjectRef>(loop);
   std::string name = "loop " + std::string(loop->loop_var->name_hint);
-  if (loop->kind != ForKind::kSerial) {
+  bool may_be = loop->kind == ForKind::kSerial ||
+                (is_made_serial && loop->kind != ForKind::kThreadBinding);
+  if (!may_be) {
     Refuse(Text("expected a serial loop, got ", name, ", which is ", Name(loop->kind)), {about});
   }
   if (!loop->annotations.empty()) {

@@ -10,9 +10,9 @@
 
 namespace tvm::tir {
 
-/// Refuses a loop that is annotated, bound to a thread, not serial or has steps: what these mean
-/// would be lost. `what` says what the primitive expects.
-void RequirePlain(const ForObj* loop);
+/// Refuses a loop that is annotated, bound to a thread or has steps: what these mean would be lost.
+/// Also one that is not serial, unless the primitive makes it serial, which changes no result.
+void RequirePlain(const ForObj* loop, bool is_made_serial = false);
 Map<Var, Range> DomainsOf(const State& state, const std::vector<LoopId>& loops);
 /// Refuses unless every loop but the first is the only statement of another one; returns the loops
 /// from the outermost in.

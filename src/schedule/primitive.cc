@@ -166,8 +166,8 @@ NodeId DecodeNode(PrimitiveCall* call, int i, const AnyView& view, const char* e
     return self->symbols.Find(SymbolKey(block.cast<ObjectRef>()))->node;
   }
   auto rv = view.try_cast<ObjectRef>();
-  bool is_block = rv && (*rv)->IsInstance<BlockRVObj>();
-  bool is_loop = rv && (*rv)->IsInstance<LoopRVObj>();
+  bool is_block = rv && rv->defined() && (*rv)->IsInstance<BlockRVObj>();
+  bool is_loop = rv && rv->defined() && (*rv)->IsInstance<LoopRVObj>();
   if (!(is_block && what.starts_with("block")) && !(is_loop && what != "block")) {
     ThrowBadArg(call->primitive, i + 1, view, call->primitive->schemas[i + 1]);
   }

@@ -243,15 +243,19 @@ bool IndexMap::IsEquivalentTo(const IndexMap& other) const {
       get()->final_indices.size() != other->final_indices.size()) {
     return false;
   }
+  // Both in 64 bits: the types of the indices say nothing about where they lead.
+  DataType wide = DataType::Int(64);
   arith::Analyzer analyzer;
-  Array<PrimExpr> mine = get()->final_indices;
-  Map<Var, PrimExpr> to_mine;
+  Map<Var, PrimExpr> to_common;
   for (size_t i = 0; i < vars.size(); ++i) {
-    to_mine.Set(other->initial_indices[i], cast(other->initial_indices[i].dtype(), vars[i]));
+    Var common(vars[i]->name_hint, wide);
+    for (const Var& var : {vars[i], other->initial_indices[i]})
+      to_common.Set(var, cast(var.dtype(), common));
   }
-  for (size_t i = 0; i < mine.size(); ++i) {
-    PrimExpr theirs = cast(mine[i].dtype(), Substitute(other->final_indices[i], to_mine));
-    if (!analyzer.CanProveEqual(mine[i], theirs)) return false;
+  auto normal = [&](const PrimExpr& e) { return ToIndexType(Substitute(e, to_common), wide); };
+  for (size_t i = 0; i < get()->final_indices.size(); ++i) {
+    if (!analyzer.CanProveEqual(normal(get()->final_indices[i]), normal(other->final_indices[i])))
+      return false;
   }
   return true;
 }

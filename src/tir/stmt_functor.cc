@@ -176,9 +176,20 @@ Stmt IRTransform(Stmt stmt, const Optional<Function>& preorder, const Optional<F
 }
 
 namespace {
+/// Each node once, children first.
+struct OnceVisitor : Visitor<OnceVisitor, Object> {
+  Function fvisit;
+  std::unordered_set<const Object*> seen;
+  void Visit(const Object* op) {
+    if (!seen.insert(op).second) return;
+    VisitChildren(op, *this);
+    OnHomeStack([&] { fvisit(ffi::GetRef<ObjectRef>(op)); });
+  }
+};
 void VisitPost(ObjectRef node, Function fvisit) {
-  OnDeepStack(
-      [&] { PostOrderVisit(node, [&](const ObjectRef& n) { OnHomeStack([&] { fvisit(n); }); }); });
+  OnceVisitor visit;
+  visit.fvisit = fvisit;
+  OnDeepStack([&] { visit(node); });
 }
 void VisitPre(ObjectRef node, Function fvisit) {
   OnDeepStack([&] {
@@ -187,17 +198,6 @@ void VisitPre(ObjectRef node, Function fvisit) {
       return go_on == nullptr || go_on.cast<bool>();
     });
   });
-}
-Stmt ReplaceGlobalVars(Stmt stmt, Map<GlobalVar, GlobalVar> replacements) {
-  struct Replacer : Mutator<Replacer, GlobalVarObj> {
-    const ffi::Map<GlobalVar, GlobalVar>& map;
-    explicit Replacer(const ffi::Map<GlobalVar, GlobalVar>& map) : map(map) {}
-    ObjectRef Rewrite(const GlobalVarObj* op) {
-      auto it = map.find(ffi::GetRef<GlobalVar>(op));
-      return it == map.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef((*it).second);
-    }
-  } replace(replacements);
-  return OnDeepStack([&] { return replace.Mutate(stmt); });
 }
 ObjectRef SubstituteAny(ObjectRef node, Map<Var, PrimExpr> vmap) {
   return OnDeepStack([&] { return Substitute(node, vmap); });
@@ -211,14 +211,12 @@ TVM_REGISTER() {
       "to pass.",
       Arg("stmt"), Arg("preorder"), Arg("postorder"), Arg("only_enable", nullptr));
   Def("tir.stmt_functor.post_order_visit", &VisitPost,
-      "Calls fvisit on every node, children first.", Arg("stmt"), Arg("fvisit"));
+      "Calls fvisit on every node, once, children first.", Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.pre_order_visit", &VisitPre,
       "Calls fvisit on every node, parents first; goes on below unless fvisit returns False.",
       Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.substitute", &SubstituteAny, "The node with variables replaced.",
       Arg("node"), Arg("vmap"));
-  Def("tir.stmt_functor.replace_global_vars", &ReplaceGlobalVars,
-      "The statement with calls renamed.", Arg("stmt"), Arg("replacements"));
   Def(
       "tir.stmt_functor.renew_defs",
       [](PrimFunc func) { return OnDeepStack([&] { return RenewDefs(func); }); },

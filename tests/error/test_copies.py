@@ -130,3 +130,16 @@ def test_containers_that_contain_themselves():
         ):
             with pytest.raises(RecursionError, match="contains itself|recursion depth"):
                 call(value)
+
+
+def test_an_object_whose_constructor_raised_can_be_shown():
+    seen = []
+
+    class Kept(tir.Var):
+        def __init__(self):
+            seen.append(self)
+            super().__init__(None)
+
+    with pytest.raises(TypeError):
+        Kept()
+    assert repr(seen[0]) == "<Kept without a value>"

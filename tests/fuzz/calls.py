@@ -10,6 +10,7 @@ The exit status says whether there was one.
 
 import argparse
 import collections
+import keyword
 import mmap
 import os
 import random
@@ -41,8 +42,7 @@ def functions():
     for name in map(str, _derive._list_functions("")):
         doc, params, defaults, schemas = _derive._describe_function(name)
         if name not in LEFT_OUT:
-            made = _derive.function(name, "tests.fuzz")
-            found[name] = made, [str(s) for s in list(schemas)[: len(params)]]
+            found[name] = _callable(name, params), [str(s) for s in list(schemas)[: len(params)]]
     for key in map(str, tvm_ffi.registry.get_registered_type_keys()):
         info = _derive._describe_node(key)
         kind = tvm_ffi.core._lookup_or_register_type_info_from_type_key(key)
@@ -51,6 +51,14 @@ def functions():
         made = _derive.node_class(key, "tvm." + key.rsplit(".", 1)[0])
         found[key] = made, [str(s) for s in info[3]]
     return found
+
+
+def _callable(name, params):
+    """What Python makes of a function; the function itself where it makes nothing of the name."""
+    if "." in name and not any(map(keyword.iskeyword, map(str, params))):
+        return _derive.function(name, "tests.fuzz")
+    function = tvm_ffi.get_global_func(name)
+    return lambda *args: function(*map(_derive.convert, args))
 
 
 class Child:

@@ -66,6 +66,20 @@ with tempfile.TemporaryDirectory() as folder:
 for _ in range(3):
     assert stops(lambda: tvm.compile(unrolled(200_000), target="llvm"))
 """,
+    "measuring": """
+A = te.placeholder((8,), name="A")
+f = tvm.compile(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1)]), target="llvm")
+timer = f.time_evaluator("main", tvm.cpu(), number=10**10)
+a, b = (tvm.runtime.tensor(np.zeros(8, "float32")) for _ in range(2))
+assert stops(lambda: timer(a, b))
+""",
+    "waiting between measurements": """
+A = te.placeholder((8,), name="A")
+f = tvm.compile(te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1)]), target="llvm")
+timer = f.time_evaluator("main", tvm.cpu(), number=1, repeat=2, cooldown_interval_ms=10**8)
+a, b = (tvm.runtime.tensor(np.zeros(8, "float32")) for _ in range(2))
+assert stops(lambda: timer(a, b))
+""",
     "handler": """
 def handler(*_): raise ValueError("from the handler")
 signal.signal(signal.SIGINT, handler)

@@ -145,6 +145,20 @@ def test_missing_dependency_is_an_error(compile_c):
         runtime.load_module(path)
 
 
+def test_missing_symbol_is_an_error_when_loading(tmp_path):
+    """Not when it is called, which would end the process."""
+    from tvm.script import tir as T
+
+    @T.prim_func
+    def func(A: T.Buffer((1,), "int32")):
+        A[0] = T.call_extern("int32", "nobody_defines_this_function", A[0])
+
+    path = str(tmp_path / "f.so")
+    tvm.compile(func, target="llvm").export_library(path)
+    with pytest.raises(OSError, match="cannot be loaded: undefined symbol: nobody_defines_this"):
+        runtime.load_module(path)
+
+
 @pytest.mark.parametrize("suffix", [".so", ".o", ".a", ".tar"])
 def test_export_and_load(compile_c, kernels, tmp_path, suffix):
     static = runtime.load_static_library(

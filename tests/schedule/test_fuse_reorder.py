@@ -85,10 +85,10 @@ def test_fuse_refusals():
     refused(triangle, lambda sch: sch.fuse(*sch.get_loops("A")), "expected a rectangular nest")
 
     def sequence(sch):
-        sch.parallel(sch.get_loops("B")[1])
+        sch.bind(sch.get_loops("B")[1], "threadIdx.x")
         sch.fuse(*sch.get_loops("B"))
 
-    refused(elementwise, sequence, "expected a serial loop, got loop j, which is parallel")
+    refused(elementwise, sequence, "expected a serial loop, got loop j, which is thread-bound")
 
 
 def test_reorder():

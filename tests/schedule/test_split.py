@@ -157,13 +157,13 @@ def test_split_refuses_loops_that_mean_something():
 
     refused(elementwise, annotated, "expected a loop without annotations, got loop i with 'key'")
 
-    def parallel(sch):
+    def bound(sch):
         i, _ = sch.get_loops("B")
-        sch.parallel(i)
+        sch.bind(i, "threadIdx.x")
         sch.split(i, [4, 4])
 
-    text = refused(elementwise, parallel, "expected a serial loop, got loop i, which is parallel")
-    assert "for i in T.parallel(16):\n" in text and "^^^" in text
+    text = refused(elementwise, bound, "expected a serial loop, got loop i, which is thread-bound")
+    assert 'for i in T.thread_binding(16, thread="threadIdx.x"):\n' in text and "^^^" in text
 
 
 def test_split_wrong_types():

@@ -21,7 +21,7 @@ LoopId Fuse(State& self, const std::vector<LoopId>& loops, bool preserve_unit_it
   DataType dtype = self.loop(nest[0])->loop_var.dtype();
   for (size_t i = 0; i < nest.size(); ++i) {
     const ForObj* loop = self.loop(nest[i]);
-    RequirePlain(loop);
+    RequirePlain(loop, true);
     name += std::string(loop->loop_var->name_hint) + "_";
     if (loop->loop_var.dtype().bits() > dtype.bits()) dtype = loop->loop_var.dtype();
     for (size_t outer = 0; outer < i; ++outer) {
@@ -34,6 +34,10 @@ LoopId Fuse(State& self, const std::vector<LoopId>& loops, bool preserve_unit_it
       }
     }
   }
+  double count = 1;
+  for (LoopId id : nest) count *= static_cast<double>(AsConstInt(self.loop(id)->extent).value_or(1));
+  if (count > INT32_MAX) dtype = DataType::Int(64);
+  if (count > 0x1p62) Refuse("expected fewer iterations than 64 bits can count", {self.stmt(nest[0])});
   Var fused(name + "fused", dtype);
   arith::Analyzer analyzer;
   LoopVarRewrite rewrite;

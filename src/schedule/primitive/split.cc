@@ -84,7 +84,7 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
 std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optional<PrimExpr>>& given,
                           bool preserve_unit_iters, bool disable_predication) {
   For loop = ffi::GetRef<For>(self.loop(id));
-  RequirePlain(loop.get());
+  RequirePlain(loop.get(), true);
   arith::Analyzer analyzer;
   std::vector<LoopId> around = self.LoopsAbove(id);
   LoopVarRewrite rewrite;
@@ -145,7 +145,7 @@ TVM_REGISTER() {
       "factor is None: it becomes what is needed to cover the loop. Where the product is more than "
       "the extent, the blocks below run only inside of it, unless disable_predication is set (then "
       "the program must be right for the iterations beyond). Without preserve_unit_iters, loops of "
-      "extent 1 are left out of the bindings of blocks.",
+      "extent 1 are left out of the bindings of blocks. The new loops are serial.",
       {R"(
 def before(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
     for i in range(100):

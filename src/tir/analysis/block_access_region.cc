@@ -28,7 +28,17 @@ struct Accesses {
     if (is_new) order.push_back(buffer);
     it->second.push_back(std::move(region));
   }
-  Array<BufferRegion> Result(arith::Analyzer* analyzer) const {
+  /// Whether memory that is `written` decides where an access is: it may be elsewhere by then.
+  static bool Moves(const IntSet& set, const Accesses& written) {
+    if (!set.IsSinglePoint() || SideEffect(set.PointValue()) <= CallEffectKind::kPure) return false;
+    bool found = false;
+    PostOrderVisit(set.PointValue(), [&](const ObjectRef& node) {
+      auto* load = node.as<BufferLoadObj>();
+      for (const Buffer& b : written.order) found |= load && load->buffer->data.same_as(b->data);
+    });
+    return found;
+  }
+  Array<BufferRegion> Result(arith::Analyzer* analyzer, const Accesses& written) const {
     Array<BufferRegion> result;
     for (const Buffer& buffer : order) {
       const Array<Array<IntSet>>& all = regions.at(buffer.get());
@@ -41,7 +51,7 @@ struct Accesses {
           continue;
         }
         Range full = Range::FromMinExtent(MakeZero(buffer->shape[i].dtype()), buffer->shape[i]);
-        Range range = sets[i].CoverRange(full);
+        Range range = Moves(sets[i], written) ? full : sets[i].CoverRange(full);
         region.push_back(Range::FromMinExtent(analyzer->Simplify(range->min),
                                               analyzer->Simplify(range->extent)));
       }
@@ -206,7 +216,10 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
   if (block->init.has_value()) visit(block->init.value());
   visit(block->body);
   arith::Analyzer analyzer;
-  for (const IterVar& iv : block->iter_vars) analyzer.Bind(iv->var, iv->dom.value());
+  // An iterator of one value stays in the indices: users read the axes of an access from them.
+  for (const IterVar& iv : block->iter_vars) {
+    if (!IsOne(iv->dom.value()->extent)) analyzer.Bind(iv->var, iv->dom.value());
+  }
   // Views and memory of the block's own are not seen from outside.
   auto outside = [&](const Array<BufferRegion>& regions) {
     Array<BufferRegion> result;
@@ -227,8 +240,8 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
       if (accesses->regions.count(m->buffer.get())) accesses->Add(m->source->buffer, region);
     }
   }
-  Array<BufferRegion> read = outside(visit.reads.Result(&analyzer));
-  Array<BufferRegion> written = outside(visit.writes.Result(&analyzer));
+  Array<BufferRegion> read = outside(visit.reads.Result(&analyzer, visit.writes));
+  Array<BufferRegion> written = outside(visit.writes.Result(&analyzer, visit.writes));
   // A reduction only updates its result: what it starts from is its init, nothing from outside.
   if (block->init.has_value()) {
     Array<BufferRegion> others;
@@ -239,7 +252,7 @@ Array<Array<BufferRegion>> GetBlockAccessRegion(const Block& block,
     }
     read = others;
   }
-  return {read, written, outside(visit.opaque.Result(&analyzer))};
+  return {read, written, outside(visit.opaque.Result(&analyzer, visit.writes))};
 }
 
 Array<Array<BufferRegion>> GetBlockReadWriteRegion(const Block& block,

@@ -157,11 +157,11 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
         Call(DataType::Handle(), builtin::reinterpret(), {MakeConst(DataType::UInt(64), 0)}),
         Evaluate(Call(DataType::Handle(), builtin::tvm_thread_allreduce(), args)));
     String name = op->block->name_hint + String("_cross_thread");
-    if (serial.empty())
-      seq.push_back(
-          Fresh(Realize(op->block->iter_vars, op->iter_values, const_true(), name, exchange)));
-    else
-      seq.push_back(Realize({}, {}, const_true(), name, exchange));
+    // It names the threads, so it has no iterators, but what they stand for.
+    Map<Var, PrimExpr> values_of_iters;
+    for (size_t i = 0; i < op->iter_values.size(); ++i)
+      values_of_iters.Set(op->block->iter_vars[i]->var, op->iter_values[i]);
+    seq.push_back(Realize({}, {}, const_true(), name, Substitute(exchange, values_of_iters)));
 
     Array<Stmt> stores;
     bool is_private = true;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns blocks without iterators into allocations, conditions and plain statements.
+#include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/transform.h"
+#include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
 
 namespace tvm::tir {
@@ -39,6 +41,10 @@ struct BlockLowerer : Mutator<BlockLowerer, VarObj, BlockRealizeObj, ForObj> {
       TVM_FFI_THROW(ValueError) << "LowerOpaqueBlock: expected block " << op->block->name_hint
                                 << " without iterators, run ConvertBlocksToOpaque first";
     }
+    if (!op->block->match_buffers.empty()) {
+      TVM_FFI_THROW(ValueError) << "LowerOpaqueBlock: expected block " << op->block->name_hint
+                                << " without views, run LowerMatchBuffer first";
+    }
     BlockRealize realize = Below<BlockRealize>(op);
     const BlockObj* block = realize->block.get();
     Stmt body = block->body;
@@ -62,6 +68,8 @@ struct BlockLowerer : Mutator<BlockLowerer, VarObj, BlockRealizeObj, ForObj> {
     }
     bool is_thread = op->kind == ForKind::kThreadBinding;
     bool trivial = IsOne(op->extent) && kept.empty() && !is_thread && !keep_trivial_loops;
+    // A jump needs its loop; a begin that is read from memory is read once.
+    trivial = trivial && !HasJumps(op->body) && SideEffect(op->min) <= CallEffectKind::kPure;
     if (trivial) {
       unit_loops[op->loop_var.get()] = Mutate(op->min);
       return WithPragmas(op->annotations, Mutate(op->body), PrimExpr(0));

@@ -8,6 +8,8 @@ import tvm_ffi
 
 from tvm._derive import fill
 
+from .estimate_memory_usage import estimate_memory_usage
+
 __getattr__, __dir__ = fill(__name__)
 _base_check, _find_ill_formed = (
     tvm_ffi.get_global_func("relax.analysis._" + name)

@@ -5,11 +5,19 @@ import sys
 import types
 
 import tvm_ffi
-
 from tvm._derive import fill
 from tvm.ir import register_op_attr
 from tvm.runtime import Device
 from tvm.tir import IndexMap
+
+from .run import (
+    numpy_nonzero,
+    numpy_unique,
+    relax_assert_op,
+    relax_print,
+    relax_shape_to_tensor,
+    render_object,
+)
 
 _derived, __dir__ = fill(__name__)
 _list_functions = tvm_ffi.get_global_func("ir.ListFunctions")

@@ -5,6 +5,7 @@ from tvm import tir
 from tvm.ir import Range
 from tvm.tir import ForKind, IterVar, Var
 
+from .changing import Changing
 from .expressions import call, const
 from .numbers import FLOATS, INTEGERS, Value
 
@@ -32,13 +33,13 @@ class _Row:
         return tir.BufferStore(self.buffer, value, self.place(j))
 
 
-class Idioms:
+class Idioms(Changing):
     """Mixed into Statements."""
 
     def idiom(self, depth):
         kind = self.choose(
             double_buffer=3, rolling_buffer=2, padded=3, chain=2, tensor_call=2, virtual=2,
-            pipeline=2,
+            pipeline=2, changing=6, indirect=4, shared=2,
         )  # fmt: skip
         made = getattr(self, "idiom_" + kind)()
         return self.store(depth) if made is None else made
@@ -61,6 +62,7 @@ class Idioms:
     def each(self, size, make, kind=ForKind.SERIAL):
         """for j in range(size): make(j)"""
         j = Var(self.name("j"), "int32")
+        self.loop_vars.append(j)
         with self.saved(vars=[*self.vars, Value(j, 0, size - 1)], may_leave=False):
             body = make(j)
         return tir.For(j, _ZERO, const(size, "int32"), kind, body)

@@ -90,7 +90,7 @@ class _Kernel:
         return body
 
     def axes(self, rows="r"):
-        text = f"vr = T.axis.spatial({self.rows}, {rows})\n"
+        text = f"vb = T.axis.spatial({self.blocks}, b)\nvr = T.axis.spatial({self.rows}, {rows})\n"
         text += f"vw = T.axis.spatial({self.width}, {{place}})\n"
         if self.width < self.threads * self.y * self.each:
             text += f"T.where({{place}} < {self.width})\n"
@@ -110,8 +110,8 @@ class _Kernel:
             body += 'T.block_attr({"tir.manifest_shared_memory_local_stage": 1})\n'
         elif scope.startswith("shared") and self.chance(0.2):
             body += 'T.block_attr({"buffer_dim_align": [[0, 0, 8, 1]]})\n'
-        place = "b, vr, vw" if last else "vr, vw"
-        body += f"{name}[{place}] = {self.value('vr', 'vw')}"
+        place = "vb, vr, vw" if last else "vr, vw"
+        body += f"{name}[{place}] = {self.value('vr', 'vw', 'vb')}"
         block = f'with T.block("{name}"):\n' + textwrap.indent(body, "    ")
         virtual = inner == "serial" and self.chance(0.25)
         text = self.nest(
@@ -140,10 +140,11 @@ class _Kernel:
     def reduction(self, last):
         """A row becomes one value, by all threads."""
         name, _ = (self.output("sums"), "") if last else self.memory(f"({self.rows},)", ["shared"])
-        place = "b, vr" if last else "vr"
+        place = "vb, vr" if last else "vr"
         operator, start = self.rng.choice([("{} + {}", 0), ("T.max({}, {})", -64)])
-        update = operator.format(f"{name}[{place}]", self.source.format(b="b", r="vr", w="vk"))
-        body = f"""vr = T.axis.spatial({self.rows}, r)
+        update = operator.format(f"{name}[{place}]", self.source.format(b="vb", r="vr", w="vk"))
+        body = f"""vb = T.axis.spatial({self.blocks}, b)
+vr = T.axis.spatial({self.rows}, r)
 vk = T.axis.reduce({self.width}, k * {self.threads} + t)
 {self.reduction_guard()}with T.init():
     {name}[{place}] = T.Cast("{self.dtype}", {start})

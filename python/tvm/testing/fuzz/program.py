@@ -158,7 +158,7 @@ class _Maker(Statements):
             )
         for _ in range(rng.randint(0, 2)):
             self.random_scalar()
-        body = self.body(rng.randint(1, 5), 3)
+        body = self.about_memory() if self.chance(0.25) else self.body(rng.randint(1, 5), 3)
         if self.procedures and (call := self.call_procedure()):
             body.insert(0, call)
         if self.chance(0.1):
@@ -173,10 +173,17 @@ class _Maker(Statements):
         main = PrimFunc(self.params, self.joined(body), ret_type, self.buffer_map, attrs)
         return IRModule({**self.module, GlobalVar("main"): main})
 
-    def parameter_buffer(self, name, dtype, kind, writable=True):
-        rank = self.rng.choice([0, 1, 1, 2, 2, 3])
+    def about_memory(self):
+        """Some of the statements that chance alone puts together too seldom."""
+        eight = Value(const(8, "int32"), 8, 8)
+        self.parameter_buffer("R", "int32", "data", shape=[eight])
+        idioms = [self.idiom_changing, self.idiom_changing, self.idiom_indirect, self.idiom_shared]
+        return [self.rng.choice(idioms)() for _ in range(self.rng.randint(1, 3))]
+
+    def parameter_buffer(self, name, dtype, kind, writable=True, shape=None):
+        rank = self.rng.choice([0, 1, 1, 2, 2, 3]) if shape is None else len(shape)
         index = str(self.sizes[0].node.dtype) if self.sizes else "int32"
-        shape = [
+        shape = shape or [
             self.rng.choice(self.sizes) if self.sizes and self.chance(0.5) else v
             for v in self.shape(rank, index)
         ]

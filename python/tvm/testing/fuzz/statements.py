@@ -45,6 +45,7 @@ class Statements(Idioms, Expressions):
         self.sequential = True  # effects happen in a known order: no parallel loop around
         self.may_leave = False  # break and continue have a loop to act on
         self.in_block = False
+        self.loop_vars = []
         self.procedures = []  # (GlobalVar, dtype, size): functions of a pointer
         self.count = 0
 
@@ -155,6 +156,7 @@ class Statements(Idioms, Expressions):
         low = self.rng.randint(-2, 5) if self.chance(0.3) else 0
         step = self.rng.randint(2, 3) if self.chance(0.15) else None
         var = Var(self.name("i"), dtype)
+        self.loop_vars.append(var)
         annotations = self.rng.choice(_LOOP_NOTES) if self.chance(0.2) else {}
         known = Value(var, low, low + extent.high - 1)
         leave = kind == ForKind.SERIAL
@@ -179,6 +181,7 @@ class Statements(Idioms, Expressions):
         extent = target.shape[axis]
         dtype = str(extent.node.dtype)
         var = Var(self.name("p"), dtype)
+        self.loop_vars.append(var)
         thread = None
         if kind == ForKind.THREAD_BINDING:
             self.features.add("threads")
@@ -448,8 +451,9 @@ class Statements(Idioms, Expressions):
             stores = [s.copy(readable=False) if s.root is target.root else s for s in stores]
         if not any(s.buffer.same_as(target.buffer) for s in stores):
             stores.append(target.copy(pinned=pinned, readable=read_target))
+        known = [v for v in self.vars if not any(v.node.same_as(i) for i in self.loop_vars)]
         return self.saved(
-            vars=[*self.vars, *own], stores=stores, may_leave=False, in_block=True,
+            vars=[*known, *own], stores=stores, may_leave=False, in_block=True,
             sequential=False, steps=self.steps * _size(target.shape),
         )  # fmt: skip
 

@@ -23,14 +23,15 @@ _annotate_buffer_access = function("tir.Schedule.annotate_buffer_access", __name
 
 
 def _ranges_map(ranges, iters):
-    """lambda iters: (begin, end, begin, end, ...) from a function that returns pairs or points."""
+    """lambda iters: (begin, end, begin, end, ...) from a function that returns pairs (begin, end)
+    or points, which are [e, e + 1)."""
     copies = [tir.Var(i.var.name, i.var.dtype) for i in iters]
     flat = []
     for item in ranges(*copies):
         if isinstance(item, (tuple, list)):
             flat += item
         else:
-            flat.append(item)
+            flat += [item, item + 1]
     return tir.IndexMap(copies, flat, None)
 
 

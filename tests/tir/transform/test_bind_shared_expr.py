@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions that are small as objects and huge written out."""
+
+import time
+
+import numpy as np
+import pytest
+import tvm
+from tvm import tir
+from tvm.testing.features import host_target
+from tvm.tir import transform as tt
+
+
+def doubled(e, times):
+    for _ in range(times):
+        e = tir.Add(e, e)
+    return e
+
+
+def function(value):
+    A, B = (tir.decl_buffer((4,), "int32", name=n) for n in "AB")
+    i = tir.Var("i", "int32")
+    body = tir.BufferStore(B, value(i, A), [i])
+    return tir.PrimFunc([A, B], tir.For(i, 0, 4, tir.ForKind.SERIAL, body))
+
+
+# 2^40 nodes written out: nothing that looks at each of them ends.
+CASES = {
+    "variables": (lambda i, A: doubled(i + 1, 40), lambda i, a: 0 * a),
+    "memory": (lambda i, A: doubled(A[i], 40) + doubled(A[i], 3), lambda i, a: 8 * a),
+    "an index": (lambda i, A: A[tir.truncmod(doubled(i, 30), 4)], lambda i, a: a[0] + 0 * a),
+}
+
+
+@pytest.mark.parametrize("value, expected", CASES.values(), ids=CASES)
+def test_compiles_in_the_time_of_its_nodes(value, expected):
+    a, b = np.arange(4, dtype="int32"), np.zeros(4, "int32")
+    begin = time.time()
+    tvm.compile(function(value), target=host_target())(a, b)
+    assert time.time() - begin < 30
+    np.testing.assert_array_equal(b, expected(np.arange(4), a))
+
+
+def test_visiting():
+    count = []
+    tir.stmt_functor.post_order_visit(doubled(tir.Var("x", "int32"), 60), count.append)
+    assert len(count) == 62  # the type of the variable, too
+
+
+def test_small_ones_stay():
+    func = function(lambda i, A: doubled(A[i] + 1, 3))
+    mod = tvm.IRModule({"main": func})
+    assert tt.BindSharedExpr()(mod)["main"].same_as(func)
+
+
+def test_what_is_chosen_between_is_not_read_before():
+    """A load under a condition stays there."""
+    def value(i, A):
+        return tir.if_then_else(i < 2, doubled(A[i + 2], 14), 0)
+
+    func = function(value)
+    after = tt.BindSharedExpr()(tvm.IRModule({"main": func}))["main"]
+    a, expected, got = np.arange(4, dtype="int32"), np.zeros(4, "int32"), np.zeros(4, "int32")
+    tvm.compile(after, target=host_target())(a, got)
+    expected[:2] = a[2:] << 14
+    np.testing.assert_array_equal(got, expected)
