@@ -56,8 +56,13 @@ PACKAGE = (
 IMPORTS_UPWARD = {
     "_scriptable": {"runtime": "the printer's options", "script": "programs print themselves"},
     "dlight": {"meta_schedule": "rules can be used in a search"},
-    "ir": {"target": "virtual devices have targets", "tir": "operators make TIR expressions"},
+    "ir": {
+        "relax": "a call of a function is of its caller's language",
+        "target": "virtual devices have targets",
+        "tir": "operators make TIR expressions",
+    },
     "runtime": {"support": "exporting runs compilers", "target": "devices by target"},
+    "script": {"relax": "graphs are written in TVMScript"},
     "support": {"target": "tools ask for targets"},
     "tir": {"driver": "tvm.tir.build", "script": "intrinsics are written in TVMScript"},
 }

@@ -28,8 +28,9 @@ bb = relax.BlockBuilder()
 y = bb.normalize(op.nn.conv2d(x, w, padding=1, strides=2))
 assert [str(d) for d in y.struct_info.shape.values] == ["n", "16", "16", "16"]
 ```
-Numbers, tuples and lists stand for scalars, shapes and tuples of expressions. Dims may be constants,
-expressions over variables, or unknown; so may be rank and dtype. What cannot be is refused:
+Numbers, tuples and lists stand for scalars, shapes and tuples of expressions. Dims may be
+constants, expressions over variables, or unknown; so may be rank and dtype. What cannot be is
+refused:
 ```python
 try:
     bb.normalize(op.matmul(x, w))
@@ -57,11 +58,13 @@ def legalize(builder, call):
 
 tvm.ir.Op.get("my.scale").set_attr("FLegalize", legalize)
 ```
-In C++ it is one registration, whose parts [operator.h](../include/tvm/relax/operator.h) explains:
+In C++ it is one registration, whose parts [operator.h](../include/tvm/relax/operator.h) explains;
+[infer.h](../include/tvm/relax/infer.h) has what inference needs:
 ```cpp
 StructInfo InferScale(Infer& in) { return in.Of(0); }
 TVM_REGISTER() {
-  Operator("my.scale", "x: Tensor, factor=2.0", &InferScale, "x times a factor.").Pattern(kElemWise);
+  Operator("my.scale", "x: Tensor, factor=2.0", &InferScale, "x times a factor.")
+      .Pattern(kElemWise);
 }
 ```
 

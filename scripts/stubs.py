@@ -189,14 +189,24 @@ def module_stub(module):
     return text
 
 
+def modules():
+    """All public modules but those whose optional packages (torch) are not installed."""
+    names = [info.name for info in pkgutil.walk_packages(tvm.__path__, "tvm.")]
+    for name in names:
+        if "._" in name:
+            continue
+        try:
+            yield importlib.import_module(name)
+        except ModuleNotFoundError as missing:
+            if missing.name in (None, *names):
+                raise
+            print(f"{name}: no stub, since {missing.name} is not installed")
+
+
 def main(folder):
     folder = pathlib.Path(folder)
     root = pathlib.Path(tvm.__file__).parent
-    names = [info.name for info in pkgutil.walk_packages(tvm.__path__, "tvm.")]
-    names = [name for name in names if "._" not in name]
-    for module in [
-        importlib.import_module(name) for name in names
-    ]:  # all there, then any looked at
+    for module in list(modules()):  # all there, then any looked at
         text = module_stub(module)
         if text is not None:
             path = folder / pathlib.Path(module.__file__).relative_to(root).with_suffix(".pyi")

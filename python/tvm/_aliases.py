@@ -20,6 +20,7 @@ MODULES = {
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
+    "tvm.script.relax": "tvm.script.parser.relax",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
@@ -164,8 +165,7 @@ GONE = {
     "tvm.contrib.graph_executor": "tvm.compile gives a module that is called directly",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
-    "tvm.relay": "graphs are tvm.relax, which is not here yet",
-    "tvm.relax": "graphs are not here yet",
+    "tvm.relay": "graphs are tvm.relax",
     "tvm.rpc": "remote devices are not here yet",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
 }

@@ -34,6 +34,7 @@ Pass DefaultPipeline(const Target& target) {
       ("tir.AnnotateIrregularLoop")
       ("tir.InjectSoftwarePipeline")
       ("tir.LowerOpaqueBlock")
+      ("tir.CheckDataIndices")
       ("tir.FlattenBuffer")
       ("tir.BF16ComputeLegalize")
       ("tir.NarrowDataType", {32})

@@ -38,6 +38,8 @@ const Row* FindRow(const RelaxExpr& op) {
   auto it = RowsByOp().find(op.get());
   return it == RowsByOp().end() ? nullptr : it->second;
 }
+const OpAttr<int64_t> TCallEffectKind("TCallEffectKind");
+const OpAttr<bool> TVectorizable("TVectorizable");
 }  // namespace
 
 namespace builtin {
@@ -57,14 +59,12 @@ ROW(fabs)
 
 CallEffectKind EffectOf(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->effect;
-  static const OpAttr<int64_t> effects("TCallEffectKind");
-  const int64_t* effect = effects.Find(op);
+  const int64_t* effect = TCallEffectKind.Find(op);
   return effect ? static_cast<CallEffectKind>(*effect) : CallEffectKind::kOpaque;
 }
 bool IsLaneWise(const RelaxExpr& op) {
   if (const Row* row = FindRow(op)) return row->lane_wise;
-  static const OpAttr<bool> lane_wise("TVectorizable");
-  return lane_wise.Get(op, false);
+  return TVectorizable.Get(op, false);
 }
 
 TVM_REGISTER() {

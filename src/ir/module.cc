@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/global_vars.h"
+
 namespace tvm {
 
 IRModule::IRModule(Map<GlobalVar, BaseFunc> functions, DictAttrs attrs,
@@ -105,6 +107,34 @@ std::vector<std::pair<GlobalVar, BaseFunc>> IRModuleObj::Sorted() const {
 }
 
 namespace {
+struct GlobalVarReplacer : Mutator<GlobalVarReplacer, GlobalVarObj> {
+  const Map<GlobalVar, GlobalVar>& map;
+  explicit GlobalVarReplacer(const Map<GlobalVar, GlobalVar>& map) : map(map) {}
+  ObjectRef Rewrite(const GlobalVarObj* var) {
+    auto ref = ffi::GetRef<GlobalVar>(var);
+    return map.Get(ref).value_or(ref);
+  }
+};
+}  // namespace
+
+IRModule ReplaceGlobalVars(const IRModule& mod, const Map<GlobalVar, GlobalVar>& replacements) {
+  if (replacements.empty()) return mod;
+  return OnDeepStack([&] {
+    GlobalVarReplacer replacer(replacements);
+    Map<GlobalVar, BaseFunc> functions;
+    for (const auto& [var, func] : mod->functions) {
+      BaseFunc renamed = replacer.Mutate(func);
+      GlobalVar now = replacer.Mutate(var);
+      auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
+      if (symbol && symbol.value() == var->name_hint && now->name_hint != var->name_hint)
+        renamed = WithAttr(renamed, attr::kGlobalSymbol, now->name_hint);
+      functions.Set(now, renamed);
+    }
+    return IRModule(functions, mod->attrs, mod->global_infos);
+  });
+}
+
+namespace {
 /// What equality and hashing see of a module: names, then the variables (as definitions), then the
 /// functions, in the order of the names.
 struct Parts {
@@ -196,6 +226,7 @@ TVM_REGISTER() {
   Def(
       "ir.IRModule.lookup_vdevice", [](IRModule m, String text) { return m->LookupVDevice(text); },
       "The device \"kind[:index[:scope]]\" that the module declares.", Arg("self"), Arg("device"));
+  Def("ir.IRModule._replace_global_vars", &ReplaceGlobalVars, "", Arg("self"), Arg("replacements"));
   Def(
       "ir.IRModule.clone",
       [](IRModule m) { return IRModule(m->functions, m->attrs, m->global_infos); },

@@ -29,16 +29,17 @@ class Workspace {
   }
   void* Alloc(DLDevice device, uint64_t nbytes) {
     DeviceAPI* api = GetDeviceAPI(device.device_type);
+    if (device.device_type != kDLCPU) {
+      // Other devices have pools of their own, which know when a stream is done with a block.
+      used_.push_back({device, api->Alloc(device, nbytes, kAllocAlignment), nbytes});
+      return used_.back().data;
+    }
     if (nbytes > uint64_t{1} << 62) {
       TVM_FFI_THROW(MemoryError) << "workspace: cannot allocate " << nbytes << " bytes";
     }
     uint64_t size = std::max(kPage, (nbytes + kPage - 1) / kPage * kPage);
     auto best = free_.end(), largest = free_.end();
     for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->device.device_type != device.device_type ||
-          it->device.device_id != device.device_id) {
-        continue;
-      }
       if (it->size >= size && (best == free_.end() || it->size < best->size)) best = it;
       if (largest == free_.end() || it->size > largest->size) largest = it;
     }
@@ -62,17 +63,17 @@ class Workspace {
       TVM_FFI_THROW(ValueError) << "workspace: expected an address that this thread allocated, got "
                                 << data;
     }
-    free_.push_back(*it);
+    if (it->device.device_type == kDLCPU) {
+      free_.push_back(*it);
+    } else {
+      GetDeviceAPI(it->device.device_type)->Free(it->device, data);
+    }
     used_.erase(std::next(it).base());
   }
 
  private:
   std::vector<Block> used_, free_;
 };
-/// Generated code says -1 for the device it runs on.
-DLDevice Resolved(DLDevice device) {
-  return device.device_id < 0 ? CurrentDevice(device.device_type) : device;
-}
 Workspace& ThreadWorkspace() {
   static thread_local Workspace workspace;
   return workspace;
@@ -82,23 +83,18 @@ Workspace& ThreadWorkspace() {
 extern "C" void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int,
                                           int) {
   try {
-    DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
-    if (device.device_type == kDLCPU) return ThreadWorkspace().Alloc(device, nbytes);
-    // Other devices have pools of their own, which know when a stream is done with a block.
-    return GetDeviceAPI(device.device_type)->Alloc(Resolved(device), nbytes, kAllocAlignment);
+    auto type = static_cast<DLDeviceType>(device_type);
+    // Generated code says -1 for the device it runs on.
+    DLDevice device = device_id < 0 ? CurrentDevice(type) : DLDevice{type, device_id};
+    return ThreadWorkspace().Alloc(device, nbytes);
   } catch (...) {
     ReportException();
     return nullptr;
   }
 }
-extern "C" int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
+extern "C" int TVMBackendFreeWorkspace(int, int, void* ptr) {
   try {
-    DLDevice device{static_cast<DLDeviceType>(device_type), device_id};
-    if (device.device_type == kDLCPU) {
-      ThreadWorkspace().Free(ptr);
-    } else {
-      GetDeviceAPI(device.device_type)->Free(Resolved(device), ptr);
-    }
+    ThreadWorkspace().Free(ptr);
     return 0;
   } catch (...) {
     return ReportException();

@@ -46,12 +46,12 @@ void Printer::NameModule() {
 }
 
 namespace {
-/// Functions by the rank of their kind, then by name.
+/// Functions by the rank of their kind, then by name; `main` is the last.
 std::vector<std::pair<GlobalVar, BaseFunc>> InOrder(const IRModuleObj* m) {
   auto functions = m->Sorted();
   auto rank = [](const auto& item) {
     const FunctionForm* form = FunctionForms().Find(item.second->type_index());
-    return form ? form->rank : INT_MAX;
+    return std::pair(item.first->name_hint == "main", form ? form->rank : INT_MAX);
   };
   std::stable_sort(functions.begin(), functions.end(),
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });

@@ -199,17 +199,6 @@ void VisitPre(ObjectRef node, Function fvisit) {
     });
   });
 }
-Stmt ReplaceGlobalVars(Stmt stmt, Map<GlobalVar, GlobalVar> replacements) {
-  struct Replacer : Mutator<Replacer, GlobalVarObj> {
-    const ffi::Map<GlobalVar, GlobalVar>& map;
-    explicit Replacer(const ffi::Map<GlobalVar, GlobalVar>& map) : map(map) {}
-    ObjectRef Rewrite(const GlobalVarObj* op) {
-      auto it = map.find(ffi::GetRef<GlobalVar>(op));
-      return it == map.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef((*it).second);
-    }
-  } replace(replacements);
-  return OnDeepStack([&] { return replace.Mutate(stmt); });
-}
 ObjectRef SubstituteAny(ObjectRef node, Map<Var, PrimExpr> vmap) {
   return OnDeepStack([&] { return Substitute(node, vmap); });
 }
@@ -228,8 +217,6 @@ TVM_REGISTER() {
       Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.substitute", &SubstituteAny, "The node with variables replaced.",
       Arg("node"), Arg("vmap"));
-  Def("tir.stmt_functor.replace_global_vars", &ReplaceGlobalVars,
-      "The statement with calls renamed.", Arg("stmt"), Arg("replacements"));
   Def(
       "tir.stmt_functor.renew_defs",
       [](PrimFunc func) { return OnDeepStack([&] { return RenewDefs(func); }); },

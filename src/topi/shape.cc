@@ -50,10 +50,15 @@ size_t Axis(const char* op, int64_t axis, size_t ndim) {
   return static_cast<size_t>(axis < 0 ? axis + n : axis);
 }
 namespace {
+/// An expression; undefined for None and what is none.
+PrimExpr AsExpr(const Any& value) {
+  auto e = value.try_cast<PrimExpr>();
+  return e ? *e : PrimExpr();
+}
 std::optional<int64_t> AsInt(const Any& value) {
   if (auto i = value.try_cast<int64_t>()) return *i;
-  if (auto e = value.try_cast<PrimExpr>()) return AsConstInt(*e);
-  return std::nullopt;
+  PrimExpr e = AsExpr(value);
+  return e.defined() ? AsConstInt(e) : std::nullopt;
 }
 int64_t AnInt(const char* op, const Any& value) {
   auto i = AsInt(value);
@@ -96,10 +101,10 @@ std::vector<int64_t> Ints(const char* op, const char* what, const Any& value, si
 }
 Index Exprs(const char* op, const char* what, const Any& value, size_t count) {
   Index result;
-  if (auto list = value.as<Array<Any>>()) {
+  if (auto list = value.as<Array<Any>>(); list && value != nullptr) {
     for (const Any& item : *list) result.push_back(item.cast<PrimExpr>());
-  } else if (auto e = value.try_cast<PrimExpr>()) {
-    result.push_back(*e);
+  } else if (PrimExpr e = AsExpr(value); e.defined()) {
+    result.push_back(e);
   } else {
     TVM_FFI_THROW(TypeError) << op << ": expected a number or a list of them as " << what
                              << ", got " << value.GetTypeKey();
@@ -111,8 +116,8 @@ Index Exprs(const char* op, const char* what, const Any& value, size_t count) {
   return result;
 }
 Shape ShapeOf(const char* op, const Any& value) {
-  if (auto shape = value.try_cast<Shape>()) return *shape;
-  if (auto e = value.try_cast<PrimExpr>()) return {*e};
+  if (auto shape = value.try_cast<Shape>(); shape && value != nullptr) return *shape;
+  if (PrimExpr e = AsExpr(value); e.defined()) return {e};
   TVM_FFI_THROW(TypeError) << op << ": expected a shape, got " << value.GetTypeKey();
   TVM_FFI_UNREACHABLE();
 }

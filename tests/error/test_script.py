@@ -117,7 +117,7 @@ def test_error_syntax():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("def main():\n    pass", "expected a decorator such as @T.prim_func on main"),
+        ("def main():\n    pass", "expected a decorator such as @R.function or @T.prim_func"),
         ("class M:\n    pass", "expected the class M to be decorated with @I.ir_module"),
         ("x = 1", "expected a function or a module"),
         ("@T.prim_func\ndef f(A):\n    pass", "expected a type for parameter A"),

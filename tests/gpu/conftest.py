@@ -9,5 +9,5 @@ def pytest_collection_modifyitems(items):
     if not tvm.cuda(0).exist:
         skip = pytest.mark.skip(reason="no NVIDIA GPU here")
         for item in items:
-            if "gpu" in item.nodeid:
+            if "tests/gpu/" in item.nodeid:
                 item.add_marker(skip)

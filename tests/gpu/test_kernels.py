@@ -98,7 +98,7 @@ def test_reductions(shape, axis):
 
 @pytest.mark.parametrize("shape", [(16, 1000), (100, 4096), (7, 33)])
 def test_softmax(shape):
-    from test_codegen import softmax
+    from tests.backend.cuda.test_codegen import softmax
 
     a = RNG.standard_normal(shape).astype("float32")
     b = run(softmax(*shape), a, poison(shape, "float32"))
@@ -109,7 +109,7 @@ def test_softmax(shape):
 @pytest.mark.parametrize("n", [64, 256, 100])
 @pytest.mark.parametrize("dtype, rtol", [("float32", 1e-4), ("float16", 2e-2)])
 def test_products(n, dtype, rtol):
-    from test_codegen import matmul
+    from tests.backend.cuda.test_codegen import matmul
 
     a, b = (RNG.standard_normal((n, n)).astype(dtype) for _ in range(2))
     c = run(matmul(n, dtype), a, b, poison((n, n), dtype))

@@ -3,7 +3,8 @@
 
 import pytest
 import tvm
-from test_kernels import unary
+
+from tests.gpu.test_kernels import unary
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():

@@ -61,7 +61,8 @@ def test_a_run_of_memory_is_added_up_by_threads_together(shape):
     k = te.reduce_axis((0, shape[1]), name="k")
     func = compute((shape[0],), lambda A, i: te.sum(A[i, k], axis=k), a)
     mod, _ = check(func, a, np.zeros(shape[0], "float32"))
-    assert "tvm_warp_shuffle" in mod["main_kernel"].script()
+    assert "tvm_storage_sync" in mod["main_kernel"].script() or shape[1] <= 256
+    assert ("tvm_warp_shuffle" in mod["main_kernel"].script()) == (shape[1] <= 256)
 
 
 def test_a_column_is_added_up_by_one_thread():

@@ -41,7 +41,8 @@ def test_activations(name):
         check(op, [a], of(reference, a))
     check(op, [A], of(reference, A), symbolic=True)
     if "max" not in name:
-        check(op, [EDGES], of(reference, EDGES))
+        # In double precision: PyTorch's gelu of an infinite float is NaN.
+        check(op, [EDGES], of(reference, EDGES.astype("float64")).astype("float32"))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

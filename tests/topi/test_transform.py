@@ -223,5 +223,9 @@ def test_wrong_arguments():
         topi.strided_slice(X, [0], [1], [0], [0])
     with pytest.raises(ValueError, match="arange: expected a step that is not 0"):
         topi.arange(0, 4, 0)
+    with pytest.raises(TypeError, match="full: expected a shape, got None"):
+        topi.full(None, "float32", 0)
+    with pytest.raises(TypeError, match="repeat: expected an integer, got"):
+        topi.repeat(X, 2, "axis")
     with pytest.raises(ValueError, match="meshgrid: expected indexing"):
         topi.meshgrid([te.placeholder((3,))], "yx")

@@ -83,8 +83,9 @@ Array<Array<GlobalVar>> DetectRecursion(const IRModule& mod);
 Function RemoveAllUnused(const Function& func);
 
 // ---- well-formedness --------------------------------------------------------------------------
-/// What is wrong with the program: "" when nothing is, else a complaint that shows the place.
-std::string FindIllFormed(const Variant<IRModule, Function>& program,
-                          bool check_struct_info = true);
+/// What is wrong with the program: "" when nothing is, else a complaint that shows the place. A
+/// program as it was written need not have its operators in their own normal form.
+std::string FindIllFormed(const Variant<IRModule, Function>& program, bool check_struct_info = true,
+                          bool check_normal_form = true);
 
 }  // namespace tvm::relax

@@ -55,7 +55,7 @@ using Kwargs = Map<String, Any>;
 #define ROW_INIT(Class, ...) TVM_ATTRS_CLASS(Class, void Init();, __VA_ARGS__)
 
 // clang-format off
-// ---- creation, types, indexing --------------------------------------------------------------------
+// ---- creation, types, indexing -----------------------------------------------------------------
 ROW(InitAttrs, (DataType, dtype))
 ROW(TriluAttrs, (int64_t, k))
 ROW(AstypeAttrs, (DataType, dtype))
@@ -64,7 +64,7 @@ ROW(TakeAttrs, (Optional<int64_t>, axis), (String, mode))
 ROW(StridedSliceAttrs, (bool, assume_inbound))
 ROW(MatmulAttrs, (DataType, out_dtype))
 ROW(EinsumAttrs, (String, subscripts))
-// ---- manipulation ---------------------------------------------------------------------------------
+// ---- manipulation ------------------------------------------------------------------------------
 ROW(ConcatAttrs, (Optional<int64_t>, axis))
 ROW(StackAttrs, (Optional<int64_t>, axis))
 ROW(ExpandDimsAttrs, (Ints, axis))
@@ -84,7 +84,7 @@ ROW(ScatterElementsAttrs, (int64_t, axis), (String, reduction))
 ROW(ScatterNDAttrs, (String, reduction))
 ROW(SliceScatterAttrs, (int64_t, axis))
 ROW(OneHotAttrs, (int64_t, depth), (int64_t, axis))
-// ---- search, sort, statistics, sampling -----------------------------------------------------------
+// ---- search, sort, statistics, sampling --------------------------------------------------------
 ROW(ArgmaxArgminAttrs, (Optional<int64_t>, axis), (bool, keepdims))
 ROW(BucketizeAttrs, (bool, out_int32), (bool, right))
 ROW(SortAttrs, (int64_t, axis), (bool, descending))
@@ -94,7 +94,7 @@ ROW(StatisticalAttrs, (Optional<Ints>, axis), (bool, keepdims))
 ROW(ScanopAttrs, (Optional<int64_t>, axis), (DataType, dtype), (bool, exclusive))
 ROW(MultinomialFromUniformAttrs, (DataType, dtype))
 ROW(QuantizeAttrs, (DataType, out_dtype), (int64_t, axis))
-// ---- neural networks ------------------------------------------------------------------------------
+// ---- neural networks ---------------------------------------------------------------------------
 #define CONV(Class, ...)                                                                        \
   ROW_INIT(Class, (Ints, strides), (Ints, padding) __VA_OPT__(,) __VA_ARGS__, (Ints, dilation), \
            (int64_t, groups), (String, data_layout), (String, kernel_layout),                   \
@@ -136,14 +136,14 @@ ROW(AttentionAttrs, (Optional<FloatImm>, scale), (Optional<String>, causal_mask)
     (Optional<IntImm>, window_size))
 ROW(PadAttrs, (Ints, pad_width), (double, pad_value), (String, pad_mode))
 ROW(PixelShuffleAttrs, (int64_t, upscale_factor))
-// ---- images ---------------------------------------------------------------------------------------
+// ---- images ------------------------------------------------------------------------------------
 ROW(Resize2DAttrs, (Floats, roi), (String, layout), (String, method),
     (String, coordinate_transformation_mode), (String, rounding_method), (double, cubic_alpha),
     (int64_t, cubic_exclude), (double, extrapolation_value), (DataType, out_dtype))
 ROW(GridSampleAttrs, (String, method), (String, layout), (String, padding_mode),
     (bool, align_corners))
 ROW(AllClassNonMaximumSuppressionAttrs, (String, output_format))
-// ---- calls of functions, devices, workers ---------------------------------------------------------
+// ---- calls of functions, devices, workers ------------------------------------------------------
 ROW(CallTIRWithGradAttrs, (String, te_grad_name), (Kwargs, te_grad_kwargs))
 ROW(CallTIRInplaceAttrs, (Ints, inplace_indices))
 ROW(CallInplacePackedAttrs, (Ints, inplace_indices))

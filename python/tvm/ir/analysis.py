@@ -6,6 +6,7 @@ from .expr import GlobalVar
 
 def collect_call_map(module):
     """{function: the functions of the module it calls}, by GlobalVar."""
+    from tvm import relax
     from tvm.tir import Call, PrimFunc, stmt_functor
 
     calls = {}
@@ -18,4 +19,6 @@ def collect_call_map(module):
 
         if isinstance(func, PrimFunc):
             stmt_functor.post_order_visit(func.body, visit)
+        elif isinstance(func, relax.Function):
+            found.extend(relax.analysis.all_global_vars(func))
     return calls

@@ -279,7 +279,11 @@ class GlobalVar(RelaxExpr):
         construct(self, name_hint)
 
     def __call__(self, *args):
-        """A call of the function of this name."""
+        """A call of the function of this name: in a graph when the arguments are of a graph."""
+        if self.struct_info_ is not None or any(isinstance(arg, RelaxExpr) for arg in args):
+            from tvm.relax import Call
+
+            return Call(self, args)
         from tvm.tir import call_tir
 
         return call_tir(self, *args)

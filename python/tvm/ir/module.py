@@ -60,7 +60,6 @@ class IRModule(Node):
 
     def replace_global_vars(self, replacements):
         """A copy with functions renamed, calls included."""
-        from tvm import tir
 
         def var_of(v):
             return self.get_global_var(v) if isinstance(v, str) else v
@@ -71,15 +70,7 @@ class IRModule(Node):
         names = [new_vars.get(var, var).name_hint for var in self.get_global_vars()]
         if len(set(names)) != len(names):
             raise ValueError(f"replace_global_vars: expected unique names, got {names}")
-        functions = {}
-        for var, func in self.functions_items():
-            new = new_vars.get(var, var)
-            if func.attrs.get("global_symbol") == var.name_hint:
-                func = func.with_attr("global_symbol", new.name_hint)
-            if isinstance(func, tir.PrimFunc):
-                func = func.with_body(tir.stmt_functor.replace_global_vars(func.body, new_vars))
-            functions[new] = func
-        return IRModule(functions, self.attrs, self.global_infos)
+        return self._replace_global_vars(new_vars)
 
     @staticmethod
     def from_expr(expr, functions=None):

@@ -71,7 +71,7 @@ class DataflowScope:
 
 
 class TestingScope:
-    """`with bb.testing_scope(def_vars=[n]):` symbolic variables are known, and bindings go nowhere."""
+    """`with bb.testing_scope([n]):` symbolic variables are known, and bindings go nowhere."""
 
     __test__ = False
 

@@ -267,6 +267,8 @@ class Constant(ExprWithOp):
 @register_node("relax.expr.Var")
 class Var(ExprWithOp):
     def __init__(self, name_hint, struct_info=None, span=None):
+        if isinstance(struct_info, tvm_ffi.core.ObjectConvertible):  # R.Tensor(("n", 4))
+            struct_info = struct_info.asobject()
         if struct_info is not None and not isinstance(struct_info, StructInfo):
             raise TypeError(
                 f"Var: expected struct info for '{name_hint}', got {type(struct_info).__name__}"

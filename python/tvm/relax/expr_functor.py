@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Visitors and mutators in Python: classes override `visit_<node>_` for the nodes they are about."""
+"""Visitors and mutators in Python: classes override `visit_<node>_` for nodes they are about."""
 
 import tvm_ffi
 

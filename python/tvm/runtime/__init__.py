@@ -3,6 +3,7 @@
 
 from tvm._derive import fill
 
+from . import vm
 from ._tensor import Tensor, empty, from_dlpack, tensor
 from .device import (
     Device,
@@ -51,6 +52,7 @@ __all__ = [
     "save_param_dict",
     "save_param_dict_to_file",
     "tensor",
+    "vm",
     "vpi",
     "vulkan",
     "webgpu",

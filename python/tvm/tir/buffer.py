@@ -54,7 +54,9 @@ class Buffer(Node):
         )  # fmt: skip
 
     def access_ptr(self, access_mask, ptr_type="handle", content_lanes=1, offset=0, extent=None):
-        """A pointer for a call: what is accessed ("r", "w", "rw"), where and how much."""
+        """A pointer for a call: what is accessed ("r", "w", "rw"), where and how much.
+
+        `ptr_type` is the type of the pointer, `content_lanes` of what it points to."""
         from . import op
 
         if isinstance(access_mask, str):
@@ -74,7 +76,7 @@ class Buffer(Node):
             extent, elem_offset = extent // content_lanes, elem_offset // content_lanes
         ptype = op.type_annotation(dtype)
         return op.call_intrin(
-            "handle", "tir.tvm_access_ptr", ptype, self.data, elem_offset, extent, access_mask
+            ptr_type, "tir.tvm_access_ptr", ptype, self.data, elem_offset, extent, access_mask
         )
 
     def vload(self, begin, dtype=None, predicate=None):

@@ -24,9 +24,13 @@ Value FunctionText::Emit(const CallObj* op) {
     });
     row(bi::atomic_add(), [](Self g, Call o) { return g->AtomicAdd(o); });
     row(bi::TVMBackendAllocWorkspace(), [](Self g, Call o) {
-      Value v = Apply(g->module_.Helper("alloc_workspace"), {g->Gen(o->args[2])});
-      v.reads = true;
-      return v;
+      bool on_cpu = IsConstInt(o->args[0], kDLCPU);
+      std::vector<Value> v =
+          on_cpu ? g->GenAll({o->args[2]}) : g->GenAll({o->args[0], o->args[1], o->args[2]});
+      const char* helper = on_cpu ? "alloc_workspace" : "alloc_device_workspace";
+      Value memory = Apply(g->module_.Helper(helper), v);
+      memory.reads = true;
+      return memory;
     });
     row(bi::TVMBackendFreeWorkspace(), [](Self g, Call o) {
       g->module_.Helper("alloc_workspace");

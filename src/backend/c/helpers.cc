@@ -70,6 +70,13 @@ static void tvm_free_workspace(void* p) {
     free(raw);
   }
 })"},
+      {"alloc_device_workspace",
+       '*',
+       R"(/* The same on another device; freed in the same way. */
+static void* $N(int32_t type, int32_t id, uint64_t bytes) {
+  return __TVMBackendAllocWorkspace == NULL ? NULL : __TVMBackendAllocWorkspace(type, id, bytes, 1, 8);
+})",
+       {"alloc_workspace"}},
       {"raise", '*', R"(/* Sets the error of tvm-ffi. */
 static int32_t $N(const char* kind, const char* format, ...) {
   char message[1024];

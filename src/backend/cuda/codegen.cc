@@ -118,6 +118,10 @@ void KernelText::Emit(const AttrStmtObj* op) {
   }
   FunctionWriter::Emit(op);
 }
+void KernelText::Emit(const LetStmtObj* op) {
+  if (op->var.dtype().is_index()) analyzer_.Bind(op->var, op->value);
+  FunctionWriter::Emit(op);
+}
 void KernelText::BeforeLoop(const ForObj* op) {
   if (op->kind == ForKind::kUnrolled) Line("#pragma unroll");
 }
@@ -188,8 +192,8 @@ void KernelText::Emit(const BufferStoreObj* op) {
   auto* load = op->value.as<BufferLoadObj>();
   TVM_FFI_ICHECK(load) << "expected a moved vector";
   int64_t element = op->buffer->dtype.bits() / 8, lanes = op->value.dtype().lanes();
-  int64_t bytes = std::min(source::MoveBytes(op->buffer, op->indices),
-                           source::MoveBytes(load->buffer, load->indices));
+  int64_t bytes = std::min(source::MoveBytes(analyzer_, op->buffer, op->indices),
+                           source::MoveBytes(analyzer_, load->buffer, load->indices));
   std::string to = AddressOfFirst(op->buffer, op->indices[0]);
   std::string from = AddressOfFirst(load->buffer, load->indices[0]);
   auto move = [&](int64_t piece) {

@@ -26,6 +26,7 @@ class KernelText : public source::FunctionWriter {
  private:
   using FunctionWriter::Emit;
   Value Emit(const CallObj*) final;
+  void Emit(const LetStmtObj*) final;
   void Emit(const AssertStmtObj*) final;
   void Emit(const BufferStoreObj*) final;
   void Emit(const AllocateObj*) final;
@@ -58,6 +59,7 @@ class KernelText : public source::FunctionWriter {
   /// is.
   std::string IsAligned(const Buffer& buffer);
 
+  arith::Analyzer analyzer_;                                ///< Knows the bound variables.
   std::string head_;                                        ///< What the kernel begins with.
   std::unordered_map<const Object*, std::string> aligned_;  ///< By parameter.
 };

@@ -244,7 +244,9 @@ class FunctionGen
   void Propagate(Value* status);
   void Return(Value* status, Value* result = nullptr);
   void FreeWorkspaces(size_t down_to);
-  Value* AllocWorkspace(Value* bytes, DataType dtype);
+  /// On a device, by default the CPU.
+  Value* AllocWorkspace(Value* bytes, DataType dtype, Value* device_type = nullptr,
+                        Value* device_id = nullptr);
   void FreeWorkspace(Value* pointer);
   Value* CondOf(const PrimExpr& e, bool* likely);
   /// Whether the store combines a scalar with more and more values over the innermost loop.

@@ -109,7 +109,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
     });
     row(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
       Value* bytes = g->b_.CreateZExtOrTrunc(g->Gen(o->args[2]), g->gen_.i64);
-      return g->AllocWorkspace(bytes, DataType::UInt(8));
+      Value *type = g->Gen(o->args[0]), *id = g->Gen(o->args[1]);
+      return g->AllocWorkspace(bytes, DataType::UInt(8), type, id);
     });
     row(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
       Value* memory = g->Gen(o->args[2]);

@@ -395,16 +395,19 @@ void FunctionGen::Emit(const AllocateConstObj* op) {
 void FunctionGen::FreeWorkspaces(size_t down_to) {
   for (size_t i = workspaces_.size(); i > down_to; --i) FreeWorkspace(workspaces_[i - 1]);
 }
-Value* FunctionGen::AllocWorkspace(Value* bytes, DataType dtype) {
+Value* FunctionGen::AllocWorkspace(Value* bytes, DataType dtype, Value* device_type,
+                                   Value* device_id) {
+  if (!device_type) device_type = b_.getInt32(kDLCPU);
+  if (!device_id) device_id = b_.getInt32(0);
   auto* type =
       llvm::FunctionType::get(gen_.ptr, {gen_.i32, gen_.i32, gen_.i64, gen_.i32, gen_.i32}, false);
   Value* runtime = b_.CreateLoad(gen_.ptr, gen_.ContextPointer("__TVMBackendAllocWorkspace"));
   auto *with = Block("alloc.runtime"), *without = Block("alloc.plain"), *end = Block("alloc.end");
   Branch(b_.CreateIsNotNull(runtime), true, with, without);
   b_.SetInsertPoint(with);
-  auto* a = b_.CreateCall(type, runtime,
-                          {b_.getInt32(kDLCPU), b_.getInt32(0), bytes, b_.getInt32(dtype.code()),
-                           b_.getInt32(dtype.bits())});
+  auto* a = b_.CreateCall(
+      type, runtime,
+      {device_type, device_id, bytes, b_.getInt32(dtype.code()), b_.getInt32(dtype.bits())});
   b_.CreateBr(end);
   b_.SetInsertPoint(without);
   auto* plain = llvm::FunctionType::get(gen_.ptr, {gen_.SizeType(), gen_.SizeType()}, false);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/source/file.h"
+#include "tvm/arith/analyzer.h"
 
 namespace tvm::codegen {
 template <class Generator, class Value>
@@ -25,7 +26,7 @@ namespace tvm::codegen::source {
 PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves = false);
 /// The largest number of bytes, a power of two up to kMoveBytes, in which a vector that lies in one
 /// run of memory can be moved: its size and its alignment are multiples of it.
-int64_t MoveBytes(const Buffer& buffer, const Array<PrimExpr>& indices);
+int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<PrimExpr>& indices);
 inline constexpr int64_t kMoveBytes = 16;
 
 class FunctionWriter

@@ -50,14 +50,14 @@ bool Loads(const ObjectRef& node, const Var& data) {
 }
 
 /// The memory that a vector access touches is one run of elements: their byte alignment, else 0.
-int64_t AlignmentOf(const Buffer& buffer, const Array<PrimExpr>& indices) {
+int64_t AlignmentOf(arith::Analyzer& analyzer, const Buffer& buffer,
+                    const Array<PrimExpr>& indices) {
   auto* ramp = indices.size() == 1 ? indices[0].as<RampObj>() : nullptr;
   int64_t bits = buffer->dtype.bits();
   if (!ramp || !IsConstInt(ramp->stride, 1) || !buffer->dtype.is_scalar() || bits % 8 != 0 ||
       ramp->dtype.is_scalable() || !IsZero(buffer->elem_offset)) {
     return 0;
   }
-  arith::Analyzer analyzer;
   auto multiple = analyzer.modular_set(ramp->base);
   int64_t elements = std::gcd(multiple->coeff, multiple->base);
   int64_t bytes = elements == 0 ? buffer->data_alignment : elements * (bits / 8);
@@ -80,6 +80,7 @@ struct Scalarizer
   [[noreturn]] void Unsupported(const std::string& what, const Optional<Span>& span = {}) const {
     file.Unsupported(what, span);
   }
+  arith::Analyzer analyzer;  // knows the bound variables
   std::unordered_map<const Object*, Bound> bound;
   std::vector<std::pair<Var, PrimExpr>> once;  // scalars with effects: computed before the lanes
 
@@ -297,11 +298,11 @@ struct Scalarizer
   static PrimExpr WholeOf(const Buffer& memory) {
     return Ramp(PrimExpr(0), PrimExpr(1), memory->shape[0]);
   }
-  bool CanMove(const Buffer& buffer, const Array<PrimExpr>& indices) const {
+  bool CanMove(const Buffer& buffer, const Array<PrimExpr>& indices) {
     return keep_moves && indices[0].dtype().is_vector() &&
-           MoveBytes(buffer, indices) > buffer->dtype.bits() / 8;
+           MoveBytes(analyzer, buffer, indices) > buffer->dtype.bits() / 8;
   }
-  const BufferLoadObj* IsMove(const PrimExpr& e) const {
+  const BufferLoadObj* IsMove(const PrimExpr& e) {
     auto* load = e.as<BufferLoadObj>();
     return load && !load->predicate && CanMove(load->buffer, load->indices) ? load : nullptr;
   }
@@ -416,7 +417,10 @@ struct Scalarizer
   }
   ObjectRef Rewrite(const LetStmtObj* op) {
     return AfterOnce([&]() -> Stmt {
-      if (!IsVector(op->value)) return Below<LetStmt>(op);
+      if (!IsVector(op->value)) {
+        if (op->var.dtype().is_index()) analyzer.Bind(op->var, op->value);
+        return Below<LetStmt>(op);
+      }
       Buffer memory = Temporary(std::string(op->var->name_hint), op->value.dtype());
       bound[op->var.get()] = {{}, {}, {}, memory};
       auto outer = std::exchange(once, {});
@@ -447,9 +451,9 @@ struct Scalarizer
 };
 }  // namespace
 
-int64_t MoveBytes(const Buffer& buffer, const Array<PrimExpr>& indices) {
+int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<PrimExpr>& indices) {
   int64_t size = indices[0].dtype().lanes() * int64_t{buffer->dtype.bits()} / 8;
-  return std::gcd(std::gcd(AlignmentOf(buffer, indices), size), kMoveBytes);
+  return std::gcd(std::gcd(AlignmentOf(analyzer, buffer, indices), size), kMoveBytes);
 }
 PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves) {
   Scalarizer scalarize(file, keep_moves);

@@ -8,12 +8,13 @@ namespace tvm::relax {
 namespace {
 /// The position of an element in row-major order.
 PrimExpr FlatIndex(const tir::Buffer& buffer, const Array<PrimExpr>& indices) {
-  PrimExpr flat = IntImm::Int64(0);
-  for (size_t i = 0; i < indices.size(); ++i) flat = flat * buffer->shape[i] + indices[i];
+  if (indices.empty()) return MakeZero(buffer->IndexType());
+  PrimExpr flat = indices[0];
+  for (size_t i = 1; i < indices.size(); ++i) flat = flat * buffer->shape[i] + indices[i];
   return flat;
 }
 PrimExpr NumElements(const tir::Buffer& buffer) {
-  PrimExpr size = IntImm::Int64(1);
+  PrimExpr size = MakeConst(buffer->IndexType(), 1);
   for (const PrimExpr& dim : buffer->shape) size = size * dim;
   return size;
 }

@@ -15,8 +15,11 @@ namespace tvm::relax {
 namespace {
 class WellFormedChecker : public ExprVisitor {
  public:
-  WellFormedChecker(const Optional<IRModule>& mod, bool check_struct_info)
-      : mod_(mod), builder_(BlockBuilder::Create(mod)), check_struct_info_(check_struct_info) {}
+  WellFormedChecker(const Optional<IRModule>& mod, bool check_struct_info, bool check_normal_form)
+      : mod_(mod),
+        builder_(BlockBuilder::Create(mod)),
+        check_struct_info_(check_struct_info),
+        check_normal_form_(check_normal_form) {}
 
   /// The first complaint, or "".
   std::string complaint;
@@ -157,7 +160,7 @@ class WellFormedChecker : public ExprVisitor {
                  << (in_dataflow_ ? "a dataflow block" : "a pure function") << ", got "
                  << tir::TextOf(call);
     if (const RewriteCallFn* normalize = FNormalize.Find(op->op);
-        normalize && !(*normalize)(builder_, call).same_as(call)) {
+        check_normal_form_ && normalize && !(*normalize)(builder_, call).same_as(call)) {
       Complain() << "expected calls of " << op->op.as<OpObj>()->name
                  << " in the operator's normal form, got " << tir::TextOf(call);
     }
@@ -292,7 +295,7 @@ class WellFormedChecker : public ExprVisitor {
 
   Optional<IRModule> mod_;
   BlockBuilder builder_;
-  bool check_struct_info_;
+  bool check_struct_info_, check_normal_form_;
   std::string function_;
   Binding binding_;  // where we are
   std::unordered_set<const Object*> visible_, gone_, outputs_, symbolic_;
@@ -304,15 +307,16 @@ class WellFormedChecker : public ExprVisitor {
 };
 }  // namespace
 
-std::string FindIllFormed(const Variant<IRModule, Function>& program, bool check_struct_info) {
+std::string FindIllFormed(const Variant<IRModule, Function>& program, bool check_struct_info,
+                          bool check_normal_form) {
   return OnDeepStack([&]() -> std::string {
     if (auto func = program.as<Function>()) {
-      WellFormedChecker checker(std::nullopt, check_struct_info);
+      WellFormedChecker checker(std::nullopt, check_struct_info, check_normal_form);
       checker.CheckFunction((*func)->GetAttr<String>(attr::kGlobalSymbol, "main"), *func);
       return checker.complaint;
     }
     IRModule mod = *program.as<IRModule>();
-    WellFormedChecker checker(mod, check_struct_info);
+    WellFormedChecker checker(mod, check_struct_info, check_normal_form);
     for (const auto& [var, func] : mod->Sorted()) {
       auto* graph = func.as<FunctionObj>();
       if (graph && checker.complaint.empty())
@@ -326,11 +330,10 @@ namespace {
 TVM_REGISTER() {
   Def(
       "relax.analysis._find_ill_formed",
-      [](Variant<IRModule, Function> program, bool check_struct_info) -> String {
-        return FindIllFormed(program, check_struct_info);
-      },
-      "What is wrong with a program, or an empty text.", Arg("obj"),
-      Arg("check_struct_info", true));
+      [](Variant<IRModule, Function> program, bool check_struct_info, bool check_normal_form)
+          -> String { return FindIllFormed(program, check_struct_info, check_normal_form); },
+      "What is wrong with a program, or an empty text.", Arg("obj"), Arg("check_struct_info", true),
+      Arg("check_normal_form", true));
 }
 }  // namespace
 }  // namespace tvm::relax

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -19,8 +19,8 @@ DataType OneType(Infer& in) {
 void CheckHeads(Infer& in, const PrimExpr& queries, const PrimExpr& keys) {
   auto q = AsConstInt(queries), k = AsConstInt(keys);
   if (q && k && (*k == 0 || *q % *k != 0)) {
-    RAISE(in) << "expected heads of the query that are a multiple of those of the key, got " << *q
-              << " and " << *k;
+    TVM_RAISE(in) << "expected heads of the query that are a multiple of those of the key, got "
+                  << *q << " and " << *k;
   }
 }
 /// bias: (b or 1, h or 1, s or 1, s').
@@ -32,15 +32,15 @@ void CheckBias(Infer& in, const Dims& q, const Dims& k) {
   for (size_t i = 0; i < 4; ++i) {
     const PrimExpr dim = (*DimsOf(bias))[i];
     if ((i == 3 || !IsOne(dim)) && in.Different(want[i], dim)) {
-      RAISE(in) << "expected a bias that broadcasts to " << Show(want) << ", got "
-                << ShowShape(bias) << ": dimension " << i << " is " << TextOf(dim);
+      TVM_RAISE(in) << "expected a bias that broadcasts to " << Show(want) << ", got "
+                    << ShowShape(bias) << ": dimension " << i << " is " << TextOf(dim);
     }
   }
 }
 StructInfo InferAttention(Infer& in) {
   const TensorStructInfoObj *q = in.Tensor(0), *k = in.Tensor(1), *v = in.Tensor(2);
   size_t count = in.info->op->name == "relax.nn.attention_bias" ? 4 : 3;
-  if (in.size() != count) RAISE(in) << "expected " << count << " arguments, got " << in.size();
+  if (in.size() != count) TVM_RAISE(in) << "expected " << count << " arguments, got " << in.size();
   DataType dtype = OneType(in);
   CheckMask(in);
   for (size_t i = 0; i < 3; ++i) in.ExpectRank(in.Tensor(i), 4, in.info->Param(i));
@@ -63,7 +63,7 @@ StructInfo InferAttentionVarLen(Infer& in) {
   for (size_t i = 3; i < 7; ++i) {
     const TensorStructInfoObj* x = in.Tensor(i);
     if (!x->dtype.is_void() && x->dtype != DataType::Int(32)) {
-      RAISE_TYPE(in) << "expected " << in.info->Param(i) << " of type int32, got " << x->dtype;
+      TVM_RAISE_TYPE(in) << "expected " << in.info->Param(i) << " of type int32, got " << x->dtype;
     }
   }
   if (!DimsOf(q) || !DimsOf(v)) return in.Result(Shape::Rank(4), dtype);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on the elements of two or three tensors that broadcast: a row each.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -73,8 +73,8 @@ StructInfo InferFma(Infer& in) {
   DataType dtype = in.SameType(in.SameType(a->dtype, b->dtype), c->dtype);
   for (const TensorStructInfoObj* other : {b, c}) {
     if (a->ndim >= 0 && other->ndim >= 0 && a->ndim != other->ndim) {
-      RAISE(in) << "expected tensors of one rank, got " << ShowShape(a) << " and "
-                << ShowShape(other);
+      TVM_RAISE(in) << "expected tensors of one rank, got " << ShowShape(a) << " and "
+                    << ShowShape(other);
     }
     if (!DimsOf(a) || !DimsOf(other)) continue;
     for (int64_t i = 0; i < a->ndim; ++i)
@@ -92,11 +92,11 @@ StructInfo InferFma(Infer& in) {
 StructInfo InferWhere(Infer& in) {
   const TensorStructInfoObj *condition = in.Tensor(0), *a = in.Tensor(1), *b = in.Tensor(2);
   if (!condition->dtype.is_void() && !condition->dtype.is_bool()) {
-    RAISE_TYPE(in) << "expected a condition of type bool, got " << condition->dtype;
+    TVM_RAISE_TYPE(in) << "expected a condition of type bool, got " << condition->dtype;
   }
   DataType dtype = a->dtype.is_void() || b->dtype.is_void() ? DataType::Void() : a->dtype;
   if (!dtype.is_void() && a->dtype != b->dtype) {
-    RAISE_TYPE(in) << "expected operands of one type, got " << a->dtype << " and " << b->dtype;
+    TVM_RAISE_TYPE(in) << "expected operands of one type, got " << a->dtype << " and " << b->dtype;
   }
   Shape values = in.Broadcast(Shape(a), Shape(b));
   return in.Result(in.Broadcast(Shape(condition), values), dtype);

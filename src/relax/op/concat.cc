@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that put tensors together, take them apart or repeat them.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -13,7 +13,7 @@ struct Common {
   bool all_known = true;  // all shapes are
 };
 Common CommonOf(Infer& in, const std::vector<const TensorStructInfoObj*>& tensors) {
-  if (tensors.empty()) RAISE(in) << "expected at least one tensor, got none";
+  if (tensors.empty()) TVM_RAISE(in) << "expected at least one tensor, got none";
   Common common;
   bool unknown_type = false, devices_differ = false;
   for (const TensorStructInfoObj* x : tensors) {
@@ -22,11 +22,12 @@ Common CommonOf(Infer& in, const std::vector<const TensorStructInfoObj*>& tensor
     } else if (common.dtype.is_void()) {
       common.dtype = x->dtype;
     } else if (common.dtype != x->dtype) {
-      RAISE_TYPE(in) << "expected tensors of one type, got " << common.dtype << " and " << x->dtype;
+      TVM_RAISE_TYPE(in) << "expected tensors of one type, got " << common.dtype << " and "
+                         << x->dtype;
     }
     if (x->ndim >= 0 && common.ndim >= 0 && x->ndim != common.ndim) {
-      RAISE(in) << "expected tensors of one rank, got " << common.ndim << " dimensions and "
-                << ShowShape(x);
+      TVM_RAISE(in) << "expected tensors of one rank, got " << common.ndim << " dimensions and "
+                    << ShowShape(x);
     }
     if (x->ndim >= 0) common.ndim = x->ndim;
     if (x->vdevice.has_value()) {
@@ -55,9 +56,10 @@ std::optional<std::vector<PrimExpr>> Merge(Infer& in,
       const PrimExpr dim = (*DimsOf(x))[i];
       if (i == axis || in.Equal((*dims)[i], dim)) continue;
       if (in.Different((*dims)[i], dim)) {
-        RAISE(in) << "expected shapes that agree" << (axis < 0 ? "" : " outside the axis")
-                  << ", got " << ShowShape(tensors[0]) << " and " << ShowShape(x) << ": dimension "
-                  << i << " is " << TextOf((*dims)[i]) << " and " << TextOf(dim);
+        TVM_RAISE(in) << "expected shapes that agree" << (axis < 0 ? "" : " outside the axis")
+                      << ", got " << ShowShape(tensors[0]) << " and " << ShowShape(x)
+                      << ": dimension " << i << " is " << TextOf((*dims)[i]) << " and "
+                      << TextOf(dim);
       }
       agree = false;
     }
@@ -70,7 +72,7 @@ StructInfo InferConcat(Infer& in) {
   Common common = CommonOf(in, tensors);
   const Optional<int64_t>& given = in.attrs<ConcatAttrsObj>()->axis;
   if (!given.has_value() && common.ndim >= 0 && common.ndim != 1) {
-    RAISE(in) << "expected tensors of 1 dimension for axis None, got " << ShowShape(tensors[0]);
+    TVM_RAISE(in) << "expected tensors of 1 dimension for axis None, got " << ShowShape(tensors[0]);
   }
   if (!given.has_value()) common.ndim = 1;
   if (tensors.size() == 1) return in.Of(0).as<TupleStructInfoObj>()->fields[0];
@@ -104,7 +106,7 @@ StructInfo InferSplit(Infer& in) {
   PrimExpr dim = DimsOf(x) ? (*DimsOf(x))[axis] : PrimExpr(nullptr);
   if (auto sections = attrs->indices_or_sections.as<IntImm>()) {
     int64_t n = (*sections)->value;
-    if (n <= 0) RAISE(in) << "expected a positive number of sections, got " << n;
+    if (n <= 0) TVM_RAISE(in) << "expected a positive number of sections, got " << n;
     if (n == 1) return in.Of(0);
     if (!dim.defined()) {
       lengths.assign(n, PrimExpr(nullptr));
@@ -113,8 +115,8 @@ StructInfo InferSplit(Infer& in) {
       lengths.assign(n - 1, length);
       PrimExpr rest = in.Simplify(dim - length * Dim(n - 1));
       if (auto r = AsConstInt(rest); r && *r < 0) {
-        RAISE(in) << "expected a dimension that " << n << " sections of " << TextOf(length)
-                  << " fit in, got " << TextOf(dim);
+        TVM_RAISE(in) << "expected a dimension that " << n << " sections of " << TextOf(length)
+                      << " fit in, got " << TextOf(dim);
       }
       lengths.push_back(rest);
     }
@@ -135,8 +137,8 @@ StructInfo InferSplit(Infer& in) {
     for (const Any& index : *indices) add(clip(index.cast<PrimExpr>()));
     add(dim.defined() ? dim : begin);
   } else {
-    RAISE_TYPE(in) << "expected a number of sections or a list of indices, got "
-                   << attrs->indices_or_sections->GetTypeKey();
+    TVM_RAISE_TYPE(in) << "expected a number of sections or a list of indices, got "
+                       << attrs->indices_or_sections->GetTypeKey();
   }
   Array<StructInfo> fields;
   for (const PrimExpr& length : lengths) {
@@ -154,7 +156,7 @@ StructInfo InferSplit(Infer& in) {
 StructInfo InferRepeat(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   auto* attrs = in.attrs<RepeatAttrsObj>();
-  if (attrs->repeats < 0) RAISE(in) << "expected repeats of at least 0, got " << attrs->repeats;
+  if (attrs->repeats < 0) TVM_RAISE(in) << "expected repeats of at least 0, got " << attrs->repeats;
   PrimExpr repeats = Dim(attrs->repeats);
   if (!attrs->axis.has_value()) {
     if (!DimsOf(x)) return in.Result(Shape::Rank(1), x->dtype);
@@ -171,7 +173,7 @@ StructInfo InferTile(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   const Ints& repeats = in.attrs<TileAttrsObj>()->repeats;
   for (const IntImm& r : repeats) {
-    if (r->value < 0) RAISE(in) << "expected repeats of at least 0, got " << r->value;
+    if (r->value < 0) TVM_RAISE(in) << "expected repeats of at least 0, got " << r->value;
   }
   auto count = static_cast<int64_t>(repeats.size());
   if (x->ndim < 0) return in.Result(Shape(), x->dtype);
@@ -195,7 +197,7 @@ StructInfo InferMeshgrid(Infer& in) {
   auto tensors = in.Tensors(0);
   in.ExpectOneOf(in.attrs<MeshgridAttrsObj>()->indexing.value_or("ij"), {"ij", "xy"}, "indexing");
   for (const TensorStructInfoObj* x : tensors) {
-    if (x->ndim > 1) RAISE(in) << "expected tensors of 1 dimension, got " << ShowShape(x);
+    if (x->ndim > 1) TVM_RAISE(in) << "expected tensors of 1 dimension, got " << ShowShape(x);
   }
   Common common = CommonOf(in, tensors);
   Shape shape = Shape::Rank(static_cast<int64_t>(tensors.size()));

@@ -18,7 +18,8 @@ void InitConv(A* attrs, int64_t d) {
 }
 void CheckPositive(Infer& in, const Ints& values, const char* what) {
   for (const IntImm& value : values) {
-    if (value->value <= 0) RAISE(in) << "expected positive " << what << ", got " << value->value;
+    if (value->value <= 0)
+      TVM_RAISE(in) << "expected positive " << what << ", got " << value->value;
   }
 }
 
@@ -29,7 +30,7 @@ StructInfo InferConv(Infer& in) {
   auto* attrs = in.attrs<A>();
   CheckPositive(in, attrs->strides, "strides");
   CheckPositive(in, attrs->dilation, "dilation");
-  if (attrs->groups <= 0) RAISE(in) << "expected positive groups, got " << attrs->groups;
+  if (attrs->groups <= 0) TVM_RAISE(in) << "expected positive groups, got " << attrs->groups;
   DataType dtype = attrs->out_dtype;
   if (dtype.is_void()) dtype = in.SameType(data->dtype, weight->dtype);
   const std::string layout = CanonicalLayout("NC", d);
@@ -41,14 +42,15 @@ StructInfo InferConv(Infer& in) {
   if constexpr (transposed) {
     in.ExpectSame((*x)[1], (*w)[0], "the channels of data and weight");
     if (auto c = AsConstInt((*x)[1]); c && *c % attrs->groups != 0) {
-      RAISE(in) << "expected channels that groups = " << attrs->groups << " divides, got " << *c;
+      TVM_RAISE(in) << "expected channels that groups = " << attrs->groups << " divides, got "
+                    << *c;
     }
   } else {
     in.ExpectSame((*x)[1], in.Simplify((*w)[1] * groups),
                   "the channels of data and those of weight times groups");
     if (auto o = AsConstInt((*w)[0]); o && *o % attrs->groups != 0) {
-      RAISE(in) << "expected output channels that groups = " << attrs->groups << " divides, got "
-                << *o;
+      TVM_RAISE(in) << "expected output channels that groups = " << attrs->groups
+                    << " divides, got " << *o;
     }
   }
   Dims dims{(*x)[0], transposed ? in.Simplify((*w)[1] * groups) : (*w)[0]};
@@ -59,7 +61,7 @@ StructInfo InferConv(Infer& in) {
     if constexpr (transposed) {
       int64_t extra = attrs->output_padding[i]->value;
       if (extra < 0 || extra >= stride) {
-        RAISE(in) << "expected output_padding below the stride " << stride << ", got " << extra;
+        TVM_RAISE(in) << "expected output_padding below the stride " << stride << ", got " << extra;
       }
       dims.push_back(
           in.Simplify(((*x)[2 + i] - Dim(1)) * Dim(stride) - pads + reach + Dim(extra + 1)));
@@ -68,8 +70,8 @@ StructInfo InferConv(Infer& in) {
           in.Simplify(floordiv((*x)[2 + i] + pads - reach - Dim(1), Dim(stride)) + Dim(1)));
     }
     if (auto n = AsConstInt(dims.back()); n && *n < 0) {
-      RAISE(in) << "expected a window that fits in the padded data, got " << ShowShape(data)
-                << " and a kernel of " << TextOf((*w)[2 + i]) << " in dimension " << i;
+      TVM_RAISE(in) << "expected a window that fits in the padded data, got " << ShowShape(data)
+                    << " and a kernel of " << TextOf((*w)[2 + i]) << " in dimension " << i;
     }
   }
   return InLayout(in, dims, layout, attrs->out_layout, dtype);

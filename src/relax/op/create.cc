@@ -2,7 +2,7 @@
 // Operators that make tensors.
 #include <cmath>
 
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -13,13 +13,13 @@ DataType TypeOr(Infer& in, DataType fallback) {
 }
 const TensorStructInfoObj* Scalar(Infer& in, size_t i) {
   const TensorStructInfoObj* fill = in.Tensor(i);
-  if (fill->ndim > 0) RAISE(in) << "expected a scalar to fill with, got " << ShowShape(fill);
+  if (fill->ndim > 0) TVM_RAISE(in) << "expected a scalar to fill with, got " << ShowShape(fill);
   return fill;
 }
 StructInfo InferFull(Infer& in) { return in.OfShape(0, TypeOr(in, Scalar(in, 1)->dtype)); }
 StructInfo InferInit(Infer& in) {
   DataType dtype = in.attrs<InitAttrsObj>()->dtype;
-  if (dtype.is_void()) RAISE_TYPE(in) << "expected a dtype, got void";
+  if (dtype.is_void()) TVM_RAISE_TYPE(in) << "expected a dtype, got void";
   return in.OfShape(0, dtype);
 }
 StructInfo InferLike(Infer& in) {
@@ -29,7 +29,8 @@ StructInfo InferLike(Infer& in) {
 void CheckInteger(Infer& in, size_t i) {
   DataType dtype = in.Of(i).as<PrimStructInfoObj>()->dtype;
   if (!dtype.is_integer()) {
-    RAISE_TYPE(in) << "argument '" << in.info->Param(i) << "': expected an integer, got " << dtype;
+    TVM_RAISE_TYPE(in) << "argument '" << in.info->Param(i) << "': expected an integer, got "
+                       << dtype;
   }
 }
 StructInfo InferEye(Infer& in) {
@@ -48,7 +49,7 @@ StructInfo InferArange(Infer& in) {
   auto start = in.Prim(0), end = in.Prim(1), step = in.Prim(2);
   DataType dtype = in.attrs<InitAttrsObj>()->dtype;
   if (!start || !end || !step) return in.Result(Shape::Rank(1), dtype);
-  if (AsConstInt(*step) == 0) RAISE(in) << "expected a step other than 0, got 0";
+  if (AsConstInt(*step) == 0) TVM_RAISE(in) << "expected a step other than 0, got 0";
   PrimExpr count;
   if (start->dtype().is_int() && end->dtype().is_int() && step->dtype().is_int()) {
     auto s = AsConstInt(*step);
@@ -82,17 +83,17 @@ Expr FinishArange(Call call) {
 }
 StructInfo InferWindow(Infer& in) {
   DataType dtype = in.attrs<InitAttrsObj>()->dtype;
-  if (!dtype.is_float()) RAISE_TYPE(in) << "expected a floating-point dtype, got " << dtype;
+  if (!dtype.is_float()) TVM_RAISE_TYPE(in) << "expected a floating-point dtype, got " << dtype;
   CheckInteger(in, 0);
   auto size = in.Prim(0);
   if (auto n = in.ConstPrim(0); n && *n <= 0)
-    RAISE(in) << "expected a positive window_size, got " << *n;
+    TVM_RAISE(in) << "expected a positive window_size, got " << *n;
   return in.Result(size ? Shape(Dims{cast(DataType::Int(64), *size)}) : Shape::Rank(1), dtype);
 }
 StructInfo InferTriangle(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   if (x->ndim >= 0 && x->ndim < 2)
-    RAISE(in) << "expected at least 2 dimensions, got " << ShowShape(x);
+    TVM_RAISE(in) << "expected at least 2 dimensions, got " << ShowShape(x);
   return in.Of(0);
 }
 

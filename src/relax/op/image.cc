@@ -10,7 +10,7 @@ StructInfo InferResize2D(Infer& in) {
   auto* attrs = in.attrs<Resize2DAttrsObj>();
   Shape size = in.ShapeOf(1);
   if (size.ndim >= 0 && size.ndim != 2)
-    RAISE(in) << "expected a size of 2 numbers, got " << size.ndim;
+    TVM_RAISE(in) << "expected a size of 2 numbers, got " << size.ndim;
   in.ExpectOneOf(attrs->method, {"nearest_neighbor", "linear", "cubic"}, "method");
   DataType dtype = attrs->out_dtype.is_void() ? data->dtype : attrs->out_dtype;
   auto x = Canonical(in, data, attrs->layout, "NCHW", "data");
@@ -84,7 +84,7 @@ bool IsQuantized(DataType t) {
 }
 void CheckType(Infer& in, DataType dtype, bool fits, const char* what, const char* expected) {
   if (!dtype.is_void() && !fits)
-    RAISE_TYPE(in) << "expected " << what << " of type " << expected << ", got " << dtype;
+    TVM_RAISE_TYPE(in) << "expected " << what << " of type " << expected << ", got " << dtype;
 }
 StructInfo InferQuantize(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
@@ -105,8 +105,8 @@ StructInfo InferQuantize(Infer& in) {
   for (size_t i : {1, 2}) {
     const TensorStructInfoObj* p = in.Tensor(i);
     if (p->ndim > 1) {
-      RAISE(in) << "expected " << in.info->Param(i) << " of at most 1 dimension, got "
-                << ShowShape(p);
+      TVM_RAISE(in) << "expected " << in.info->Param(i) << " of at most 1 dimension, got "
+                    << ShowShape(p);
     }
     if (p->ndim == 1 && x->ndim >= 0) {
       int64_t axis = in.Axis(attrs->axis, x->ndim);

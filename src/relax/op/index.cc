@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that read and write elements by index: take, gather, slices.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -17,10 +17,10 @@ StructInfo InferTake(Infer& in) {
   if (indices) {
     in.ExpectInteger(indices, "indices");
   } else if (DataType t = in.Of(1).as<PrimStructInfoObj>()->dtype; !t.is_integer()) {
-    RAISE_TYPE(in) << "expected indices of an integer type, got " << t;
+    TVM_RAISE_TYPE(in) << "expected indices of an integer type, got " << t;
   }
   if (!attrs->axis.has_value() && x->ndim >= 0 && x->ndim != 1) {
-    RAISE(in) << "expected a tensor of 1 dimension for axis None, got " << ShowShape(x);
+    TVM_RAISE(in) << "expected a tensor of 1 dimension for axis None, got " << ShowShape(x);
   }
   int64_t indices_ndim = indices ? indices->ndim : 0;
   if (x->ndim < 0 || indices_ndim < 0) return in.Result(Shape(), x->dtype);
@@ -62,20 +62,20 @@ PrimExpr SliceLength(Infer& in, PrimExpr begin, PrimExpr end, const PrimExpr& st
 }
 StructInfo InferStridedSlice(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
-  if (x->ndim == 0) RAISE(in) << "expected at least 1 dimension, got " << ShowShape(x);
+  if (x->ndim == 0) TVM_RAISE(in) << "expected at least 1 dimension, got " << ShowShape(x);
   auto axes = in.Prims(1), begin = in.Prims(2), end = in.Prims(3);
   auto strides = in.size() > 4 ? in.Prims(4) : std::nullopt;
   auto count = [&](size_t i) { return in.Of(i).as<TupleStructInfoObj>()->fields.size(); };
   for (size_t i = 2; i < in.size(); ++i) {
     if (count(i) != count(1)) {
-      RAISE(in) << "expected as many " << in.info->Param(i) << " as axes, got " << count(i)
-                << " and " << count(1);
+      TVM_RAISE(in) << "expected as many " << in.info->Param(i) << " as axes, got " << count(i)
+                    << " and " << count(1);
     }
   }
   if (!axes || x->ndim < 0) return in.Result(Shape::Rank(x->ndim), x->dtype);
   Ints constants;
   for (const PrimExpr& axis : *axes) {
-    if (!IsConst(axis)) RAISE(in) << "expected constant axes, got " << TextOf(axis);
+    if (!IsConst(axis)) TVM_RAISE(in) << "expected constant axes, got " << TextOf(axis);
     constants.push_back(IntImm::Int64(*AsConstInt(axis)));
   }
   std::vector<int64_t> places = in.Axes(constants, x->ndim);
@@ -85,19 +85,20 @@ StructInfo InferStridedSlice(Infer& in) {
   Dims dims = *DimsOf(x);
   for (size_t i = 0; i < places.size(); ++i) {
     PrimExpr stride = strides ? (*strides)[i] : Dim(1);
-    if (IsZero(stride)) RAISE(in) << "expected strides other than 0, got 0";
+    if (IsZero(stride)) TVM_RAISE(in) << "expected strides other than 0, got 0";
     dims.Set(places[i], SliceLength(in, (*begin)[i], (*end)[i], stride, dims[places[i]], inbound));
   }
   return in.Result(dims, x->dtype);
 }
 StructInfo InferDynamicStridedSlice(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
-  if (x->ndim == 0) RAISE(in) << "expected at least 1 dimension, got " << ShowShape(x);
+  if (x->ndim == 0) TVM_RAISE(in) << "expected at least 1 dimension, got " << ShowShape(x);
   for (size_t i = 1; i < 4; ++i) {
     const TensorStructInfoObj* bound = in.Tensor(i);
     in.ExpectRank(bound, 1, in.info->Param(i));
     if (!bound->dtype.is_void() && bound->dtype != DataType::Int(64)) {
-      RAISE_TYPE(in) << "expected " << in.info->Param(i) << " of type int64, got " << bound->dtype;
+      TVM_RAISE_TYPE(in) << "expected " << in.info->Param(i) << " of type int64, got "
+                         << bound->dtype;
     }
     if (DimsOf(bound) && x->ndim >= 0)
       in.ExpectSame((*DimsOf(bound))[0], Dim(x->ndim),
@@ -110,11 +111,12 @@ StructInfo InferSliceScatter(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *src = in.Tensor(1);
   int64_t ndim = x->ndim;
   if (ndim >= 0 && src->ndim >= 0 && ndim != src->ndim) {
-    RAISE(in) << "expected tensors of one rank, got " << ShowShape(x) << " and " << ShowShape(src);
+    TVM_RAISE(in) << "expected tensors of one rank, got " << ShowShape(x) << " and "
+                  << ShowShape(src);
   }
   in.SameType(x->dtype, src->dtype);
   if (in.ConstPrim(4).value_or(1) < 1) {
-    RAISE(in) << "expected a step of at least 1, got " << *in.ConstPrim(4);
+    TVM_RAISE(in) << "expected a step of at least 1, got " << *in.ConstPrim(4);
   }
   if (ndim < 0) return in.Of(0);
   int64_t axis = in.Axis(in.attrs<SliceScatterAttrsObj>()->axis, ndim);
@@ -135,8 +137,8 @@ StructInfo InferGatherElements(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *indices = in.Tensor(1);
   in.ExpectInteger(indices, "indices");
   if (x->ndim >= 0 && indices->ndim >= 0 && x->ndim != indices->ndim) {
-    RAISE(in) << "expected data and indices of one rank, got " << ShowShape(x) << " and "
-              << ShowShape(indices);
+    TVM_RAISE(in) << "expected data and indices of one rank, got " << ShowShape(x) << " and "
+                  << ShowShape(indices);
   }
   if (x->ndim >= 0) in.Axis(in.attrs<GatherElementsAttrsObj>()->axis, x->ndim);
   if (indices->shape.has_value()) return TensorStructInfo(*indices->shape, x->dtype, in.Device());
@@ -147,7 +149,7 @@ std::optional<int64_t> IndexDepth(Infer& in, const TensorStructInfoObj* indices)
   if (!DimsOf(indices) || indices->ndim < 1) return std::nullopt;
   const PrimExpr last = DimsOf(indices)->back();
   if (!IsConst(last)) {
-    RAISE(in) << "expected the last dimension of indices to be constant, got " << TextOf(last);
+    TVM_RAISE(in) << "expected the last dimension of indices to be constant, got " << TextOf(last);
   }
   return AsConstInt(last);
 }
@@ -155,21 +157,21 @@ StructInfo InferGatherND(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *indices = in.Tensor(1);
   int64_t batch = in.attrs<GatherNDAttrsObj>()->batch_dims;
   if (!indices->dtype.is_void() && indices->dtype != DataType::Int(64)) {
-    RAISE_TYPE(in) << "expected indices of type int64, got " << indices->dtype;
+    TVM_RAISE_TYPE(in) << "expected indices of type int64, got " << indices->dtype;
   }
   if (batch < 0 || (x->ndim >= 0 && batch > x->ndim)) {
-    RAISE(in) << "expected batch_dims of at most the rank of data, got " << batch;
+    TVM_RAISE(in) << "expected batch_dims of at most the rank of data, got " << batch;
   }
   if (indices->ndim >= 0 && indices->ndim <= batch) {
-    RAISE(in) << "expected indices of more than batch_dims = " << batch << " dimensions, got "
-              << ShowShape(indices);
+    TVM_RAISE(in) << "expected indices of more than batch_dims = " << batch << " dimensions, got "
+                  << ShowShape(indices);
   }
   if (x->ndim < 0 || indices->ndim < 0) return in.Result(Shape(), x->dtype);
   auto depth = IndexDepth(in, indices);
   if (!depth) return in.Result(Shape(), x->dtype);
   if (*depth + batch > x->ndim) {
-    RAISE(in) << "expected indices into at most " << x->ndim - batch << " dimensions, got "
-              << *depth;
+    TVM_RAISE(in) << "expected indices into at most " << x->ndim - batch << " dimensions, got "
+                  << *depth;
   }
   Dims dims(DimsOf(indices)->begin(), DimsOf(indices)->end() - 1);
   Shape rest = Rest(x, batch + *depth);
@@ -181,11 +183,11 @@ StructInfo InferGatherND(Infer& in) {
 StructInfo InferIndexTensor(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   auto indices = in.Tensors(1);
-  if (indices.empty()) RAISE(in) << "expected at least one index, got none";
+  if (indices.empty()) TVM_RAISE(in) << "expected at least one index, got none";
   auto count = static_cast<int64_t>(indices.size());
   if (x->ndim >= 0 && count > x->ndim) {
-    RAISE(in) << "expected at most " << x->ndim << " indices for the shape " << ShowShape(x)
-              << ", got " << count;
+    TVM_RAISE(in) << "expected at most " << x->ndim << " indices for the shape " << ShowShape(x)
+                  << ", got " << count;
   }
   Shape shape = Dims{};
   for (const TensorStructInfoObj* index : indices) {
@@ -204,8 +206,8 @@ StructInfo InferIndexPut(Infer& in) {
   const TensorStructInfoObj *x = in.Tensor(0), *values = in.Tensor(2);
   auto indices = in.Tensors(1);
   if (x->ndim >= 0 && static_cast<int64_t>(indices.size()) != x->ndim) {
-    RAISE(in) << "expected one index per dimension of " << ShowShape(x) << ", got "
-              << indices.size();
+    TVM_RAISE(in) << "expected one index per dimension of " << ShowShape(x) << ", got "
+                  << indices.size();
   }
   for (const TensorStructInfoObj* index : indices) in.ExpectInteger(index, "indices");
   in.SameType(x->dtype, values->dtype);
@@ -236,11 +238,11 @@ StructInfo InferScatterND(Infer& in) {
   in.ExpectInteger(indices, "indices");
   in.ExpectOneOf(in.attrs<ScatterNDAttrsObj>()->reduction, kReductions, "reduction");
   in.SameType(x->dtype, updates->dtype);
-  if (indices->ndim == 0) RAISE(in) << "expected indices of at least 1 dimension, got ()";
+  if (indices->ndim == 0) TVM_RAISE(in) << "expected indices of at least 1 dimension, got ()";
   auto depth = IndexDepth(in, indices);
   if (!depth || x->ndim < 0) return in.Of(0);
   if (*depth > x->ndim) {
-    RAISE(in) << "expected indices into at most " << x->ndim << " dimensions, got " << *depth;
+    TVM_RAISE(in) << "expected indices into at most " << x->ndim << " dimensions, got " << *depth;
   }
   int64_t ndim = indices->ndim - 1 + x->ndim - *depth;
   in.ExpectRank(updates, ndim, "updates");
@@ -258,10 +260,10 @@ StructInfo InferOneHot(Infer& in) {
   in.ExpectInteger(indices, "indices");
   auto type = [&](size_t i) { return in.Of(i).as<PrimStructInfoObj>()->dtype; };
   if (type(1) != type(2)) {
-    RAISE_TYPE(in) << "expected on_value and off_value of one type, got " << type(1) << " and "
-                   << type(2);
+    TVM_RAISE_TYPE(in) << "expected on_value and off_value of one type, got " << type(1) << " and "
+                       << type(2);
   }
-  if (attrs->depth <= 0) RAISE(in) << "expected a positive depth, got " << attrs->depth;
+  if (attrs->depth <= 0) TVM_RAISE(in) << "expected a positive depth, got " << attrs->depth;
   if (indices->ndim < 0) return in.Result(Shape(), type(1));
   int64_t axis = in.Axis(attrs->axis, indices->ndim + 1);
   if (!DimsOf(indices)) return in.Result(Shape::Rank(indices->ndim + 1), type(1));

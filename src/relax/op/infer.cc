@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What inference functions share.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 #include <algorithm>
 #include <sstream>
 
+#include "../../tir/text.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::relax {
 
+std::string TextOf(const ObjectRef& node) { return tir::TextOf(node); }
 /// An optional object is the object, or null.
 template <class T>
 const T& Value(const Optional<T>& known) {
@@ -38,8 +40,9 @@ std::string ShowShape(const TensorStructInfoObj* info) {
 const StructInfo& Infer::Of(size_t i) const {
   const Optional<StructInfo>& known = call->args[i]->struct_info_;
   if (!known.has_value()) {
-    RAISE(*this) << "argument '" << info->Param(i) << "': expected a normalised expression, got "
-                 << call->args[i]->GetTypeKey() << " without struct info";
+    TVM_RAISE(*this) << "argument '" << info->Param(i)
+                     << "': expected a normalised expression, got " << call->args[i]->GetTypeKey()
+                     << " without struct info";
   }
   return Value(known);
 }
@@ -49,8 +52,8 @@ const TensorStructInfoObj* Infer::AsTensor(size_t i) const {
 const TensorStructInfoObj* Infer::Tensor(size_t i) const {
   const TensorStructInfoObj* tensor = AsTensor(i);
   if (!tensor) {
-    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a tensor, got "
-                      << TextOf(Of(i));
+    TVM_RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a tensor, got "
+                          << TextOf(Of(i));
   }
   return tensor;
 }
@@ -63,16 +66,16 @@ std::vector<const TensorStructInfoObj*> Infer::Tensors(size_t i) const {
     tensors.push_back(tensor);
   }
   if (!tuple || tensors.size() != tuple->fields.size()) {
-    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a tuple of tensors, got "
-                      << TextOf(Of(i));
+    TVM_RAISE_TYPE(*this) << "argument '" << info->Param(i)
+                          << "': expected a tuple of tensors, got " << TextOf(Of(i));
   }
   return tensors;
 }
 Shape Infer::ShapeOf(size_t i) const {
   auto* shape = Of(i).as<ShapeStructInfoObj>();
   if (!shape) {
-    RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a shape, got "
-                      << TextOf(Of(i));
+    TVM_RAISE_TYPE(*this) << "argument '" << info->Param(i) << "': expected a shape, got "
+                          << TextOf(Of(i));
   }
   if (shape->values.has_value()) return *shape->values;
   return Shape::Rank(shape->ndim);
@@ -109,8 +112,8 @@ std::optional<Dims> Infer::Prims(size_t i) const {
 }
 const Object* Infer::CheckedAttrs(int32_t type_index) const {
   if (!call->attrs.has_value() || (*call->attrs)->type_index() != type_index) {
-    RAISE_TYPE(*this) << "expected attributes of type " << info->op->attrs_type_key << ", got "
-                      << (call->attrs.has_value() ? (*call->attrs)->GetTypeKey() : "None");
+    TVM_RAISE_TYPE(*this) << "expected attributes of type " << info->op->attrs_type_key << ", got "
+                          << (call->attrs.has_value() ? (*call->attrs)->GetTypeKey() : "None");
   }
   return (*call->attrs).get();
 }
@@ -133,8 +136,8 @@ bool Infer::Different(const PrimExpr& a, const PrimExpr& b) {
 }
 void Infer::ExpectSame(const PrimExpr& a, const PrimExpr& b, const char* what) {
   if (Different(a, b)) {
-    RAISE(*this) << "expected " << what << " to be equal, got " << TextOf(a) << " and "
-                 << TextOf(b);
+    TVM_RAISE(*this) << "expected " << what << " to be equal, got " << TextOf(a) << " and "
+                     << TextOf(b);
   }
 }
 std::optional<PrimExpr> Infer::Same(const PrimExpr& a, const PrimExpr& b, const char* what) {
@@ -149,8 +152,8 @@ PrimExpr Infer::Product(const Dims& dims, size_t begin, size_t end) {
 }
 int64_t Infer::Axis(int64_t axis, int64_t ndim) const {
   if (axis < -ndim || axis >= ndim) {
-    RAISE(*this) << "expected an axis in [" << -ndim << ", " << ndim - 1 << "] for " << ndim
-                 << " dimensions, got " << axis;
+    TVM_RAISE(*this) << "expected an axis in [" << -ndim << ", " << ndim - 1 << "] for " << ndim
+                     << " dimensions, got " << axis;
   }
   return axis < 0 ? axis + ndim : axis;
 }
@@ -159,7 +162,7 @@ std::vector<int64_t> Infer::Axes(const Ints& axes, int64_t ndim) const {
   for (const IntImm& axis : axes) {
     result.push_back(Axis(axis->value, ndim));
     if (std::find(result.begin(), result.end() - 1, result.back()) != result.end() - 1) {
-      RAISE(*this) << "expected axes that differ, got axis " << result.back() << " twice";
+      TVM_RAISE(*this) << "expected axes that differ, got axis " << result.back() << " twice";
     }
   }
   return result;
@@ -182,9 +185,9 @@ Shape Infer::Broadcast(const Shape& a, const Shape& b) {
     } else if (Equal(x, y)) {
       dims[ndim - i] = x;
     } else if (IsConst(x) && IsConst(y)) {
-      RAISE(*this) << "expected shapes that broadcast, got " << Show(*a.dims) << " and "
-                   << Show(*b.dims) << ": dimension " << ndim - i << " is " << TextOf(x) << " and "
-                   << TextOf(y);
+      TVM_RAISE(*this) << "expected shapes that broadcast, got " << Show(*a.dims) << " and "
+                       << Show(*b.dims) << ": dimension " << ndim - i << " is " << TextOf(x)
+                       << " and " << TextOf(y);
     } else {
       known = false;  // one of them may be 1
     }
@@ -193,18 +196,19 @@ Shape Infer::Broadcast(const Shape& a, const Shape& b) {
 }
 void Infer::ExpectRank(const TensorStructInfoObj* tensor, int64_t ndim, const char* what) const {
   if (tensor->ndim >= 0 && tensor->ndim != ndim) {
-    RAISE(*this) << "expected " << what << " to have " << ndim << " dimensions, got "
-                 << ShowShape(tensor);
+    TVM_RAISE(*this) << "expected " << what << " to have " << ndim << " dimensions, got "
+                     << ShowShape(tensor);
   }
 }
 void Infer::ExpectFloat(const TensorStructInfoObj* tensor, const char* what) const {
   if (!tensor->dtype.is_void() && !tensor->dtype.is_float()) {
-    RAISE_TYPE(*this) << "expected " << what << " of a floating-point type, got " << tensor->dtype;
+    TVM_RAISE_TYPE(*this) << "expected " << what << " of a floating-point type, got "
+                          << tensor->dtype;
   }
 }
 void Infer::ExpectInteger(const TensorStructInfoObj* tensor, const char* what) const {
   if (!tensor->dtype.is_void() && !tensor->dtype.is_integer()) {
-    RAISE_TYPE(*this) << "expected " << what << " of an integer type, got " << tensor->dtype;
+    TVM_RAISE_TYPE(*this) << "expected " << what << " of an integer type, got " << tensor->dtype;
   }
 }
 void Infer::ExpectOneOf(const String& text, std::initializer_list<const char*> words,
@@ -214,7 +218,7 @@ void Infer::ExpectOneOf(const String& text, std::initializer_list<const char*> w
     if (text == word) return;
     all += (all.empty() ? "'" : ", '") + std::string(word) + "'";
   }
-  RAISE(*this) << "expected " << what << " to be one of " << all << ", got '" << text << "'";
+  TVM_RAISE(*this) << "expected " << what << " to be one of " << all << ", got '" << text << "'";
 }
 
 // ---- results ----------------------------------------------------------------------------------
@@ -230,16 +234,25 @@ Optional<VDevice> Infer::Device() const {
     if (!device.has_value()) {
       device = tensor->vdevice;
     } else if (!SameDevice(*device, *tensor->vdevice)) {
-      RAISE(*this) << "expected tensors on one device, got " << TextOf(*device) << " and "
-                   << TextOf(*tensor->vdevice);
+      TVM_RAISE(*this) << "expected tensors on one device, got " << TextOf(*device) << " and "
+                       << TextOf(*tensor->vdevice);
     }
   }
   return device;
 }
+Optional<VDevice> Infer::DeviceAt(int64_t index) const {
+  if (!builder_->defined()) return std::nullopt;
+  auto infos = (*builder_)->GetModule()->global_infos;
+  auto devices = infos.find("vdevice");
+  if (devices == infos.end() || index < 0) return std::nullopt;
+  const Array<GlobalInfo> all = (*devices).second;
+  if (index >= static_cast<int64_t>(all.size())) return std::nullopt;
+  return all[index].as<VDevice>();
+}
 DataType Infer::SameType(DataType a, DataType b) const {
   if (a.is_void() || b.is_void()) return DataType::Void();
   if (a != b && !a.is_bool() && !b.is_bool()) {
-    RAISE_TYPE(*this) << "expected operands of one type, got " << a << " and " << b;
+    TVM_RAISE_TYPE(*this) << "expected operands of one type, got " << a << " and " << b;
   }
   return a;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -13,8 +13,8 @@ StructInfo InferMatmul(Infer& in) {
   DataType dtype = in.attrs<MatmulAttrsObj>()->out_dtype;
   if (dtype.is_void()) dtype = in.SameType(a->dtype, b->dtype);
   if (a->ndim == 0 || b->ndim == 0) {
-    RAISE(in) << "expected operands of at least 1 dimension, got " << ShowShape(a) << " and "
-              << ShowShape(b);
+    TVM_RAISE(in) << "expected operands of at least 1 dimension, got " << ShowShape(a) << " and "
+                  << ShowShape(b);
   }
   if (a->ndim < 0 || b->ndim < 0) return in.Result(Shape(), dtype);
   // A vector is a matrix of one row, or one column, that the result does not have.
@@ -25,9 +25,9 @@ StructInfo InferMatmul(Infer& in) {
   const Dims &x = *DimsOf(a), &y = *DimsOf(b);
   const PrimExpr k = x.back(), l = y[column ? 0 : y.size() - 2];
   if (in.Different(k, l)) {
-    RAISE(in) << "expected the last dimension of " << Show(x) << " and dimension "
-              << (column ? 0 : y.size() - 2) << " of " << Show(y) << " to be equal, got "
-              << TextOf(k) << " and " << TextOf(l);
+    TVM_RAISE(in) << "expected the last dimension of " << Show(x) << " and dimension "
+                  << (column ? 0 : y.size() - 2) << " of " << Show(y) << " to be equal, got "
+                  << TextOf(k) << " and " << TextOf(l);
   }
   Shape batch = in.Broadcast(row ? Dims{} : Dims(x.begin(), x.end() - 2),
                              column ? Dims{} : Dims(y.begin(), y.end() - 2));
@@ -55,16 +55,16 @@ std::string Letters(Infer& in, std::string_view text) {
     } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
       letters += text[i];
     } else {
-      RAISE(in) << "expected letters and '...' in the subscripts, got '" << text << "'";
+      TVM_RAISE(in) << "expected letters and '...' in the subscripts, got '" << text << "'";
     }
   }
   if (std::count(letters.begin(), letters.end(), '.') > 1)
-    RAISE(in) << "expected at most one '...' for an operand, got '" << text << "'";
+    TVM_RAISE(in) << "expected at most one '...' for an operand, got '" << text << "'";
   return letters;
 }
 StructInfo InferEinsum(Infer& in) {
   auto operands = in.Tensors(0);
-  if (operands.empty()) RAISE(in) << "expected at least one operand, got none";
+  if (operands.empty()) TVM_RAISE(in) << "expected at least one operand, got none";
   DataType dtype = operands[0]->dtype;
   for (const TensorStructInfoObj* x : operands) dtype = in.SameType(dtype, x->dtype);
   std::string text;
@@ -80,8 +80,8 @@ StructInfo InferEinsum(Infer& in) {
     begin = end + 1;
   }
   if (inputs.size() != operands.size()) {
-    RAISE(in) << "expected " << inputs.size() << " operands for '" << text << "', got "
-              << operands.size();
+    TVM_RAISE(in) << "expected " << inputs.size() << " operands for '" << text << "', got "
+                  << operands.size();
   }
   std::map<char, PrimExpr> extents;
   std::map<char, int> counts;
@@ -92,8 +92,8 @@ StructInfo InferEinsum(Infer& in) {
     bool dots = inputs[i].find('.') != std::string::npos;
     auto letters = static_cast<int64_t>(inputs[i].size()) - dots;
     if (x->ndim >= 0 && (dots ? x->ndim < letters : x->ndim != letters)) {
-      RAISE(in) << "expected " << letters << (dots ? " or more" : "") << " dimensions for '"
-                << inputs[i] << "' in '" << text << "', got " << ShowShape(x);
+      TVM_RAISE(in) << "expected " << letters << (dots ? " or more" : "") << " dimensions for '"
+                    << inputs[i] << "' in '" << text << "', got " << ShowShape(x);
     }
     for (char c : inputs[i]) ++counts[c];
     if (!DimsOf(x)) {
@@ -117,8 +117,8 @@ StructInfo InferEinsum(Infer& in) {
       if (IsOne(it->second)) {
         it->second = dim;
       } else if (!IsOne(dim) && in.Different(it->second, dim)) {
-        RAISE(in) << "expected one extent for '" << c << "' in '" << text << "', got "
-                  << TextOf(it->second) << " and " << TextOf(dim);
+        TVM_RAISE(in) << "expected one extent for '" << c << "' in '" << text << "', got "
+                      << TextOf(it->second) << " and " << TextOf(dim);
       }
     }
   }
@@ -127,11 +127,11 @@ StructInfo InferEinsum(Infer& in) {
     output = Letters(in, std::string_view(text).substr(arrow + 2));
     for (char c : output) {
       if (!counts.count(c))
-        RAISE(in) << "expected letters of the operands after '->' in '" << text << "', got '" << c
-                  << "'";
+        TVM_RAISE(in) << "expected letters of the operands after '->' in '" << text << "', got '"
+                      << c << "'";
       if (std::count(output.begin(), output.end(), c) > 1)
-        RAISE(in) << "expected each letter once after '->' in '" << text << "', got '" << c
-                  << "' twice";
+        TVM_RAISE(in) << "expected each letter once after '->' in '" << text << "', got '" << c
+                      << "' twice";
     }
   } else {  // what occurs once, in the order of the alphabet, behind the ellipsis
     for (auto [c, count] : counts) {

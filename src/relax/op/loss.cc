@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses, padding, and the operators that gradients are made of.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -9,8 +9,8 @@ StructInfo InferCrossEntropy(Infer& in) {
   const TensorStructInfoObj *a = in.Tensor(0), *b = in.Tensor(1);
   DataType dtype = in.SameType(a->dtype, b->dtype);
   if (a->ndim >= 0 && b->ndim >= 0 && a->ndim != b->ndim) {
-    RAISE(in) << "expected predictions and labels of one shape, got " << ShowShape(a) << " and "
-              << ShowShape(b);
+    TVM_RAISE(in) << "expected predictions and labels of one shape, got " << ShowShape(a) << " and "
+                  << ShowShape(b);
   }
   for (int64_t i = 0; DimsOf(a) && DimsOf(b) && i < a->ndim; ++i)
     in.ExpectSame((*DimsOf(a))[i], (*DimsOf(b))[i], "the dimensions of predictions and labels");
@@ -21,7 +21,8 @@ StructInfo InferCrossEntropy(Infer& in) {
 Shape CheckTargets(Infer& in, size_t first) {
   const TensorStructInfoObj *predictions = in.Tensor(first), *targets = in.Tensor(first + 1);
   in.ExpectInteger(targets, "targets");
-  if (predictions->ndim == 0) RAISE(in) << "expected predictions of at least 1 dimension, got ()";
+  if (predictions->ndim == 0)
+    TVM_RAISE(in) << "expected predictions of at least 1 dimension, got ()";
   int64_t classes_axis = predictions->ndim == 1 ? 0 : 1;
   if (predictions->ndim >= 0) in.ExpectRank(targets, predictions->ndim - 1, "targets");
   if (in.size() > first + 2) {
@@ -29,8 +30,8 @@ Shape CheckTargets(Infer& in, size_t first) {
     in.ExpectRank(weights, 1, "weights");
     if (!weights->dtype.is_void() && !predictions->dtype.is_void() &&
         weights->dtype != predictions->dtype) {
-      RAISE_TYPE(in) << "expected weights of type " << predictions->dtype << ", got "
-                     << weights->dtype;
+      TVM_RAISE_TYPE(in) << "expected weights of type " << predictions->dtype << ", got "
+                         << weights->dtype;
     }
     if (DimsOf(weights) && DimsOf(predictions)) {
       in.ExpectSame((*DimsOf(predictions))[classes_axis], (*DimsOf(weights))[0],
@@ -63,18 +64,18 @@ StructInfo InferPad(Infer& in) {
                  "pad_mode");
   auto count = static_cast<int64_t>(attrs->pad_width.size());
   if (x->ndim >= 0 && count != 2 * x->ndim) {
-    RAISE(in) << "expected " << 2 * x->ndim << " numbers in pad_width for the shape "
-              << ShowShape(x) << ", got " << count;
+    TVM_RAISE(in) << "expected " << 2 * x->ndim << " numbers in pad_width for the shape "
+                  << ShowShape(x) << ", got " << count;
   }
-  if (count % 2 != 0) RAISE(in) << "expected an even number of pad_width, got " << count;
+  if (count % 2 != 0) TVM_RAISE(in) << "expected an even number of pad_width, got " << count;
   if (!DimsOf(x)) return in.Result(Shape::Rank(count / 2), x->dtype);
   Dims dims;
   for (int64_t i = 0; i < x->ndim; ++i) {
     int64_t extra = attrs->pad_width[2 * i]->value + attrs->pad_width[2 * i + 1]->value;
     dims.push_back(in.Simplify((*DimsOf(x))[i] + Dim(extra)));
     if (auto n = AsConstInt(dims.back()); n && *n < 0) {
-      RAISE(in) << "expected dimensions of at least 0 after padding, got " << *n << " in dimension "
-                << i;
+      TVM_RAISE(in) << "expected dimensions of at least 0 after padding, got " << *n
+                    << " in dimension " << i;
     }
   }
   return in.Result(dims, x->dtype);
@@ -82,15 +83,15 @@ StructInfo InferPad(Infer& in) {
 StructInfo InferPixelShuffle(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   int64_t r = in.attrs<PixelShuffleAttrsObj>()->upscale_factor;
-  if (r <= 0) RAISE(in) << "expected a positive upscale_factor, got " << r;
+  if (r <= 0) TVM_RAISE(in) << "expected a positive upscale_factor, got " << r;
   if (x->ndim >= 0 && x->ndim < 3)
-    RAISE(in) << "expected at least 3 dimensions, got " << ShowShape(x);
+    TVM_RAISE(in) << "expected at least 3 dimensions, got " << ShowShape(x);
   if (!DimsOf(x)) return in.Result(Shape::Rank(x->ndim), x->dtype);
   Dims dims = *DimsOf(x);
   size_t c = dims.size() - 3;
   if (auto channels = AsConstInt(dims[c]); channels && *channels % (r * r) != 0) {
-    RAISE(in) << "expected channels that the square of upscale_factor = " << r << " divides, got "
-              << *channels;
+    TVM_RAISE(in) << "expected channels that the square of upscale_factor = " << r
+                  << " divides, got " << *channels;
   }
   dims.Set(c, in.Simplify(floordiv(dims[c], Dim(r * r))));
   for (size_t i : {c + 1, c + 2}) dims.Set(i, in.Simplify(dims[i] * Dim(r)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators about tensors as such: type, device, memory, shape, and what is known of them at run
 // time; collectives.
-#include "infer.h"
 #include "tvm/relax/distributed.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -24,9 +24,10 @@ template <size_t shape_arg>
 StructInfo InferAlloc(Infer& in) {
   auto* dtype = in.call->args[shape_arg + 1].as<DataTypeImmObj>();
   if (!dtype) {
-    RAISE_TYPE(in) << "expected a dtype, got " << in.call->args[shape_arg + 1]->GetTypeKey();
+    TVM_RAISE_TYPE(in) << "expected a dtype, got " << in.call->args[shape_arg + 1]->GetTypeKey();
   }
-  return in.OfShape(shape_arg, dtype->value);
+  auto device = in.size() > shape_arg + 2 ? in.ConstPrim(shape_arg + 2) : std::nullopt;
+  return in.OfShape(shape_arg, dtype->value, in.DeviceAt(device.value_or(-1)));
 }
 bool IsVoid(Infer& in, size_t i) { return IsVoidStructInfo(in.Of(i)); }
 StructInfo InferView(Infer& in) {
@@ -36,7 +37,7 @@ StructInfo InferView(Infer& in) {
   if (!IsVoid(in, 2)) {
     auto* given = in.call->args[2].as<DataTypeImmObj>();
     if (!given && !in.call->args[2].as<VarObj>())
-      RAISE_TYPE(in) << "expected a dtype, got " << in.call->args[2]->GetTypeKey();
+      TVM_RAISE_TYPE(in) << "expected a dtype, got " << in.call->args[2]->GetTypeKey();
     dtype = given ? given->value : DataType::Void();
   }
   PrimExpr offset = Dim(0);
@@ -46,7 +47,7 @@ StructInfo InferView(Infer& in) {
     known_offset = value.has_value();
     if (value) offset = cast(DataType::Int(64), *value);
     if (auto bytes = in.ConstPrim(3); bytes && *bytes < 0)
-      RAISE(in) << "expected a relative_byte_offset of at least 0, got " << *bytes;
+      TVM_RAISE(in) << "expected a relative_byte_offset of at least 0, got " << *bytes;
   }
   if (known_offset && shape.known() && DimsOf(x) && !dtype.is_void() && !x->dtype.is_void()) {
     PrimExpr has = in.Product(*DimsOf(x)) * Dim(x->dtype.bytes());
@@ -55,8 +56,8 @@ StructInfo InferView(Infer& in) {
     bool outside = IsConst(has) && IsConst(needs) ? *AsConstInt(needs) > *AsConstInt(has)
                                                   : in.analyzer().CanProve(needs > has);
     if (outside) {
-      RAISE(in) << "expected a view inside the " << TextOf(has) << " bytes of " << ShowShape(x)
-                << " of " << x->dtype << ", got one that needs " << TextOf(needs);
+      TVM_RAISE(in) << "expected a view inside the " << TextOf(has) << " bytes of " << ShowShape(x)
+                    << " of " << x->dtype << ", got one that needs " << TextOf(needs);
     }
   }
   return IsVoid(in, 1) ? in.WithType(0, dtype) : in.OfShape(1, dtype, x->vdevice);
@@ -88,8 +89,8 @@ StructInfo InferPrim(Infer& in) {
     const TensorStructInfoObj* x = in.Tensor(0);
     auto axis = in.ConstPrim(1);
     if (axis && (*axis < 0 || (x->ndim >= 0 && *axis >= x->ndim))) {
-      RAISE(in) << "expected an axis in [0, " << (x->ndim < 0 ? "ndim" : std::to_string(x->ndim))
-                << "), got " << *axis;
+      TVM_RAISE(in) << "expected an axis in [0, "
+                    << (x->ndim < 0 ? "ndim" : std::to_string(x->ndim)) << "), got " << *axis;
     }
   }
   return PrimStructInfo(DataType(code, bits));
@@ -125,7 +126,7 @@ StructInfo InferAllReduce(Infer& in) {
   return in.Of(0);
 }
 void CheckWorkers(Infer& in, int64_t workers) {
-  if (workers <= 0) RAISE(in) << "expected a positive num_workers, got " << workers;
+  if (workers <= 0) TVM_RAISE(in) << "expected a positive num_workers, got " << workers;
 }
 StructInfo InferAllGather(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
@@ -145,8 +146,8 @@ StructInfo InferScatter(Infer& in) {
   if (!DimsOf(x)) return in.Of(0);
   Dims dims = *DimsOf(x);
   if (auto n = AsConstInt(dims[axis]); n && *n % attrs->num_workers != 0) {
-    RAISE(in) << "expected a dimension that num_workers = " << attrs->num_workers
-              << " divides, got " << *n;
+    TVM_RAISE(in) << "expected a dimension that num_workers = " << attrs->num_workers
+                  << " divides, got " << *n;
   }
   dims.Set(axis, in.Simplify(floordiv(dims[axis], Dim(attrs->num_workers))));
   return in.Result(dims, x->dtype);
@@ -154,7 +155,7 @@ StructInfo InferScatter(Infer& in) {
 StructInfo InferRedistribute(Infer& in) {
   auto* attrs = in.attrs<DistributionAttrsObj>();
   auto* x = in.Of(0).as<distributed::DTensorStructInfoObj>();
-  if (!x) RAISE_TYPE(in) << "expected a tensor on a mesh, got " << TextOf(in.Of(0));
+  if (!x) TVM_RAISE_TYPE(in) << "expected a tensor on a mesh, got " << TextOf(in.Of(0));
   return distributed::DTensorStructInfo(x->tensor_sinfo,
                                         As<distributed::DeviceMesh>(attrs->device_mesh),
                                         As<distributed::Placement>(attrs->placement));

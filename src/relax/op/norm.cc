@@ -2,7 +2,7 @@
 // Softmax, normalisation, and what is applied per channel.
 #include <algorithm>
 
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -36,8 +36,9 @@ void CheckParameters(Infer& in, size_t first, const std::vector<int64_t>& axes) 
     for (size_t k = 0; DimsOf(x) && DimsOf(p) && k < axes.size(); ++k) {
       const PrimExpr want = (*DimsOf(x))[axes[k]], got = (*DimsOf(p))[k];
       if (in.Different(want, got)) {
-        RAISE(in) << "expected " << in.info->Param(i) << " of dimension " << TextOf(want)
-                  << " for axis " << axes[k] << " of " << ShowShape(x) << ", got " << ShowShape(p);
+        TVM_RAISE(in) << "expected " << in.info->Param(i) << " of dimension " << TextOf(want)
+                      << " for axis " << axes[k] << " of " << ShowShape(x) << ", got "
+                      << ShowShape(p);
       }
     }
   }
@@ -49,7 +50,7 @@ void ExpectFloats(Infer& in, bool same) {
   for (size_t i = 1; same && i < in.size(); ++i) {
     DataType dtype = in.Tensor(i)->dtype;
     if (!x->dtype.is_void() && !dtype.is_void() && dtype != x->dtype) {
-      RAISE_TYPE(in) << "expected operands of one type, got " << x->dtype << " and " << dtype;
+      TVM_RAISE_TYPE(in) << "expected operands of one type, got " << x->dtype << " and " << dtype;
     }
   }
 }
@@ -78,7 +79,7 @@ int64_t CheckChannel(Infer& in, const A* attrs, int64_t ndim) {
   int64_t channel = in.Axis(attrs->channel_axis, ndim);
   std::vector<int64_t> axes = in.Axes(attrs->axes, ndim);
   if (std::find(axes.begin(), axes.end(), channel) != axes.end()) {
-    RAISE(in) << "expected axes without the channel_axis " << channel << ", got it among them";
+    TVM_RAISE(in) << "expected axes without the channel_axis " << channel << ", got it among them";
   }
   CheckParameters(in, 1, {channel});
   return channel;
@@ -88,13 +89,13 @@ StructInfo InferGroupNorm(Infer& in) {
   auto* attrs = in.attrs<GroupNormAttrsObj>();
   ExpectFloats(in, true);
   if (attrs->num_groups <= 0)
-    RAISE(in) << "expected positive num_groups, got " << attrs->num_groups;
+    TVM_RAISE(in) << "expected positive num_groups, got " << attrs->num_groups;
   if (x->ndim < 0) return in.Of(0);
   int64_t channel = CheckChannel(in, attrs, x->ndim);
   auto channels = DimsOf(x) ? AsConstInt((*DimsOf(x))[channel]) : std::nullopt;
   if (channels && *channels % attrs->num_groups != 0) {
-    RAISE(in) << "expected channels that num_groups = " << attrs->num_groups << " divides, got "
-              << *channels;
+    TVM_RAISE(in) << "expected channels that num_groups = " << attrs->num_groups << " divides, got "
+                  << *channels;
   }
   return in.Of(0);
 }
@@ -106,7 +107,7 @@ StructInfo InferInstanceNorm(Infer& in) {
 }
 StructInfo InferDropout(Infer& in) {
   double rate = in.attrs<DropoutAttrsObj>()->rate;
-  if (!(rate >= 0 && rate <= 1)) RAISE(in) << "expected a rate in [0, 1], got " << rate;
+  if (!(rate >= 0 && rate <= 1)) TVM_RAISE(in) << "expected a rate in [0, 1], got " << rate;
   return TupleStructInfo({in.Of(0), in.Of(0)});
 }
 

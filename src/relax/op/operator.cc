@@ -5,8 +5,8 @@
 #include <map>
 
 #include "convert.h"
-#include "infer.h"
 #include "schema.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -45,19 +45,19 @@ void CheckKind(const Infer& in, size_t i, ParamKind kind) {
       break;
   }
   if (expected) {
-    RAISE_TYPE(in) << "argument '" << in.info->Param(i) << "': expected " << expected << ", got "
-                   << TextOf(in.Of(i));
+    TVM_RAISE_TYPE(in) << "argument '" << in.info->Param(i) << "': expected " << expected
+                       << ", got " << TextOf(in.Of(i));
   }
 }
 void CheckArguments(const Infer& in) {
   const OperatorInfo& info = *in.info;
   size_t most = info.call_args.size(), got = in.call->args.size();
   if (got < static_cast<size_t>(info.min_args) || (got > most && !info.variadic)) {
-    RAISE(in) << "expected " << info.min_args
-              << (info.variadic                                ? " or more"
-                  : most != static_cast<size_t>(info.min_args) ? " to " + std::to_string(most)
-                                                               : "")
-              << " arguments, got " << got;
+    TVM_RAISE(in) << "expected " << info.min_args
+                  << (info.variadic                                ? " or more"
+                      : most != static_cast<size_t>(info.min_args) ? " to " + std::to_string(most)
+                                                                   : "")
+                  << " arguments, got " << got;
   }
   for (size_t i = 0; i < got; ++i) {
     ParamKind kind = info.params[info.call_args[std::min(i, most - 1)]].kind;
@@ -75,7 +75,8 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
   if (in.info->infer) return in.info->infer(in);
   Any result = CallBack(in.info->packed_infer.value(), call, builder);
   if (auto info = result.try_cast<StructInfo>()) return *std::move(info);
-  RAISE_TYPE(in) << "expected struct info from its inference function, got " << result.GetTypeKey();
+  TVM_RAISE_TYPE(in) << "expected struct info from its inference function, got "
+                     << result.GetTypeKey();
   TVM_FFI_UNREACHABLE();
 }
 
@@ -83,7 +84,7 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
 DataType NeighbourType(const std::vector<AnyView>& values) {
   for (const AnyView& value : values) {
     auto expr = value.as<Expr>();
-    if (!expr || !expr->defined()) continue;  // None is no tensor
+    if (!expr || !expr->defined()) continue;
     if (auto* tensor = GetStructInfoAs<TensorStructInfoObj>(*expr)) return tensor->dtype;
   }
   return DataType::Void();

@@ -43,7 +43,8 @@ StructInfo InferPool(Infer& in) {
   for (int64_t i = 0; i < d; ++i) {
     for (const Ints& values : {attrs->pool_size, attrs->strides, attrs->dilation}) {
       if (values[i]->value <= 0) {
-        RAISE(in) << "expected positive pool_size, strides and dilation, got " << values[i]->value;
+        TVM_RAISE(in) << "expected positive pool_size, strides and dilation, got "
+                      << values[i]->value;
       }
     }
     if (!x) continue;
@@ -51,8 +52,8 @@ StructInfo InferPool(Infer& in) {
     x->Set(2 + i, Windows(in, (*x)[2 + i], attrs->padding[i]->value, attrs->padding[d + i]->value,
                           reach, attrs->strides[i]->value, attrs->ceil_mode));
     if (auto n = AsConstInt((*x)[2 + i]); n && *n < 0) {
-      RAISE(in) << "expected a window that fits in the padded data, got " << ShowShape(data)
-                << " and a window of " << reach + 1 << " in dimension " << i;
+      TVM_RAISE(in) << "expected a window that fits in the padded data, got " << ShowShape(data)
+                    << " and a window of " << reach + 1 << " in dimension " << i;
     }
   }
   return InLayout(in, x, layout, attrs->out_layout, data->dtype);
@@ -65,7 +66,7 @@ StructInfo InferAdaptivePool(Infer& in) {
   auto x = Canonical(in, data, attrs->layout, layout, "data");
   for (int64_t i = 0; attrs->output_size.has_value() && i < d; ++i) {
     int64_t size = (*attrs->output_size)[i]->value;
-    if (size <= 0) RAISE(in) << "expected a positive output_size, got " << size;
+    if (size <= 0) TVM_RAISE(in) << "expected a positive output_size, got " << size;
     if (x) x->Set(2 + i, Dim(size));
   }
   return InLayout(in, x, layout, attrs->out_layout, data->dtype);

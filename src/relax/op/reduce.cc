@@ -2,7 +2,7 @@
 // Reductions, scans, searching and sorting.
 #include <algorithm>
 
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -86,7 +86,7 @@ StructInfo InferTopK(Infer& in) {
       Dims dims = *DimsOf(x);
       if (attrs->k > 0) {
         if (auto n = AsConstInt(dims[axis]); n && attrs->k > *n) {
-          RAISE(in) << "expected k of at most the dimension " << *n << ", got " << attrs->k;
+          TVM_RAISE(in) << "expected k of at most the dimension " << *n << ", got " << attrs->k;
         }
         dims.Set(axis, Dim(attrs->k));
       }
@@ -107,13 +107,13 @@ StructInfo InferUnique(Infer& in) {
   std::vector<bool> flags;
   for (size_t i = 1; i < 5; ++i) {
     auto flag = in.ConstPrim(i);
-    if (!flag) RAISE(in) << "expected a constant for '" << in.info->Param(i) << "'";
+    if (!flag) TVM_RAISE(in) << "expected a constant for '" << in.info->Param(i) << "'";
     flags.push_back(*flag != 0);
   }
   bool has_axis = in.size() > 5;
   if (has_axis && x->ndim >= 0) {
     auto axis = in.ConstPrim(5);
-    if (!axis) RAISE(in) << "expected a constant axis";
+    if (!axis) TVM_RAISE(in) << "expected a constant axis";
     in.Axis(*axis, x->ndim);
   }
   Array<StructInfo> fields{in.Result(Shape::Rank(has_axis ? x->ndim : 1), x->dtype)};

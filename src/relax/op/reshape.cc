@@ -2,7 +2,7 @@
 // Operators that give a tensor another shape: reshape, broadcast, squeeze, transpose.
 #include <algorithm>
 
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -14,8 +14,8 @@ StructInfo InferReshape(Infer& in) {
   if (shape.known() && DimsOf(x)) {
     PrimExpr from = in.Product(*DimsOf(x)), to = in.Product(*shape.dims);
     if (in.Different(from, to)) {
-      RAISE(in) << "expected as many elements as before, got " << Show(*DimsOf(x)) << " with "
-                << TextOf(from) << " and " << Show(*shape.dims) << " with " << TextOf(to);
+      TVM_RAISE(in) << "expected as many elements as before, got " << Show(*DimsOf(x)) << " with "
+                    << TextOf(from) << " and " << Show(*shape.dims) << " with " << TextOf(to);
     }
   }
   return in.OfShape(1, in.Tensor(0)->dtype, in.Device());
@@ -79,16 +79,16 @@ Expr FinishReshape(Call call) {
 /// Raises when a tensor of shape `from` does not broadcast to `to`.
 void CheckBroadcastsTo(Infer& in, const Shape& from, const Shape& to) {
   if (from.ndim >= 0 && to.ndim >= 0 && from.ndim > to.ndim) {
-    RAISE(in) << "expected at least " << from.ndim << " dimensions to broadcast to, got "
-              << to.ndim;
+    TVM_RAISE(in) << "expected at least " << from.ndim << " dimensions to broadcast to, got "
+                  << to.ndim;
   }
   if (!from.known() || !to.known()) return;
   for (int64_t i = 1; i <= from.ndim; ++i) {
     PrimExpr a = from[from.ndim - i], b = to[to.ndim - i];
     if (!IsOne(a) && IsConst(a) && in.Different(a, b)) {
-      RAISE(in) << "expected shapes that broadcast, got " << Show(*from.dims) << " and "
-                << Show(*to.dims) << ": dimension " << to.ndim - i << " is " << TextOf(a) << " and "
-                << TextOf(b);
+      TVM_RAISE(in) << "expected shapes that broadcast, got " << Show(*from.dims) << " and "
+                    << Show(*to.dims) << ": dimension " << to.ndim - i << " is " << TextOf(a)
+                    << " and " << TextOf(b);
     }
   }
 }
@@ -164,8 +164,8 @@ StructInfo InferPermuteDims(Infer& in) {
   const Optional<Ints>& given = in.attrs<PermuteDimsAttrsObj>()->axes;
   int64_t count = given.has_value() ? static_cast<int64_t>((*given).size()) : x->ndim;
   if (x->ndim >= 0 && count != x->ndim) {
-    RAISE(in) << "expected " << x->ndim << " axes for the shape " << ShowShape(x) << ", got "
-              << count;
+    TVM_RAISE(in) << "expected " << x->ndim << " axes for the shape " << ShowShape(x) << ", got "
+                  << count;
   }
   if (count < 0) return in.Result(Shape(), x->dtype);
   std::vector<int64_t> axes(count);
@@ -185,7 +185,7 @@ StructInfo InferLayoutTransform(Infer& in) {
   if (attrs->pad_value.has_value()) {
     DataType pad = (*attrs->pad_value)->value.dtype();
     if (!x->dtype.is_void() && pad != x->dtype) {
-      RAISE_TYPE(in) << "expected a pad_value of type " << x->dtype << ", got " << pad;
+      TVM_RAISE_TYPE(in) << "expected a pad_value of type " << x->dtype << ", got " << pad;
     }
   }
   const tir::IndexMap& map = attrs->index_map;

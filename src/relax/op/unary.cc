@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on the elements of one tensor: a row each.
-#include "infer.h"
+#include "tvm/relax/infer.h"
 
 namespace tvm::relax {
 namespace {
@@ -13,7 +13,7 @@ StructInfo InferAny(Infer& in) { return OfElements(in, in.TypeOf(0)); }
 StructInfo InferFloat(Infer& in) {
   DataType dtype = in.TypeOf(0);
   if (!dtype.is_void() && !dtype.is_float()) {
-    RAISE_TYPE(in) << "expected operands of a floating-point type, got " << dtype;
+    TVM_RAISE_TYPE(in) << "expected operands of a floating-point type, got " << dtype;
   }
   return OfElements(in, dtype);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What convolutions and pools share: layouts, and numbers given once for all sides.
 #pragma once
-#include "infer.h"
+#include "tvm/relax/infer.h"
 #include "tvm/tir/data_layout.h"
 
 namespace tvm::relax {

@@ -22,7 +22,7 @@ struct FunctionPassObj : PassObj {
       if (!func.as<FunctionObj>()) continue;
       Any result = CallBack(pass_func, func, mod, ctx);
       auto changed = result.as<Function>();
-      if (!changed) {
+      if (!changed || !changed->defined()) {
         TVM_FFI_THROW(TypeError) << info->name
                                  << ": expected the pass to return a relax.Function, got "
                                  << result.GetTypeKey();
@@ -55,7 +55,7 @@ class BlockRewriter : public ExprMutator {
     if (!block.as<DataflowBlockObj>()) return ExprMutator::VisitBindingBlock(block);
     Any result = CallBack(pass_->pass_func, block, mod_, ctx_);
     auto changed = result.as<DataflowBlock>();
-    if (!changed) {
+    if (!changed || !changed->defined()) {
       TVM_FFI_THROW(TypeError) << pass_->info->name
                                << ": expected the pass to return a DataflowBlock, got "
                                << result.GetTypeKey();

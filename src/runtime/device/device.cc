@@ -154,11 +154,11 @@ TVM_REGISTER() {
       Arg("stream", 0));
   Def(
       "runtime.Device_StreamSyncFromTo",
-      [](DLDevice d, int64_t from, int64_t to) {
-        GetDeviceAPI(d.device_type)->WaitForStream(d, AsStream(to), AsStream(from));
+      [](DLDevice d, int64_t first, int64_t then) {
+        GetDeviceAPI(d.device_type)->WaitForStream(d, AsStream(then), AsStream(first));
       },
-      "What is queued on stream `to` from now on runs after what is on stream `from` now.",
-      Arg("device"), Arg("from"), Arg("to"));
+      "What is queued on stream `then` from now on runs after what is on stream `first` now.",
+      Arg("device"), Arg("first"), Arg("then"));
   Def(
       "runtime.DeviceMemory",
       [](DLDevice d) {

@@ -22,7 +22,7 @@ std::vector<const Access*> FactorsOf(const BlockLook& look) {
 int64_t SumsOf(const BlockLook& look, const Access& factor) {
   int64_t sums = 1;
   for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (!look.axes[i].reduce && factor.Moves(i)) sums *= look.axes[i].size.value_or(1 << 10);
+    if (!look.axes[i].reduce && factor.Moves(i)) sums *= look.axes[i].size.value_or(cost::kEven);
   }
   return sums;
 }
@@ -113,13 +113,12 @@ bool PackedInSquares(const Schedule& sch, const BlockRV& packing, const Machine&
 }
 /// Whether enough results share each factor to pay for packing it.
 bool PaysToPack(const BlockLook& look) {
-  constexpr int64_t kManyResults = 4;
   std::vector<const Access*> factors = FactorsOf(look);
   return std::all_of(factors.begin(), factors.end(), [&](const Access* factor) {
     auto sharing = look.Size([&](const Axis& axis) {
       return !axis.reduce && !factor->Moves(static_cast<size_t>(&axis - look.axes.data()));
     });
-    return !sharing || *sharing >= kManyResults;
+    return !sharing || *sharing >= cost::kResultsToPack;
   });
 }
 /// A sum of products in a shorter type of floats that is not packed: it is accumulated in float32

@@ -49,7 +49,6 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     (*this)(block->body);
   }
   void Visit(const CallObj* call) {
-    constexpr double kMathFunction = 16;
     Count(call->dtype);
     bool known = call->op.as<OpObj>() != nullptr;
     bool pure = SideEffect(ffi::GetRef<Call>(call)) <= CallEffectKind::kReadState;
@@ -58,7 +57,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
       out->simple = false;
     // What is known to be taken costs nothing: padding by nothing is a copy.
     if (call->Is(builtin::if_then_else()) && IsAlways(call->args[0])) return (*this)(call->args[1]);
-    out->work += kMathFunction;
+    out->work += cost::kCall;
     VisitChildren(call, *this);
   }
   void Visit(const BufferLoadObj* load) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 
+#include "schedule/rules/costs.h"
 #include "tvm/schedule/rules.h"
 
 namespace tvm::tir {
@@ -24,17 +25,17 @@ struct Access {
   std::vector<PrimExpr> steps;  // by axis
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
-  /// Whether steps along an axis fall on the same few places of a cache.
-  bool Collides(size_t axis) const {
-    constexpr int64_t kCachePeriod = 4096;
+  /// Whether steps along an axis fall on the same set of the first cache, which holds as many lines
+  /// as its associativity.
+  bool Collides(size_t axis, const Machine& machine) const {
     auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
-    return step && *step != 0 && *step * buffer->dtype.bits() / 8 % kCachePeriod == 0;
+    int64_t period = machine->l1_bytes / machine->l1_ways;
+    return step && *step != 0 && *step * buffer->dtype.bits() / 8 % period == 0;
   }
   /// Whether a vector along an axis is one element, or few vectors of memory.
   bool IsNear(size_t axis) const {
-    constexpr int64_t kFar = 4;
     auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
-    return step && *step >= 0 && *step <= (is_store ? 1 : kFar);
+    return step && *step >= 0 && *step <= (is_store ? 1 : cost::kNear);
   }
 };
 struct BlockLook {
@@ -83,8 +84,6 @@ LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machin
 double Unevenness(int64_t jobs, int64_t cores);
 /// Inlines what is cheaper to compute again than to store.
 void InlineCheap(const Schedule& sch, const BlockRV& root);
-/// Work, in simple operations, that pays for waking the other threads.
-inline constexpr double kParallelWork = 1 << 16;
 /// Marks the loop parallel unless the work is known to be too small.
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
                      std::optional<double> work);
@@ -103,8 +102,6 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
 void VectorizeInner(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// The largest divisor of n up to `most`.
 int64_t LargestDivisor(int64_t n, int64_t most);
-/// How many vectors next to each other hide the latency of a chain of operations.
-inline constexpr int kInterleave = 4;
 
 /// How threads share what a transposing block writes: lines, or parts of every line, which is
 /// better where the threads that read it take parts of every line, too.

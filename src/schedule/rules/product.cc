@@ -16,33 +16,28 @@ struct Tile {
   int64_t rows = 1, vectors = 1, lanes = 1;
   double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
 };
-constexpr int64_t kEven = 1 << 10;  // a size that all tiles divide
-constexpr int64_t kRows = 24;       // more than any tile has
-constexpr int64_t kWays = 8;        // lines that the first cache holds in one place
 /// What tiles are cut from.
 struct Area {
   int64_t rows, columns;
   int64_t lines = 1;
-  bool rows_collide = false;  // in the first cache: all in the same few places
-  int64_t close = kEven;      // columns that stay in the second cache for all of the reduction
+  bool rows_collide = false;    // in the first cache: all in the same few places
+  int64_t close = cost::kEven;  // columns that stay in the second cache for all of the reduction
 };
 Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
   int64_t accumulators = machine->vector_registers * 3 / 4;
-  int64_t most_rows = area.rows_collide ? kWays : accumulators;
-  constexpr int64_t kMostVectors = 8;
-  constexpr double kChains = 8;  // that hide the latency of a multiply-add
+  int64_t most_rows = area.rows_collide ? machine->l1_ways : accumulators;
   Tile best;
   for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
     if (area.columns % lanes != 0) continue;
     int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
-    for (int64_t most = 1; most <= kMostVectors; ++most) {
+    for (int64_t most = 1; most <= cost::kMostVectors; ++most) {
       Tile tile{1, LargestDivisor(places, most), lanes};
       if (area.columns != lanes && most > 1 && tile.vectors * lanes > area.close) break;
       tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
       double used = static_cast<double>(tile.rows * tile.vectors);
       double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
-      tile.score = static_cast<double>(lanes) * std::min(1.0, used / kChains) * used / loads;
+      tile.score = static_cast<double>(lanes) * std::min(1.0, used / cost::kChains) * used / loads;
       if (tile.score > best.score) best = tile;
     }
   }
@@ -79,7 +74,9 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
       if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
     }
     // Enough of them for any tile are enough: then the inner axis, whose steps are the smaller.
-    auto size = [&](size_t i) { return std::min(kRows, look.axes[i].size.value_or(kRows)); };
+    auto size = [&](size_t i) {
+      return std::min(cost::kMostRows, look.axes[i].size.value_or(cost::kMostRows));
+    };
     if (reuses && (!row || size(i) >= size(*row))) row = i;
   }
   if (!row) return std::nullopt;
@@ -91,9 +88,9 @@ std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
   }
   return axes;
 }
-bool RowsCollide(const BlockLook& look, TileAxes axes) {
+bool RowsCollide(const BlockLook& look, TileAxes axes, const Machine& machine) {
   return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return !access.is_store && !access.Moves(axes.column) && access.Collides(axes.row);
+    return !access.is_store && !access.Moves(axes.column) && access.Collides(axes.row, machine);
   });
 }
 /// Whether all that is read along the columns stays in the second cache: then each row of the other
@@ -112,7 +109,7 @@ bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machin
 }
 /// How many columns the second cache holds for all of the reduction.
 int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
-  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(kEven);
+  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(cost::kEven);
   return machine->l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
 }
 /// How many columns are used for all rows before the next ones: as many as stay close, and where
@@ -121,8 +118,8 @@ int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
 int64_t StretchOf(const BlockLook& look, TileAxes axes, const Machine& machine) {
   int64_t most = CloseColumns(look, machine);
   auto results = look.Size([](const Axis& a) { return !a.reduce; });
-  int64_t product =
-      look.axes[axes.row].size.value_or(kEven) * look.axes[axes.column].size.value_or(kEven);
+  int64_t product = look.axes[axes.row].size.value_or(cost::kEven) *
+                    look.axes[axes.column].size.value_or(cost::kEven);
   int64_t others = results && product > 0 ? std::max<int64_t>(1, *results / product) : 1;
   int64_t threads = (machine->cores + others - 1) / others;
   if (threads == 1) return most;
@@ -137,8 +134,9 @@ int64_t SizeOf(const Axis& axis, int64_t divisor) {
 }
 /// The tile of a product that all tiles divide.
 Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  return ChooseTile({kEven, kEven, 1, RowsCollide(look, axes), CloseColumns(look, machine)},
-                    machine->Lanes(look.widest_bits), machine);
+  return ChooseTile(
+      {cost::kEven, cost::kEven, 1, RowsCollide(look, axes, machine), CloseColumns(look, machine)},
+      machine->Lanes(look.widest_bits), machine);
 }
 /// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
 /// fewer than `reuse` results share an element: the copy would cost more than it saves.
@@ -193,8 +191,7 @@ IndexMap TilesOf(const Block& user, const Buffer& copy, int64_t width) {
 /// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
 /// those of one whose lines collide, in a copy made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
-                 Array<BlockRV>* copies) {
-  constexpr int64_t kManyRows = 64;
+                 Array<BlockRV>* copies, const Machine& machine) {
   for (const Access& access : look.accesses) {
     if (access.is_store || !access.StepsBy(column, 1)) continue;
     BlockRV packed;
@@ -204,12 +201,12 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     bool is_new = !packed.defined(), collides = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
       // (A few of them still fit into one place.)
-      bool many = look.axes[i].size.value_or(kEven) > kWays;
-      collides |= look.axes[i].reduce && many && access.Collides(i);
+      bool many = look.axes[i].size.value_or(cost::kEven) > machine->l1_ways;
+      collides |= look.axes[i].reduce && many && access.Collides(i, machine);
     }
     if (is_new && !collides) continue;
     Attempt(sch, [&] {
-      if (is_new) packed = CopyOperand(sch, look, access, column, kManyRows);
+      if (is_new) packed = CopyOperand(sch, look, access, column, cost::kRowsToPack);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
       // The block that copies has its iterators in another order than its buffer.
       Block block = sch.Get(packed);
@@ -235,7 +232,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   Tile ideal = IdealTile(look, axes, machine);
   Area area{SizeOf(look.axes[axes.row], ideal.rows),
             SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
-            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes),
+            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
             CloseColumns(look, machine)};
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
@@ -246,13 +243,13 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
       part.rows = rows;
       return ChooseTile(part, lanes, machine).score >= 0.75 * ideal.score;
     };
-    if (!good(kEven) && Parted(sch, look, axes.column, lanes, again)) return;
+    if (!good(cost::kEven) && Parted(sch, look, axes.column, lanes, again)) return;
     if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
   }
   Tile tile = ChooseTile(area, lanes, machine);
   int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
   int64_t vectors = tile.vectors / lines_inside;
-  PackColumns(sch, look, axes.column, vectors * tile.lanes, copies);
+  PackColumns(sch, look, axes.column, vectors * tile.lanes, copies, machine);
 
   BlockRV epilogue = KeepTile(sch, block);
   Array<LoopRV> outer, among_rows, reduction;
@@ -297,20 +294,19 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   UnrollTile(sch, {block}, outer.size() + 1 + reduction.size());
   LoopRV shared = FuseToShare(sch, outer, machine);
   auto count = AsConstInt(sch.Get(shared)->extent);
-  constexpr double kIdle = 1.05;
-  if (count && (*count < 4 * machine->cores || Unevenness(*count, machine->cores) > kIdle))
+  if (count && (*count < cost::kTasksPerCore * machine->cores ||
+                Unevenness(*count, machine->cores) > cost::kIdleTiles))
     shared = sch.Fuse({shared, column_tiles});
   ParallelIfWorth(sch, shared, machine, look.TotalWork());
 }
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
 /// result. Returns the block that copies.
 BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
-  constexpr int64_t kManyRows = 16;
   std::optional<size_t> column = look.Column();
   for (const Access& access : look.accesses) {
     if (!column || !look.IsOperand(access)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
-    return CopyOperand(sch, look, access, *column, kManyRows);
+    return CopyOperand(sch, look, access, *column, cost::kRowsToTurn);
   }
   return BlockRV();
 }
@@ -318,11 +314,10 @@ BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
 
 std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
                                       int64_t lanes, const Machine& machine) {
-  Tile ideal = ChooseTile({kEven, kEven}, lanes, machine);
+  Tile ideal = ChooseTile({cost::kEven, cost::kEven}, lanes, machine);
   int64_t width = ideal.vectors * ideal.lanes;
   std::pair<int64_t, int64_t> best{ideal.rows, width};
   double least = std::numeric_limits<double>::infinity();
-  constexpr double kConditions = 1.1;  // vectors that are partly beyond the columns take longer
   // Where a number is known, it may grow by less than a tile.
   int64_t last_row = rows ? *rows + ideal.rows - 1 : ideal.rows;
   int64_t last_column = columns ? *columns + width - 1 : width;
@@ -331,7 +326,7 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
     for (; column <= last_column; column += lanes) {
       double score = ChooseTile({row, column}, lanes, machine).score;
       double cost = static_cast<double>(row * column) / score;
-      if (columns && column != *columns) cost *= kConditions;
+      if (columns && column != *columns) cost *= cost::kConditions;
       if (cost < least) least = cost, best = {row, column};
     }
   }

@@ -58,9 +58,8 @@ std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64
 /// How many of `count` pieces go into one stretch, `most` at the most: as many as divide, unless
 /// that leaves some of the threads without work for long.
 int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
-  constexpr double kIdle = 1.15;
   for (int64_t d = std::min(count, most); d > 1; --d) {
-    if (count % d == 0 && Unevenness(count / d, threads) <= kIdle) return d;
+    if (count % d == 0 && Unevenness(count / d, threads) <= cost::kIdle) return d;
   }
   return 1;
 }
@@ -90,21 +89,20 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   auto contiguous = AxisAcross(look, lanes);
   if (!contiguous) return false;
   auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-  if (Parted(sch, look, *contiguous, lanes * kInterleave, again)) return true;
+  if (Parted(sch, look, *contiguous, lanes * cost::kInterleave, again)) return true;
   const Axis& axis = look.axes[*contiguous];
   auto others = look.Size([&](const Axis& a) { return a.spatial && &a != &axis; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  constexpr int64_t kRegisters = 64;  // a reduction this short keeps its results in registers
-  int64_t stretch = lanes * kInterleave;
+  int64_t stretch = lanes * cost::kInterleave;
   // Where threads would read short pieces of every row, they share the rows instead. Pieces are
   // longer where rows come from memory, which is fastest along whole rows.
   int64_t row = axis.size.value_or(0) * others.value_or(0) * look.widest_bits / 8;
   int64_t parts = 2 * machine->cores;
   bool is_far = row * depth.value_or(0) > machine->l2_bytes * machine->cores;
-  int64_t long_piece = is_far ? 4096 : 1024;  // bytes
-  int64_t deep = is_far ? parts * kRegisters : 4 * kRegisters;
+  int64_t long_piece = is_far ? cost::kFarPiece : cost::kPiece;
+  int64_t deep = is_far ? parts * cost::kShortReduction : 4 * cost::kShortReduction;
   bool in_parts = row > 0 && *others < machine->cores && row < long_piece * machine->cores &&
-                  depth && *depth > deep && look.TotalWork() >= kParallelWork;
+                  depth && *depth > deep && look.TotalWork() >= cost::kParallel;
   if (in_parts && Attempt(sch, [&] {
         auto partial = InParts(sch, look, parts, machine);
         if (partial) ScheduleReduction(sch, *partial, machine);
@@ -112,7 +110,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
         return partial.has_value();
       }))
     return true;
-  if (!depth || *depth > kRegisters) {
+  if (!depth || *depth > cost::kShortReduction) {
     int64_t fits = machine->l1_bytes / 4 / std::max(1, look.widest_bits / 8) / stretch;
     int64_t sharing = others && *others >= machine->cores ? 1 : machine->cores;
     if (axis.size) stretch *= EvenShare(*axis.size / stretch, fits, sharing);
@@ -204,8 +202,7 @@ bool RunByRun(const Schedule& sch, const BlockRV& block, const Machine& machine)
   auto along = ContiguousRead(look);
   if (!along || !look.axes[*along].reduce || !look.simple || !machine->takes_vectors) return false;
   auto run = look.axes[*along].size, results = look.Size([](const Axis& a) { return a.spatial; });
-  constexpr int64_t kShortest = 8;
-  if (!run || *run < kShortest || *run > 2 * kInterleave * lanes) return false;
+  if (!run || *run < cost::kShortestRun || *run > 2 * cost::kInterleave * lanes) return false;
   if (!results || *results < machine->cores || !look.block->init.has_value()) return false;
   bool is_apart = false;
   for (size_t i = 0; i < look.axes.size(); ++i) {
@@ -217,9 +214,8 @@ bool RunByRun(const Schedule& sch, const BlockRV& block, const Machine& machine)
   BlockRV sums = sch.RFactor(look.axes[*along].loop, rank);
   // Runs that are no whole vectors take the registers only in parts: many are added in a block of
   // its own.
-  constexpr int64_t kMany = 16;
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  if (*run > lanes && *run % lanes != 0 && depth && *depth >= kMany * *run) {
+  if (*run > lanes && *run % lanes != 0 && depth && *depth >= cost::kManyRuns * *run) {
     ScheduleReduction(sch, sums, machine);
     ScheduleReduction(sch, block, machine);
     return true;
@@ -258,11 +254,10 @@ bool AlongMemory(const Schedule& sch, const BlockRV& block, const Machine& machi
   auto results = look.Size([](const Axis& a) { return a.spatial; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
   auto work = look.TotalWork();
-  constexpr int64_t kDeep = 4096;
-  if (results && *results < 2 * machine->cores && depth && *depth > kDeep && machine->cores > 1 &&
-      work && *work >= kParallelWork) {
+  if (results && *results < 2 * machine->cores && depth && *depth > cost::kDeep &&
+      machine->cores > 1 && work && *work >= cost::kParallel) {
     bool shared = Attempt(sch, [&] {
-      auto partial = InParts(sch, look, 4 * machine->cores, machine);
+      auto partial = InParts(sch, look, cost::kTasksPerCore * machine->cores, machine);
       if (!partial) return false;
       size_t loops = ReduceInside(sch, *partial);
       Array<LoopRV> around = sch.GetLoops(*partial);

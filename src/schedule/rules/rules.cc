@@ -94,8 +94,6 @@ void StartIfEmpty(const Schedule& sch, const BlockRV& block) {
 /// How many rows go through a stage before the next one begins: the last steps of a reduction wait
 /// for each other, and those of several rows overlap. All of them stay in the cache.
 int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
-  constexpr int64_t kMost = 4,
-                    kTasks = 4;  // per core: enough for threads that are not equally fast
   auto is_row = [&](const Axis& a) {
     return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows);
   };
@@ -103,8 +101,8 @@ int64_t RowsAtOnce(const BlockLook& last, size_t rows, const Machine& machine) {
   const Axis& axis = last.axes[rows - 1];
   if (!count || !length || *length == 0 || !axis.size) return 1;
   int64_t bytes = *length * std::max(1, last.widest_bits / 8);
-  int64_t most =
-      std::min({kMost, machine->l1_bytes / 4 / bytes, *count / (kTasks * machine->cores)});
+  int64_t most = std::min({cost::kRowsAtOnce, machine->l1_bytes / 4 / bytes,
+                           *count / (cost::kTasksPerCore * machine->cores)});
   return most > 1 ? LargestDivisor(*axis.size, most) : 1;
 }
 /// Several stages over the same rows, such as softmax and normalisation: all stages of a row run

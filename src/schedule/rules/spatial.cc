@@ -62,15 +62,15 @@ bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
 /// How many squares next to each other are turned before those below them: what they read is one
 /// run. Two are enough, unless the lines come from memory and fall on the same places of the
 /// caches, where what was fetched along with a square is gone before the next one needs it.
-int64_t SquaresAtOnce(const BlockLook& look, const Turned& turned) {
-  constexpr int64_t kBeyondCaches = 8 << 20;  // bytes
+int64_t SquaresAtOnce(const BlockLook& look, const Turned& turned, const Machine& machine) {
   for (const Access& access : look.accesses) {
     if (access.is_store || !access.StepsBy(turned.read, 1)) continue;
     int64_t bytes = access.buffer->dtype.bits() / 8;
     for (const PrimExpr& extent : access.buffer->shape) bytes *= AsConstInt(extent).value_or(1);
-    if (bytes > kBeyondCaches && access.Collides(turned.written)) return 8;
+    if (bytes > cost::kBeyondCaches && access.Collides(turned.written, machine))
+      return cost::kFarSquares;
   }
-  return 2;
+  return cost::kSquares;
 }
 /// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
 /// columns, [outer, columns: parallel] [stretches of rows] and so on.
@@ -78,11 +78,10 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   BlockLook look = LookAt(sch, block);
   auto turned = FindTurned(look);
   if (!turned || !look.simple || !machine->takes_vectors) return false;
-  constexpr int64_t kSmallest = 4;
   // What a division into squares leaves over has smaller ones.
-  int64_t side = std::min<int64_t>(16, machine->Lanes(look.widest_bits));
+  int64_t side = std::min<int64_t>(cost::kLargestSquare, machine->Lanes(look.widest_bits));
   for (size_t axis : {turned->written, turned->read}) {
-    while (side > kSmallest && look.axes[axis].size.value_or(side) < side) side /= 2;
+    while (side > cost::kSmallestSquare && look.axes[axis].size.value_or(side) < side) side /= 2;
   }
   auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine, share); };
   for (size_t axis : {turned->written, turned->read}) {
@@ -92,8 +91,8 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   // As many as leave every thread something to do; what they leave over has fewer.
   int64_t squares = 1;
   if (auto size = look.axes[turned->read].size) {
-    int64_t most =
-        std::clamp<int64_t>(*size / (side * 2 * machine->cores), 1, SquaresAtOnce(look, *turned));
+    int64_t most = std::clamp<int64_t>(*size / (side * 2 * machine->cores), 1,
+                                       SquaresAtOnce(look, *turned, machine));
     squares = LargestDivisor(*size / side, most);
     if (2 * squares <= most && Parted(sch, look, turned->read, side * most, again)) return true;
   }
@@ -165,7 +164,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   if (!outer_loops.empty()) {
     rows = FuseToShare(sch, outer_loops, machine);
     auto count = AsConstInt(sch.Get(rows)->extent);
-    are_few = count && *count < 4 * machine->cores;
+    are_few = count && *count < cost::kTasksPerCore * machine->cores;
     if (!are_few) ParallelIfWorth(sch, rows, machine, work);
   }
   if (contiguous) {

@@ -10,9 +10,6 @@
 
 namespace tvm::tir {
 namespace {
-/// Up to this much work is cheaper to do again than to store and load the result.
-constexpr double kCheapWork = 8;
-
 /// Whether the consumer reads each element of `buffer` at most once.
 bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
   int reads = 0;
@@ -47,7 +44,7 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
       std::any_of(consumers.begin(), consumers.end(),
                   [&](const BlockRV& consumer) { return SumsProducts(sch, consumer); }))
     return false;
-  if (look.work <= kCheapWork) return true;
+  if (look.work <= cost::kCheap) return true;
   return consumers.size() == 1 &&
          ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);
 }
@@ -74,7 +71,7 @@ LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machin
   size_t known = 0, unknown = loops.size() - 1;
   int64_t count = 1;
   while (known < loops.size() && extent(known)) count *= *extent(known++);
-  if (known == loops.size() || count >= 4 * machine->cores)
+  if (known == loops.size() || count >= cost::kTasksPerCore * machine->cores)
     return FuseAll(sch, {loops.begin(), loops.begin() + known});
   while (extent(unknown)) --unknown;
   return FuseAll(sch, {loops.begin() + unknown, loops.end()});
@@ -92,7 +89,7 @@ void InlineCheap(const Schedule& sch, const BlockRV& root) {
 
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,
                      std::optional<double> work) {
-  if (machine->cores <= 1 || (work && *work < kParallelWork)) return;
+  if (machine->cores <= 1 || (work && *work < cost::kParallel)) return;
   if (IsOne(sch.Get(loop)->extent)) return;
   Attempt(sch, [&] {
     sch.Parallel(loop);
@@ -104,7 +101,7 @@ LoopRV Vectorized(const Schedule& sch, const LoopRV& loop, int lanes, Rest rest)
   PrimExpr extent = sch.Get(loop)->extent;
   auto size = AsConstInt(extent);
   if (lanes <= 1 || size == 1) return loop;
-  int most = lanes * kInterleave;
+  int most = lanes * cost::kInterleave;
   if (size && *size <= most) {
     sch.Vectorize(loop);
     return LoopRV();

@@ -29,7 +29,6 @@ std::optional<Window> Slides(const BlockLook& look, const Access& access, size_t
   return std::nullopt;
 }
 std::optional<Window> FindWindow(const BlockLook& look) {
-  constexpr int64_t kLongest = 16;  // that is worth its code, several times over
   auto column = look.Column();
   if (!column || !look.axes[*column].size) return std::nullopt;
   auto is_result = [&](size_t i) {
@@ -44,7 +43,8 @@ std::optional<Window> FindWindow(const BlockLook& look) {
       fits &= access.IsNear(*column);
       if (!fits || !access.Moves(row)) continue;
       auto window = Slides(look, access, row, *column);
-      fits &= window && (!found || found->along == window->along) && window->length <= kLongest;
+      fits &= window && (!found || found->along == window->along) &&
+              window->length <= cost::kLongestWindow;
       // What results elsewhere read again makes it a product.
       for (size_t i = 0; i < look.axes.size(); ++i) fits &= !is_result(i) || access.Moves(i);
       found = window;
@@ -61,7 +61,6 @@ struct WindowTile {
 };
 WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t columns,
                       const Machine& machine) {
-  constexpr double kChains = 4;  // that hide latencies, together with those of the next tile
   WindowTile best;
   auto try_tile = [&](WindowTile tile) {
     // The results, what all of them read along the window, and what they share.
@@ -83,7 +82,8 @@ WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t colum
       // (Elements apart are taken out of the vectors that they lie in.)
       loads += share * (step > 1 ? static_cast<double>(2 * step - 1) : step == 1 ? pieces : 1);
     }
-    double chains = std::max(1.0, kChains / static_cast<double>(tile.rows * tile.vectors));
+    double chains =
+        std::max(1.0, cost::kWindowChains / static_cast<double>(tile.rows * tile.vectors));
     tile.cost = (1 + loads) * chains / static_cast<double>(tile.lanes);
     if (best.cost == 0 || tile.cost < best.cost) best = tile;
   };
@@ -117,8 +117,7 @@ size_t LoopsOfOwnParts(const BlockLook& look, const std::vector<size_t>& outer,
   for (size_t i = loops; i < outer.size(); ++i) {
     bytes *= static_cast<double>(look.axes[outer[i]].size.value_or(machine->l2_bytes));
   }
-  constexpr double kIdle = 1.15;
-  bool is_even = Unevenness(parts, machine->cores) <= kIdle;
+  bool is_even = Unevenness(parts, machine->cores) <= cost::kIdle;
   return is_even && bytes <= static_cast<double>(machine->l2_bytes) / 2 ? loops : 0;
 }
 /// Blocks that copy what one block alone reads, with a margin around it.
@@ -188,13 +187,11 @@ bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& ma
   int64_t columns = *look.axes[window->column].size, lanes = machine->Lanes(look.widest_bits);
   WindowTile tile = ChooseTile(look, *window, columns, machine);
   WindowTile ideal = ChooseTile(look, *window, lanes, machine);
-  constexpr int64_t kFewest = 4;
-  constexpr double kWorse = 1.5;
   if (!PaddingOf(sch, block).empty()) {
-    if (tile.lanes < kFewest) return false;
-  } else if (ideal.rows * ideal.vectors < kFewest) {
+    if (tile.lanes < cost::kSmallestWindow) return false;
+  } else if (ideal.rows * ideal.vectors < cost::kSmallestWindow) {
     return false;
-  } else if (tile.cost > kWorse * ideal.cost) {
+  } else if (tile.cost > cost::kWorse * ideal.cost) {
     // (Parts of their own would keep what pads them from being filled where it is read.)
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
     if (consumers.empty() && Parted(sch, look, window->column, lanes, again)) return true;

@@ -45,7 +45,9 @@ struct ScopedVisitor
     self()->At(op);
     Go(op->min), Go(op->extent);
     if (op->step.has_value()) Go(op->step.value());
-    With({op->loop_var}, "a loop", [&] { Go(op->body); });
+    // The index of a thread may be used in blocks that have no iterator for it.
+    bool is_thread = op->kind == ForKind::kThreadBinding;
+    With({op->loop_var}, is_thread ? "a loop over threads" : "a loop", [&] { Go(op->body); });
   }
   void Visit(const LetStmtObj* op) {
     self()->At(op);

@@ -97,9 +97,11 @@ IRModule LowerDeviceKernelLaunch(IRModule mod) {
     Launch launch;
     launch.kernel = ffi::GetRef<PrimFunc>(f);
     launch.symbol = base->GetAttr<String>(::tvm::attr::kGlobalSymbol).value_or(var->name_hint);
-    launch.target = target.value();
+    // What SplitHostDevice left of a function for a device runs on its host.
+    bool is_kernel = f->HasNonzeroAttr("tir.is_global_func");
+    launch.target = is_kernel ? target.value() : target.value().Host().value_or(target.value());
     // Functions of the host have no launch; what they contain is looked at only for kernels.
-    if (target.value()->DeviceType() != kDLCPU) launch(launch.kernel->body);
+    if (launch.target->DeviceType() != kDLCPU) launch(launch.kernel->body);
     lower.launches.emplace(var.get(), std::move(launch));
   }
   Map<GlobalVar, BaseFunc> functions = mod->functions;

@@ -57,7 +57,7 @@ def test_static_dims_are_those_of_the_reference(entry, case):
 @pytest.mark.parametrize(
     "entry, case",
     [c for c in _CASES if c[1].symbolic],
-    ids=[i for i, c in zip(_IDS, _CASES) if c[1].symbolic],
+    ids=[i for i, c in zip(_IDS, _CASES, strict=True) if c[1].symbolic],
 )
 def test_symbolic_dims_are_those_of_the_reference(entry, case):
     info, variables = infer(entry, case, "symbolic")

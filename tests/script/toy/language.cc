@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A toy language of two nodes: recipes of steps that change a number. All that C++ has to say.
-#include "tvm/script/language.h"
+#include "tvm/ir/language.h"
 
-#include "tvm/ir/transform.h"
+#include "tvm/expr/builtin.h"
+#include "tvm/expr/op.h"
+#include "tvm/script/language.h"
+#include "tvm/tir/function.h"
 
 namespace toy {
 using namespace tvm;
@@ -72,12 +75,42 @@ Recipe JoinAdditions(Recipe recipe) {
   return recipe;
 }
 
+/// x after the steps of the recipe.
+PrimExpr Apply(const IRModule& mod, const Recipe& recipe, PrimExpr x, int depth = 0) {
+  if (depth > 100) TVM_FFI_THROW(ValueError) << "toy: expected recipes that do not call themselves";
+  for (const Step& step : recipe->steps) {
+    if (auto other = step->argument.as<GlobalVar>())
+      x = Apply(mod, Any(mod->Lookup(*other)).cast<Recipe>(), x, depth + 1);
+    else if (IntImm number = IntImm::Int64(step->argument.cast<int64_t>()); step->kind == "add")
+      x = add(x, number);
+    else
+      x = mul(x, number);
+  }
+  return x;
+}
+/// Recipes become functions of the language below.
+Compiled Lower(IRModule mod, Target, Optional<transform::Pass>) {
+  Map<GlobalVar, BaseFunc> rest;
+  for (const auto& [var, func] : mod->functions) {
+    auto recipe = func.as<Recipe>();
+    tir::Var x("x", DataType::Int(64));
+    rest.Set(var,
+             !recipe ? func
+                     : tir::PrimFunc({x},
+                                     tir::Evaluate(tir::Call(DataType::Int(64), tir::builtin::ret(),
+                                                             {Apply(mod, *recipe, x)})),
+                                     PrimType(DataType::Int(64)), {}, func->attrs));
+  }
+  return {IRModule(rest, mod->attrs, mod->global_infos), std::nullopt};
+}
+
 TVM_REGISTER() {
   RegisterNode<StepObj>("A change of the number.");
   RegisterNode<RecipeObj>("Changes of a number, one after the other.");
   script::RegisterLanguage(&kToy);
   script::DefPrint<StepObj, &PrintStep>();
   script::DefPrintFunction<RecipeObj, &PrintRecipe, 5>();
+  RegisterLanguage({"toy", "toy.Recipe", /*level=*/1, &Lower});
 }
 TVM_PASS(toy, JoinAdditions, "add(a), add(b)  ->  add(a + b)");
 }  // namespace

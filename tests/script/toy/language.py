@@ -72,14 +72,15 @@ def visit_step(parser, node):
         raise ParserError(node, "expected a step such as Y.add(1)")
 
 
-def _complaint(func, module):
-    found = [step for step in func.steps if step.kind not in ("add", "mul", "call")]
+def _check(functions, module):
+    steps = [step for _, func in functions for step in func.steps]
+    found = [step for step in steps if step.kind not in ("add", "mul", "call")]
     return (f"expected add, mul or call, got '{found[0].kind}'", None) if found else None
 
 
 register_language(
     Language(
         "toy", "Y", sys.modules[__name__], "Y.recipe", lambda var, signature: var,
-        {type(make_node("toy.Recipe", steps=[])): _complaint},
+        {type(make_node("toy.Recipe", steps=[])): _check},
     )
 )  # fmt: skip

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A language outside the project's own folders prints, parses and gets a pass like any other."""
+"""A language outside the project's own folders prints, parses, gets a pass and is built like any
+other."""
 
 import importlib.util
 import pathlib
@@ -23,20 +24,20 @@ TEXT = """\
 @I.ir_module
 class Module:
     @Y.recipe
-    def main():
-        cls = Module
-        Y.add(1)
-        Y.add(2)
-        Y.call(cls.twice)
-
-    @Y.recipe
     def twice():
         cls = Module
         Y.mul(2)
 
     @T.prim_func
     def zero(A: T.Buffer((1,), "float32")):
-        A[0] = T.float32(0)"""
+        A[0] = T.float32(0)
+
+    @Y.recipe
+    def main():
+        cls = Module
+        Y.add(1)
+        Y.add(2)
+        Y.call(cls.twice)"""
 Y = None  # the language
 
 
@@ -88,6 +89,14 @@ def test_a_pass_changes_its_functions_only():
     after = join(from_source(TEXT))
     expected = TEXT.replace("Y.add(1)\n        Y.add(2)", "Y.add(3)")
     tvm.ir.assert_structural_equal(after, from_source(expected))
+
+
+def test_functions_are_built():
+    lib = tvm.build(from_source(TEXT), target="llvm")
+    assert lib["main"](4) == (4 + 1 + 2) * 2 and lib["twice"](21) == 42
+    loop = from_source(TEXT.replace("Y.mul(2)", "Y.call(cls.main)"))
+    with pytest.raises(ValueError, match="expected recipes that do not call themselves"):
+        tvm.build(loop, target="llvm")
 
 
 def test_errors_show_the_place():

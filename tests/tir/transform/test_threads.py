@@ -670,13 +670,21 @@ def test_auto_copy_is_shared_out():
 @pytest.mark.parametrize("iterators", [True, False])
 def test_auto_copy_errors(iterators):
     @T.prim_func
-    def before(A: T.Buffer((4,), "float32")):
+    def without(A: T.Buffer((4,), "float32")):
         for i in range(4):
             with T.block("b"):
-                v = T.axis.spatial(4, i) if iterators else i
+                T.block_attr({"auto_copy": 1})
+                A[i] = A[i] + T.float32(1)
+
+    @T.prim_func
+    def with_iterators(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                v = T.axis.spatial(4, i)
                 T.block_attr({"auto_copy": 1})
                 A[v] = A[v] + T.float32(1)
 
+    before = with_iterators if iterators else without
     message = "run ConvertBlocksToOpaque first" if iterators else "copies from other buffers"
     with pytest.raises(ValueError, match=message):
         tt.LowerAutoCopy()(tvm.IRModule({"main": before}))
@@ -703,7 +711,7 @@ def test_default_gpu_schedule(rows, columns):
                     total[0] = T.float32(0)
                 total[0] = total[0] + sums[vk]
 
-    target = tvm.target.Target({"kind": "cuda", "max_threads_per_block": 4})
+    target = tvm.target.Target({"kind": "cuda", "max_threads_per_block": 4, "thread_warp_size": 4})
     mod = tt.BindTarget(target)(tvm.IRModule({"main": before}))
     after = tt.DefaultGPUSchedule()(mod)
     assert after.script().count("threadIdx.x") == after.script().count("blockIdx.x") == 2

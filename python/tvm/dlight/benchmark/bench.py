@@ -34,10 +34,10 @@ def _function(mod_or_func, name, what):
     return functions[name]
 
 
-def _data(shape, dtype, rng):
-    if dtype.startswith(("float", "bfloat")):
-        return tvm.runtime.tensor(rng.uniform(-1, 1, shape).astype("float32").astype(dtype))
-    return tvm.runtime.tensor(rng.integers(0, 2, shape).astype(dtype))
+def _data(shape, dtype, rng, device):
+    is_float = dtype.startswith(("float", "bfloat"))
+    values = rng.uniform(-1, 1, shape).astype("float32") if is_float else rng.integers(0, 2, shape)
+    return tvm.runtime.tensor(values.astype(dtype), device)
 
 
 def benchmark(
@@ -57,13 +57,13 @@ def benchmark(
     infos = extract_func_info_from_prim_func(func)[0] if args is None else args
     shapes = populuate_input_shape(infos, dym_var_sample)
     rng = np.random.default_rng(0)
-    inputs = [_data(shape, dtype, rng) for shape, dtype in shapes]
+    target = tvm.target.default_host() if target is None else target
+    device = tvm.device(target)
+    inputs = [_data(shape, dtype, rng, device) for shape, dtype in shapes]
     config = EvaluatorConfig() if evaluator_config is None else evaluator_config
-    kernel = tvm.compile(
-        func.with_attr("global_symbol", "main"), Target("llvm") if target is None else target
-    )
+    kernel = tvm.compile(func.with_attr("global_symbol", "main"), target)
     evaluate = kernel.mod.time_evaluator(
-        "main", tvm.cpu(), number=config.number, repeat=config.repeat,
+        "main", device, number=config.number, repeat=config.repeat,
         min_repeat_ms=config.min_repeat_ms,
     )  # fmt: skip
     times = np.array(evaluate(*inputs).results) * 1e3

@@ -8,6 +8,8 @@ import tvm_ffi
 
 from tvm._derive import fill
 
+from .estimate_memory_usage import estimate_memory_usage
+
 __getattr__, __dir__ = fill(__name__)
 _base_check, _find_ill_formed = (
     tvm_ffi.get_global_func("relax.analysis._" + name)
@@ -32,7 +34,7 @@ def struct_info_base_check(base, derived):
 def well_formed(obj, check_struct_info=True):
     """Whether a module or function obeys the rules of the graph language; the reason why not is
     logged as a warning."""
-    complaint = str(_find_ill_formed(obj, check_struct_info))
+    complaint = str(_find_ill_formed(obj, check_struct_info, True))
     if complaint:
         logging.getLogger("tvm.relax").warning("not well formed: %s", complaint)
     return not complaint

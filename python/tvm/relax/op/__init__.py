@@ -5,11 +5,19 @@ import sys
 import types
 
 import tvm_ffi
-
 from tvm._derive import fill
 from tvm.ir import register_op_attr
 from tvm.runtime import Device
 from tvm.tir import IndexMap
+
+from .run import (
+    numpy_nonzero,
+    numpy_unique,
+    relax_assert_op,
+    relax_print,
+    relax_shape_to_tensor,
+    render_object,
+)
 
 _derived, __dir__ = fill(__name__)
 _list_functions = tvm_ffi.get_global_func("ir.ListFunctions")
@@ -59,6 +67,6 @@ def hint_on_device(data, dst_vdevice, memory_scope="global"):
 
 
 def register_gradient(op_name, fgradient=None, level=10):
-    """Registers `fgradient(orig_var, orig_call, output_grad, ctx)`, which gives the gradients of the
-    arguments; without it, a decorator."""
+    """Registers `fgradient(orig_var, orig_call, output_grad, ctx)`, which gives the gradients of
+    the arguments; without it, a decorator."""
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)

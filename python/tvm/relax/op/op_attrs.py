@@ -2,7 +2,6 @@
 """The classes of operators' attributes, derived from their definitions."""
 
 import tvm_ffi
-
 from tvm._aliases import no_attribute
 from tvm._derive import node_class
 

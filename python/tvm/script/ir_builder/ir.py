@@ -101,8 +101,9 @@ def dummy_global_info():
 def vdevice(target=None, vdevice_id=0, memory_scope="global"):
     """A virtual device."""
     from tvm.ir import VDevice
+    from tvm.target import Target
 
-    return VDevice(target, vdevice_id, memory_scope)
+    return VDevice(Target(target) if isinstance(target, dict) else target, vdevice_id, memory_scope)
 
 
 def lookup_vdevice(target_kind=None, device_index=-1):

@@ -478,10 +478,22 @@ def __dir__():
 
 
 _complaint = tvm_ffi.get_global_func("tir.analysis._complaint")
+
+
+def _check(functions, module):
+    """What is wrong with the first function that is not well-formed."""
+    for var, func in functions:
+        found = _complaint(func)
+        if found:
+            text, span = found
+            return text if var is None else f"in {var.name_hint} {text}", span
+    return None
+
+
 VALUES[_BufferRegion], ITEMS[_Buffer], METHODS[_Buffer] = as_expr, _builder.access, True
 register_language(
     Language(
         "tir", "T", sys.modules[__name__], "T.prim_func", Callee,
-        {_tir.PrimFunc: lambda func, module: _complaint(func)}, 10,
+        {_tir.PrimFunc: _check}, 10,
     )
 )  # fmt: skip

@@ -167,19 +167,18 @@ class CudaModuleObj : public ffi::ModuleObj {
 
   String InspectSource(const String& format) const final {
     std::string kind = format.empty() ? "cu" : std::string(format);
-    if (kind == "cu" || kind == "cuda") return source_;
-    if (kind == binary_.format) return binary_.code;
-    TVM_FFI_THROW(ValueError) << "inspect_source: expected the format cu or " << binary_.format
-                              << ", got '" << kind << "'";
+    if (kind == "cu" || kind == "cuda" || kind == "ptx") return Render(kind, "inspect_source");
+    TVM_FFI_THROW(ValueError) << "inspect_source: expected the format cu or ptx, got '" << kind
+                              << "'; write_to_file writes binaries (" << binary_.format << ")";
     TVM_FFI_UNREACHABLE();
   }
   Array<String> GetWriteFormats() const final { return {"cu", binary_.format}; }
   void WriteToFile(const String& file_name, const String& format) const final {
     std::string name(file_name), kind(format);
     if (kind.empty()) kind = name.substr(name.find_last_of('.') + 1);
-    String text = InspectSource(kind);
+    const std::string& bytes = Render(kind, "write_to_file");
     std::ofstream file(name, std::ios::binary);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file.close();
     if (!file) TVM_FFI_THROW(OSError) << "cannot write " << name;
   }
@@ -203,6 +202,13 @@ class CudaModuleObj : public ffi::ModuleObj {
   }
 
  private:
+  const std::string& Render(const std::string& kind, const char* what) const {
+    if (kind == "cu" || kind == "cuda") return source_;
+    if (kind == binary_.format) return binary_.code;
+    TVM_FFI_THROW(ValueError) << what << ": expected the format cu or " << binary_.format
+                              << ", got '" << kind << "'";
+    TVM_FFI_UNREACHABLE();
+  }
   struct Kernel {
     explicit Kernel(KernelInfo info) : launch(std::move(info)) {}
     Launcher launch;

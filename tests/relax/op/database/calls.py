@@ -33,7 +33,7 @@ anything = var(OBJECT)
 shape = var(ShapeStructInfo(ndim=2))
 gv, extern = relax.GlobalVar("f"), relax.ExternFunc("packed")
 
-# ---- functions ------------------------------------------------------------------------------------
+# ---- functions ----------------------------------------------------------------------------------
 for _name in ("call_tir", "distributed.call_tir_local_view"):
     _call = op.call_tir if _name == "call_tir" else op.distributed.call_tir_local_view
     inferred(
@@ -105,7 +105,7 @@ inferred(
 )
 inferred("vm.call_tir_dyn", (lambda: op.vm.call_tir_dyn(gv, (x, shape)), VOID))
 
-# ---- memory ---------------------------------------------------------------------------------------
+# ---- memory -------------------------------------------------------------------------------------
 inferred(
     "builtin.alloc_tensor",
     (lambda: op.builtin.alloc_tensor((2, 3), "float32", 0), A),
@@ -155,7 +155,7 @@ inferred(
     (lambda: op.builtin.stop_lift_params(unknown), unknown.struct_info),
 )
 
-# ---- devices --------------------------------------------------------------------------------------
+# ---- devices ------------------------------------------------------------------------------------
 vdevice = tvm.ir.VDevice("llvm", 0, "global")
 ON_DEVICE = TensorStructInfo((2, 3), "float32", vdevice)
 inferred(
@@ -172,7 +172,7 @@ inferred(
     (lambda: op.hint_on_device(unknown, tvm.cuda(1), "shared"), unknown.struct_info),
 )
 
-# ---- shapes and facts as values -------------------------------------------------------------------
+# ---- shapes and facts as values -----------------------------------------------------------------
 inferred(
     "shape_of",
     (lambda: op.shape_of(x), ShapeStructInfo([2, 3])),
@@ -225,7 +225,7 @@ for _name in ("shape_i", "stride_i"):
         ),
     )
 
-# ---- several workers ------------------------------------------------------------------------------
+# ---- several workers ----------------------------------------------------------------------------
 inferred(
     "ccl.allreduce",
     (lambda: op.ccl.allreduce(x), A),

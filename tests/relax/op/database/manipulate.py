@@ -117,7 +117,7 @@ entry(
     ],
 )
 
-# ---- joining and splitting ------------------------------------------------------------------------
+# ---- joining and splitting ----------------------------------------------------------------------
 entry(
     "concat",
     lambda xs, axis=0: np.concatenate(xs, axis),

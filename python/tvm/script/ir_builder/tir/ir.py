@@ -324,6 +324,10 @@ def _merged(known, more):
 def _axis(kind):
     def make(dom, binding, dtype="int32"):
         dom = range_of(dom)
+        if dtype != "int32":  # the default: as the extent
+            cast = lambda value: _op.cast(dtype, value, None)
+            dom = Range.from_min_extent(cast(dom.min), cast(dom.extent))
+            binding = None if binding is None else cast(as_expr(binding))
         return axis.iter(IterVar(dom, Var("", dom.extent.dtype), kind), binding)
 
     return make
@@ -366,7 +370,7 @@ class axis:
             if kind not in "SR":
                 raise ValueError(f"axis.remap: expected 'S' or 'R', got '{kind}'")
             make = axis.spatial if kind == "S" else axis.reduce
-            result.append(make(_loop_range(binding), binding))
+            result.append(make(_loop_range(binding), binding, dtype))
         return result[0] if len(result) == 1 else result
 
 

@@ -52,13 +52,15 @@ def check(source, result):
     """Raises with the complaint where a program is not well-formed."""
     module = result if isinstance(result, IRModule) else None
     functions = [(None, result)] if module is None else result.functions.items()
+    by_check = {}
     for var, func in functions:
-        complaint = CHECKS.of(func)
-        found = complaint(func, module) if complaint is not None else None
+        by_check.setdefault(CHECKS.of(func), []).append((var, func))
+    by_check.pop(None, None)
+    for complaint, members in by_check.items():
+        found = complaint(members, module)
         if found:
             text, span = found
-            where = "" if var is None else f"in {var.name_hint} "
-            raise source.error_at(span, f"{where}{text}. {WELL_FORMED_ERROR_MESSAGE}")
+            raise source.error_at(span, f"{text}. {WELL_FORMED_ERROR_MESSAGE}")
 
 
 def scan_macro(program, extra_vars=None):

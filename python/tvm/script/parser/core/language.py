@@ -31,7 +31,8 @@ class Language:
     decorator: str  # of its functions, for messages: T.prim_func
     # (GlobalVar, declared signature) -> what `cls.f` is inside its functions
     member: Callable | None = None
-    # class of its functions -> (function, module or None) -> (complaint, span), or None if well
+    # class of its functions -> ([(GlobalVar or None, function)], module or None) -> a complaint and
+    # its span, or None where all is well
     checks: dict = dataclasses.field(default_factory=dict)
     rank: int = 100  # its functions are read after those of a lower rank, whose members they call
 

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inference functions share: the arguments of a call by their kinds, dimensions that are
-// equal, different or neither, axes, broadcasting, results, errors.
+// For inference functions of operators: the arguments of a call by their kinds, dimensions that
+// are equal, different or neither, axes, broadcasting, results, errors.
+//
+//   StructInfo InferOuter(Infer& in) {
+//     const TensorStructInfoObj *a = in.Tensor(0), *b = in.Tensor(1);
+//     in.ExpectRank(a, 1, "x1");
+//     …
+//     return in.Result(Dims{(*DimsOf(a))[0], (*DimsOf(b))[0]}, in.SameType(a->dtype, b->dtype));
+//   }
 #pragma once
 #include <optional>
 
-#include "../../tir/text.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/relax/block_builder.h"
 #include "tvm/relax/operator.h"
@@ -12,13 +18,14 @@
 
 namespace tvm::relax {
 
-using tir::TextOf;
 using Dims = Array<PrimExpr>;
 
 inline PrimExpr Dim(int64_t value) { return IntImm::Int64(value); }
 inline bool IsConst(const PrimExpr& e) { return e->type_index() == IntImmObj::RuntimeTypeIndex(); }
 /// The dimensions of a tensor, or nullptr when they are not known; no reference is counted.
 const Dims* DimsOf(const TensorStructInfoObj* info);
+/// The node as it is written in a program, for messages.
+std::string TextOf(const ObjectRef& node);
 /// "(2, n)", "ndim=2" or "unknown rank".
 std::string ShowShape(const TensorStructInfoObj* info);
 std::string Show(const Dims& dims);
@@ -101,6 +108,8 @@ class Infer {
   // ---- results ----------------------------------------------------------------------------------
   /// The device of the arguments that have one; raises when they have different ones.
   Optional<VDevice> Device() const;
+  /// The device of that index in the module that is being built, if it declares one.
+  Optional<VDevice> DeviceAt(int64_t index) const;
   /// The same dtype, or void when one is unknown; TypeError when they differ (bool mixes).
   DataType SameType(DataType a, DataType b) const;
   StructInfo Result(Shape shape, DataType dtype, Optional<VDevice> device) const;
@@ -117,9 +126,9 @@ class Infer {
   const BlockBuilder* builder_;
 };
 
-/// Errors of inference are TVMErrors, and ValueErrors or TypeErrors: RAISE(in) << "expected …".
-#define RAISE(in) TVM_FFI_THROW(OpValueError) << (in).name() << ": "
-#define RAISE_TYPE(in) TVM_FFI_THROW(OpTypeError) << (in).name() << ": "
+/// Errors of inference are TVMErrors, and ValueErrors or TypeErrors: TVM_RAISE(in) << "expected …".
+#define TVM_RAISE(in) TVM_FFI_THROW(OpValueError) << (in).name() << ": "
+#define TVM_RAISE_TYPE(in) TVM_FFI_THROW(OpTypeError) << (in).name() << ": "
 
 /// The struct info of the argument, whatever the operator does to the elements.
 StructInfo InferSame(Infer& in);

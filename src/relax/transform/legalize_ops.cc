@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of the graph become calls of PrimFuncs.
+#include <algorithm>
+#include <unordered_set>
+
+#include "tvm/ir/target.h"
+#include "tvm/relax/expr_functor.h"
+#include "tvm/relax/op.h"
+#include "tvm/relax/transform.h"
+#include "tvm/tir/function.h"
+
+namespace tvm::relax {
+namespace {
+using LegalizeMap = Map<String, ffi::Function>;
+
+bool HasKnownShape(const StructInfo& info) {
+  if (auto* tensor = info.as<TensorStructInfoObj>())
+    return tensor->Dims().has_value() && !tensor->IsUnknownDtype();
+  if (auto* tuple = info.as<TupleStructInfoObj>())
+    return std::all_of(tuple->fields.begin(), tuple->fields.end(), HasKnownShape);
+  if (auto* shape = info.as<ShapeStructInfoObj>()) return shape->values.has_value();
+  return true;
+}
+/// The target of the first tensor among the arguments that is on a device.
+Optional<Target> TargetOf(const Call& call) {
+  for (const Expr& argument : call->args) {
+    auto* tensor = GetStructInfoAs<TensorStructInfoObj>(argument);
+    if (tensor && tensor->vdevice) return tensor->vdevice.value()->target;
+  }
+  return std::nullopt;
+}
+
+/// A target is the current one while the object lives.
+struct TargetScope {
+  Target target;
+  explicit TargetScope(Target t) : target(std::move(t)) {
+    ffi::Function::GetGlobalRequired("target.EnterTarget")(target);
+  }
+  ~TargetScope() { ffi::Function::GetGlobalRequired("target.ExitTarget")(target); }
+};
+
+class Legalizer : public ExprMutator {
+ public:
+  Legalizer(const IRModule& mod, const LegalizeMap& custom, const Array<String>& skipped)
+      : ExprMutator(mod), before_(mod), custom_(custom) {
+    for (const String& name : skipped) skipped_.insert(Op::Get(name).get());
+  }
+  IRModule Run() {
+    for (const auto& [var, base] : before_->Sorted()) {
+      auto* func = base.as<FunctionObj>();
+      if (!func) continue;
+      target_ = func->GetAttr<Target>(tvm::attr::kTarget);
+      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
+      if (!changed.same_as(base)) builder_->UpdateFunction(var, Any(changed).cast<BaseFunc>());
+    }
+    IRModule after = builder_->GetModule();
+    // A lowering may use a Schedule to say what it computes: that is no schedule of the function.
+    for (const auto& [var, base] : after->functions) {
+      auto func = base.as<tir::PrimFunc>();
+      if (!func || !(*func)->scheduled_by_hand || before_->FindGlobalVar(var->name_hint).defined())
+        continue;
+      tir::PrimFunc made = *func;
+      Edit(&made)->scheduled_by_hand = false;
+      builder_->UpdateFunction(var, made);
+    }
+    return builder_->GetModule();
+  }
+
+  Expr VisitExpr_(const CallObj* op) override {
+    Expr visited = ExprMutator::VisitExpr_(op);
+    auto* call = visited.as<CallObj>();
+    return call ? Legalized(ffi::GetRef<Call>(call)) : visited;
+  }
+
+ private:
+  Expr Legalized(const Call& call) {
+    auto* op = call->op.as<OpObj>();
+    if (!op || skipped_.count(op)) return call;
+    auto custom = custom_.find(op->name);
+    if (custom != custom_.end())
+      return Again(call, CallBack((*custom).second, builder_, call).cast<Expr>());
+    const auto* lower = FLegalize.Find(op);
+    const auto* packed = FCallPacked.Find(op);
+    if (!lower && !packed) return call;
+    if (RequiresArgumentShapes.Get(call->op, true)) {
+      bool known = HasKnownShape(GetStructInfo(call)) || op->name == "relax.dynamic_strided_slice";
+      for (const Expr& argument : call->args)
+        known = known && HasKnownShape(GetStructInfo(argument));
+      if (!known) return call;
+    }
+    if (!lower) return AsPackedCall(call, *packed);
+    Optional<Target> target = TargetOf(call);
+    if (!target) target = target_;
+    if (!target) return Again(call, (*lower)(builder_, call));
+    TargetScope scope(target.value());
+    Expr result = Again(call, (*lower)(builder_, call));
+    SetTarget(result, target.value());
+    return result;
+  }
+  /// What a call became may be an operator again.
+  Expr Again(const Call& before, const Expr& after) {
+    if (after.same_as(before)) return after;
+    Expr normal = builder_->Normalize(after);
+    auto* call = normal.as<CallObj>();
+    auto* op = call ? call->op.as<OpObj>() : nullptr;
+    if (!op || call->op.same_as(before->op)) return normal;
+    return Legalized(ffi::GetRef<Call>(call));
+  }
+  Expr AsPackedCall(const Call& call, const String& name) {
+    ExternFunc callee(name);
+    if (!FPurity.Get(call->op, true))
+      return Call(callee, call->args, call->attrs, {GetStructInfo(call)});
+    Array<Expr> args = {callee};
+    for (const Expr& argument : call->args) args.push_back(argument);
+    return Call(Op::Get("relax.call_pure_packed"), args, call->attrs, {GetStructInfo(call)});
+  }
+  /// The function that a call_tir calls is for this target.
+  void SetTarget(const Expr& expr, const Target& target) {
+    auto* call = expr.as<CallObj>();
+    static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
+    if (!call || !call->op.same_as(call_tir)) return;
+    auto var = Any(call->args[0]).cast<GlobalVar>();
+    BaseFunc func = builder_->GetModule()->Lookup(var);
+    if (func->GetAttr<Target>(tvm::attr::kTarget)) return;
+    builder_->UpdateFunction(var,
+                             WithAttr(Any(func).cast<tir::PrimFunc>(), tvm::attr::kTarget, target));
+  }
+
+  IRModule before_;
+  LegalizeMap custom_;
+  std::unordered_set<const OpObj*> skipped_;
+  Optional<Target> target_;
+};
+
+IRModule LegalizeOps(IRModule mod, Optional<LegalizeMap> customize_legalize_map,
+                     Optional<Array<String>> skip_ops, bool) {
+  return Legalizer(mod, customize_legalize_map.value_or({}), skip_ops.value_or({})).Run();
+}
+}  // namespace
+TVM_RELAX_PASS(
+    LegalizeOps, 0,
+    "Replaces operators by calls of PrimFuncs that compute them. A function (builder, call) in "
+    "customize_legalize_map is used for the operator of its name; operators in skip_ops stay.",
+    Arg("customize_legalize_map", nullptr), Arg("skip_ops", nullptr), Arg("enable_warning", false));
+}  // namespace tvm::relax

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers behind the default rules, all of them here. Sizes of caches and registers come from
+// the machine (tvm/ir/machine.h); what stands here is counted in operations, elements or ratios.
+#pragma once
+#include <cstdint>
+
+namespace tvm::tir::cost {
+
+// ---- threads ------------------------------------------------------------------------------------
+/// Work, in simple operations, that pays for waking the other threads.
+inline constexpr double kParallel = 1 << 16;
+/// Tasks per core that let threads which are not equally fast end together.
+inline constexpr int64_t kTasksPerCore = 4;
+/// How much longer than with all cores busy to the end it may take before loops are shared in
+/// another way: where the other way costs locality, and where it is as good.
+inline constexpr double kIdle = 1.15, kIdleTiles = 1.05;
+/// Elements of a reduction that pay for a second pass over the results of its parts.
+inline constexpr int64_t kDeep = 4096;
+/// Bytes of a row that a thread reads at once: from a cache, and from memory, which is fastest
+/// along whole rows.
+inline constexpr int64_t kPiece = 1024, kFarPiece = 4096;
+
+// ---- latencies ----------------------------------------------------------------------------------
+/// Vectors next to each other that hide the latency of a chain of operations.
+inline constexpr int kInterleave = 4;
+/// Chains of multiply-adds of a tile that hide their latency; those of a window overlap with the
+/// next tile's.
+inline constexpr double kChains = 8, kWindowChains = 4;
+/// Rows that go through a stage together, whose last steps wait for each other.
+inline constexpr int64_t kRowsAtOnce = 4;
+
+// ---- work ---------------------------------------------------------------------------------------
+/// A call, in simple operations: exp takes about as long.
+inline constexpr double kCall = 16;
+/// Up to this much work is cheaper to do again than to store and load the result.
+inline constexpr double kCheap = 8;
+/// Vectors that are partly beyond the columns take longer.
+inline constexpr double kConditions = 1.1;
+/// A tile that costs so much more than the best one is left for the rest of the columns.
+inline constexpr double kWorse = 1.5;
+
+// ---- tiles --------------------------------------------------------------------------------------
+/// A size that all tiles divide: that of an axis whose size is not known.
+inline constexpr int64_t kEven = 1 << 10;
+/// More rows than any tile has.
+inline constexpr int64_t kMostRows = 24;
+/// Vectors next to each other in a tile.
+inline constexpr int64_t kMostVectors = 8;
+/// Rows that pay for copying the other operand: to turn it, and to pack what lies in lines already.
+inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64;
+/// Results that share a factor and pay for packing it into words.
+inline constexpr int64_t kResultsToPack = 4;
+/// A reduction this short keeps its results in registers, whatever their number.
+inline constexpr int64_t kShortReduction = 64;
+/// A run of a reduction that is worth vectors of its own; runs of so many whole reductions are
+/// added in a block of its own.
+inline constexpr int64_t kShortestRun = 8, kManyRuns = 16;
+/// A window that is worth its code, which repeats for every place of it.
+inline constexpr int64_t kLongestWindow = 16;
+/// Vectors of a tile, or lanes of one, below which a window is no better than a plain reduction.
+inline constexpr int64_t kSmallestWindow = 4;
+
+// ---- memory -------------------------------------------------------------------------------------
+/// Elements between the lanes of a load that is still a few vectors of memory.
+inline constexpr int64_t kNear = 4;
+/// Bytes of an array that no cache holds until it is read again.
+inline constexpr int64_t kBeyondCaches = 8 << 20;
+/// Squares of a transpose next to each other, and where lines come from memory and collide; sides
+/// of a square.
+inline constexpr int64_t kSquares = 2, kFarSquares = 8;
+inline constexpr int64_t kSmallestSquare = 4, kLargestSquare = 16;
+
+}  // namespace tvm::tir::cost

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator of the database: legalised and run, it gives what its reference gives."""
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from ..op.database import ENTRIES, arrays, expected, make_call
+from .evaluate import evaluate
+
+# What is not computed by PrimFuncs: calls, devices, memory, collectives; or stays for later passes.
+ELSEWHERE = {
+    name
+    for name, entry in ENTRIES.items()
+    if entry.reference is None
+    or name.split(".")[0] in ("memory", "vm", "builtin", "ccl", "dist", "inspect")
+    or name in ("nn.dropout", "unique", "nonzero", "shape_of", "shape_to_tensor", "tensor_to_shape")
+    or name in ("wrap_param", "to_vdevice", "hint_on_device")
+}
+CASES = [(e, c) for e in ENTRIES.values() if e.name not in ELSEWHERE for c in e.cases]
+TOLERANCE = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-6}
+
+
+def ids(cases):
+    return [f"{entry.name}({case})" for entry, case in cases]
+
+
+def flat(values):
+    if isinstance(values, (list, tuple)):
+        return [v for value in values for v in flat(value)]
+    return [values]
+
+
+def inputs(entry, case):
+    return [a for a in flat(arrays(entry, case)) if isinstance(a, np.ndarray)]
+
+
+def legalized(entry, case, variant):
+    call, params, variables = make_call(entry, case, variant)
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(call))
+    return relax.transform.LegalizeOps()(builder.finalize())
+
+
+def check(entry, case, variant):
+    got = flat(evaluate(legalized(entry, case, variant), inputs(entry, case)))
+    for g, e in zip(got, flat(expected(entry, case)), strict=True):
+        assert g.shape == e.shape and g.dtype == e.dtype, (g.shape, g.dtype, e.shape, e.dtype)
+        if g.dtype.kind not in "fV":
+            np.testing.assert_array_equal(g, e)
+            continue
+        rtol = max(TOLERANCE.get(str(g.dtype), 0.2), entry.rtol)
+        np.testing.assert_allclose(g.astype("float64"), e.astype("float64"), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("entry, case", CASES, ids=ids(CASES))
+def test_static(entry, case):
+    check(entry, case, "static")
+
+
+SYMBOLIC = [c for c in CASES if c[1].symbolic]
+
+
+@pytest.mark.parametrize("entry, case", SYMBOLIC, ids=ids(SYMBOLIC))
+def test_symbolic(entry, case):
+    check(entry, case, "symbolic")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LegalizeOps: names of functions, what stays, custom lowerings, targets."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, tir, topi
+from tvm.target import Target
+
+from .evaluate import evaluate
+
+
+def graph(make, *infos, **attrs):
+    """A module whose main function returns what `make` gives for parameters of these kinds."""
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", info) for i, info in enumerate(infos)]
+    with builder.function("main", params, attrs=attrs or None):
+        builder.emit_func_output(builder.emit(make(*params)))
+    return builder.finalize()
+
+
+def tensor(*shape, dtype="float32"):
+    return relax.TensorStructInfo(shape, dtype)
+
+
+def legalize(mod, *args, **kwargs):
+    return relax.transform.LegalizeOps(*args, **kwargs)(mod)
+
+
+def functions(mod):
+    return sorted(str(v.name_hint) for v in mod.get_global_vars() if v.name_hint != "main")
+
+
+NAMES = {
+    "add": (relax.op.add, tensor(3), tensor(3)),
+    "tir_exp": (relax.op.exp, tensor(3)),
+    "erf": (relax.op.erf, tensor(3)),
+    "transpose": (relax.op.permute_dims, tensor(3, 4)),
+    "reshape": (relax.op.flatten, tensor(3, 4)),
+    "concatenate": (lambda a, b: relax.op.concat([a, b]), tensor(3), tensor(4)),
+    "cast": (lambda x: relax.op.astype(x, "int32"), tensor(3)),
+    "leaky_relu": (relax.op.nn.leakyrelu, tensor(3)),
+    "gather": (relax.op.gather_elements, tensor(3), tensor(2, dtype="int64")),
+    "te_gather_nd": (relax.op.gather_nd, tensor(3), tensor(2, 1, dtype="int64")),
+    "searchsorted": (relax.op.bucketize, tensor(3), tensor(2)),
+    "nll_loss_without_weight": (relax.op.nn.nll_loss, tensor(2, 3), tensor(2, dtype="int64")),
+    "reflect_pad": (lambda x: relax.op.nn.pad(x, [1, 1], "reflect"), tensor(3)),
+    "zeros": (relax.op.zeros_like, tensor(3)),
+    "conv2d": (relax.op.nn.conv2d, tensor(1, 2, 4, 4), tensor(3, 2, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names(name):
+    make, *infos = NAMES[name]
+    assert functions(legalize(graph(make, *infos))) == [name]
+
+
+def test_equal_functions_are_one():
+    mod = graph(lambda x: relax.op.add(relax.op.add(x, x), x), tensor(4))
+    assert functions(legalize(mod)) == ["add"]
+
+
+def test_scalar_constants_are_part_of_the_expression():
+    mod = legalize(graph(lambda x: relax.op.add(x, relax.const(2.0, "float32")), tensor(3)))
+    assert len(mod["add"].params) == 2
+    both = lambda: relax.op.add(relax.const(1.0, "float32"), relax.const(2.0, "float32"))
+    assert evaluate(legalize(graph(both)), []) == 3.0
+
+
+def test_constants_of_constants():
+    for make in (
+        lambda: relax.op.arange(1, 7, 2),
+        lambda: relax.op.astype(relax.const(2.7, "float32"), "int32"),
+    ):
+        mod = legalize(graph(make))
+        assert functions(mod) == []
+
+
+def test_unknown_shapes_stay():
+    mod = graph(relax.op.nn.relu, relax.TensorStructInfo(dtype="float32", ndim=2))
+    assert functions(legalize(mod)) == []
+    tvm.ir.assert_structural_equal(legalize(mod), mod)
+
+
+def test_skipped_operators_stay():
+    mod = graph(lambda x: relax.op.exp(relax.op.nn.relu(x)), tensor(3))
+    assert functions(legalize(mod, skip_ops=["relax.exp"])) == ["relu"]
+
+
+def test_custom_lowering():
+    def doubled(builder, call):
+        return builder.call_te(topi.multiply, call.args[0], tir.const(2, "float32"))
+
+    def by_an_operator(builder, call):
+        return relax.op.add(call.args[0], call.args[0])
+
+    x = np.arange(3, dtype="float32")
+    for custom in (doubled, by_an_operator):
+        mod = legalize(graph(relax.op.nn.relu, tensor(3)), {"relax.nn.relu": custom})
+        np.testing.assert_array_equal(evaluate(mod, [x]), 2 * x)
+
+
+def test_a_schedule_in_a_lowering_is_no_schedule():
+    def scheduled(builder, call):
+        lowered = builder.call_te(topi.nn.relu, call.args[0])
+        var = lowered.args[0]
+        sch = tir.Schedule(builder.get()[var])
+        sch.transform_layout("compute", ("write", 0), lambda i: (i // 4, i % 4))
+        return builder.call_te(topi.nn.relu, call.args[0])
+
+    mod = legalize(graph(relax.op.nn.relu, tensor(8)), {"relax.nn.relu": scheduled})
+    assert not any(
+        tir.schedule.is_scheduled(f) for f in mod.functions.values() if isinstance(f, tir.PrimFunc)
+    )
+
+
+def test_functions_get_the_target_of_the_graph():
+    target = Target("llvm -num-cores=3")
+    mod = legalize(graph(relax.op.nn.relu, tensor(3), target=target))
+    assert mod["relu"].attrs["target"].attrs["num-cores"] == 3
+    assert "target" not in legalize(graph(relax.op.nn.relu, tensor(3)))["relu"].attrs
