@@ -62,7 +62,7 @@ def stored_by_an_init(S: T.Buffer((2,), "int32"), R: T.Buffer((4,), "int32")):
     for i in range(2):
         if S[1] < 5:
             with T.block("sum"):
-                v = T.axis.reduce(2, i)  # noqa: F841
+                v = T.axis.reduce(2, i)
                 with T.init():
                     S[1] = 7
                 if S[1] < 5:
