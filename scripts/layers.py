@@ -19,6 +19,7 @@ CALLS_UPWARD = {
     "runtime": {
         "runtime.dtype_of_foreign_object": "types of other libraries are known to Python",
         "runtime.run_signal_handlers": "Ctrl-C is Python's where there is Python",
+        "runtime.write_stdout": "Python may have put another stream in the place of stdout",
     },
     "ir": {
         "target.build.": "a backend's generator, by the kind of its row",
