@@ -62,11 +62,7 @@ def _callable(name, params):
 
 
 class Child:
-<<<<<<< HEAD
-    """A process that makes calls one after another and says, in shared memory, which it is at."""
-=======
     """A process that makes calls one after another, and says in shared memory which one."""
->>>>>>> compat
 
     def __init__(self, calls, start, values):
         self.place = mmap.mmap(-1, 16)
