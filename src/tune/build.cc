@@ -107,8 +107,7 @@ BuilderResult BuildOne(const BuilderInput& input, const std::string& path) {
     Any module = lowered.has_value() ? build(WithoutChecks(lowered.value()), input->target,
                                              transform::Sequential({}, "lowered"))
                                      : build(input->mod, input->target, nullptr);
-    write(module, String(path), Array<String>(), String(), /*as_source=*/false, Array<String>(),
-          nullptr);
+    write(module, String(path));
     return Built(path);
   } catch (const ffi::Error& error) {
     if (error.kind() == "KeyboardInterrupt") throw;
