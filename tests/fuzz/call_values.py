@@ -46,9 +46,9 @@ def nested(depth):
 
 
 def huge_expression():
-    """44 nodes, as a tree 2^22."""
+    """A few nodes, as a tree 2^15."""
     e = tir.Var("x", "int32") + 1
-    for _ in range(21):
+    for _ in range(14):
         e = tir.Add(e, e)
     return e
 

@@ -6,10 +6,12 @@ import random
 from .call_values import Values
 from .calls import functions, sweep
 
+PARTS = ("arith.", "instrument.", "ir.", "meta_schedule.", "te.", "tir.", "transform.")
+
 
 def test_bad_calls_end_no_process(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some functions write files
-    chosen = sorted(functions().items())
+    chosen = [f for f in sorted(functions().items()) if f[0].startswith(PARTS)]
     made, deaths = sweep(chosen, range(3), Values(), report=lambda text: None)
     some = random.Random(0).sample(chosen, 200)
     more, others = sweep(some, range(3, 27), Values(), report=lambda text: None)
