@@ -26,7 +26,9 @@ w = relax.Var("w", relax.TensorStructInfo((16, 3, 3, 3), "float32"))
 
 bb = relax.BlockBuilder()
 y = bb.normalize(op.nn.conv2d(x, w, padding=1, strides=2))
-assert [str(d) for d in y.struct_info.shape.values] == ["n", "16", "16", "16"]
+tvm.ir.assert_structural_equal(
+    y.struct_info, relax.TensorStructInfo((n, 16, 16, 16), "float32")
+)
 ```
 Numbers, tuples and lists stand for scalars, shapes and tuples of expressions. Dims may be
 constants, expressions over variables, or unknown; so may be rank and dtype. What cannot be is
