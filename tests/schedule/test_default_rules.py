@@ -329,7 +329,7 @@ def test_reductions_that_only_share_loops_are_apart():
     a, g = te.placeholder((64, 768), name="A"), te.placeholder((768,), name="G")
     func = te.create_prim_func([a, g, topi.nn.layer_norm(a, g, None, 1)])
     text = lowered(func).script()
-    assert 'T.block("A_red_temp_1' in text and text.count("T.vectorized") >= 3
+    assert 'T.block("A_red_temp")' in text and 'T.block("A_red_temp_1")' in text
     best = te.create_prim_func([a, topi.argmax(a, 1)])  # where one value decides on the other
     assert "A_red_temp_1" not in lowered(best).script()
 
@@ -337,8 +337,8 @@ def test_reductions_that_only_share_loops_are_apart():
 def test_indices_are_as_simple_as_ranges_allow():
     a = te.placeholder((64, 768), name="A")
     func = te.create_prim_func([a, topi.reshape(a, (64, 12, 64))])
-    text = lowered(func).script()
-    assert "//" not in text and "%" not in text
+    # Of the element's place in A, not of the iterators: one loop over all elements is taken apart.
+    assert "= A[v_ax0, v_ax1 * 64 + v_ax2]" in lowered(func).script()
 
 
 def test_what_tensor_expressions_tell_is_no_schedule():

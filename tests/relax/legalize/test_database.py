@@ -65,4 +65,9 @@ SYMBOLIC = [c for c in CASES if c[1].symbolic]
 
 @pytest.mark.parametrize("entry, case", SYMBOLIC, ids=ids(SYMBOLIC))
 def test_symbolic(entry, case):
+    mod, _ = legalized(entry, case, "symbolic")
+    result = mod["main"].ret_struct_info
+    if isinstance(result, relax.TensorStructInfo) and result.ndim == -1:
+        assert f"R.{entry.name}(" in mod.script()  # which dims of 1 go is known at run time only
+        return
     check(entry, case, "symbolic")
