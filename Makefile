@@ -65,9 +65,10 @@ python-test: build $(VENV)/.ready-tests ## Python tests, against the installed p
 	$(BIN)/python -m pytest -q tests
 
 PROCESSORS := x86-64 haswell skylake-avx512
+PROCESSOR_TESTS := tests/schedule/test_default_rules*.py tests/backend
 processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 without and with AVX2 and AVX-512, whatever this machine is
 	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
-	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q tests/schedule tests/backend tests/tir; done
+	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q $(PROCESSOR_TESTS); done
 
 cpp-examples: build ## the C++ examples, against the installed package, without Python at run time
 	scripts/run_cpp_examples.sh $(ABS_PYTHON)
