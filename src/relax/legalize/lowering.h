@@ -52,7 +52,10 @@ class Lowered {
   Array<te::Tensor> Run(const char* function, const std::vector<Any>& arguments);
   /// The call of the function that computes these tensors.
   Expr Finish(const String& name, const Array<te::Tensor>& results) {
-    return te->CallTIR(builder, name, results);
+    Expr result = te->CallTIR(builder, name, results);
+    // A tuple stays one where it has a single field (meshgrid of one vector).
+    bool is_tuple = GetStructInfo(call).as<TupleStructInfoObj>() != nullptr;
+    return is_tuple && results.size() == 1 ? Tuple({result}) : result;
   }
   BlockBuilder builder;
   Call call;

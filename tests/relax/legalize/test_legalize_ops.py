@@ -120,3 +120,15 @@ def test_functions_get_the_target_of_the_graph():
     mod = legalize(graph(relax.op.nn.relu, tensor(3), target=target))
     assert mod["relu"].attrs["target"].attrs["num-cores"] == 3
     assert "target" not in legalize(graph(relax.op.nn.relu, tensor(3)))["relu"].attrs
+
+
+def test_a_tuple_of_one_stays_a_tuple():
+    mod = graph(lambda x: relax.op.meshgrid([x]), tensor(3))
+    lowered = legalize(mod)
+    assert relax.analysis.well_formed(lowered)
+    tvm.ir.assert_structural_equal(
+        lowered["main"].ret_struct_info, relax.TupleStructInfo([tensor(3)])
+    )
+    x = np.arange(3, dtype="float32")
+    (got,) = evaluate(lowered, [x])
+    np.testing.assert_array_equal(got, x)
