@@ -152,3 +152,16 @@ def test_not_a_program(program):
         tvm.compile(program, target=tvm.testing.host_target())
     with pytest.raises(ValueError, match="expected a module with functions"):
         tvm.compile(tvm.IRModule({}), target=tvm.testing.host_target())
+
+
+def test_graphs_are_not_compiled_yet():
+    from tvm import relax
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with builder.function("forward", [x]):
+        builder.emit_func_output(builder.emit(relax.op.exp(x)))
+    with pytest.raises(NotImplementedError, match=r"functions of graphs \('forward'\)"):
+        tvm.compile(builder.finalize(), target=tvm.testing.host_target())
+    with pytest.raises(TypeError, match="'forward', a relax.expr.Function"):
+        tvm.build(builder.finalize(), target=tvm.testing.host_target())

@@ -43,7 +43,7 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
 
 
 def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default"):
-    """Compiles a program to an Executable: TIR here, Relax through its own build.
+    """Compiles a program to an Executable: functions of every language that has a row.
 
     Parameters
     ----------
@@ -54,10 +54,14 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
     from tvm import tir
 
     program = _program(mod)
-    if not all(isinstance(f, tir.PrimFunc) for _, f in program.items()):
-        from tvm import relax  # the graph level builds its own functions
+    others = {v: f for v, f in program.items() if not isinstance(f, tir.PrimFunc)}
+    if others:
+        from tvm import relax
 
-        return relax.build(
-            program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline
-        )
+        graphs = [str(v.name_hint) for v, f in others.items() if isinstance(f, relax.Function)]
+        if graphs:
+            raise NotImplementedError(
+                f"compile: functions of graphs ('{graphs[0]}') cannot be compiled yet; "
+                "relax.transform.LegalizeOps() lowers their operators to PrimFuncs, which can"
+            )
     return Executable(tvm.tir.build(program, target, tir_pipeline))

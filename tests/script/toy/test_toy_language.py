@@ -91,9 +91,11 @@ def test_a_pass_changes_its_functions_only():
     tvm.ir.assert_structural_equal(after, from_source(expected))
 
 
+@tvm.testing.requires_llvm
 def test_functions_are_built():
     lib = tvm.build(from_source(TEXT), target="llvm")
     assert lib["main"](4) == (4 + 1 + 2) * 2 and lib["twice"](21) == 42
+    assert tvm.compile(from_source(TEXT), target="llvm")["twice"](4) == 8
     loop = from_source(TEXT.replace("Y.mul(2)", "Y.call(cls.main)"))
     with pytest.raises(ValueError, match="expected recipes that do not call themselves"):
         tvm.build(loop, target="llvm")
