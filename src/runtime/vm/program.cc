@@ -16,6 +16,11 @@ std::optional<Function> LookUp(const ExecutableObj* exec, const std::string& nam
 
 Program::Program(const ExecutableObj* exec, VirtualMachineObj* vm, DLDevice device)
     : exec_(exec), vm_(vm) {
+  if (!exec->missing.empty()) {
+    TVM_FFI_THROW(ValueError)
+        << "VM: the constants of the executable are elsewhere in its library; "
+           "load it with tvm.runtime.load_module";
+  }
   for (const Any& constant : exec->constants) constants_.push_back(ToDevice(constant, device));
   for (size_t i = 0; i < exec->functions.size(); ++i) {
     const FunctionInfo& f = exec->functions[i];
