@@ -11,12 +11,24 @@ using ::tvm::transform::PassList;
 Pass DefaultPipeline(const Target&) {
   PassList list;
   // clang-format off
-  list("relax.LegalizeOps")
+  list("relax.LambdaLift")
+      ("relax.CanonicalizeBindings")
+      ("relax.ConvertToDataflow")
+      ("relax.DispatchSampling")
+      ("relax.DispatchSortScan")
+      ("relax.LegalizeOps")
+      ("relax.AnnotateTIROpPattern")
+      ("relax.FuseOps")
+      ("relax.FuseTIR")
       ("relax.RewriteDataflowReshape")
       ("relax.ToNonDataflow")
       ("relax.RemovePurityChecking")
       ("relax.CallTIRRewrite")
+      ("relax.StaticPlanBlockMemory")
+      ("relax.RewriteCUDAGraph")  // does nothing unless the context asks for it
+      ("relax.PackStorages")
       ("relax.LowerAllocTensor")
+      ("relax.KillAfterLastUse")
       ("relax.LowerRuntimeBuiltin")
       ("relax.ComputePrimValue")
       ("relax.VMShapeLower")
