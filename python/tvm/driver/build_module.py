@@ -42,7 +42,9 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
     return tvm.tir.build(_program(mod if input is None else input, name), target, pipeline)
 
 
-def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default"):
+def compile(
+    mod, target=None, *, relax_pipeline="default", tir_pipeline="default", explain=False
+):
     """Compiles a program to an Executable: functions of every language that has a row.
 
     Graphs become a VMExecutable, which relax.VirtualMachine runs.
@@ -52,10 +54,18 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
     mod : PrimFunc, IRModule or Schedule
     target : str or Target; the current target, else this machine, if None.
     relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
+    explain : prints a table of the kernels: calls, work, rule of the schedule, operators.
     """
     from tvm import relax
 
     program = _program(mod)
+    if explain:
+        from .explain import kernels, lower, table
+
+        target = tvm.target.Target.canon_target(target or tvm.target.Target.current() or "llvm")
+        program = lower(program, target, relax_pipeline)
+        relax_pipeline = None
+        print(table(kernels(program, target)))
     if any(isinstance(func, relax.Function) for func in program.functions.values()):
         return relax.build(
             program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline

@@ -5,6 +5,18 @@ import tvm
 from tvm import relax, tir
 
 
+def lower(mod, target, relax_pipeline):
+    """The module with its graphs lowered to calls of kernels."""
+    from tvm._derive import function
+    from tvm.relax.vm_build import as_pass
+
+    if not any(isinstance(func, relax.Function) for func in mod.functions.values()):
+        return mod
+    passes = as_pass(relax_pipeline) or function("relax.pipeline._compile", __name__)(target)
+    with target:
+        return passes(mod)
+
+
 def kernels(mod, target):
     """A row for each kernel of a lowered module, those with the most work first.
 

@@ -15,8 +15,8 @@ from .pipeline import get_pipeline
 _build = function("driver.BuildRelax", __name__)
 
 
-def _relax_pipeline(pipeline):
-    """As a pass; None is the one of tvm.compile."""
+def as_pass(pipeline):
+    """A pipeline as users give it as a pass; None stands for the one of tvm.compile."""
     if pipeline is None:
         return transform.Sequential([], name="nothing")
     if isinstance(pipeline, str):
@@ -63,7 +63,7 @@ def build(
         mod,
         Target.canon_target(target),
         values,
-        _relax_pipeline(relax_pipeline),
+        as_pass(relax_pipeline),
         as_pipeline(tir_pipeline),
         exec_mode == "compiled",
     )
