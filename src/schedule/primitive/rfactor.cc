@@ -163,7 +163,8 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
   auto [predicate, guards] = SplitPredicate(f);
   std::unordered_set<const VarObj*> named = {f.loop->loop_var.get()};  // loops with iterators
   for (const For& loop : f.chain) {
-    if (UsesAny(Array<PrimExpr>(guards), {loop->loop_var.get()})) named.insert(loop->loop_var.get());
+    if (UsesAny(Array<PrimExpr>(guards), {loop->loop_var.get()}))
+      named.insert(loop->loop_var.get());
   }
   Iters iters;
   auto add_loop = [&](const For& loop, IterVarType type) {
@@ -207,9 +208,8 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
   Stmt body = reduces ? Update(r, partial, indices, sources) : Stores(partial, indices, sources);
   Optional<Stmt> init;
   if (reduces) init = Stores(partial, indices, r.reducer->identity_element);
-  Block block =
-      WithInferredRegions(Block(iters.iters, {}, {}, f.block->name_hint + "_rf", body, init, {}, {},
-                                f.block->annotations));
+  Block block = WithInferredRegions(Block(iters.iters, {}, {}, f.block->name_hint + "_rf", body,
+                                          init, {}, {}, f.block->annotations));
   PrimExpr where = Substitute(AllOf(predicate), new_loops);
   return {block, InLoops(loops, BlockRealize(iters.values, where, block))};
 }
@@ -245,8 +245,7 @@ std::pair<Block, Stmt> FinalNest(const Factored& f, const Array<Buffer>& partial
       partial.Map([&](const Buffer& b) -> PrimExpr { return BufferLoad(b, at); });
   Block block = WithInferredRegions(
       Block(iters.iters, {}, {}, f.block->name_hint, Update(r, r.buffers, indices, sources),
-            Stores(r.buffers, indices, r.reducer->identity_element), {}, {},
-            f.block->annotations));
+            Stores(r.buffers, indices, r.reducer->identity_element), {}, {}, f.block->annotations));
   return {block, InLoops(loops, BlockRealize(iters.values, AllOf(predicate), block))};
 }
 }  // namespace
