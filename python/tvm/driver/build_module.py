@@ -42,9 +42,7 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
     return tvm.tir.build(_program(mod if input is None else input, name), target, pipeline)
 
 
-def compile(
-    mod, target=None, *, relax_pipeline="default", tir_pipeline="default", explain=False
-):
+def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default", explain=False):
     """Compiles a program to an Executable: functions of every language that has a row.
 
     Graphs become a VMExecutable, which relax.VirtualMachine runs.

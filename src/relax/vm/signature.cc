@@ -7,7 +7,7 @@
 
 namespace tvm::relax {
 namespace {
-using Object = Map<String, Any>;
+using SignatureJson = Map<String, Any>;
 
 Any DimOf(const PrimExpr& dim) {
   if (auto extent = AsConstInt(dim)) return *extent;
@@ -18,15 +18,15 @@ Array<Any> DimsOf(const Array<PrimExpr>& dims) {
   for (const PrimExpr& dim : dims) all.push_back(DimOf(dim));
   return all;
 }
-void SetShape(Object* entry, const Optional<Array<PrimExpr>>& dims, int64_t ndim) {
+void SetShape(SignatureJson* entry, const Optional<Array<PrimExpr>>& dims, int64_t ndim) {
   if (dims.has_value()) {
     entry->Set("shape", DimsOf(dims.value()));
   } else if (ndim >= 0) {
     entry->Set("ndim", ndim);
   }
 }
-Object ValueEntry(const String& name, const StructInfo& info) {
-  Object entry{{"name", name}};
+SignatureJson ValueEntry(const String& name, const StructInfo& info) {
+  SignatureJson entry{{"name", name}};
   if (auto* tensor = info.as<TensorStructInfoObj>()) {
     entry.Set("kind", String("tensor"));
     if (!tensor->dtype.is_void()) entry.Set("dtype", String(tensor->dtype.str()));
@@ -65,6 +65,6 @@ std::string VMSignature(const Function& func) {
     inputs.push_back(ValueEntry(param->name_hint(), GetStructInfo(param)));
   AddOutputs(func->ret_struct_info, func->GetAttr<Array<String>>("output_names").value_or({}),
              &outputs);
-  return ffi::json::Stringify(Object{{"inputs", inputs}, {"outputs", outputs}});
+  return ffi::json::Stringify(SignatureJson{{"inputs", inputs}, {"outputs", outputs}});
 }
 }  // namespace tvm::relax

@@ -14,9 +14,8 @@
 #include "tvm/runtime/vm.h"
 
 namespace tvm::runtime::vm {
-namespace {
 /// A value of a signature, in the form that C reads.
-struct ValueText {
+struct ModelValueText {
   std::string name;
   DLDataType dtype{0, 0, 1};
   int32_t ndim = -1;
@@ -30,11 +29,13 @@ struct ValueText {
             known ? dim_names.data() : nullptr};
   }
 };
-using Object = Map<String, Any>;
+
+namespace {
+using SignatureJson = Map<String, Any>;
 
 /// Heap memory that does not move: C reads pointers into it.
-std::unique_ptr<ValueText> ReadValue(const Object& entry) {
-  auto value = std::make_unique<ValueText>();
+std::unique_ptr<ModelValueText> ReadValue(const SignatureJson& entry) {
+  auto value = std::make_unique<ModelValueText>();
   auto get = [&](const char* key) -> Any {
     auto it = entry.find(key);
     return it == entry.end() ? Any(nullptr) : (*it).second;
@@ -57,12 +58,13 @@ std::unique_ptr<ValueText> ReadValue(const Object& entry) {
     value->dim_names.push_back(text.empty() ? nullptr : text.c_str());
   return value;
 }
-std::vector<std::unique_ptr<ValueText>> ReadValues(const Object& signature, const char* key) {
-  std::vector<std::unique_ptr<ValueText>> values;
+std::vector<std::unique_ptr<ModelValueText>> ReadValues(const SignatureJson& signature,
+                                                        const char* key) {
+  std::vector<std::unique_ptr<ModelValueText>> values;
   auto it = signature.find(key);
   if (it == signature.end()) return values;
   for (const Any& entry : (*it).second.cast<Array<Any>>())
-    values.push_back(ReadValue(entry.cast<Object>()));
+    values.push_back(ReadValue(entry.cast<SignatureJson>()));
   return values;
 }
 
@@ -126,7 +128,7 @@ struct TVMModel {
 struct TVMModelCall {
   tvm::Function function;
   std::vector<std::string> params;
-  std::vector<std::unique_ptr<tvm::runtime::vm::ValueText>> inputs, outputs;
+  std::vector<std::unique_ptr<tvm::runtime::vm::ModelValueText>> inputs, outputs;
   std::vector<tvm::Any> values;
   std::vector<tvm::runtime::Tensor> results;
 };
@@ -186,7 +188,7 @@ int32_t TVMModelNumOutputs(const TVMModelCall* call) {
 
 }  // extern "C"
 namespace {
-void ReadModelValue(const std::vector<std::unique_ptr<ValueText>>& values, const char* what,
+void ReadModelValue(const std::vector<std::unique_ptr<ModelValueText>>& values, const char* what,
                     int32_t index, TVMModelValue* value) {
   Expect(value, what);
   if (index < 0 || static_cast<size_t>(index) >= values.size()) {
