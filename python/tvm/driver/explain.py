@@ -99,5 +99,5 @@ def table(rows):
         for row in rows
     ]
     widths = [max(len(line[i]) for line in (head, *cells)) for i in range(len(head))]
-    lines = ("  ".join(c.ljust(w) for c, w in zip(line, widths)) for line in (head, *cells))
-    return "\n".join(line.rstrip() for line in lines)
+    lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in (head, *cells))
+    return "\n".join(lines)
