@@ -12,7 +12,8 @@ Pass DefaultPipeline(const Target&) {
   PassList list;
   // clang-format off
   list("relax.LambdaLift")
-      ("relax.CanonicalizeBindings")
+      ("relax.CanonicalizeTIRVariables")
+      ("relax.CanonicalizeRelaxBindings")
       ("relax.ConvertToDataflow")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
