@@ -43,6 +43,7 @@ CALLS_UPWARD = {
         "support.libinfo": "records hold the version",
         "tir.pipeline.default": "candidates are told apart by what they become",
     },
+    "relax": {"driver.Build": "constants are folded by running code"},
     "backend": {
         "tvm_callback_cuda_compile": "users compile CUDA's text their own way",
         "tvm_callback_cuda_postproc": "users change CUDA's text",
