@@ -44,6 +44,7 @@ CALLS_UPWARD = {
         "tir.pipeline.default": "candidates are told apart by what they become",
     },
     "driver": {"support.libinfo": "facts about a build are written by its build files"},
+    "relax": {"driver.Build": "constants are folded by running code"},
     "backend": {
         "tvm_callback_cuda_compile": "users compile CUDA's text their own way",
         "tvm_callback_cuda_postproc": "users change CUDA's text",
