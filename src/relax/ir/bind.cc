@@ -41,7 +41,11 @@ PrimExpr VarReplacer::VisitPrimExpr(const PrimExpr& e) {
 }
 
 Function CopyWithNewVars(const Function& func) {
-  VarReplacer replacer;
+  // All at once: a parameter may use a variable that a later one defines.
+  Map<tir::Var, PrimExpr> renewed;
+  for (const tir::Var& var : DefinedSymbolicVars(func))
+    renewed.Set(var, tir::Var(var->name_hint, var.dtype()));
+  VarReplacer replacer(renewed);
   replacer.RenewDefinitions();
   return OnDeepStack([&] { return As<Function>(replacer.VisitExpr(func)); });
 }
