@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of passes over the graph."""
+"""Tests of passes over graphs."""
