@@ -118,7 +118,7 @@ Machine Describe(const Target& target) {
         return capability >= r.capability;
       });
       m->has_tensor_cores = capability >= 70;
-      if (capability >= 80) m->features.push_back("async-copy");
+      if (capability >= 80) m->features = {"async-copy", "bf16-rounding"};
       m->cores = row.multiprocessors;
       m->l1_bytes = row.shared_bytes;
       m->l2_bytes = number("l2_cache_size_bytes", m->l2_bytes);
