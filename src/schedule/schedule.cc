@@ -102,8 +102,9 @@ NodeId ResolveNode(const ScheduleObj* self, const ObjectRef& rv) {
   const char* what = rv->IsInstance<BlockRVObj>() ? "block" : "loop";
   const Symbol* symbol = self->symbols.Find(SymbolKey(rv));
   if (!symbol) {
-    Refuse(Text("expected a ", what, " of this schedule, got a random variable it does not know: ",
-                "it belongs to another schedule, or was removed"));
+    TVM_FFI_THROW(IndexError) << "expected a " << what
+                              << " of this schedule, got a random variable it does not know: it "
+                                 "belongs to another schedule, or was removed";
   }
   if (symbol->node <= kInlineMark || self->state->value.Has(symbol->node)) return symbol->node;
   RVNames names;
@@ -169,7 +170,7 @@ For Schedule::Get(const LoopRV& rv) const {
 PrimExpr Schedule::Get(const ExprRV& rv) const { return ResolveExpr(get(), rv); }
 void Schedule::RemoveRV(const ObjectRef& rv) const {
   if (!get()->symbols.Has(SymbolKey(rv))) {
-    TVM_FFI_THROW(ScheduleError) << "remove_rv: expected a random variable of this schedule";
+    TVM_FFI_THROW(IndexError) << "remove_rv: expected a random variable of this schedule";
   }
   get()->symbols.Erase(SymbolKey(rv));
 }

@@ -3,6 +3,7 @@
 
 import importlib.util
 import pathlib
+import re
 
 import pytest
 
@@ -152,6 +153,18 @@ def test_machine_paths_are_found():
     path = "/".join(["", "home", "someone"])
     assert problems(structure.machine_path, "a.md", f"x\ncd {path}\n")[0][0] == 2
     assert problems(structure.machine_path, "a.md", "/usr/lib and workload/home\n") == []
+
+
+def test_precompiled_headers_are_part_of_the_keys_of_ccache():
+    include = ROOT / "include"
+    seen, todo = set(), ["tvm/ir/node.h", "tvm/runtime/def.h"]
+    while todo:
+        header = todo.pop()
+        if header not in seen and (include / header).exists():
+            seen.add(header)
+            todo += re.findall(r'#include ["<](tvm/[^">]+)', (include / header).read_text())
+    listed = re.search(r"set\(precompiled (.*)\)", (ROOT / "cmake/toolchain.cmake").read_text())
+    assert {"tvm/" + name for name in listed.group(1).split()} == seen
 
 
 def test_this_repository_is_clean():

@@ -210,6 +210,52 @@ def test_refuse_several_writers_and_readers():
     refused(before, lambda sch: sch.reverse_compute_inline("C"), "one producer, got 2")
 
 
+def test_parts_that_are_written_may_be_inlined():
+    @T.prim_func
+    def before(A: T.Buffer((5,), "float32"), C: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = A[vi] + 1.0
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi + 1]
+
+    @T.prim_func
+    def expected(A: T.Buffer((5,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = A[vi + 1] + 1.0
+
+    apply(before, lambda sch: sch.compute_inline("B"), expected)
+
+
+def test_what_nobody_reads_is_removed():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi]
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi]
+
+    @T.prim_func
+    def expected(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi]
+
+    apply(before, lambda sch: sch.compute_inline("B"), expected)
+
+
 def test_refuse_part():
     @T.prim_func
     def before(A: T.Buffer((5,), "float32"), C: T.Buffer((8,), "float32")):

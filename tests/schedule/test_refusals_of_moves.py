@@ -412,12 +412,6 @@ CASES = [
         "block C reads buffer B before it is written",
     ),
     (
-        "compute_inline",
-        backwards,
-        lambda s: s.compute_inline("D"),
-        "expected blocks that read buffer D, got none",
-    ),
-    (
         "reverse_compute_inline",
         backwards,
         lambda s: s.reverse_compute_inline("C"),

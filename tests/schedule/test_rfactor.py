@@ -17,13 +17,13 @@ def test_rfactor():
         B_rf = T.alloc_buffer((4, 4))
         for i, k_0, k_1 in T.grid(4, 2, 4):
             with T.block("B_rf"):
-                vi, vk_0, vk_1 = T.axis.remap("SRS", [i, k_0, k_1])
+                vk_1, vi, vk_0 = T.axis.remap("SSR", [k_1, i, k_0])
                 with T.init():
                     B_rf[vi, vk_1] = 0.0
                 B_rf[vi, vk_1] = B_rf[vi, vk_1] + A[vi, vk_0 * 4 + vk_1]
         for i, k_1 in T.grid(4, 4):
             with T.block("B"):
-                vi, vk_1 = T.axis.remap("SR", [i, k_1])
+                vk_1, vi = T.axis.remap("RS", [k_1, i])
                 with T.init():
                     B[vi] = 0.0
                 B[vi] = B[vi] + B_rf[vi, vk_1]
@@ -34,6 +34,47 @@ def test_rfactor():
         assert sch.get(block).name_hint == "B_rf"
 
     apply(rows, primitives, expected)
+
+
+def test_rfactor_of_the_only_loop_stores_plainly():
+    """No reduction is left in the first block; an iterator that is not made of the loop stays."""
+
+    @T.prim_func
+    def before(A: T.Buffer((4, 8, 6), "float32"), B: T.Buffer((4,), "float32")):
+        for i, k, m in T.grid(4, 8, 6):
+            with T.block("B"):
+                vm, vi, vk = T.axis.remap("RSR", [m, i, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk, vm]
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 8, 6), "float32"), B: T.Buffer((4,), "float32")):
+        B_rf = T.alloc_buffer((8, 4))
+        B_rf_rf = T.alloc_buffer((6, 8, 4))
+        for i, k, m in T.grid(4, 8, 6):
+            with T.block("B_rf_rf"):
+                vm, vk, vi = T.axis.remap("SSS", [m, k, i])
+                B_rf_rf[vm, vk, vi] = A[vi, vk, vm]
+        for i, k, m in T.grid(4, 8, 6):
+            with T.block("B_rf"):
+                vm, vk, vi = T.axis.remap("RSS", [m, k, i])
+                with T.init():
+                    B_rf[vk, vi] = 0.0
+                B_rf[vk, vi] = B_rf[vk, vi] + B_rf_rf[vm, vk, vi]
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vk, vi = T.axis.remap("RS", [k, i])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + B_rf[vk, vi]
+
+    def primitives(sch):
+        rf = sch.rfactor(sch.get_loops("B")[1], 0)
+        assert [str(v.var.name) for v in sch.get(rf).iter_vars] == ["vk", "vm", "vi"]
+        sch.rfactor(sch.get_loops(rf)[2], 0)
+
+    apply(before, primitives, expected)
 
 
 @pytest.mark.parametrize(

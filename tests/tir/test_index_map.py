@@ -162,3 +162,10 @@ def test_functions_with_rest():
         IndexMap.from_func(lambda i: i).map_indices([1, 2])
     with pytest.raises(TypeError, match="IndexMap: expected integers as indices, got float32"):
         IndexMap.from_func(lambda i: [tir.const(1.0)])
+
+
+def test_names_behind_the_rest_are_the_last_indices():
+    swapped = tir.IndexMap.from_func(lambda i, *j, k: [k, *j, i], ndim=4)
+    assert [int(e) for e in swapped.map_indices([1, 2, 3, 4])] == [4, 2, 3, 1]
+    with pytest.raises(ValueError, match="a function of 1 indices, got 2"):
+        tir.IndexMap.from_func(lambda i, *j, k: [k, *j, i], ndim=1)

@@ -6,6 +6,9 @@
 #include "tvm/arith/analyzer.h"
 #include "tvm/relax/expr.h"
 
+namespace tvm::tir {
+struct PrimFunc;
+}
 namespace tvm::relax {
 struct BlockBuilder;
 
@@ -81,6 +84,10 @@ Optional<Expr> FindImpureCall(const Expr& expr, const Optional<Expr>& own_name =
 Array<Array<GlobalVar>> DetectRecursion(const IRModule& mod);
 /// Without bindings that nobody uses and that have no side effect.
 Function RemoveAllUnused(const Function& func);
+
+/// Whether the function copies its first buffer to its last one element by element in row-major
+/// order.
+bool HasReshapePattern(const tir::PrimFunc& func);
 
 // ---- well-formedness --------------------------------------------------------------------------
 /// What is wrong with the program: "" when nothing is, else a complaint that shows the place. A

@@ -15,10 +15,14 @@ class VarReplacer : public ExprMutator {
 
   Expr VisitExpr_(const VarObj* op) override;
   Var VisitVarDef(const Var& var) override;
+  using ExprMutator::VisitBinding_;
+  void VisitBinding_(const MatchCastObj* binding) override;
   StructInfo VisitStructInfo(const StructInfo& info) override;
   PrimExpr VisitPrimExpr(const PrimExpr& e) override;
 
  private:
+  /// New variables for those that the struct info may define.
+  void RenewSymbolic(const StructInfo& info);
   Map<tir::Var, PrimExpr> symbolic_;
   std::unordered_map<const Object*, Expr> values_;
   bool renew_ = false;

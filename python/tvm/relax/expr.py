@@ -200,6 +200,10 @@ class Call(ExprWithOp):
     def __init__(self, op, args, attrs=None, sinfo_args=None, span=None):
         if isinstance(sinfo_args, StructInfo):
             sinfo_args = [sinfo_args]
+        if not all(isinstance(arg, Expr) for arg in args):
+            from .utils import convert_to_expr
+
+            args = map(convert_to_expr, args)
         construct(self, op, list(args), attrs, list(sinfo_args or []), span)
 
 
@@ -361,17 +365,22 @@ class Function(BaseFunc):
     def bind_params(self, binding_map):
         """The function with parameters fixed, by variable or name: to expressions, numbers or
         arrays."""
-
-        def convert(value):
-            if isinstance(value, Expr):
-                return value
-            return PrimValue(value) if isinstance(value, (int, float, PrimExpr)) else const(value)
-
-        return _relax("FunctionBindParams")(self, {k: convert(v) for k, v in binding_map.items()})
+        return _relax("FunctionBindParams")(self, values_of_params(binding_map))
 
     def inline_functions(self, function_map):
         """The function with calls of the functions in the map, by variable or name, inlined."""
         return _relax("FunctionInlineFunctions")(self, function_map)
+
+
+def values_of_params(params):
+    """Expressions for what people bind parameters to: numbers, arrays, tensors."""
+
+    def convert(value):
+        if isinstance(value, Expr):
+            return value
+        return PrimValue(value) if isinstance(value, (int, float, PrimExpr)) else const(value)
+
+    return {name: convert(value) for name, value in params.items()}
 
 
 _make_function = tvm_ffi.get_global_func("relax.expr.Function._make")

@@ -38,20 +38,24 @@ class IndexMap(Node):
         """(map, positions of the axis separators) of a function that may give AXIS_SEPARATOR."""
         params = inspect.signature(mapping_function).parameters.values()
         kinds = inspect.Parameter
-        names = [p.name for p in params if p.kind == kinds.POSITIONAL_OR_KEYWORD]
+        before = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        names = [p.name for p in params if p.kind in before]
         rest = [p.name for p in params if p.kind == kinds.VAR_POSITIONAL]
+        last = [p.name for p in params if p.kind == kinds.KEYWORD_ONLY]  # `lambda i, *j, k: …`
         if rest and ndim is None:
             raise ValueError(
                 "IndexMap.from_func: expected ndim for a function with *args, got none"
             )
-        if ndim is not None and (len(names) > ndim if rest else len(names) != ndim):
+        count = len(names) + len(last)
+        if ndim is not None and (count > ndim if rest else count != ndim):
             raise ValueError(
-                f"IndexMap.from_func: expected a function of {ndim} indices, got {len(names)}"
+                f"IndexMap.from_func: expected a function of {ndim} indices, got {count}"
             )
         if rest:
-            names += [f"{rest[0]}_{i}" for i in range(ndim - len(names))]
-        initial = [Var(name, index_dtype) for name in names]
-        mapped = mapping_function(*initial)
+            names += [f"{rest[0]}_{i}" for i in range(ndim - count)]
+        initial = [Var(name, index_dtype) for name in names + last]
+        named = dict(zip(last, initial[len(names) :], strict=True))
+        mapped = mapping_function(*initial[: len(names)], **named)
         mapped = list(mapped) if isinstance(mapped, (list, tuple, Array)) else [mapped]
         final, separators = [], []
         for value in mapped:

@@ -38,7 +38,9 @@ struct StoreFinder : Visitor<StoreFinder, tir::BlockObj, tir::BufferStoreObj> {
   const tir::BlockObj* block_ = nullptr;
 };
 
-bool HasReshapePattern(tir::PrimFunc func) {
+}  // namespace
+
+bool HasReshapePattern(const tir::PrimFunc& func) {
   if (func->params.size() < 2) return false;
   tir::Buffer source = func.BufferOf(func->params[0]), target = func.BufferOf(func->params.back());
   // Symbolic variables may follow the buffers.
@@ -62,6 +64,7 @@ bool HasReshapePattern(tir::PrimFunc func) {
                                 FlatIndex(target, found.store->indices));
 }
 
+namespace {
 TVM_REGISTER() {
   Def("relax.analysis.has_reshape_pattern", &HasReshapePattern,
       "Whether the function copies its first buffer to its last one element by element in "

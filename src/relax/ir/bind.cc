@@ -21,16 +21,23 @@ Var VarReplacer::VisitVarDef(const Var& var) {
   if (var_remap_.count(var->vid.get())) return var_remap_.at(var->vid.get()).second;
   Optional<StructInfo> info = var->struct_info_;
   if (info) {
-    for (const tir::Var& symbolic : DefinableTIRVarsInStructInfo(info.value())) {
-      if (!symbolic_.count(symbolic))
-        symbolic_.Set(symbolic, tir::Var(symbolic->name_hint, symbolic.dtype()));
-    }
+    RenewSymbolic(info.value());
     info = VisitStructInfo(info.value());
   }
   Var renewed = var.as<DataflowVarObj>() ? DataflowVar(var->name_hint(), info, var->span)
                                          : Var(var->name_hint(), info, var->span);
   SetVarRemap(var->vid, renewed);
   return renewed;
+}
+void VarReplacer::RenewSymbolic(const StructInfo& info) {
+  for (const tir::Var& var : DefinableTIRVarsInStructInfo(info)) {
+    if (!symbolic_.count(var)) symbolic_.Set(var, tir::Var(var->name_hint, var.dtype()));
+  }
+}
+void VarReplacer::VisitBinding_(const MatchCastObj* binding) {
+  // The cast is visited before its variable, and both shall speak of the same new variables.
+  if (renew_) RenewSymbolic(binding->struct_info);
+  ExprMutator::VisitBinding_(binding);
 }
 StructInfo VarReplacer::VisitStructInfo(const StructInfo& info) {
   return SubstituteStructInfo(info, symbolic_);
@@ -41,7 +48,11 @@ PrimExpr VarReplacer::VisitPrimExpr(const PrimExpr& e) {
 }
 
 Function CopyWithNewVars(const Function& func) {
-  VarReplacer replacer;
+  // All at once: a parameter may use a variable that a later one defines.
+  Map<tir::Var, PrimExpr> renewed;
+  for (const tir::Var& var : DefinedSymbolicVars(func))
+    renewed.Set(var, tir::Var(var->name_hint, var.dtype()));
+  VarReplacer replacer(renewed);
   replacer.RenewDefinitions();
   return OnDeepStack([&] { return As<Function>(replacer.VisitExpr(func)); });
 }

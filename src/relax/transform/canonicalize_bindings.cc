@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bindings that only give another name, casts that say nothing new, items of known tuples.
+#include "relax/transform/canonicalize_bindings.h"
+
 #include <unordered_set>
 
 #include "relax/analysis/match.h"
@@ -130,10 +132,10 @@ class Canonicalizer : public ExprMutator {
   std::unordered_map<const Object*, Var> renamed_;
   std::unordered_set<const Object*> done_;
 };
+}  // namespace
 Function CanonicalizeRelaxBindings(Function func, IRModule) {
   return As<Function>(Canonicalizer().VisitExpr(func));
 }
-}  // namespace
 TVM_RELAX_FUNCTION_PASS(CanonicalizeTIRVariables, 1,
                         "y = R.match_cast(x, R.Tensor((n,))), x: R.Tensor((4,))  ->  n is 4");
 TVM_RELAX_FUNCTION_PASS(CanonicalizeRelaxBindings, 1,

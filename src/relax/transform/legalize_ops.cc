@@ -67,7 +67,8 @@ class Legalizer : public ExprMutator {
   }
 
   Expr VisitExpr_(const CallObj* op) override {
-    Expr visited = ExprMutator::VisitExpr_(op);
+    // Arguments whose struct info changed may change what is known of the result.
+    Expr visited = builder_->Normalize(ExprMutator::VisitExpr_(op));
     auto* call = visited.as<CallObj>();
     return call ? Legalized(ffi::GetRef<Call>(call)) : visited;
   }

@@ -40,25 +40,46 @@ std::string WhyNoStoreForm(const BlockObj* block, const Array<PrimExpr>& indices
   return "";
 }
 
+namespace {
+Array<Range> PointOf(const Array<PrimExpr>& indices) {
+  return indices.Map(
+      [](const PrimExpr& i) { return Range::FromMinExtent(i, MakeConst(i.dtype(), 1)); });
+}
+Map<Var, Range> IterDomains(const BlockObj* block) {
+  Map<Var, Range> domains;
+  for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
+  return domains;
+}
+/// Whether the box of elements that the indices reach while the block's iterators run holds
+/// `region`, which is over the domains.
+bool Reaches(const BlockObj* block, const Array<PrimExpr>& indices, const Array<Range>& region,
+             const Map<Var, Range>& domains) {
+  arith::Analyzer analyzer;
+  auto box = arith::EstimateRegionStrictBound(PointOf(indices), IterDomains(block), const_true(),
+                                              &analyzer);
+  if (!box) return false;
+  auto asked = arith::EstimateRegionUpperBound(region, domains, const_true(), &analyzer);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const arith::IntSet &written = box.value()[i], &read = asked[i];
+    if (written.IsNothing() || !read.HasLowerBound() || !read.HasUpperBound() ||
+        !analyzer.CanProve(written.min() <= read.min()) ||
+        !analyzer.CanProve(written.max() >= read.max())) {
+      return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
 std::string WhyNotWhole(const BlockObj* block, const Buffer& buffer,
                         const Array<PrimExpr>& indices) {
   // Of nothing, nothing is left out; sets without elements have no bounds to compare.
   if (std::any_of(buffer->shape.begin(), buffer->shape.end(), IsZero)) return "";
-  Map<Var, Range> domains;
-  for (const IterVar& iter : block->iter_vars) domains.Set(iter->var, iter->dom.value());
-  arith::Analyzer analyzer;
-  Array<Range> point = indices.Map(
-      [](const PrimExpr& i) { return Range::FromMinExtent(i, MakeConst(i.dtype(), 1)); });
-  auto box = arith::EstimateRegionStrictBound(point, domains, const_true(), &analyzer);
-  bool whole = box.has_value();
-  for (size_t i = 0; whole && i < indices.size(); ++i) {
-    const arith::IntSet& set = box.value()[i];
-    whole = !set.IsNothing() && analyzer.CanProve(set.min() <= MakeZero(indices[i].dtype())) &&
-            analyzer.CanProve(set.max() >= buffer->shape[i] - MakeConst(indices[i].dtype(), 1));
-  }
-  return whole ? ""
-               : "block " + std::string(block->name_hint) + " does not write all of buffer " +
-                     std::string(buffer->name);
+  Array<Range> all = buffer->shape.Map(
+      [](const PrimExpr& n) { return Range::FromMinExtent(MakeZero(n.dtype()), n); });
+  if (Reaches(block, indices, all, {})) return "";
+  return "block " + std::string(block->name_hint) + " does not write all of buffer " +
+         std::string(buffer->name);
 }
 
 namespace {
@@ -84,7 +105,6 @@ const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
            {where});
   }
   Require(WhyNoStoreForm(block, store->indices, form), {where});
-  Require(WhyNotWhole(block, buffer, store->indices), {where});
   return store;
 }
 }  // namespace
@@ -96,10 +116,9 @@ void ComputeInline(State& state, BlockId id) {
   const Placed& producer = *at.block;
   Buffer buffer = store->buffer;
   std::vector<const Placed*> consumers = at.scope.ConsumersOf(producer);
-  if (consumers.empty()) {
-    Refuse("expected blocks that read buffer " + std::string(buffer->name) + ", got none",
-           {producer.realize->block});
-  }
+  // Elements that nobody writes may be read where the whole is written by others, not here: their
+  // value would be computed from elements outside of the inputs.
+  std::string partly = WhyNotWhole(producer.block(), buffer, store->indices);
   Array<Var> iters = producer.block()->iter_vars.Map([](const IterVar& i) { return i->var; });
   AccessRewrite rewrite{buffer, [&](const BufferLoad& load) {
                           Array<PrimExpr> values = form.At(load->indices);
@@ -122,6 +141,11 @@ void ComputeInline(State& state, BlockId id) {
                  std::string(buffer->name) + " in another way than by loads",
              {block});
     }
+    for (const BufferRegion& read : block->reads) {
+      if (partly.empty() || !read->buffer.same_as(buffer)) continue;
+      if (!Reaches(producer.block(), store->indices, read->region, IterDomains(block.get())))
+        Require(partly, {producer.realize->block});
+    }
     changes[consumer->realize.get()] = RewriteAccesses(consumer->realize, rewrite, &same);
   }
   Block scope = WithoutAllocated(at.scope.block, buffer);
@@ -134,7 +158,7 @@ TVM_REGISTER() {
       "ComputeInline", "compute_inline", &ComputeInline,
       "Computes what a block stores where it is read, and removes the block and its buffer. The "
       "block stores one value per iteration, without side effects, to a buffer that nobody needs "
-      "afterwards.",
+      "afterwards; where nobody reads it, it is only removed.",
       {kTwoStages, R"(sch.compute_inline("B"))"}, Arg("block"));
 }
 }  // namespace

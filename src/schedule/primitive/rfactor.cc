@@ -97,10 +97,11 @@ Stmt Update(const Reduction& r, const Array<Buffer>& buffers, const Array<PrimEx
   for (size_t i = lets.size(); i > 0; --i) body = LetStmt(lets[i - 1], values[i - 1], body);
   return body;
 }
-Stmt Start(const Reduction& r, const Array<Buffer>& buffers, const Array<PrimExpr>& indices) {
+Stmt Stores(const Array<Buffer>& buffers, const Array<PrimExpr>& indices,
+            const Array<PrimExpr>& values) {
   Array<Stmt> stores;
   for (size_t i = 0; i < buffers.size(); ++i)
-    stores.push_back(BufferStore(buffers[i], r.reducer->identity_element[i], indices));
+    stores.push_back(BufferStore(buffers[i], values[i], indices));
   return SeqStmt::Flatten(stores);
 }
 
@@ -115,76 +116,87 @@ struct Iters {
     values.push_back(value);
     return var;
   }
-  void AddSpatial(const BlockRealize& realize, const Map<Var, PrimExpr>& loops) {
-    for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-      const IterVar& iter = realize->block->iter_vars[i];
-      if (iter->iter_type != IterVarType::kDataPar) continue;
-      old.Set(iter->var, Add(iter->var->name_hint, iter->dom.value(), iter->iter_type,
-                             Substitute(realize->iter_values[i], loops)));
-    }
+  void Keep(const IterVar& iter, const PrimExpr& value) {
+    old.Set(iter->var, Add(iter->var->name_hint, iter->dom.value(), iter->iter_type, value));
   }
 };
 Range DomainOf(const For& loop) { return Range::FromMinExtent(loop->min, loop->extent); }
 
-/// The block that computes partial results, one for each value of the loop.
-std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& partial) {
-  const BlockRealize& realize = f.placed->realize;
-  Map<Var, PrimExpr> new_loops, loop_iters, start;
-  std::vector<For> loops = f.chain;
-  Iters iters;
-  for (For& loop : loops) {
-    Var var = loop->loop_var.CopyWithSuffix("");
-    new_loops.Set(loop->loop_var, var);
-    Edit(&loop)->loop_var = var;
+/// The block's predicate in two parts, about the old loops: what stays one, and what becomes a
+/// choice of the values combined, because it may leave out the first iteration of a partial result,
+/// which must be started.
+std::pair<std::vector<PrimExpr>, std::vector<PrimExpr>> SplitPredicate(const Factored& f) {
+  Map<Var, PrimExpr> start;
+  std::unordered_set<const VarObj*> reduce_loops, others;
+  for (const For& loop : f.placed->Loops()) {
+    bool reduces = UseOf(loop, f.placed->realize) & kReduce;
+    (reduces ? reduce_loops : others).insert(loop->loop_var.get());
+    if (reduces && !loop.same_as(f.loop)) start.Set(loop->loop_var, loop->min);
   }
-  iters.AddSpatial(realize, new_loops);
-  Var factor;
-  std::unordered_set<const VarObj*> reduce_loops;
-  for (size_t i = 0; i < loops.size(); ++i) {
-    const For& old = f.chain[i];
-    if (!(UseOf(old, realize) & kReduce)) continue;
-    bool is_factor = old.same_as(f.loop);
-    Var v =
-        iters.Add("v" + std::string(old->loop_var->name_hint), DomainOf(old),
-                  is_factor ? IterVarType::kDataPar : IterVarType::kCommReduce, loops[i]->loop_var);
-    if (is_factor) factor = v;
-    if (!is_factor) start.Set(old->loop_var, old->min);
-    reduce_loops.insert(old->loop_var.get());
-    loop_iters.Set(old->loop_var, v);
-  }
-  for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-    const IterVar& iter = f.block->iter_vars[i];
-    if (iter->iter_type == IterVarType::kCommReduce)
-      iters.old.Set(iter->var, Substitute(realize->iter_values[i], loop_iters));
-  }
-  // Every partial result must be started: a predicate that may leave out its first iteration
-  // becomes a choice of what is combined.
   arith::Analyzer analyzer;
   analyzer.Bind(DomainsOf(f.placed->Loops()));
   std::vector<PrimExpr> predicate, guards;
-  for (const PrimExpr& c : Conjuncts(realize->predicate)) {
+  for (const PrimExpr& c : Conjuncts(f.placed->realize->predicate)) {
     bool starts = !UsesAny(c, reduce_loops) || analyzer.CanProve(Substitute(c, start));
-    if (starts) {
-      predicate.push_back(Substitute(c, new_loops));
-      continue;
-    }
-    std::unordered_set<const VarObj*> others;
-    for (const For& loop : f.placed->Loops()) {
-      if (!reduce_loops.count(loop->loop_var.get())) others.insert(loop->loop_var.get());
-    }
-    if (UsesAny(c, others)) {
+    if (!starts && UsesAny(c, others)) {
       Refuse(
           "expected a predicate whose parts are about spatial loops or about loops of the "
           "reduction, got " +
               Text(c),
           {f.block});
     }
-    guards.push_back(Substitute(c, loop_iters));
+    (starts ? predicate : guards).push_back(c);
+  }
+  return {predicate, guards};
+}
+
+/// The block that computes partial results, one for each value of the loop.
+std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& partial) {
+  const BlockRealize& realize = f.placed->realize;
+  Map<Var, PrimExpr> new_loops, loop_iters;
+  std::vector<For> loops = f.chain;
+  for (For& loop : loops) {
+    Var var = loop->loop_var.CopyWithSuffix("");
+    new_loops.Set(loop->loop_var, var);
+    Edit(&loop)->loop_var = var;
+  }
+  auto [predicate, guards] = SplitPredicate(f);
+  std::unordered_set<const VarObj*> named = {f.loop->loop_var.get()};  // loops with iterators
+  for (const For& loop : f.chain) {
+    if (UsesAny(Array<PrimExpr>(guards), {loop->loop_var.get()}))
+      named.insert(loop->loop_var.get());
+  }
+  Iters iters;
+  auto add_loop = [&](const For& loop, IterVarType type) {
+    Var v = iters.Add("v" + std::string(loop->loop_var->name_hint), DomainOf(loop), type,
+                      new_loops[loop->loop_var]);
+    loop_iters.Set(loop->loop_var, v);
+    return v;
+  };
+  // Scripts rely on the order: the factor first, then what the block had. An iterator of the
+  // reduction that is made of the factor gives its place to the other loops it is made of.
+  Var factor = add_loop(f.loop, IterVarType::kDataPar);
+  bool reduces = false;
+  for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+    const IterVar& iter = f.block->iter_vars[i];
+    const PrimExpr& value = realize->iter_values[i];
+    bool is_reduce = iter->iter_type == IterVarType::kCommReduce;
+    if (!is_reduce || !UsesAny(value, named)) {
+      reduces |= is_reduce;
+      iters.Keep(iter, Substitute(value, new_loops));
+      continue;
+    }
+    for (const For& loop : f.chain) {
+      if (loop_iters.count(loop->loop_var) || !UsesAny(value, {loop->loop_var.get()})) continue;
+      add_loop(loop, IterVarType::kCommReduce);
+      reduces = true;
+    }
+    iters.old.Set(iter->var, Substitute(value, loop_iters));
   }
   Array<PrimExpr> sources = Substitute(f.reduction.sources, iters.old);
   if (!guards.empty()) {
     for (size_t i = 0; i < sources.size(); ++i) {
-      sources.Set(i, if_then_else(AllOf(guards), sources[i],
+      sources.Set(i, if_then_else(Substitute(AllOf(guards), loop_iters), sources[i],
                                   Substitute(f.reduction.reducer->identity_element[i], iters.old)));
     }
   }
@@ -193,10 +205,13 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
   Reduction r = f.reduction;
   r.reducer = CommReducer(r.reducer->lhs, r.reducer->rhs, r.reducer->result,
                           Substitute(r.reducer->identity_element, iters.old));
-  Block block = WithInferredRegions(
-      Block(iters.iters, {}, {}, f.block->name_hint + "_rf", Update(r, partial, indices, sources),
-            Start(r, partial, indices), {}, {}, f.block->annotations));
-  return {block, InLoops(loops, BlockRealize(iters.values, AllOf(predicate), block))};
+  Stmt body = reduces ? Update(r, partial, indices, sources) : Stores(partial, indices, sources);
+  Optional<Stmt> init;
+  if (reduces) init = Stores(partial, indices, r.reducer->identity_element);
+  Block block = WithInferredRegions(Block(iters.iters, {}, {}, f.block->name_hint + "_rf", body,
+                                          init, {}, {}, f.block->annotations));
+  PrimExpr where = Substitute(AllOf(predicate), new_loops);
+  return {block, InLoops(loops, BlockRealize(iters.values, where, block))};
 }
 
 /// The block that reduces the partial results.
@@ -211,9 +226,12 @@ std::pair<Block, Stmt> FinalNest(const Factored& f, const Array<Buffer>& partial
     if (UseOf(loop, realize) & kReduce) gone.insert(loop->loop_var.get());
   }
   Iters iters;
-  iters.AddSpatial(realize, {});
   Var factor = iters.Add("v" + std::string(f.loop->loop_var->name_hint), DomainOf(f.loop),
                          IterVarType::kCommReduce, f.loop->loop_var);
+  for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+    const IterVar& iter = f.block->iter_vars[i];
+    if (iter->iter_type == IterVarType::kDataPar) iters.Keep(iter, realize->iter_values[i]);
+  }
   std::vector<PrimExpr> predicate;
   for (const PrimExpr& c : Conjuncts(realize->predicate)) {
     if (!UsesAny(c, gone)) predicate.push_back(c);
@@ -227,7 +245,7 @@ std::pair<Block, Stmt> FinalNest(const Factored& f, const Array<Buffer>& partial
       partial.Map([&](const Buffer& b) -> PrimExpr { return BufferLoad(b, at); });
   Block block = WithInferredRegions(
       Block(iters.iters, {}, {}, f.block->name_hint, Update(r, r.buffers, indices, sources),
-            Start(r, r.buffers, indices), {}, {}, f.block->annotations));
+            Stores(r.buffers, indices, r.reducer->identity_element), {}, {}, f.block->annotations));
   return {block, InLoops(loops, BlockRealize(iters.values, AllOf(predicate), block))};
 }
 }  // namespace

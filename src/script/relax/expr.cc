@@ -4,6 +4,7 @@
 
 #include "script/relax/relax.h"
 #include "tvm/ir/structural.h"
+#include "tvm/relax/attribute.h"
 
 namespace tvm::script {
 using namespace relax;
@@ -91,24 +92,6 @@ void PrintFields(Printer& p, Printer::List& list, const Attrs& attrs) {
   if (auto* dict = attrs.as<DictAttrsObj>()) {
     for (const auto& [key, value] : dict->dict) list.Keyword(View(key)).Value(value);
   }
-}
-/// An attribute of the call, by its name.
-bool FindAttribute(const Attrs& attrs, std::string_view name, Any* value) {
-  if (auto* dict = attrs.as<DictAttrsObj>()) {
-    auto it = dict->dict.find(String(std::string(name)));
-    if (it == dict->dict.end()) return false;
-    *value = (*it).second;
-    return true;
-  }
-  for (const Field* field : InfoOf(attrs->type_index()).params) {
-    if (name != field->name) continue;
-    char* slot = const_cast<char*>(reinterpret_cast<const char*>(attrs.get())) + field->offset;
-    TVMFFIAny raw;
-    if (field->ops->get(slot, &raw) != 0) throw ffi::detail::MoveFromSafeCallRaised();
-    *value = ffi::detail::AnyUnsafe::MoveTVMFFIAnyToAny(&raw);
-    return true;
-  }
-  return false;
 }
 /// The fields of attributes say what they hold: types are texts, int32 constants numbers.
 void PrintAttribute(Printer& p, const Any& value) {

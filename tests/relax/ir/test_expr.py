@@ -215,6 +215,15 @@ def test_calls_want_functions():
         _ = relax.Call(ir.Op.get("tir.exp"), [x]).struct_info
 
 
+def test_arguments_of_calls_are_converted():
+    x = relax.Var("x", relax.TensorStructInfo([2]))
+    call = relax.Call(relax.ExternFunc("f"), [(x, 1), "text"], sinfo_args=[x.struct_info])
+    ir.assert_structural_equal(call.args[0], relax.Tuple([x, relax.PrimValue(1)]), True)
+    ir.assert_structural_equal(call.args[1], relax.StringImm("text"))
+    with pytest.raises(TypeError, match="expected an expression, a number, a text"):
+        relax.Call(relax.ExternFunc("f"), [object()])
+
+
 def test_struct_info_of_a_primfunc():
     n = tir.Var("n", "int32")
     A = tir.decl_buffer((n, n + 1), "float32", name="A")

@@ -3,8 +3,9 @@
 
 import tvm_ffi
 
-from tvm._derive import fill, register_node
+from tvm._derive import fill, function, register_node
 from tvm.ir.transform import Pass, _pass_decorator
+from tvm.relax.expr import values_of_params
 
 __getattr__, __dir__ = fill(__name__)
 
@@ -32,3 +33,12 @@ dataflowblock_pass = _pass_decorator(_maker(DataflowBlockPass), "transform_dataf
 dataflowblock_pass.__doc__ = (
     "Makes a pass of a function (block, module, context) -> block or of a class."
 )
+
+_bind_params = function("relax.transform.BindParams", __name__)
+
+
+def BindParams(func_name, params):
+    return _bind_params(func_name, values_of_params(params))
+
+
+BindParams.__doc__ = _bind_params.__doc__

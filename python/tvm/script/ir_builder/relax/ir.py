@@ -6,7 +6,7 @@ import builtins
 import tvm_ffi
 
 from tvm import relax, runtime
-from tvm.ir import DictAttrs
+from tvm.ir import DictAttrs, IRModule
 from tvm.relax import ExternFunc
 from tvm.relax.utils import convert_to_expr, gen_call_tir_inputs
 
@@ -217,8 +217,16 @@ def dtype(value):
 
 
 def rewriter(rewriter_mod):
-    """A class of a pattern and a replacement as a rewriter."""
-    raise NotImplementedError("R.rewriter: patterns over graphs are not here yet")
+    """A class (or a module) with the functions `pattern` and `replacement` as a rewriter."""
+    from tvm.relax.dpl import PatternMatchingRewriter
+    from tvm.script.parser.ir import ir_module
+
+    if not isinstance(rewriter_mod, IRModule):
+        rewriter_mod = ir_module(rewriter_mod)
+    return PatternMatchingRewriter.from_module(rewriter_mod)
+
+
+rewriter.dispatch_token = "ir"
 
 
 _DEVICES = "cpu cuda device ext_dev hexagon metal opencl rocm vpi vulkan webgpu".split()

@@ -31,7 +31,8 @@ def inspect_class_capture(cls):
 
 
 def in_module_class(depth):
-    """Whether the caller is the body of a class that @I.ir_module will parse as a whole."""
+    """Whether the caller is the body of a class that @I.ir_module or @R.rewriter will parse as a
+    whole."""
     outer = sys._getframe(depth)
     if "__module__" not in outer.f_locals or "__qualname__" not in outer.f_locals:
         return False
@@ -39,7 +40,7 @@ def in_module_class(depth):
     for line in lines[outer.f_code.co_firstlineno - 1 : outer.f_lineno]:
         if line.lstrip().startswith("class "):
             return False
-        if line.lstrip().startswith("@") and "ir_module" in line:
+        if line.lstrip().startswith("@") and ("ir_module" in line or "rewriter" in line):
             return True
     return False
 

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bindings become one kernel: those on all ways from a value to where the ways meet again.
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "relax/analysis/dims.h"
+#include "relax/fuse/groups.h"
+#include "tvm/relax/analysis.h"
+#include "tvm/relax/op.h"
+#include "tvm/relax/transform.h"
+#include "tvm/tir/function.h"
+
+namespace tvm::relax {
+namespace {
+constexpr int kNone = -1;
+
+/// A binding of a dataflow block.
+struct FusionNode {
+  Binding binding;
+  OpPatternKind kind = kOpaque;
+  std::string name;                                      // of what is called; "" for no call
+  size_t args = 0;                                       // how many tensors it takes
+  std::vector<std::pair<int, OpPatternKind>> consumers;  // and how they read the value
+  bool escapes = false;                                  // the value is seen outside of the block
+  // All ways of the value pass through `meet` before they leave the block; on them it is read in
+  // ways up to `way`.
+  int meet = kNone;
+  OpPatternKind way = kElemWise;
+  int depth = 1;
+};
+
+class FusionGraph {
+ public:
+  FusionGraph(const IRModule& mod, const DataflowBlock& block) {
+    nodes.resize(block->bindings.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i].binding = block->bindings[i];
+      Look(mod, static_cast<int>(i));
+      const Var& var = nodes[i].binding->var;
+      index_[var->vid.get()] = static_cast<int>(i);
+      nodes[i].escapes = !var.as<DataflowVarObj>();
+    }
+    for (size_t i = nodes.size(); i-- > 0;) FindMeet(&nodes[i]);
+  }
+  std::vector<FusionNode> nodes;
+
+ private:
+  void Look(const IRModule& mod, int at) {
+    FusionNode& node = nodes[at];
+    auto* binding = node.binding.as<VarBindingObj>();
+    auto* call = binding ? binding->value.as<CallObj>() : nullptr;
+    auto* item = binding ? binding->value.as<TupleGetItemObj>() : nullptr;
+    if (item) node.kind = kElemWise;
+    if (call) LookAtCall(mod, call, &node);
+    for (const Var& used : UsedVars(ValueOf(node.binding))) {
+      auto it = index_.find(used->vid.get());
+      ++node.args;
+      if (it == index_.end()) continue;
+      bool is_same = node.kind == kBroadcast && HaveSameShape(used, node.binding->var);
+      nodes[it->second].consumers.emplace_back(at, is_same ? kElemWise : node.kind);
+    }
+  }
+  static void LookAtCall(const IRModule& mod, const CallObj* call, FusionNode* node) {
+    static const Op &call_tir = *new Op(Op::Get("relax.call_tir")),
+                    &inplace = *new Op(Op::Get("relax.call_tir_inplace"));
+    if (call->Is(call_tir) || call->Is(inplace)) {
+      auto callee = Any(call->args[0]).cast<GlobalVar>();
+      node->name = callee->name_hint;
+      auto func = mod->Lookup(callee).as<tir::PrimFunc>();
+      if (!func) return;
+      node->kind = static_cast<OpPatternKind>(
+          (*func)->GetAttr<int64_t>("op_pattern", static_cast<int64_t>(kOpaque)));
+    } else if (auto* op = call->op.as<OpObj>()) {
+      node->name = std::string(View(op->name).substr(View(op->name).rfind('.') + 1));
+      node->kind = static_cast<OpPatternKind>(TOpPattern.Get(call->op, kOpaque));
+    }
+  }
+  static bool HaveSameShape(const Expr& a, const Expr& b) {
+    auto *x = GetStructInfoAs<TensorStructInfoObj>(a), *y = GetStructInfoAs<TensorStructInfoObj>(b);
+    if (!x || !y || !x->Dims() || !y->Dims()) return false;
+    return DimProver(nullptr).Compare(x->Dims().value(), y->Dims().value()) == DimsAre::kEqual;
+  }
+  void FindMeet(FusionNode* node) {
+    if (node->escapes || node->consumers.empty()) return;
+    int meet = node->consumers[0].first;
+    for (const auto& [consumer, kind] : node->consumers) {
+      node->way = std::max(node->way, kind);
+      meet = Meet(meet, consumer, &node->way);
+    }
+    node->meet = meet;
+    node->depth = meet == kNone ? 1 : nodes[meet].depth + 1;
+  }
+  int Meet(int a, int b, OpPatternKind* way) const {
+    while (a != b) {
+      if (a == kNone || b == kNone) return kNone;
+      int& lower = nodes[a].depth < nodes[b].depth ? b : a;
+      *way = std::max(*way, nodes[lower].way);
+      lower = nodes[lower].meet;
+    }
+    return a;
+  }
+  std::unordered_map<const Object*, int> index_;
+};
+
+/// Nodes joined to groups.
+class Fuser {
+ public:
+  Fuser(FusionGraph graph, size_t max_size, size_t max_args)
+      : nodes_(std::move(graph.nodes)), max_size_(max_size), max_args_(max_args) {
+    parent_.resize(nodes_.size());
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const FusionNode& node : nodes_) groups_.push_back({node.kind, 1, node.args});
+  }
+  Grouping Run() {
+    for (int phase : {0, 1}) {
+      for (size_t i = 0; i < nodes_.size(); ++i) Consider(static_cast<int>(i), phase);
+    }
+    DropForeignItems();
+    return Collect();
+  }
+
+ private:
+  struct Group {
+    OpPatternKind kind;  // that of its hardest member
+    size_t size, args;
+  };
+  int Root(int i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  Group& GroupOf(int i) { return groups_[Root(i)]; }
+
+  /// The rules. What multiplies takes along what follows element by element; that goes into
+  /// anything that reads it once, and movements of data join each other.
+  void Consider(int i, int phase) {
+    const FusionNode& node = nodes_[i];
+    if (node.meet == kNone || Root(i) == Root(node.meet)) return;
+    OpPatternKind kind = GroupOf(i).kind;
+    if (phase == 0 && kind == kOutEWiseFusable && node.way <= kBroadcast) {
+      Join(i, [&](const FusionNode& next, int at) {
+        return next.kind <= kBroadcast && GroupOf(at).kind < kCommReduce;
+      });
+    } else if (phase == 0 && kind <= kBroadcast && node.way <= kCommReduce) {
+      Join(i, [&](const FusionNode& next, int at) {
+        return next.kind <= kBroadcast || (at == node.meet && next.kind <= kCommReduce);
+      });
+    } else if (phase == 1 && kind <= kInjective && node.way <= kInjective) {
+      Join(i, [&](const FusionNode& next, int) { return next.kind <= kInjective; });
+    }
+  }
+  /// Joins all nodes from `from` to where its ways meet, if `fits(node, index)` holds for them and
+  /// the group does not become too large.
+  template <class F>
+  void Join(int from, const F& fits) {
+    std::vector<int> open{from};
+    std::unordered_set<int> seen{from};
+    int anchors = 0;
+    size_t size = 0, args = 0;
+    std::unordered_set<int> roots;
+    while (!open.empty()) {
+      int at = open.back();
+      open.pop_back();
+      if (roots.insert(Root(at)).second) {
+        const Group& group = GroupOf(at);
+        anchors += group.kind >= kCommReduce;
+        size += group.size;
+        args += group.args;
+      }
+      if (at != from && Root(at) != Root(from) && !fits(nodes_[at], at)) return;
+      if (anchors > 1 || size > max_size_ || args - (size - 1) > max_args_) return;
+      if (at == nodes_[from].meet) continue;
+      for (const auto& [consumer, kind] : nodes_[at].consumers) {
+        if (seen.insert(consumer).second) open.push_back(consumer);
+      }
+    }
+    int target = Root(from);
+    for (int root : roots) {
+      if (root == target) continue;
+      parent_[root] = target;
+      groups_[target] = {std::max(groups_[target].kind, groups_[root].kind),
+                         groups_[target].size + groups_[root].size,
+                         groups_[target].args + groups_[root].args};
+    }
+  }
+  /// Items of tuples that come from outside are taken before the call.
+  void DropForeignItems() {
+    std::unordered_map<const Object*, int> index;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      index[nodes_[i].binding->var->vid.get()] = static_cast<int>(i);
+      Expr value = ValueOf(nodes_[i].binding);
+      auto* item = value.as<TupleGetItemObj>();
+      auto* var = item ? item->tuple_value.as<VarObj>() : nullptr;
+      auto it = var ? index.find(var->vid.get()) : index.end();
+      is_dropped_.push_back(item && (it == index.end() || is_dropped_[it->second] ||
+                                     Root(it->second) != Root(static_cast<int>(i))));
+    }
+  }
+  Grouping Collect() {
+    std::vector<int> calls(nodes_.size());
+    for (size_t i = 0; i < nodes_.size(); ++i) calls[Root(i)] += !nodes_[i].name.empty();
+    Grouping result;
+    std::unordered_map<int, size_t> number;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      int root = Root(static_cast<int>(i));
+      if (calls[root] < 2 || is_dropped_[i]) continue;
+      auto [it, is_new] = number.try_emplace(root, result.groups.size());
+      if (is_new) result.groups.push_back({"fused", {{"Primitive", true}}});
+      result.group_of[nodes_[i].binding->var->vid.get()] = it->second;
+      std::string& name = result.groups[it->second].name;
+      if (!nodes_[i].name.empty() && name.size() < kMaxNameLength) name += "_" + nodes_[i].name;
+    }
+    return result;
+  }
+  static constexpr size_t kMaxNameLength = 100;
+  std::vector<FusionNode> nodes_;
+  size_t max_size_, max_args_;
+  std::vector<int> parent_;
+  std::vector<Group> groups_;  // by root
+  std::vector<bool> is_dropped_;
+};
+
+IRModule FuseOps(IRModule mod, int64_t fuse_opt_level) {
+  auto context = transform::PassContext::Current();
+  if ((fuse_opt_level < 0 ? context->opt_level : fuse_opt_level) == 0) return mod;
+  auto max_size = static_cast<size_t>(context->GetConfig<int64_t>("relax.FuseOps.max_depth"));
+  Target target = Target::Current();
+  auto max_args = static_cast<size_t>(
+      target.defined() ? target->GetAttr<int64_t>("max_function_args", INT64_MAX) : INT64_MAX);
+  return ExtractGroups(mod, [&](const DataflowBlock& block) {
+    return Fuser(FusionGraph(mod, block), max_size, max_args).Run();
+  });
+}
+TVM_REGISTER() {
+  transform::DefConfig<int64_t>("relax.FuseOps.max_depth", 256,
+                                "How many operators FuseOps puts into one function at most.");
+}
+}  // namespace
+TVM_RELAX_PASS(
+    FuseOps, 0,
+    R"(Groups calls of dataflow blocks that shall be one kernel into private functions with the
+attribute Primitive: what follows a product element by element, chains of elementwise operators up
+to a reduction, chains that move data. Level 0 fuses nothing, -1 takes the level of the context.
+
+lv = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((4, 8), dtype="float32"))
+gv = R.call_tir(cls.relu, (lv,), out_sinfo=R.Tensor((4, 8), dtype="float32"))
+->
+gv = cls.fused_matmul_relu(x, w))",
+    Arg("fuse_opt_level", -1));
+}  // namespace tvm::relax
