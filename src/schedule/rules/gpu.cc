@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <bit>
 
-#include "schedule/rules/look.h"
+#include "schedule/rules/gpu_product.h"
+#include "schedule/schedule.h"
 #include "tvm/tir/stmt.h"
 
 namespace tvm::tir {
 namespace gpu {
 namespace {
 constexpr int64_t kThreads = 256;  // of a block: enough blocks of this size fill a multiprocessor
-constexpr int64_t kWarp = 32;
 constexpr int64_t kVectorBytes = 16;  // the widest access of a thread
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kSharedBytes = 40 << 10;  // of a block, below what every GPU has
@@ -185,13 +185,14 @@ bool ScheduleTiles(const Schedule& sch, const BlockLook& look) {
 }
 
 // ---- rules --------------------------------------------------------------------------------------
-bool ScheduleBlock(const Schedule& sch, const BlockRV& block) {
+bool ScheduleBlock(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) {
     BindGrid(sch, sch.AddUnitLoop(block), 1);
   } else if (!look.has_reduction) {
     ScheduleElements(sch, look);
-  } else if (!Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
+  } else if (!ScheduleProductKernel(sch, block, machine) &&
+             !Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
     ScheduleSum(sch, look);
   }
   return true;
@@ -201,11 +202,12 @@ bool ScheduleSerially(const Schedule& sch, const BlockRV& block) {
   sch.Bind(sch.AddUnitLoop(LookAt(sch, block).axes[0].loop), "threadIdx.x");
   return true;
 }
-bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine&) {
+bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
   InlineCheap(sch, root);
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
+    if (!sch.state().Has(sch->symbols.Find(SymbolKey(block))->node)) continue;  // part of a kernel
     if (IsThreads(sch, LookAt(sch, block))) continue;
-    if (!Attempt(sch, [&] { return ScheduleBlock(sch, block); }))
+    if (!Attempt(sch, [&] { return ScheduleBlock(sch, block, machine); }))
       Attempt(sch, [&] { return ScheduleSerially(sch, block); });
   }
   return true;

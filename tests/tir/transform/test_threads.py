@@ -357,6 +357,22 @@ def test_no_barrier_for_memory_of_one_thread():
     assert barriers(before)[0] == 0
 
 
+def test_no_barrier_where_there_are_those_that_are_needed():
+    @T.prim_func(private=True)
+    def reverse(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        i = T.launch_thread("threadIdx.x", 32)
+        S_data = T.allocate([32], "float32", "shared")
+        S = T.decl_buffer((32,), data=S_data, scope="shared")
+        with T.attr(0, "own_barriers", 1):
+            S[i] = A[i]
+            T.tvm_storage_sync("shared")
+            B[i] = S[31 - i]
+            S[31 - i] = A[i]
+
+    mod = tvm.IRModule({"main": reverse})
+    tvm.ir.assert_structural_equal(tt.ThreadSync("shared")(mod), mod)
+
+
 def test_no_barrier_for_disjoint_halves():
     @T.prim_func
     def before(A: T.Buffer((8,), "float32")):
