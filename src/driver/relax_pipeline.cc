@@ -12,14 +12,20 @@ Pass DefaultPipeline(const Target&) {
   PassList list;
   // clang-format off
   list("relax.LambdaLift")
-      ("relax.CanonicalizeBindings")
+      ("relax.CanonicalizeTIRVariables")
+      ("relax.CanonicalizeRelaxBindings")
       ("relax.ConvertToDataflow")
+      ("relax.FoldBatchnormToConv2D", {true})
+      ("relax.DecomposeOpsForInference", {nullptr, true})
+      ("relax.FoldConstant")  // weights that were scaled
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
+      ("relax.FoldConstant")
       ("relax.FuseOps")
       ("relax.FuseTIR")
+      ("relax.DeadCodeElimination")
       ("relax.RewriteDataflowReshape")
       ("relax.ToNonDataflow")
       ("relax.RemovePurityChecking")
