@@ -98,10 +98,8 @@ class ArenaPlanner {
   }
   std::unordered_map<const Object*, Placed> tensors;  // by Id
   std::unordered_map<const Object*, ArenaPlan*> storages;
-  /// Whether there is something to put together: storages, or tensors in one.
   bool IsUseful() const {
-    return tensors.size() > storages.size() ||
-           std::any_of(plans_.begin(), plans_.end(),
+    return std::any_of(plans_.begin(), plans_.end(),
                        [](const auto& plan) { return plan.second.storages > 1; });
   }
 
@@ -181,32 +179,15 @@ class ArenaApplier : public ExprMutator {
     }
     auto it = planner_->tensors.find(id);
     if (it == planner_->tensors.end()) return ExprMutator::VisitBinding_(binding);
-    Optional<Var>* same = FindSame(binding, it->second);
-    if (same && *same) return ReEmitBinding(binding, same->value());
     auto* call = binding->value.as<CallObj>();
     Array<Expr> args = VisitExprs(call->args);
     args.Set(0, it->second.plan->var.value());
     args.Set(1, PrimValue::Int64(it->second.offset));
     ReEmitBinding(binding, Call(ops.alloc_tensor, args, {}, {}, call->span));
-    if (same) *same = As<Var>(VisitExpr(binding->var));
   }
 
  private:
-  /// Where a tensor of the same place, shape and type is kept: one object serves for all of them.
-  /// Nothing for a symbolic shape.
-  Optional<Var>* FindSame(const VarBindingObj* binding, const Placed& placed) {
-    auto* info = GetStructInfoAs<TensorStructInfoObj>(binding->var);
-    std::vector<int64_t> key = {placed.offset, info->dtype.code(), info->dtype.bits(),
-                                info->dtype.lanes()};
-    for (const PrimExpr& dim : info->Dims().value_or(Array<PrimExpr>{PrimExpr(nullptr)})) {
-      auto extent = dim.defined() ? AsConstInt(dim) : std::nullopt;
-      if (!extent) return nullptr;
-      key.push_back(*extent);
-    }
-    return &tensors_[{placed.plan, key}];
-  }
   ArenaPlanner* planner_;
-  std::map<std::pair<ArenaPlan*, std::vector<int64_t>>, Optional<Var>> tensors_;
 };
 
 Function PackStorages(Function func, IRModule mod) {
@@ -218,6 +199,5 @@ Function PackStorages(Function func, IRModule mod) {
 TVM_RELAX_FUNCTION_PASS(PackStorages, 0,
                         "a = R.memory.alloc_storage(R.shape([64])); b = R.memory.alloc_storage("
                         "R.shape([256]))  ->  one storage with the tensors at offsets, in each "
-                        "function that plans its memory; one object serves for all tensors of one "
-                        "place, shape and type.");
+                        "function that plans its memory.");
 }  // namespace tvm::relax
