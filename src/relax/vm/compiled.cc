@@ -6,6 +6,7 @@
 #include "tvm/expr/op.h"
 #include "tvm/tir/function.h"
 #include "tvm/tir/stmt.h"
+#include "tvm/tir/unoptimized.h"
 
 namespace tvm::relax {
 namespace {
@@ -24,7 +25,8 @@ class TIREmitter : public VMEmitter {
   /// __vmtir__name(machine, registers, constants, functions)
   tir::PrimFunc Finish(const std::string& name) {
     Map<String, Any> attrs{{tvm::attr::kGlobalSymbol, String(runtime::vm::kVMTIRPrefix + name)},
-                           {"tir.is_host_func", true}};
+                           {"tir.is_host_func", true},
+                           {tir::attr::kUnoptimized, true}};
     return tir::PrimFunc({machine_, registers_, constants_, functions_},
                          tir::SeqStmt::Flatten(body_), TupleType::Void(), {}, DictAttrs(attrs));
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translates a lowered function: every binding becomes a register or an operand that is known.
+#include <array>
+#include <map>
 #include <unordered_map>
 
 #include "relax/vm/emitter.h"
@@ -117,7 +119,9 @@ class FunctionEmitter {
   }
   void Branch(const Expr& branch, Operand result) {
     int64_t first = num_registers_;
+    ++branch_depth_;
     Operand value = Value(branch);
+    --branch_depth_;
     Copy(value, result);
     // Nobody sees the branch's own variable any more: what it holds must not outlive the result.
     if (IsRegister(value) && value.value() >= first) emitter_->Clear(value);
@@ -187,20 +191,65 @@ class FunctionEmitter {
     if (name == "relax.vm.alloc_storage")
       return Emit("vm.builtin.alloc_storage", Values(args, {kMachine}));
     if (name == "relax.vm.alloc_tensor")  // the storage knows its device
-      return Emit("vm.builtin.alloc_tensor", Values(Array<Expr>(args.begin(), args.begin() + 4)));
+      return AllocTensor(Values(Array<Expr>(args.begin(), args.begin() + 4)));
     if (name == "relax.vm.kill_object") {
       Operand value = Value(args[0]);
-      if (IsRegister(value)) emitter_->Clear(value);
+      if (IsRegister(value)) Kill(value);
       return kVoid;
     }
     Fail("expected operators to be lowered (LegalizeOps, LowerRuntimeBuiltin)",
          ffi::GetRef<Call>(call));
   }
 
+  // ---- tensors in storages ----------------------------------------------------------------------
+  // A tensor of one place, shape and type in one storage is made once, however often values lie
+  // there; it costs no memory that the storage does not.
+  struct PlacedTensor {
+    Operand reg;
+    bool is_alive;  // whether a value lies there
+  };
+  using Place = std::array<int64_t, 3>;  // offset, shape, type
+
+  Operand AllocTensor(const std::vector<Operand>& args) {
+    bool is_fixed = IsRegister(args[0]) && !IsRegister(args[1]) && !IsRegister(args[2]);
+    Place place{args[1].word, args[2].word, args[3].word};
+    if (auto storage = placed_.find(args[0].value()); is_fixed && storage != placed_.end()) {
+      if (auto known = storage->second.find(place); known != storage->second.end()) {
+        known->second.is_alive = true;
+        return known->second.reg;
+      }
+    }
+    Operand tensor = Emit("vm.builtin.alloc_tensor", args);
+    if (is_fixed && branch_depth_ == 0) {
+      placed_[args[0].value()][place] = {tensor, true};
+      storage_of_[tensor.value()] = {args[0].value(), place};
+    }
+    return tensor;
+  }
+  void Kill(Operand reg) {
+    if (auto tensor = storage_of_.find(reg.value()); tensor != storage_of_.end()) {
+      const auto& [storage, place] = tensor->second;
+      placed_[storage][place].is_alive = false;
+      return;
+    }
+    // Its tensors keep the storage: those that are not needed any more go, others when they end.
+    if (auto storage = placed_.find(reg.value()); storage != placed_.end()) {
+      for (const auto& [place, tensor] : storage->second) {
+        storage_of_.erase(tensor.reg.value());
+        if (!tensor.is_alive) emitter_->Clear(tensor.reg);
+      }
+      placed_.erase(storage);
+    }
+    emitter_->Clear(reg);
+  }
+
   const IRModule& mod_;
   const ExecBuilder& builder_;
   VMEmitter* emitter_;
   int64_t num_registers_ = 0;
+  int branch_depth_ = 0;
+  std::unordered_map<int64_t, std::map<Place, PlacedTensor>> placed_;  // by register of the storage
+  std::unordered_map<int64_t, std::pair<int64_t, Place>> storage_of_;  // by register of the tensor
   std::unordered_map<const Object*, Operand> values_;  // by the id of the variable
 };
 }  // namespace

@@ -73,6 +73,46 @@ def test_a_kernel_writes_into_memory_that_is_allocated():
     assert text.count("vm.builtin.null_value") == 1  # the storage is killed, the tensor lives on
 
 
+def test_a_tensor_of_one_place_is_made_once(machine):
+    @I.ir_module
+    class Mod:
+        @T.prim_func
+        def twice(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+            T.func_attr({"global_symbol": "twice"})
+            for i in range(4):
+                with T.block("b"):
+                    v = T.axis.remap("S", [i])
+                    b[v] = a[v] * 2.0
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            cls = Mod
+            s: R.Object = R.vm.alloc_storage(
+                R.shape([128]), R.prim_value(0), R.dtype("uint8"), R.str("global")
+            )
+            a: R.Tensor((4,), "float32") = R.vm.alloc_tensor(
+                s, R.prim_value(0), R.shape([4]), R.dtype("float32")
+            )
+            _ = cls.twice(x, a)
+            b: R.Tensor((4,), "float32") = R.vm.alloc_tensor(
+                s, R.prim_value(64), R.shape([4]), R.dtype("float32")
+            )
+            _1 = cls.twice(a, b)
+            _2: R.Tuple = R.vm.kill_object(a)
+            c: R.Tensor((4,), "float32") = R.vm.alloc_tensor(
+                s, R.prim_value(0), R.shape([4]), R.dtype("float32")
+            )
+            _3: R.Tuple = R.vm.kill_object(s)  # c keeps the memory
+            _4 = cls.twice(b, c)
+            _5: R.Tuple = R.vm.kill_object(b)
+            return c
+
+    np.testing.assert_array_equal(machine(Mod)["main"](array(1, 2, 3, 4)).numpy(), [8, 16, 24, 32])
+    text = build(Mod).as_text()
+    assert text.count("vm.builtin.alloc_tensor") == 2  # c lies where a was
+    assert text.count("vm.builtin.null_value") == 2  # s, and b behind it
+
+
 def test_choices_and_their_merge(machine):
     @I.ir_module
     class Mod:
@@ -269,18 +309,18 @@ def test_a_packed_function_of_the_module(machine):
     assert machine(mod)["main"](array(2)).numpy() == 4
 
 
-def test_a_long_chain(machine):
+@pytest.mark.parametrize(("exec_mode", "length"), [("bytecode", 10000), ("compiled", 300)])
+def test_a_long_chain(exec_mode, length):
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((1,), "float32"))
+    add = relax.ExternFunc("test.vm.add")
     with bb.function("main", [x], pure=False):
         value = x
-        for _ in range(10000):
-            call = relax.Call(
-                relax.ExternFunc("test.vm.add"), [value, x], sinfo_args=[x.struct_info]
-            )
-            value = bb.emit(call)
+        for _ in range(length):
+            value = bb.emit(relax.Call(add, [value, x], sinfo_args=[x.struct_info]))
         bb.emit_func_output(value)
-    assert machine(bb.get())["main"](array(1)).numpy() == 10001
+    vm = relax.VirtualMachine(build(bb.get(), exec_mode), tvm.cpu())
+    assert vm["main"](array(1)).numpy() == length + 1
 
 
 # ---- errors --------------------------------------------------------------------------------------
