@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from . import kernels, measure, peers, tuning, tuning_result
+from . import kernels, measure, models, peers, tuning, tuning_result
 from .measure import Row
 
 
@@ -38,6 +38,34 @@ def kernel(name, subjects, options):
             np.testing.assert_allclose(output, reference, rtol=1e-3, atol=1e-3, err_msg=who)
         rows.append(Row(name, who, samples[who], ulp=ulp))
     return rows
+
+
+def model(name, subjects, options):
+    """A whole model, batch 1, random weights: compilation, a call, and the memory it takes."""
+    found, compiled, memory = {}, {}, {}
+    for subject in subjects:
+        worker = peers.Worker(subject.name)  # its memory is that of one model
+        try:
+            made = worker.ask("prepare_model", subject.subject.file, name, options.seed)
+        except RuntimeError as error:  # the others still have something to say
+            print(f"note: {name}: {error}")
+            made = None
+        if made is None:
+            worker.close()
+            continue
+        found[subject.name] = peers.Remote(worker, made[0])
+        compiled[subject.name], memory[subject.name] = made[1:]
+    results = {who: one.results() for who, one in found.items()}
+    for who, got in results.items():
+        for a, b in zip(got, results["torch"], strict=True):
+            if np.abs(a - b).max() > 1e-4 * np.abs(b).max():
+                raise AssertionError(f"{who}: other results than torch's")
+    samples = measure.time_alternating(found, options.rounds, options.seconds)
+    for one in found.values():
+        one.worker.close()
+    rows = [Row(f"{name}, compile", who, [s]) for who, s in compiled.items() if s is not None]
+    rows += [Row(name, who, samples[who]) for who in found]
+    return rows + [Row(f"{name}, memory", who, [size], "B") for who, size in memory.items()]
 
 
 def overhead(name, subjects, options):
@@ -222,6 +250,7 @@ def lowering(name, subjects, options):
 
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
+    **dict.fromkeys(models.MODELS, model),
     "overhead": overhead,
     "import": import_cost,
     "compile": compile_latency,

@@ -115,6 +115,13 @@ class Remote:
     def time(self, number):
         return self.worker.ask("time", self.index, number)
 
+    def results(self):
+        """All results of a model."""
+        with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+            self.worker.ask("results", self.index, file.name)
+            with np.load(file.name) as arrays:
+                return [arrays[key] for key in arrays.files]
+
     def output(self):
         with tempfile.NamedTemporaryFile(suffix=".npy") as file:
             has_output = self.worker.ask("output", self.index, file.name)

@@ -47,6 +47,36 @@ class Timed:
         return now() - begin
 
 
+def resident_bytes(key="VmRSS"):
+    """What the process has in memory; VmHWM: what it had at most."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+
+class TimedModel(Timed):
+    """A whole model: how long it took to compile, and the memory that running it takes."""
+
+    def __init__(self, subject, name, seed):
+        import gc
+
+        from models import Model
+
+        before, model = resident_bytes(), Model(name, seed)
+        self.compile_seconds, call = subject.prepare_model(model)
+        super().__init__(call)
+        model.weights.arrays.clear()
+        gc.collect()
+        with open("/proc/self/clear_refs", "w") as peak:
+            peak.write("5")
+        call()
+        self.memory = resident_bytes("VmHWM") - before
+
+    def results(self):
+        import numpy as np
+
+        return [np.asarray(x if hasattr(x, "__array__") else x.numpy()) for x in self.call()]
+
+
 def threads():
     """For everyone: as many as the CPUs that the runner left."""
     return len(os.sched_getaffinity(0))

@@ -27,6 +27,19 @@ def serve(requests, answers):
         prepared.append(module.prepare(name, inputs, *more))
         return len(prepared) - 1 if prepared[-1] else None
 
+    def prepare_model(subject, name, seed):
+        module = importlib.import_module(f"subjects.{subject}")
+        if not hasattr(module, "prepare_model"):
+            return None
+        model = programs.TimedModel(module, name, seed)
+        prepared.append(model)
+        return len(prepared) - 1, model.compile_seconds, model.memory
+
+    def results(index, file):
+        import numpy as np
+
+        np.savez(file, *prepared[index].results())
+
     def output(index, file):
         import numpy as np
 
@@ -42,6 +55,8 @@ def serve(requests, answers):
 
     actions = {
         "prepare": prepare,
+        "prepare_model": prepare_model,
+        "results": results,
         "time": lambda index, number: prepared[index].time(number),
         "output": output,
         "version": version,

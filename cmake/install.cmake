@@ -2,6 +2,7 @@
 # Libraries, headers and the CMake package, laid out as in the wheel's folder `tvm`.
 include(CMakePackageConfigHelpers)
 install(TARGETS tvm_runtime tvm EXPORT tvmTargets LIBRARY DESTINATION lib)
+install(TARGETS tvm_program RUNTIME DESTINATION bin)
 if(TARGET tvm_llvm)
   install(TARGETS tvm_llvm LIBRARY DESTINATION lib)  # loaded at run time, never linked against
 endif()

@@ -43,6 +43,8 @@ CALLS_UPWARD = {
         "support.libinfo": "records hold the version",
         "tir.pipeline.default": "candidates are told apart by what they become",
     },
+    "driver": {"support.libinfo": "facts about a build are written by its build files"},
+    "relax": {"driver.Build": "constants are folded by running code"},
     "backend": {
         "tvm_callback_cuda_compile": "users compile CUDA's text their own way",
         "tvm_callback_cuda_postproc": "users change CUDA's text",
@@ -51,8 +53,8 @@ CALLS_UPWARD = {
 
 # A module of the package may import those before it.
 PACKAGE = (
-    "_libs libinfo _aliases error base _scriptable _derive runtime support ir target transform "
-    "arith tir te script topi relax frontend contrib dlight meta_schedule driver testing"
+    "_libs libinfo _aliases error base _scriptable _derive runtime support rpc ir target transform "
+    "arith tir te script topi relax relay frontend contrib dlight meta_schedule driver testing"
 ).split()
 IMPORTS_UPWARD = {
     "_scriptable": {"runtime": "the printer's options", "script": "programs print themselves"},
@@ -61,6 +63,10 @@ IMPORTS_UPWARD = {
         "relax": "a call of a function is of its caller's language",
         "target": "virtual devices have targets",
         "tir": "operators make TIR expressions",
+    },
+    "relax": {
+        "dlight": "pipelines for GPUs schedule kernels",
+        "meta_schedule": "pipelines apply what was tuned",
     },
     "runtime": {"support": "exporting runs compilers", "target": "devices by target"},
     "script": {"relax": "graphs are written in TVMScript"},

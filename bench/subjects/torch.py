@@ -4,6 +4,7 @@
 import functools
 
 import torch
+from model_ops import torch_module
 from programs import Timed, threads
 
 torch.set_num_threads(threads())
@@ -28,3 +29,8 @@ def prepare(name, inputs):
         return Timed(functools.partial(getattr(torch, name), *tensors, out=out), out.numpy)
     call = functools.partial(OTHERS[name], *tensors)
     return Timed(call, lambda: call().numpy())
+
+
+def prepare_model(model):
+    module, inputs = torch_module(model), [torch.from_numpy(x) for x in model.inputs()]
+    return None, functools.partial(module, *inputs)

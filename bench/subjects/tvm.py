@@ -4,7 +4,8 @@
 import functools
 
 from kernels import KERNELS
-from programs import Timed, host_target
+from model_ops import relax_module
+from programs import Timed, clock, host_target
 
 
 def prepare(name, inputs, entry="main"):
@@ -17,3 +18,22 @@ def prepare(name, inputs, entry="main"):
     function = module[entry] if entry else module
     out = tvm.runtime.empty([int(s) for s in result.shape], "float32")
     return Timed(functools.partial(function, *map(tvm.runtime.tensor, inputs), out), out.numpy)
+
+
+def prepare_model(model):
+    """(seconds to compile, a call that gives all results)."""
+    import tvm
+    from tvm import relax
+
+    module, now = relax_module(model), clock()
+    begin = now()
+    executable = tvm.compile(module, target=host_target())
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    seconds = now() - begin
+    inputs = [tvm.runtime.tensor(x) for x in model.inputs()]
+
+    def call():
+        result = main(*inputs)
+        return [result] if hasattr(result, "numpy") else list(result)
+
+    return seconds, call

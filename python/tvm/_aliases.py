@@ -11,6 +11,7 @@ _SUPPORT = ("cc", "clang", "emcc", "ndk", "nvcc", "popen_pool", "rocm", "tar", "
 # module -> the module it is
 MODULES = {
     **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _SUPPORT},
+    "tvm.contrib.graph_executor": "tvm.relay.graph_executor",
     "tvm.instrument": "tvm.ir.instrument",
     "tvm.container": "tvm.ir.container",
     "tvm.transform": "tvm.ir.transform",
@@ -167,11 +168,8 @@ GONE = {
     "tvm.auto_scheduler": "tvm.meta_schedule tunes programs",
     "tvm.autotvm": "tvm.meta_schedule tunes programs",
     "tvm.context": "write tvm.device",
-    "tvm.contrib.graph_executor": "tvm.compile gives a module that is called directly",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
-    "tvm.relay": "graphs are tvm.relax",
-    "tvm.rpc": "remote devices are not here yet",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
 }
 

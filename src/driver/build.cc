@@ -3,13 +3,11 @@
 // each is linked with that of those below.
 #include "tvm/driver/build.h"
 
-#include <algorithm>
-
+#include "driver/choose_target.h"
 #include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
 
 namespace tvm {
-namespace {
 Target ChooseTarget(const IRModule& mod, Target target) {
   if (target.defined()) return target;
   if (target = Target::Current(); target.defined()) return target;
@@ -18,6 +16,8 @@ Target ChooseTarget(const IRModule& mod, Target target) {
   }
   return DefaultHost();
 }
+
+namespace {
 /// The language to compile next.
 const Language& Highest(const IRModule& mod) {
   const Language* highest = nullptr;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 #include <set>
 
 #include "driver/archive.h"
@@ -54,19 +55,21 @@ Paths WriteCode(const ffi::Module& mod, const fs::path& folder, bool as_source) 
     files.push_back(folder / ("lib" + std::to_string(files.size()) + "." + *format));
     part->WriteToFile(files.back().string(), *format);
   }
-  if (files.empty()) {
-    TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
-                              << "' holds no code to export";
-  }
   return files;
 }
 /// Data as C, for a compiler whose machine is not known: as strings, which compilers read much
 /// faster than lists of numbers.
-std::string DataAsC(const Map<String, ffi::Bytes>& symbols) {
+std::string DataAsC(const runtime::DataSymbols& symbols) {
   constexpr size_t kPerLine = 4096;
   std::string text;
-  for (const auto& [name, data] : symbols) {
-    text += "const unsigned char " + std::string(name) + "[" + std::to_string(data.size()) +
+  for (const auto& [name, pieces] : symbols) {
+    std::string data;
+    for (std::string_view piece : pieces) {
+      data.resize((data.size() + runtime::kApartAlignment - 1) / runtime::kApartAlignment *
+                  runtime::kApartAlignment);
+      data += piece;
+    }
+    text += "unsigned char " + name + "[" + std::to_string(data.size()) +
             "] __attribute__((aligned(64))) =\n";
     for (size_t at = 0; at < std::max<size_t>(data.size(), 1); at += kPerLine) {
       text += "\"";
@@ -87,21 +90,29 @@ std::string DataAsC(const Map<String, ffi::Bytes>& symbols) {
 Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOptions& options,
               bool as_source) {
   Paths files = WriteCode(mod, folder, as_source);
-  Map<String, ffi::Bytes> symbols = runtime::ExportSymbols(mod);
+  if (files.empty() && !(mod->GetPropertyMask() & ffi::Module::kBinarySerializable)) {
+    TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
+                              << "' holds no code to export";
+  }
+  runtime::ExportSymbols data_symbols(mod);
   bool all_sources = std::all_of(files.begin(), files.end(),
                                  [](const fs::path& f) { return IsOneOf(Suffix(f), kSources); });
   // Whoever compiles the sources decides for which processor.
-  if (all_sources) symbols.erase(String(runtime::kLibraryInfo));
+  if (all_sources) data_symbols.texts.erase(runtime::kLibraryInfo);
+  runtime::DataSymbols symbols = data_symbols.Pieces();
   if (!symbols.empty()) {
     auto like = std::find_if(files.begin(), files.end(),
                              [](const fs::path& f) { return Suffix(f) == "o" && IsElf(f); });
-    // Without such an object we do not know the machine: its compiler will make one out of C.
-    fs::path data = folder / (like == files.end() ? "data.c" : "data.o");
-    if (like == files.end()) {
+    // A program without code is for this machine. With sources we do not know the machine: its
+    // compiler will make an object out of C.
+    std::string machine = files.empty() ? "/proc/self/exe" : like == files.end() ? "" : *like;
+    fs::path data = folder / (machine.empty() ? "data.c" : "data.o");
+    if (machine.empty()) {
       WriteFile(data, DataAsC(symbols));
     } else {
-      ffi::Bytes bytes = runtime::WriteDataObject(like->string(), symbols);
-      WriteFile(data, {bytes.data(), bytes.size()});
+      std::ofstream out(data, std::ios::binary);
+      runtime::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols);
+      if (!out.flush()) TVM_FFI_THROW(OSError) << "export_library: cannot write " << data.string();
     }
     files.push_back(data);
   }

@@ -208,26 +208,56 @@ std::string_view SymbolData(std::string_view file, std::string_view name) {
 }
 
 namespace {
-/// Sections: null, .rodata, .symtab, .strtab, .shstrtab, .note.GNU-stack.
+constexpr uint64_t kDataAlign = 64;
+uint64_t RoundUp(uint64_t n, uint64_t align) { return (n + align - 1) / align * align; }
+
+/// Writes pieces at given places of a file.
+class PlacedWriter {
+ public:
+  explicit PlacedWriter(std::ostream& out) : out_(out) {}
+  void At(uint64_t place, std::string_view bytes) {
+    static constexpr char kZeros[kDataAlign] = {};
+    for (; at_ < place; at_ += std::min(place - at_, kDataAlign)) {
+      out_.write(kZeros, static_cast<std::streamsize>(std::min(place - at_, kDataAlign)));
+    }
+    out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    at_ += bytes.size();
+  }
+  template <class T>
+  void At(uint64_t place, const T* values, size_t n) {
+    At(place, {reinterpret_cast<const char*>(values), n * sizeof(T)});
+  }
+
+ private:
+  std::ostream& out_;
+  uint64_t at_ = 0;
+};
+
+/// Sections: null, data, .symtab, .strtab, .shstrtab, .note.GNU-stack. The data may be written to,
+/// as any tensor; pages that nobody writes to are shared with other processes.
 template <class E>
-std::string DataObjectLike(const typename E::Ehdr& like,
-                           const std::map<std::string, std::string>& symbols) {
-  constexpr char kNames[] = "\0.rodata\0.symtab\0.strtab\0.shstrtab\0.note.GNU-stack";
-  constexpr uint64_t kAlign = 64;
-  std::string data, strings(1, '\0');
+void WriteDataObjectLike(std::ostream& out, const typename E::Ehdr& like,
+                         const DataSymbols& symbols) {
+  constexpr char kNames[] = "\0.data\0.ldata\0.symtab\0.strtab\0.shstrtab\0.note.GNU-stack";
+  std::string strings(1, '\0');
   std::vector<typename E::Sym> table(1);
   std::memset(table.data(), 0, sizeof(table[0]));
-  for (const auto& [name, bytes] : symbols) {
-    data.resize((data.size() + kAlign - 1) / kAlign * kAlign);
+  std::vector<std::pair<uint64_t, std::string_view>> pieces;
+  uint64_t size = 0;
+  for (const auto& [name, parts] : symbols) {
     typename E::Sym symbol{};
     symbol.st_name = static_cast<uint32_t>(strings.size());
     symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
     symbol.st_shndx = 1;
-    symbol.st_value = data.size();
-    symbol.st_size = bytes.size();
+    symbol.st_value = size = RoundUp(size, kDataAlign);
+    for (std::string_view part : parts) {
+      size = RoundUp(size, kDataAlign);
+      pieces.emplace_back(size, part);
+      size += part.size();
+    }
+    symbol.st_size = size - symbol.st_value;
     table.push_back(symbol);
     strings += name + '\0';
-    data += bytes;
   }
   typename E::Ehdr header = like;
   header.e_type = ET_REL;
@@ -237,48 +267,51 @@ std::string DataObjectLike(const typename E::Ehdr& like,
   header.e_shnum = 6;
   header.e_shstrndx = 4;
 
-  std::string file(sizeof(header), '\0');
   typename E::Shdr sections[6];
   std::memset(sections, 0, sizeof(sections));
-  auto add = [&](int i, unsigned name, unsigned type, std::string_view bytes, uint64_t align) {
-    file.resize((file.size() + align - 1) / align * align);
-    auto& s = sections[i];
-    s.sh_name = name;
-    s.sh_type = type;
-    s.sh_offset = file.size();
-    s.sh_size = bytes.size();
-    s.sh_addralign = align;
-    file += bytes;
-  };
   std::string_view names(kNames, sizeof(kNames));
-  auto at = [&](const char* name) { return static_cast<unsigned>(names.find(name)); };
-  add(1, at(".rodata"), SHT_PROGBITS, data, kAlign);
-  sections[1].sh_flags = SHF_ALLOC;
-  std::string_view rows(reinterpret_cast<const char*>(table.data()),
-                        table.size() * sizeof(table[0]));
-  add(2, at(".symtab"), SHT_SYMTAB, rows, 8);
+  uint64_t end = sizeof(header);
+  auto place = [&](int i, const char* name, unsigned type, uint64_t bytes, uint64_t align) {
+    auto& s = sections[i];
+    s.sh_name = static_cast<unsigned>(names.find(name));
+    s.sh_type = type;
+    s.sh_offset = RoundUp(end, align);
+    s.sh_size = bytes;
+    s.sh_addralign = align;
+    end = s.sh_offset + bytes;
+  };
+  // Code reaches 2 GB to either side: what is large goes where it is not between code and its data.
+  constexpr uint64_t kLargeData = uint64_t{1} << 26, kX86Large = 0x10000000;
+  bool is_large = size >= kLargeData && like.e_machine == EM_X86_64;
+  place(1, is_large ? ".ldata" : ".data", SHT_PROGBITS, size, kDataAlign);
+  sections[1].sh_flags = SHF_ALLOC | SHF_WRITE | (is_large ? kX86Large : 0);
+  place(2, ".symtab", SHT_SYMTAB, table.size() * sizeof(table[0]), 8);
   sections[2].sh_link = 3;
   sections[2].sh_info = 1;  // the first global one
   sections[2].sh_entsize = sizeof(typename E::Sym);
-  add(3, at(".strtab"), SHT_STRTAB, strings, 1);
-  add(4, at(".shstrtab"), SHT_STRTAB, names, 1);
-  add(5, at(".note.GNU-stack"), SHT_PROGBITS, "", 1);
-  file.resize((file.size() + 7) / 8 * 8);
-  header.e_shoff = file.size();
-  file.append(reinterpret_cast<const char*>(sections), sizeof(sections));
-  std::memcpy(file.data(), &header, sizeof(header));
-  return file;
+  place(3, ".strtab", SHT_STRTAB, strings.size(), 1);
+  place(4, ".shstrtab", SHT_STRTAB, names.size(), 1);
+  place(5, ".note.GNU-stack", SHT_PROGBITS, 0, 1);
+  header.e_shoff = RoundUp(end, 8);
+
+  PlacedWriter writer(out);
+  writer.At(0, &header, 1);
+  for (const auto& [at, part] : pieces) writer.At(sections[1].sh_offset + at, part);
+  writer.At(sections[2].sh_offset, table.data(), table.size());
+  writer.At(sections[3].sh_offset, strings);
+  writer.At(sections[4].sh_offset, names);
+  writer.At(header.e_shoff, sections, 6);
 }
 }  // namespace
 
-std::string DataObject(std::string_view like, const std::map<std::string, std::string>& symbols) {
+void WriteDataObject(std::ostream& out, std::string_view like, const DataSymbols& symbols) {
   auto* wide = At<Elf64_Ehdr>(like, 0);
   if (!IsElf(like) || !wide || like[EI_DATA] != ELFDATA2LSB) {
     TVM_FFI_THROW(ValueError) << "export_library: expected little-endian ELF objects, got "
                               << (IsElf(like) ? "other ELF objects" : Describe(like));
   }
-  return like[EI_CLASS] == ELFCLASS64 ? DataObjectLike<Elf64>(*wide, symbols)
-                                      : DataObjectLike<Elf32>(*At<Elf32_Ehdr>(like, 0), symbols);
+  if (like[EI_CLASS] == ELFCLASS64) return WriteDataObjectLike<Elf64>(out, *wide, symbols);
+  WriteDataObjectLike<Elf32>(out, *At<Elf32_Ehdr>(like, 0), symbols);
 }
 
 std::vector<std::string> GlobalSymbols(std::string_view object) {

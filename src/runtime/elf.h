@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ELF files: checked before loading, searched for symbols, and written to hold data.
 #pragma once
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,9 +30,10 @@ std::vector<std::string> DynamicSymbols(std::string_view file, std::string_view 
 /// The bytes of a defined dynamic symbol, empty when there is none.
 std::string_view SymbolData(std::string_view file, std::string_view name);
 
-/// A relocatable object for the machine of the object `like` with one read-only data symbol per
-/// entry.
-std::string DataObject(std::string_view like, const std::map<std::string, std::string>& symbols);
+/// The bytes of data symbols, in pieces that each begin at a multiple of 64.
+using DataSymbols = std::map<std::string, std::vector<std::string_view>>;
+/// Writes a relocatable object for the machine of the object `like` with one data symbol per entry.
+void WriteDataObject(std::ostream& out, std::string_view like, const DataSymbols& symbols);
 /// Names of the global symbols an object defines (for the index of an archive).
 std::vector<std::string> GlobalSymbols(std::string_view object);
 

@@ -96,18 +96,20 @@ std::string FreshSpelling(const std::string& folder, const std::string& file) {
   for (unsigned n = ++counter; n != 0; n >>= 1) path += n & 1 ? "./" : "/";
   return path + file;
 }
+/// Gives the modules of a library their tensors, as they lie in it.
+void AttachData(const Module& mod, std::string_view data, const std::shared_ptr<void>& library) {
+  if (auto* with_data = dynamic_cast<ApartData*>(mod.operator->()))
+    with_data->Attach(data, library);
+  for (const Any& import : mod->imports()) AttachData(import.cast<Module>(), data, library);
+}
 Module Load(const std::string& name, const std::string& spelling, std::string_view file) {
   CheckSharedLibrary(name, file);
   CheckRequirements(name, file);
   Array<String> names = ExportedNames(file);
   // All of its symbols now: one that is missing would end the process when it is called.
-  struct Handle {
-    void* library;
-    ~Handle() {
-      if (library) dlclose(library);
-    }
-  } resolved{dlopen(spelling.c_str(), RTLD_NOW | RTLD_LOCAL)};
-  if (!resolved.library) {
+  std::shared_ptr<void> library(dlopen(spelling.c_str(), RTLD_NOW | RTLD_LOCAL),
+                                [](void* handle) { handle ? dlclose(handle) : 0; });
+  if (!library) {
     std::string why = dlerror();
     if (size_t at = why.find("undefined symbol"); at != std::string::npos) why.erase(0, at);
     TVM_FFI_THROW(OSError) << name << ": cannot be loaded: " << why;
@@ -122,6 +124,9 @@ Module Load(const std::string& name, const std::string& spelling, std::string_vi
       TVM_FFI_UNREACHABLE();
     }
   }();
+  std::string_view data = SymbolData(file, kLibraryData);
+  auto* mapped = static_cast<const char*>(dlsym(library.get(), kLibraryData));
+  AttachData(mod, mapped ? std::string_view(mapped, data.size()) : "", library);
   if (std::string_view(mod->kind()) != "library") return mod;
   return Module(ffi::make_object<LibraryObj>(mod, names));
 }

@@ -80,7 +80,7 @@ void Put(std::string* out, const std::vector<uint64_t>& values) {
 /// All compiled modules become one library: one node of the tree that is packed.
 class ImportTree {
  public:
-  explicit ImportTree(const Module& root) { Collect(root, &order_); }
+  ImportTree(const Module& root, ApartTensors* apart) : apart_(apart) { Collect(root, &order_); }
   std::string Pack() {
     for (const Module& mod : order_) NodeOf(mod);
     children_.resize(nodes_.size());
@@ -115,13 +115,14 @@ class ImportTree {
     nodes_.push_back(mod);
     return nodes_.size() - 1;
   }
-  static void PutModule(std::string* out, const Module& mod) {
+  void PutModule(std::string* out, const Module& mod) {
     if (IsCompiled(mod)) return Put(out, std::string_view("_lib"));
     if (!(mod->GetPropertyMask() & Module::kBinarySerializable)) {
       TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
                                 << "' can be neither compiled nor saved";
     }
-    ffi::Bytes bytes = mod->SaveToBytes();
+    auto* with_data = apart_ ? dynamic_cast<const ApartData*>(mod.get()) : nullptr;
+    ffi::Bytes bytes = with_data ? ffi::Bytes(with_data->SaveApart(apart_)) : mod->SaveToBytes();
     if (bytes.size() == 0) {  // tvm-ffi's reader takes it for the end of the data
       TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
                                 << "' was saved as no bytes at all";
@@ -145,6 +146,7 @@ class ImportTree {
     };
     visit(visit, 0);
   }
+  ApartTensors* apart_;
   std::vector<Module> order_, nodes_;
   std::vector<std::vector<size_t>> children_;
 };
@@ -159,12 +161,28 @@ Array<Module> CompiledModules(const Module& mod) {
   }
   return compiled;
 }
-std::string PackImports(const Module& mod) { return ImportTree(mod).Pack(); }
+std::string PackImports(const Module& mod, ApartTensors* apart) {
+  return ImportTree(mod, apart).Pack();
+}
 
-Map<String, ffi::Bytes> ExportSymbols(const Module& mod) {
-  std::map<std::string, std::string> symbols;
-  if (std::string packed = PackImports(mod); !packed.empty()) {
-    symbols[ffi::symbol::tvm_ffi_library_bin] = packed;
+uint64_t ApartTensors::Add(Tensor tensor) {
+  uint64_t begin = (size_ + kApartAlignment - 1) / kApartAlignment * kApartAlignment;
+  size_ = begin + DataSize(tensor.shape(), tensor.dtype());
+  tensors_.push_back(std::move(tensor));
+  return begin;
+}
+std::vector<std::string_view> ApartTensors::Pieces() const {
+  std::vector<std::string_view> pieces;
+  for (const Tensor& t : tensors_) {
+    pieces.emplace_back(static_cast<const char*>(t.data_ptr()) + t.byte_offset(),
+                        DataSize(t.shape(), t.dtype()));
+  }
+  return pieces;
+}
+
+ExportSymbols::ExportSymbols(const Module& mod) {
+  if (std::string packed = PackImports(mod, &tensors); !packed.empty()) {
+    texts[ffi::symbol::tvm_ffi_library_bin] = packed;
   }
   // One library may come from several modules: it needs what all of them need.
   std::map<std::string, std::string> info;
@@ -177,17 +195,15 @@ Map<String, ffi::Bytes> ExportSymbols(const Module& mod) {
     }
   }
   if (!info.empty()) {
-    std::string& text = symbols[kLibraryInfo] = "format=" + std::to_string(kLibraryFormat) + "\n";
+    std::string& text = texts[kLibraryInfo] = "format=" + std::to_string(kLibraryFormat) + "\n";
     for (const auto& [key, value] : info) text += key + "=" + value + "\n";
   }
-  Map<String, ffi::Bytes> result;
-  for (const auto& [name, bytes] : symbols) result.Set(name, ffi::Bytes(bytes));
-  return result;
 }
-ffi::Bytes WriteDataObject(const String& like_path, const Map<String, ffi::Bytes>& symbols) {
-  std::map<std::string, std::string> plain;
-  for (const auto& [name, bytes] : symbols) plain[name] = std::string(bytes.data(), bytes.size());
-  return ffi::Bytes(DataObject(MappedFile(like_path).bytes(), plain));
+DataSymbols ExportSymbols::Pieces() const {
+  DataSymbols pieces;
+  for (const auto& [name, text] : texts) pieces[name] = {text};
+  if (auto data = tensors.Pieces(); !data.empty()) pieces[kLibraryData] = std::move(data);
+  return pieces;
 }
 
 namespace {
@@ -200,11 +216,6 @@ TVM_REGISTER() {
   Def("runtime.ModuleEntryFunction", &EntryFunction, "`main`, or the only function of a module.",
       Arg("mod"));
   Def("runtime.ModuleCompiled", &CompiledModules, "Reachable modules that write code.", Arg("mod"));
-  Def("runtime.ModuleExportSymbols", &ExportSymbols,
-      "Saved imports and requirements of a module, by the symbol that holds them.", Arg("mod"));
-  Def("runtime.WriteDataObject", &WriteDataObject,
-      "An object file with data symbols, for the machine of another object.", Arg("like_path"),
-      Arg("symbols"));
   Def(
       "runtime.ObjectGlobalSymbols",
       [](String path) {

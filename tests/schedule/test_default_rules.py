@@ -103,6 +103,16 @@ def test_stages_of_a_row_run_together():
     assert [kind for kind, _ in loops_of(sch)].count("PARALLEL") == 1
 
 
+@pytest.mark.parametrize("rows", [1, 64])
+def test_product_with_a_bias_is_in_vectors_along_its_columns(rows):
+    *operands, product = matmul(rows, 768, 768)
+    bias = te.placeholder((768,), name="bias")
+    rule, sch = scheduled([*operands, bias, topi.add(product, bias)])
+    assert rule == "BlockByBlock"
+    if rows == 1:  # a row of the matrix at a time, never a column
+        assert ("VECTORIZED", 64) in loops_of(sch)
+
+
 @pytest.mark.parametrize("cores", [1, 2, 16])
 @pytest.mark.parametrize(
     "args",

@@ -22,6 +22,9 @@ struct ExecBuilderObj : Object {
   void DefineCompiled(const std::string& name, std::vector<std::string> params,
                       int64_t num_registers);
 
+  /// Says what goes in and comes out of a function: FunctionInfo::signature.
+  void SetSignature(const std::string& name, std::string signature);
+
   /// Equal constants are stored once.
   Operand ConvertConstant(const Any& value);
   void EmitCall(const std::string& name, const std::vector<Operand>& args,
@@ -29,6 +32,10 @@ struct ExecBuilderObj : Object {
   void EmitRet(Operand result);
   void EmitGoto(int64_t offset);
   void EmitIf(Operand condition, int64_t false_offset);
+  /// How many instructions there are, all functions together; the index of the next one.
+  int64_t NumInstructions() const { return static_cast<int64_t>(exec_->offsets.size()); }
+  /// Has the jump of that index, emitted before, lead to the next instruction.
+  void JumpHere(int64_t jump);
 
   /// The executable; registers are numbered by first use. ValueError for one that is read before
   /// anything is written to it.

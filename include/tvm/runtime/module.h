@@ -3,8 +3,11 @@
 #pragma once
 #include <tvm/ffi/extra/module.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
+#include "tvm/runtime/apart_data.h"
 #include "tvm/runtime/def.h"
 
 namespace tvm::runtime {
@@ -38,11 +41,15 @@ Module LoadModuleFromBytes(std::string_view bytes);
 Array<Module> CompiledModules(const Module& mod);
 /// The other reachable modules and the import tree, in the form tvm-ffi expects behind
 /// `__tvm_ffi__library_bin`; empty when there is nothing but compiled code. ValueError when a
-/// module can be neither compiled nor saved.
-std::string PackImports(const Module& mod);
-/// What export adds to the compiled code: data symbols and their bytes.
-Map<String, ffi::Bytes> ExportSymbols(const Module& mod);
-/// An object file with data symbols, for the machine of the object file `like_path`.
-ffi::Bytes WriteDataObject(const String& like_path, const Map<String, ffi::Bytes>& symbols);
+/// module can be neither compiled nor saved. Modules with much data add it to `apart`, if given.
+std::string PackImports(const Module& mod, ApartTensors* apart = nullptr);
+/// What export adds to the compiled code: data symbols.
+struct ExportSymbols {
+  explicit ExportSymbols(const Module& mod);
+  std::map<std::string, std::string> texts;
+  ApartTensors tensors;
+  /// Their bytes, in pieces that each begin at a multiple of kApartAlignment.
+  std::map<std::string, std::vector<std::string_view>> Pieces() const;
+};
 
 }  // namespace tvm::runtime

@@ -66,15 +66,26 @@ struct FunctionInfo {
   int64_t begin = 0, end = 0;  ///< Its instructions.
   int64_t num_registers = 0;   ///< The first ones are the parameters.
   std::vector<std::string> params;
+  /// What goes in and comes out, as JSON: {"inputs": […], "outputs": […]}, each with a name and a
+  /// kind; "" when it is not known.
+  std::string signature;
 };
 
 /// What a program is compiled to. Immutable once it is verified.
-class ExecutableObj : public ffi::ModuleObj {
+class ExecutableObj : public ffi::ModuleObj, public ApartData {
  public:
   std::vector<FunctionInfo> functions;
   std::vector<Any> constants;
   std::vector<int64_t> code;
   std::vector<int64_t> offsets;  ///< Where each instruction begins in `code`.
+  /// A constant of a library that was loaded, before it is attached.
+  struct Missing {
+    size_t constant;
+    DLDataType dtype;
+    std::vector<int64_t> shape;
+    uint64_t place;
+  };
+  std::vector<Missing> missing;
 
   /// ValueError for an index, register or jump that leads nowhere.
   void Verify() const;
@@ -85,7 +96,8 @@ class ExecutableObj : public ffi::ModuleObj {
   std::string Stats() const;
   std::string AsText() const;
   std::string AsPython() const;
-  std::string Save() const;
+  /// Large constants go to `apart`, if given.
+  std::string Save(ApartTensors* apart = nullptr) const;
   /// Checks every length, then verifies. ValueError for anything but a whole executable.
   static ObjectPtr<ExecutableObj> Load(std::string_view bytes);
 
@@ -93,6 +105,8 @@ class ExecutableObj : public ffi::ModuleObj {
   int GetPropertyMask() const final { return Module::kBinarySerializable | Module::kRunnable; }
   Optional<Function> GetFunction(const String& name) final;
   ffi::Bytes SaveToBytes() const final { return ffi::Bytes(Save()); }
+  std::string SaveApart(ApartTensors* apart) const final { return Save(apart); }
+  void Attach(std::string_view data, const std::shared_ptr<void>& owner) final;
 };
 
 // ---- running ----------------------------------------------------------------------------------
@@ -112,8 +126,9 @@ class Closure : public ObjectRef {
 
 class Program;  // an executable with its functions found
 
-/// Runs the functions of an executable. After Init, all methods may be called from several threads
-/// at once, except that inputs set by SetInput belong to a function, not to a thread.
+/// Runs the functions of an executable; see VirtualMachine below. After Init, all methods may be
+/// called from several threads at once, except that inputs set by SetInput belong to a function,
+/// not to a thread.
 class VirtualMachineObj : public ffi::ModuleObj {
  public:
   VirtualMachineObj(Module executable, bool profiles);
@@ -150,6 +165,24 @@ class VirtualMachineObj : public ffi::ModuleObj {
   std::vector<Allocator*> allocators_;
   std::unique_ptr<State> state_;
   std::atomic<bool> has_instrument_{false}, has_inputs_{false};  // spare most calls the lock
+};
+
+/// A machine for an executable, as it was compiled or loaded:
+///
+///   VirtualMachine vm(LoadModule("model.so"));
+///   Any result = vm["main"](x);
+class VirtualMachine {
+ public:
+  /// The CPU is added where it is not among the devices. ValueError when `executable` is none.
+  explicit VirtualMachine(const Module& executable, std::vector<DLDevice> devices = {{kDLCPU, 0}},
+                          AllocatorKind kind = AllocatorKind::kPooled);
+  /// AttributeError with the nearest name when there is no such function.
+  Function operator[](const String& name) const { return GetFunction(module_, name); }
+  const FunctionInfo& info(const String& name) const;
+  const Module& module() const { return module_; }
+
+ private:
+  Module executable_, module_;
 };
 
 }  // namespace tvm::runtime::vm

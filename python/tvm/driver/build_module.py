@@ -42,26 +42,30 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
     return tvm.tir.build(_program(mod if input is None else input, name), target, pipeline)
 
 
-def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default"):
+def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default", explain=False):
     """Compiles a program to an Executable: functions of every language that has a row.
+
+    Graphs become a VMExecutable, which relax.VirtualMachine runs.
 
     Parameters
     ----------
     mod : PrimFunc, IRModule or Schedule
     target : str or Target; the current target, else this machine, if None.
     relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
+    explain : prints a table of the kernels: calls, work, rule of the schedule, operators.
     """
-    from tvm import tir
+    from tvm import relax
 
     program = _program(mod)
-    others = {v: f for v, f in program.items() if not isinstance(f, tir.PrimFunc)}
-    if others:
-        from tvm import relax
+    if explain:
+        from .explain import kernels, lower, table
 
-        graphs = [str(v.name_hint) for v, f in others.items() if isinstance(f, relax.Function)]
-        if graphs:
-            raise NotImplementedError(
-                f"compile: functions of graphs ('{graphs[0]}') cannot be compiled yet; "
-                "relax.transform.LegalizeOps() lowers their operators to PrimFuncs, which can"
-            )
+        target = tvm.target.Target.canon_target(target or tvm.target.Target.current() or "llvm")
+        program = lower(program, target, relax_pipeline)
+        relax_pipeline = None
+        print(table(kernels(program, target)))
+    if any(isinstance(func, relax.Function) for func in program.functions.values()):
+        return relax.build(
+            program, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline
+        )
     return Executable(tvm.tir.build(program, target, tir_pipeline))

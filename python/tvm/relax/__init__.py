@@ -5,7 +5,6 @@ import importlib
 
 from tvm._derive import fill
 from tvm.ir import FuncType, GlobalVar, Span, TupleType, Type
-from tvm.runtime import vm
 from tvm.runtime.vm import VirtualMachine, VMExecutable, VMInstrumentReturnKind
 
 from . import expr, struct_info, ty, utils
@@ -52,12 +51,16 @@ _derived, _names = fill(__name__)
 # name -> the module it is defined in; imported on first use
 _MOVED = {
     "BlockBuilder": "block_builder",
+    "build": "vm_build",
     "ExecBuilder": "exec_builder",
     "ExprFunctor": "expr_functor",
     "PyExprVisitor": "expr_functor",
     "PyExprMutator": "expr_functor",
     "DataflowBlockRewrite": "binding_rewrite",
     "args_converter": "type_converter",
+    "get_default_pipeline": "pipeline",
+    "get_pipeline": "pipeline",
+    "register_pipeline": "pipeline",
     "call_tir": "op",
     "call_tir_inplace": "op",
     "call_tir_with_grad": "op",

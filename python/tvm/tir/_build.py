@@ -11,6 +11,15 @@ from .pipeline import get_tir_pipeline
 _build = function("driver.Build", __name__)
 
 
+def as_pipeline(pipeline):
+    """As a pass; None is the one of the target."""
+    if pipeline is None or isinstance(pipeline, Pass):
+        return pipeline
+    if isinstance(pipeline, str):
+        return None if pipeline == "default" else get_tir_pipeline(pipeline)
+    return module_pass(pipeline, opt_level=0)
+
+
 def build(mod, target=None, pipeline="default"):
     """Compiles a PrimFunc or a module of them.
 
@@ -20,8 +29,4 @@ def build(mod, target=None, pipeline="default"):
     target : str or Target; the current target, else this machine, if None.
     pipeline : "default", a Pass, a function (mod, ctx) -> mod, or None for the target's own.
     """
-    if isinstance(pipeline, str):
-        pipeline = None if pipeline == "default" else get_tir_pipeline(pipeline)
-    elif pipeline is not None and not isinstance(pipeline, Pass):
-        pipeline = module_pass(pipeline, opt_level=0)
-    return _build(_program(mod), Target.canon_target(target), pipeline)
+    return _build(_program(mod), Target.canon_target(target), as_pipeline(pipeline))

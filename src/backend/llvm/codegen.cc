@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tvm/ir/source.h"
+#include "tvm/tir/unoptimized.h"
 
 namespace tvm::codegen {
 
@@ -191,7 +192,9 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
                               << symbol << ", got several";
   }
   if (info.cold) MarkCold(f);
-  if (info.packed && options.quick_entry) LeaveAsIs(f);
+  bool leave = (info.packed && options.quick_entry) ||
+               info.func->HasNonzeroAttr(tir::attr::kUnoptimized);
+  if (leave) LeaveAsIs(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {

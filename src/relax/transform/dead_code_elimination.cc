@@ -21,6 +21,10 @@ IRModule DeadCodeElimination(IRModule mod, Optional<Array<String>> entry_functio
       if (func->GetAttr<String>(attr::kGlobalSymbol)) open.push_back(var);
     }
   }
+  // Where nothing is public, everything may be called.
+  if (open.empty()) {
+    for (const auto& [var, func] : mod->functions) open.push_back(var);
+  }
   std::unordered_set<const Object*> reached;
   while (!open.empty()) {
     GlobalVar var = open.back();

@@ -127,6 +127,9 @@ void ExecBuilderObj::DefineCompiled(const std::string& name, std::vector<std::st
   f.params = std::move(params);
   f.num_registers = num_registers;
 }
+void ExecBuilderObj::SetSignature(const std::string& name, std::string signature) {
+  exec()->functions[DeclareFunction(name)].signature = std::move(signature);
+}
 
 Operand ExecBuilderObj::ConvertConstant(const Any& constant) {
   Any value = Normalized(constant);
@@ -165,6 +168,10 @@ void ExecBuilderObj::EmitGoto(int64_t offset) {
 }
 void ExecBuilderObj::EmitIf(Operand condition, int64_t false_offset) {
   Emit({static_cast<int64_t>(Opcode::kIf), PlainRegister("emit_if", condition), false_offset});
+}
+void ExecBuilderObj::JumpHere(int64_t jump) {
+  int64_t* words = exec()->code.data() + exec()->offsets.at(jump);
+  words[words[0] == static_cast<int64_t>(Opcode::kIf) ? 2 : 1] = NumInstructions() - jump;
 }
 
 Module ExecBuilderObj::Get() {

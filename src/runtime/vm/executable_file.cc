@@ -9,7 +9,7 @@ namespace tvm::runtime::vm {
 namespace {
 // "TVMVMEXE", version, functions, constants, offsets, code: each a count, then the elements.
 constexpr uint64_t kExecutableMagic = 0x455845'4d564d5654;
-constexpr uint64_t kExecutableVersion = 1;
+constexpr uint64_t kExecutableVersion = 2;
 static_assert(std::endian::native == std::endian::little,
               "words are written as they lie in memory");
 
@@ -22,7 +22,8 @@ enum class ConstantTag : uint8_t {
   kFloat,
   kBool,
   kDtype,
-  kTuple
+  kTuple,
+  kApart  // a tensor that lies elsewhere in the library
 };
 
 class ByteWriter {
@@ -69,6 +70,10 @@ class ByteReader {
     std::memcpy(&value, Raw(sizeof(T)), sizeof(T));
     return value;
   }
+  template <class T>
+  T Peek() const {
+    return ByteReader(left_).Get<T>();
+  }
   /// A number of things of at least `least` bytes each.
   uint64_t Count(uint64_t least) {
     auto n = Get<uint64_t>();
@@ -93,21 +98,28 @@ class ByteReader {
   std::string_view left_;
 };
 
+/// Contiguous, on the CPU.
+Tensor OnHost(const Tensor& t) {
+  if (t.device().device_type == kDLCPU && t.is_contiguous()) return t;
+  Tensor host = Empty(t.shape(), t.dtype(), {kDLCPU, 0});
+  CopyTensor(t, host);
+  return host;
+}
 void PutTensor(ByteWriter* out, Tensor t) {
-  if (t.device().device_type != kDLCPU || !t.is_contiguous()) {
-    Tensor host = Empty(t.shape(), t.dtype(), {kDLCPU, 0});
-    CopyTensor(t, host);
-    t = host;
-  }
+  t = OnHost(t);
   out->Put(t.dtype());
   out->Words(t.shape().data(), t.shape().size());
   out->Raw(static_cast<const char*>(t.data_ptr()) + t.byte_offset(),
            DataSize(t.shape(), t.dtype()));
 }
-Tensor GetTensor(ByteReader* in) {
-  auto dtype = in->Get<DLDataType>();
+std::vector<int64_t> GetExtents(ByteReader* in) {
   std::vector<int64_t> extents = in->Words();
   if (extents.size() > 64) in->Fail("a tensor has " + std::to_string(extents.size()) + " axes");
+  return extents;
+}
+Tensor GetTensor(ByteReader* in) {
+  auto dtype = in->Get<DLDataType>();
+  std::vector<int64_t> extents = GetExtents(in);
   ShapeView shape(extents.data(), extents.size());
   try {
     uint64_t nbytes = DataSize(shape, dtype);
@@ -184,12 +196,39 @@ Any GetConstant(ByteReader* in, int depth = 0) {
       for (uint64_t n = in->Count(1); n > 0; --n) items.push_back(GetConstant(in, depth + 1));
       return items;
     }
+    case ConstantTag::kApart:
+      break;  // not inside of others
   }
   in->Fail("unknown kind of constant");
 }
+
+/// Smaller tensors are not worth a place of their own.
+constexpr uint64_t kWorthMapping = 1024;
+/// A tensor that another piece of memory holds.
+struct InMemory {
+  char* data;
+  std::shared_ptr<void> owner;
+  void AllocData(DLTensor* t) { t->data = data; }
+  void FreeData(DLTensor*) {}
+};
 }  // namespace
 
-std::string ExecutableObj::Save() const {
+void ExecutableObj::Attach(std::string_view data, const std::shared_ptr<void>& owner) {
+  for (const Missing& m : missing) {
+    ShapeView shape(m.shape.data(), m.shape.size());
+    uint64_t size = DataSize(shape, m.dtype);
+    char* begin = const_cast<char*>(data.data()) + m.place;
+    if (m.place > data.size() || size > data.size() - m.place ||
+        reinterpret_cast<uintptr_t>(begin) % kApartAlignment != 0) {
+      ByteReader::Fail("a constant lies outside of the library's data: it is damaged");
+    }
+    constants[m.constant] =
+        Tensor::FromNDAlloc(InMemory{begin, owner}, shape, m.dtype, DLDevice{kDLCPU, 0});
+  }
+  missing.clear();
+}
+
+std::string ExecutableObj::Save(ApartTensors* apart) const {
   ByteWriter out;
   out.Put(kExecutableMagic);
   out.Put(kExecutableVersion);
@@ -202,9 +241,20 @@ std::string ExecutableObj::Save() const {
     out.Put(f.num_registers);
     out.Put<uint64_t>(f.params.size());
     for (const std::string& name : f.params) out.Text(name);
+    out.Text(f.signature);
   }
   out.Put<uint64_t>(constants.size());
-  for (const Any& value : constants) PutConstant(&out, value);
+  for (const Any& value : constants) {
+    auto tensor = As<Tensor>(value);
+    if (!apart || !tensor || DataSize(tensor->shape(), tensor->dtype()) < kWorthMapping) {
+      PutConstant(&out, value);
+      continue;
+    }
+    out.Put(ConstantTag::kApart);
+    out.Put(tensor->dtype());
+    out.Words(tensor->shape().data(), tensor->shape().size());
+    out.Put(apart->Add(OnHost(*tensor)));
+  }
   out.Words(offsets.data(), offsets.size());
   out.Words(code.data(), code.size());
   return out.Take();
@@ -220,7 +270,7 @@ ObjectPtr<ExecutableObj> ExecutableObj::Load(std::string_view bytes) {
             std::to_string(version));
   }
   auto exec = ffi::make_object<ExecutableObj>();
-  exec->functions.resize(in.Count(6 * sizeof(int64_t)));
+  exec->functions.resize(in.Count(7 * sizeof(int64_t)));
   for (FunctionInfo& f : exec->functions) {
     f.name = in.Text();
     auto kind = in.Get<int64_t>();
@@ -231,9 +281,19 @@ ObjectPtr<ExecutableObj> ExecutableObj::Load(std::string_view bytes) {
     f.num_registers = in.Get<int64_t>();
     f.params.resize(in.Count(sizeof(uint64_t)));
     for (std::string& name : f.params) name = in.Text();
+    f.signature = in.Text();
   }
   exec->constants.resize(in.Count(1));
-  for (Any& value : exec->constants) value = GetConstant(&in);
+  for (size_t i = 0; i < exec->constants.size(); ++i) {
+    if (in.Peek<ConstantTag>() != ConstantTag::kApart) {
+      exec->constants[i] = GetConstant(&in);
+      continue;
+    }
+    in.Get<ConstantTag>();
+    auto dtype = in.Get<DLDataType>();
+    std::vector<int64_t> extents = GetExtents(&in);
+    exec->missing.push_back({i, dtype, extents, in.Get<uint64_t>()});
+  }
   exec->offsets = in.Words();
   exec->code = in.Words();
   if (!in.empty()) in.Fail("bytes follow the code");

@@ -225,7 +225,7 @@ void Program::RunBytecode(int64_t function, const AnyView* args, Any* result,
     for (;;) {
       const Instruction& in = code[pc];
       switch (in.op) {
-        case Opcode::kCall: {
+        case Step::kCall: {
           const Arg* from = args_.data() + in.args;
           for (int64_t i = 0; i < in.num_args; ++i) {
             packed[i] = from[i].reg >= 0 ? AnyView(registers[from[i].reg])
@@ -237,14 +237,18 @@ void Program::RunBytecode(int64_t function, const AnyView* args, Any* result,
           ++pc;
           break;
         }
-        case Opcode::kRet:
+        case Step::kClear:
+          registers[in.dst].reset();
+          ++pc;
+          break;
+        case Step::kRet:
           *result = std::move(registers[in.dst]);
           return;
-        case Opcode::kGoto:
+        case Step::kGoto:
           if (in.target <= pc && ++back_jumps % 256 == 0) CheckSignals();
           pc = in.target;
           break;
-        case Opcode::kIf: {
+        case Step::kIf: {
           bool taken = ReadCondition(registers[in.dst]);
           if (!taken && in.target <= pc && ++back_jumps % 256 == 0) CheckSignals();
           pc = taken ? pc + 1 : in.target;
@@ -253,7 +257,7 @@ void Program::RunBytecode(int64_t function, const AnyView* args, Any* result,
       }
     }
   } catch (...) {
-    bool call = code[pc].op == Opcode::kCall;
+    bool call = code[pc].op == Step::kCall;
     CallSites().push_back({&f, pc, call ? &exec_->functions[code[pc].target] : nullptr});
     throw;
   }

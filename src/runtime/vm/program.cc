@@ -16,6 +16,11 @@ std::optional<Function> LookUp(const ExecutableObj* exec, const std::string& nam
 
 Program::Program(const ExecutableObj* exec, VirtualMachineObj* vm, DLDevice device)
     : exec_(exec), vm_(vm) {
+  if (!exec->missing.empty()) {
+    TVM_FFI_THROW(ValueError)
+        << "VM: the constants of the executable are elsewhere in its library; "
+           "load it with tvm.runtime.load_module";
+  }
   for (const Any& constant : exec->constants) constants_.push_back(ToDevice(constant, device));
   for (size_t i = 0; i < exec->functions.size(); ++i) {
     const FunctionInfo& f = exec->functions[i];
@@ -68,21 +73,26 @@ Program::Body Program::Decode(const FunctionInfo& f) {
   if (f.kind != FunctionKind::kVM) return body;
   for (int64_t pc = f.begin; pc < f.end; ++pc) {
     const int64_t* w = exec_->instruction(pc);
-    Instruction in{static_cast<Opcode>(w[0]), w[1], 0, static_cast<int64_t>(args_.size()), 0};
+    Instruction in{static_cast<Step>(w[0]), w[1], 0, static_cast<int64_t>(args_.size()), 0};
     switch (in.op) {
-      case Opcode::kCall:
+      case Step::kCall:
         if (in.dst == kVoidRegister) in.dst = -1;
+        if (in.dst >= 0 && exec_->functions[w[2]].name == "vm.builtin.null_value") {
+          in.op = Step::kClear;
+          break;
+        }
         in.target = w[2];
         in.num_args = w[3];
         for (int64_t i = 0; i < w[3]; ++i) args_.push_back(Resolve({w[4 + i]}));
         body.max_args = std::max(body.max_args, in.num_args);
         break;
-      case Opcode::kRet:
+      case Step::kRet:
+      case Step::kClear:
         break;
-      case Opcode::kGoto:
+      case Step::kGoto:
         in.target = pc - f.begin + w[1];
         break;
-      case Opcode::kIf:
+      case Step::kIf:
         in.target = pc - f.begin + w[2];
         break;
     }

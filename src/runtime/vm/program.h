@@ -36,8 +36,10 @@ class Program {
     int64_t reg;  // -1: `value`, which is borrowed or plain
     TVMFFIAny value;
   };
+  /// Those of executables, and kClear: the register becomes None.
+  enum class Step : int64_t { kCall = 1, kRet = 2, kGoto = 3, kIf = 4, kClear = 5 };
   struct Instruction {
-    Opcode op;
+    Step op;
     int64_t dst;     // of a call, -1: none; the register that is returned or tested
     int64_t target;  // of a jump; the called function
     int64_t args, num_args;

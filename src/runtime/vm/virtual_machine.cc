@@ -272,6 +272,10 @@ struct VMFunctions {
     }
     *result = String(names[i]);
   }
+  /// JSON; "" when it is not known.
+  static void GetFunctionSignature(VirtualMachineObj* vm, ffi::PackedArgs args, Any* result) {
+    *result = String(vm->executable()->functions[vm->Require(args[0].cast<String>())].signature);
+  }
   /// A function or the name of a global one; None removes it.
   static void SetInstrument(VirtualMachineObj* vm, ffi::PackedArgs args, Any*) {
     std::optional<Function> function;
@@ -319,6 +323,7 @@ struct VMFunctions {
         {"get_output_arity", 1, &GetOutputArity},
         {"get_function_arity", 1, &GetFunctionArity},
         {"get_function_param_name", 2, &GetFunctionParamName},
+        {"get_function_signature", 1, &GetFunctionSignature},
         {"set_instrument", 1, &SetInstrument},
         {"profile", 1, &Profile},
     };
@@ -362,5 +367,28 @@ Optional<Function> VirtualMachineObj::GetFunction(const String& name) {
     }
     WithCallStack([&] { Invoke(i, args, result); });
   });
+}
+
+namespace {
+Module MakeMachine(const Module& executable, std::vector<DLDevice> devices, AllocatorKind kind) {
+  if (!dynamic_cast<const ExecutableObj*>(executable.get())) {
+    TVM_FFI_THROW(ValueError) << "VirtualMachine: expected an executable, got a module of kind '"
+                              << executable->kind() << "'";
+  }
+  auto machine = ffi::make_object<VirtualMachineObj>(executable, /*profiles=*/false);
+  std::vector<AllocatorKind> kinds(devices.size(), kind);
+  machine->Init(std::move(devices), std::move(kinds));
+  return Module(machine);
+}
+}  // namespace
+
+VirtualMachine::VirtualMachine(const Module& executable, std::vector<DLDevice> devices,
+                               AllocatorKind kind)
+    : executable_(executable), module_(MakeMachine(executable, std::move(devices), kind)) {}
+const FunctionInfo& VirtualMachine::info(const String& name) const {
+  auto* program = static_cast<const ExecutableObj*>(executable_.get());
+  int64_t i = program->Find(View(name));
+  if (i < 0) TVM_FFI_THROW(ValueError) << "VM: there is no function '" << name << "'";
+  return program->functions[i];
 }
 }  // namespace tvm::runtime::vm

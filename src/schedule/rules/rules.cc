@@ -71,16 +71,21 @@ size_t RowAxes(const BlockLook& last, const std::vector<BlockLook>& all) {
   }
   return rows;
 }
-/// Whether results of a reduction share what is read along some of their axes, as in a product:
-/// this wants tiles.
+/// Whether results of a reduction share what they read, as in a product: this wants tiles, or runs
+/// along the results.
 bool SharesOperands(const BlockLook& look) {
   return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
     size_t axes = 0, moving = 0;
+    bool is_reduced = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
-      if (look.axes[i].reduce || look.axes[i].size == 1) continue;
-      ++axes, moving += access.Moves(i);
+      if (look.axes[i].size == 1) continue;
+      if (look.axes[i].reduce) {
+        is_reduced |= access.Moves(i);
+      } else {
+        ++axes, moving += access.Moves(i);
+      }
     }
-    return !access.is_store && moving > 0 && moving < axes;
+    return !access.is_store && moving < axes && (moving > 0 || is_reduced);
   });
 }
 /// A sum over nothing has a value, too.

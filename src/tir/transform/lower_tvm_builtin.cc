@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers calls of packed functions, structures on the stack, assertions and large allocations to
-// what a code generator knows.
+// Lowers calls of packed functions, lists of values, structures on the stack, assertions and large
+// allocations to what a code generator knows.
 #include <algorithm>
 
 #include "tvm/expr/op.h"
@@ -15,9 +15,15 @@ constexpr DataType kInt32 = DataType::Int(32), kInt64 = DataType::Int(64),
 /// Larger constant allocations come from the workspace: a thread's stack is small.
 constexpr int64_t kMaxStackBytes = 16384;
 
+PrimExpr StructSet(const PrimExpr& structure, const PrimExpr& index, int field,
+                   const PrimExpr& value) {
+  return Call(kInt32, builtin::tvm_struct_set(), {structure, index, PrimExpr(field), value});
+}
 PrimExpr StructSet(const PrimExpr& structure, int64_t index, int field, const PrimExpr& value) {
-  return Call(kInt32, builtin::tvm_struct_set(),
-              {structure, PrimExpr(static_cast<int>(index)), PrimExpr(field), value});
+  return StructSet(structure, PrimExpr(static_cast<int>(index)), field, value);
+}
+PrimExpr StructGet(DataType dtype, const PrimExpr& structure, const PrimExpr& index, int field) {
+  return Call(dtype, builtin::tvm_struct_get(), {structure, index, PrimExpr(field)});
 }
 bool StartsWithClass(const std::string& message) {
   size_t colon = message.find(": ");
@@ -234,6 +240,11 @@ struct BuiltinLowerer
     if (op->Is(builtin::tvm_call_trace_packed()))
       return Packed(op, builtin::tvm_call_trace_packed_lowered());
     if (op->Is(builtin::tvm_call_cpacked())) return Packed(op, builtin::tvm_call_cpacked_lowered());
+    if (op->Is(builtin::anylist_setitem_call_packed()))
+      return SetItem(op, builtin::tvm_call_packed_lowered());
+    if (op->Is(builtin::anylist_setitem_call_cpacked()))
+      return SetItem(op, builtin::tvm_call_cpacked_lowered());
+    if (op->Is(builtin::anylist_resetitem())) return ResetItem(op);
     if (op->Is(builtin::tvm_stack_make_shape())) return MakeShape(op);
     if (op->Is(builtin::tvm_stack_make_array())) return MakeTensor(op);
     if (op->Is(builtin::tvm_context_id())) return cast(op->dtype, device_id);
@@ -267,6 +278,12 @@ struct BuiltinLowerer
       int type = kTVMFFIOpaquePtr;
       PrimExpr value = arg;
       auto* call = op->args[i + 1].as<CallObj>();
+      if (call && call->Is(builtin::anylist_getitem())) {
+        auto* item = arg.as<CallObj>();
+        CopyAny(args, PrimExpr(static_cast<int>(base + static_cast<int64_t>(i))), item->args[0],
+                item->args[1]);
+        continue;
+      }
       if (arg.as<StringImmObj>())
         type = kTVMFFIRawStr;
       else if (call && call->Is(builtin::tvm_stack_make_array()))
@@ -290,6 +307,44 @@ struct BuiltinLowerer
     Array<PrimExpr> lowered_args{op->args[0], args, PrimExpr(static_cast<int>(base)),
                                  PrimExpr(static_cast<int>(base + static_cast<int64_t>(n)))};
     return Call(op->dtype, lowered, lowered_args, op->span);
+  }
+  // ---- lists of values ------------------------------------------------------------------------
+  /// to[i] = from[j], whose owner stays the same.
+  void CopyAny(const PrimExpr& to, const PrimExpr& i, const PrimExpr& from, const PrimExpr& j) {
+    for (auto [field, type] : {std::pair(builtin::kFFIAnyTypeIndex, kInt32),
+                               std::pair(builtin::kFFIAnyZeroPadding, kInt32),
+                               std::pair(builtin::kFFIAnyUnionValue, kInt64)}) {
+      before.push_back(Evaluate(StructSet(to, i, field, StructGet(type, from, j, field))));
+    }
+  }
+  /// An item that is an object is no longer the list's.
+  void Release(const PrimExpr& list, const PrimExpr& i) {
+    PrimExpr type = StructGet(kInt32, list, i, builtin::kFFIAnyTypeIndex);
+    PrimExpr object = StructGet(kHandle, list, i, builtin::kFFIAnyUnionValue);
+    PrimExpr release =
+        Call(kInt32, builtin::call_extern(), {StringImm("TVMFFIObjectDecRef"), object});
+    before.push_back(IfThenElse(type >= PrimExpr(static_cast<int>(kTVMFFIStaticObjectBegin)),
+                                Evaluate(release)));
+  }
+  /// f(list, i, name, a)  ->  f_lowered(name, args, …); list[i] = what it returned
+  ObjectRef SetItem(const CallObj* op, const Op& lowered) {
+    PrimExpr list = Mutate(op->args[0]), i = Mutate(op->args[1]);
+    Call call(DataType::Void(), op->op, Array<PrimExpr>(op->args.begin() + 2, op->args.end()));
+    int64_t result = now.packed_args + static_cast<int64_t>(call->args.size()) - 1;
+    before.push_back(Evaluate(Any(Packed(call.get(), lowered)).cast<PrimExpr>()));
+    Release(list, i);
+    CopyAny(list, i, args, PrimExpr(static_cast<int>(result)));
+    return PrimExpr(0);
+  }
+  ObjectRef ResetItem(const CallObj* op) {
+    PrimExpr list = Mutate(op->args[0]), i = Mutate(op->args[1]);
+    Release(list, i);
+    before.push_back(Evaluate(
+        StructSet(list, i, builtin::kFFIAnyTypeIndex, PrimExpr(static_cast<int>(kTVMFFINone)))));
+    before.push_back(Evaluate(StructSet(list, i, builtin::kFFIAnyZeroPadding, PrimExpr(0))));
+    before.push_back(
+        Evaluate(StructSet(list, i, builtin::kFFIAnyUnionValue, MakeConst(kInt64, 0))));
+    return PrimExpr(0);
   }
   static bool IsNullHandle(const PrimExpr& e) {
     auto* call = e.as<CallObj>();

@@ -72,9 +72,11 @@ class Export : public testing::Test {
   Module RoundTrip(const Module& mod) {
     std::ofstream(folder_ + "/code.c") << "int code(void) { return 0; }\n";
     Run("cc -fPIC -c code.c -o code.o");
-    std::string object = DataObject(MappedFile(folder_ + "/code.o").bytes(),
-                                    {{ffi::symbol::tvm_ffi_library_bin, PackImports(mod)}});
-    std::ofstream(folder_ + "/data.o", std::ios::binary) << object;
+    std::string packed = PackImports(mod);
+    std::ofstream object(folder_ + "/data.o", std::ios::binary);
+    WriteDataObject(object, MappedFile(folder_ + "/code.o").bytes(),
+                    {{ffi::symbol::tvm_ffi_library_bin, {packed}}});
+    object.close();
     Run("cc -shared code.o data.o -o out.so");
     return LoadModule(folder_ + "/out.so");
   }

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of `models` in PyTorch, in Relax and in ONNX."""
+
+import numpy as np
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+class TorchOps:
+    def __init__(self, parameters):
+        import torch
+
+        self.torch, self.f, self.parameters = torch, torch.nn.functional, parameters
+
+    def weight(self, name, *_):
+        return self.parameters[name.replace(".", "_")]
+
+    def constant(self, array):
+        return self.torch.from_numpy(array)
+
+    def conv2d(self, x, weight, stride, padding, groups):
+        return self.f.conv2d(x, weight, None, stride, padding, 1, groups)
+
+    def batch_norm(self, x, gamma, beta, mean, var):
+        return self.f.batch_norm(x, mean, var, gamma, beta, eps=1e-5)
+
+    def max_pool(self, x, kernel, stride, padding):
+        return self.f.max_pool2d(x, kernel, stride, padding)
+
+    def global_average(self, x):
+        return x.mean((2, 3))
+
+    def linear(self, x, weight, bias):
+        return self.f.linear(x, weight, bias)
+
+    def layer_norm(self, x, gamma, beta, epsilon):
+        return self.f.layer_norm(x, (x.shape[-1],), gamma, beta, epsilon)
+
+    def embedding(self, ids, table):
+        return self.f.embedding(ids, table)
+
+    def relu(self, x):
+        return self.f.relu(x)
+
+    def relu6(self, x):
+        return self.f.relu6(x)
+
+    def gelu(self, x):
+        return self.f.gelu(x)
+
+    def gelu_tanh(self, x):
+        return self.f.gelu(x, approximate="tanh")
+
+    def tanh(self, x):
+        return self.torch.tanh(x)
+
+    def softmax(self, x):
+        return self.torch.softmax(x, -1)
+
+    def add(self, a, b):
+        return a + b
+
+    def scale(self, x, factor):
+        return x * factor
+
+    def shift(self, x, offset):
+        return x + offset
+
+    def matmul(self, a, b):
+        return a @ b
+
+    def transpose(self, x, axes):
+        return x.permute(axes)
+
+    def reshape(self, x, shape):
+        return x.reshape(shape)
+
+    def concat(self, xs, axis):
+        return self.torch.cat(xs, axis)
+
+    def rows(self, x, begin, end):
+        return x[begin:end]
+
+    def take_token(self, x, at):
+        return x[:, at]
+
+
+class _Recorder(TorchOps):
+    """Runs the model once to learn which weights it has."""
+
+    def __init__(self, weights):
+        super().__init__({})
+        self.weights, self.made = weights, {}
+
+    def weight(self, name, *args):
+        key = name.replace(".", "_")
+        if key not in self.made:
+            self.made[key] = self.torch.from_numpy(self.weights(name, *args))
+        return self.made[key]
+
+
+def torch_module(model):
+    import torch
+
+    recorder = _Recorder(model.weights)
+    with torch.no_grad():
+        model.run(recorder, *map(torch.from_numpy, model.inputs()))
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for key, value in recorder.made.items():
+                self.register_buffer(key, value)
+
+        def forward(self, *inputs):
+            return tuple(model.run(TorchOps(self._buffers), *inputs))
+
+    return Module().eval()
+
+
+# ---- Relax ---------------------------------------------------------------------------------------
+class RelaxOps:
+    """Emits into a BlockBuilder; also Apache TVM's."""
+
+    def __init__(self, builder, weights):
+        from tvm import relax
+
+        self.relax, self.op, self.builder, self.weights = relax, relax.op, builder, weights
+        self.constants = {}
+
+    def emit(self, expr):
+        return self.builder.emit(expr)
+
+    def weight(self, name, *args):
+        if name not in self.constants:
+            self.constants[name] = self.relax.const(self.weights(name, *args), "float32")
+        return self.constants[name]
+
+    def constant(self, array):
+        return self.relax.const(array, "float32")
+
+    def conv2d(self, x, weight, stride, padding, groups):
+        return self.emit(self.op.nn.conv2d(x, weight, stride, padding, groups=groups))
+
+    def batch_norm(self, x, gamma, beta, mean, var):
+        norm = self.op.nn.batch_norm(x, gamma, beta, mean, var, axis=1, training=False)
+        return self.emit(self.emit(norm)[0])
+
+    def max_pool(self, x, kernel, stride, padding):
+        return self.emit(self.op.nn.max_pool2d(x, kernel, stride, padding))
+
+    def global_average(self, x):
+        return self.emit(self.op.mean(x, (2, 3)))
+
+    def linear(self, x, weight, bias):
+        transposed = self.emit(self.op.permute_dims(weight))
+        x = self.emit(self.op.matmul(x, transposed))
+        return x if bias is None else self.add(x, bias)
+
+    def layer_norm(self, x, gamma, beta, epsilon):
+        return self.emit(self.op.nn.layer_norm(x, gamma, beta, axes=[-1], epsilon=epsilon))
+
+    def embedding(self, ids, table):
+        flat = self.emit(self.op.reshape(ids, (-1,)))
+        taken = self.emit(self.op.take(table, flat, axis=0))
+        shape = [*ids.struct_info.shape, table.struct_info.shape[1]]
+        return self.emit(self.op.reshape(taken, shape))
+
+    def relu(self, x):
+        return self.emit(self.op.nn.relu(x))
+
+    def relu6(self, x):
+        return self.emit(self.op.clip(x, 0, 6))
+
+    def gelu(self, x):
+        return self.emit(self.op.nn.gelu(x))
+
+    def gelu_tanh(self, x):
+        return self.emit(self.op.nn.gelu_tanh(x))
+
+    def tanh(self, x):
+        return self.emit(self.op.tanh(x))
+
+    def softmax(self, x):
+        return self.emit(self.op.nn.softmax(x, -1))
+
+    def add(self, a, b):
+        return self.emit(self.op.add(a, b))
+
+    def scale(self, x, factor):
+        return self.emit(self.op.multiply(x, self.relax.const(factor, "float32")))
+
+    def shift(self, x, offset):
+        return self.emit(self.op.add(x, self.relax.const(offset, "float32")))
+
+    def matmul(self, a, b):
+        return self.emit(self.op.matmul(a, b))
+
+    def transpose(self, x, axes):
+        return self.emit(self.op.permute_dims(x, axes))
+
+    def reshape(self, x, shape):
+        return self.emit(self.op.reshape(x, shape))
+
+    def concat(self, xs, axis):
+        return self.emit(self.op.concat(list(xs), axis))
+
+    def rows(self, x, begin, end):
+        return self.emit(self.op.strided_slice(x, [0], [begin], [end]))
+
+    def take_token(self, x, at):
+        return self.emit(self.op.strided_slice(x, [1], [at], [at + 1]))
+
+
+def relax_module(model):
+    from tvm import relax
+
+    builder = relax.BlockBuilder()
+    params = [
+        relax.Var(name, relax.TensorStructInfo(shape, dtype))
+        for name, (dtype, shape) in model.signature.items()
+    ]
+    with builder.function("main", params):
+        with builder.dataflow():
+            results = model.run(RelaxOps(builder, model.weights), *params)
+            outputs = [builder.emit_output(r) for r in results]
+        builder.emit_func_output(relax.Tuple(outputs) if len(outputs) > 1 else outputs[0])
+    return builder.get()
+
+
+# ---- ONNX ----------------------------------------------------------------------------------------
+class OnnxOps:
+    def __init__(self, weights):
+        self.weights, self.nodes, self.constants, self.count = weights, [], {}, 0
+
+    def emit(self, op, *inputs, **attributes):
+        from onnx import helper
+
+        self.count += 1
+        out = f"v{self.count}"
+        self.nodes.append(helper.make_node(op, list(inputs), [out], **attributes))
+        return out
+
+    def weight(self, name, *args):
+        self.constants[name] = self.weights(name, *args)
+        return name
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(array)
+        return name
+
+    def number(self, value):
+        return self.constant(np.float32(value))
+
+    def ints(self, values):
+        return self.constant(np.asarray(values, np.int64))
+
+    def conv2d(self, x, weight, stride, padding, groups):
+        pads, kernel = [padding] * 4, list(self.constants[weight].shape[2:])
+        return self.emit(
+            "Conv", x, weight, strides=[stride] * 2, pads=pads, group=groups, kernel_shape=kernel
+        )
+
+    def batch_norm(self, x, gamma, beta, mean, var):
+        return self.emit("BatchNormalization", x, gamma, beta, mean, var, epsilon=1e-5)
+
+    def max_pool(self, x, kernel, stride, padding):
+        return self.emit(
+            "MaxPool", x, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[padding] * 4
+        )
+
+    def global_average(self, x):
+        return self.emit("Flatten", self.emit("GlobalAveragePool", x))
+
+    def linear(self, x, weight, bias):
+        transposed = f"{weight}.T"
+        self.constants[transposed] = np.ascontiguousarray(self.constants[weight].T)
+        x = self.emit("MatMul", x, transposed)
+        return x if bias is None else self.add(x, bias)
+
+    def layer_norm(self, x, gamma, beta, epsilon):
+        return self.emit("LayerNormalization", x, gamma, beta, axis=-1, epsilon=epsilon)
+
+    def embedding(self, ids, table):
+        return self.emit("Gather", table, ids, axis=0)
+
+    def relu(self, x):
+        return self.emit("Relu", x)
+
+    def relu6(self, x):
+        return self.emit("Clip", x, self.number(0), self.number(6))
+
+    def gelu(self, x):
+        return self.emit("Gelu", x)
+
+    def gelu_tanh(self, x):
+        return self.emit("Gelu", x, approximate="tanh")
+
+    def tanh(self, x):
+        return self.emit("Tanh", x)
+
+    def softmax(self, x):
+        return self.emit("Softmax", x, axis=-1)
+
+    def add(self, a, b):
+        return self.emit("Add", a, b)
+
+    def scale(self, x, factor):
+        return self.emit("Mul", x, self.number(factor))
+
+    def shift(self, x, offset):
+        return self.emit("Add", x, self.number(offset))
+
+    def matmul(self, a, b):
+        return self.emit("MatMul", a, b)
+
+    def transpose(self, x, axes):
+        return self.emit("Transpose", x, perm=list(axes))
+
+    def reshape(self, x, shape):
+        return self.emit("Reshape", x, self.ints(shape))
+
+    def concat(self, xs, axis):
+        return self.emit("Concat", *xs, axis=axis)
+
+    def rows(self, x, begin, end):
+        return self.emit("Slice", x, *(self.ints([i]) for i in (begin, end, 0)))
+
+    def take_token(self, x, at):
+        return self.emit("Slice", x, *(self.ints([i]) for i in (at, at + 1, 1)))
+
+
+def onnx_model(model):
+    from onnx import TensorProto, helper, numpy_helper
+
+    types = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
+    ops = OnnxOps(model.weights)
+    outputs = model.run(ops, *model.signature)
+    used = {name for node in ops.nodes for name in node.input}
+    graph = helper.make_graph(
+        ops.nodes,
+        model.name,
+        [
+            helper.make_tensor_value_info(name, types[dtype], shape)
+            for name, (dtype, shape) in model.signature.items()
+        ],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(a, name) for name, a in ops.constants.items() if name in used],
+    )
+    opset = [helper.make_opsetid("", 20)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()

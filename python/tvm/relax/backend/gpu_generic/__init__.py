@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of the pipeline for gpu_generic."""
+
+from tvm.relax.pipeline import backend_functions
+
+globals().update(backend_functions("gpu_generic"))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""relax.build: graphs to executables of the virtual machine."""
+
+import tvm_ffi
+
+from tvm import transform
+from tvm._derive import function
+from tvm.runtime import tensor
+from tvm.runtime.vm import VMExecutable
+from tvm.target import Target
+from tvm.tir._build import as_pipeline
+
+from .pipeline import get_pipeline
+
+_build = function("driver.BuildRelax", __name__)
+
+
+def as_pass(pipeline):
+    """A pipeline as users give it as a pass; None stands for the one of tvm.compile."""
+    if pipeline is None:
+        return transform.Sequential([], name="nothing")
+    if isinstance(pipeline, str):
+        return None if pipeline == "default" else get_pipeline(pipeline)
+    if isinstance(pipeline, transform.Pass):
+        return pipeline
+    return transform.module_pass(lambda mod, ctx: pipeline(mod), opt_level=0, name="pipeline")
+
+
+def build(
+    mod,
+    target=None,
+    params=None,
+    relax_pipeline="default",
+    tir_pipeline="default",
+    exec_mode="bytecode",
+    *,
+    system_lib=None,
+):
+    """Compiles the graphs of a module, and its kernels, to a VMExecutable.
+
+    Parameters
+    ----------
+    mod : IRModule
+    target : str or Target; the current target, else this machine, if None.
+    params : values of parameters of `main`, by name; they become part of the executable.
+    relax_pipeline : the passes that lower graphs: "default" for those of this compiler, another
+        name of relax.get_pipeline, a Pass, a function of a module, or None for none.
+    tir_pipeline : the passes that lower kernels, as tvm.tir.build takes them.
+    exec_mode : "bytecode", or "compiled" for machine code of the graphs themselves.
+    """
+    if exec_mode not in ("bytecode", "compiled"):
+        raise ValueError(f"build: expected exec_mode 'bytecode' or 'compiled', got {exec_mode!r}")
+    if system_lib:
+        raise NotImplementedError(
+            "build: system_lib is not supported; export_library to .a or .o gives code for static "
+            "linking"
+        )
+    values = {
+        name: value if isinstance(value, tvm_ffi.Tensor) else tensor(value)
+        for name, value in (params or {}).items()
+    }
+    code = _build(
+        mod,
+        Target.canon_target(target),
+        values,
+        as_pass(relax_pipeline),
+        as_pipeline(tir_pipeline),
+        exec_mode == "compiled",
+    )
+    return VMExecutable(code)

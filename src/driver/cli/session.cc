@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening models and making inputs for them.
+#include "driver/cli/session.h"
+
+#include <tvm/ffi/extra/json.h>
+
+#include <cstring>
+#include <random>
+
+#include "driver/cli/npy.h"
+#include "tvm/runtime/data_type.h"
+#include "tvm/runtime/thread_pool.h"
+
+namespace tvm::cli {
+namespace {
+using runtime::Tensor;
+
+std::string FileOf(const Options& options) {
+  if (options.rest().size() != 1)
+    TVM_FFI_THROW(ValueError) << "expected one file, got " << options.rest().size();
+  return options.rest()[0];
+}
+DLDevice DeviceOf(const std::string& text) {
+  size_t colon = text.find(':');
+  std::string name = text.substr(0, colon);
+  for (DLDeviceType type : {kDLCPU, kDLCUDA, kDLROCM, kDLOpenCL, kDLMetal, kDLVulkan}) {
+    if (runtime::DeviceName(type) == name)
+      return {type, colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1)};
+  }
+  TVM_FFI_THROW(ValueError) << "--device: expected cpu or cuda, maybe with :index, got '" << text
+                            << "'";
+  TVM_FFI_UNREACHABLE();
+}
+ffi::Module MachineOf(const ffi::Module& executable, DLDevice device, bool profiles) {
+  const char* load = profiles ? "vm_profiler_load_executable" : "vm_load_executable";
+  auto machine = runtime::GetFunction(executable, load)().cast<ffi::Module>();
+  int pooled = static_cast<int>(runtime::AllocatorKind::kPooled);
+  runtime::GetFunction(machine, "vm_initialization")(static_cast<int>(device.device_type),
+                                                     device.device_id, pooled);
+  return machine;
+}
+
+/// Numbers between 0 and 1; integers are 0 or 1, which is inside of most tables.
+Tensor Noise(const std::vector<int64_t>& shape, DataType dtype) {
+  Tensor tensor = runtime::Empty({shape.data(), shape.size()}, dtype, {kDLCPU, 0});
+  std::mt19937 random(0);
+  std::uniform_real_distribution<double> unit(0, 1);
+  auto fill = [&](auto* data, auto make) {
+    for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = make();
+  };
+  void* data = tensor.data_ptr();
+  bool is_number = dtype.is_scalar() && (dtype.is_float() || dtype.is_integer() || dtype.is_bool());
+  if (is_number && dtype.is_float() && dtype.bits() == 32) {
+    fill(static_cast<float*>(data), [&] { return static_cast<float>(unit(random)); });
+  } else if (is_number && dtype.is_float() && dtype.bits() == 64) {
+    fill(static_cast<double*>(data), [&] { return unit(random); });
+  } else {  // zeros are numbers of every type
+    std::memset(data, 0, runtime::DataSize(tensor.shape(), dtype));
+  }
+  return tensor;
+}
+}  // namespace
+
+std::vector<OptionRow> SessionOptions() {
+  return {{"--function", "a name", "the function to run; main by default"},
+          {"--device", "a device", "cpu by default, or cuda:0"},
+          {"--threads", "a number", "threads that work on one call"},
+          {"--input", "name=file.npy", "an input; noise where none is given"},
+          {"--dim", "name=extent", "an extent that may be any; 1 by default"},
+          {"--json", "", "prints JSON"}};
+}
+
+Session::Session(const Options& options, bool profiles)
+    : options(options),
+      path(FileOf(options)),
+      function(options.Get("--function", "main")),
+      device(DeviceOf(options.Get("--device", "cpu"))),
+      executable(runtime::LoadModule(path)),
+      machine(MachineOf(executable, device, profiles)) {
+  if (options.Has("--threads"))
+    runtime::SetNumThreads(static_cast<int>(options.Count("--threads", 1)));
+}
+Json Session::Signature() const {
+  auto text = runtime::GetFunction(machine, "get_function_signature")(function).cast<String>();
+  if (text.empty())
+    TVM_FFI_THROW(ValueError) << path << ": does not say what '" << function << "' takes";
+  return ffi::json::Parse(text).cast<Json>();
+}
+std::vector<Any> Session::Inputs() const {
+  auto files = options.Pairs("--input"), dims = options.Pairs("--dim");
+  std::vector<Any> values;
+  for (const Any& any : Signature()["inputs"].cast<Array<Any>>()) {
+    auto entry = any.cast<Json>();
+    std::string name(entry["name"].cast<String>());
+    if (auto file = files.find(name); file != files.end()) {
+      values.push_back(ReadNpy(file->second));
+      files.erase(file);
+      continue;
+    }
+    if (entry["kind"].cast<String>() != "tensor" || !entry.count("shape") || !entry.count("dtype"))
+      TVM_FFI_THROW(ValueError) << "the input '" << name << "' needs --input " << name
+                                << "=file.npy";
+    std::vector<int64_t> shape;
+    for (const Any& dim : entry["shape"].cast<Array<Any>>()) {
+      auto given = dim.as<String>() ? dims.find(std::string(dim.cast<String>())) : dims.end();
+      shape.push_back(given != dims.end() ? std::atoll(given->second.c_str())
+                                          : dim.as<int64_t>().value_or(1));
+    }
+    values.push_back(
+        Noise(shape, DataType(ffi::StringToDLDataType(entry["dtype"].cast<String>()))));
+  }
+  if (!files.empty())
+    TVM_FFI_THROW(ValueError) << "--input: there is no input '" << files.begin()->first << "'";
+  for (Any& value : values) {
+    if (device.device_type == kDLCPU) break;
+    auto host = value.cast<Tensor>();
+    Tensor moved = runtime::Empty(host.shape(), host.dtype(), device);
+    runtime::CopyTensor(host, moved);
+    value = moved;
+  }
+  return values;
+}
+namespace {
+void FlattenResult(const Any& value, std::vector<Tensor>* tensors) {
+  if (auto tuple = value.as<Array<Any>>()) {
+    for (const Any& item : *tuple) FlattenResult(item, tensors);
+  } else if (auto tensor = runtime::vm::As<Tensor>(value)) {
+    tensors->push_back(*tensor);
+  }
+}
+}  // namespace
+std::vector<Tensor> Session::Run(const std::vector<Any>& inputs) const {
+  std::vector<AnyView> views(inputs.begin(), inputs.end());
+  Any result;
+  runtime::GetFunction(machine, function)
+      .CallPacked(views.data(), static_cast<int32_t>(views.size()), &result);
+  std::vector<Tensor> tensors;
+  FlattenResult(result, &tensors);
+  return tensors;
+}
+}  // namespace tvm::cli

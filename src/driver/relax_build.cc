@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// How graphs are compiled: lower, generate code for the virtual machine, link it with the kernels.
+#include "tvm/driver/relax_build.h"
+
+#include "driver/choose_target.h"
+#include "ir/target/scope.h"
+#include "tvm/driver/relax_pipeline.h"
+#include "tvm/ir/language.h"
+#include "tvm/relax/bind.h"
+#include "tvm/relax/vm.h"
+
+namespace tvm::relax {
+namespace {
+using runtime::vm::ExecBuilder, transform::Pass;
+
+constexpr const char* kExternalModules = "external_mods";
+
+/// The executable with what it calls: compiled kernels, and modules that other compilers made.
+ffi::Module Link(const ExecBuilder& builder, const Optional<ffi::Module>& kernels,
+                 const Array<ffi::Module>& external) {
+  ffi::Module executable = builder->Get();
+  if (kernels.has_value()) executable->ImportModule(kernels.value());
+  for (const ffi::Module& mod : external) executable->ImportModule(mod);
+  return executable;
+}
+
+Compiled CompileAs(decltype(VMCodeGen)* generate, IRModule mod, const Target& target,
+                   const Optional<Pass>& pipeline) {
+  TargetScope scope(target);
+  mod = (pipeline.has_value() ? pipeline.value() : DefaultPipeline(target))(mod);
+  ExecBuilder builder;
+  auto external = mod->attrs.Get<Array<ffi::Module>>(kExternalModules).value_or({});
+  IRModule rest = generate(builder, mod);
+  auto link = [builder, external](Optional<ffi::Module> kernels) {
+    return Link(builder, kernels, external);
+  };
+  return {WithoutAttr(rest, kExternalModules), ffi::Function::FromTyped(link)};
+}
+
+Compiled Compile(IRModule mod, Target target, Optional<Pass> pipeline) {
+  return CompileAs(&VMCodeGen, mod, target, pipeline);
+}
+/// Functions that are found by name at run time have no code.
+Compiled WithoutExterns(IRModule mod, Target, Optional<Pass>) {
+  Map<GlobalVar, BaseFunc> others;
+  for (const auto& [var, func] : mod->functions) {
+    if (!func.as<ExternFuncObj>()) others.Set(var, func);
+  }
+  return {IRModule(others, mod->attrs, mod->global_infos), std::nullopt};
+}
+
+/// `main` with some of its parameters bound.
+IRModule WithParams(const IRModule& mod, const Map<String, runtime::Tensor>& params) {
+  if (params.empty()) return mod;
+  GlobalVar var = mod->GetGlobalVar("main");
+  auto main = mod->Lookup(var).as<Function>();
+  if (!main)
+    TVM_FFI_THROW(TypeError) << "build: expected params for a graph 'main', got "
+                             << mod->Lookup(var)->GetTypeKey();
+  Map<Variant<String, Var>, Expr> values;
+  for (const auto& [name, tensor] : params) values.Set(name, Constant(tensor));
+  Map<GlobalVar, BaseFunc> functions = mod->functions;
+  functions.Set(var, BindParams(*main, values));
+  return IRModule(functions, mod->attrs, mod->global_infos);
+}
+}  // namespace
+
+ffi::Module Build(IRModule mod, Target target, const BuildOptions& options) {
+  target = ChooseTarget(mod, target);
+  Compiled own = CompileAs(options.compiled ? &VMTIRCodeGen : &VMCodeGen,
+                           WithParams(mod, options.params), target, options.relax_pipeline);
+  Optional<ffi::Module> kernels;
+  if (!own.rest->functions.empty()) {
+    Map<String, Pass> pipelines;
+    if (options.tir_pipeline.has_value()) pipelines.Set("tir", options.tir_pipeline.value());
+    kernels = tvm::Build(own.rest, target, pipelines);
+  }
+  return own.link.value()(kernels).cast<ffi::Module>();
+}
+
+namespace {
+TVM_REGISTER() {
+  RegisterLanguage({"relax", "relax.expr.Function", /*level=*/2, &Compile});
+  RegisterLanguage({"extern", "relax.expr.ExternFunc", /*level=*/1, &WithoutExterns});
+  Def(
+      "driver.BuildRelax",
+      [](IRModule mod, Optional<Target> target, Map<String, runtime::Tensor> params,
+         Optional<Pass> relax_pipeline, Optional<Pass> tir_pipeline, bool compiled) {
+        return Build(mod, target.value_or(Target()),
+                     {params, relax_pipeline, tir_pipeline, compiled});
+      },
+      "Compiles the graphs of a module to an executable of the virtual machine.", Arg("mod"),
+      Arg("target"), Arg("params"), Arg("relax_pipeline"), Arg("tir_pipeline"), Arg("compiled"));
+  Def(
+      "relax.VMLink",
+      [](ExecBuilder builder, Optional<Target>, Optional<ffi::Module> lib,
+         Optional<Array<ffi::Module>> ext_libs, Optional<Map<String, runtime::Tensor>>) {
+        return Link(builder, lib, ext_libs.value_or({}));
+      },
+      "The executable of a builder with compiled kernels and modules of other compilers.",
+      Arg("builder"), Arg("target"), Arg("lib", nullptr), Arg("ext_libs", nullptr),
+      Arg("params", nullptr));
+}
+}  // namespace
+}  // namespace tvm::relax

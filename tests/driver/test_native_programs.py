@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models run by programs without Python: those of examples/, and the command line."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+
+ROOT = pathlib.Path(__file__).parents[2]
+LIBRARIES = pathlib.Path(tvm._libs.find("tvm_runtime")).parent
+FFI = pathlib.Path(tvm_ffi.libinfo.find_libtvm_ffi()).parent
+WEIGHT = np.random.default_rng(0).standard_normal((64, 10), "float32")
+EXPECTED = np.maximum(np.ones((1, 64), "float32") @ WEIGHT, 0)[0, 0]
+
+
+def graph():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((tvm.tir.Var("n", "int64"), 64), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.relu(relax.op.matmul(x, relax.const(WEIGHT))))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.so"
+    tvm.compile(graph(), "llvm").export_library(path)
+    return path
+
+
+@pytest.fixture
+def build_example(tmp_path):
+    def build(source, compiler, *options):
+        if shutil.which(compiler) is None:
+            pytest.skip(f"no {compiler}")
+        program = tmp_path / "program"
+        includes = [ROOT / "include", *tvm_ffi.libinfo.include_paths()]
+        command = [compiler, *options, "-o", program, ROOT / "examples" / source]
+        command += [f"-I{path}" for path in includes]
+        for folder in (LIBRARIES, FFI):
+            command += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
+        subprocess.run([*command, "-ltvm_runtime", "-ltvm_ffi", "-pthread"], check=True)
+        return program
+
+    return build
+
+
+def run(program, *arguments):
+    """With an empty environment: nothing of Python can help."""
+    command = [str(word) for word in (program, *arguments)]
+    return subprocess.run(command, env={}, capture_output=True, text=True)
+
+
+def first_element(text):
+    return float(text.split("first element ")[1].split()[0])
+
+
+def test_a_c_program(build_example, model):
+    program = build_example("c/run_model.c", "cc", "-std=c11", "-Wall", "-Werror")
+    result = run(program, model)
+    assert result.returncode == 0, result.stderr
+    assert "input x (n, 64)" in result.stdout and "output output_0 (n, 10)" in result.stdout
+    assert first_element(result.stdout) == pytest.approx(EXPECTED, rel=1e-4)
+    result = run(program, "gone.so")
+    assert result.returncode == 1 and "gone.so" in result.stderr
+
+
+def test_a_cpp_program(build_example, model):
+    program = build_example("cpp/run_model.cc", "c++", "-std=c++20", "-Wno-invalid-offsetof")
+    result = run(program, model)
+    assert result.returncode == 0, result.stderr
+    assert first_element(result.stdout) == pytest.approx(EXPECTED, rel=1e-4)
+
+
+# ---- the command line ----------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def program():
+    for folder in (LIBRARIES.parent / "bin", LIBRARIES / "bin"):
+        if os.access(folder / "tvm", os.X_OK):
+            return folder / "tvm"
+    pytest.skip("the program tvm is not built")
+
+
+def test_compile_run_and_look(program, tmp_path):
+    (tmp_path / "module.json").write_text(tvm.ir.save_json(graph()))
+    library = tmp_path / "model.so"
+    result = run(program, "compile", tmp_path / "module.json", "-o", library, "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["output"] == str(library)
+
+    x = np.random.default_rng(1).standard_normal((3, 64), "float32")
+    np.save(tmp_path / "x.npy", x)
+    result = run(program, "run", library, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    expected = np.maximum(x @ WEIGHT, 0)
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
+
+    measured = json.loads(run(program, "bench", library, "--dim", "n=4", "--json").stdout)
+    assert measured["median_ms"] > 0
+    assert "matmul" in run(program, "profile", library).stdout
+    described = json.loads(run(program, "inspect", library, "--json").stdout)
+    assert described["functions"]["main"]["inputs"][0]["name"] == "x"
+    assert "ret" in run(program, "inspect", library, "--code").stdout
+
+
+def test_help_and_errors(program, model, tmp_path):
+    assert "inspect" in run(program, "--help").stdout
+    assert "--repeat" in run(program, "bench", "--help").stdout
+    assert json.loads(run(program, "info", "--json").stdout)["threads"] >= 1
+    for words, message in (
+        (["fly"], "unknown command 'fly'"),
+        (["bench", model, "--repaet=3"], "unknown option '--repaet', did you mean '--repeat'"),
+        (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
+        (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
+        (["run", tmp_path / "gone.so"], "gone.so"),
+        (["compile", model], "expected a module that was saved as JSON"),
+    ):
+        result = run(program, *words)
+        assert result.returncode == 1 and message in result.stderr, words

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FoldConstant: what constants alone determine is computed when a program is compiled."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import ir, relax
+from tvm.relax import transform
+from tvm.script import relax as R
+
+RNG = np.random.default_rng(0)
+
+
+def program(body, *params, lowered=True):
+    bb = relax.BlockBuilder()
+    with bb.function("main", list(params)):
+        with bb.dataflow():
+            result = bb.emit_output(body(bb, *params))
+        bb.emit_func_output(result)
+    return transform.LegalizeOps()(bb.get()) if lowered else bb.get()
+
+
+def var(name, *shape):
+    return relax.Var(name, R.Tensor(shape, "float32"))
+
+
+def calls(mod):
+    return [b.value for block in mod["main"].body.blocks for b in block.bindings]
+
+
+@pytest.mark.parametrize("lowered", [True, False])
+def test_fold_constant(lowered):
+    w = RNG.random((4, 8), "float32")
+
+    def body(bb, x):
+        return relax.op.matmul(x, bb.emit(relax.op.permute_dims(relax.const(w))))
+
+    def expected(bb, x):
+        return relax.op.matmul(x, relax.const(np.ascontiguousarray(w.T)))
+
+    after = transform.FoldConstant()(program(body, var("x", 3, 8), lowered=lowered))
+    want = program(expected, var("x", 3, 8), lowered=lowered)
+    ir.assert_structural_equal(transform.DeadCodeElimination()(after), want)
+    assert relax.analysis.well_formed(after)
+
+
+@pytest.mark.parametrize("lowered", [True, False])
+def test_fold_constant_chain_becomes_the_result(lowered):
+    a, b = RNG.random((8,), "float32"), RNG.random((4, 8), "float32")
+
+    def body(bb, x):
+        total = relax.op.exp(relax.op.add(relax.const(a), relax.const(b)))
+        return relax.op.nn.softmax(relax.op.reshape(total, (8, 4)))
+
+    after = transform.FoldConstant()(program(body, var("x", 1), lowered=lowered))
+    result = after["main"].body.body
+    assert isinstance(result, relax.Constant) and not calls(after)
+    e = np.exp(a + b).reshape(8, 4)
+    want = np.exp(e - e.max(-1, keepdims=True))
+    np.testing.assert_allclose(result.data.numpy(), want / want.sum(-1, keepdims=True), rtol=1e-5)
+
+
+def test_fold_constant_is_what_running_gives():
+    """Bit for bit."""
+    a = RNG.standard_normal((33, 70)).astype("float32")
+    mod = program(lambda bb, x: relax.op.tanh(relax.op.sum(relax.const(a), 1)), var("x", 1))
+    folded = transform.FoldConstant()(mod)["main"].body.body.data.numpy()
+    total, out = (tvm.runtime.empty((33,), "float32") for _ in range(2))
+    for name, source, target in (("sum", tvm.runtime.tensor(a), total), ("tir_tanh", total, out)):
+        tvm.compile(mod[name].with_attr("global_symbol", "main"), "llvm")(source, target)
+    np.testing.assert_array_equal(folded, out.numpy())
+
+
+def test_fold_constant_leaves_what_inputs_determine():
+    mod = program(lambda bb, x: relax.op.add(relax.op.exp(x), relax.const(1.0)), var("x", 4))
+    assert transform.FoldConstant()(mod).same_as(mod)
+
+
+def test_fold_constant_can_leave_operators():
+    def body(bb, x):
+        return relax.op.add(x, relax.op.exp(relax.const(np.ones(4, "float32"))))
+
+    mod = program(body, var("x", 4), lowered=False)
+    with tvm.transform.PassContext(config={"relax.transform.apply_legalize_ops": False}):
+        assert transform.FoldConstant()(mod).same_as(mod)
+    assert len(calls(transform.FoldConstant()(mod))) == 1
+
+
+def test_fold_constant_leaves_what_is_too_large():
+    def bomb(bb, x):
+        return relax.op.add(x, relax.op.full((1 << 20, 1 << 20), relax.const(1.0), "float32"))
+
+    mod = program(bomb, var("x", 1, 1))
+    assert transform.FoldConstant()(mod).same_as(mod)
+
+    def doubling(bb, x):
+        c = relax.const(np.ones(1 << 10, "float32"))
+        for _ in range(40):
+            c = bb.emit(relax.op.concat([c, c]))
+        return relax.op.sum(c)
+
+    with tvm.transform.PassContext(config={"relax.FoldConstant.max_bytes": 1 << 20}):
+        after = transform.FoldConstant()(program(doubling, var("x", 1)))
+    assert 25 < len(calls(after)) < 41
+    sizes = []
+    relax.analysis.post_order_visit(
+        after["main"],
+        lambda e: sizes.append(e.data.numpy().nbytes) if isinstance(e, relax.Constant) else None,
+    )
+    assert max(sizes) <= 1 << 20
+
+
+def test_fold_constant_leaves_what_takes_too_long():
+    def body(bb, x):
+        c = relax.const(np.ones((256, 256), "float32"))
+        return relax.op.add(x, relax.op.matmul(c, c))
+
+    mod = program(body, var("x", 256, 256))
+    with tvm.transform.PassContext(config={"relax.FoldConstant.max_seconds": 1e-3}):
+        assert transform.FoldConstant()(mod).same_as(mod)
+    assert len(calls(transform.FoldConstant()(mod))) == 1
+
+
+def test_fold_constant_leaves_what_fails():
+    """The error belongs to whoever runs the program."""
+
+    def body(bb, x):
+        table = relax.const(np.ones((4,), "float32"))
+        taken = relax.op.take(table, relax.const(np.array([9], "int64")), 0)
+        return relax.op.add(x, taken)
+
+    after = transform.FoldConstant()(program(body, var("x", 1)))
+    assert len(calls(after)) == 2
+
+
+def test_fold_constant_in_branches_and_of_several_functions():
+    c = np.float32([1, 2])
+    bb = relax.BlockBuilder()
+    for name in ("f", "g"):
+        x = var("x", 2)
+        with bb.function(name, [x]):
+            bb.emit_func_output(bb.emit(relax.op.add(x, bb.emit(relax.op.exp(relax.const(c))))))
+    after = transform.FoldConstant()(transform.LegalizeOps()(bb.get()))
+    for name in ("f", "g"):
+        (binding,) = after[name].body.blocks[0].bindings
+        np.testing.assert_allclose(binding.value.args[1][1].data.numpy(), np.exp(c), rtol=1e-6)
