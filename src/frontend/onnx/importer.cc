@@ -185,7 +185,7 @@ Dims Importer::ShapeOfInput(const ValueInfo& input) {
     for (const Any& dim : *given) {
       if (auto text = dim.try_cast<String>()) {
         dims.push_back(DimOf(View(*text)));
-      } else if (auto e = dim.try_cast<PrimExpr>()) {
+      } else if (auto e = dim.try_cast<PrimExpr>(); e && e->defined()) {
         dims.push_back(tvm::cast(DataType::Int(64), *e));
       } else {
         TVM_FFI_THROW(TypeError) << "from_onnx: shape of '" << input.name

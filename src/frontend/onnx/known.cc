@@ -148,12 +148,14 @@ Folded FoldCast(Node& n) {
   n.Ignore("round_mode");
   auto to = DataTypeOf(n.Int("to"));
   if (!to) return std::nullopt;
-  DataType from = n.KnownOf(0)->dtype;
   bool kept = to->is_bool() || (to->is_int() && to->bits() >= 32) ||
               (to->is_ieee_float() && to->bits() >= 32);
-  if (!kept || (from.bits() > to->bits() && to->is_float())) return std::nullopt;
+  if (!kept) return std::nullopt;
   return Elementwise(n, *to, [&](const auto& v) -> PrimExpr {
     if (to->is_bool()) return not_equal(v[0], MakeZero(v[0].dtype()));
+    // A size that was a floating-point number for a while is that size again.
+    auto* was = v[0].template as<tir::CastObj>();
+    if (to->is_int() && was && was->value.dtype().is_int()) return was->value;
     return tvm::cast(to->is_int() ? DataType::Int(64) : *to, v[0]);
   });
 }

@@ -2,7 +2,6 @@
 """Small models for tests."""
 
 import numpy as np
-
 import onnx
 from onnx import TensorProto, helper
 

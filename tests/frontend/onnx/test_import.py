@@ -2,16 +2,16 @@
 """Graphs: names, shapes, weights as parameters, functions, subgraphs, errors."""
 
 import numpy as np
+import onnx
 import pytest
 import tvm
+from onnx import TensorProto, helper
 from tvm import relax
 from tvm.relax.frontend import detach_params
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.script import ir as I
 from tvm.script import relax as R
-
-import onnx
-from onnx import TensorProto, helper
+from tvm.script import tir as T
 
 from .models import INT64, linear, model, node, value
 
@@ -25,6 +25,7 @@ def test_linear():
             w: R.Tensor((4, 3), "float32"),
             b: R.Tensor((3,), "float32"),
         ):
+            batch = T.int64(is_size_var=True)  # noqa: F841
             R.func_attr({"num_input": 1})
             with R.dataflow():
                 lv = R.matmul(x, w)

@@ -52,9 +52,9 @@ CHANGES = [
     ("Cast", (1, {"to": "INT32"}), (6, {"to": 6})),
     ("Relu", (1, {"consumed_inputs": [0]}), (6, {})),
     ("Gemm", (6, {"broadcast": 1, "weights": {"w": np.zeros((4, 5), "float32"),
-                                              "b": f32(1, 2, 3, 4, 5)}, "shape": (3, 4)}),
+                                              "b": f32(1, 2, 3, 4, 5)}, "of": (3, 4)}),
      (7, {"weights": {"w": np.zeros((4, 5), "float32"), "b": f32(1, 2, 3, 4, 5)},
-          "shape": (3, 4)})),
+          "of": (3, 4)})),
 ]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def form(op, opset, written):
         k: written.pop(k) for k in list(written) if isinstance(written[k], np.generic | np.ndarray)
     }
     inputs = " ".join(["x", *weights])
-    shape = written.pop("shape", (1, 3, 4, 5) if op == "Squeeze" else (2, 3, 4, 5))
+    shape = written.pop("of", (1, 3, 4, 5) if op == "Squeeze" else (2, 3, 4, 5))
     return imported(op, opset, inputs, weights=weights, shape=shape, **written)
 
 

@@ -4,12 +4,11 @@
 import os
 
 import numpy as np
+import onnx
 import pytest
 import tvm
-from tvm.relax.frontend.onnx import from_onnx, inspect
-
-import onnx
 from onnx import TensorProto, helper
+from tvm.relax.frontend.onnx import from_onnx, inspect
 
 from .models import linear, model, node, value
 
@@ -68,7 +67,7 @@ def test_external_data_stays_in_the_folder(tmp_path, location):
 def test_external_data_is_checked(tmp_path):
     with pytest.raises(ValueError, match="no file 'other.bin'"):
         from_onnx(external(tmp_path, "other.bin"))
-    with pytest.raises(ValueError, match="a file of 60"):
+    with pytest.raises(ValueError, match="got a file of"):
         from_onnx(external(tmp_path, offset=10**18))
     with pytest.raises(ValueError, match="expected 48 bytes of data, got 4"):
         from_onnx(external(tmp_path, length=4))

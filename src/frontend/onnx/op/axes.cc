@@ -42,8 +42,10 @@ Expr NamedAxesLast(Node& n, const Expr& x, const RuntimeAxes& axes) {
   te::Tensor t = te(x);
   std::vector<PrimExpr> place = te(axes.place), dims(t->shape.begin(), t->shape.end());
   Dims shape;
-  for (size_t j = 0; j < dims.size(); ++j)
-    shape.push_back(n.Simplify(SelectSum(IsPlace(place, j), dims)));
+  for (size_t j = 0; j < dims.size(); ++j) {
+    bool stays = IsConstInt(place[j], static_cast<int64_t>(j));
+    shape.push_back(stays ? dims[j] : n.Simplify(SelectSum(IsPlace(place, j), dims)));
+  }
   return ComputeElements(n, "move_axes", te, shape, [&](const Index& i) {
     Index from;
     for (const PrimExpr& p : place) {

@@ -241,28 +241,27 @@ Outputs ConvertConcatFromSequence(Node& n) {
 }
 Outputs ConvertSplitToSequence(Node& n) {
   Expr x = n.In(0);
-  int64_t axis = n.Axis(n.Int("axis", 0), Node::Rank(x)), dim = n.StaticDim(x, axis);
-  bool keep = n.Int("keepdims", 1) != 0;
-  std::vector<int64_t> sizes(n.Has(1) ? 0 : dim, 1);
-  if (n.Has(1)) {
-    sizes = n.ConstInts(1);
-    if (n.KnownOf(1)->shape.empty()) {  // one size for all parts but the last
-      int64_t each = sizes[0];
-      if (each <= 0) n.Fail("a positive size", std::to_string(each));
-      sizes.clear();
-      for (int64_t at = 0; at < dim; at += each) sizes.push_back(std::min(each, dim - at));
-    }
-    keep = true;
+  int64_t axis = n.Axis(n.Int("axis", 0), Node::Rank(x));
+  bool keep = n.Int("keepdims", 1) != 0 || n.Has(1);
+  std::vector<PrimExpr> sizes;
+  if (n.Has(1) && Node::Rank(n.In(1)) == 1) {
+    sizes = n.Integers(1);
+  } else {  // one size for all parts but the last
+    int64_t each = n.Has(1) ? n.ConstInts(1).at(0) : 1, dim = n.StaticDim(x, axis);
+    if (each <= 0) n.Fail("a positive size", std::to_string(each));
+    for (int64_t at = 0; at < dim; at += each) sizes.push_back(Num(std::min(each, dim - at)));
   }
   std::vector<Value> items;
-  int64_t begin = 0;
-  for (int64_t size : sizes) {
-    Expr part = n("strided_slice", x, List({axis}), Dims{Num(begin)}, Dims{Num(begin + size)},
-                  Dims{Num(1)}, true);
+  PrimExpr begin = Num(0);
+  for (const PrimExpr& size : sizes) {
+    PrimExpr end = n.Simplify(begin + size);
+    Expr part = n("strided_slice", x, List({axis}), Dims{begin}, Dims{end}, Dims{Num(1)}, true);
     items.emplace_back(keep ? part : n("squeeze", part, List({axis})));
-    begin += size;
+    begin = end;
   }
-  if (begin != dim) n.Fail("sizes that sum to " + std::to_string(dim), std::to_string(begin));
+  PrimExpr dim = Node::Shape(x)[axis];
+  if (IsTrue(n.Simplify(not_equal(begin, dim))))
+    n.Fail("sizes that sum to the dimension", "others");
   return Value::Sequence(std::move(items));
 }
 Outputs ConvertSequenceMap(Node& n) {

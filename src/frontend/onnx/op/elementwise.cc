@@ -51,11 +51,37 @@ Outputs ConvertClip(Node& n) {
   if (n.Has(2)) x = n("minimum", x, n.Reshape(n.In(2), {}));
   return x;
 }
+/// Numbers beyond the range of a type of 8 bits become infinite, or NaN where it has no infinity.
+Expr CastWithoutSaturation(Node& n, const Expr& x, DataType to) {
+  struct Range {
+    int code;
+    double beyond;      // from here on, by rounding to even
+    int special;        // the bits of what is beyond
+    bool is_exclusive;  // `beyond` itself is still rounded down
+  };
+  constexpr Range kRanges[] = {{kDLFloat8_e4m3fn, 464, 0x7f, true},
+                               {kDLFloat8_e4m3fnuz, 248, 0x80, false},
+                               {kDLFloat8_e5m2, 61440, 0x7c, false},
+                               {kDLFloat8_e5m2fnuz, 61440, 0x80, false}};
+  const Range* range = std::find_if(std::begin(kRanges), std::end(kRanges),
+                                    [&](const Range& r) { return r.code == to.code(); });
+  if (range == std::end(kRanges)) n.Unsupported("a cast to " + to.str() + " without saturation");
+  Te te(n);
+  te::Tensor t = te(n.Cast(x, DataType::Float(32)));
+  return ComputeElements(n, "cast", te, t->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr e = topi::At(t, i), size = tvm::abs(e), limit = Num(e.dtype(), range->beyond);
+    PrimExpr bits = MakeConst(DataType::UInt(8), range->special);
+    if (range->special == 0x7c)  // infinities have a sign
+      bits = tir::Select(e < MakeZero(e.dtype()), MakeConst(DataType::UInt(8), 0xfc), bits);
+    PrimExpr is_beyond = range->is_exclusive ? size > limit : size >= limit;
+    return tir::Select(is_beyond, reinterpret(to, bits), tvm::cast(to, e));
+  });
+}
 Expr CastTo(Node& n, DataType to) {
   n.Ignore("round_mode");
   bool saturate = n.Int("saturate", 1) != 0;
   Expr x = n.In(0);
-  if (to.is_float8() && !saturate) n.Unsupported("a cast to " + to.str() + " without saturation");
+  if (to.is_float8() && !saturate) return CastWithoutSaturation(n, x, to);
   // Everything but 0 is true, NaN included.
   if (to.is_bool() && !Node::TypeOf(x).is_bool())
     return n("not_equal", x, n.Scalar(0, Node::TypeOf(x)));

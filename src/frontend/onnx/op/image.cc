@@ -33,8 +33,11 @@ PrimExpr SourcePlace(const ResizeOptions& o, const PrimExpr& i, const PrimExpr& 
   if (o.coordinates == "half_pixel") return centred;
   if (o.coordinates == "asymmetric") return div(x, scale);
   if (o.coordinates == "pytorch_half_pixel") return tir::Select(to > Num(1), centred, Real(0));
-  if (o.coordinates == "align_corners")
-    return tir::Select(to > Num(1), div(x * (in - Real(1)), max(out - Real(1), Real(1))), Real(0));
+  if (o.coordinates == "align_corners") {
+    // The size is what the scale says, before it is rounded.
+    PrimExpr exact = scale * in - Real(1);
+    return tir::Select(equal(exact, Real(0)), Real(0), div(x * (in - Real(1)), exact));
+  }
   if (o.coordinates == "half_pixel_symmetric") {
     PrimExpr adjusted = div(out, scale * in);
     return div(in, Real(2)) * (Real(1) - adjusted) + centred;

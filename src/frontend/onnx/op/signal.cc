@@ -187,7 +187,7 @@ Outputs ConvertMelWeightMatrix(Node& n) {
 Outputs ConvertCol2Im(Node& n) {
   Expr x = n.In(0);
   std::vector<PrimExpr> image = n.Integers(1);
-  std::vector<int64_t> block = n.ConstInts(2);
+  std::vector<PrimExpr> block = n.Integers(2);
   size_t rank = block.size();
   auto strides = n.Ints("strides", std::vector<int64_t>(rank, 1));
   auto dilations = n.Ints("dilations", std::vector<int64_t>(rank, 1));
@@ -195,18 +195,16 @@ Outputs ConvertCol2Im(Node& n) {
   if (image.size() != rank || strides.size() != rank || dilations.size() != rank ||
       pads.size() != 2 * rank)
     n.Fail("sizes for " + std::to_string(rank) + " axes", "others");
-  int64_t elements = 1;
-  for (int64_t b : block) elements *= b;
   Te te(n);
   te::Tensor t = te(x);
-  std::vector<PrimExpr> dims = te(image), counts;
-  Dims shape{t->shape[0], n.Simplify(floordiv(t->shape[1], Num(elements)))};
+  std::vector<PrimExpr> dims = te(image), counts, taps = te(block);
+  Dims shape{t->shape[0], n.Simplify(floordiv(t->shape[1], ProductOf(DimsOf(taps))))};
   for (size_t a = 0; a < rank; ++a) {
     shape.push_back(dims[a]);
-    counts.push_back(n.Simplify(
-        floordiv(dims[a] + Num(pads[a] + pads[a + rank] - dilations[a] * (block[a] - 1) - 1),
-                 Num(strides[a])) +
-        Num(1)));
+    counts.push_back(n.Simplify(floordiv(dims[a] + Num(pads[a] + pads[a + rank] - 1) -
+                                             Num(dilations[a]) * (taps[a] - Num(1)),
+                                         Num(strides[a])) +
+                                Num(1)));
   }
   return te.Done("col2im",
                  topi::Compute(
@@ -215,13 +213,13 @@ Outputs ConvertCol2Im(Node& n) {
                        Array<te::IterVar> axes;
                        PrimExpr row = i[1], column = Num(0), inside = const_true();
                        for (size_t a = 0; a < rank; ++a) {
-                         te::IterVar k = topi::Along(Num(block[a]), "k" + std::to_string(a));
+                         te::IterVar k = topi::Along(taps[a], "k" + std::to_string(a));
                          axes.push_back(k);
                          PrimExpr at = i[a + 2] + Num(pads[a]) - k->var * Num(dilations[a]);
                          PrimExpr w = floordiv(at, Num(strides[a]));
                          inside = inside && equal(floormod(at, Num(strides[a])), Num(0)) &&
                                   w >= Num(0) && w < counts[a];
-                         row = row * Num(block[a]) + k->var;
+                         row = row * taps[a] + k->var;
                          column = column * counts[a] + w;
                        }
                        return te::sum(
