@@ -151,6 +151,10 @@ bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   for (const IterVar& iter : block->iter_vars) {
     bool left = Uses(p.left, iter->var), right = Uses(p.right, iter->var);
     if (!IsZero(iter->dom.value()->min)) return false;
+    if (SizeOf(iter) == 1) {
+      p.batch.iters.push_back(iter);
+      continue;
+    }
     if (iter->iter_type == IterVarType::kCommReduce) {
       if (!left || !right) return false;
       p.depth.iters.push_back(iter);
