@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models as programs of the graph language."""
+
+from tvm._derive import fill
+
+from .onnx_frontend import from_onnx, inspect
+
+__getattr__, __dir__ = fill(__name__)

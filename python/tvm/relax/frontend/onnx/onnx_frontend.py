@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to the importer of ONNX models."""
+
+import os
+import warnings
+
+import tvm_ffi
+
+_from_onnx, _inspect = (
+    tvm_ffi.get_global_func(f"relax.frontend.onnx.{name}") for name in ("_from_onnx", "_inspect")
+)
+
+
+def _source(model, caller):
+    """The path or the bytes of a model."""
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    elif isinstance(model, os.PathLike):
+        model = os.fspath(model)
+    elif isinstance(model, (bytearray, memoryview)):
+        model = bytes(model)
+    if not isinstance(model, (str, bytes)):
+        raise TypeError(
+            f"{caller}: expected a ModelProto, a path or bytes, got {type(model).__name__}"
+        )
+    return model
+
+
+def inspect(model):
+    """Inputs, outputs, weights and operators of an ONNX model as text, with what is not
+    supported."""
+    return str(_inspect(_source(model, "inspect")))
+
+
+def from_onnx(
+    model,
+    shape_dict=None,
+    dtype_dict="float32",
+    opset=None,
+    keep_params_in_input=False,
+    sanitize_input_names=True,
+):
+    """The module whose `main` computes an ONNX model.
+
+    `model` is a path, the bytes of a model or a ModelProto. `shape_dict` gives shapes of inputs by
+    name, of numbers, expressions or names of dimensions; `dtype_dict`, where it is a dict, their
+    types. `opset` counts instead of the model's own. With `keep_params_in_input` the weights are
+    parameters behind the inputs, and `detach_params` gives their values.
+    """
+    model = _source(model, "from_onnx")
+    shapes = {name: list(shape) for name, shape in (shape_dict or {}).items()}
+    dtypes = dtype_dict if isinstance(dtype_dict, dict) else {}
+    mod, complaints = _from_onnx(
+        model, shapes, dtypes, opset, keep_params_in_input, sanitize_input_names
+    )
+    for text in complaints:
+        warnings.warn(f"from_onnx: {text}", stacklevel=2)
+    return mod

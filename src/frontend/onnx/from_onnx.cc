@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doors of the ONNX importer.
+#include "frontend/onnx/importer.h"
+#include "tvm/ir/stack.h"
+
+namespace tvm::frontend {
+namespace {
+template <class Texts>
+Array<String> AsStrings(const Texts& texts) {
+  Array<String> strings;
+  for (const auto& text : texts) strings.push_back(String(std::string(text)));
+  return strings;
+}
+OnnxModule ImportModel(std::shared_ptr<const onnx::Model> model, const OnnxOptions& options) {
+  return OnDeepStack([&] {
+    onnx::Importer importer(std::move(model), options);
+    IRModule mod = importer.Run();
+    return OnnxModule{mod, importer.warnings};
+  });
+}
+/// A model is a path, or bytes.
+using Source = Variant<ffi::Bytes, String>;
+std::shared_ptr<const onnx::Model> ReadSource(const Source& source) {
+  if (auto bytes = source.as<ffi::Bytes>())
+    return onnx::ReadModel(OwnBytes(std::string(bytes->data(), bytes->size())));
+  return onnx::ReadModelFile(source.get<String>());
+}
+Array<Any> FromOnnx(const Source& model, Map<String, Array<Any>> shape_dict,
+                    Map<String, DataType> dtype_dict, Optional<int64_t> opset,
+                    bool keep_params_in_input, bool sanitize_input_names) {
+  OnnxOptions options{shape_dict, dtype_dict, opset ? std::optional(*opset) : std::nullopt,
+                      keep_params_in_input, sanitize_input_names};
+  OnnxModule imported = ImportModel(ReadSource(model), options);
+  return {imported.mod, AsStrings(imported.warnings)};
+}
+}  // namespace
+
+OnnxModule ImportOnnx(const std::string& path, const OnnxOptions& options) {
+  return ImportModel(onnx::ReadModelFile(path), options);
+}
+OnnxModule ImportOnnxBytes(std::string bytes, const OnnxOptions& options) {
+  return ImportModel(onnx::ReadModel(OwnBytes(std::move(bytes))), options);
+}
+
+TVM_REGISTER() {
+  Def("relax.frontend.onnx._from_onnx", &FromOnnx,
+      "[module, warnings] of a model: a path, or the bytes of one.", Arg("model"),
+      Arg("shape_dict"), Arg("dtype_dict"), Arg("opset"), Arg("keep_params_in_input"),
+      Arg("sanitize_input_names"));
+  Def(
+      "relax.frontend.onnx._inspect",
+      [](Source model) { return String(onnx::InspectModel(*ReadSource(model))); },
+      "What a model contains.", Arg("model"));
+  Def(
+      "relax.frontend.onnx.supported_operators",
+      [](String domain) { return AsStrings(onnx::ListConverters(View(domain))); },
+      "The names of the operators of a domain that can be imported.", Arg("domain", String("")));
+}
+
+}  // namespace tvm::frontend

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks through a model: inputs, weights, nodes in order, functions inlined, outputs.
+#include "frontend/onnx/importer.h"
+
+#include <cstring>
+
+#include "frontend/onnx/dimension.h"
+#include "tvm/ir/stack.h"
+#include "tvm/relax/transform.h"
+#include "tvm/runtime/signals.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+// What is read or computed at most, so that a small file cannot take all time and memory.
+constexpr int kMaxCalls = 200;        // functions inside of functions
+constexpr int kMaxNodes = 5'000'000;  // after functions have been inlined
+constexpr int64_t kMaxKnown = 1024;   // elements whose contents are kept
+constexpr int64_t kNewestOpset = 28;
+
+std::map<std::pair<Name, Name>, Converter>& Converters() {
+  static auto* table = new std::map<std::pair<Name, Name>, Converter>();
+  return *table;
+}
+std::string FullName(const NodeProto& node) {
+  return (node.domain.empty() ? "" : std::string(node.domain) + ".") + std::string(node.op_type);
+}
+void VisitNodes(const std::vector<NodeProto>& nodes,
+                const std::function<void(const NodeProto&)>& visit) {
+  for (const NodeProto& node : nodes) {
+    visit(node);
+    for (const Attribute& attr : node.attributes) {
+      if (attr.graph) VisitNodes(attr.graph->nodes, visit);
+    }
+  }
+}
+PrimExpr ReadElement(const char* data, DataType t) {
+  auto as = [&]<class T>(T value) {
+    std::memcpy(&value, data, sizeof(T));
+    return value;
+  };
+  if (t.is_bool()) return IntImm::Bool(as(uint8_t{}) != 0);
+  if (t.is_int()) return IntImm::Int64(t.bits() == 32 ? as(int32_t{}) : as(int64_t{}));
+  return MakeConst(t, t.bits() == 32 ? static_cast<double>(as(float{})) : as(double{}));
+}
+/// The constant of known elements, or nothing when one is symbolic.
+std::optional<runtime::Tensor> TensorOfKnown(const Known& known) {
+  runtime::ShapeView shape(known.shape.data(), known.shape.size());
+  runtime::Tensor tensor = runtime::Empty(shape, known.dtype, {kDLCPU, 0});
+  char* to = static_cast<char*>(tensor.data_ptr());
+  for (const PrimExpr& e : known.elements) {
+    if (auto i = AsConstInt(e)) {
+      std::memcpy(to, &*i, known.dtype.bytes());  // little-endian: the low bytes come first
+    } else if (auto* f = e.as<FloatImmObj>(); f && known.dtype.bits() == 32) {
+      auto narrow = static_cast<float>(f->value);
+      std::memcpy(to, &narrow, sizeof(narrow));
+    } else if (f) {
+      std::memcpy(to, &f->value, sizeof(f->value));
+    } else {
+      return std::nullopt;
+    }
+    to += known.dtype.bytes();
+  }
+  return tensor;
+}
+}  // namespace
+
+void AddConverters(std::initializer_list<Row> rows) {
+  for (const Row& row : rows) {
+    bool is_new =
+        Converters().emplace(std::pair(Name(row.domain), Name(row.op)), row.convert).second;
+    if (!is_new) TVM_FFI_THROW(InternalError) << "two converters for " << row.op;
+  }
+}
+Converter FindConverter(Name domain, Name op) {
+  auto it = Converters().find({domain, op});
+  return it == Converters().end() ? nullptr : it->second;
+}
+std::vector<std::string_view> ListConverters(Name domain) {
+  std::vector<std::string_view> names;
+  for (const auto& [key, convert] : Converters()) {
+    if (key.first == domain) names.push_back(key.second);
+  }
+  return names;
+}
+
+Importer::Importer(std::shared_ptr<const Model> model, OnnxOptions options)
+    : model_(std::move(model)),
+      options_(std::move(options)),
+      builder_(relax::BlockBuilder::Create()) {}
+
+// ---- values -------------------------------------------------------------------------------------
+tir::Var Importer::FreshDim(const std::string& name) {
+  return tir::SizeVar(name + "_" + std::to_string(fresh_++), DataType::Int(64));
+}
+Expr Importer::Emit(Expr e) {
+  bool is_bound = relax::IsLeaf(e) && e->struct_info_.has_value();
+  Expr var = is_bound ? e : Expr(builder_->Emit(e, "lv"));
+  auto* tensor = relax::GetStructInfoAs<relax::TensorStructInfoObj>(var);
+  if (!tensor || tensor->Dims()) return var;
+  if (tensor->IsUnknownNdim() || tensor->IsUnknownDtype()) {
+    TVM_FFI_THROW(OpValueError) << "expected a tensor whose rank and type are known, got neither "
+                                   "from the operator";
+  }
+  Dims dims;
+  for (int64_t i = 0; i < tensor->ndim; ++i) dims.push_back(FreshDim());
+  return builder_->EmitMatchCast(var, relax::TensorStructInfo(dims, tensor->dtype), "lv");
+}
+Value Importer::Constant(runtime::Tensor tensor) {
+  Value value{Expr(relax::Constant(tensor))};
+  value.constant = std::move(tensor);
+  return value;
+}
+const Known* Importer::KnownOf(Value* value) {
+  if (value->known || !value->constant) return value->known.get();
+  const runtime::Tensor& tensor = *value->constant;
+  DataType t = tensor.dtype();
+  bool is_integer = t.is_bool() || (t.is_int() && t.bits() >= 32);
+  bool is_float = t.is_ieee_float() && t.bits() >= 32 && !value->is_kept;
+  if (tensor.numel() > kMaxKnown || !(is_integer || is_float)) return nullptr;
+  Known known{{tensor.shape().begin(), tensor.shape().end()}, t, {}};
+  auto* data = static_cast<const char*>(tensor.data_ptr());
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    known.elements.push_back(ReadElement(data + i * t.bytes(), t));
+  value->known = std::make_shared<Known>(std::move(known));
+  return value->known.get();
+}
+Expr Importer::TensorOf(Value* value) {
+  if (value->sequence || !value->defined())
+    TVM_FFI_THROW(OpValueError) << "expected a tensor, got "
+                                << (value->sequence ? "a sequence" : "an absent value");
+  if (value->expr.defined()) return value->expr;
+  const Known& known = *value->known;
+  if (auto tensor = TensorOfKnown(known)) {
+    value->expr = relax::Constant(*tensor);
+    return value->expr;
+  }
+  auto args = relax::TEArguments::Create();
+  std::vector<PrimExpr> elements;
+  for (const PrimExpr& e : known.elements) elements.push_back(args->Inside(e));
+  Dims shape;
+  for (int64_t d : known.shape) shape.push_back(IntImm::Int64(d));
+  auto element = [&](const Array<tir::Var>& index) {
+    PrimExpr flat = IntImm::Int64(0);
+    for (size_t i = 0; i < index.size(); ++i)
+      flat = flat * shape[i] + tvm::cast(DataType::Int(64), index[i]);
+    PrimExpr result = elements.back();
+    for (size_t i = elements.size() - 1; i-- > 0;)
+      result = tir::Select(equal(flat, IntImm::Int64(i)), elements[i], result);
+    return tvm::cast(known.dtype, result);
+  };
+  te::Tensor tensor = te::compute(shape, element, "sizes");
+  return Emit(args->CallTIR(builder_, "sizes", {tensor}));
+}
+
+// ---- inputs and weights -------------------------------------------------------------------------
+String Importer::NameOf(Name name) {
+  std::string clean(name);
+  if (options_.sanitize_names) {
+    std::replace(clean.begin(), clean.end(), '.', '_');
+    if (clean.empty() || !std::isalpha(static_cast<unsigned char>(clean[0])))
+      clean = "input_" + clean;
+    std::string base = clean;
+    for (int i = 1; names_.count(clean); ++i) clean = base + "_" + std::to_string(i);
+  }
+  if (clean != name) {
+    warnings.push_back("renamed input '" + std::string(name) + "' to '" + clean + "'");
+  }
+  names_.insert(clean);
+  return clean;
+}
+PrimExpr Importer::DimOf(Name text) {
+  if (auto it = dims_.find(std::string(text)); it != dims_.end()) return it->second;
+  auto lookup = [&](const std::string& name) -> std::optional<PrimExpr> {
+    auto it = dims_.find(name);
+    return it == dims_.end() ? std::nullopt : std::optional<PrimExpr>(it->second);
+  };
+  if (auto parsed = ParseDimension(text, lookup)) return builder_->analyzer()->Simplify(*parsed);
+  tir::SizeVar var{String(std::string(text)), DataType::Int(64)};
+  dims_.emplace(std::string(text), var);
+  return var;
+}
+Dims Importer::ShapeOfInput(const ValueInfo& input) {
+  Dims dims;
+  if (auto given = options_.shapes.Get(String(std::string(input.name)))) {
+    for (const Any& dim : *given) {
+      if (auto text = dim.try_cast<String>()) {
+        dims.push_back(DimOf(View(*text)));
+      } else if (auto e = dim.try_cast<PrimExpr>(); e && e->defined()) {
+        dims.push_back(tvm::cast(DataType::Int(64), *e));
+      } else {
+        TVM_FFI_THROW(TypeError) << "from_onnx: shape of '" << input.name
+                                 << "': expected numbers, expressions or names, got "
+                                 << dim.GetTypeKey();
+      }
+    }
+    return dims;
+  }
+  if (!input.type.shape) {
+    TVM_FFI_THROW(ValueError) << "onnx: input '" << input.name
+                              << "': expected a known rank, got none; give its shape in shape_dict";
+  }
+  for (const Dimension& dim : *input.type.shape) {
+    if (dim.value) {
+      if (*dim.value < 0)
+        TVM_FFI_THROW(ValueError) << "onnx: input '" << input.name
+                                  << "': expected dimensions of at least 0, got " << *dim.value;
+      dims.push_back(IntImm::Int64(*dim.value));
+    } else {
+      dims.push_back(dim.param.empty() ? PrimExpr(FreshDim("dim")) : DimOf(dim.param));
+    }
+  }
+  return dims;
+}
+void Importer::AddInitializers(const Graph& graph, Scope* scope) {
+  auto add = [&](Name name, const runtime::Tensor& tensor) {
+    Value value = Constant(tensor);
+    // Weights of subgraphs are constants of their bodies.
+    if (options_.keep_params && !scope->outer) {
+      relax::Var param(NameOf(name), value.expr->struct_info_);
+      value.expr = param;
+      value.is_kept = true;
+      params_.push_back(param);
+      kept_.push_back(tensor);
+    }
+    scope->values[name] = std::move(value);
+  };
+  for (const TensorProto& tensor : graph.initializers) {
+    if (tensor.data_type == kString)
+      TVM_FFI_THROW(OpNotImplemented) << "onnx: tensor '" << tensor.name << "': tensors of strings";
+    add(tensor.name, MakeTensor(*model_, tensor));
+  }
+  for (const SparseTensorProto& sparse : graph.sparse_initializers)
+    add(sparse.values.name, MakeDense(*model_, sparse));
+}
+
+// ---- nodes --------------------------------------------------------------------------------------
+int64_t Importer::OpsetOf(const Context& context, Name domain) const {
+  if (domain.empty() && options_.opset) return *options_.opset;
+  auto it = context.opsets->find(domain);
+  return it == context.opsets->end() ? (domain.empty() ? kNewestOpset : 1) : it->second;
+}
+const FunctionProto* Importer::FindFunction(const NodeProto& node) const {
+  for (const FunctionProto& f : model_->functions) {
+    if (f.name == node.op_type && f.domain == node.domain && f.overload == node.overload) return &f;
+  }
+  return nullptr;
+}
+void Importer::CheckSupported() const {
+  std::map<std::string, int> missing;
+  auto look = [&](const NodeProto& node) {
+    if (!FindFunction(node) && !FindConverter(node.domain, node.op_type)) ++missing[FullName(node)];
+  };
+  VisitNodes(model_->graph.nodes, look);
+  for (const FunctionProto& f : model_->functions) VisitNodes(f.nodes, look);
+  if (missing.empty()) return;
+  std::string text;
+  for (const auto& [name, count] : missing) {
+    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
+            (count == 1 ? " node" : " nodes") + DidYouMean(name, ListConverters("")) + ")";
+  }
+  TVM_FFI_THROW(OpNotImplemented) << "onnx: operators that are not supported: " << text;
+}
+void Importer::RunFunction(const FunctionProto& function, Node& call) {
+  if (++call_depth_ > kMaxCalls)
+    TVM_FFI_THROW(RecursionError) << "onnx: expected functions nested at most " << kMaxCalls
+                                  << " deep, got more in '" << function.name << "'";
+  Context context{&function.opsets, {}};
+  for (const Attribute& attr : function.defaults) context.attributes[attr.name] = attr;
+  for (const auto& [name, attr] : call.attributes) {
+    context.attributes[name] = attr;
+    call.Ignore(name);
+  }
+  Scope scope;
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    scope.values[function.inputs[i]] = i < call.NumInputs() ? call.Input(i) : Value();
+  }
+  RunNodes(function.nodes, context, &scope);
+  for (size_t i = 0; i < function.outputs.size() && i < call.proto.outputs.size(); ++i) {
+    const Value* value = scope.Find(function.outputs[i]);
+    if (!value)
+      call.Fail("an output '" + std::string(function.outputs[i]) + "' of the function", "none");
+    call.scope->values[call.proto.outputs[i]] = *value;
+  }
+  --call_depth_;
+}
+void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* scope) {
+  if (++num_nodes_ > kMaxNodes)
+    TVM_FFI_THROW(ValueError) << "onnx: expected at most " << kMaxNodes
+                              << " nodes once functions are inlined";
+  if (num_nodes_ % 64 == 0) CheckSignals();
+  Node node(*this, proto, context, scope, OpsetOf(context, proto.domain));
+  if (const FunctionProto* function = FindFunction(proto)) {
+    Recurse([&] { RunFunction(*function, node); });
+    return;
+  }
+  ModernizeNode(node);
+  auto folded = FoldKnown(node);
+  Outputs outputs = folded ? *std::move(folded) : FindConverter(proto.domain, node.op)(node);
+  node.CheckAllRead();
+  for (size_t i = 0; i < proto.outputs.size(); ++i) {
+    if (proto.outputs[i].empty()) continue;
+    if (i >= outputs.size()) node.Unsupported("its output number " + std::to_string(i));
+    if (!scope->values.emplace(proto.outputs[i], outputs[i]).second)
+      node.Fail("a new name of its output", "'" + std::string(proto.outputs[i]) + "' again");
+  }
+}
+void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope) {
+  for (const NodeProto& node : nodes) {
+    try {
+      RunNode(node, context, scope);
+    } catch (const ffi::Error& error) {
+      std::string message = error.message();
+      if (message.rfind("onnx", 0) == 0) throw;
+      std::string name = node.name.empty() ? "" : " '" + std::string(node.name) + "'";
+      throw ffi::Error(error.kind(), "onnx: node" + name + " (" + FullName(node) + "): " + message,
+                       error.backtrace());
+    }
+  }
+}
+std::vector<Value> Importer::RunGraph(const Graph& graph, const std::vector<Value>& inputs,
+                                      const Context& context, const Scope* outer) {
+  Scope scope;
+  scope.outer = outer;
+  AddInitializers(graph, &scope);
+  if (inputs.size() > graph.inputs.size())
+    TVM_FFI_THROW(ValueError) << "subgraph: expected " << graph.inputs.size() << " inputs, got "
+                              << inputs.size();
+  for (size_t i = 0; i < inputs.size(); ++i) scope.values[graph.inputs[i].name] = inputs[i];
+  Recurse([&] { RunNodes(graph.nodes, context, &scope); });
+  std::vector<Value> outputs;
+  for (const ValueInfo& output : graph.outputs) {
+    const Value* value = scope.Find(output.name);
+    if (!value)
+      TVM_FFI_THROW(ValueError) << "subgraph: expected a value for its output '" << output.name
+                                << "', got none";
+    outputs.push_back(*value);
+  }
+  return outputs;
+}
+
+Expr Importer::ExprOf(Value* value) {
+  if (!value->sequence) return TensorOf(value);
+  Array<Expr> fields;
+  for (Value item : *value->sequence) fields.push_back(ExprOf(&item));
+  return relax::Tuple(fields);
+}
+IRModule Importer::Run() {
+  CheckSupported();
+  const Graph& graph = model_->graph;
+  if (OpsetOf({&model_->opsets, {}}, "") > kNewestOpset)
+    warnings.push_back("opset " + std::to_string(OpsetOf({&model_->opsets, {}}, "")) +
+                       " is newer than the newest known, " + std::to_string(kNewestOpset));
+  Scope scope;
+  std::set<Name> initialized;
+  for (const TensorProto& t : graph.initializers) initialized.insert(t.name);
+  for (const SparseTensorProto& t : graph.sparse_initializers) initialized.insert(t.values.name);
+  // Dimensions that are names come first: others may be expressions of them.
+  for (const ValueInfo& input : graph.inputs) {
+    if (initialized.count(input.name) || !input.type.shape) continue;
+    if (options_.shapes.count(String(std::string(input.name)))) continue;
+    for (const Dimension& dim : *input.type.shape) {
+      if (!dim.value && IsName(dim.param)) DimOf(dim.param);
+    }
+  }
+  for (const ValueInfo& input : graph.inputs) {
+    if (initialized.count(input.name)) continue;
+    if (scope.values.count(input.name))
+      TVM_FFI_THROW(ValueError) << "onnx: expected inputs of different names, got '" << input.name
+                                << "' twice";
+    String name = NameOf(input.name);
+    auto dtype = DataTypeOf(input.type.data_type);
+    if (auto given = options_.dtypes.Get(String(std::string(input.name)))) dtype = *given;
+    if (input.type.kind != TypeProto::kTensor || !dtype)
+      TVM_FFI_THROW(OpNotImplemented)
+          << "onnx: input '" << input.name << "': only tensors of numbers can be inputs";
+    relax::Var param(name, relax::TensorStructInfo(ShapeOfInput(input), *dtype));
+    params_.push_back(param);
+    scope.values[input.name] = Value(Expr(param));
+  }
+  num_inputs_ = static_cast<int64_t>(params_.size());
+  AddInitializers(graph, &scope);
+  builder_->BeginScope(params_);
+  builder_->BeginSequence();
+  RunNodes(graph.nodes, {&model_->opsets, {}}, &scope);
+  Array<Expr> results;
+  for (const ValueInfo& output : graph.outputs) {
+    const Value* value = scope.Find(output.name);
+    if (!value || !value->defined())
+      TVM_FFI_THROW(ValueError) << "onnx: expected a value for the output '" << output.name
+                                << "', got none";
+    Value copy = *value;
+    results.push_back(ExprOf(&copy));
+  }
+  Expr body = results.size() == 1 ? results[0] : relax::Tuple(results);
+  body = builder_->Emit(body, "gv");
+  auto blocks = builder_->EndSequence();
+  Map<String, Any> attrs{{"global_symbol", String("main")}, {"num_input", num_inputs_}};
+  if (options_.keep_params) attrs.Set("params", kept_);
+  relax::Function main(params_, relax::MakeSeq(relax::SeqExpr({}, body), blocks, body), {}, true,
+                       DictAttrs(attrs));
+  builder_->EndScope();
+  builder_->AddFunction(main, "main");
+  // What was tried and left, and what nobody asked for, goes.
+  IRModule mod = transform::GetPass("relax.DeadCodeElimination")(builder_->Finalize());
+  return transform::GetPass("relax.ConvertToDataflow", {int64_t{1}})(mod);
+}
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Importing a graph: values, what is known of them, and the node that is being converted.
+//
+// Every tensor has a known rank, type and shape; dimensions that only running the program tells are
+// variables that a match_cast defines. Contents of small tensors of numbers are kept as expressions
+// beside them: what models compute from shapes disappears, and operands such as the shape of a
+// Reshape need not be constants.
+#pragma once
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include "frontend/onnx/model.h"
+#include "tvm/frontend/onnx.h"
+#include "tvm/relax/call_te.h"
+#include "tvm/relax/operator.h"
+
+namespace tvm::frontend::onnx {
+using relax::Expr;
+using Dims = Array<PrimExpr>;
+
+/// The elements of a small tensor in row-major order: integers as int64, others in their type.
+struct Known {
+  std::vector<int64_t> shape;
+  DataType dtype;
+  std::vector<PrimExpr> elements;
+};
+
+/// A value of the graph: a tensor, a sequence, or an optional that is absent.
+struct Value {
+  Expr expr;  // undefined while nothing but `known` is needed of a tensor
+  std::shared_ptr<const Known> known;
+  std::optional<runtime::Tensor>
+      constant;  // the contents of a weight, also where it is a parameter
+  std::shared_ptr<const std::vector<Value>> sequence;
+  bool is_kept = false;  // a parameter whose contents the user may replace
+  Value() = default;
+  Value(Expr expr) : expr(std::move(expr)) {}                               // NOLINT(*)
+  Value(Known known) : known(std::make_shared<Known>(std::move(known))) {}  // NOLINT(*)
+  static Value Sequence(std::vector<Value> values) {
+    Value value;
+    value.sequence = std::make_shared<std::vector<Value>>(std::move(values));
+    return value;
+  }
+  bool defined() const { return expr.defined() || known || sequence; }
+};
+struct Outputs : std::vector<Value> {
+  Outputs(Expr expr) : vector{Value(std::move(expr))} {}                           // NOLINT(*)
+  Outputs(Value value) : vector{std::move(value)} {}                               // NOLINT(*)
+  Outputs(std::vector<Value> values) : vector(std::move(values)) {}                // NOLINT(*)
+  Outputs(const std::vector<Expr>& exprs) : vector(exprs.begin(), exprs.end()) {}  // NOLINT(*)
+};
+
+/// Names that nodes see: those of their graph and of the graphs around it.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::unordered_map<Name, Value> values;
+  const Value* Find(Name name) const {
+    for (const Scope* s = this; s; s = s->outer) {
+      if (auto it = s->values.find(name); it != s->values.end()) return &it->second;
+    }
+    return nullptr;
+  }
+};
+/// What a graph is imported with.
+struct Context {
+  const Opsets* opsets;
+  std::map<Name, Attribute> attributes;  // of the call of the function that is inlined
+};
+
+class Importer;
+/// A node being converted. What the converter reads is counted: an input or attribute that nobody
+/// read is an error, since its meaning would be lost.
+class Node {
+ public:
+  Node(Importer& importer, const NodeProto& proto, const Context& context, Scope* scope,
+       int64_t opset);
+  Importer& importer;
+  const NodeProto& proto;
+  const Context& context;
+  Scope* const scope;
+  const int64_t opset;
+  Name op;  // the newest name of the operator
+  std::vector<Value> inputs;
+  std::map<Name, Attribute> attributes;
+
+  // ---- inputs ----------------------------------------------------------------------------------
+  size_t NumInputs() const { return inputs.size(); }
+  bool Has(size_t i) const { return i < inputs.size() && inputs[i].defined(); }
+  const Value& Input(size_t i);
+  /// A tensor; ValueError when it is absent.
+  Expr In(size_t i);
+  std::vector<Expr> All();
+  /// The contents of a small tensor of numbers, or nullptr.
+  const Known* KnownOf(size_t i);
+  /// The contents of a vector (or scalar) of integers, also where only running tells them.
+  std::vector<PrimExpr> Integers(size_t i);
+  /// The same when they are constants.
+  std::optional<std::vector<int64_t>> TryConstInts(size_t i);
+  /// The same where constants are needed: OpNotImplemented for others.
+  std::vector<int64_t> ConstInts(size_t i);
+  std::vector<double> ConstFloats(size_t i);
+  /// A scalar as an expression; nothing when only running tells it.
+  std::optional<PrimExpr> ScalarOf(size_t i);
+  /// Whether output `i` is wanted by somebody.
+  bool Wants(size_t i) const { return i < proto.outputs.size() && !proto.outputs[i].empty(); }
+
+  // ---- attributes ------------------------------------------------------------------------------
+  bool HasAttr(Name name) const { return attributes.count(name) != 0; }
+  int64_t Int(Name name, std::optional<int64_t> fallback = {});
+  double Float(Name name, std::optional<double> fallback = {});
+  std::string Str(Name name, std::optional<std::string> fallback = {});
+  std::vector<int64_t> Ints(Name name, std::vector<int64_t> fallback = {});
+  std::vector<double> Floats(Name name, std::vector<double> fallback = {});
+  std::vector<std::string> Strs(Name name, std::vector<std::string> fallback = {});
+  const Attribute* Find(Name name, Attribute::Type type);
+  /// A type of elements.
+  DataType Type(Name name, std::optional<DataType> fallback = {});
+  /// For attributes that cannot change the result.
+  void Ignore(Name name) { read_attributes_.insert(name); }
+  /// An axis in [0, rank).
+  int64_t Axis(int64_t axis, int64_t rank, const char* name = "axis") const;
+
+  // ---- tensors ---------------------------------------------------------------------------------
+  static DataType TypeOf(const Expr& e);
+  static Dims Shape(const Expr& e);
+  static int64_t Rank(const Expr& e) { return static_cast<int64_t>(Shape(e).size()); }
+  /// A dimension that must be known now.
+  int64_t StaticDim(const Expr& e, int64_t axis) const;
+
+  // ---- new values ------------------------------------------------------------------------------
+  /// Binds the expression; unknown dimensions become variables.
+  Expr Emit(Expr e);
+  /// A call of the operator "relax.<name>" with the parameters of its Python function.
+  template <class... A>
+  Expr operator()(const char* name, const A&... args) {
+    return Emit(relax::CallOperator((std::string("relax.") + name).c_str(), {AnyView(args)...}));
+  }
+  Expr Item(const Expr& tuple, int64_t i);
+  Expr Scalar(double value, DataType dtype);
+  /// A vector of integers.
+  Expr IntVector(const std::vector<int64_t>& values, DataType dtype = DataType::Int(64));
+  Expr Cast(const Expr& e, DataType dtype);
+  Expr Reshape(const Expr& e, const Dims& shape);
+  PrimExpr Simplify(const PrimExpr& e) const;
+  /// A vector of integers that is computed when the program runs, as expressions.
+  std::vector<PrimExpr> RuntimeIntegers(const Expr& e);
+
+  [[noreturn]] void Fail(const std::string& expected, const std::string& got) const;
+  /// OpNotImplemented.
+  [[noreturn]] void Unsupported(const std::string& what) const;
+  /// Raises for what was not read.
+  void CheckAllRead() const;
+
+ private:
+  std::set<size_t> read_inputs_;
+  std::set<Name> read_attributes_;
+};
+
+/// A tensor expression over tensors and sizes of the graph.
+class Te {
+ public:
+  explicit Te(Node& node) : node_(node), args_(relax::TEArguments::Create()) {}
+  te::Tensor operator()(const Expr& e);
+  PrimExpr operator()(const PrimExpr& e) { return args_->Inside(e); }
+  Dims operator()(const Dims& dims) {
+    return dims.Map([&](const PrimExpr& e) { return args_->Inside(e); });
+  }
+  std::vector<PrimExpr> operator()(const std::vector<PrimExpr>& exprs);
+  /// The call that computes the tensor, bound.
+  Expr Done(const char* name, const te::Tensor& result);
+  std::vector<Expr> Done(const char* name, const Array<te::Tensor>& results);
+
+ private:
+  Node& node_;
+  relax::TEArguments args_;
+  std::unordered_map<const Object*, te::Tensor> tensors_;
+};
+
+// ---- tables -------------------------------------------------------------------------------------
+using Converter = Outputs (*)(Node& n);
+struct Row {
+  const char* op;
+  Converter convert;
+  const char* domain = "";
+};
+/// Converters for the newest form of operators.
+void AddConverters(std::initializer_list<Row> rows);
+Converter FindConverter(Name domain, Name op);
+/// All names of a domain's operators.
+std::vector<std::string_view> ListConverters(Name domain);
+
+/// Inputs, outputs, weights and operators of a model, and what is not supported, as text.
+std::string InspectModel(const Model& model);
+/// Brings a node of an older opset into the newest form.
+void ModernizeNode(Node& n);
+/// The result when all inputs are small and known.
+std::optional<Outputs> FoldKnown(Node& n);
+
+class Importer {
+ public:
+  Importer(std::shared_ptr<const Model> model, OnnxOptions options);
+  IRModule Run();
+  std::vector<std::string> warnings;
+
+  // ---- for converters --------------------------------------------------------------------------
+  const Model& model() const { return *model_; }
+  relax::BlockBuilder builder() const { return builder_; }
+  Expr Emit(Expr e);
+  /// The tensor of a value.
+  Expr TensorOf(Value* value);
+  /// The same of any value: a sequence is a tuple.
+  Expr ExprOf(Value* value);
+  const Known* KnownOf(Value* value);
+  tir::Var FreshDim(const std::string& name = "n");
+  /// Imports the nodes; their outputs are in the scope afterwards.
+  void RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope);
+  void AddInitializers(const Graph& graph, Scope* scope);
+  /// A graph inside of another: its outputs for the inputs.
+  std::vector<Value> RunGraph(const Graph& graph, const std::vector<Value>& inputs,
+                              const Context& context, const Scope* outer);
+  Value Constant(runtime::Tensor tensor);
+
+ private:
+  void CheckSupported() const;
+  Dims ShapeOfInput(const ValueInfo& input);
+  PrimExpr DimOf(Name text);
+  String NameOf(Name name);
+  void RunNode(const NodeProto& proto, const Context& context, Scope* scope);
+  const FunctionProto* FindFunction(const NodeProto& node) const;
+  void RunFunction(const FunctionProto& function, Node& call);
+  int64_t OpsetOf(const Context& context, Name domain) const;
+
+  std::shared_ptr<const Model> model_;
+  OnnxOptions options_;
+  relax::BlockBuilder builder_;
+  std::map<std::string, tir::Var> dims_;
+  std::set<std::string> names_;
+  Array<relax::Var> params_;
+  Array<runtime::Tensor> kept_;
+  int64_t num_inputs_ = 0;
+  int call_depth_ = 0, num_nodes_ = 0, fresh_ = 0;
+};
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention and what belongs to it.
+#include <cmath>
+
+#include "frontend/onnx/op/op.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+/// (b, s, h·d) as (b, h, s, d); tensors of four axes stay.
+Expr ByHeads(Node& n, const Expr& x, int64_t heads) {
+  if (Node::Rank(x) == 4) return x;
+  Dims s = Node::Shape(x);
+  Expr split = Shaped(n, x, {s[0], s[1], Num(heads), n.Simplify(floordiv(s[2], Num(heads)))});
+  return Transposed(n, split, {0, 2, 1, 3});
+}
+/// Back to (b, s, h·d).
+Expr JoinedHeads(Node& n, const Expr& x) {
+  Dims s = Node::Shape(x);
+  return Shaped(n, Transposed(n, x, {0, 2, 1, 3}), {s[0], s[2], n.Simplify(s[1] * s[3])});
+}
+Expr RepeatedHeads(Node& n, const Expr& x, const Expr& like) {
+  int64_t have = n.StaticDim(x, 1), want = n.StaticDim(like, 1);
+  if (have == 0 || want % have) n.Fail("query heads to be a multiple of key heads", "others");
+  return have == want ? x : n("repeat", x, want / have, 1);
+}
+/// What a query may see, and how scores become weights.
+struct AttentionOptions {
+  bool causal = false;
+  int64_t left = -1, right = -1;  // keys around a query's own that it sees; -1: all
+  PrimExpr past = Num(0);         // keys before the first query's own
+  std::optional<Expr> lengths;    // keys of each batch that count
+  std::optional<Expr> mask;       // bool, or numbers that are added
+  double scale = 1, softcap = 0;
+  DataType precise;  // in which weights are computed
+  bool Hides() const { return causal || lengths || mask || left >= 0 || right >= 0; }
+};
+struct AttentionStages {
+  Expr raw, capped, masked, weights, result;
+};
+/// The scores, -inf where a query does not see a key.
+Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
+  Te te(n);
+  te::Tensor s = te(scores);
+  std::optional<te::Tensor> mask, lengths;
+  if (o.mask) mask = te(*o.mask);
+  if (o.lengths) lengths = te(*o.lengths);
+  PrimExpr past = te(o.past), queries = s->shape[2], lowest = neg(infinity(s->dtype));
+  return ComputeElements(n, "mask", te, s->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr e = topi::At(s, i), seen = const_true();
+    // With lengths the queries are the last of those keys.
+    PrimExpr own = i[2] + (lengths ? (*lengths)(i[0]) - queries : past);
+    if (o.causal) seen = seen && i[3] <= own;
+    if (o.left >= 0) seen = seen && i[3] >= own - Num(o.left);
+    if (o.right >= 0) seen = seen && i[3] <= own + Num(o.right);
+    if (lengths) seen = seen && i[3] < (*lengths)(i[0]);
+    if (mask) {
+      Index at = topi::BroadcastIndex((*mask)->shape, s->shape, i);
+      // A mask for fewer keys than there are hides the rest.
+      PrimExpr last = (*mask)->shape.back(), known = const_true();
+      if (!IsOne(last) && !topi::SameDim(last, s->shape[3])) known = i[3] < last;
+      if ((*mask)->dtype.is_bool()) {
+        seen = seen && if_then_else(known, topi::At(*mask, at), const_false());
+      } else {
+        e = e + if_then_else(known, tvm::cast(s->dtype, topi::At(*mask, at)), lowest);
+      }
+    }
+    return tir::Select(seen, e, lowest);
+  });
+}
+/// Attention of queries, keys and values (b, h, s, d).
+AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOptions& o) {
+  DataType t = Node::TypeOf(q), precise = o.precise.is_void() ? t : o.precise;
+  if (t.bits() == 16 && precise == t) precise = DataType::Float(32);
+  k = RepeatedHeads(n, k, q);
+  v = RepeatedHeads(n, v, q);
+  AttentionStages stages;
+  // The root of the scale on both sides keeps products of half precision small.
+  Expr root = n.Scalar(std::sqrt(o.scale), t);
+  stages.raw =
+      n("matmul", n("multiply", q, root), Transposed(n, n("multiply", k, root), {0, 1, 3, 2}));
+  stages.capped = stages.raw;
+  if (o.softcap > 0) {
+    Expr limit = n.Scalar(o.softcap, t);
+    stages.capped = n("multiply", n("tanh", n("divide", stages.raw, limit)), limit);
+  }
+  stages.masked = o.Hides() ? MaskedScores(n, stages.capped, o) : stages.capped;
+  Expr exact = n.Cast(stages.masked, precise);
+  if (o.Hides()) {
+    // A query that sees nothing gives 0, not NaN.
+    Expr zero = n.Scalar(0, precise), one = n.Scalar(1, precise);
+    Expr most = n("maximum", n("max", exact, -1, true), n.Scalar(-3e38, precise));
+    Expr e = n("exp", n("subtract", exact, most));
+    Expr total = n("sum", e, -1, true);
+    exact = n("divide", e, n("where", n("equal", total, zero), one, total));
+  } else {
+    exact = n("nn.softmax", exact, -1);
+  }
+  stages.weights = n.Cast(exact, t);
+  stages.result = n("matmul", stages.weights, v);
+  return stages;
+}
+double DefaultScale(Node& n, const Expr& q) {
+  return 1 / std::sqrt(static_cast<double>(n.StaticDim(q, 3)));
+}
+Expr Behind(Node& n, const Expr& past, const Expr& fresh) {
+  return n("concat", relax::Tuple({past, fresh}), 2);
+}
+Outputs ConvertAttention(Node& n) {
+  bool joined = Node::Rank(n.In(0)) == 3;
+  int64_t q_heads = n.Int("q_num_heads", 0), kv_heads = n.Int("kv_num_heads", 0);
+  if (joined && (q_heads <= 0 || kv_heads <= 0))
+    n.Fail("q_num_heads and kv_num_heads for three axes", "none");
+  Expr q = ByHeads(n, n.In(0), q_heads), k = ByHeads(n, n.In(1), kv_heads),
+       v = ByHeads(n, n.In(2), kv_heads);
+  AttentionOptions o;
+  o.causal = n.Int("is_causal", 0) != 0;
+  o.left = n.Int("left_window_size", -1);
+  o.right = n.Int("right_window_size", -1);
+  if (n.Has(3)) o.mask = n.In(3);
+  if (n.Has(4) != n.Has(5)) n.Fail("past_key and past_value together", "one of them");
+  if (n.Has(4)) {
+    o.past = Node::Shape(n.In(4))[2];
+    k = Behind(n, n.In(4), k);
+    v = Behind(n, n.In(5), v);
+  }
+  if (n.Has(6)) o.lengths = n.Cast(n.In(6), DataType::Int(64));
+  o.scale = n.HasAttr("scale") ? n.Float("scale") : DefaultScale(n, q);
+  o.softcap = n.Float("softcap", 0);
+  if (n.Int("softmax_precision", 0)) o.precise = n.Type("softmax_precision");
+  int64_t shown = n.Int("qk_matmul_output_mode", 0);
+  AttentionStages stages = Attend(n, q, k, v, o);
+  Expr y = joined ? JoinedHeads(n, stages.result) : stages.result;
+  // Until opset 24 the second mode showed the mask's result and the third the cap's.
+  bool swapped = n.opset < 25;
+  const Expr by_mode[] = {stages.raw, swapped ? stages.masked : stages.capped,
+                          swapped ? stages.capped : stages.masked, stages.weights};
+  if (shown < 0 || shown > 3) n.Fail("qk_matmul_output_mode in [0, 3]", std::to_string(shown));
+  return std::vector<Expr>{y, k, v, by_mode[shown]};
+}
+/// Of com.microsoft: heads side by side, a bias for all three, padding as a mask of keys.
+Outputs ConvertMultiHeadAttention(Node& n) {
+  int64_t heads = n.Int("num_heads");
+  n.Ignore("mask_filter_value");
+  if (!n.Has(1) || !n.Has(2) || Node::Rank(n.In(0)) != 3) n.Unsupported("packed heads");
+  Expr parts[] = {n.In(0), n.In(1), n.In(2)};
+  if (n.Has(3)) {
+    PrimExpr begin = Num(0);
+    for (Expr& part : parts) {
+      if (Node::Rank(part) != 3) n.Unsupported("a bias with heads that are apart");
+      PrimExpr end = n.Simplify(begin + Node::Shape(part)[2]);
+      part = n("add", part,
+               n("strided_slice", n.In(3), List({0}), Dims{begin}, Dims{end}, Dims{Num(1)}, true));
+      begin = end;
+    }
+  }
+  Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], heads),
+       v = ByHeads(n, parts[2], heads);
+  AttentionOptions o;
+  o.causal = n.Int("unidirectional", 0) != 0;
+  o.scale = n.Float("scale", 0);
+  if (o.scale == 0) o.scale = DefaultScale(n, q);
+  if (n.Has(4)) {
+    Expr keys = n.In(4);
+    if (Node::Rank(keys) != 2 || n.Has(5)) n.Unsupported("this mask of keys");
+    Dims s = Node::Shape(keys);
+    o.mask = n.Cast(n.Reshape(keys, {s[0], Num(1), Num(1), s[1]}), DataType::Bool());
+  }
+  if (n.Has(5)) o.mask = n.In(5);
+  if (n.Has(6) != n.Has(7)) n.Fail("past_key and past_value together", "one of them");
+  if (n.Has(6)) {
+    o.past = Node::Shape(n.In(6))[2];
+    k = Behind(n, n.In(6), k);
+    v = Behind(n, n.In(7), v);
+  }
+  return std::vector<Expr>{JoinedHeads(n, Attend(n, q, k, v, o).result), k, v};
+}
+
+/// Pairs of elements turned by an angle that depends on the position.
+Outputs ConvertRotaryEmbedding(Node& n) {
+  Expr x = n.In(0);
+  bool joined = Node::Rank(x) == 3, interleaved = n.Int("interleaved", 0) != 0;
+  int64_t heads = n.Int("num_heads", 0), width = n.Int("rotary_embedding_dim", 0);
+  if (joined && heads <= 0) n.Fail("num_heads for three axes", std::to_string(heads));
+  Expr by_head = ByHeads(n, x, heads);
+  Te te(n);
+  te::Tensor t = te(by_head), cosine = te(n.In(1)), sine = te(n.In(2));
+  std::optional<te::Tensor> positions;
+  if (n.Has(3)) positions = te(n.Cast(n.In(3), DataType::Int(64)));
+  PrimExpr turned = width ? Num(width) : t->shape[3];
+  PrimExpr half = topi::Simplified(floordiv(turned, Num(2)));
+  Expr y = ComputeElements(n, "rotary_embedding", te, t->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr d = i[3];
+    PrimExpr pair = interleaved ? floordiv(d, Num(2)) : floormod(d, half);
+    PrimExpr is_first = interleaved ? equal(floormod(d, Num(2)), Num(0)) : d < half;
+    PrimExpr step = interleaved ? Num(1) : half;
+    Index at = i, other = i;
+    other[3] = tir::Select(is_first, d + step, d - step);
+    auto angle = [&](const te::Tensor& cache) {
+      return positions ? cache((*positions)(i[0], i[2]), pair) : cache(i[0], i[2], pair);
+    };
+    PrimExpr a = topi::At(t, at);
+    auto rotated = [&] {
+      PrimExpr b = topi::At(t, other), c = angle(cosine), s = angle(sine);
+      return tir::Select(is_first, c * a - s * b, c * a + s * b);
+    };
+    return if_then_else(d < turned, rotated(), a);
+  });
+  return joined ? JoinedHeads(n, y) : y;
+}
+/// Attention whose scores and weights graphs of the model change.
+Outputs ConvertFlexAttention(Node& n) {
+  Expr q = n.In(0), k = RepeatedHeads(n, n.In(1), q), v = RepeatedHeads(n, n.In(2), q);
+  DataType t = Node::TypeOf(q);
+  double scale =
+      n.HasAttr("scale") ? n.Float("scale") : 1 / std::sqrt(static_cast<double>(n.StaticDim(q, 3)));
+  DataType precise = t == DataType::Float(64) ? t : DataType::Float(32);
+  if (n.Int("softmax_precision", 0)) precise = n.Type("softmax_precision");
+  auto changed = [&](Name name, Expr e) {
+    const Attribute* graph = n.Find(name, Attribute::kGraph);
+    if (!graph) return e;
+    auto results = n.importer.RunGraph(*graph->graph, {Value(e)}, n.context, n.scope);
+    if (results.size() != 1) n.Fail("one output of " + std::string(name), "another number");
+    return n.importer.TensorOf(&results[0]);
+  };
+  Expr scores = n("matmul", n.Cast(q, precise), Transposed(n, n.Cast(k, precise), {0, 1, 3, 2}));
+  scores = changed("score_mod", n("multiply", scores, n.Scalar(scale, precise)));
+  Expr weights = changed("prob_mod", n("nn.softmax", scores, -1));
+  return n.Cast(n("matmul", weights, n.Cast(v, precise)), t);
+}
+
+// ---- recurrent kinds ----------------------------------------------------------------------------
+/// A state (b, h, k, v) that every token changes and is read from.
+Outputs ConvertLinearAttention(Node& n) {
+  int64_t q_heads = n.Int("q_num_heads"), kv_heads = n.Int("kv_num_heads");
+  std::string rule = n.Str("update_rule", "gated_delta");
+  n.Ignore("chunk_size");
+  bool gated = rule == "gated" || rule == "gated_delta",
+       delta = rule == "delta" || rule == "gated_delta";
+  if (!gated && !delta && rule != "linear")
+    n.Fail("update_rule to be linear, gated, delta or gated_delta", rule);
+  if (kv_heads <= 0 || q_heads % kv_heads)
+    n.Fail("q_num_heads a multiple of kv_num_heads", "others");
+  DataType t = Node::TypeOf(n.In(0)), real = t == DataType::Float(64) ? t : DataType::Float(32);
+  Expr q = n.Cast(ByHeads(n, n.In(0), q_heads), real),
+       k = n.Cast(ByHeads(n, n.In(1), kv_heads), real),
+       v = n.Cast(ByHeads(n, n.In(2), kv_heads), real);
+  double scale = n.Float("scale", 0);
+  if (scale == 0) scale = DefaultScale(n, q);
+  Dims ks = Node::Shape(k);
+  PrimExpr width = Node::Shape(v)[3];
+  Expr state = n.Has(3) ? n.Cast(n.In(3), real)
+                        : n("zeros", relax::ShapeExpr({ks[0], ks[1], ks[3], width}), real);
+  DataType kept = n.Has(3) ? Node::TypeOf(n.In(3)) : t;
+  std::optional<Expr> decay, rate;
+  if (gated) decay = n("exp", n.Cast(ByHeads(n, n.In(4), kv_heads), real));
+  if (!gated && n.Has(4)) n.Input(4);
+  if (delta) {
+    Expr beta = n.Cast(n.In(5), real);
+    bool single = IsOne(Node::Shape(beta)[2]);
+    rate = ByHeads(n, beta, single ? 1 : kv_heads);
+  }
+  if (!delta && n.Has(5)) n.Input(5);
+  int64_t steps = n.StaticDim(q, 2);
+  if (steps > 1024) n.Unsupported("more than 1024 tokens");
+  // Entry `i` of the tokens: (b, h, d).
+  auto token = [&](const Expr& e, int64_t i) {
+    return n("take", e, n.Scalar(static_cast<double>(i), DataType::Int(64)), 2);
+  };
+  std::vector<Expr> outputs;
+  for (int64_t i = 0; i < steps; ++i) {
+    Expr key = n("expand_dims", token(k, i), List({3})),
+         value = n("expand_dims", token(v, i), List({2}));
+    if (decay) state = n("multiply", state, n("expand_dims", token(*decay, i), List({3})));
+    if (delta) {
+      Expr guess = n("matmul", Transposed(n, key, {0, 1, 3, 2}), state);
+      value =
+          n("multiply", n("subtract", value, guess), n("expand_dims", token(*rate, i), List({3})));
+    }
+    state = n("add", state, n("multiply", key, value));
+    Expr all = q_heads == kv_heads ? state : n("repeat", state, q_heads / kv_heads, 1);
+    outputs.push_back(n("matmul", n("expand_dims", token(q, i), List({2})), all));
+  }
+  Expr y = n("concat", relax::Tuple(Array<Expr>(outputs.begin(), outputs.end())), 2);
+  y = n("multiply", y, n.Scalar(scale, real));
+  return std::vector<Expr>{n.Cast(JoinedHeads(n, y), t), n.Cast(state, kept)};
+}
+/// A convolution along time of each channel, with what came before.
+Outputs ConvertCausalConvWithState(Node& n) {
+  Expr x = n.In(0), w = n.In(1);
+  std::string activation = n.Str("activation", "none");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    n.Fail("activation to be none, silu or swish", activation);
+  int64_t taps = n.StaticDim(w, 2), channels = n.StaticDim(w, 0);
+  Dims s = Node::Shape(x);
+  Expr past = n.Has(3) ? n.In(3)
+                       : n("zeros", relax::ShapeExpr({s[0], s[1], Num(taps - 1)}), Node::TypeOf(x));
+  Expr all = n("concat", relax::Tuple({past, x}), 2);
+  Expr y = n("nn.conv1d", all, w, 1, 0, 1, channels);
+  if (n.Has(2)) y = n("add", y, n.Reshape(n.In(2), {Num(channels), Num(1)}));
+  if (activation != "none") y = n("nn.silu", y);
+  Expr present = n("strided_slice", all, List({2}), Dims{s[2]},
+                   Dims{n.Simplify(s[2] + Num(taps - 1))}, Dims{Num(1)}, true);
+  return std::vector<Expr>{y, present};
+}
+}  // namespace
+
+TVM_REGISTER() {
+  AddConverters({
+      {"Attention", &ConvertAttention},
+      {"CausalConvWithState", &ConvertCausalConvWithState},
+      {"FlexAttention", &ConvertFlexAttention, "ai.onnx.preview"},
+      {"LinearAttention", &ConvertLinearAttention},
+      {"MultiHeadAttention", &ConvertMultiHeadAttention, "com.microsoft"},
+      {"RotaryEmbedding", &ConvertRotaryEmbedding},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Axes that only running the program tells: places are expressions of them.
+#include "frontend/onnx/op/axes.h"
+
+namespace tvm::frontend::onnx {
+
+PrimExpr SelectSum(const std::vector<PrimExpr>& where, const std::vector<PrimExpr>& values) {
+  PrimExpr sum = Num(0);
+  for (size_t i = 0; i < where.size(); ++i) sum = sum + tir::Select(where[i], values[i], Num(0));
+  return sum;
+}
+std::vector<PrimExpr> IsAxis(const std::vector<PrimExpr>& axes, int64_t i, int64_t rank) {
+  std::vector<PrimExpr> is;
+  for (const PrimExpr& a : axes) is.push_back(equal(a, Num(i)) || equal(a, Num(i - rank)));
+  return is;
+}
+RuntimeAxes ReadAxes(Node& n, size_t input, int64_t rank) {
+  std::vector<PrimExpr> given = n.Integers(input);
+  RuntimeAxes axes;
+  axes.count = given.size();
+  PrimExpr named_before = Num(0);
+  int64_t others = rank - static_cast<int64_t>(given.size());
+  for (int64_t i = 0; i < rank; ++i) {
+    PrimExpr named = const_false();
+    for (const PrimExpr& is : IsAxis(given, i, rank)) named = named || is;
+    axes.named.push_back(n.Simplify(named));
+    axes.place.push_back(
+        n.Simplify(tir::Select(named, Num(others) + named_before, Num(i) - named_before)));
+    named_before = named_before + tir::Select(named, Num(1), Num(0));
+  }
+  return axes;
+}
+namespace {
+std::vector<PrimExpr> IsPlace(const std::vector<PrimExpr>& place, size_t j) {
+  std::vector<PrimExpr> is;
+  for (const PrimExpr& p : place) is.push_back(equal(p, Num(static_cast<int64_t>(j))));
+  return is;
+}
+}  // namespace
+Expr NamedAxesLast(Node& n, const Expr& x, const RuntimeAxes& axes) {
+  Te te(n);
+  te::Tensor t = te(x);
+  std::vector<PrimExpr> place = te(axes.place), dims(t->shape.begin(), t->shape.end());
+  Dims shape;
+  for (size_t j = 0; j < dims.size(); ++j) {
+    bool stays = IsConstInt(place[j], static_cast<int64_t>(j));
+    shape.push_back(stays ? dims[j] : n.Simplify(SelectSum(IsPlace(place, j), dims)));
+  }
+  return ComputeElements(n, "move_axes", te, shape, [&](const Index& i) {
+    Index from;
+    for (const PrimExpr& p : place) {
+      std::vector<PrimExpr> is;
+      for (size_t j = 0; j < i.size(); ++j) is.push_back(equal(p, Num(static_cast<int64_t>(j))));
+      from.push_back(SelectSum(is, i));
+    }
+    return topi::At(t, from);
+  });
+}
+Expr NamedAxesBack(Node& n, const Expr& x, const RuntimeAxes& axes, const Dims& shape) {
+  Te te(n);
+  te::Tensor t = te(x);
+  std::vector<PrimExpr> place = te(axes.place);
+  return ComputeElements(n, "move_axes", te, te(shape), [&](const Index& i) {
+    Index from;
+    for (size_t j = 0; j < i.size(); ++j) from.push_back(SelectSum(IsPlace(place, j), i));
+    return topi::At(t, from);
+  });
+}
+
+}  // namespace tvm::frontend::onnx

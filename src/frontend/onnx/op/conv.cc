@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and what their windows are.
+#include "frontend/onnx/op/window.h"
+#include "tvm/topi/nn.h"
+
+namespace tvm::frontend::onnx {
+
+std::optional<std::vector<int64_t>> Window::ConstPads() const {
+  std::vector<int64_t> pads;
+  for (const auto* side : {&before, &after}) {
+    for (const PrimExpr& e : *side) {
+      auto value = AsConstInt(e);
+      if (!value) return std::nullopt;
+      pads.push_back(*value);
+    }
+  }
+  return pads;
+}
+Window ReadWindow(Node& n, const Expr& x, std::vector<int64_t> kernel) {
+  Window w;
+  w.kernel = n.Ints("kernel_shape", kernel);
+  size_t rank = w.kernel.size();
+  w.strides = n.Ints("strides", std::vector<int64_t>(rank, 1));
+  w.dilations = n.Ints("dilations", std::vector<int64_t>(rank, 1));
+  w.ceil_mode = n.Int("ceil_mode", 0) != 0;
+  std::vector<int64_t> pads = n.Ints("pads", std::vector<int64_t>(2 * rank, 0));
+  std::string auto_pad = n.Str("auto_pad", "NOTSET");
+  if (Node::Shape(x).size() != rank + 2)
+    n.Fail("data with " + std::to_string(rank) + " spatial axes",
+           "rank " + std::to_string(Node::Rank(x)));
+  if (w.strides.size() != rank || w.dilations.size() != rank || pads.size() != 2 * rank)
+    n.Fail("strides, dilations and pads for " + std::to_string(rank) + " axes", "others");
+  for (size_t i = 0; i < rank; ++i) {
+    if (w.strides[i] <= 0 || w.dilations[i] <= 0 || w.kernel[i] <= 0)
+      n.Fail("kernel, strides and dilations of at least 1", "smaller ones");
+    w.before.push_back(Num(pads[i]));
+    w.after.push_back(Num(pads[i + rank]));
+    if (auto_pad == "VALID") {
+      w.before[i] = w.after[i] = Num(0);
+    } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      PrimExpr dim = Node::Shape(x)[i + 2], stride = Num(w.strides[i]);
+      PrimExpr count = floordiv(dim + stride - Num(1), stride);
+      PrimExpr span = Num((w.kernel[i] - 1) * w.dilations[i] + 1);
+      PrimExpr total = max((count - Num(1)) * stride + span - dim, Num(0));
+      PrimExpr less = n.Simplify(floordiv(total, Num(2))), more = n.Simplify(total - less);
+      bool upper = auto_pad == "SAME_UPPER";
+      w.before[i] = upper ? less : more;
+      w.after[i] = upper ? more : less;
+    } else if (auto_pad != "NOTSET") {
+      n.Fail("auto_pad to be NOTSET, VALID, SAME_UPPER or SAME_LOWER", auto_pad);
+    }
+  }
+  return w;
+}
+PrimExpr WindowCount(Node& n, const Window& w, size_t i, const PrimExpr& dim) {
+  PrimExpr stride = Num(w.strides[i]), span = Num((w.kernel[i] - 1) * w.dilations[i] + 1);
+  PrimExpr room = dim + w.before[i] + w.after[i] - span;
+  PrimExpr count = floordiv(room + (w.ceil_mode ? stride - Num(1) : Num(0)), stride) + Num(1);
+  if (w.ceil_mode) {
+    // A window that would begin behind the data and its first padding is left out.
+    count = count - tir::Select((count - Num(1)) * stride >= dim + w.before[i], Num(1), Num(0));
+  }
+  return n.Simplify(count);
+}
+
+namespace {
+std::string SpatialLetters(size_t rank) { return std::string("DHW").substr(3 - rank); }
+Expr WithBias(Node& n, const Expr& y, const Expr& bias) {
+  Dims shape(Node::Rank(y), Num(1));
+  shape.Set(1, Node::Shape(bias)[0]);
+  return n("add", y, n.Reshape(bias, shape));
+}
+/// Data padded by symbolic sizes.
+Expr PadSymbolic(Node& n, const Expr& x, const Window& w) {
+  std::vector<PrimExpr> before(2, Num(0)), after(2, Num(0));
+  before.insert(before.end(), w.before.begin(), w.before.end());
+  after.insert(after.end(), w.after.begin(), w.after.end());
+  Te te(n);
+  te::Tensor t = te(x);
+  return te.Done("pad",
+                 topi::nn::pad(t, DimsOf(te(before)), DimsOf(te(after)), MakeZero(t->dtype)));
+}
+std::vector<int64_t> KernelOf(Node& n, const Expr& w) {
+  std::vector<int64_t> kernel;
+  for (int64_t i = 2; i < Node::Rank(w); ++i) kernel.push_back(n.StaticDim(w, i));
+  return kernel;
+}
+}  // namespace
+
+Expr Convolve(Node& n, Expr x, const Expr& weight, const Any& out_dtype) {
+  Window w = ReadWindow(n, x, KernelOf(n, weight));
+  int64_t group = n.Int("group", 1);
+  if (w.kernel != KernelOf(n, weight)) n.Fail("kernel_shape to be that of the weight", "another");
+  if (w.size() < 1 || w.size() > 3)
+    n.Unsupported("a convolution of " + std::to_string(w.size()) + " dimensions");
+  auto pads = w.ConstPads();
+  if (!pads) {
+    x = PadSymbolic(n, x, w);
+    pads = std::vector<int64_t>(2 * w.size(), 0);
+  }
+  std::string letters = SpatialLetters(w.size());
+  std::string name = "nn.conv" + std::to_string(w.size()) + "d";
+  return n(name.c_str(), x, weight, List(w.strides), List(*pads), List(w.dilations), group,
+           "NC" + letters, "OI" + letters, nullptr, out_dtype);
+}
+
+namespace {
+Outputs ConvertConv(Node& n) {
+  Expr y = Convolve(n, n.In(0), n.In(1), nullptr);
+  return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
+}
+Outputs ConvertConvTranspose(Node& n) {
+  Expr x = n.In(0), weight = n.In(1);
+  std::string auto_pad = n.Str("auto_pad", "NOTSET");
+  // Its SAME padding is that of the result.
+  n.attributes.erase("auto_pad");
+  Window w = ReadWindow(n, x, KernelOf(n, weight));
+  size_t rank = w.size();
+  if (rank < 1 || rank > 3)
+    n.Unsupported("a convolution of " + std::to_string(rank) + " dimensions");
+  int64_t group = n.Int("group", 1);
+  std::vector<int64_t> extra = n.Ints("output_padding", std::vector<int64_t>(rank, 0));
+  std::vector<int64_t> shape = n.Ints("output_shape");
+  std::vector<int64_t> pads = *w.ConstPads();
+  bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (shape.size() == rank + 2) shape.erase(shape.begin(), shape.begin() + 2);
+  if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
+  if (extra.size() != rank || (!shape.empty() && shape.size() != rank))
+    n.Fail("output_padding and output_shape for " + std::to_string(rank) + " axes", "others");
+  for (size_t i = 0; i < rank && (same || !shape.empty()); ++i) {
+    int64_t dim = n.StaticDim(x, static_cast<int64_t>(i) + 2);
+    int64_t wanted = shape.empty() ? dim * w.strides[i] : shape[i];
+    int64_t total =
+        w.strides[i] * (dim - 1) + extra[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - wanted;
+    if (total < 0) {  // more than there is: zeros behind the result
+      extra[i] -= total;
+      total = 0;
+    }
+    bool upper = auto_pad == "SAME_UPPER";
+    pads[i] = upper ? total / 2 : total - total / 2;
+    pads[i + rank] = total - pads[i];
+  }
+  std::string letters = SpatialLetters(rank);
+  bool dilated =
+      std::any_of(w.dilations.begin(), w.dilations.end(), [](int64_t d) { return d > 1; });
+  bool padded = false;
+  for (size_t i = 0; i < rank; ++i) padded |= extra[i] >= w.strides[i];
+  Expr y;
+  if (rank < 3 && !dilated && !padded) {
+    std::string name = "nn.conv" + std::to_string(rank) + "d_transpose";
+    y = n(name.c_str(), x, weight, List(w.strides), List(pads), List(extra), List(w.dilations),
+          group, "NC" + letters, "IO" + letters);
+  } else {
+    Te te(n);
+    te::Tensor kernel = te(weight), data = te(x);
+    if (dilated) {
+      Dims steps{Num(1), Num(1)};
+      for (int64_t d : w.dilations) steps.push_back(Num(d));
+      kernel = topi::nn::dilate(kernel, steps);
+    }
+    // Zeros behind the result are padding that is not cut off.
+    std::vector<int64_t> late = extra, cut = pads;
+    for (size_t i = 0; i < rank; ++i) {
+      late[i] = std::min(extra[i], w.strides[i] - 1);
+      cut[i + rank] -= extra[i] - late[i];
+    }
+    bool negative = std::any_of(cut.begin(), cut.end(), [](int64_t p) { return p < 0; });
+    topi::nn::ConvOptions options;
+    options.strides = List(w.strides);
+    options.padding = List(negative ? std::vector<int64_t>(2 * rank, 0) : cut);
+    options.groups = group;
+    options.data_layout = "NC" + letters;
+    options.kernel_layout = "IO" + letters;
+    options.output_padding = List(negative ? std::vector<int64_t>(rank, 0) : late);
+    te::Tensor full = topi::nn::conv_transpose(data, kernel, options);
+    if (negative) {
+      Dims before{Num(0), Num(0)}, after{Num(0), Num(0)};
+      for (size_t i = 0; i < rank; ++i) {
+        before.push_back(Num(-cut[i]));
+        after.push_back(Num(late[i] - cut[i + rank]));
+      }
+      full = topi::nn::pad(full, before, after, MakeZero(full->dtype));
+    }
+    y = te.Done("conv_transpose", full);
+  }
+  return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
+}
+}  // namespace
+
+TVM_REGISTER() {
+  AddConverters({
+      {"Conv", &ConvertConv},
+      {"ConvTranspose", &ConvertConvTranspose},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that work element by element.
+#include "frontend/onnx/op/op.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+template <Text op>
+Outputs Binary(Node& n) {
+  return n(op.value, n.In(0), n.In(1));
+}
+template <Text op>
+Outputs Variadic(Node& n) {
+  auto all = n.All();
+  Expr result = all[0];
+  for (size_t i = 1; i < all.size(); ++i) result = n(op.value, result, all[i]);
+  return result;
+}
+Outputs ConvertMean(Node& n) {
+  Expr sum = Variadic<"add">(n)[0].expr;
+  return n("divide", sum, n.Scalar(static_cast<double>(n.NumInputs()), Node::TypeOf(sum)));
+}
+Outputs ConvertMod(Node& n) {
+  return n.Int("fmod", 0) ? n("mod", n.In(0), n.In(1)) : n("floor_mod", n.In(0), n.In(1));
+}
+/// The result has the type of the base, whatever the exponent is.
+Outputs ConvertPow(Node& n) {
+  Expr x = n.In(0), y = n.In(1);
+  DataType base = Node::TypeOf(x), exponent = Node::TypeOf(y);
+  if (base.is_float() || exponent.is_integer()) return n("power", x, n.Cast(y, base));
+  return n.Cast(n("power", n.Cast(x, exponent), y), base);
+}
+Outputs ConvertBitShift(Node& n) {
+  std::string direction = n.Str("direction");
+  if (direction != "LEFT" && direction != "RIGHT")
+    n.Fail("direction to be LEFT or RIGHT", direction);
+  return n(direction == "LEFT" ? "left_shift" : "right_shift", n.In(0), n.In(1));
+}
+Outputs ConvertClip(Node& n) {
+  Expr x = n.In(0);
+  if (n.Has(1) && n.Has(2)) {
+    auto low = n.ScalarOf(1), high = n.ScalarOf(2);
+    if (low && high && !Node::TypeOf(x).is_bool()) {
+      DataType t = Node::TypeOf(x);
+      bool crossed = IsTrue(n.Simplify(*high < *low));
+      if (!crossed)
+        return n("clip", x, relax::PrimValue(tvm::cast(t, *low)),
+                 relax::PrimValue(tvm::cast(t, *high)));
+    }
+  }
+  if (n.Has(1)) x = n("maximum", x, n.Reshape(n.In(1), {}));
+  if (n.Has(2)) x = n("minimum", x, n.Reshape(n.In(2), {}));
+  return x;
+}
+/// Numbers beyond the range of a type of 8 bits become infinite, or NaN where it has no infinity.
+Expr CastWithoutSaturation(Node& n, const Expr& x, DataType to) {
+  struct Range {
+    int code;
+    double beyond;      // from here on, by rounding to even
+    int special;        // the bits of what is beyond
+    bool is_exclusive;  // `beyond` itself is still rounded down
+  };
+  constexpr Range kRanges[] = {{kDLFloat8_e4m3fn, 464, 0x7f, true},
+                               {kDLFloat8_e4m3fnuz, 248, 0x80, false},
+                               {kDLFloat8_e5m2, 61440, 0x7c, false},
+                               {kDLFloat8_e5m2fnuz, 61440, 0x80, false}};
+  const Range* range = std::find_if(std::begin(kRanges), std::end(kRanges),
+                                    [&](const Range& r) { return r.code == to.code(); });
+  if (range == std::end(kRanges)) n.Unsupported("a cast to " + to.str() + " without saturation");
+  Te te(n);
+  te::Tensor t = te(n.Cast(x, DataType::Float(32)));
+  return ComputeElements(n, "cast", te, t->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr e = topi::At(t, i), size = tvm::abs(e), limit = Num(e.dtype(), range->beyond);
+    PrimExpr bits = MakeConst(DataType::UInt(8), range->special);
+    if (range->special == 0x7c)  // infinities have a sign
+      bits = tir::Select(e < MakeZero(e.dtype()), MakeConst(DataType::UInt(8), 0xfc), bits);
+    PrimExpr is_beyond = range->is_exclusive ? size > limit : size >= limit;
+    return tir::Select(is_beyond, reinterpret(to, bits), tvm::cast(to, e));
+  });
+}
+Expr CastTo(Node& n, DataType to) {
+  n.Ignore("round_mode");
+  bool saturate = n.Int("saturate", 1) != 0;
+  Expr x = n.In(0);
+  if (to.is_float8() && !saturate) return CastWithoutSaturation(n, x, to);
+  // Everything but 0 is true, NaN included.
+  if (to.is_bool() && !Node::TypeOf(x).is_bool())
+    return n("not_equal", x, n.Scalar(0, Node::TypeOf(x)));
+  return n.Cast(x, to);
+}
+Outputs ConvertCast(Node& n) { return CastTo(n, n.Type("to")); }
+Outputs ConvertCastLike(Node& n) { return CastTo(n, Node::TypeOf(n.In(1))); }
+Outputs ConvertBitCast(Node& n) {
+  DataType to = n.Type("to");
+  if (to.bits() != Node::TypeOf(n.In(0)).bits()) n.Unsupported("a type of another width");
+  Te te(n);
+  te::Tensor t = te(n.In(0));
+  return ComputeElements(n, "bitcast", te, t->shape,
+                         [&](const Index& i) { return reinterpret(to, topi::At(t, i)); });
+}
+Outputs ConvertWhere(Node& n) { return n("where", n.In(0), n.In(1), n.In(2)); }
+
+// ---- activations --------------------------------------------------------------------------------
+Outputs ConvertLeakyRelu(Node& n) { return n("nn.leakyrelu", n.In(0), n.Float("alpha", 0.01)); }
+Outputs ConvertPRelu(Node& n) {
+  Expr x = n.In(0), zero = n.Scalar(0, Node::TypeOf(x));
+  return n("where", n("less", x, zero), n("multiply", x, n.In(1)), x);
+}
+Outputs ConvertGelu(Node& n) {
+  std::string form = n.Str("approximate", "none");
+  if (form != "none" && form != "tanh") n.Fail("approximate to be none or tanh", form);
+  return n(form == "tanh" ? "nn.gelu_tanh" : "nn.gelu", n.In(0));
+}
+Outputs ConvertSwish(Node& n) {
+  Expr x = n.In(0);
+  double alpha = n.Float("alpha", 1.0);
+  if (alpha == 1) return n("nn.silu", x);
+  return n("multiply", x, n("sigmoid", n("multiply", x, n.Scalar(alpha, Node::TypeOf(x)))));
+}
+Outputs ConvertSwiGLU(Node& n) {
+  Expr gate = ConvertSwish(n)[0].expr;
+  return n("multiply", gate, n.In(1));
+}
+Outputs ConvertReciprocal(Node& n) {
+  Expr x = n.In(0);
+  return n("divide", n.Scalar(1, Node::TypeOf(x)), x);
+}
+Outputs ConvertElu(Node& n) {
+  double alpha = n.Float("alpha", 1.0);
+  return MapElements(n, "elu", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    DataType t = x.dtype();
+    return tir::Select(x < MakeZero(t), Num(t, alpha) * (exp(x) - Num(t, 1)), x);
+  });
+}
+Outputs ConvertCelu(Node& n) {
+  double alpha = n.Float("alpha", 1.0);
+  return MapElements(n, "celu", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    DataType t = x.dtype();
+    return tir::Select(x < MakeZero(t), Num(t, alpha) * (exp(div(x, Num(t, alpha))) - Num(t, 1)),
+                       x);
+  });
+}
+Outputs ConvertSelu(Node& n) {
+  constexpr float kAlpha = 1.67326319217681884765625F, kGamma = 1.05070102214813232421875F;
+  double alpha = n.Float("alpha", kAlpha), gamma = n.Float("gamma", kGamma);
+  if (alpha == kAlpha && gamma == kGamma) return n("nn.selu", n.In(0));
+  return MapElements(n, "selu", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    DataType t = x.dtype();
+    PrimExpr low = Num(t, alpha) * exp(x) - Num(t, alpha);
+    return Num(t, gamma) * tir::Select(x > MakeZero(t), x, low);
+  });
+}
+PrimExpr Clamped(const PrimExpr& x, double low, double high) {
+  return max(Num(x.dtype(), low), min(Num(x.dtype(), high), x));
+}
+Outputs ConvertHardSigmoid(Node& n) {
+  double alpha = n.Float("alpha", 0.2F), beta = n.Float("beta", 0.5);
+  return MapElements(n, "hard_sigmoid", n.In(0), [&](PrimExpr x) {
+    return Clamped(Num(x.dtype(), alpha) * x + Num(x.dtype(), beta), 0, 1);
+  });
+}
+Outputs ConvertHardSwish(Node& n) {
+  return MapElements(n, "hard_swish", n.In(0), [&](PrimExpr x) {
+    return x * Clamped(div(x, Num(x.dtype(), 6)) + Num(x.dtype(), 0.5), 0, 1);
+  });
+}
+Outputs ConvertMish(Node& n) {
+  return n("multiply", n.In(0), n("tanh", n("nn.softplus", n.In(0))));
+}
+Outputs ConvertSoftsign(Node& n) {
+  return MapElements(n, "softsign", n.In(0),
+                     [](PrimExpr x) { return div(x, Num(x.dtype(), 1) + tvm::abs(x)); });
+}
+Outputs ConvertThresholdedRelu(Node& n) {
+  double alpha = n.Float("alpha", 1.0);
+  return MapElements(n, "thresholded_relu", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    return tir::Select(x > Num(x.dtype(), alpha), x, MakeZero(x.dtype()));
+  });
+}
+Outputs ConvertShrink(Node& n) {
+  double bias = n.Float("bias", 0), lambd = n.Float("lambd", 0.5);
+  // Integers are compared with the threshold as real numbers.
+  return MapElements(n, "shrink", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    DataType t = x.dtype(), real = t.is_float() ? t : DataType::Float(64);
+    PrimExpr v = tvm::cast(real, x), b = Num(real, bias), l = Num(real, lambd);
+    return tvm::cast(t, tir::Select(v < -l, v + b, tir::Select(v > l, v - b, MakeZero(real))));
+  });
+}
+Outputs ConvertIsInf(Node& n) {
+  bool negative = n.Int("detect_negative", 1) != 0, positive = n.Int("detect_positive", 1) != 0;
+  if (negative && positive) return n("isinf", n.In(0));
+  return MapElements(n, "isinf", n.In(0), [&](PrimExpr x) -> PrimExpr {
+    if (!negative && !positive) return const_false();
+    PrimExpr inf = infinity(x.dtype());
+    return equal(x, positive ? inf : neg(inf));
+  });
+}
+Outputs ConvertDropout(Node& n) {
+  n.Ignore("seed");
+  if (n.Has(1)) n.Input(1);
+  if (n.Has(2)) {
+    auto training = n.ScalarOf(2);
+    if (!training || !IsZero(*training)) n.Unsupported("training");
+  }
+  Expr x = n.In(0);
+  if (!n.Wants(1)) return x;
+  return std::vector<Expr>{
+      x, n("full", relax::ShapeExpr(Node::Shape(x)), n.Scalar(1, DataType::Bool()))};
+}
+Outputs ConvertIdentity(Node& n) { return n.Input(0); }
+}  // namespace
+
+TVM_REGISTER() {
+  AddConverters({
+      {"Abs", &SameOp<"abs">},
+      {"Acos", &SameOp<"acos">},
+      {"Acosh", &SameOp<"acosh">},
+      {"Add", &Binary<"add">},
+      {"And", &Binary<"logical_and">},
+      {"Asin", &SameOp<"asin">},
+      {"Asinh", &SameOp<"asinh">},
+      {"Atan", &SameOp<"atan">},
+      {"Atanh", &SameOp<"atanh">},
+      {"BitCast", &ConvertBitCast},
+      {"BitShift", &ConvertBitShift},
+      {"BitwiseAnd", &Binary<"bitwise_and">},
+      {"BitwiseNot", &SameOp<"bitwise_not">},
+      {"BitwiseOr", &Binary<"bitwise_or">},
+      {"BitwiseXor", &Binary<"bitwise_xor">},
+      {"Cast", &ConvertCast},
+      {"CastLike", &ConvertCastLike},
+      {"Ceil", &SameOp<"ceil">},
+      {"Celu", &ConvertCelu},
+      {"Clip", &ConvertClip},
+      {"Cos", &SameOp<"cos">},
+      {"Cosh", &SameOp<"cosh">},
+      {"Div", &Binary<"divide">},
+      {"Dropout", &ConvertDropout},
+      {"Elu", &ConvertElu},
+      {"Equal", &Binary<"equal">},
+      {"Erf", &SameOp<"erf">},
+      {"Exp", &SameOp<"exp">},
+      {"Floor", &SameOp<"floor">},
+      {"Gelu", &ConvertGelu},
+      {"Greater", &Binary<"greater">},
+      {"GreaterOrEqual", &Binary<"greater_equal">},
+      {"HardSigmoid", &ConvertHardSigmoid},
+      {"HardSwish", &ConvertHardSwish},
+      {"Identity", &ConvertIdentity},
+      {"IsInf", &ConvertIsInf},
+      {"IsNaN", &SameOp<"isnan">},
+      {"LeakyRelu", &ConvertLeakyRelu},
+      {"Less", &Binary<"less">},
+      {"LessOrEqual", &Binary<"less_equal">},
+      {"Log", &SameOp<"log">},
+      {"Max", &Variadic<"maximum">},
+      {"Mean", &ConvertMean},
+      {"Min", &Variadic<"minimum">},
+      {"Mish", &ConvertMish},
+      {"Mod", &ConvertMod},
+      {"Mul", &Binary<"multiply">},
+      {"Neg", &SameOp<"negative">},
+      {"Not", &SameOp<"logical_not">},
+      {"Or", &Binary<"logical_or">},
+      {"PRelu", &ConvertPRelu},
+      {"Pow", &ConvertPow},
+      {"Reciprocal", &ConvertReciprocal},
+      {"Relu", &SameOp<"nn.relu">},
+      {"Round", &SameOp<"round">},
+      {"Selu", &ConvertSelu},
+      {"Shrink", &ConvertShrink},
+      {"Sigmoid", &SameOp<"sigmoid">},
+      {"Sign", &SameOp<"sign">},
+      {"Sin", &SameOp<"sin">},
+      {"Sinh", &SameOp<"sinh">},
+      {"Softplus", &SameOp<"nn.softplus">},
+      {"Softsign", &ConvertSoftsign},
+      {"Sqrt", &SameOp<"sqrt">},
+      {"Sub", &Binary<"subtract">},
+      {"Sum", &Variadic<"add">},
+      {"SwiGLU", &ConvertSwiGLU},
+      {"Swish", &ConvertSwish},
+      {"Tan", &SameOp<"tan">},
+      {"Tanh", &SameOp<"tanh">},
+      {"ThresholdedRelu", &ConvertThresholdedRelu},
+      {"Where", &ConvertWhere},
+      {"Xor", &Binary<"logical_xor">},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

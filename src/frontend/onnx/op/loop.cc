@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops as functions that call themselves:
+//
+//   loop(i, go, carried…, captured…, collected…) =
+//     if i < count and go: loop(i + 1, turn(i, carried…)…)  else: (carried…, collected…)
+#include "frontend/onnx/op/loop.h"
+
+#include "tvm/expr/substitute.h"
+
+namespace tvm::frontend::onnx {
+
+void FreeNames(const Graph& graph, std::set<Name>* names) {
+  std::set<Name> defined, used;
+  for (const ValueInfo& v : graph.inputs) defined.insert(v.name);
+  for (const TensorProto& t : graph.initializers) defined.insert(t.name);
+  for (const NodeProto& node : graph.nodes) {
+    used.insert(node.inputs.begin(), node.inputs.end());
+    defined.insert(node.outputs.begin(), node.outputs.end());
+    for (const Attribute& attr : node.attributes) {
+      if (attr.graph) FreeNames(*attr.graph, &used);
+    }
+  }
+  for (const ValueInfo& v : graph.outputs) used.insert(v.name);
+  for (Name name : used) {
+    if (!name.empty() && !defined.count(name)) names->insert(name);
+  }
+}
+
+namespace {
+const DataType kCount = DataType::Int(64);
+
+/// The loop as a function, built until the shapes of what is carried fit all turns.
+class LoopBuilder {
+ public:
+  LoopBuilder(Node& n, const LoopSpec& loop) : n_(n), loop_(loop), builder_(n.importer.builder()) {
+    for (Value value : loop.carried) {
+      if (value.sequence || !value.defined()) n.Unsupported("a loop that carries a sequence");
+      initial_.push_back(n.importer.TensorOf(&value));
+    }
+    for (Name name : loop.names) {
+      const Value* value = n.scope->Find(name);
+      if (!value || !value->defined() || IsConstant(*value)) continue;
+      if (value->sequence) n.Unsupported("a loop that uses a sequence from outside");
+      Value copy = *value;
+      captured_.emplace_back(name, n.importer.TensorOf(&copy));
+    }
+    for (const Expr& e : initial_) {
+      std::vector<bool> changes;
+      for (const PrimExpr& d : Node::Shape(e)) changes.push_back(!AsConstInt(d));
+      varies_.push_back(changes);
+    }
+  }
+  std::vector<Value> Run() {
+    // Each try fixes at least one dimension that changes.
+    while (!TryBuild()) {
+    }
+    Array<Expr> args{n_.Scalar(0, kCount),
+                     loop_.condition.value_or(n_.Scalar(1, DataType::Bool()))};
+    if (loop_.count) args.push_back(*loop_.count);
+    for (const Expr& e : initial_) args.push_back(e);
+    for (const auto& [name, e] : captured_) args.push_back(e);
+    for (const Dims& dims : element_dims_) {
+      Dims shape = dims;
+      shape.insert(shape.begin(), Num(0));
+      args.push_back(n_("zeros", relax::ShapeExpr(shape), element_types_[args.size() - first_]));
+    }
+    Expr all = n_.Emit(relax::Call(function_, args));
+    std::vector<Value> results;
+    size_t count = initial_.size() + loop_.num_collected;
+    for (size_t i = 0; i < count; ++i) results.emplace_back(n_.Item(all, static_cast<int64_t>(i)));
+    return results;
+  }
+
+ private:
+  static bool IsConstant(const Value& value) {
+    if (value.expr.defined() && value.expr.as<relax::ConstantObj>()) return true;
+    if (!value.known) return false;
+    return std::all_of(value.known->elements.begin(), value.known->elements.end(),
+                       [](const PrimExpr& e) { return AsConstInt(e) || e.as<FloatImmObj>(); });
+  }
+  relax::Var Param(const std::string& name, const Dims& dims, DataType dtype) {
+    return relax::Var(name, relax::TensorStructInfo(dims, dtype));
+  }
+  /// The dimension as the function sees it: variables are those of its parameters.
+  PrimExpr Inside(const PrimExpr& dim) {
+    if (AsConstInt(dim)) return dim;
+    if (auto var = dim.as<tir::Var>()) {
+      if (!inside_.count(*var)) {
+        tir::Var inner = n_.importer.FreshDim(var.value()->name_hint);
+        inside_.Set(*var, inner);
+        outside_.Set(inner, *var);
+      }
+      return inside_[*var];
+    }
+    tir::Var inner = n_.importer.FreshDim();
+    outside_.Set(inner, dim);
+    return inner;
+  }
+  bool TryBuild() {
+    inside_ = {};
+    outside_ = {};
+    Array<relax::Var> params{Param("i", {}, kCount), Param("go", {}, DataType::Bool())};
+    if (loop_.count) params.push_back(Param("count", {}, kCount));
+    std::vector<Value> carried;
+    for (size_t k = 0; k < initial_.size(); ++k) {
+      Dims dims = Node::Shape(initial_[k]);
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (varies_[k][d]) dims.Set(d, n_.importer.FreshDim("carried"));
+      }
+      params.push_back(Param("carried", dims, Node::TypeOf(initial_[k])));
+      carried.emplace_back(Expr(params.back()));
+    }
+    Scope scope;
+    scope.outer = n_.scope;
+    for (const auto& [name, e] : captured_) {
+      Dims dims = Node::Shape(e).Map([&](const PrimExpr& d) { return Inside(d); });
+      params.push_back(Param("captured", dims, Node::TypeOf(e)));
+      scope.values[name] = Value(Expr(params.back()));
+    }
+    first_ = params.size();
+    // How the collected values look is known once the body has been built.
+    bool is_first = element_types_.empty() && loop_.num_collected > 0;
+    std::vector<relax::Var> collections;
+    for (size_t k = 0; k < element_types_.size(); ++k) {
+      Dims dims = element_inside_[k];
+      dims.insert(dims.begin(), n_.importer.FreshDim("turns"));
+      collections.push_back(Param("collected", dims, element_types_[k]));
+      params.push_back(collections.back());
+    }
+    relax::TupleStructInfo result = ResultInfo(carried);
+    function_ = builder_->AddFunction(relax::Function::CreateEmpty(params, result), "loop");
+    builder_->BeginScope(params);
+    builder_->BeginSequence();
+    Expr i = params[0], go = params[1];
+    if (loop_.count) go = n_("logical_and", go, n_("less", i, params[2]));
+    builder_->BeginSequence();
+    Turn turn = loop_.turn(i, carried, scope);
+    bool fits = Fits(turn, carried, is_first);
+    if (!fits) {
+      builder_->EndSequence();
+      builder_->EndSequence();
+      builder_->EndScope();
+      return false;
+    }
+    relax::SeqExpr next = MakeNext(turn, params, i, collections);
+    Array<Expr> last;
+    for (const Value& v : carried) last.push_back(v.expr);
+    for (const relax::Var& v : collections) last.push_back(v);
+    Expr body = builder_->Emit(relax::If(go, next, relax::SeqExpr::Of(relax::Tuple(last))), "gv");
+    auto blocks = builder_->EndSequence();
+    relax::Function func(params, relax::MakeSeq(relax::SeqExpr({}, body), blocks, body), result);
+    builder_->EndScope();
+    builder_->UpdateFunction(function_, func);
+    return true;
+  }
+  /// Shapes of what is carried are those of the parameters where they do not change.
+  relax::TupleStructInfo ResultInfo(const std::vector<Value>& carried) {
+    Array<StructInfo> fields;
+    for (size_t k = 0; k < carried.size(); ++k) {
+      Dims dims = Node::Shape(carried[k].expr);
+      bool varies = std::count(varies_[k].begin(), varies_[k].end(), true) != 0;
+      DataType t = Node::TypeOf(carried[k].expr);
+      fields.push_back(varies ? relax::TensorStructInfo(t, static_cast<int64_t>(dims.size()))
+                              : relax::TensorStructInfo(dims, t));
+    }
+    for (size_t k = 0; k < element_types_.size(); ++k)
+      fields.push_back(relax::TensorStructInfo(
+          element_types_[k], static_cast<int64_t>(element_inside_[k].size()) + 1));
+    return relax::TupleStructInfo(fields);
+  }
+  /// Whether the turn gives what the parameters expect; otherwise what it gives is noted.
+  bool Fits(Turn& turn, const std::vector<Value>& carried, bool is_first) {
+    bool fits = !is_first;
+    for (size_t k = 0; k < carried.size(); ++k) {
+      Expr e = n_.importer.TensorOf(&turn.carried[k]);
+      Dims now = Node::Shape(e), then = Node::Shape(carried[k].expr);
+      if (now.size() != then.size() || Node::TypeOf(e) != Node::TypeOf(carried[k].expr))
+        n_.Unsupported("a loop that changes the rank or type of what it carries");
+      for (size_t d = 0; d < now.size(); ++d) {
+        if (varies_[k][d] || builder_->analyzer()->CanProveEqual(now[d], then[d])) continue;
+        varies_[k][d] = true;
+        fits = false;
+      }
+    }
+    if (fits) return true;
+    element_types_.clear();
+    element_inside_.clear();
+    element_dims_.clear();
+    for (Value& value : turn.collected) {
+      Expr e = n_.importer.TensorOf(&value);
+      Dims inner, outer;
+      for (const PrimExpr& d : Node::Shape(e)) {
+        PrimExpr out = tir::Substitute(d, outside_);
+        bool known = AsConstInt(d).has_value() || !out.same_as(d);
+        if (!known) n_.Unsupported("values of changing shapes that a loop collects");
+        // The function's parameters are made again: only constants can be named in advance.
+        inner.push_back(AsConstInt(d) ? d : PrimExpr(n_.importer.FreshDim()));
+        outer.push_back(out);
+      }
+      element_types_.push_back(Node::TypeOf(e));
+      element_inside_.push_back(inner);
+      element_dims_.push_back(outer);
+    }
+    return false;
+  }
+  relax::SeqExpr MakeNext(Turn& turn, const Array<relax::Var>& params, const Expr& i,
+                          const std::vector<relax::Var>& collections) {
+    Expr go = n_.Scalar(1, DataType::Bool());
+    if (turn.condition) go = n_.Reshape(n_.importer.TensorOf(&*turn.condition), {});
+    Array<Expr> args{n_("add", i, n_.Scalar(1, kCount)), go};
+    if (loop_.count) args.push_back(params[2]);
+    for (Value& value : turn.carried) args.push_back(n_.importer.TensorOf(&value));
+    for (size_t k = args.size(); k < first_; ++k) args.push_back(params[k]);
+    for (size_t k = 0; k < collections.size(); ++k) {
+      Expr one = n_("expand_dims", n_.importer.TensorOf(&turn.collected[k]), List({0}));
+      args.push_back(n_("concat", relax::Tuple({collections[k], one}), 0));
+    }
+    Expr call = builder_->Emit(relax::Call(function_, args), "gv");
+    return relax::MakeSeq(relax::SeqExpr({}, call), builder_->EndSequence(), call);
+  }
+  Node& n_;
+  const LoopSpec& loop_;
+  relax::BlockBuilder builder_;
+  std::vector<Expr> initial_;
+  std::vector<std::pair<Name, Expr>> captured_;
+  std::vector<std::vector<bool>> varies_;  // of the carried values, by dimension
+  Map<tir::Var, PrimExpr> inside_, outside_;
+  std::vector<DataType> element_types_;
+  std::vector<Dims> element_inside_, element_dims_;  // of collected values, here and at the caller
+  GlobalVar function_;
+  size_t first_ = 0;  // the first parameter for collected values
+};
+}  // namespace
+
+std::vector<Value> EmitLoop(Node& n, const LoopSpec& loop) { return LoopBuilder(n, loop).Run(); }
+
+}  // namespace tvm::frontend::onnx

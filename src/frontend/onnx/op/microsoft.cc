@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of the domain com.microsoft, which optimisers and quantisers write.
+#include "frontend/onnx/op/op.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+constexpr const char* kMicrosoft = "com.microsoft";
+
+Outputs ConvertFastGelu(Node& n) {
+  Expr x = n.In(0);
+  if (n.Has(1)) x = n("add", x, n.In(1));
+  return n("nn.gelu_tanh", x);
+}
+Outputs ConvertBiasGelu(Node& n) { return n("nn.gelu", n("add", n.In(0), n.In(1))); }
+Outputs ConvertQuickGelu(Node& n) {
+  Expr x = n.In(0);
+  double alpha = n.Float("alpha", 1.702F);
+  return n("multiply", x, n("sigmoid", n("multiply", x, n.Scalar(alpha, Node::TypeOf(x)))));
+}
+Outputs ConvertFusedMatMul(Node& n) {
+  Expr a = n.In(0), b = n.In(1);
+  double alpha = n.Float("alpha", 1);
+  if (n.Int("transBatchA", 0) || n.Int("transBatchB", 0)) n.Unsupported("transposed batches");
+  auto turned = [&](const Expr& e) {
+    std::vector<int64_t> axes;
+    for (int64_t i = 0; i < Node::Rank(e); ++i) axes.push_back(i);
+    if (axes.size() > 1) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    return Transposed(n, e, axes);
+  };
+  if (n.Int("transA", 0)) a = turned(a);
+  if (n.Int("transB", 0)) b = turned(b);
+  Expr y = n("matmul", a, b);
+  return alpha == 1 ? y : n("multiply", y, n.Scalar(alpha, Node::TypeOf(y)));
+}
+/// Normalises the sum of the input, what was skipped and a bias; the sum is the last output.
+template <bool is_simple>
+Outputs SkipNormalization(Node& n) {
+  size_t bias = is_simple ? 3 : 4;
+  Expr sum = n("add", n.In(0), n.In(1));
+  if (n.Has(bias)) sum = n("add", sum, n.In(bias));
+  double epsilon = n.Float("epsilon", 1e-12F);
+  int64_t axis = Node::Rank(sum) - 1;
+  Expr gamma = n.In(2), y;
+  if (is_simple) {
+    y = n("nn.rms_norm", sum, gamma, List({axis}), epsilon);
+  } else {
+    Expr beta =
+        n.Has(3) ? n.In(3) : n("zeros", relax::ShapeExpr(Node::Shape(gamma)), Node::TypeOf(gamma));
+    y = n("nn.layer_norm", sum, gamma, beta, List({axis}), epsilon);
+  }
+  std::vector<Value> outputs{y, Value(), Value(), sum};
+  return outputs;
+}
+Outputs ConvertSimplifiedLayerNormalization(Node& n) {
+  Expr x = n.In(0);
+  n.Ignore("stash_type");
+  double epsilon = n.Float("epsilon", 1e-5F);
+  std::vector<int64_t> axes;
+  for (int64_t i = n.Axis(n.Int("axis", -1), Node::Rank(x)); i < Node::Rank(x); ++i)
+    axes.push_back(i);
+  return n("nn.rms_norm", x, n.In(1), List(axes), epsilon);
+}
+/// x · dequantised weightᵀ. Weights are (N, blocks, bytes), the first element in the low bits;
+/// scales and zero points belong to blocks of a row.
+Outputs ConvertMatMulNBits(Node& n) {
+  Expr a = n.In(0), b = n.In(1), scale = n.In(2);
+  int64_t k = n.Int("K"), rows = n.Int("N"), bits = n.Int("bits", 4), block = n.Int("block_size");
+  n.Ignore("accuracy_level");
+  if ((bits != 2 && bits != 4 && bits != 8) || block <= 0 || k <= 0)
+    n.Fail("bits to be 2, 4 or 8 and positive sizes", std::to_string(bits) + " bits");
+  if (n.Has(4)) n.Unsupported("g_idx");
+  int64_t blocks = (k + block - 1) / block, per_byte = 8 / bits;
+  int64_t bytes = (block * bits + 7) / 8, zero_bytes = (blocks * bits + 7) / 8;
+  DataType t = Node::TypeOf(a), wide = DataType::Int(32);
+  Te te(n);
+  te::Tensor weight = te(n.Reshape(b, {Num(rows), Num(blocks), Num(bytes)}));
+  te::Tensor scales = te(n.Reshape(scale, {Num(rows), Num(blocks)}));
+  std::optional<te::Tensor> zeros;
+  bool packed = n.Has(3) && Node::TypeOf(n.In(3)) == DataType::UInt(8);
+  if (n.Has(3)) zeros = te(n.Reshape(n.In(3), {Num(rows), Num(packed ? zero_bytes : blocks)}));
+  auto bits_of = [&](const PrimExpr& byte, const PrimExpr& place) {
+    PrimExpr shift = tvm::cast(wide, floormod(place, Num(per_byte))) * IntImm::Int32(bits);
+    return bitwise_and(shift_right(tvm::cast(wide, byte), shift), IntImm::Int32((1 << bits) - 1));
+  };
+  Expr w = ComputeElements(n, "unpack", te, {Num(k), Num(rows)}, [&](const Index& i) {
+    PrimExpr at = floordiv(i[0], Num(block)), inner = floormod(i[0], Num(block));
+    PrimExpr q = bits_of(weight(i[1], at, floordiv(inner, Num(per_byte))), inner);
+    PrimExpr zero = tvm::cast(t, IntImm::Int32(1 << (bits - 1)));
+    if (zeros && packed)
+      zero = tvm::cast(t, bits_of((*zeros)(i[1], floordiv(at, Num(per_byte))), at));
+    if (zeros && !packed) zero = tvm::cast(t, (*zeros)(i[1], at));
+    return (tvm::cast(t, q) - zero) * tvm::cast(t, scales(i[1], at));
+  });
+  Expr y = n("matmul", a, w);
+  return n.Has(5) ? n("add", y, n.In(5)) : y;
+}
+}  // namespace
+
+TVM_REGISTER() {
+  AddConverters({
+      {"BiasGelu", &ConvertBiasGelu, kMicrosoft},
+      {"FastGelu", &ConvertFastGelu, kMicrosoft},
+      {"FusedMatMul", &ConvertFusedMatMul, kMicrosoft},
+      {"Gelu", &SameOp<"nn.gelu">, kMicrosoft},
+      {"MatMulNBits", &ConvertMatMulNBits, kMicrosoft},
+      {"QuickGelu", &ConvertQuickGelu, kMicrosoft},
+      {"SimplifiedLayerNormalization", &ConvertSimplifiedLayerNormalization},
+      {"SimplifiedLayerNormalization", &ConvertSimplifiedLayerNormalization, kMicrosoft},
+      {"SkipLayerNormalization", &SkipNormalization<false>, kMicrosoft},
+      {"SkipSimplifiedLayerNormalization", &SkipNormalization<true>, kMicrosoft},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

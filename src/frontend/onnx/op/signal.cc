@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals: windows, Fourier transforms, mel scales, columns of images.
+#include <cmath>
+
+#include "frontend/onnx/op/axes.h"
+#include "frontend/onnx/op/window.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+constexpr double kTau = 6.283185307179586;
+const DataType kDouble = DataType::Float(64);
+
+// ---- windows: a0 - a1 cos(2πi/n) + a2 cos(4πi/n) ------------------------------------------------
+Expr CosineWindow(Node& n, double a0, double a1, double a2) {
+  bool periodic = n.Int("periodic", 1) != 0;
+  DataType to = n.Type("output_datatype", DataType::Float(32));
+  PrimExpr size = n.Integers(0).at(0);
+  Te te(n);
+  PrimExpr length = te(size);
+  PrimExpr period = max(periodic ? length : length - Num(1), Num(1));
+  return ComputeElements(n, "window", te, {length}, [&](const Index& i) {
+    PrimExpr angle = div(tvm::cast(kDouble, i[0]) * Num(kDouble, kTau), tvm::cast(kDouble, period));
+    PrimExpr value = Num(kDouble, a0) - Num(kDouble, a1) * cos(angle) +
+                     Num(kDouble, a2) * cos(angle * Num(kDouble, 2));
+    return tvm::cast(to, value);
+  });
+}
+Outputs ConvertHannWindow(Node& n) { return CosineWindow(n, 0.5, 0.5, 0); }
+Outputs ConvertHammingWindow(Node& n) { return CosineWindow(n, 25.0 / 46, 21.0 / 46, 0); }
+Outputs ConvertBlackmanWindow(Node& n) { return CosineWindow(n, 0.42, 0.5, 0.08); }
+
+// ---- Fourier transforms, by their definition ----------------------------------------------------
+/// Sum over `length` samples of (re, im) · exp(∓2πi·k·t / length) as (re, im).
+struct Sample {
+  PrimExpr re, im;
+};
+te::Tensor Transform(const Dims& shape, size_t frequency_axis, const PrimExpr& length, bool inverse,
+                     const std::function<Sample(const Index& at, const PrimExpr& t)>& sample,
+                     DataType dtype) {
+  te::Tensor sums = topi::Compute(
+      shape,
+      [&](const Index& i) {
+        te::IterVar t = topi::Along(length, "t");
+        auto [re, im] = sample(i, t->var);
+        PrimExpr k = i[frequency_axis];
+        // The angle is reduced as an integer: it stays exact for long signals.
+        PrimExpr turn = tvm::cast(kDouble, floormod(k * t->var, length));
+        PrimExpr angle =
+            div(turn * Num(kDouble, inverse ? kTau : -kTau), tvm::cast(kDouble, length));
+        PrimExpr c = cos(angle), s = sin(angle);
+        re = tvm::cast(kDouble, re);
+        im = tvm::cast(kDouble, im);
+        return te::sum(tir::Select(equal(i.back(), Num(0)), re * c - im * s, re * s + im * c), {t});
+      },
+      "dft", topi::kCommReduce);
+  return topi::Compute(
+      shape,
+      [&](const Index& i) {
+        PrimExpr sum = topi::At(sums, i);
+        return tvm::cast(dtype, inverse ? div(sum, tvm::cast(kDouble, length)) : sum);
+      },
+      "scaled");
+}
+/// The shape of a transform whose named axis was moved behind the others for it.
+Dims ShapeMovedBack(Node& n, Dims shape, const RuntimeAxes& axes, const Dims& moved) {
+  size_t last = shape.size() - 1;
+  for (size_t i = 0; i < last; ++i)
+    shape.Set(i, n.Simplify(tir::Select(axes.named[i], moved[last - 1], shape[i])));
+  shape.Set(last, moved[last]);
+  return shape;
+}
+Outputs ConvertDFT(Node& n) {
+  Expr x = n.In(0);
+  int64_t rank = Node::Rank(x);
+  bool inverse = n.Int("inverse", 0) != 0, onesided = n.Int("onesided", 0) != 0;
+  // The axis was an attribute with another default once.
+  int64_t axis = n.opset < 20 ? 1 : -2;
+  std::optional<RuntimeAxes> named;
+  Dims whole = Node::Shape(x);
+  if (n.Has(2)) {
+    auto given = n.TryConstInts(2);
+    if (!given) {
+      // The parts stay behind it.
+      named = ReadAxes(n, 2, rank - 1);
+      named->named.push_back(const_false());
+      named->place.push_back(Num(rank - 1));
+      x = NamedAxesLast(n, x, *named);
+    }
+    axis = given ? given->at(0) : -2;
+  }
+  axis = n.Axis(axis, rank);
+  bool is_complex = n.StaticDim(x, rank - 1) == 2;
+  PrimExpr length = n.Has(1) ? n.Integers(1).at(0) : Node::Shape(x)[axis];
+  Te te(n);
+  te::Tensor t = te(x);
+  PrimExpr size = te(length), have = t->shape[axis];
+  Dims shape = t->shape;
+  // A real signal comes out of the half of its spectrum.
+  bool to_real = inverse && onesided;
+  PrimExpr given = have;
+  if (to_real && !n.Has(1)) size = n.Simplify((have - Num(1)) * Num(2));
+  shape.Set(axis, onesided && !inverse ? n.Simplify(floordiv(size, Num(2)) + Num(1)) : size);
+  shape.Set(rank - 1, Num(to_real ? 1 : 2));
+  auto sample = [&](const Index& i, const PrimExpr& at) {
+    auto part = [&](int64_t p) {
+      Index from = i;
+      PrimExpr place = at, sign = Num(t->dtype, 1);
+      if (to_real) {
+        PrimExpr mirrored = at >= given;
+        place = tir::Select(mirrored, size - at, at);
+        if (p == 1) sign = tir::Select(mirrored, Num(t->dtype, -1), Num(t->dtype, 1));
+      }
+      from[axis] = place;
+      from[rank - 1] = Num(p);
+      return if_then_else(place < given, sign * topi::At(t, from), MakeZero(t->dtype));
+    };
+    return Sample{part(0), is_complex ? part(1) : MakeZero(t->dtype)};
+  };
+  Expr y = te.Done("dft", Transform(shape, axis, size, inverse, sample, t->dtype));
+  return named ? NamedAxesBack(n, y, *named, ShapeMovedBack(n, whole, *named, Node::Shape(y))) : y;
+}
+Outputs ConvertSTFT(Node& n) {
+  Expr signal = n.In(0);
+  bool onesided = n.Int("onesided", 1) != 0;
+  PrimExpr step = n.Integers(1).at(0);
+  if (!n.Has(2) && !n.Has(3)) n.Fail("a window or a frame_length", "neither");
+  PrimExpr length = n.Has(3) ? n.Integers(3).at(0) : Node::Shape(n.In(2))[0];
+  bool is_complex = Node::Rank(signal) == 3 && n.StaticDim(signal, 2) == 2;
+  Te te(n);
+  te::Tensor t = te(signal);
+  std::optional<te::Tensor> window;
+  if (n.Has(2)) window = te(n.In(2));
+  PrimExpr frame = te(length), hop = te(step);
+  PrimExpr frames = n.Simplify(floordiv(t->shape[1] - frame, hop) + Num(1));
+  PrimExpr bins = onesided ? n.Simplify(floordiv(frame, Num(2)) + Num(1)) : frame;
+  Dims shape{t->shape[0], frames, bins, Num(2)};
+  auto sample = [&](const Index& i, const PrimExpr& at) {
+    auto part = [&](int64_t p) {
+      Index from{i[0], i[1] * hop + at};
+      if (t->shape.size() == 3) from.push_back(Num(p));
+      PrimExpr e = topi::At(t, from);
+      return window ? e * (*window)(at) : e;
+    };
+    return Sample{part(0), is_complex ? part(1) : MakeZero(t->dtype)};
+  };
+  return te.Done("stft", Transform(shape, 2, frame, false, sample, t->dtype));
+}
+/// Triangles of the mel scale over the bins of a spectrum.
+Outputs ConvertMelWeightMatrix(Node& n) {
+  int64_t bands = n.ConstInts(0).at(0), length = n.ConstInts(1).at(0), rate = n.ConstInts(2).at(0);
+  double low = n.ConstFloats(3).at(0), high = n.ConstFloats(4).at(0);
+  DataType to = n.Type("output_datatype", DataType::Float(32));
+  int64_t bins = length / 2 + 1;
+  if (bands < 0 || bands > 100'000 || bins < 0 || bins > 1'000'000 || rate <= 0)
+    n.Fail("numbers of bands, bins and samples in bounds", "others");
+  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  std::vector<int64_t> edges;
+  double first = mel(low), step = (mel(high) - first) / static_cast<double>(bands + 2);
+  for (int64_t i = 0; i < bands + 2; ++i) {
+    double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + first) / 2595) - 1);
+    edges.push_back(static_cast<int64_t>(
+        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
+  }
+  int64_t shape[] = {bins, bands};
+  runtime::Tensor tensor = runtime::Empty({shape, 2}, DataType::Float(32), {kDLCPU, 0});
+  auto* data = static_cast<float*>(tensor.data_ptr());
+  std::fill_n(data, bins * bands, 0.0F);
+  for (int64_t b = 0; b < bands; ++b) {
+    int64_t left = edges[b], top = edges[b + 1], right = edges[b + 2];
+    auto set = [&](int64_t bin, double value) {
+      if (bin >= 0 && bin < bins) data[bin * bands + b] = static_cast<float>(value);
+    };
+    if (left == top) {
+      set(top, 1);
+    } else {
+      for (int64_t i = left; i <= top; ++i)
+        set(i, static_cast<double>(i - left) / static_cast<double>(top - left));
+    }
+    for (int64_t i = top; i < right; ++i)
+      set(i, static_cast<double>(right - i) / static_cast<double>(right - top));
+  }
+  return n.Cast(n.importer.Constant(tensor).expr, to);
+}
+
+// ---- columns ------------------------------------------------------------------------------------
+/// Adds the blocks in the columns up to an image.
+Outputs ConvertCol2Im(Node& n) {
+  Expr x = n.In(0);
+  std::vector<PrimExpr> image = n.Integers(1);
+  std::vector<PrimExpr> block = n.Integers(2);
+  size_t rank = block.size();
+  auto strides = n.Ints("strides", std::vector<int64_t>(rank, 1));
+  auto dilations = n.Ints("dilations", std::vector<int64_t>(rank, 1));
+  auto pads = n.Ints("pads", std::vector<int64_t>(2 * rank, 0));
+  if (image.size() != rank || strides.size() != rank || dilations.size() != rank ||
+      pads.size() != 2 * rank)
+    n.Fail("sizes for " + std::to_string(rank) + " axes", "others");
+  Te te(n);
+  te::Tensor t = te(x);
+  std::vector<PrimExpr> dims = te(image), counts, taps = te(block);
+  Dims shape{t->shape[0], n.Simplify(floordiv(t->shape[1], ProductOf(DimsOf(taps))))};
+  for (size_t a = 0; a < rank; ++a) {
+    shape.push_back(dims[a]);
+    counts.push_back(n.Simplify(floordiv(dims[a] + Num(pads[a] + pads[a + rank] - 1) -
+                                             Num(dilations[a]) * (taps[a] - Num(1)),
+                                         Num(strides[a])) +
+                                Num(1)));
+  }
+  return te.Done("col2im",
+                 topi::Compute(
+                     shape,
+                     [&](const Index& i) {
+                       Array<te::IterVar> axes;
+                       PrimExpr row = i[1], column = Num(0), inside = const_true();
+                       for (size_t a = 0; a < rank; ++a) {
+                         te::IterVar k = topi::Along(taps[a], "k" + std::to_string(a));
+                         axes.push_back(k);
+                         PrimExpr at = i[a + 2] + Num(pads[a]) - k->var * Num(dilations[a]);
+                         PrimExpr w = floordiv(at, Num(strides[a]));
+                         inside = inside && equal(floormod(at, Num(strides[a])), Num(0)) &&
+                                  w >= Num(0) && w < counts[a];
+                         row = row * taps[a] + k->var;
+                         column = column * counts[a] + w;
+                       }
+                       return te::sum(
+                           if_then_else(inside, t(i[0], row, column), MakeZero(t->dtype)), axes);
+                     },
+                     "col2im", topi::kCommReduce));
+}
+/// A convolution whose samples are moved by offsets that are data.
+Outputs ConvertDeformConv(Node& n) {
+  Expr x = n.In(0), weight = n.In(1), offset = n.In(2);
+  std::vector<int64_t> kernel{n.StaticDim(weight, 2), n.StaticDim(weight, 3)};
+  Window w = ReadWindow(n, x, kernel);
+  int64_t group = n.Int("group", 1), offset_group = n.Int("offset_group", 1);
+  int64_t channels = n.StaticDim(x, 1), outputs = n.StaticDim(weight, 0);
+  Te te(n);
+  te::Tensor t = te(x), wt = te(weight), off = te(offset);
+  std::optional<te::Tensor> bias, mask;
+  if (n.Has(3)) bias = te(n.In(3));
+  if (n.Has(4)) mask = te(n.In(4));
+  DataType d = t->dtype;
+  PrimExpr h = t->shape[2], width = t->shape[3];
+  Dims shape{t->shape[0], Num(outputs), off->shape[2], off->shape[3]};
+  int64_t per_group = channels / group, taps = kernel[0] * kernel[1];
+  te::Tensor sums = topi::Compute(
+      shape,
+      [&](const Index& i) {
+        te::IterVar c = topi::Along(Num(per_group), "c"), ky = topi::Along(Num(kernel[0]), "ky"),
+                    kx = topi::Along(Num(kernel[1]), "kx");
+        PrimExpr channel = floordiv(i[1], Num(outputs / group)) * Num(per_group) + c->var;
+        PrimExpr og = floordiv(channel, Num(channels / offset_group));
+        PrimExpr tap = og * Num(taps) + ky->var * Num(kernel[1]) + kx->var;
+        auto place = [&](size_t a, const PrimExpr& at, const PrimExpr& k, int64_t part) {
+          PrimExpr base = at * Num(w.strides[a]) - w.before[a] + k * Num(w.dilations[a]);
+          return tvm::cast(d, base) + off(i[0], tap * Num(2) + Num(part), i[2], i[3]);
+        };
+        PrimExpr y = place(0, i[2], ky->var, 0), px = place(1, i[3], kx->var, 1);
+        auto whole = [](const PrimExpr& e) {
+          return tvm::cast(DataType::Int(64),
+                           max(min(floor(e), Num(e.dtype(), 1e6)), Num(e.dtype(), -1e6)));
+        };
+        PrimExpr y0 = whole(y), x0 = whole(px), sum = MakeZero(d);
+        for (int64_t a : {0, 1}) {
+          for (int64_t b : {0, 1}) {
+            PrimExpr yy = y0 + Num(a), xx = x0 + Num(b);
+            PrimExpr inside = yy >= Num(0) && yy < h && xx >= Num(0) && xx < width;
+            PrimExpr weight_y = Num(d, 1) - tvm::abs(y - tvm::cast(d, yy));
+            PrimExpr weight_x = Num(d, 1) - tvm::abs(px - tvm::cast(d, xx));
+            sum = sum +
+                  if_then_else(inside, weight_y * weight_x * t(i[0], channel, yy, xx), MakeZero(d));
+          }
+        }
+        if (mask) sum = sum * (*mask)(i[0], tap, i[2], i[3]);
+        return te::sum(sum * wt(i[1], c->var, ky->var, kx->var), {c, ky, kx});
+      },
+      "deform_conv", topi::kCommReduce);
+  if (!bias) return te.Done("deform_conv", sums);
+  return ComputeElements(n, "deform_conv", te, shape,
+                         [&](const Index& i) { return topi::At(sums, i) + (*bias)(i[1]); });
+}
+}  // namespace
+
+TVM_REGISTER() {
+  AddConverters({
+      {"BlackmanWindow", &ConvertBlackmanWindow},
+      {"Col2Im", &ConvertCol2Im},
+      {"DFT", &ConvertDFT},
+      {"DeformConv", &ConvertDeformConv},
+      {"HammingWindow", &ConvertHammingWindow},
+      {"HannWindow", &ConvertHannWindow},
+      {"MelWeightMatrix", &ConvertMelWeightMatrix},
+      {"STFT", &ConvertSTFT},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutated ONNX files: python -m tests.fuzz.onnx_files --seconds 3600
+
+Every file must be imported or refused with an exception that names a cause; a crash ends the
+process, and the last seeds printed are near the one that did it.
+"""
+
+import argparse
+import random
+import time
+
+import numpy as np
+import onnx
+import tvm
+from onnx import TensorProto, helper
+from tvm.relax.frontend.onnx import from_onnx
+
+# What bad files may raise; MemoryError for sizes that do not fit.
+EXPECTED = (ValueError, TypeError, IndexError, RecursionError, MemoryError, OSError, tvm.TVMError)
+
+
+def _node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+def _model(nodes, weights, functions=()):
+    tensors = [onnx.numpy_helper.from_array(a, n) for n, a in weights.items()]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y], tensors)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
+    proto = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
+    return proto.SerializeToString()
+
+
+def seeds():
+    """Models that use most kinds of messages."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.random((4, 3, 3, 3), "float32"), "b": rng.random(4, "float32")}
+    weights |= {"to": np.array([0, -1]), "c": np.array(True), "m": np.array(3)}
+    conv = _node("Conv", "x w b", "h", pads=[1, 1, 1, 1], strides=[2, 2])
+    shapes = [
+        _node("Shape", "h", "s"),
+        _node("Slice", "s m m", "t"),
+        _node("Reshape", "h to", "y"),
+    ]
+    branch = helper.make_graph(
+        [_node("Neg", "h", "r")], "b", [], [helper.make_tensor_value_info("r", 1, None)]
+    )
+    choice = _node("If", "c", "y", then_branch=branch, else_branch=branch)
+    function = helper.make_function(
+        "f", "twice", ["a"], ["b"], [_node("Add", "a a", "b")], [helper.make_opsetid("", 21)]
+    )
+    return [
+        _model([conv, *shapes], weights),
+        _model([conv, choice], weights),
+        _model([conv, _node("twice", "h", "y", domain="f")], weights, [function]),
+    ]
+
+
+def mutate(rng, data, others):
+    """A few changes of bytes: flips, cuts, copies, parts of other files."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(data) + 1)
+        kind = rng.randrange(6)
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1 and at < len(data):
+            data[at] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
+        elif kind == 2:
+            del data[at : at + rng.randint(1, 8)]
+        elif kind == 3:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randint(1, 8)))
+        elif kind == 4:
+            other = rng.choice(others)
+            begin = rng.randrange(len(other))
+            data[at:at] = other[begin : begin + rng.randint(1, 64)]
+        else:
+            del data[at:]
+        if not data:
+            data = bytearray(b"\0")
+    return bytes(data)
+
+
+def check(seed, files):
+    """None, or what is wrong with the answer to a mutated file."""
+    rng = random.Random(seed)
+    try:
+        from_onnx(mutate(rng, rng.choice(files), files))
+    except EXPECTED as error:
+        return None if str(error) else f"seed {seed}: no message"
+    except Exception as error:
+        return f"seed {seed}: {type(error).__name__}: {error}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    files, seed, end = seeds(), args.seed, time.time() + args.seconds
+    while time.time() < end:
+        if seed % 1000 == 0:
+            print(f"seed {seed}", flush=True)
+        if complaint := check(seed, files):
+            raise SystemExit(complaint)
+        seed += 1
+    print(f"{seed - args.seed} files")
+
+
+if __name__ == "__main__":
+    main()
