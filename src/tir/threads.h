@@ -7,6 +7,9 @@
 
 namespace tvm::tir {
 
+/// Key of an AttrStmt: the statements inside have the barriers that they need.
+inline constexpr const char* kOwnBarriers = "own_barriers";
+
 /// Which index of a launch a tag names. `dim` is 0 for x, 1 for y, 2 for z.
 struct ThreadTag {
   enum Kind { kNone, kBlock, kThread, kVirtual } kind = kNone;

@@ -4,24 +4,16 @@
 #include "backend/cuda/nvrtc.h"
 #include "runtime/device/cuda/module.h"
 #include "tvm/ir/backend.h"
-#include "tvm/runtime/device.h"
 
 namespace tvm::codegen::cuda {
 namespace {
-/// The architecture that a target names, or that of the GPU.
 std::string ArchOf(const Target& target) {
   std::string arch(target->GetAttr<String>("arch", ""));
-  if (!arch.empty()) return arch;
-  runtime::DeviceAPI* api = runtime::GetDeviceAPI(kDLCUDA);
-  Any version = api->GetAttr({kDLCUDA, 0}, runtime::DeviceAttr::kComputeVersion);
-  if (version == nullptr) {
+  if (arch.empty()) {
     TVM_FFI_THROW(ValueError) << "target cuda: expected -arch (such as sm_90a) in target "
                               << target->str() << ", since there is no GPU to ask";
   }
-  std::string digits(version.cast<String>());
-  digits.erase(digits.find('.'), 1);
-  // Hopper's and later matrix instructions are those of one architecture alone.
-  return "sm_" + digits + (std::stoi(digits) >= 90 && std::stoi(digits) < 120 ? "a" : "");
+  return arch;
 }
 std::vector<runtime::cuda::KernelInfo> KernelsOf(const FunctionList& functions) {
   std::vector<runtime::cuda::KernelInfo> kernels;

@@ -41,6 +41,7 @@ class KernelText : public source::FunctionWriter {
   Value Shuffle(const CallObj* op, const char* function);
   Value AtomicAdd(const CallObj* op);
   Value CallExtern(const CallObj* op, bool pure);
+  Value RaiseError(const CallObj* op);
   Value Sync(const CallObj* op);
   Value Statement(const std::string& text);
 

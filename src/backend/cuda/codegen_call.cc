@@ -30,6 +30,32 @@ const std::vector<source::HelperRow>& DeviceHelpers() {
   asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(x));
   return h;
 })"},
+      {"bf16_from_f32", '*', R"(static inline uint16_t $N(float x) {
+  uint16_t h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h == 0x7fff ? 0x7fc0 : h; /* the only NaN that it makes; ours is another one */
+})"},
+      // What runtime/device/cuda/failure.cc reads: the first failure since it did.
+      {"fail", '*', R"(struct tvm_Failure {
+  int state, count;
+  int64_t numbers[4];
+  char kind[32], text[440];
+};
+extern "C" {
+__device__ tvm_Failure* tvm_failure;
+}
+static __device__ __noinline__ void $N(const char* kind, const char* text, int count, int64_t a,
+                                       int64_t b, int64_t c, int64_t d) {
+  volatile tvm_Failure* f = tvm_failure;
+  if (f == NULL || atomicCAS((int*)&f->state, 0, 1) != 0) return;
+  int64_t numbers[4] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i) f->numbers[i] = numbers[i];
+  for (int i = 0; i < 31 && (f->kind[i] = kind[i]) != 0; ++i) f->kind[i + 1] = 0;
+  for (int i = 0; i < 439 && (f->text[i] = text[i]) != 0; ++i) f->text[i + 1] = 0;
+  f->count = count;
+  __threadfence_system();
+  f->state = 2;
+})"},
   };
   return *rows;
 }
@@ -72,6 +98,7 @@ Value KernelText::Emit(const CallObj* op) {
       g->ended_ = true;
       return Nothing();
     });
+    row(bi::tvm_raise_error(), [](Self g, Call o) { return g->RaiseError(o); });
     row(bi::call_extern(), [](Self g, Call o) { return g->CallExtern(o, false); });
     row(bi::call_pure_extern(), [](Self g, Call o) { return g->CallExtern(o, true); });
     row(bi::ptx_mma(), [](Self g, Call o) { return g->Mma(o); });
@@ -134,6 +161,20 @@ Value KernelText::AtomicAdd(const CallObj* op) {
   if (is_long) sum = source::CastTo("int64_t", sum);
   ++effects_;
   return Keep(sum, t, "old", /*fresh=*/true);
+}
+/// (kind, text, numbers...): the kernel goes on; the next synchronisation raises the error.
+Value KernelText::RaiseError(const CallObj* op) {
+  constexpr size_t kNumbers = 4;
+  auto *kind = op->args[0].as<StringImmObj>(), *text = op->args[1].as<StringImmObj>();
+  if (!kind || !text || op->args.size() > 2 + kNumbers)
+    Unsupported("an error with more than four numbers in a kernel", op->span);
+  std::vector<Value> numbers = GenAll({op->args.begin() + 2, op->args.end()});
+  std::string list;
+  for (size_t i = 0; i < kNumbers; ++i)
+    list += ", " + (i < numbers.size() ? "(int64_t)" + numbers[i].At(kUnary) : "0");
+  return Statement(file_.Helper("fail") + "(" + source::Quoted(View(kind->value)) + ", " +
+                   source::Quoted(info_.symbol + ": " + std::string(text->value)) + ", " +
+                   std::to_string(numbers.size()) + list + ");");
 }
 Value KernelText::CallExtern(const CallObj* op, bool pure) {
   auto* name = op->args[0].as<StringImmObj>();

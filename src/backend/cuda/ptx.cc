@@ -50,8 +50,11 @@ class Registers {
     inputs_ += (inputs_.empty() ? "\"" : ", \"") + std::string(constraint) + "\"(" + operand + ")";
     return "%" + std::to_string(next_++);
   }
-  std::string Asm(const std::string& text) const {
-    return "asm volatile(\"" + text + "\" : " + outputs_ + " : " + inputs_ + " : \"memory\");";
+  /// With effects on memory, or on registers alone.
+  std::string Asm(const std::string& text, bool on_memory = true) const {
+    std::string head = on_memory ? "asm volatile(\"" : "asm(\"";
+    return head + text + "\" : " + outputs_ + " : " + inputs_ +
+           (on_memory ? " : \"memory\");" : ");");
   }
 
  private:
@@ -65,6 +68,12 @@ std::string KernelText::Offset(const PrimExpr& pointer, const PrimExpr& offset) 
   return "(" + v[0].At(source::kSum) + " + " + v[1].At(source::kProduct) + ")";
 }
 std::string KernelText::SharedAddress(const PrimExpr& pointer, const PrimExpr& offset) {
+  if (pointer.as<VarObj>()) {
+    // Shared memory has addresses of 32 bits.
+    std::vector<Value> v = GenAll({pointer, offset});
+    return "(uint32_t)__cvta_generic_to_shared(" + v[0].text + ") + (uint32_t)" +
+           v[1].At(source::kUnary) + " * (uint32_t)sizeof(*" + v[0].At(source::kUnary) + ")";
+  }
   return "(uint32_t)__cvta_generic_to_shared(" + Offset(pointer, offset) + ")";
 }
 
@@ -96,9 +105,10 @@ Value KernelText::Mma(const CallObj* op) {
   bool saturate = !IsZero(op->args[12]);
   std::string bits = op->args.size() > 13 ? "." + TextOf(op->args[13]) + ".popc" : "";
   return Statement(registers.Asm("mma.sync.aligned." + shape + "." + TextOf(op->args[1]) + "." +
-                                 TextOf(op->args[2]) + (saturate ? ".satfinite" : "") + "." +
-                                 c->ptx + "." + a->ptx + "." + b->ptx + "." + c->ptx + bits + " " +
-                                 sum + ", " + left + ", " + right + ", " + sum + ";"));
+                                     TextOf(op->args[2]) + (saturate ? ".satfinite" : "") + "." +
+                                     c->ptx + "." + a->ptx + "." + b->ptx + "." + c->ptx + bits +
+                                     " " + sum + ", " + left + ", " + right + ", " + sum + ";",
+                                 /*on_memory=*/false));
 }
 /// (trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset)
 Value KernelText::LoadMatrix(const CallObj* op) {

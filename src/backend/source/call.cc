@@ -136,7 +136,9 @@ Value FunctionWriter::Reinterpret(const CallObj* op) {
   if (from.is_handle() || to.is_handle()) return Convert(v, from, to);
   // The bits of bool and float16 are numbers already.
   auto bits_of = [](DataType t) {
-    return t.is_bool() || t.is_float16() || IsPacked(t) ? DataType::UInt(t.bits()) : t;
+    return t.is_bool() || t.is_float16() || t.is_bfloat16() || IsPacked(t)
+               ? DataType::UInt(t.bits())
+               : t;
   };
   v = from.is_bool() ? Convert(v, from, DataType::UInt(8)) : v;
   DataType a = bits_of(from), b = bits_of(to);

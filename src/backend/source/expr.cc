@@ -316,6 +316,8 @@ Value FunctionWriter::Convert(const Value& v, DataType from, DataType to) {
     if (from.is_float() && from.bits() == 32) return Apply(file_.Helper("f16_from_f32"), {v});
     return Apply(file_.Helper("f16_from_f64"), {Convert(v, from, f64)});
   }
+  if (to.is_bfloat16())
+    return Apply(file_.Helper("bf16_from_f32"), {v});  // see BF16StorageLegalize
   if (to.is_bool()) return Made(v.At(kSum) + " != 0", kEqual, {v});
   if (from.is_float() && !to.is_float()) return Apply(file_.Helper("cast", to, from), {v});
   if (to.is_float() || from.is_bool()) return CastTo(type, v);

@@ -49,7 +49,7 @@ std::string TypeName(DataType t) {
   if (t.is_integer()) {
     return (t.is_uint() ? "uint" : "int") + std::to_string(HolderBits(t)) + "_t";
   }
-  if (t.is_float16()) return "uint16_t";
+  if (t.is_float16() || t.is_bfloat16()) return "uint16_t";
   if (t.is_ieee_float() && t.bits() == 32) return "float";
   if (t.is_ieee_float() && t.bits() == 64) return "double";
   TVM_FFI_THROW(NotImplementedError)

@@ -8,6 +8,7 @@
 #include "ir/target/instructions.h"
 #include "ir/target/target_tables.h"
 #include "tvm/ir/backend.h"
+#include "tvm/runtime/device.h"
 #include "tvm/runtime/thread_pool.h"
 
 namespace tvm {
@@ -75,6 +76,18 @@ void DetectHost(Map<String, Any>* attrs) {
     for (const String& f : given) merged.push_back(f);
     attrs->Set("mattr", merged);
   }
+}
+
+void DetectGpu(Map<String, Any>* attrs) {
+  if (attrs->count("arch")) return;
+  runtime::DeviceAPI* api = runtime::GetDeviceAPI(kDLCUDA);
+  Any version = api->GetAttr({kDLCUDA, 0}, runtime::DeviceAttr::kComputeVersion);
+  if (version == nullptr) return;
+  std::string digits(version.cast<String>());
+  digits.erase(digits.find('.'), 1);
+  // Hopper's and later matrix instructions are those of one architecture alone.
+  int number = std::stoi(digits);
+  attrs->Set("arch", String("sm_" + digits + (number >= 90 && number < 120 ? "a" : "")));
 }
 
 void CheckFeatures(const Array<String>& features) {

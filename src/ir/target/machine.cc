@@ -68,11 +68,22 @@ int VectorRegisters(const MachineObj& machine, std::string_view arch) {
   bool many = arch.starts_with("aarch64") || arch.starts_with("arm64") || arch.starts_with("riscv");
   return many ? 32 : 16;
 }
-/// Compute capability 7.0 and newer.
-bool HasTensorCores(const Target& target) {
-  std::string arch(target->GetAttr<String>("arch", ""));  // sm_80
-  return arch.starts_with("sm_") && std::atoi(arch.c_str() + 3) >= 70;
+/// The compute capability that a target names: 80 for sm_80; 0 where it names none.
+int ComputeCapability(const Target& target) {
+  std::string arch(target->GetAttr<String>("arch", ""));
+  return arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
 }
+/// The largest GPU of an architecture: multiprocessors, and what a block of threads may have of the
+/// memory of one.
+struct GpuRow {
+  int capability, multiprocessors;
+  int64_t shared_bytes;
+};
+constexpr GpuRow kGpus[] = {
+    {120, 188, 99 << 10}, {110, 20, 227 << 10}, {100, 148, 227 << 10}, {90, 132, 227 << 10},
+    {89, 142, 99 << 10},  {87, 16, 163 << 10},  {86, 84, 99 << 10},    {80, 108, 163 << 10},
+    {75, 68, 64 << 10},   {0, 80, 48 << 10},
+};
 Machine Describe(const Target& target) {
   const Backend& backend = Backend::Of(target);
   auto number = [&](const char* option, int64_t fallback) {
@@ -101,7 +112,17 @@ Machine Describe(const Target& target) {
     m->warp = number("thread_warp_size", 1);
     m->shared_bytes = number("max_shared_memory_per_block", m->shared_bytes);
     m->registers = number("registers_per_block", m->registers);
-    m->has_tensor_cores = HasTensorCores(target);
+    if (m->is_gpu) {
+      int capability = ComputeCapability(target);
+      const GpuRow& row = *std::find_if(std::begin(kGpus), std::end(kGpus), [&](const GpuRow& r) {
+        return capability >= r.capability;
+      });
+      m->has_tensor_cores = capability >= 70;
+      if (capability >= 80) m->features = {"async-copy", "bf16-rounding"};
+      m->cores = row.multiprocessors;
+      m->l1_bytes = row.shared_bytes;
+      m->l2_bytes = number("l2_cache_size_bytes", m->l2_bytes);
+    }
     if (m->is_gpu && m->warp > m->max_threads) {
       TVM_FFI_THROW(ValueError) << "Target: expected warps of at most as many threads as a block ("
                                 << m->max_threads << "), got thread_warp_size " << m->warp << " in "

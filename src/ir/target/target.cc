@@ -260,6 +260,7 @@ Target::Target(const Map<String, Any>& config) {
   if (auto features = attrs.find("mattr"); features != attrs.end())
     CheckFeatures((*features).second.cast<Array<String>>());
   if (kind->name == "llvm") DetectHost(&attrs);
+  if (kind->name == "cuda") DetectGpu(&attrs);
   *this = New<Target>([&](TargetObj* n) {
     n->kind = kind, n->host = host, n->tag = tag, n->keys = keys, n->attrs = attrs;
   });

@@ -35,6 +35,8 @@ std::map<std::string, std::string, std::less<>> BuiltinTags();
 /// Fills in what this machine is, where the attributes leave it open: CPU name, features, cores,
 /// caches.
 void DetectHost(Map<String, Any>* attrs);
+/// Fills in the architecture of the first GPU, where the target names none and there is one.
+void DetectGpu(Map<String, Any>* attrs);
 /// ValueError when features are turned on without what they need, or on and off.
 void CheckFeatures(const Array<String>& features);
 /// Whether the LLVM library, which has tables of processors, is installed.

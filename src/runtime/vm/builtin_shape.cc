@@ -52,9 +52,9 @@ void CheckArgs(const char* name, ffi::PackedArgs args, int64_t expected) {
   }
 }
 
-/// `what` says which value, such as "shape[1]".
+/// A dimension, or a scalar when the axis is -1.
 void Match(const ShapeHeap& heap, int64_t value, int64_t code, int64_t operand,
-           const AnyView& context, const std::string& what) {
+           const AnyView& context, int64_t axis) {
   switch (code) {
     case kNoOp:
       return;
@@ -65,6 +65,7 @@ void Match(const ShapeHeap& heap, int64_t value, int64_t code, int64_t operand,
     case kAssertEqualToLoad: {
       int64_t expected = code == kAssertEqualToImm ? operand : heap[operand];
       if (value == expected) return;
+      std::string what = axis < 0 ? "value" : "shape[" + std::to_string(axis) + "]";
       TVM_FFI_THROW(RuntimeError) << Lead(context) << "match_cast error, " << what << ": expected "
                                   << expected
                                   << (code == kAssertEqualToImm ? "" : ", as seen before,")
@@ -102,8 +103,7 @@ void MatchShape(ffi::PackedArgs args, Any*) {
   ShapeHeap heap(args[1]);
   for (int64_t i = 0; i < n; ++i) {
     auto at = static_cast<int>(3 + 2 * i);
-    Match(heap, shape[i], args[at].cast<int64_t>(), args[at + 1].cast<int64_t>(), context,
-          "shape[" + std::to_string(i) + "]");
+    Match(heap, shape[i], args[at].cast<int64_t>(), args[at + 1].cast<int64_t>(), context, i);
   }
 }
 /// value, heap, code, operand, context
@@ -114,8 +114,7 @@ void MatchPrimValue(ffi::PackedArgs args, Any*) {
     TVM_FFI_THROW(TypeError) << Lead(args[4]) << "expect an integer but get "
                              << args[0].GetTypeKey();
   }
-  Match(ShapeHeap(args[1]), *value, args[2].cast<int64_t>(), args[3].cast<int64_t>(), args[4],
-        "value");
+  Match(ShapeHeap(args[1]), *value, args[2].cast<int64_t>(), args[3].cast<int64_t>(), args[4], -1);
 }
 /// heap, n, n pairs of code and operand
 void MakeShape(ffi::PackedArgs args, Any* result) {

@@ -1,47 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for GPUs: elementwise, rows (softmax, normalisation), reductions, products on plain cores.
-#include <algorithm>
-#include <bit>
+// Rules for GPUs: elementwise blocks, transposes, and which rule a block gets.
+#include "schedule/rules/gpu.h"
 
-#include "schedule/rules/look.h"
+#include <algorithm>
+
+#include "schedule/schedule.h"
 #include "tvm/tir/stmt.h"
 
 namespace tvm::tir {
 namespace gpu {
 namespace {
-constexpr int64_t kThreads = 256;  // of a block: enough blocks of this size fill a multiprocessor
-constexpr int64_t kWarp = 32;
-constexpr int64_t kVectorBytes = 16;  // the widest access of a thread
-constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kSharedBytes = 40 << 10;  // of a block, below what every GPU has
-
-int64_t BytesOf(const Buffer& buffer) { return std::max(1, buffer->dtype.bits() / 8); }
 bool IsThreads(const Schedule& sch, const BlockLook& look) {
   return std::any_of(look.axes.begin(), look.axes.end(), [&](const Axis& axis) {
     return sch.Get(axis.loop)->kind == ForKind::kThreadBinding;
   });
-}
-/// The loop that blocks and threads of a grid share, bound.
-void BindGrid(const Schedule& sch, const LoopRV& loop, int64_t threads) {
-  if (auto size = AsConstInt(sch.Get(loop)->extent))
-    threads = std::clamp<int64_t>(*size, 1, threads);
-  Array<LoopRV> parts = sch.Split(loop, {std::nullopt, PrimExpr(static_cast<int>(threads))});
-  sch.Bind(parts[0], "blockIdx.x");
-  sch.Bind(parts[1], "threadIdx.x");
-}
-/// Elements that a thread takes at once along an axis: one access, where all lie next to each
-/// other.
-int64_t LanesAlong(const BlockLook& look, size_t axis) {
-  if (!look.simple || !look.axes[axis].size) return 1;
-  int64_t widest = 1;
-  for (const Access& access : look.accesses) {
-    if (!access.Moves(axis)) continue;
-    if (!access.StepsBy(axis, 1)) return 1;
-    widest = std::max(widest, BytesOf(access.buffer));
-  }
-  int64_t lanes = std::max<int64_t>(1, kVectorBytes / widest);
-  while (*look.axes[axis].size % lanes != 0) lanes /= 2;
-  return lanes;
 }
 
 // ---- one block by itself ------------------------------------------------------------------------
@@ -64,70 +36,51 @@ void ScheduleElements(const Schedule& sch, const BlockLook& look) {
   if (lanes > 1) sch.Vectorize(parts[1]);
   BindGrid(sch, FuseAll(sch, order), kThreads);
 }
-struct Split {
-  Array<LoopRV> spatial, reduced;
-};
-Split SplitAxes(const BlockLook& look) {
-  Split split;
-  for (const Axis& axis : look.axes)
-    (axis.reduce ? split.reduced : split.spatial).push_back(axis.loop);
-  return split;
-}
-/// Threads that add up a run of this length together: each has several elements, all are whole
-/// warps.
-int64_t ThreadsFor(std::optional<int64_t> length) {
-  constexpr int64_t kElements = 8;
-  if (!length) return kThreads;
-  auto wanted = static_cast<uint64_t>(std::max<int64_t>(*length / kElements, 1));
-  return std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(wanted)), kWarp, kMostThreads);
-}
-/// Whether what is reduced lies next to each other in memory: threads share a result. Else a result
-/// has a thread, and threads next to each other read what lies next to each other.
-bool IsRowReduction(const BlockLook& look) {
-  size_t last = look.axes.size();
+/// What is read along another axis than it is written goes through a square in shared memory: both
+/// ways threads next to each other take what lies next to each other.
+bool ScheduleTranspose(const Schedule& sch, const BlockLook& look) {
+  constexpr int64_t kSide = 32, kRows = 8;  // of a square, and of threads
+  auto column = look.Column();
+  if (!look.simple || !column || look.block->reads.size() != 1 || look.accesses.size() != 2)
+    return false;
+  const Access& load = look.accesses[look.accesses[0].is_store ? 1 : 0];
+  std::optional<size_t> row;
   for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (look.axes[i].reduce) last = i;
+    if (look.axes[i].reduce || !look.axes[i].size) return false;
+    if (i != *column && load.StepsBy(i, 1) && *look.axes[i].size > 1) row = i;
   }
-  auto length = look.Size([](const Axis& a) { return a.reduce; });
-  if (length && *length < kWarp) return false;
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return look.IsOperand(access) && access.StepsBy(last, 1);
-  });
-}
-/// Threads next to each other have results next to each other; of long sums each has a part.
-void ScheduleColumns(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
-                     const Array<LoopRV>& reduced) {
-  constexpr int64_t kLong = 256, kParts = 16, kMany = 64 * kThreads;
-  auto results = look.Size([](const Axis& a) { return a.spatial; });
-  auto length = look.Size([](const Axis& a) { return a.reduce; });
-  bool is_long = results && *results < kMany && length && *length >= kLong;
-  if (is_long) {
-    Array<LoopRV> parts =
-        sch.Split(FuseAll(sch, reduced), {std::nullopt, PrimExpr(static_cast<int>(kParts))});
+  if (!row || load.StepsBy(*column, 1) || !load.Moves(*column)) return false;
+  if (*look.axes[*row].size % kSide != 0 || *look.axes[*column].size % kSide != 0) return false;
+  Array<LoopRV> outer;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (i != *row && i != *column) outer.push_back(look.axes[i].loop);
+  }
+  Array<LoopRV> r = sch.Split(look.axes[*row].loop, {std::nullopt, Int(kSide)});
+  Array<LoopRV> c = sch.Split(look.axes[*column].loop, {std::nullopt, Int(kSide)});
+  outer.push_back(r[0]);
+  outer.push_back(c[0]);
+  Array<LoopRV> all = outer;
+  all.push_back(r[1]);
+  all.push_back(c[1]);
+  sch.Reorder(all);
+  LoopRV block = FuseAll(sch, outer);
+  BlockRV square = sch.CacheRead(look.rv, 0, "shared");
+  sch.ComputeAt(square, block);
+  auto share = [&](const LoopRV& across, const LoopRV& along) {
+    Array<LoopRV> parts = sch.Split(across, {std::nullopt, Int(kRows)});
+    sch.Unroll(parts[0]);
     sch.Bind(parts[1], "threadIdx.y");
-  }
-  BindGrid(sch, outer, is_long ? kWarp : kThreads);
-}
-void ScheduleSum(const Schedule& sch, const BlockLook& look) {
-  Split axes = SplitAxes(look);
-  Array<LoopRV> order = axes.spatial;
-  for (const LoopRV& loop : axes.reduced) order.push_back(loop);
-  if (order.size() > 1) sch.Reorder(order);
-  LoopRV outer =
-      axes.spatial.empty() ? sch.AddUnitLoop(axes.reduced[0]) : FuseAll(sch, axes.spatial);
-  if (!IsRowReduction(look)) return ScheduleColumns(sch, look, outer, axes.reduced);
-  LoopRV inner = FuseAll(sch, axes.reduced);
-  int64_t threads = ThreadsFor(look.Size([](const Axis& a) { return a.reduce; }));
-  Array<LoopRV> parts = sch.Split(inner, {std::nullopt, PrimExpr(static_cast<int>(threads))});
-  if (threads == kWarp && AsConstInt(sch.Get(outer)->extent).value_or(kMostThreads) % 8 == 0) {
-    // A warp is a small block: several results share one.
-    Array<LoopRV> rows = sch.Split(outer, {std::nullopt, PrimExpr(8)});
-    sch.Bind(rows[0], "blockIdx.x");
-    sch.Bind(rows[1], "threadIdx.y");
-  } else {
-    sch.Bind(outer, "blockIdx.x");
-  }
-  sch.Bind(parts[1], "threadIdx.x");
+    sch.Bind(along, "threadIdx.x");
+  };
+  share(r[1], c[1]);
+  Array<LoopRV> own = sch.GetLoops(square);
+  if (own.size() != 3) return false;
+  share(own[1], own[2]);
+  // Lines begin in different banks.
+  int64_t rank = static_cast<int64_t>(load.buffer->shape.size());
+  sch.StorageAlign(square, 0, rank - 2, kSide, 1);
+  sch.Bind(block, "blockIdx.x");
+  return true;
 }
 
 // ---- products -----------------------------------------------------------------------------------
@@ -185,103 +138,35 @@ bool ScheduleTiles(const Schedule& sch, const BlockLook& look) {
 }
 
 // ---- rules --------------------------------------------------------------------------------------
-bool ScheduleBlock(const Schedule& sch, const BlockRV& block) {
+}  // namespace
+
+bool ScheduleBlock(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) {
     BindGrid(sch, sch.AddUnitLoop(block), 1);
   } else if (!look.has_reduction) {
-    ScheduleElements(sch, look);
-  } else if (!Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
-    ScheduleSum(sch, look);
+    if (!Attempt(sch, [&] { return ScheduleTranspose(sch, look); })) ScheduleElements(sch, look);
+  } else if (!ScheduleProductKernel(sch, block, machine) &&
+             !Attempt(sch, [&] { return ScheduleTiles(sch, look); })) {
+    ScheduleSum(sch, block, machine);
   }
   return true;
 }
+
+namespace {
 /// A nest that several blocks share, or whose order matters: one thread runs all of it.
 bool ScheduleSerially(const Schedule& sch, const BlockRV& block) {
   sch.Bind(sch.AddUnitLoop(LookAt(sch, block).axes[0].loop), "threadIdx.x");
   return true;
 }
-bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine&) {
+bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
   InlineCheap(sch, root);
   for (const BlockRV& block : sch.GetChildBlocks(root)) {
+    if (!sch.state().Has(sch->symbols.Find(SymbolKey(block))->node)) continue;  // part of a kernel
     if (IsThreads(sch, LookAt(sch, block))) continue;
-    if (!Attempt(sch, [&] { return ScheduleBlock(sch, block); }))
+    if (!Attempt(sch, [&] { return ScheduleBlock(sch, block, machine); }))
       Attempt(sch, [&] { return ScheduleSerially(sch, block); });
   }
-  return true;
-}
-
-/// Stages over the same rows: softmax, normalisation. A block of threads has a row, and keeps what
-/// stages hand on in shared memory.
-bool RowByRow(const Schedule& sch, BlockRV root, const Machine&) {
-  InlineCheap(sch, root);
-  Array<BlockRV> blocks = sch.GetChildBlocks(root);
-  if (blocks.size() < 2) return false;
-  std::vector<BlockLook> looks;
-  for (const BlockRV& block : blocks) looks.push_back(LookAt(sch, block));
-  const BlockLook& last = looks.back();
-  if (last.has_reduction || last.axes.size() < 2 || !sch.GetConsumers(last.rv).empty())
-    return false;
-  // Rows are the leading axes that the results of reductions are indexed by.
-  size_t rows = 0;
-  bool reduces = false;
-  for (const BlockLook& look : looks) {
-    if (!look.has_reduction) continue;
-    reduces = true;
-    if (!IsRowReduction(look)) return false;
-    for (const Access& access : last.accesses) {
-      if (access.is_store || !access.buffer.same_as(look.Store().buffer)) continue;
-      for (size_t i = 0; i < last.axes.size(); ++i) {
-        if (access.Moves(i)) rows = std::max(rows, i + 1);
-      }
-    }
-  }
-  if (!reduces || rows == 0 || rows == last.axes.size()) return false;
-  auto is_row = [&](const Axis& a) {
-    return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows);
-  };
-  auto length = last.Size([&](const Axis& a) { return !is_row(a); });
-  if (!length) return false;
-  int64_t bytes = 0;
-  for (size_t i = 0; i + 1 < looks.size(); ++i)
-    bytes += (looks[i].has_reduction ? 1 : *length) * BytesOf(looks[i].Store().buffer);
-  if (bytes > kSharedBytes) return false;
-
-  int threads = static_cast<int>(ThreadsFor(length));
-  Array<LoopRV> outer, inner;
-  for (const Axis& axis : last.axes) (is_row(axis) ? outer : inner).push_back(axis.loop);
-  LoopRV row = FuseAll(sch, outer);
-  for (size_t i = blocks.size() - 1; i-- > 0;) {
-    sch.SetScope(blocks[i], 0, "shared");
-    sch.ComputeAt(blocks[i], row, true);
-  }
-  auto bind = [&](const Array<LoopRV>& loops) {
-    Array<LoopRV> parts = sch.Split(FuseAll(sch, loops), {std::nullopt, PrimExpr(threads)});
-    sch.Bind(parts[1], "threadIdx.x");
-  };
-  for (size_t i = 0; i + 1 < blocks.size(); ++i) {
-    Array<LoopRV> own;
-    BlockLook look = LookAt(sch, blocks[i]);
-    bool is_inside = false;
-    for (const Axis& axis : look.axes) {
-      bool is_shared = sch.IdOf(axis.loop) == sch.IdOf(row);
-      if (is_inside && (look.has_reduction ? axis.reduce : true)) own.push_back(axis.loop);
-      is_inside |= is_shared;
-    }
-    if (own.empty()) return false;
-    bind(own);
-  }
-  int64_t lanes = inner.size() == 1 ? LanesAlong(last, last.axes.size() - 1) : 1;
-  while (lanes > 1 && *length / lanes < threads) lanes /= 2;
-  if (lanes > 1) {
-    Array<LoopRV> parts =
-        sch.Split(inner[0], {std::nullopt, PrimExpr(threads), PrimExpr(static_cast<int>(lanes))});
-    sch.Bind(parts[1], "threadIdx.x");
-    sch.Vectorize(parts[2]);
-  } else {
-    bind(inner);
-  }
-  sch.Bind(row, "blockIdx.x");
   return true;
 }
 }  // namespace

@@ -18,6 +18,7 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
                                 WhileObj, BufferObj>;
   std::vector<IndexCheck> checks;  // of the statement that is being looked at
   PrimExpr when = const_true();    // what holds where the expression is evaluated
+  bool in_kernel = false;          // which cannot stop: what would use the index is left out
 
   // ---- expressions ------------------------------------------------------------------------------
   bool IsFromData(const PrimExpr& index) const {
@@ -90,12 +91,22 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
 
   // ---- statements -------------------------------------------------------------------------------
   using Above::Rewrite;
+  template <class F>
+  std::vector<IndexCheck> ChecksOf(F&& visit) {
+    std::vector<IndexCheck> outer = std::exchange(checks, {});
+    visit();
+    return std::exchange(checks, std::move(outer));
+  }
   /// `stmt` behind the checks that `visit` finds.
   template <class F>
   Stmt Guarded(const Stmt& stmt, F&& visit) {
-    std::vector<IndexCheck> outer = std::exchange(checks, {});
-    visit();
-    std::vector<IndexCheck> found = std::exchange(checks, std::move(outer));
+    std::vector<IndexCheck> found = ChecksOf(visit);
+    if (in_kernel) {
+      Stmt rest = stmt;
+      for (auto check = found.rbegin(); check != found.rend(); ++check)
+        rest = IfThenElse(check->fails, check->raise, rest);
+      return rest;
+    }
     Array<Stmt> seq;
     for (const IndexCheck& check : found) {
       Stmt statement = IfThenElse(check.fails, check.raise);
@@ -132,8 +143,13 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
     Stmt again = Guarded(nothing, [&] { Mutate(op->condition); });
     if (again.same_as(nothing) && body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
     if (again.same_as(nothing)) return While(op->condition, body, op->span);
-    return SeqStmt::Flatten(
-        {again, While(op->condition, SeqStmt::Flatten({body, again}), op->span)});
+    PrimExpr condition = op->condition;
+    if (in_kernel) {
+      std::vector<IndexCheck> found = ChecksOf([&] { Mutate(op->condition); });
+      for (auto check = found.rbegin(); check != found.rend(); ++check)
+        condition = if_then_else(check->fails, const_false(), condition);
+    }
+    return SeqStmt::Flatten({again, While(condition, SeqStmt::Flatten({body, again}), op->span)});
   }
   /// Checks at the beginning of a body that are the same in all iterations run before the loop.
   ObjectRef Rewrite(const ForObj* op) {
@@ -181,15 +197,15 @@ struct DataIndexChecker : AnalyzedMutator<DataIndexChecker, BufferLoadObj, Buffe
 };
 }  // namespace
 
-/// Device code cannot raise: functions with threads keep their indices as they are.
 PrimFunc CheckDataIndices(PrimFunc func) {
-  if (HasThreadLoops(func->body) || HasAttr(func->body, attr::kThreadExtent)) return func;
   DataIndexChecker checker;
+  checker.in_kernel = HasThreadLoops(func->body) || HasAttr(func->body, attr::kThreadExtent);
   checker.LearnParams(func);
   return RewriteBody(std::move(func), checker);
 }
-TVM_PASS(tir, CheckDataIndices,
-         R"(Raises IndexError before an index that is data, and not provably inside, is used.
+TVM_PASS(
+    tir, CheckDataIndices,
+    R"(Raises IndexError before an index that is data, and not provably inside, is used. A kernel goes on without what uses it, and the error is raised by the next synchronisation.
 
 before(A: T.Buffer((16,), "float32"), I: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")):
     for i in range(4):

@@ -29,6 +29,11 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
     size_t depth = 0;  // loops outside
     size_t lets = 0;   // outside
     Array<Array<IntSet>> accesses;
+    // What one thread accesses of memory of its own, and the threads' loops inside of the
+    // allocation: where they are the same for all accesses, a thread needs no more than that.
+    Array<Array<IntSet>> own;
+    std::optional<std::vector<const Object*>> threads;
+    bool one_thread = true;
     bool is_opaque = false;
   };
   struct Loop {
@@ -174,12 +179,20 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
       if (view != owner.end() && view->second) allocations[view->second].is_opaque = true;
       return;
     }
-    ffi::Map<Var, Range> relaxed;
+    ffi::Map<Var, Range> relaxed, own;
+    std::vector<const Object*> threads;
     String scope = ScopeOf(buffer->data.get());
     for (size_t i = 0; i < loops.size(); ++i) {
-      if (i >= it->second.depth || IsShared(loops[i], scope))
-        relaxed.Set(loops[i].var, loops[i].range);
+      bool is_inside = i >= it->second.depth;
+      if (!is_inside && !IsShared(loops[i], scope)) continue;
+      relaxed.Set(loops[i].var, loops[i].range);
+      if (is_inside && loops[i].thread && scope == "local")
+        threads.push_back(loops[i].var.get());
+      else
+        own.Set(loops[i].var, loops[i].range);
     }
+    if (!it->second.threads) it->second.threads = threads;
+    it->second.one_thread &= *it->second.threads == threads && !threads.empty();
     bool all_threads = relaxed.size() + it->second.depth > loops.size();
     size_t lets_outside = all_threads ? 0 : it->second.lets;
     PrimExpr predicate = const_true();
@@ -192,12 +205,16 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
       PrimExpr min = WithoutLets(region[i]->min, lets_outside);
       PrimExpr extent = WithoutLets(region[i]->extent, lets_outside);
       const PrimExpr& all = buffer->shape[i];
+      // Simple indices show what does not depend on the loops.
       known.push_back(min.defined() && extent.defined()
-                          ? Range::FromMinExtent(min, extent)
+                          ? Range::FromMinExtent(analyzer.Simplify(min), extent)
                           : Range::FromMinExtent(MakeZero(all.dtype()), all));
     }
     it->second.accesses.push_back(
         arith::EstimateRegionUpperBound(known, relaxed, predicate, &analyzer));
+    if (it->second.one_thread) {
+      it->second.own.push_back(arith::EstimateRegionUpperBound(known, own, predicate, &analyzer));
+    }
   }
   void Finish(const Buffer& buffer) {
     Allocation& a = allocations[buffer.get()];
@@ -207,7 +224,7 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
         result[buffer.get()] = {{}, WithStrides(buffer, aligned)};
       return;
     }
-    Array<IntSet> sets = arith::UnionRegion(a.accesses);
+    Array<IntSet> sets = arith::UnionRegion(a.one_thread ? a.own : a.accesses);
     Array<Range> region;
     Array<PrimExpr> shape;
     bool changed = false;

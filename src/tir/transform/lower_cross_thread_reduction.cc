@@ -35,6 +35,7 @@ struct ElementReplacer : Mutator<ElementReplacer, BufferLoadObj, BufferStoreObj>
 
 struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, BlockObj> {
   std::vector<For> threads;  // loops around that are bound to threadIdx
+  std::vector<For> shared;   // loops around, of several statements
   ffi::Map<Var, Buffer> buffer_of_data;
 
   static bool IsThread(const ForObj* op) {
@@ -70,10 +71,10 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
       result = Lower(realize, chain);
     threads.resize(outer);
     if (result.defined()) return result;
-    bool is_thread = IsThread(op);
-    if (is_thread) threads.push_back(ffi::GetRef<For>(op));
+    std::vector<For>& known = IsThread(op) ? threads : shared;
+    known.push_back(ffi::GetRef<For>(op));
     ObjectRef loop = MapChildren(op, *this);
-    if (is_thread) threads.pop_back();
+    known.pop_back();
     return loop;
   }
   ObjectRef Rewrite(const BlockRealizeObj* op) {
@@ -108,6 +109,14 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
           << ", which reduces over threads, to combine a value with each element it writes, as "
              "B[i] = B[i] + v; "
           << why;
+    }
+    for (const For& loop : shared) {
+      if (!ReducesOver(op, loop->loop_var)) continue;
+      TVM_FFI_THROW(ValueError) << "LowerCrossThreadReduction: expected block "
+                                << op->block->name_hint
+                                << ", which reduces over threads, to be alone in the loops that it "
+                                   "reduces over, but loop "
+                                << loop->loop_var->name_hint << " has other statements, too";
     }
     std::vector<For> around, serial;  // what stays outside; what one thread does alone
     for (const For& loop : chain) {

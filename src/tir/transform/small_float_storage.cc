@@ -2,7 +2,7 @@
 // Keeps small floating-point types as integers in memory.
 #include "../contents.h"
 #include "small_float.h"
-#include "tvm/ir/target.h"
+#include "tvm/ir/machine.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -14,6 +14,7 @@ struct StorageLegalizer
   const char* pass;
   const char* before;         // the pass that leaves no arithmetic
   bool (*matches)(DataType);  // values kept as bits
+  bool rounds = false;        // whether the machine rounds float32 to the type
   std::unordered_map<const VarObj*, Var> vars;
 
   DataType StoredType(DataType t) const { return matches(t) ? BitsType(t) : t; }
@@ -79,6 +80,8 @@ struct StorageLegalizer
       value = cast(DataType::Float(t.bits() > 16 ? 64 : 32, t.raw_lanes()), value);
     else if (t.bits() < 32)
       value = cast(DataType::Float(32, t.raw_lanes()), value);
+    // Where that is an instruction, the bits of its result.
+    if (rounds && value.dtype().bits() == 32) return reinterpret(BitsType(to), Cast(to, value));
     return FloatToBits(value, to);
   }
   ObjectRef Rewrite(const CallObj* op) {
@@ -128,6 +131,9 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass, co
   if (!KeepsSmallFloatsAsBits(func->GetAttr<Target>(::tvm::attr::kTarget))) return func;
   StorageLegalizer legalize;
   legalize.matches = matches, legalize.pass = pass, legalize.before = before;
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  legalize.rounds =
+      target && matches(DataType::BFloat16()) && Machine::Of(target.value())->Has("bf16-rounding");
   for (const auto& [param, buffer] : func->buffer_map) {
     if (legalize.StoredType(buffer->dtype) != buffer->dtype) {
       TVM_FFI_THROW(ValueError)

@@ -319,6 +319,10 @@ struct BarrierInserter
   ObjectRef Rewrite(const AssertStmtObj* op) { return WithBodyOf(op, Of(op->condition)); }
   ObjectRef Rewrite(const AllocateObj* op) { return WithBodyOf(op, Of(op->extents)); }
   ObjectRef Rewrite(const AttrStmtObj* op) {
+    if (op->attr_key == kOwnBarriers) {
+      summary = {};
+      return ffi::GetRef<ObjectRef>(op);
+    }
     const IterVarObj* iv = LaunchedThread(op);
     if (!iv) return WithBodyOf(op, Of(op->value));
     ThreadTag tag(iv->thread_tag);

@@ -70,7 +70,7 @@ def test_small_floats_are_their_bits(text_only):
     for dtype in ("bfloat16", "float8_e4m3fn"):
         text = kernel_of(text_of(elementwise(dtype)))
         width = {"bfloat16": 16, "float8_e4m3fn": 8}[dtype]
-        assert f"uint{width}_t* __restrict__ A" in text and "float" in text
+        assert f"uint{width}_t* __restrict__ A" in text and "f32" in text
 
 
 def test_threads_share_memory(text_only):
@@ -207,3 +207,18 @@ def test_without_a_driver():
     assert tvm.cuda(0).exist is False and tvm.cuda(0).device_name is None
     with pytest.raises(RuntimeError, match="cuda: expected a device below 0, got 0; "):
         tvm.runtime.tensor(np.zeros(4, "float32"), tvm.cuda(0))
+
+
+def test_indices_from_data_are_checked(text_only):
+    A, index = te.placeholder((100,), name="A"), te.placeholder((50,), "int32", name="index")
+    B = te.compute((50,), lambda i: A[index[i]], name="B")
+    text = kernel_of(text_of(te.create_prim_func([A, index, B])))
+    assert re.search(r'tvm_fail\("IndexError", "main_kernel: expected index 0 of buffer A', text)
+    inside = te.compute((50,), lambda i: A[tir.max(tir.min(index[i], 99), 0)], name="B")
+    assert "tvm_fail" not in text_of(te.create_prim_func([A, index, inside]))
+
+
+@pytest.mark.parametrize("arch, is_one", [("sm_80", True), ("sm_75", False)])
+def test_rounding_to_bfloat16_is_an_instruction(text_only, arch, is_one):
+    text = text_of(elementwise("bfloat16"), arch)
+    assert ("cvt.rn.bf16.f32" in text) == is_one

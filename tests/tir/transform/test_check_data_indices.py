@@ -99,3 +99,27 @@ def test_lookup_of_a_lookup():
     for a, i in (([3, 9, 1, 0], [0, 1, 2, 3]), ([3, 2, 1, 0], [0, 1, 2, -3])):
         with pytest.raises(IndexError):
             run(a, i)
+
+
+def test_a_kernel_goes_on_without_what_is_outside():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((16,), "float32"), I: T.Buffer((4,), "int32"), B: T.Buffer((4,))):
+        i = T.launch_thread("threadIdx.x", 4)
+        B[i] = A[I[i]]
+
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer((16,), "float32"), I: T.Buffer((4,), "int32"), B: T.Buffer((4,))):
+        i = T.launch_thread("threadIdx.x", 4)
+        if not T.likely(0 <= I[i] and I[i] < 16):
+            T.call_intrin(
+                "int32",
+                "tir.tvm_raise_error",
+                "IndexError",
+                "expected index 0 of buffer A from 0 to below %lld, got %lld",
+                T.int64(16),
+                T.Cast("int64", I[i]),
+            )
+        else:
+            B[i] = A[I[i]]
+
+    tvm.ir.assert_structural_equal(after(before), expected)

@@ -117,6 +117,25 @@ def softmax(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2, 4), "float32")):
                 B[vi, vj] = T.exp(A[vi, vj] - top[vi]) / total[vi]
 
 
+def test_cross_thread_reduction_beside_other_statements_is_an_error():
+    @T.prim_func
+    def shared_loop(A: T.Buffer((8, 32), "float32"), B: T.Buffer((1,), "float32")):
+        C = T.alloc_buffer((8, 32), scope="local")
+        for t in T.thread_binding(32, "threadIdx.x"):
+            for o in range(8):
+                with T.block("C"):
+                    vo, vt = T.axis.remap("SS", [o, t])
+                    C[vo, vt] = A[vo, vt]
+                with T.block("B"):
+                    vo, vt = T.axis.remap("RR", [o, t])
+                    with T.init():
+                        B[0] = T.float32(0)
+                    B[0] = B[0] + C[vo, vt]
+
+    with pytest.raises(ValueError, match="expected block B, .* but loop o has other statements"):
+        tt.LowerCrossThreadReduction()(tvm.IRModule({"main": shared_loop}))
+
+
 def test_softmax():
     A = floats(2, 4)
     mod = check_every_step(softmax, [A, np.zeros_like(A)])
@@ -355,6 +374,22 @@ def test_no_barrier_for_memory_of_one_thread():
             A[t * 8 + i] = S[t * 8 + i] + T.float32(1)
 
     assert barriers(before)[0] == 0
+
+
+def test_no_barrier_where_there_are_those_that_are_needed():
+    @T.prim_func(private=True)
+    def reverse(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        i = T.launch_thread("threadIdx.x", 32)
+        S_data = T.allocate([32], "float32", "shared")
+        S = T.decl_buffer((32,), data=S_data, scope="shared")
+        with T.attr(0, "own_barriers", 1):
+            S[i] = A[i]
+            T.tvm_storage_sync("shared")
+            B[i] = S[31 - i]
+            S[31 - i] = A[i]
+
+    mod = tvm.IRModule({"main": reverse})
+    tvm.ir.assert_structural_equal(tt.ThreadSync("shared")(mod), mod)
 
 
 def test_no_barrier_for_disjoint_halves():

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/failure.h"
 #include "runtime/device/memory_ledger.h"
 
 namespace tvm::runtime::cuda {
@@ -146,6 +147,7 @@ class CudaDevice : public DeviceAPI {
   void Sync(DLDevice device, Stream stream) final {
     const Driver& driver = Use(device.device_id);
     driver.Check(driver.StreamSynchronize(AsStream(stream)), "cuStreamSynchronize");
+    RaiseFailure(device.device_id);
   }
 
   // ---- events ----
@@ -176,6 +178,7 @@ class CudaDevice : public DeviceAPI {
   double Seconds(DLDevice device, Event begin, Event end) final {
     const Driver& driver = Use(device.device_id);
     driver.Check(driver.EventSynchronize(AsEvent(end)), "cuEventSynchronize");
+    RaiseFailure(device.device_id);
     float milliseconds = 0;
     driver.Check(driver.EventElapsedTime(&milliseconds, AsEvent(begin), AsEvent(end)),
                  "cuEventElapsedTime");

@@ -11,10 +11,11 @@
 #include <mutex>
 
 #include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/failure.h"
 
 namespace tvm::runtime::cuda {
 namespace {
-constexpr int kMaxDevices = 64, kMaxParams = 256;
+constexpr int kMaxParams = 256;
 
 /// A kernel that is called: its arguments, then the extents of its launch.
 class Launcher {
@@ -225,6 +226,7 @@ class CudaModuleObj : public ffi::ModuleObj {
       driver.Check(
           driver.ModuleLoadData(&module, binary_.code.data()),
           "loading kernels for " + binary_.arch + " on device " + std::to_string(device_id));
+      ConnectFailures(device_id, module);
     }
     const std::string& name = kernel->launch.info().name;
     driver.Check(driver.ModuleGetFunction(&function, module, name.c_str()),

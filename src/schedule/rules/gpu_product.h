@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products on GPUs: what a block multiplies, and the kernel that does it.
+#pragma once
+#include "schedule/rules/look.h"
+#include "tvm/tir/stmt.h"
+
+namespace tvm::tir::gpu {
+
+inline constexpr int64_t kWarp = 32;  ///< Threads that run in lockstep.
+
+/// Numbers that are multiplied, and what they are summed up in.
+struct ProductType {
+  DataType factor, sum;
+  const char *factor_name, *sum_name;  ///< As ptx_mma calls them; none where plain cores do it.
+  bool IsMma() const { return factor_name != nullptr; }
+  int Bytes() const { return factor.bits() / 8; }
+};
+/// Iterators of a block that are gone through as one, the last one fastest.
+struct Side {
+  std::vector<IterVar> iters;
+  PrimExpr Extent() const;
+  /// Values of the iterators for a number below the extent.
+  void Decompose(PrimExpr number, Map<Var, PrimExpr>* values) const;
+};
+/// One of the two things that are multiplied: zero where the condition does not hold.
+struct Factor {
+  BufferLoad load;                ///< In terms of the block's iterators, as is the condition.
+  PrimExpr condition;             ///< Undefined: always.
+  bool along_depth = true;        ///< Neighbours in memory are summed up, else in other results.
+  int64_t lanes = 1;              ///< Elements that are copied at once.
+  std::vector<PrimExpr> demands;  ///< What has to hold of sizes for that.
+};
+/// result[batch, row, column] = sum over depth of left[batch, row, depth] * right[batch, column,
+/// depth]
+struct Product {
+  const ProductType* type = nullptr;
+  Side batch, rows, columns, depth;
+  Factor left, right;
+  Buffer result;       ///< What the sum is stored in or, where a block uses it, stands for.
+  Array<PrimExpr> at;  ///< Its indices.
+  BufferStore store;   ///< The last step in terms of the iterators, where there is one.
+};
+/// How a kernel divides the work.
+struct ProductTile {
+  int64_t rows, columns;            ///< Of a block of threads.
+  int64_t warp_rows, warp_columns;  ///< Of a warp.
+  double speed;                     ///< Share of the best rate that one after another gets.
+  int64_t depth = 0;                ///< Of the reduction between barriers.
+  int64_t stages = 2;               ///< How many of these are under way.
+  int64_t Warps() const { return rows / warp_rows * (columns / warp_columns); }
+};
+
+/// The statement that computes a product: one kernel, on matrix units or plain cores.
+Stmt MmaKernel(const Product& product, const ProductTile& tile);
+Stmt CoreKernel(const Product& product, const ProductTile& tile);
+/// Makes a kernel of a product and the block that alone uses its result; false where it is none, or
+/// tiles do not pay.
+bool ScheduleProductKernel(const Schedule& sch, const BlockRV& block, const Machine& machine);
+
+}  // namespace tvm::tir::gpu

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels of products share: factors are copied asynchronously into a ring of stages in shared
+// memory, from there into registers, multiplied there, and stored.
+#pragma once
+#include "schedule/rules/gpu_product.h"
+#include "tvm/expr/op.h"
+
+namespace tvm::tir::gpu {
+
+inline PrimExpr I(int64_t value) { return PrimExpr(static_cast<int>(value)); }
+Stmt Do(const Op& op, Array<PrimExpr> args);
+/// Repeats a body that is written `count` times.
+Stmt Unrolled(const char* name, int64_t count, const std::function<Stmt(const PrimExpr&)>& body);
+
+class ProductWriter {
+ public:
+  ProductWriter(const Product& product, const ProductTile& tile) : p_(product), t_(tile) {}
+  virtual ~ProductWriter() = default;
+  Stmt Write();
+
+ protected:
+  /// What a block of threads needs of a factor at a time.
+  struct Part {
+    const Factor* factor;
+    const Side* side;
+    bool is_left;
+    int64_t extent;  ///< Rows or columns.
+    PrimExpr first;  ///< The number of the first one.
+    PrimExpr begin;  ///< In a stage of the ring.
+  };
+  // ---- what kernels differ in ----
+  /// Elements of the ring for one stage of a factor.
+  virtual int64_t SizeOf(const Part& part) const = 0;
+  /// Copies a stage of a factor for a step of the reduction; `stage` is where it begins.
+  virtual Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const = 0;
+  /// Into how many pieces a stage is divided: an even number.
+  virtual int64_t Pieces() const = 0;
+  /// Loads a piece into registers, of which there are two sets, and multiplies one set.
+  virtual Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const = 0;
+  virtual Stmt Multiply(int64_t set) const = 0;
+  virtual Stmt Store() const = 0;
+  /// Registers of a thread.
+  virtual int64_t Sums() const = 0;
+  virtual int64_t Registers(const Part& part) const = 0;
+  virtual DataType RegisterType() const { return p_.type->factor; }
+
+  // ---- steps they share ----
+  /// Copies `lanes` elements of a factor to `to` in the ring, those from `side` and `depth` on.
+  Stmt CopyElements(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
+                    const PrimExpr& step, const PrimExpr& depth) const;
+  /// Calls `copy` on the numbers below `count`, shared among the threads.
+  Stmt Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const;
+  /// Stores `count` sums, from `sum` on, at columns next to each other of the tile.
+  Stmt StoreSums(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum,
+                 int64_t count) const;
+  PrimExpr Lane() const { return floormod(thread_, I(kWarp)); }
+  PrimExpr WarpRow() const { return floormod(Warp(), I(t_.rows / t_.warp_rows)) * I(t_.warp_rows); }
+  PrimExpr WarpColumn() const {
+    return floordiv(Warp(), I(t_.rows / t_.warp_rows)) * I(t_.warp_columns);
+  }
+  PrimExpr Warp() const { return floordiv(thread_, I(kWarp)); }
+
+  const Product& p_;
+  const ProductTile& t_;
+  Var block_{"block", DataType::Int(32)}, thread_{"thread", DataType::Int(32)};
+  Part left_, right_;
+  Buffer ring_, left_regs_, right_regs_, sums_;
+
+ private:
+  Stmt CopyStage(const PrimExpr& step) const;
+  Stmt LoadPiece(int64_t piece, const PrimExpr& step) const;
+  PrimExpr StageOf(const PrimExpr& step) const { return floormod(step, I(t_.stages)) * I(stage_); }
+  /// Whether a number is below the extent, of which `multiple` at a time are looked at.
+  PrimExpr InRange(const Side& side, const PrimExpr& number, int64_t multiple) const;
+  Stmt StoreElement(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum) const;
+  Array<BufferRegion> Reads() const;
+  PrimExpr steps_, batch_;
+  int64_t stage_ = 0;  // elements
+};
+
+}  // namespace tvm::tir::gpu

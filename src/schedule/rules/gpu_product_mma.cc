@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products on matrix units (mma.sync, from sm_80 on).
+//
+// In shared memory a stage is lines of up to 8 chunks of 16 bytes; the chunks of a line are
+// permuted by its number, so that neither copies nor loads of 8 chunks below each other meet in a
+// bank.
+#include <algorithm>
+
+#include "schedule/rules/gpu_product_kernel.h"
+
+namespace tvm::tir::gpu {
+namespace {
+constexpr int64_t kChunkBytes = 16;
+
+class MmaWriter : public ProductWriter {
+ public:
+  using ProductWriter::ProductWriter;
+
+ private:
+  int64_t PerChunk() const { return kChunkBytes / p_.type->Bytes(); }
+  int64_t Lines(const Part& part) const {
+    return part.factor->along_depth ? part.extent : t_.depth;
+  }
+  int64_t Chunks(const Part& part) const {  // of a line
+    return (part.factor->along_depth ? t_.depth : part.extent) / PerChunk();
+  }
+  /// Where a chunk is.
+  PrimExpr Place(const Part& part, const PrimExpr& line, const PrimExpr& chunk) const {
+    int64_t width = std::min<int64_t>(8, Chunks(part)), repeat = 8 / width;
+    PrimExpr key = floormod(floordiv(line, I(repeat)), I(width));
+    PrimExpr row = (floordiv(chunk, I(width)) * I(Lines(part)) + line) * I(width);
+    return part.begin + (row + bitwise_xor(floormod(chunk, I(width)), key)) * I(PerChunk());
+  }
+  int64_t RowTiles() const { return t_.warp_rows / 16; }
+  int64_t ColumnTiles() const { return t_.warp_columns / 8; }
+
+  int64_t SizeOf(const Part& part) const final { return part.extent * t_.depth; }
+  int64_t Pieces() const final { return t_.depth / PerChunk() / 2; }
+  int64_t Sums() const final { return RowTiles() * ColumnTiles() * 4; }
+  int64_t Registers(const Part& part) const final {
+    return part.is_left ? RowTiles() * 4 : ColumnTiles() * 2;
+  }
+  DataType RegisterType() const final { return DataType::UInt(32); }
+  Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const final {
+    return Shared(Lines(part) * Chunks(part), [&](const PrimExpr& number) {
+      PrimExpr line = floordiv(number, I(Chunks(part))), chunk = floormod(number, I(Chunks(part)));
+      PrimExpr to = stage + Place(part, line, chunk);
+      int64_t lanes = part.factor->lanes;
+      return Unrolled("piece", PerChunk() / lanes, [&](const PrimExpr& i) {
+        PrimExpr along = chunk * I(PerChunk()) + i * I(lanes);
+        bool deep = part.factor->along_depth;
+        return CopyElements(part, lanes, to + i * I(lanes), deep ? line : along, step,
+                            deep ? along : line);
+      });
+    });
+  }
+  /// Loads what a warp multiplies in one instruction's depth. The addresses that lanes give are
+  /// those of lines of 8 x 8 matrices, four of them after each other.
+  Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const final {
+    const Buffer& to = part.is_left ? left_regs_ : right_regs_;
+    int64_t count = part.is_left ? RowTiles() : ColumnTiles() / 2;
+    PrimExpr first = part.is_left ? WarpRow() : WarpColumn();
+    PrimExpr matrix = floordiv(Lane(), I(8)), within = floormod(Lane(), I(8));
+    // Which of the four matrices are 8 further along the side, and along the depth.
+    PrimExpr side = part.is_left ? floormod(matrix, I(2)) : floordiv(matrix, I(2));
+    PrimExpr depth = part.is_left ? floordiv(matrix, I(2)) : floormod(matrix, I(2));
+    bool deep = part.factor->along_depth;
+    return Unrolled("i", count, [&](const PrimExpr& i) {
+      PrimExpr begin = first + i * I(16);
+      PrimExpr line = deep ? begin + side * I(8) + within : I(piece * 16) + depth * I(8) + within;
+      PrimExpr chunk = deep ? I(piece * 2) + depth : floordiv(begin, I(8)) + side;
+      return Do(builtin::ptx_ldmatrix(),
+                {deep ? const_false() : const_true(), I(4), StringImm(".b16"), to->data,
+                 (I(set * count) + i) * I(4), ring_->data, stage + Place(part, line, chunk)});
+    });
+  }
+  Stmt Multiply(int64_t set) const final {
+    StringImm factor(p_.type->factor_name), sum(p_.type->sum_name);
+    StringImm shape(p_.type->Bytes() == 2 ? "m16n8k16" : "m16n8k32");
+    return Unrolled("i", RowTiles(), [&](const PrimExpr& i) {
+      return Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
+        return Do(builtin::ptx_mma(),
+                  {shape, StringImm("row"), StringImm("col"), factor, factor, sum, left_regs_->data,
+                   (I(set * RowTiles()) + i) * I(4), right_regs_->data,
+                   (I(set * ColumnTiles()) + j) * I(2), sums_->data,
+                   (i * I(ColumnTiles()) + j) * I(4), const_false()});
+      });
+    });
+  }
+  /// A lane has two sums next to each other, and two 8 rows below, of every 16 x 8.
+  Stmt Store() const final {
+    return Unrolled("i", RowTiles() * 2, [&](const PrimExpr& i) {
+      PrimExpr row = WarpRow() + i * I(8) + floordiv(Lane(), I(4));
+      return Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
+        PrimExpr column = WarpColumn() + j * I(8) + floormod(Lane(), I(4)) * I(2);
+        PrimExpr tile = floordiv(i, I(2)) * I(ColumnTiles()) + j;
+        return StoreSums(row, column, tile * I(4) + floormod(i, I(2)) * I(2), 2);
+      });
+    });
+  }
+};
+}  // namespace
+
+Stmt MmaKernel(const Product& product, const ProductTile& tile) {
+  return MmaWriter(product, tile).Write();
+}
+
+}  // namespace tvm::tir::gpu

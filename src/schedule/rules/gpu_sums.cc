@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions on GPUs: along memory threads share a result, across memory a thread has some.
+#include <algorithm>
+#include <bit>
+
+#include "schedule/rules/gpu.h"
+#include "tvm/arith/analyzer.h"
+#include "tvm/arith/pattern.h"
+#include "tvm/expr/substitute.h"
+
+namespace tvm::tir::gpu {
+
+LoopRV BindGrid(const Schedule& sch, const LoopRV& loop, int64_t threads) {
+  if (auto size = AsConstInt(sch.Get(loop)->extent))
+    threads = std::clamp<int64_t>(*size, 1, threads);
+  Array<LoopRV> parts = sch.Split(loop, {std::nullopt, Int(threads)});
+  sch.Bind(parts[0], "blockIdx.x");
+  sch.Bind(parts[1], "threadIdx.x");
+  return parts[1];
+}
+namespace {
+/// Whether a buffer is accessed along an iterator, element by element, or not at all along it. In
+/// contrast to Access this sees through indices that are loaded.
+bool LiesAlong(const Array<PrimExpr>& indices, const Var& iter, bool* moves) {
+  auto is_iter = [&](const VarObj* v) { return v == iter.get(); };
+  for (size_t i = 0; i + 1 < indices.size(); ++i) {
+    if (UsesVar(indices[i], is_iter)) return false;
+  }
+  *moves = !indices.empty() && UsesVar(indices.back(), is_iter);
+  if (!*moves) return true;
+  Array<PrimExpr> steps = arith::DetectLinearEquation(indices.back(), {iter});
+  return !steps.empty() && IsOne(steps[0]);
+}
+/// Whether loaded indices are all that keeps a block from being vectors.
+bool IsGather(const BlockLook& look) {
+  auto* store = look.block->body.as<BufferStoreObj>();
+  if (!store || look.has_reduction) return false;
+  bool plain = true;
+  PostOrderVisit(store->value, [&](const ObjectRef& node) { plain &= !node.as<CallObj>(); });
+  return plain;
+}
+}  // namespace
+
+int64_t LanesAlong(const BlockLook& look, size_t axis) {
+  const Axis& along = look.axes[axis];
+  if (!along.size || (!look.simple && (!IsGather(look) || !along.iter.defined()))) return 1;
+  int64_t widest = 1;
+  bool fits = true;
+  auto note = [&](const Buffer& buffer, bool moves, bool steps_by_one) {
+    fits &= !moves || steps_by_one;
+    if (moves) widest = std::max(widest, BytesOf(buffer));
+  };
+  if (look.simple) {
+    for (const Access& access : look.accesses)
+      note(access.buffer, access.Moves(axis), access.StepsBy(axis, 1));
+  } else {
+    PostOrderVisit(look.block->body, [&](const ObjectRef& node) {
+      auto* load = node.as<BufferLoadObj>();
+      auto* store = node.as<BufferStoreObj>();
+      if (!load && !store) return;
+      bool moves = true;
+      bool lies = LiesAlong(load ? load->indices : store->indices, along.iter, &moves);
+      note(load ? load->buffer : store->buffer, moves || !lies, lies);
+    });
+  }
+  if (!fits) return 1;
+  int64_t lanes = std::max<int64_t>(1, kVectorBytes / widest);
+  while (*along.size % lanes != 0) lanes /= 2;
+  return lanes;
+}
+int64_t ThreadsFor(std::optional<int64_t> length) {
+  constexpr int64_t kElements = 8;
+  if (!length) return kThreads;
+  auto wanted = static_cast<uint64_t>(std::max<int64_t>(*length / kElements, 1));
+  return std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(wanted)), kWarp, kMostThreads);
+}
+bool IsRowReduction(const BlockLook& look) {
+  size_t last = look.axes.size();
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (look.axes[i].reduce) last = i;
+  }
+  auto length = look.Size([](const Axis& a) { return a.reduce; });
+  if (length && *length < kWarp) return false;
+  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    return look.IsOperand(access) && access.StepsBy(last, 1);
+  });
+}
+
+namespace {
+struct Axes {
+  Array<LoopRV> spatial, reduced;
+};
+Axes AxesOf(const BlockLook& look) {
+  Axes axes;
+  for (const Axis& axis : look.axes)
+    (axis.reduce ? axes.reduced : axes.spatial).push_back(axis.loop);
+  return axes;
+}
+bool IsReduced(const Axis& axis) { return axis.reduce; }
+bool IsKept(const Axis& axis) { return !axis.reduce; }
+
+/// The reduction in two kernels: results of parts, and these together. Undefined where it has no
+/// such parts.
+BlockRV InParts(const Schedule& sch, const BlockLook& look, int64_t most) {
+  Axes axes = AxesOf(look);
+  // Of the outermost loop: what is read stays in lines.
+  auto length = AsConstInt(sch.Get(axes.reduced[0])->extent);
+  int64_t parts = length ? LargestDivisor(*length, most) : 1;
+  if (parts <= 1) return BlockRV();
+  Array<LoopRV> order = axes.spatial;
+  for (const LoopRV& loop : axes.reduced) order.push_back(loop);
+  if (order.size() > 1) sch.Reorder(order);
+  return sch.RFactor(sch.Split(axes.reduced[0], {Int(parts), std::nullopt})[0], 0);
+}
+
+// ---- across memory ------------------------------------------------------------------------------
+/// A thread has several results next to each other, which it reads as vectors.
+void ScheduleVectorColumns(const Schedule& sch, const BlockLook& look, size_t column,
+                           int64_t lanes) {
+  constexpr int64_t kOfBlock = 128;
+  Axes axes = AxesOf(look);
+  Array<LoopRV> outer, order;
+  Array<LoopRV> parts = sch.Split(look.axes[column].loop, {std::nullopt, Int(lanes)});
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    if (!look.axes[i].reduce && i != column) outer.push_back(look.axes[i].loop);
+  }
+  outer.push_back(parts[0]);
+  order = outer;
+  for (const LoopRV& loop : axes.reduced) order.push_back(loop);
+  order.push_back(parts[1]);
+  sch.Reorder(order);
+  LoopRV thread = BindGrid(sch, FuseAll(sch, outer), kOfBlock);
+  BlockRV store = sch.CacheWrite(look.rv, 0, "local");
+  sch.ReverseComputeAt(store, thread, true);
+  sch.Vectorize(sch.GetLoops(store).back());
+  BlockRV init = sch.DecomposeReduction(look.rv, axes.reduced[0]);
+  sch.Vectorize(sch.GetLoops(init).back());
+  sch.Vectorize(parts[1]);
+}
+/// Sums of few columns, which are long, in parts; each thread has a vector of columns.
+bool ScheduleLongColumns(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  constexpr int64_t kThreadsOfCore = 512, kShortest = 16;
+  BlockLook look = LookAt(sch, block);
+  auto column = look.Column();
+  auto results = look.Size(IsKept), length = look.Size(IsReduced);
+  if (!column || !results || !length || *results == 0) return false;
+  int64_t lanes = LanesAlong(look, *column);
+  if (lanes <= 1) return false;
+  int64_t wanted = machine->cores * kThreadsOfCore / std::max<int64_t>(1, *results / lanes);
+  if (wanted < 2 || *length < 2 * kShortest) return false;
+  BlockRV parts = InParts(sch, look, std::min(wanted, *length / kShortest));
+  if (!parts.defined()) return false;
+  BlockLook inner = LookAt(sch, parts);
+  column = inner.Column();
+  if (!column || LanesAlong(inner, *column) < lanes) return false;
+  ScheduleVectorColumns(sch, inner, *column, lanes);
+  return ScheduleBlock(sch, block, machine);
+}
+/// Threads next to each other have results next to each other; of long sums each has a part.
+void ScheduleColumns(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
+                     const Array<LoopRV>& reduced) {
+  constexpr int64_t kLong = 256, kParts = 16, kMany = 64 * kThreads;
+  auto results = look.Size(IsKept), length = look.Size(IsReduced);
+  bool is_long = results && *results < kMany && length && *length >= kLong;
+  if (is_long) {
+    Array<LoopRV> parts = sch.Split(FuseAll(sch, reduced), {std::nullopt, Int(kParts)});
+    sch.Bind(parts[1], "threadIdx.y");
+  }
+  BindGrid(sch, outer, is_long ? kWarp : kThreads);
+}
+
+// ---- along memory -------------------------------------------------------------------------------
+/// Few sums, which are long: parts of them are summed up first.
+bool ScheduleLongRows(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  constexpr int64_t kShortest = 8192, kBlocksOfCore = 8;
+  BlockLook look = LookAt(sch, block);
+  auto results = look.Size(IsKept), length = look.Size(IsReduced);
+  if (!results || !length || *results == 0 || *results > 2 * machine->cores) return false;
+  int64_t wanted = machine->cores * kBlocksOfCore / *results;
+  BlockRV parts = InParts(sch, look, std::min(wanted, *length / kShortest));
+  return parts.defined() && ScheduleBlock(sch, parts, machine) &&
+         ScheduleBlock(sch, block, machine);
+}
+/// The loop over results: blocks or, where a warp is enough for one, several in a block. Returns
+/// the loop that one result is inside of.
+LoopRV BindRows(const Schedule& sch, const LoopRV& outer, int64_t threads) {
+  constexpr int64_t kRows = 8;
+  auto rows = AsConstInt(sch.Get(outer)->extent);
+  if (threads != kWarp || !rows || *rows % kRows != 0) {
+    sch.Bind(outer, "blockIdx.x");
+    return outer;
+  }
+  Array<LoopRV> split = sch.Split(outer, {std::nullopt, Int(kRows)});
+  sch.Bind(split[0], "blockIdx.x");
+  sch.Bind(split[1], "threadIdx.y");
+  return split[1];
+}
+/// Each thread sums up vectors, which wait in registers, and then threads their sums.
+bool ScheduleVectorRows(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  constexpr int64_t kRowsOfCore = 16;
+  BlockLook look = LookAt(sch, block);
+  Axes axes = AxesOf(look);
+  auto results = look.Size(IsKept), length = look.Size(IsReduced);
+  if (axes.reduced.size() != 1 || axes.spatial.empty() || !results || !length) return false;
+  size_t last = 0;
+  while (!look.axes[last].reduce) ++last;
+  // With many results a warp is enough for each, and needs no barriers.
+  bool has_many = *results >= machine->cores * kRowsOfCore;
+  int64_t threads = has_many ? kWarp : ThreadsFor(length);
+  int64_t lanes = LanesAlong(look, last);
+  while (lanes > 1 && *length % (lanes * threads) != 0) lanes /= 2;
+  if (lanes == 1) return false;
+  Array<LoopRV> order = axes.spatial;
+  order.push_back(axes.reduced[0]);
+  sch.Reorder(order);
+  FuseAll(sch, axes.spatial);
+  Array<LoopRV> parts = sch.Split(axes.reduced[0], {std::nullopt, Int(threads), Int(lanes)});
+  sch.Reorder({parts[1], parts[0], parts[2]});
+  BlockRV sums = sch.RFactor(parts[1], 0);
+  sch.SetScope(sums, 0, "local");
+  Array<LoopRV> own = sch.GetLoops(block);
+  if (own.size() != 2) return false;
+  LoopRV row = BindRows(sch, own[0], threads);
+  sch.Bind(own[1], "threadIdx.x");
+  sch.ComputeAt(sums, row, true);
+  BlockLook inner = LookAt(sch, sums);
+  size_t n = inner.axes.size();
+  if (n < 3 || !inner.axes[n - 1].reduce || !inner.axes[n - 2].reduce) return false;
+  for (const Axis& axis : inner.axes) {
+    if (axis.size == threads && !axis.reduce && sch.Get(axis.loop)->kind == ForKind::kSerial) {
+      sch.Bind(axis.loop, "threadIdx.x");
+      break;
+    }
+  }
+  for (size_t i = 0; i < inner.block->reads.size(); ++i) {
+    BlockRV copy = sch.CacheRead(sums, static_cast<int64_t>(i), "local");
+    sch.ComputeAt(copy, inner.axes[n - 2].loop, true);
+    sch.Vectorize(sch.GetLoops(copy).back());
+  }
+  sch.Unroll(inner.axes[n - 1].loop);
+  sch.DecomposeReduction(sums, inner.axes[n - 2].loop);
+  return true;
+}
+void ScheduleRows(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
+                  const Array<LoopRV>& reduced) {
+  int64_t threads = ThreadsFor(look.Size(IsReduced));
+  Array<LoopRV> parts = sch.Split(FuseAll(sch, reduced), {std::nullopt, Int(threads)});
+  BindRows(sch, outer, threads);
+  sch.Bind(parts[1], "threadIdx.x");
+}
+}  // namespace
+
+void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  bool along = IsRowReduction(look);
+  if (Attempt(sch, [&] {
+        return along ? ScheduleLongRows(sch, block, machine)
+                     : ScheduleLongColumns(sch, block, machine);
+      }))
+    return;
+  if (along && Attempt(sch, [&] { return ScheduleVectorRows(sch, block, machine); })) return;
+  Axes axes = AxesOf(look);
+  Array<LoopRV> order = axes.spatial;
+  for (const LoopRV& loop : axes.reduced) order.push_back(loop);
+  if (order.size() > 1) sch.Reorder(order);
+  LoopRV outer =
+      axes.spatial.empty() ? sch.AddUnitLoop(axes.reduced[0]) : FuseAll(sch, axes.spatial);
+  if (along) {
+    ScheduleRows(sch, look, outer, axes.reduced);
+  } else {
+    ScheduleColumns(sch, look, outer, axes.reduced);
+  }
+}
+
+}  // namespace tvm::tir::gpu
