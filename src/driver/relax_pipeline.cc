@@ -22,6 +22,7 @@ Pass DefaultPipeline(const Target&) {
       ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
+      ("relax.StableNormalization")
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
       ("relax.FoldConstant")
