@@ -20,6 +20,7 @@ Pass DefaultPipeline(const Target&) {
       ("relax.FoldConstant")  // weights that were scaled
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
+      ("relax.StableNormalization")
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
       ("relax.FoldConstant")
