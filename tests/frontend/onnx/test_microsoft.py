@@ -99,10 +99,10 @@ def test_rotary_embedding(interleaved):
 def test_group_query_attention(past):
     """Four heads of queries, two of keys; the first tokens, and tokens behind a past."""
     tokens = 1 if past else 3
-    cache = [f32(2, 2, past, 8), f32(2, 2, past, 8)[::-1].copy()]
-    arrays = [f32(2, tokens, 32), f32(2, tokens, 16), f32(2, tokens, 16) * 2, *cache]
+    cache = [f32(2, 2, past, 16), f32(2, 2, past, 16)[::-1].copy()]
+    arrays = [f32(2, tokens, 64), f32(2, tokens, 32), f32(2, tokens, 32) * 2, *cache]
     arrays += [np.full(2, past + tokens - 1, "int32"), np.array(past + tokens, "int32")]
-    arrays += angles(20, 4)
+    arrays += angles(20, 8)
     attributes = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
     check("GroupQueryAttention", arrays, attributes, 3, weights=(7, 8))
 
