@@ -18,6 +18,8 @@ Pass DefaultPipeline(const Target&) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
+      ("relax.BlockChannels")
+      ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")

@@ -82,10 +82,10 @@ def test_deep_nesting():
     x, c = relax.Var("x", tensor), relax.Var("c", relax.PrimStructInfo("bool"))
     bb = relax.BlockBuilder()
     body = x
-    for _ in range(500):
+    for _ in range(200):
         body = relax.If(c, relax.op.exp(x), body)
     nested = x
-    for _ in range(500):
+    for _ in range(2000):
         nested = relax.Tuple([nested])
     with bb.function("main", [x, c]):
         bb.emit_func_output(relax.Tuple([bb.emit(body), bb.emit(nested)]))
