@@ -46,6 +46,10 @@ def test_demo(name, tmp_path):
     assert "The result is right." in run(ROOT / f"examples/{name}.py", tmp_path)
 
 
+def test_backend(tmp_path):
+    assert "results as NumPy's" in run(ROOT / "examples/backend/dense.py", tmp_path)
+
+
 @pytest.mark.parametrize(
     "page", sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
 )
