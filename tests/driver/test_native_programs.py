@@ -122,7 +122,7 @@ def test_help_and_errors(program, model, tmp_path):
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
         (["run", tmp_path / "gone.so"], "gone.so"),
-        (["compile", model], "expected a module that was saved as JSON"),
+        (["compile", model], "or a module that was saved as JSON, and -o model.so"),
     ):
         result = run(program, *words)
         assert result.returncode == 1 and message in result.stderr, words

@@ -2,6 +2,8 @@
 """Lowered graphs on the virtual machine, against NumPy: symbolic shapes, branches, tuples, closures,
 memory that is shared; and what a call with wrong arguments says."""  # noqa: E501
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import tvm
@@ -228,3 +230,43 @@ def test_wrong_result_of_a_packed_function():
     """)
     with pytest.raises(RuntimeError, match=r"main: return value of .*expected 3, .*got 2"):
         vm["main"](data(3))
+
+
+OPTIONAL = (
+    "RewriteDataflowReshape",
+    "StaticPlanBlockMemory",
+    "PackStorages",
+    "KillAfterLastUse",
+    "StableNormalization",
+    "DispatchSortScan",
+)
+
+
+@pytest.mark.parametrize("disabled", [(), *combinations(OPTIONAL, 1), *combinations(OPTIONAL, 2)])
+def test_results_without_some_passes(disabled):
+    """Passes that only save time or memory may be left out, alone and in pairs."""
+    text = """
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), g: R.Tensor((8,), "float32"), c: R.Tensor((), "bool")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.nn.layer_norm(x, g, g, axes=[1])
+            b = R.reshape(a, R.shape([n * 8]))
+            d = R.sort(b)
+            e = R.add(R.reshape(d, R.shape([n, 8])), x)
+            R.output(e)
+        if c:
+            r = R.sum(e, axis=1)
+        else:
+            r = R.max(e, axis=1)
+        return (r, e)
+    """  # noqa: E501
+    with tvm.transform.PassContext(disabled_pass=list(disabled)):
+        vm = machine(text)
+    x, g = data(5, 8), data(8)
+    normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * g + g
+    e = np.sort(normal.ravel()).reshape(5, 8) + x
+    for c in (True, False):
+        r, got = vm["main"](x, g, np.array(c))
+        np.testing.assert_allclose(got.numpy(), e, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(r.numpy(), e.sum(1) if c else e.max(1), rtol=1e-4, atol=1e-5)
