@@ -50,6 +50,10 @@ def test_backend(tmp_path):
     assert "results as NumPy's" in run(ROOT / "examples/backend/dense.py", tmp_path)
 
 
+def test_resnet18(tmp_path):
+    assert "ms an image" in run(ROOT / "examples/resnet18.py", tmp_path)
+
+
 @pytest.mark.parametrize(
     "page", sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
 )
