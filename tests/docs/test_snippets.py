@@ -41,9 +41,8 @@ def test_page(page, tmp_path):
     run(program, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["quickstart", "resnet18"])
-def test_demo(name, tmp_path):
-    assert "The result is right." in run(ROOT / f"examples/{name}.py", tmp_path)
+def test_quickstart(tmp_path):
+    assert "The result is right." in run(ROOT / "examples/quickstart.py", tmp_path)
 
 
 def test_backend(tmp_path):
@@ -51,7 +50,7 @@ def test_backend(tmp_path):
 
 
 def test_resnet18(tmp_path):
-    assert "The result is right." in run(ROOT / "examples/resnet18.py", tmp_path)
+    assert "ms an image" in run(ROOT / "examples/resnet18.py", tmp_path)
 
 
 @pytest.mark.parametrize(
