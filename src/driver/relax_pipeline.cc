@@ -18,6 +18,9 @@ Pass DefaultPipeline(const Target&) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
+      ("relax.RecoverStructure", {false})  // attention: two products are faster than its kernel
+      ("relax.BlockChannels")
+      ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")
