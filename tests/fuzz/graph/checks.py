@@ -13,6 +13,8 @@ from tvm.testing.features import host_target
 # Passes after which only the virtual machine can run a graph, or that a random graph is not for.
 NOT_ALONE = {
     "RemovePurityChecking": "the result may say less than it did of purity",
+    "CallTIRRewrite": "makes calls with side effects, which pure functions may not have",
+    "UpdateVDevice": "wants a device",
     "LowerRuntimeBuiltin": "makes calls of the runtime",
     "VMBuiltinLower": "makes calls of the runtime",
     "VMShapeLower": "makes calls of the runtime",
