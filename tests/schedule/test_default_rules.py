@@ -113,6 +113,14 @@ def test_product_with_a_bias_is_in_vectors_along_its_columns(rows):
         assert ("VECTORIZED", 64) in loops_of(sch)
 
 
+def test_tile_of_blocked_channels_has_more_rows_than_blocks():
+    """Each block of channels is a run of memory of its own: few of them at a time."""
+    x, w = te.placeholder((1, 16, 14, 14, 16)), te.placeholder((16, 16, 3, 3, 16, 16))
+    _, sch = scheduled([x, w, topi.nn.conv2d_NCHWc(x, w, 1, 1, 1, "NCHW16c", "NCHW16c")])
+    unrolled = {extent for kind, extent in loops_of(sch) if kind == "UNROLLED"}
+    assert {7, 2} <= unrolled and 8 not in unrolled
+
+
 @pytest.mark.parametrize("cores", [1, 2, 16])
 @pytest.mark.parametrize(
     "args",

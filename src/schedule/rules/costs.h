@@ -46,6 +46,8 @@ inline constexpr int64_t kEven = 1 << 10;
 inline constexpr int64_t kMostRows = 24;
 /// Vectors next to each other in a tile.
 inline constexpr int64_t kMostVectors = 8;
+/// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
+inline constexpr double kApart = 1.5;
 /// Rows that pay for copying the other operand: to turn it, and to pack what lies in lines already.
 inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64;
 /// Results that share a factor and pay for packing it into words.

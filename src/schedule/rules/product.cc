@@ -30,13 +30,17 @@ Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   Tile best;
   for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
     if (area.columns % lanes != 0) continue;
-    int64_t places = area.columns == lanes ? area.lines : area.columns / lanes;
+    bool along_lines = area.columns == lanes;
+    int64_t places = along_lines ? area.lines : area.columns / lanes;
     for (int64_t most = 1; most <= cost::kMostVectors; ++most) {
       Tile tile{1, LargestDivisor(places, most), lanes};
       if (area.columns != lanes && most > 1 && tile.vectors * lanes > area.close) break;
       tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
       double used = static_cast<double>(tile.rows * tile.vectors);
-      double loads = static_cast<double>(tile.rows + tile.vectors * LoadsOf(lanes));
+      bool are_apart = along_lines && lanes == most_lanes;  // (pieces of a vector cost more anyway)
+      double of_vectors = LoadsOf(lanes) * (are_apart ? cost::kApart : 1);
+      double loads =
+          static_cast<double>(tile.rows) + static_cast<double>(tile.vectors) * of_vectors;
       tile.score = static_cast<double>(lanes) * std::min(1.0, used / cost::kChains) * used / loads;
       if (tile.score > best.score) best = tile;
     }
