@@ -129,9 +129,9 @@ def compiled(program):
     expected = program.evaluate()
     executable = tvm.compile(program.module, host_target())
     machine = relax.VirtualMachine(executable, tvm.cpu())
-    from .evaluate import _from_tvm, _to_tvm
+    from tvm.relax.testing.evaluate import from_tvm, to_tvm
 
-    return difference(expected, _from_tvm(machine["main"](*map(_to_tvm, program.args))))
+    return difference(expected, from_tvm(machine["main"](*map(to_tvm, program.args))))
 
 
 def complaint(check, program):
