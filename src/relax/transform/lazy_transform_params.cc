@@ -114,8 +114,7 @@ IRModule LazyTransformParams(IRModule mod, Optional<String> fget_item, Optional<
 TVM_RELAX_PASS(
     LazyTransformParams, 0,
     "main_transform_params(params) returns (f(params[0]),)  ->  main_transform_params(): w = "
-    "fget_item(0); fset_item(0, f(w)), packed functions by name. Either may be None: then weights "
-    "are a parameter, or results are returned, as before.",
+    "fget_item(0); fset_item(0, f(w)), packed functions by name.",
     Arg("fget_item", String("get_item")), Arg("fset_item", String("set_item")),
     Arg("extra_get_item_params", Array<Expr>()), Arg("extra_set_item_params", Array<Expr>()));
 }  // namespace tvm::relax

@@ -14,6 +14,13 @@ from tvm.testing.features import host_target
 # Passes after which only the virtual machine can run a graph, or that a random graph is not for.
 NOT_ALONE = {
     "RemovePurityChecking": "the result may say less than it did of purity",
+    "ConvertLayout": "wants layouts",
+    "Gradient": "wants the name of a function",
+    "LazyGetInput": "changes the parameters",
+    "LazySetOutput": "changes the parameters",
+    "MetaScheduleApplyDatabase": "wants a database",
+    "UpdateVDevice": "wants a device",
+    "CallTIRRewrite": "makes calls with effects, which want plain blocks",
     "LowerRuntimeBuiltin": "makes calls of the runtime",
     "VMBuiltinLower": "makes calls of the runtime",
     "VMShapeLower": "makes calls of the runtime",

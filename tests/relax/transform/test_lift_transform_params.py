@@ -197,8 +197,8 @@ def test_lazy_transform_params():
     assert relax.analysis.well_formed(after)
     lines = [line.strip() for line in func.script().splitlines() if "item" in line]
     assert ["get_item" in line for line in lines] == [True, True, False, False, False]
-    only_get = transform.LazyTransformParams(fset_item=None)(lifted)["main_transform_params"]
-    assert len(only_get.ret_struct_info.fields) == 3
+    named = transform.LazyTransformParams("load", "store")(lifted)["main_transform_params"]
+    assert named.script().count('"load"') == 2 and named.script().count('"store"') == 3
     with pytest.raises(ValueError, match="to take one tuple, got 0 parameters"):
         transform.LazyTransformParams()(after)
 
