@@ -44,7 +44,10 @@ CALLS_UPWARD = {
         "tir.pipeline.default": "candidates are told apart by what they become",
     },
     "driver": {"support.libinfo": "facts about a build are written by its build files"},
-    "relax": {"driver.Build": "constants are folded by running code"},
+    "relax": {
+        "driver.Build": "constants are folded by running code",
+        "tvm.relax.te_grad._register.": "gradients of tensor expressions are the users'",
+    },
     "backend": {
         "tvm_callback_cuda_compile": "users compile CUDA's text their own way",
         "tvm_callback_cuda_postproc": "users change CUDA's text",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import ir, relax, tir
 from tvm.relax import op
+from tvm.relax.testing.evaluate import Evaluator, Shape, scalar_value
 
 from . import kernels
-from .evaluate import Evaluator, Shape, _scalar
 
 FLOATS, INTS = ("float32", "float64"), ("int32", "int64")
 
@@ -612,12 +612,12 @@ class _Generator:
         if isinstance(info, relax.ShapeStructInfo):
             if info.values is None:
                 return Shape([2] * info.ndim)
-            return Shape(_scalar(v, sizes) for v in info.values)
+            return Shape(scalar_value(v, sizes) for v in info.values)
         if isinstance(info, relax.PrimStructInfo):
             return self.rng.random() < 0.5 if str(info.dtype) == "bool" else self.rng.randint(0, 4)
         if info.shape is None:
             return self.array([2] * max(info.ndim, 1), str(info.dtype))
-        return self.array([_scalar(d, sizes) for d in info.shape.values], str(info.dtype))
+        return self.array([scalar_value(d, sizes) for d in info.shape.values], str(info.dtype))
 
 
 def generate(seed):

@@ -8,9 +8,9 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.relax import op
+from tvm.relax.testing.evaluate import Mismatch
 
 from .checks import CHECKS, complaint, difference
-from .evaluate import Mismatch
 from .generate import Program, generate
 from .kinds import kinds, rare
 from .reduce import reduced

@@ -158,11 +158,12 @@ def _layer_norm(args, attrs):
 _add("nn.layer_norm", _layer_norm)
 
 
-def _matmul(args, _):
+def _matmul(args, attrs):
     a, b = args
-    if a.dtype.kind == "f":
-        return np.asarray(a.astype("float64") @ b.astype("float64")).astype(a.dtype)
-    return np.asarray(a @ b)
+    out = str(attrs.out_dtype)
+    out = a.dtype if out in ("", "void") else np.dtype(out)
+    wide = "float64" if out.kind == "f" else out
+    return np.asarray(a.astype(wide) @ b.astype(wide)).astype(out)
 
 
 _add("matmul", _matmul)
@@ -239,8 +240,7 @@ _add("size", lambda args, _: np.asarray(args[0].size, "int64"))
 _add("unique", lambda args, _: np.unique(args[0]))
 _add("assert_op", lambda args, _: ())
 _add("null_value", lambda args, _: None)
-_add("no_grad", lambda args, _: args[0])
-_add("stop_lift_params", lambda args, _: args[0])
+_add("builtin.stop_lift_params", lambda args, _: args[0])
 
 
 def _view(args, _):
@@ -255,3 +255,6 @@ def _view(args, _):
 
 _add("memory.view", _view)
 _add("memory.ensure_zero_offset", lambda args, _: args[0])
+_add("wrap_param", lambda args, attrs: args[0].astype(str(attrs.dtype)))
+for _name in ("no_grad", "start_checkpoint", "end_checkpoint"):
+    _add("grad." + _name, lambda args, _: args[0])

@@ -10,12 +10,13 @@ import operator
 from dataclasses import dataclass, field
 
 import numpy as np
-import tvm
 import tvm_ffi
+
+import tvm
 from tvm import ir, relax, tir
 from tvm.tir.interpreter import interpret
 
-from .operators import OPERATORS
+from .numpy_operators import OPERATORS
 
 
 class Shape(tuple):
@@ -43,10 +44,19 @@ class Closure:
     frame: Frame
 
 
+@dataclass
+class Bound:
+    """A function of the module whose last parameters are given."""
+
+    callee: Closure
+    captured: list
+
+
 _BINARY = {
     tir.Add: operator.add,
     tir.Sub: operator.sub,
     tir.Mul: operator.mul,
+    tir.Div: operator.truediv,
     tir.FloorDiv: operator.floordiv,
     tir.FloorMod: operator.mod,
     tir.Min: min,
@@ -63,7 +73,7 @@ _BINARY = {
 _MEMORY = 0xA5
 
 
-def _scalar(e, sizes):
+def scalar_value(e, sizes):
     """The value of a scalar expression."""
     if isinstance(e, (tir.IntImm, tir.FloatImm)):
         return bool(e.value) if str(e.dtype) == "bool" else e.value
@@ -72,13 +82,15 @@ def _scalar(e, sizes):
             raise Mismatch(f"the symbolic variable {e.name} has no value")
         return sizes[e]
     if type(e) in _BINARY:
-        return _BINARY[type(e)](_scalar(e.a, sizes), _scalar(e.b, sizes))
+        return _BINARY[type(e)](scalar_value(e.a, sizes), scalar_value(e.b, sizes))
     if isinstance(e, tir.Cast):
-        return np.dtype(str(e.dtype)).type(_scalar(e.value, sizes)).item()
+        return np.dtype(str(e.dtype)).type(scalar_value(e.value, sizes)).item()
     if isinstance(e, tir.Not):
-        return not _scalar(e.a, sizes)
+        return not scalar_value(e.a, sizes)
     if isinstance(e, tir.Select):
-        return _scalar(e.true_value if _scalar(e.condition, sizes) else e.false_value, sizes)
+        return scalar_value(
+            e.true_value if scalar_value(e.condition, sizes) else e.false_value, sizes
+        )
     raise NotImplementedError(f"evaluate: scalar {type(e).__name__}")
 
 
@@ -129,8 +141,8 @@ class Evaluator:
                 if isinstance(dim, tir.Var) and dim not in frame.sizes:
                     frame.sizes[dim] = size
         for dim, size in pairs:
-            if _scalar(dim, frame.sizes) != size:
-                raise Mismatch(f"expected {dim} to be {_scalar(dim, frame.sizes)}, got {size}")
+            if scalar_value(dim, frame.sizes) != size:
+                raise Mismatch(f"expected {dim} to be {scalar_value(dim, frame.sizes)}, got {size}")
 
     def _dims(self, info, value, pairs, frame):
         def expect(fits):
@@ -165,7 +177,7 @@ class Evaluator:
             for part, item in zip(info.fields, value, strict=True):
                 self._dims(part, item, pairs, frame)
         elif isinstance(info, relax.FuncStructInfo):
-            expect(isinstance(value, (Closure, relax.ExternFunc, tir.PrimFunc)))
+            expect(isinstance(value, (Closure, Bound, relax.ExternFunc, tir.PrimFunc)))
 
     # ---- expressions ----------------------------------------------------------------------------
     def eval(self, e, frame):
@@ -186,10 +198,10 @@ class Evaluator:
         return self.eval(e.tuple_value, frame)[e.index]
 
     def eval_ShapeExpr(self, e, frame):
-        return Shape(_scalar(v, frame.sizes) for v in e.values)
+        return Shape(scalar_value(v, frame.sizes) for v in e.values)
 
     def eval_PrimValue(self, e, frame):
-        return _scalar(e.value, frame.sizes)
+        return scalar_value(e.value, frame.sizes)
 
     def eval_StringImm(self, e, frame):
         return str(e.value)
@@ -231,6 +243,8 @@ class Evaluator:
         args = [self.eval(a, frame) for a in e.args]
         if isinstance(callee, Closure):
             return self.apply(callee, args)
+        if isinstance(callee, Bound):
+            return self.apply(callee.callee, args + callee.captured)
         if isinstance(callee, tir.PrimFunc):
             return interpret(callee)(*args)
         return self.packed(callee, args)
@@ -238,14 +252,15 @@ class Evaluator:
     # ---- calls of other functions ---------------------------------------------------------------
     def packed(self, callee, args):
         function = tvm_ffi.get_global_func(str(callee.global_symbol))
-        return _from_tvm(function(*map(_to_tvm, args)))
+        return from_tvm(function(*map(to_tvm, args)))
 
     def outputs(self, e, frame):
         """Arrays for what a call_tir or its kin writes."""
         (info,) = e.sinfo_args
         infos = info.fields if isinstance(info, relax.TupleStructInfo) else [info]
         return [
-            _memory([_scalar(d, frame.sizes) for d in i.shape.values], str(i.dtype)) for i in infos
+            _memory([scalar_value(d, frame.sizes) for d in i.shape.values], str(i.dtype))
+            for i in infos
         ]
 
     def result(self, e, outs):
@@ -277,15 +292,22 @@ class Evaluator:
         outs = [tvm.runtime.tensor(o) for o in self.outputs(e, frame)]
         callee, args = self.eval(e.args[0], frame), self.eval(e.args[1], frame)
         args = args if isinstance(args, tuple) else (args,)
-        tvm_ffi.get_global_func(str(callee.global_symbol))(*map(_to_tvm, args), *outs)
+        tvm_ffi.get_global_func(str(callee.global_symbol))(*map(to_tvm, args), *outs)
         return self.result(e, [o.numpy() for o in outs])
 
     def op_call_pure_packed(self, e, frame):
         callee, *args = (self.eval(a, frame) for a in e.args)
         return self.packed(callee, args)
 
+    def op_make_closure(self, e, frame):
+        callee, captured = (self.eval(a, frame) for a in e.args)
+        return Bound(callee, list(captured))
+
     def op_invoke_pure_closure(self, e, frame):
-        return self.apply(self.eval(e.args[0], frame), list(self.eval(e.args[1], frame)))
+        callee, args = self.eval(e.args[0], frame), list(self.eval(e.args[1], frame))
+        if isinstance(callee, Bound):
+            return self.apply(callee.callee, args + callee.captured)
+        return self.apply(callee, args)
 
     op_invoke_closure = op_invoke_pure_closure
 
@@ -324,17 +346,17 @@ def _text(value):
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else repr(value)
 
 
-def _to_tvm(value):
+def to_tvm(value):
     if isinstance(value, np.ndarray):
         return tvm.runtime.tensor(np.array(value, order="C"))
     if isinstance(value, Shape):
         return tvm_ffi.Shape(value)
-    return tuple(map(_to_tvm, value)) if isinstance(value, tuple) else value
+    return tuple(map(to_tvm, value)) if isinstance(value, tuple) else value
 
 
-def _from_tvm(value):
+def from_tvm(value):
     if hasattr(value, "numpy"):
         return value.numpy()
     if isinstance(value, tvm_ffi.Shape):
         return Shape(value)
-    return tuple(map(_from_tvm, value)) if isinstance(value, (tvm_ffi.Array, tuple)) else value
+    return tuple(map(from_tvm, value)) if isinstance(value, (tvm_ffi.Array, tuple)) else value
