@@ -19,8 +19,11 @@ Pass DefaultPipeline(const Target&) {
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
       ("relax.RecoverStructure", {false})  // products are faster as they are spelled out
+      ("relax.BlockChannels")
+      ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
+      ("relax.StableNormalization")
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
       ("relax.FoldConstant")

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory maps of files and tensors over them.
+// Tensors over memory maps.
 #include "frontend/mapped_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 
+#include "runtime/elf.h"
 #include "tvm/runtime/data_type.h"
 
 namespace tvm::frontend {
@@ -23,23 +18,8 @@ constexpr DLDevice kHost{kDLCPU, 0};
 }  // namespace
 
 Bytes MapFile(const std::string& path) {
-  // O_NONBLOCK: a named pipe must not make us wait for a writer.
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
-    if (errno == ENOENT) TVM_FFI_THROW(FileNotFoundError) << "no such file: " << path;
-    TVM_FFI_THROW(OSError) << path << ": " << std::strerror(errno);
-  }
-  struct stat info{};
-  bool is_file = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-  size_t size = is_file ? static_cast<size_t>(info.st_size) : 0;
-  void* data = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
-  int error = errno;
-  close(file);
-  if (!is_file) TVM_FFI_THROW(OSError) << path << ": expected a regular file";
-  if (!size) return {};
-  if (data == MAP_FAILED) TVM_FFI_THROW(OSError) << path << ": " << std::strerror(error);
-  std::shared_ptr<const void> owner(data, [size](void* p) { munmap(p, size); });
-  return {{static_cast<const char*>(data), size}, std::move(owner)};
+  auto file = std::make_shared<runtime::MappedFile>(path);
+  return {file->bytes(), file};
 }
 Bytes OwnBytes(std::string bytes) {
   auto owned = std::make_shared<std::string>(std::move(bytes));

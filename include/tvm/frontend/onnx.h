@@ -25,6 +25,8 @@ struct OnnxModule {
 };
 /// Reads the file through a memory map: weights are views of it where their alignment allows.
 OnnxModule ImportOnnx(const std::string& path, const OnnxOptions& options = {});
+/// Inputs, outputs, weights and operators of a model, and what is not supported, as text.
+std::string InspectOnnx(const std::string& path);
 OnnxModule ImportOnnxBytes(std::string bytes, const OnnxOptions& options = {});
 
 }  // namespace tvm::frontend

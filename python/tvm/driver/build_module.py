@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """tvm.build and tvm.compile."""
 
+import os
+
 import tvm
 from tvm.runtime import Executable
 
 
 def _program(mod, name=None):
-    """The IRModule of what users pass: a PrimFunc, a module, a schedule."""
+    """The IRModule of what users pass: a PrimFunc, a module, a schedule, the path of a model."""
     from tvm import ir, tir
 
+    if isinstance(mod, (str, os.PathLike)):
+        from tvm.relax.frontend.onnx import from_onnx
+
+        return from_onnx(mod)
     mod = getattr(mod, "mod", mod)  # a Schedule
     if isinstance(mod, tir.PrimFunc):
         symbol = name or mod.attrs.get("global_symbol") or "main"
@@ -49,7 +55,7 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
 
     Parameters
     ----------
-    mod : PrimFunc, IRModule or Schedule
+    mod : PrimFunc, IRModule or Schedule, or the path of an ONNX model
     target : str or Target; the current target, else this machine, if None.
     relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
     explain : prints a table of the kernels: calls, work, rule of the schedule, operators.
@@ -58,7 +64,9 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
 
     program = _program(mod)
     if explain:
-        from .explain import kernels, lower, table
+        from tvm.relax.kernels import lower
+
+        from .explain import kernels, table
 
         target = tvm.target.Target.canon_target(target or tvm.target.Target.current() or "llvm")
         program = lower(program, target, relax_pipeline)

@@ -192,8 +192,8 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
                               << symbol << ", got several";
   }
   if (info.cold) MarkCold(f);
-  bool leave = (info.packed && options.quick_entry) ||
-               info.func->HasNonzeroAttr(tir::attr::kUnoptimized);
+  bool leave =
+      (info.packed && options.quick_entry) || info.func->HasNonzeroAttr(tir::attr::kUnoptimized);
   if (leave) LeaveAsIs(f);
   functions.emplace(var->name_hint, std::pair(f, info));
 }

@@ -16,6 +16,7 @@
 #include "runtime/elf.h"
 #include "tvm/driver/export.h"
 #include "tvm/driver/relax_build.h"
+#include "tvm/frontend/onnx.h"
 #include "tvm/ir/backend.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -45,18 +46,30 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
 void Progress(const std::string& text) { std::cerr << text << std::endl; }
 
 // ---- compile ------------------------------------------------------------------------------------
-void Compile(const Options& options) {
-  if (options.rest().size() != 1 || !options.Has("--output"))
-    TVM_FFI_THROW(ValueError) << "expected a module that was saved as JSON, and -o model.so";
-  const std::string& path = options.rest()[0];
-  Progress("reading " + path);
+bool IsOnnx(const std::string& path) { return std::filesystem::path(path).extension() == ".onnx"; }
+/// An ONNX model, or a module that was saved as JSON.
+IRModule ReadProgram(const std::string& path) {
+  if (IsOnnx(path)) {
+    frontend::OnnxModule imported = frontend::ImportOnnx(path);
+    for (const std::string& warning : imported.warnings) Progress("warning: " + warning);
+    return imported.mod;
+  }
   std::string text(runtime::MappedFile(path).bytes());
   auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
   if (!mod) TVM_FFI_THROW(ValueError) << path << ": expected a module";
+  return *mod;
+}
+void Compile(const Options& options) {
+  if (options.rest().size() != 1 || !options.Has("--output"))
+    TVM_FFI_THROW(ValueError)
+        << "expected an ONNX model or a module that was saved as JSON, and -o model.so";
+  const std::string& path = options.rest()[0];
+  Progress("reading " + path);
+  IRModule mod = ReadProgram(path);
   Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();
   Progress("compiling for " + std::string(target->str()));
   auto begin = std::chrono::steady_clock::now();
-  ffi::Module code = Build(*mod, target);
+  ffi::Module code = Build(mod, target);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   ExportLibrary(code, options.Get("--output"));
   if (options.Has("--json")) {
@@ -156,6 +169,10 @@ void Profile(const Options& options) {
 
 // ---- looking ------------------------------------------------------------------------------------
 void Inspect(const Options& options) {
+  if (options.rest().size() == 1 && IsOnnx(options.rest()[0])) {
+    std::cout << frontend::InspectOnnx(options.rest()[0]) << "\n";
+    return;
+  }
   Session session(options);
   Json functions;
   for (const String& name : runtime::FunctionNames(session.executable)) {
@@ -196,8 +213,8 @@ std::vector<OptionRow> With(std::vector<OptionRow> rows, const std::vector<Optio
 const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
       {"compile",
-       "module.json -o model.so",
-       "compiles a saved module to a library",
+       "model.onnx -o model.so",
+       "compiles an ONNX model, or a module saved as JSON, to a library",
        {{"--target", "a target", "this machine by default"},
         {"--output", "a file", "the library; also -o"},
         {"--json", "", "prints JSON"}},
@@ -208,7 +225,7 @@ const std::vector<Command>& Commands() {
        With(SessionOptions(), {{"--repeat", "a number", "calls that are measured; 20 by default"}}),
        &Bench},
       {"profile", "model.so", "shows where the time goes", SessionOptions(), &Profile},
-      {"inspect", "model.so", "shows what a model takes, gives and holds",
+      {"inspect", "model.so", "shows what a model (also an ONNX file) takes, gives and holds",
        With(SessionOptions(), {{"--code", "", "the instructions"}}), &Inspect},
       {"info", "", "shows this build and this machine", {{"--json", "", "prints JSON"}}, &Info},
   };

@@ -38,6 +38,9 @@ Array<Any> FromOnnx(const Source& model, Map<String, Array<Any>> shape_dict,
 OnnxModule ImportOnnx(const std::string& path, const OnnxOptions& options) {
   return ImportModel(onnx::ReadModelFile(path), options);
 }
+std::string InspectOnnx(const std::string& path) {
+  return onnx::InspectModel(*onnx::ReadModelFile(path));
+}
 OnnxModule ImportOnnxBytes(std::string bytes, const OnnxOptions& options) {
   return ImportModel(onnx::ReadModel(OwnBytes(std::move(bytes))), options);
 }

@@ -115,7 +115,7 @@ const Known* Importer::KnownOf(Value* value) {
   const runtime::Tensor& tensor = *value->constant;
   DataType t = tensor.dtype();
   bool is_integer = t.is_bool() || (t.is_int() && t.bits() >= 32);
-  bool is_float = t.is_ieee_float() && t.bits() >= 32 && !value->is_kept;
+  bool is_float = t.is_ieee_float() && t.bits() >= 32;
   if (tensor.numel() > kMaxKnown || !(is_integer || is_float)) return nullptr;
   Known known{{tensor.shape().begin(), tensor.shape().end()}, t, {}};
   auto* data = static_cast<const char*>(tensor.data_ptr());

@@ -33,7 +33,7 @@ struct Value {
   std::optional<runtime::Tensor>
       constant;  // the contents of a weight, also where it is a parameter
   std::shared_ptr<const std::vector<Value>> sequence;
-  bool is_kept = false;  // a parameter whose contents the user may replace
+  bool is_kept = false;  // a weight that is a parameter: the user may replace its contents
   Value() = default;
   Value(Expr expr) : expr(std::move(expr)) {}                               // NOLINT(*)
   Value(Known known) : known(std::make_shared<Known>(std::move(known))) {}  // NOLINT(*)
@@ -43,6 +43,8 @@ struct Value {
     return value;
   }
   bool defined() const { return expr.defined() || known || sequence; }
+  /// Whether numbers computed from it must not be computed now. Integers say how a program looks.
+  bool IsOpen() const { return is_kept && DataType(constant->dtype()).is_float(); }
 };
 struct Outputs : std::vector<Value> {
   Outputs(Expr expr) : vector{Value(std::move(expr))} {}                           // NOLINT(*)
@@ -100,7 +102,7 @@ class Node {
   /// The same where constants are needed: OpNotImplemented for others.
   std::vector<int64_t> ConstInts(size_t i);
   std::vector<double> ConstFloats(size_t i);
-  /// A scalar as an expression; nothing when only running tells it.
+  /// A scalar as an expression; nothing when only running tells it, or the user may change it.
   std::optional<PrimExpr> ScalarOf(size_t i);
   /// Whether output `i` is wanted by somebody.
   bool Wants(size_t i) const { return i < proto.outputs.size() && !proto.outputs[i].empty(); }

@@ -401,7 +401,8 @@ std::optional<Outputs> FoldKnown(Node& n) {
                             [&](const Fold& f) { return f.op == n.op; });
   if (fold == std::end(kFolds) || !n.proto.domain.empty() || n.NumInputs() == 0) return {};
   for (size_t i = 0; i < n.NumInputs(); ++i) {
-    if (n.inputs[i].defined() && !n.importer.KnownOf(&n.inputs[i])) return {};
+    bool is_known = !n.inputs[i].IsOpen() && n.importer.KnownOf(&n.inputs[i]);
+    if (n.inputs[i].defined() && !is_known) return {};
     if (!n.inputs[i].defined() && i < 2) return {};
   }
   auto folded = fold->fold(n);

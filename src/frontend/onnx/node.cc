@@ -124,7 +124,7 @@ std::vector<double> Node::ConstFloats(size_t i) {
   return values;
 }
 std::optional<PrimExpr> Node::ScalarOf(size_t i) {
-  const Known* known = KnownOf(i);
+  const Known* known = Input(i).IsOpen() ? nullptr : KnownOf(i);
   return known && known->elements.size() == 1 ? std::optional(known->elements[0]) : std::nullopt;
 }
 

@@ -50,7 +50,9 @@ Bytes ReadExternal(const Model& model, const TensorProto& proto, uint64_t needed
   std::error_code error;
   fs::path folder = fs::canonical(model.folder, error);
   fs::path file = fs::canonical(folder / fs::path(location), error);
-  if (error) FailTensor(proto, "external data", "no file '" + std::string(location) + "'");
+  // A pipe would make us wait for a writer.
+  if (error || !fs::is_regular_file(file, error))
+    FailTensor(proto, "external data", "no file '" + std::string(location) + "'");
   auto [in_folder, rest] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
   if (in_folder != folder.end() || fs::path(location).is_absolute())
     FailTensor(proto, "external data in the model's folder", "'" + std::string(location) + "'");

@@ -250,7 +250,7 @@ class FunctionEmitter {
   int branch_depth_ = 0;
   std::unordered_map<int64_t, std::map<Place, PlacedTensor>> placed_;  // by register of the storage
   std::unordered_map<int64_t, std::pair<int64_t, Place>> storage_of_;  // by register of the tensor
-  std::unordered_map<const Object*, Operand> values_;  // by the id of the variable
+  std::unordered_map<const Object*, Operand> values_;                  // by the id of the variable
 };
 }  // namespace
 

@@ -157,6 +157,18 @@ def test_shape_arithmetic_disappears():
         assert str(mod["main"].ret_struct_info.fields[0].shape.values[1]) == "T.int64(12)"
 
 
+def test_kept_weights_are_not_computed_with():
+    """Their values may be replaced; sizes (of a Resize) are part of the program."""
+    nodes = [node("Add", "a b", "s"), node("Mul", "x s", "t"), node("Resize", "t none up", "y")]
+    one = np.ones((), "float32")
+    weights = {"a": one, "b": one, "none": np.ones(0, "float32"), "up": np.float32([1, 2])}
+    proto = model(nodes, [value("x", ("n", 3))], [value("y", None)], weights)
+    assert bindings(from_onnx(proto)) == ["multiply", "resize"]
+    mod = from_onnx(proto, keep_params_in_input=True)
+    assert bindings(mod) == ["add", "multiply", "resize"]
+    assert str(mod["main"].ret_struct_info.shape.values[1]) == "T.int64(6)"
+
+
 def test_initializers_that_are_inputs_are_defaults():
     proto = linear()
     proto.graph.input.append(value("w", (4, 3)))

@@ -84,6 +84,29 @@ def test_microsoft(op, arrays, attributes):
     check(op, arrays, attributes)
 
 
+def angles(length, pairs):
+    table = np.arange(length)[:, None] / 10.0 ** np.arange(pairs)
+    return np.cos(table).astype("float32"), np.sin(table).astype("float32")
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding(interleaved):
+    arrays = [f32(2, 5, 16), np.array([3], "int64"), *angles(20, 4)]
+    check("RotaryEmbedding", arrays, {"interleaved": interleaved, "num_heads": 2})
+
+
+@pytest.mark.parametrize("past", [0, 4])
+def test_group_query_attention(past):
+    """Four heads of queries, two of keys; the first tokens, and tokens behind a past."""
+    tokens = 1 if past else 3
+    cache = [f32(2, 2, past, 16), f32(2, 2, past, 16)[::-1].copy()]
+    arrays = [f32(2, tokens, 64), f32(2, tokens, 32), f32(2, tokens, 32) * 2, *cache]
+    arrays += [np.full(2, past + tokens - 1, "int32"), np.array(past + tokens, "int32")]
+    arrays += angles(20, 8)
+    attributes = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    check("GroupQueryAttention", arrays, attributes, 3, weights=(7, 8))
+
+
 def packed(rows, blocks, size, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (rows, blocks, size)).astype("uint8")
 

@@ -9,10 +9,10 @@ from tvm.relax.frontend.onnx import from_onnx
 from .models import model, node, value
 
 
-def imported(op, opset, inputs="x", outputs="y", shape=(2, 3, 4, 5), weights=None, **attributes):
+def imported(op, opset, inputs="x", outputs="y", of=(2, 3, 4, 5), weights=None, **attributes):
     names = outputs.split()
     proto = model(
-        [node(op, inputs, outputs, **attributes)], [value("x", shape)],
+        [node(op, inputs, outputs, **attributes)], [value("x", of)],
         [value(name, None) for name in names], weights or {}, opset=opset,
     )  # fmt: skip
     return from_onnx(proto)
@@ -66,8 +66,8 @@ def form(op, opset, written):
         k: written.pop(k) for k in list(written) if isinstance(written[k], np.generic | np.ndarray)
     }
     inputs = " ".join(["x", *weights])
-    shape = written.pop("of", (1, 3, 4, 5) if op == "Squeeze" else (2, 3, 4, 5))
-    return imported(op, opset, inputs, weights=weights, shape=shape, **written)
+    of = written.pop("of", (1, 3, 4, 5) if op == "Squeeze" else (2, 3, 4, 5))
+    return imported(op, opset, inputs, weights=weights, of=of, **written)
 
 
 @pytest.mark.parametrize(("op", "old", "new"), CHANGES, ids=[c[0] for c in CHANGES])
@@ -121,11 +121,9 @@ def test_softmax_was_over_all_axes_from_one_on():
 def test_group_norm_had_a_scale_per_group():
     weights = {"s": f32(1, 2), "b": f32(3, 4)}
     old = imported(
-        "GroupNormalization", 18, "x s b", weights=weights, shape=(2, 4, 3, 3), num_groups=2
+        "GroupNormalization", 18, "x s b", weights=weights, of=(2, 4, 3, 3), num_groups=2
     )
     names = [b.value.op.name for b in old["main"].body.blocks[0].bindings if hasattr(b.value, "op")]
     assert names == ["relax.repeat", "relax.repeat", "relax.nn.group_norm"]
     with pytest.raises(ValueError):
-        imported(
-            "GroupNormalization", 21, "x s b", weights=weights, shape=(2, 4, 3, 3), num_groups=2
-        )
+        imported("GroupNormalization", 21, "x s b", weights=weights, of=(2, 4, 3, 3), num_groups=2)

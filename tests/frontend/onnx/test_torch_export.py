@@ -12,6 +12,7 @@ import tvm
 from torch import nn
 from torch.nn import functional as F
 from tvm import relax
+from tvm.relax.frontend import detach_params
 from tvm.relax.frontend.onnx import from_onnx
 
 
@@ -169,3 +170,25 @@ def test_agrees_with_pytorch(name):
             results, expected = [results], [expected]
         for got, want in zip(results, expected, strict=True):
             close(got, want)
+
+
+def test_weights_as_parameters():
+    """The tutorials' way: weights are detached, and passed when the model is called."""
+    torch.manual_seed(0)
+    model, x = ResNet().eval(), f32(2, 3, 32, 32)
+    mod = from_onnx(exported(model, x, {0: "batch"}), keep_params_in_input=True)
+    mod, params = detach_params(mod)
+    assert mod["main"].attrs["num_input"] == 1
+    vm = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
+    with torch.no_grad():
+        close(vm["main"](tvm.runtime.tensor(x.numpy()), *params["main"]), model(x))
+
+
+def test_compile_takes_a_path(tmp_path):
+    torch.manual_seed(0)
+    model, x = MobileNet().eval(), f32(2, 4, 16, 16)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(exported(model, x, {0: "batch"}))
+    vm = relax.VirtualMachine(tvm.compile(path, target="llvm"), tvm.cpu())
+    with torch.no_grad():
+        close(vm["main"](tvm.runtime.tensor(x.numpy())), model(x))

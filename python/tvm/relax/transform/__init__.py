@@ -7,6 +7,8 @@ from tvm._derive import Node, construct, fill, function, register_node
 from tvm.ir.transform import Pass, _pass_decorator
 from tvm.relax.expr import values_of_params
 
+from .tuning import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
+
 __getattr__, __dir__ = fill(__name__)
 
 

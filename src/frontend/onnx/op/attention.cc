@@ -1,54 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and what belongs to it.
-#include <cmath>
+#include "frontend/onnx/op/attention.h"
 
-#include "frontend/onnx/op/op.h"
+#include <cmath>
 
 namespace tvm::frontend::onnx {
 namespace {
-/// (b, s, h·d) as (b, h, s, d); tensors of four axes stay.
-Expr ByHeads(Node& n, const Expr& x, int64_t heads) {
-  if (Node::Rank(x) == 4) return x;
-  Dims s = Node::Shape(x);
-  Expr split = Shaped(n, x, {s[0], s[1], Num(heads), n.Simplify(floordiv(s[2], Num(heads)))});
-  return Transposed(n, split, {0, 2, 1, 3});
-}
-/// Back to (b, s, h·d).
-Expr JoinedHeads(Node& n, const Expr& x) {
-  Dims s = Node::Shape(x);
-  return Shaped(n, Transposed(n, x, {0, 2, 1, 3}), {s[0], s[2], n.Simplify(s[1] * s[3])});
-}
 Expr RepeatedHeads(Node& n, const Expr& x, const Expr& like) {
   int64_t have = n.StaticDim(x, 1), want = n.StaticDim(like, 1);
   if (have == 0 || want % have) n.Fail("query heads to be a multiple of key heads", "others");
   return have == want ? x : n("repeat", x, want / have, 1);
 }
-/// What a query may see, and how scores become weights.
-struct AttentionOptions {
-  bool causal = false;
-  int64_t left = -1, right = -1;  // keys around a query's own that it sees; -1: all
-  PrimExpr past = Num(0);         // keys before the first query's own
-  std::optional<Expr> lengths;    // keys of each batch that count
-  std::optional<Expr> mask;       // bool, or numbers that are added
-  double scale = 1, softcap = 0;
-  DataType precise;  // in which weights are computed
-  bool Hides() const { return causal || lengths || mask || left >= 0 || right >= 0; }
-};
-struct AttentionStages {
-  Expr raw, capped, masked, weights, result;
-};
 /// The scores, -inf where a query does not see a key.
 Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
   Te te(n);
   te::Tensor s = te(scores);
-  std::optional<te::Tensor> mask, lengths;
+  std::optional<te::Tensor> mask, lengths, starts;
   if (o.mask) mask = te(*o.mask);
+  if (o.starts) starts = te(*o.starts);
   if (o.lengths) lengths = te(*o.lengths);
   PrimExpr past = te(o.past), queries = s->shape[2], lowest = neg(infinity(s->dtype));
   return ComputeElements(n, "mask", te, s->shape, [&](const Index& i) -> PrimExpr {
     PrimExpr e = topi::At(s, i), seen = const_true();
     // With lengths the queries are the last of those keys.
-    PrimExpr own = i[2] + (lengths ? (*lengths)(i[0]) - queries : past);
+    PrimExpr own = i[2] + (starts ? (*starts)(i[0]) : lengths ? (*lengths)(i[0]) - queries : past);
     if (o.causal) seen = seen && i[3] <= own;
     if (o.left >= 0) seen = seen && i[3] >= own - Num(o.left);
     if (o.right >= 0) seen = seen && i[3] <= own + Num(o.right);
@@ -67,7 +42,18 @@ Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
     return tir::Select(seen, e, lowest);
   });
 }
-/// Attention of queries, keys and values (b, h, s, d).
+}  // namespace
+
+Expr ByHeads(Node& n, const Expr& x, int64_t heads) {
+  if (Node::Rank(x) == 4) return x;
+  Dims s = Node::Shape(x);
+  Expr split = Shaped(n, x, {s[0], s[1], Num(heads), n.Simplify(floordiv(s[2], Num(heads)))});
+  return Transposed(n, split, {0, 2, 1, 3});
+}
+Expr JoinedHeads(Node& n, const Expr& x) {
+  Dims s = Node::Shape(x);
+  return Shaped(n, Transposed(n, x, {0, 2, 1, 3}), {s[0], s[2], n.Simplify(s[1] * s[3])});
+}
 AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOptions& o) {
   DataType t = Node::TypeOf(q), precise = o.precise.is_void() ? t : o.precise;
   if (t.bits() == 16 && precise == t) precise = DataType::Float(32);
@@ -105,6 +91,34 @@ double DefaultScale(Node& n, const Expr& q) {
 Expr Behind(Node& n, const Expr& past, const Expr& fresh) {
   return n("concat", relax::Tuple({past, fresh}), 2);
 }
+Expr Rotated(Node& n, const Expr& x, const Expr& cosine, const Expr& sine,
+             const std::optional<Expr>& positions, bool interleaved, int64_t width) {
+  Te te(n);
+  te::Tensor t = te(x), cosines = te(cosine), sines = te(sine);
+  std::optional<te::Tensor> places;
+  if (positions) places = te(n.Cast(*positions, DataType::Int(64)));
+  PrimExpr turned = width ? Num(width) : t->shape[3];
+  PrimExpr half = topi::Simplified(floordiv(turned, Num(2)));
+  return ComputeElements(n, "rotary_embedding", te, t->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr d = i[3];
+    PrimExpr pair = interleaved ? floordiv(d, Num(2)) : floormod(d, half);
+    PrimExpr is_first = interleaved ? equal(floormod(d, Num(2)), Num(0)) : d < half;
+    PrimExpr step = interleaved ? Num(1) : half;
+    Index other = i;
+    other[3] = tir::Select(is_first, d + step, d - step);
+    auto angle = [&](const te::Tensor& cache) {
+      return places ? cache((*places)(i[0], i[2]), pair) : cache(i[0], i[2], pair);
+    };
+    PrimExpr a = topi::At(t, i);
+    auto rotated = [&] {
+      PrimExpr b = topi::At(t, other), c = angle(cosines), s = angle(sines);
+      return tir::Select(is_first, c * a - s * b, c * a + s * b);
+    };
+    return if_then_else(d < turned, rotated(), a);
+  });
+}
+
+namespace {
 Outputs ConvertAttention(Node& n) {
   bool joined = Node::Rank(n.In(0)) == 3;
   int64_t q_heads = n.Int("q_num_heads", 0), kv_heads = n.Int("kv_num_heads", 0);
@@ -137,74 +151,14 @@ Outputs ConvertAttention(Node& n) {
   if (shown < 0 || shown > 3) n.Fail("qk_matmul_output_mode in [0, 3]", std::to_string(shown));
   return std::vector<Expr>{y, k, v, by_mode[shown]};
 }
-/// Of com.microsoft: heads side by side, a bias for all three, padding as a mask of keys.
-Outputs ConvertMultiHeadAttention(Node& n) {
-  int64_t heads = n.Int("num_heads");
-  n.Ignore("mask_filter_value");
-  if (!n.Has(1) || !n.Has(2) || Node::Rank(n.In(0)) != 3) n.Unsupported("packed heads");
-  Expr parts[] = {n.In(0), n.In(1), n.In(2)};
-  if (n.Has(3)) {
-    PrimExpr begin = Num(0);
-    for (Expr& part : parts) {
-      if (Node::Rank(part) != 3) n.Unsupported("a bias with heads that are apart");
-      PrimExpr end = n.Simplify(begin + Node::Shape(part)[2]);
-      part = n("add", part,
-               n("strided_slice", n.In(3), List({0}), Dims{begin}, Dims{end}, Dims{Num(1)}, true));
-      begin = end;
-    }
-  }
-  Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], heads),
-       v = ByHeads(n, parts[2], heads);
-  AttentionOptions o;
-  o.causal = n.Int("unidirectional", 0) != 0;
-  o.scale = n.Float("scale", 0);
-  if (o.scale == 0) o.scale = DefaultScale(n, q);
-  if (n.Has(4)) {
-    Expr keys = n.In(4);
-    if (Node::Rank(keys) != 2 || n.Has(5)) n.Unsupported("this mask of keys");
-    Dims s = Node::Shape(keys);
-    o.mask = n.Cast(n.Reshape(keys, {s[0], Num(1), Num(1), s[1]}), DataType::Bool());
-  }
-  if (n.Has(5)) o.mask = n.In(5);
-  if (n.Has(6) != n.Has(7)) n.Fail("past_key and past_value together", "one of them");
-  if (n.Has(6)) {
-    o.past = Node::Shape(n.In(6))[2];
-    k = Behind(n, n.In(6), k);
-    v = Behind(n, n.In(7), v);
-  }
-  return std::vector<Expr>{JoinedHeads(n, Attend(n, q, k, v, o).result), k, v};
-}
-
-/// Pairs of elements turned by an angle that depends on the position.
 Outputs ConvertRotaryEmbedding(Node& n) {
   Expr x = n.In(0);
   bool joined = Node::Rank(x) == 3, interleaved = n.Int("interleaved", 0) != 0;
   int64_t heads = n.Int("num_heads", 0), width = n.Int("rotary_embedding_dim", 0);
   if (joined && heads <= 0) n.Fail("num_heads for three axes", std::to_string(heads));
-  Expr by_head = ByHeads(n, x, heads);
-  Te te(n);
-  te::Tensor t = te(by_head), cosine = te(n.In(1)), sine = te(n.In(2));
-  std::optional<te::Tensor> positions;
-  if (n.Has(3)) positions = te(n.Cast(n.In(3), DataType::Int(64)));
-  PrimExpr turned = width ? Num(width) : t->shape[3];
-  PrimExpr half = topi::Simplified(floordiv(turned, Num(2)));
-  Expr y = ComputeElements(n, "rotary_embedding", te, t->shape, [&](const Index& i) -> PrimExpr {
-    PrimExpr d = i[3];
-    PrimExpr pair = interleaved ? floordiv(d, Num(2)) : floormod(d, half);
-    PrimExpr is_first = interleaved ? equal(floormod(d, Num(2)), Num(0)) : d < half;
-    PrimExpr step = interleaved ? Num(1) : half;
-    Index at = i, other = i;
-    other[3] = tir::Select(is_first, d + step, d - step);
-    auto angle = [&](const te::Tensor& cache) {
-      return positions ? cache((*positions)(i[0], i[2]), pair) : cache(i[0], i[2], pair);
-    };
-    PrimExpr a = topi::At(t, at);
-    auto rotated = [&] {
-      PrimExpr b = topi::At(t, other), c = angle(cosine), s = angle(sine);
-      return tir::Select(is_first, c * a - s * b, c * a + s * b);
-    };
-    return if_then_else(d < turned, rotated(), a);
-  });
+  std::optional<Expr> positions;
+  if (n.Has(3)) positions = n.In(3);
+  Expr y = Rotated(n, ByHeads(n, x, heads), n.In(1), n.In(2), positions, interleaved, width);
   return joined ? JoinedHeads(n, y) : y;
 }
 /// Attention whose scores and weights graphs of the model change.
@@ -310,7 +264,6 @@ TVM_REGISTER() {
       {"CausalConvWithState", &ConvertCausalConvWithState},
       {"FlexAttention", &ConvertFlexAttention, "ai.onnx.preview"},
       {"LinearAttention", &ConvertLinearAttention},
-      {"MultiHeadAttention", &ConvertMultiHeadAttention, "com.microsoft"},
       {"RotaryEmbedding", &ConvertRotaryEmbedding},
   });
 }

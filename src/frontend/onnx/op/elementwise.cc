@@ -85,6 +85,9 @@ Expr CastTo(Node& n, DataType to) {
   // Everything but 0 is true, NaN included.
   if (to.is_bool() && !Node::TypeOf(x).is_bool())
     return n("not_equal", x, n.Scalar(0, Node::TypeOf(x)));
+  // Integers of less than a byte keep the low bits of what is beyond them.
+  if (to.is_integer() && to.bits() < 8 && Node::TypeOf(x).is_float())
+    x = n.Cast(x, DataType::Int(32));
   return n.Cast(x, to);
 }
 Outputs ConvertCast(Node& n) { return CastTo(n, n.Type("to")); }

@@ -79,7 +79,14 @@ Outputs ConvertOneHot(Node& n) {
     return tir::Select(hit, v(Num(1)), v(Num(0)));
   });
 }
-Outputs ConvertNonZero(Node& n) { return n("nonzero", n.In(0)); }
+/// The indices (rank, count) of the elements that are not 0.
+Expr NonZero(Node& n, const Expr& x) {
+  relax::BlockBuilder builder = n.importer.builder();
+  Expr found = builder->Emit(relax::CallOperator("relax.nonzero", {x}), "lv");
+  Dims shape{Num(Node::Rank(x)), n.importer.FreshDim("count")};
+  return builder->EmitMatchCast(found, relax::TensorStructInfo(shape, DataType::Int(64)), "lv");
+}
+Outputs ConvertNonZero(Node& n) { return NonZero(n, n.In(0)); }
 Outputs ConvertTopK(Node& n) {
   Expr x = n.In(0);
   int64_t axis = n.Axis(n.Int("axis", -1), Node::Rank(x));
@@ -124,7 +131,7 @@ Outputs ConvertCompress(Node& n) {
   } else {
     x = n("flatten", x);
   }
-  Expr chosen = n("nonzero", n.In(1));
+  Expr chosen = NonZero(n, n.In(1));
   return n("take", x, n.Reshape(chosen, {Node::Shape(chosen)[1]}), axis);
 }
 /// Writes `update` into a cache along an axis, at a place for each batch.

@@ -3,12 +3,23 @@
 #include <numeric>
 
 #include "frontend/onnx/op/axes.h"
+#include "relax/analysis/symbolic_vars.h"
 #include "tvm/topi/create.h"
 #include "tvm/topi/transform.h"
 
 namespace tvm::frontend::onnx {
 namespace {
 // ---- reshapes -----------------------------------------------------------------------------------
+/// a / b, where no size is 0 for what is simplified: of an empty tensor any other dimension is as
+/// good.
+PrimExpr QuotientOfSizes(const PrimExpr& a, const PrimExpr& b) {
+  arith::Analyzer analyzer;
+  relax::VisitVars(a, [&](const tir::VarObj* var) {
+    auto ref = ffi::GetRef<tir::Var>(var);
+    analyzer.Bind(ref, Range::FromMinExtent(Num(1), Num(int64_t{1} << 40)), true);
+  });
+  return analyzer.Simplify(floordiv(a, b));
+}
 Outputs ConvertReshape(Node& n) {
   Expr x = n.In(0);
   Dims from = Node::Shape(x), to;
@@ -26,7 +37,7 @@ Outputs ConvertReshape(Node& n) {
                                      : n.Simplify(tir::Select(d < Num(0), Num(1), d)));
   }
   for (const PrimExpr& d : wanted) {
-    PrimExpr left = floordiv(ProductOf(from), max(rest, Num(1)));
+    PrimExpr left = QuotientOfSizes(ProductOf(from), rest);
     to.push_back(n.Simplify(IsConstInt(d, -1) ? left
                             : AsConstInt(d)   ? d
                                               : tir::Select(d < Num(0), left, d)));

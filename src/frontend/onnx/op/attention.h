@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all kinds of attention share. Tensors are (batch, heads, sequence, size).
+#pragma once
+#include "frontend/onnx/op/op.h"
+
+namespace tvm::frontend::onnx {
+
+/// (b, s, h·d) as (b, h, s, d); tensors of four axes stay.
+Expr ByHeads(Node& n, const Expr& x, int64_t heads);
+/// Back to (b, s, h·d).
+Expr JoinedHeads(Node& n, const Expr& x);
+
+/// What a query may see, and how scores become weights.
+struct AttentionOptions {
+  bool causal = false;
+  int64_t left = -1, right = -1;  // keys around a query's own that it sees; -1: all
+  PrimExpr past = Num(0);         // keys before the first query's own
+  std::optional<Expr> starts;     // the same for each batch
+  std::optional<Expr> lengths;    // keys of each batch that count
+  std::optional<Expr> mask;       // bool, or numbers that are added
+  double scale = 1, softcap = 0;
+  DataType precise;  // in which weights are computed
+  bool Hides() const { return causal || lengths || mask || left >= 0 || right >= 0; }
+};
+struct AttentionStages {
+  Expr raw, capped, masked, weights, result;
+};
+AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOptions& options);
+double DefaultScale(Node& n, const Expr& q);
+/// Keys or values behind those of the past.
+Expr Behind(Node& n, const Expr& past, const Expr& fresh);
+
+/// Pairs of the first `width` elements (all for 0) turned by an angle that depends on the position:
+/// `positions` are (b, s); without them the caches have an axis for each.
+Expr Rotated(Node& n, const Expr& x, const Expr& cosine, const Expr& sine,
+             const std::optional<Expr>& positions, bool interleaved, int64_t width);
+
+}  // namespace tvm::frontend::onnx

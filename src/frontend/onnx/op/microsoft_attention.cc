@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of the domain com.microsoft.
+#include "frontend/onnx/op/attention.h"
+
+namespace tvm::frontend::onnx {
+namespace {
+/// Heads side by side, a bias for all three, padding as a mask of keys.
+Outputs ConvertMultiHeadAttention(Node& n) {
+  int64_t heads = n.Int("num_heads");
+  n.Ignore("mask_filter_value");
+  if (!n.Has(1) || !n.Has(2) || Node::Rank(n.In(0)) != 3) n.Unsupported("packed heads");
+  Expr parts[] = {n.In(0), n.In(1), n.In(2)};
+  if (n.Has(3)) {
+    PrimExpr begin = Num(0);
+    for (Expr& part : parts) {
+      if (Node::Rank(part) != 3) n.Unsupported("a bias with heads that are apart");
+      PrimExpr end = n.Simplify(begin + Node::Shape(part)[2]);
+      part = n("add", part,
+               n("strided_slice", n.In(3), List({0}), Dims{begin}, Dims{end}, Dims{Num(1)}, true));
+      begin = end;
+    }
+  }
+  Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], heads),
+       v = ByHeads(n, parts[2], heads);
+  AttentionOptions o;
+  o.causal = n.Int("unidirectional", 0) != 0;
+  o.scale = n.Float("scale", 0);
+  if (o.scale == 0) o.scale = DefaultScale(n, q);
+  if (n.Has(4)) {
+    Expr keys = n.In(4);
+    if (Node::Rank(keys) != 2 || n.Has(5)) n.Unsupported("this mask of keys");
+    Dims s = Node::Shape(keys);
+    o.mask = n.Cast(n.Reshape(keys, {s[0], Num(1), Num(1), s[1]}), DataType::Bool());
+  }
+  if (n.Has(5)) o.mask = n.In(5);
+  if (n.Has(6) != n.Has(7)) n.Fail("past_key and past_value together", "one of them");
+  if (n.Has(6)) {
+    o.past = Node::Shape(n.In(6))[2];
+    k = Behind(n, n.In(6), k);
+    v = Behind(n, n.In(7), v);
+  }
+  return std::vector<Expr>{JoinedHeads(n, Attend(n, q, k, v, o).result), k, v};
+}
+/// A cache with new entries written at a place of each batch; it grows to `length` where it is
+/// shorter.
+Expr Written(Node& n, const Expr& fresh, const std::optional<Expr>& past, const Expr& starts,
+             const PrimExpr& length) {
+  Te te(n);
+  te::Tensor now = te(fresh), first = te(starts);
+  std::optional<te::Tensor> old;
+  if (past) old = te(*past);
+  Dims shape = now->shape;
+  shape.Set(2, te(length));
+  return ComputeElements(n, "cache", te, shape, [&](const Index& i) {
+    PrimExpr at = i[2] - first(i[0]);
+    Index from = i;
+    from[2] = at;
+    PrimExpr rest = MakeZero(now->dtype);
+    if (old) rest = if_then_else(i[2] < (*old)->shape[2], topi::At(*old, i), rest);
+    return if_then_else(at >= Num(0) && at < now->shape[2], topi::At(now, from), rest);
+  });
+}
+/// Fewer heads of keys than of queries, a cache that may be longer than what is valid of it, and
+/// rotary positions behind it.
+Outputs ConvertGroupQueryAttention(Node& n) {
+  int64_t heads = n.Int("num_heads"), kv_heads = n.Int("kv_num_heads");
+  bool rotary = n.Int("do_rotary", 0) != 0, interleaved = n.Int("rotary_interleaved", 0) != 0;
+  AttentionOptions o;
+  o.causal = true;
+  o.softcap = n.Float("softcap", 0);
+  o.scale = n.Float("scale", 0);
+  if (n.Int("smooth_softmax", 0) > 0) n.Unsupported("smooth_softmax");
+  int64_t window = n.Int("local_window_size", -1);
+  if (window >= 0) o.left = window - 1;
+  Expr parts[] = {n.In(0), {}, {}};
+  if (n.Has(1)) {
+    parts[1] = n.In(1);
+    parts[2] = n.In(2);
+  } else {
+    PrimExpr size = floordiv(Node::Shape(parts[0])[2], Num(heads + 2 * kv_heads));
+    PrimExpr begin = Num(0);
+    Expr all = parts[0];
+    for (int64_t p = 0; p < 3; ++p) {
+      PrimExpr end = n.Simplify(begin + size * Num(p == 0 ? heads : kv_heads));
+      parts[p] = n("strided_slice", all, List({2}), Dims{begin}, Dims{end}, Dims{Num(1)}, true);
+      begin = end;
+    }
+  }
+  Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], kv_heads),
+       v = ByHeads(n, parts[2], kv_heads);
+  if (o.scale == 0) o.scale = DefaultScale(n, q);
+  PrimExpr fresh = Node::Shape(k)[2], total = n.Integers(6).at(0);
+  Expr ends = n.Reshape(n.Cast(n.In(5), DataType::Int(64)), {Node::Shape(q)[0]});
+  o.lengths = n("add", ends, n.Scalar(1, DataType::Int(64)));
+  // The first tokens begin at 0, later ones behind what is valid.
+  {
+    Te te(n);
+    te::Tensor t = te(*o.lengths);
+    PrimExpr is_first = equal(te(total), te(fresh)), count = te(fresh);
+    o.starts = ComputeElements(n, "starts", te, t->shape, [&](const Index& i) -> PrimExpr {
+      return tir::Select(is_first, Num(0), topi::At(t, i) - count);
+    });
+  }
+  if (rotary) {
+    Te te(n);
+    te::Tensor t = te(*o.starts);
+    Expr positions = n.Has(9) ? n.In(9)
+                              : ComputeElements(n, "positions", te, {t->shape[0], te(fresh)},
+                                                [&](const Index& i) { return t(i[0]) + i[1]; });
+    q = Rotated(n, q, n.In(7), n.In(8), positions, interleaved, 2 * n.StaticDim(n.In(7), 1));
+    k = Rotated(n, k, n.In(7), n.In(8), positions, interleaved, 2 * n.StaticDim(n.In(7), 1));
+  }
+  if (n.Has(10)) o.mask = n.In(10);
+  std::optional<Expr> past_k, past_v;
+  PrimExpr length = total;
+  if (n.Has(3)) {
+    past_k = n.In(3);
+    past_v = n.In(4);
+    length = n.Simplify(max(total, Node::Shape(*past_k)[2]));
+  }
+  k = Written(n, k, past_k, *o.starts, length);
+  v = Written(n, v, past_v, *o.starts, length);
+  return std::vector<Expr>{JoinedHeads(n, Attend(n, q, k, v, o).result), k, v};
+}
+Outputs ConvertMicrosoftRotaryEmbedding(Node& n) {
+  Expr x = n.In(0), positions = n.In(1);
+  bool joined = Node::Rank(x) == 3, interleaved = n.Int("interleaved", 0) != 0;
+  int64_t heads = n.Int("num_heads", 0), width = n.Int("rotary_embedding_dim", 0);
+  if (n.Int("is_packed_batching", 0) || n.Float("scale", 1) != 1)
+    n.Unsupported("packed batches, a scale");
+  if (joined && heads == 0) {
+    int64_t size = width ? width : 2 * n.StaticDim(n.In(2), 1);
+    heads = n.StaticDim(x, 2) / size;
+  }
+  Expr by_head = ByHeads(n, x, heads);
+  Dims s = Node::Shape(by_head);
+  if (Node::Rank(positions) == 1) {  // where the first token is
+    Te te(n);
+    te::Tensor t = te(n.Cast(positions, DataType::Int(64)));
+    positions = ComputeElements(n, "positions", te, {te(s[0]), te(s[2])},
+                                [&](const Index& i) { return t(Num(0)) + i[1]; });
+  }
+  Expr y = Rotated(n, by_head, n.In(2), n.In(3), positions, interleaved, width);
+  return joined ? JoinedHeads(n, y) : y;
+}
+}  // namespace
+
+TVM_REGISTER() {
+  constexpr const char* kDomain = "com.microsoft";
+  AddConverters({
+      {"GroupQueryAttention", &ConvertGroupQueryAttention, kDomain},
+      {"MultiHeadAttention", &ConvertMultiHeadAttention, kDomain},
+      {"RotaryEmbedding", &ConvertMicrosoftRotaryEmbedding, kDomain},
+  });
+}
+
+}  // namespace tvm::frontend::onnx

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only running tells: operands that are data, branches, loops; compared with ONNX Runtime."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import tvm
+from onnx import TensorProto, helper
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+from .models import INT64, model, node, value
+
+BOOL = TensorProto.BOOL
+
+
+def f32(*shape):
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype("float32")
+
+
+def ints(*values):
+    return np.array(values, "int64")
+
+
+def check(proto, *data_sets):
+    """Compiles once and compares for several inputs, by name."""
+    mod = from_onnx(proto)
+    assert relax.analysis.well_formed(mod)
+    vm = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
+    for output in proto.graph.output:
+        output.ClearField("type")  # ONNX Runtime infers it
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    for arrays in data_sets:
+        expected = session.run(None, arrays)
+        got = vm["main"](*[tvm.runtime.tensor(a) for a in arrays.values()])
+        got = [got] if len(expected) == 1 else list(got)
+        for a, b in zip(got, expected, strict=True):
+            assert a.numpy().dtype == b.dtype
+            np.testing.assert_allclose(a.numpy(), b, rtol=1e-5, atol=1e-6)
+
+
+def one(op, inputs, outputs="y", weights=None, opset=21, **attributes):
+    """A model of one node: inputs are (name, shape, dtype)."""
+    names = " ".join([*(i[0] for i in inputs), *(weights or {})])
+    made = node(op, names, outputs, **attributes)
+    infos = [value(*i) for i in inputs]
+    return model([made], infos, [value(o, None) for o in outputs.split()], weights, opset)
+
+
+X = ("x", ("n", 6))
+
+
+def test_reshape_by_data():
+    proto = one("Reshape", [X, ("s", (2,), INT64)])
+    check(
+        proto,
+        {"x": f32(2, 6), "s": ints(3, 4)},
+        {"x": f32(4, 6), "s": ints(-1, 8)},
+        {"x": f32(4, 6), "s": ints(0, -1)},
+    )
+
+
+def test_slice_by_data():
+    names = [("a", (1,), INT64), ("b", (1,), INT64), ("c", (1,), INT64), ("d", (1,), INT64)]
+    proto = one("Slice", [X, *names])
+    for start, end, axis, step in ((1, 3, 0, 1), (-2, 100, 1, 1), (-1, -7, 1, -2), (3, 1, 0, 1)):
+        arrays = {"x": f32(4, 6), "a": ints(start), "b": ints(end), "c": ints(axis)}
+        check(proto, arrays | {"d": ints(step)})
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceLogSumExp"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes_that_are_data(op, keepdims):
+    proto = one(op, [("x", ("n", 3, 4)), ("a", (2,), INT64)], keepdims=keepdims)
+    x = f32(2, 3, 4)
+    check(proto, *[{"x": x, "a": ints(*axes)} for axes in ((0, 1), (2, 0), (-1, 1))])
+
+
+def test_expand_and_tile_by_data():
+    for op, shapes in (("Expand", ((2, 1), (1, 6), (3, 6))), ("Tile", ((1, 2), (3, 1), (0, 1)))):
+        proto = one(op, [("x", ("n", 6)), ("s", (2,), INT64)])
+        for shape in shapes:
+            check(proto, {"x": f32(1, 6), "s": ints(*shape)})
+
+
+def test_pad_by_data():
+    proto = one("Pad", [X, ("p", (4,), INT64)], mode="reflect")
+    check(proto, {"x": f32(3, 6), "p": ints(1, 2, 0, 3)}, {"x": f32(4, 6), "p": ints(0, 0, 0, 0)})
+
+
+def test_range():
+    inputs = [("a", (), INT64), ("b", (), INT64), ("c", (), INT64)]
+    numbers = ((0, 5, 1), (7, 0, -3), (3, 3, 1))
+    sets = [{k: np.array(v) for k, v in zip("abc", n, strict=True)} for n in numbers]
+    check(one("Range", inputs), *sets)
+
+
+def test_nonzero_and_what_follows():
+    nodes = [
+        node("Greater", "x zero", "m"),
+        node("NonZero", "m", "i"),
+        node("Transpose", "i", "t"),
+        node("GatherND", "x t", "v"),
+        node("Shape", "v", "s"),
+        node("ReduceSum", "v", "y", keepdims=0),
+    ]
+    outputs = [value("v", None), value("s", None, INT64), value("y", None)]
+    proto = model(nodes, [value(*X)], outputs, {"zero": np.array(0, "float32")})
+    check(proto, {"x": f32(2, 6)}, {"x": f32(5, 6)}, {"x": -np.abs(f32(2, 6))})
+
+
+def test_topk_and_one_hot_by_data():
+    check(one("TopK", [X, ("k", (1,), INT64)], "y z"), {"x": f32(3, 6), "k": ints(2)})
+    proto = one("OneHot", [("i", ("n",), INT64), ("d", (), INT64), ("v", (2,))])
+    check(proto, {"i": ints(0, 2, -1, 9), "d": np.array(4), "v": np.float32([5, 7])})
+
+
+# ---- control flow -------------------------------------------------------------------------------
+def graph(nodes, inputs, outputs, weights=None):
+    return helper.make_graph(
+        nodes, "body", inputs, outputs,
+        [helper.make_tensor(n, INT64, a.shape, a.flatten()) for n, a in (weights or {}).items()],
+    )  # fmt: skip
+
+
+def test_if():
+    yes = graph([node("Mul", "x x", "a")], [], [value("a", None)])
+    no = graph([node("Concat", "x x", "b", axis=0)], [], [value("b", None)])
+    made = node("If", "c", "r", then_branch=yes, else_branch=no)
+    proto = model(
+        [made, node("Neg", "r", "y")], [value("c", (), BOOL), value(*X)], [value("y", None)]
+    )
+    check(proto, {"c": np.array(True), "x": f32(2, 6)}, {"c": np.array(False), "x": f32(3, 6)})
+
+
+def loop(body, inputs, outputs, names, weights=None):
+    made = node("Loop", names, outputs, body=body)
+    return model([made], inputs, [value(o, None) for o in outputs.split()], weights)
+
+
+def test_loop_with_a_count_that_is_data():
+    """Adds x to a sum, collects the sums."""
+    body = graph(
+        [node("Add", "s x", "t"), node("Identity", "go", "on"), node("Identity", "t", "k")],
+        [value("i", (), INT64), value("go", (), BOOL), value("s", (6,))],
+        [value("on", (), BOOL), value("t", (6,)), value("k", (6,))],
+    )
+    inputs = [value("m", (), INT64), value("x", (6,)), value("s0", (6,))]
+    proto = loop(body, inputs, "y z", "m c s0", {"c": np.array(True)})
+    sets = [{"m": np.array(m), "x": f32(6), "s0": f32(6)} for m in (1, 3, 100)]
+    check(proto, *sets)
+
+
+def test_loop_until():
+    """Doubles until the sum is large."""
+    body = graph(
+        [node("Add", "s s", "t"), node("ReduceSum", "t", "n", keepdims=0),
+         node("Less", "n limit", "on")],
+        [value("i", (), INT64), value("go", (), BOOL), value("s", (4,))],
+        [value("on", (), BOOL), value("t", (4,))],
+    )  # fmt: skip
+    inputs = [value("limit", ()), value("c", (), BOOL), value("s0", (4,))]
+    made = helper.make_node("Loop", ["", "c", "s0"], ["y"], body=body)
+    proto = model([made], inputs, [value("y", None)])
+    start = {"c": np.array(True), "s0": np.ones(4, "float32")}
+    check(proto, *[{"limit": np.array(v, "float32")} | start for v in (1, 50, 3000)])
+
+
+def test_loop_whose_value_grows():
+    body = graph(
+        [node("Concat", "s x", "t", axis=0), node("Identity", "go", "on")],
+        [value("i", (), INT64), value("go", (), BOOL), value("s", (None, 6))],
+        [value("on", (), BOOL), value("t", (None, 6))],
+    )
+    inputs = [value("m", (), INT64), value("c", (), BOOL), value("s0", (1, 6)), value(*X)]
+    proto = loop(body, inputs, "y", "m c s0")
+    sets = [
+        {"m": np.array(m), "c": np.array(True), "s0": f32(1, 6), "x": f32(2, 6)} for m in (0, 1, 4)
+    ]
+    check(proto, *sets)
+
+
+def test_scan_of_a_length_that_is_data():
+    body = graph(
+        [node("Add", "s e", "t"), node("Mul", "t t", "q")],
+        [value("s", (6,)), value("e", (6,))],
+        [value("t", (6,)), value("q", (6,))],
+    )
+    made = node("Scan", "s0 x", "y z", body=body, num_scan_inputs=1)
+    proto = model([made], [value("s0", (6,)), value(*X)], [value("y", None), value("z", None)])
+    check(proto, {"s0": f32(6), "x": f32(3, 6)}, {"s0": f32(6), "x": f32(80, 6)})
