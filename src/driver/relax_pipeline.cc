@@ -18,7 +18,7 @@ Pass DefaultPipeline(const Target&) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
-      ("relax.RecoverStructure", {false})  // attention: two products are faster than its kernel
+      ("relax.RecoverStructure", {false})  // products are faster as they are spelled out
       ("relax.BlockChannels")
       ("relax.PackWeights")
       ("relax.DispatchSampling")

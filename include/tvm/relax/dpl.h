@@ -173,7 +173,8 @@ struct PatternContext : ObjectRef {
 // ---- matching ---------------------------------------------------------------------------------
 /// The value of a variable, or nothing where it is not known.
 using Bindings = std::function<Optional<Expr>(const Var&)>;
-Bindings BindingsOf(const Map<Var, Expr>& var2val);
+/// Those of a map from variables to expressions, which is not looked through before it is asked.
+Bindings BindingsOf(const Map<Any, Any>& var2val);
 
 /// A part of a match that still has to succeed.
 class MatchRest {

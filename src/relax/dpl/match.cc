@@ -12,8 +12,11 @@
 
 namespace tvm::relax {
 
-Bindings BindingsOf(const Map<Var, Expr>& var2val) {
-  return [var2val](const Var& var) { return var2val.Get(var); };
+Bindings BindingsOf(const Map<Any, Any>& var2val) {
+  return [var2val](const Var& var) -> Optional<Expr> {
+    auto it = var2val.find(var);
+    return it == var2val.end() ? Optional<Expr>() : (*it).second.cast<Expr>();
+  };
 }
 
 namespace {
@@ -348,16 +351,14 @@ namespace {
 TVM_REGISTER() {
   Def(
       "relax.dpl.DFPattern._match",
-      [](DFPattern pattern, Expr expr, Optional<Map<Var, Expr>> var2val) {
-        return OnDeepStack(
-            [&] { return PatternMatch(BindingsOf(var2val.value_or({}))).Find(pattern, expr); });
+      [](DFPattern pattern, Expr expr, Optional<Map<Any, Any>> var2val) {
+        return PatternMatch(BindingsOf(var2val.value_or({}))).Find(pattern, expr);
       },
       "", Arg("self"), Arg("expr"), Arg("var2val"));
   Def(
       "relax.dpl.DFPattern._extract_matched_expr",
-      [](DFPattern pattern, Expr expr, Optional<Map<Var, Expr>> var2val) {
-        return OnDeepStack(
-            [&] { return ExtractMatchedExpr(pattern, expr, BindingsOf(var2val.value_or({}))); });
+      [](DFPattern pattern, Expr expr, Optional<Map<Any, Any>> var2val) {
+        return ExtractMatchedExpr(pattern, expr, BindingsOf(var2val.value_or({})));
       },
       "", Arg("self"), Arg("expr"), Arg("var2val"));
 }

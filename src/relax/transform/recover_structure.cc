@@ -169,15 +169,16 @@ Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
 
-Function RecoverStructure(Function func, IRModule, bool attention) {
-  auto rule = [attention](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
+Function RecoverStructure(Function func, IRModule, bool products) {
+  auto rule = [products](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
     auto* node = value.as<CallObj>();
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
                          &RecoverLinear, &MergePermutations}) {
-      if (recover == &RecoverAttention && !attention) continue;
+      bool is_product = recover == &RecoverAttention || recover == &RecoverLinear;
+      if (is_product && !products) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }
     return std::nullopt;
@@ -188,12 +189,12 @@ Function RecoverStructure(Function func, IRModule, bool attention) {
 TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softmax, layer, RMS
-and group norm, products between reshapes, and unless told otherwise attention (with masks, causal,
-with shared heads).
+and group norm, transpositions one behind the other, and unless told otherwise products: attention
+(with masks, causal, with shared heads) and those between reshapes.
 
 lv = R.sigmoid(x)
 gv = R.multiply(x, lv)
 ->
 gv = R.nn.silu(x))",
-    Arg("attention", true));
+    Arg("products", true));
 }  // namespace tvm::relax

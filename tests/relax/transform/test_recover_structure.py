@@ -259,6 +259,14 @@ def test_linear_between_reshapes():
     )  # fmt: skip
 
 
+def test_products_stay_where_that_is_asked_for():
+    def make(x, w):
+        return op.nn.relu(op.reshape(op.matmul(op.reshape(x, (8, 6)), w), (2, 4, 5)))
+
+    mod = build(make, (2, 4, 6), (6, 5))
+    assert transform.RecoverStructure(products=False)(mod).same_as(mod)
+
+
 def test_reshapes_that_move_rows_stay():
     def make(x, w):
         return op.reshape(op.matmul(op.reshape(x, (8, 6)), w), (4, 2, 5))
