@@ -51,8 +51,8 @@ $(VENV)/.installed: $(VENV)/.ready $(SOURCES)
 
 build: system $(VENV)/.installed ## environment, libraries, and the package installed into .venv
 
-demo: build ## compile, check and time a tensor expression
-	cd examples && ../$(BIN)/python quickstart.py
+demo: build ## compile, check and time a tensor expression, then a whole model
+	cd examples && ../$(BIN)/python quickstart.py && ../$(BIN)/python resnet18.py
 
 test: cpp-test python-test cpp-examples ## C++ and Python tests, and the C++ examples
 

@@ -248,6 +248,22 @@ def lowering(name, subjects, options):
     return rows
 
 
+def pattern(name, subjects, options):
+    """20 patterns over 2,000 bindings matched, and fused; every sum of them rewritten."""
+    workers = [peers.Worker(who) for who in peers.compilers()]
+    rows = []
+    for action, bindings in (("match", 2000), ("fuse", 2000), ("rewrite", 200), ("rewrite", 2000)):
+        runs = {
+            w.name: functools.partial(w.ask, "pattern_seconds", action, bindings, 20)
+            for w in workers
+        }
+        samples = measure.alternate(runs, options.rounds)
+        rows += [Row(f"{name}, {action} {bindings} bindings", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     **dict.fromkeys(models.MODELS, model),
@@ -257,6 +273,7 @@ CASES = {
     "lower": lowering,
     "pool": pool,
     "script": script,
+    "pattern": pattern,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,

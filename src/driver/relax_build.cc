@@ -20,7 +20,9 @@ ffi::Module Link(const ExecBuilder& builder, const Optional<ffi::Module>& kernel
                  const Array<ffi::Module>& external) {
   ffi::Module executable = builder->Get();
   if (kernels.has_value()) executable->ImportModule(kernels.value());
-  for (const ffi::Module& mod : external) executable->ImportModule(mod);
+  // Kernels may call them, too, and look into what they import.
+  ffi::Module caller = kernels.value_or(executable);
+  for (const ffi::Module& mod : external) caller->ImportModule(mod);
   return executable;
 }
 

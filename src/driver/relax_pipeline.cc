@@ -18,8 +18,12 @@ Pass DefaultPipeline(const Target&) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
+      ("relax.RecoverStructure", {false})  // attention: two products are faster than its kernel
+      ("relax.BlockChannels")
+      ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
+      ("relax.StableNormalization")
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
       ("relax.FoldConstant")

@@ -18,18 +18,21 @@ Shape Leading(const Shape& shape, size_t without) {
 }
 }  // namespace
 
-Tensor broadcast_matmul(const Tensor& a, const Tensor& b, Optional<DataType> out_dtype) {
+Tensor broadcast_matmul(const Tensor& a, const Tensor& b, Optional<DataType> out_dtype,
+                        bool transp_b) {
   constexpr const char* kOp = "matmul";
   bool a_vector = a->shape.size() == 1, b_vector = b->shape.size() == 1;
   if (a->shape.empty() || b->shape.empty()) Complain(kOp, "at least 1 dimension", "a scalar");
   const PrimExpr& k_of_a = a->shape[a->shape.size() - 1];
-  const PrimExpr& k_of_b = b->shape[b_vector ? 0 : b->shape.size() - 2];
+  size_t rows = b->shape.size() - (transp_b ? 1 : 2),
+         columns = b->shape.size() - (transp_b ? 2 : 1);
+  const PrimExpr& k_of_b = b->shape[b_vector ? 0 : rows];
   CheckCommon(kOp, a, k_of_a, b, k_of_b);
   Shape a_batch = Leading(a->shape, a_vector ? 1 : 2),
         b_batch = Leading(b->shape, b_vector ? 1 : 2);
   Shape batch = BroadcastShape(kOp, {a_batch, b_batch}), shape = batch;
   if (!a_vector) shape.push_back(a->shape[a->shape.size() - 2]);
-  if (!b_vector) shape.push_back(b->shape[b->shape.size() - 1]);
+  if (!b_vector) shape.push_back(b->shape[columns]);
   IterVar k = Along(k_of_a, "k");
   auto element = [&](const Index& i) {
     Index common(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch.size()));
@@ -38,10 +41,10 @@ Tensor broadcast_matmul(const Tensor& a, const Tensor& b, Optional<DataType> out
     if (!a_vector) of_a.push_back(i[batch.size()]);
     of_a.push_back(k->var);
     of_b.push_back(k->var);
-    if (!b_vector) of_b.push_back(i.back());
+    if (!b_vector) of_b.insert(transp_b ? of_b.end() - 1 : of_b.end(), i.back());
     return te::sum(AsType(out_dtype, At(a, of_a)) * AsType(out_dtype, At(b, of_b)), {k});
   };
-  return Compute(shape, element, "matmul", "matmul");
+  return Compute(shape, element, transp_b ? "NT_matmul" : "matmul", "matmul");
 }
 Tensor matmul(const Tensor& a, const Tensor& b, bool transp_a, bool transp_b) {
   CheckRank("matmul", "a matrix", a, 2);
@@ -180,8 +183,12 @@ Tensor Outer(const Tensor& a, const Tensor& b) {
 TVM_REGISTER() {
   Def("topi.matmul", &matmul, "The product of matrices, either of them transposed.", Arg("a"),
       Arg("b"), Arg("transp_a", false), Arg("transp_b", false));
-  Def("topi.broadcast_matmul", &broadcast_matmul, "The product as NumPy's matmul.", Arg("a"),
-      Arg("b"), Arg("out_dtype", nullptr));
+  Def(
+      "topi.broadcast_matmul",
+      [](Tensor a, Tensor b, Optional<DataType> out_dtype) {
+        return broadcast_matmul(a, b, out_dtype);
+      },
+      "The product as NumPy's matmul.", Arg("a"), Arg("b"), Arg("out_dtype", nullptr));
   Def("topi.tensordot", &tensordot, "The product summed along axes of both tensors.", Arg("a"),
       Arg("b"), Arg("axes"));
   Def("topi.outer", &Outer, "All products of the elements of two vectors.", Arg("a"), Arg("b"));

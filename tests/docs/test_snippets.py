@@ -41,8 +41,13 @@ def test_page(page, tmp_path):
     run(program, tmp_path)
 
 
-def test_quickstart(tmp_path):
-    assert "The result is right." in run(ROOT / "examples/quickstart.py", tmp_path)
+@pytest.mark.parametrize("name", ["quickstart", "resnet18"])
+def test_demo(name, tmp_path):
+    assert "The result is right." in run(ROOT / f"examples/{name}.py", tmp_path)
+
+
+def test_backend(tmp_path):
+    assert "results as NumPy's" in run(ROOT / "examples/backend/dense.py", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,24 @@ def test_bad_options():
         relax.build(Layer, "llvm", relax_pipeline="no such")
     with pytest.raises(NotImplementedError, match="system_lib"):
         relax.build(Layer, "llvm", system_lib=True)
+
+
+def test_modules_of_other_compilers_are_linked():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = R.call_dps_packed("other_scale", (x,), out_sinfo=R.Tensor((4,), "float32"))
+            return y
+
+    @T.prim_func
+    def other_scale(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+        T.func_attr({"global_symbol": "other_scale"})
+        for i in range(4):
+            b[i] = a[i] * T.float32(5)
+
+    other = tvm.compile(other_scale, "llvm").mod
+    vm = relax.VirtualMachine(
+        tvm.compile(Mod.with_attr("external_mods", [other]), "llvm"), tvm.cpu()
+    )
+    np.testing.assert_allclose(vm["main"](np.ones(4, "float32")).numpy(), 5)

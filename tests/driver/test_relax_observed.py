@@ -6,6 +6,7 @@ import tvm
 from tvm import relax
 from tvm.driver import explain
 from tvm.ir.instrument import PassTimingInstrument, pass_instrument
+from tvm.relax.kernels import lower
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -55,7 +56,7 @@ def test_the_explanation(capsys):
     np.testing.assert_array_equal(vm["main"](x, w).numpy(), 16)
 
     target = tvm.target.Target("llvm")
-    (row,) = explain.kernels(explain.lower(Mod, target, "default"), target)
+    (row,) = explain.kernels(lower(Mod, target), target)
     assert row["calls"] == 1 and len(row["operators"]) == 2
     assert row["flops"] >= 2 * 8 * 16 * 4
     assert row["rule"] in ("BlockByBlock", "RowByRow")

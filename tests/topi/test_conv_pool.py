@@ -87,6 +87,33 @@ def test_blocked_channels():
     expected = expected.reshape(1, 2, 8, 6, 6).transpose(0, 1, 3, 4, 2)
     build = lambda x, w: topi.nn.conv2d_NCHWc(x, w, 1, 1, 1, "NCHW4c", "NCHW8c")
     check(build, [data, kernel], expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="a kernel in the blocks of"):
+        topi.nn.conv2d_NCHWc(
+            te.placeholder((1, 2, 6, 6, 4)),
+            te.placeholder((2, 2, 3, 3, 8, 8)),
+            1,
+            1,
+            1,
+            "NCHW4c",
+            "NCHW8c",
+        )
+    with pytest.raises(ValueError, match="a layout of NC"):
+        topi.nn.conv2d(
+            te.placeholder((1, 2, 6, 6, 4)), te.placeholder((2, 2, 3, 3)), 1, 1, 1, "NCHW4c"
+        )
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_pools_of_blocked_channels(kind):
+    x = values(1, 8, 7, 7)
+    data = x.reshape(1, 2, 4, 7, 7).transpose(0, 1, 3, 4, 2).copy()
+    pool = F.max_pool2d if kind == "max" else F.avg_pool2d
+    expected = of(pool, x, kernel_size=3, stride=2, padding=1)
+    expected = expected.reshape(1, 2, 4, 4, 4).transpose(0, 1, 3, 4, 2)
+    build = lambda x: topi.nn.pool2d(
+        x, (3, 3), (2, 2), (1, 1), (1, 1, 1, 1), kind, layout="NCHW4c", count_include_pad=True
+    )
+    check(build, [data], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_depthwise():

@@ -53,8 +53,8 @@ def test_tasks(tmp_path):
         ms.tune_tir(programs.sigmoid(), TARGET, None, 4)
     with pytest.raises(TypeError, match="compile_tir: expected a Database, got NoneType"):
         ms.compile_tir(None, programs.sigmoid(), TARGET)
-    with pytest.raises(AttributeError, match="tune_relax: Relax is not available yet"):
-        ms.relax_integration.tune_relax  # noqa: B018
+    with pytest.raises(ValueError, match="expected a graph with kernels to tune, got none"):
+        ms.relax_integration.tune_lowered(tvm.IRModule(), TARGET, "work", 4)
 
 
 def test_results_that_raise_cost_their_candidate(tmp_path, caplog):

@@ -49,6 +49,10 @@ struct ConvOptions {
   Any output_padding = 0;  // of transposed ones
 };
 Tensor conv(const Tensor& data, const Tensor& kernel, const ConvOptions& options);
+/// A convolution whose results are in blocks of channels, "NCHW8c": data are in blocks or not, and
+/// the blocks of the kernel ("OIHW4i8o", or "OIHW8o") are those of data and results. Groups are
+/// one, or one per channel.
+Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions& options);
 Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOptions& options);
 
 // ---- pooling: pool_type "max" or "avg" ----------------------------------------------------------

@@ -7,9 +7,10 @@
 namespace tvm::topi {
 using te::Tensor;
 
-/// As NumPy's matmul: leading axes broadcast, vectors lose their axis.
+/// As NumPy's matmul: leading axes broadcast, vectors lose their axis. The matrices of `b` may be
+/// transposed.
 Tensor broadcast_matmul(const Tensor& a, const Tensor& b,
-                        Optional<DataType> out_dtype = std::nullopt);
+                        Optional<DataType> out_dtype = std::nullopt, bool transp_b = false);
 /// Of matrices, either of them transposed.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transp_a = false, bool transp_b = false);
 Tensor tensordot(const Tensor& a, const Tensor& b, const Any& axes);

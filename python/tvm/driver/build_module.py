@@ -64,7 +64,9 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
 
     program = _program(mod)
     if explain:
-        from .explain import kernels, lower, table
+        from tvm.relax.kernels import lower
+
+        from .explain import kernels, table
 
         target = tvm.target.Target.canon_target(target or tvm.target.Target.current() or "llvm")
         program = lower(program, target, relax_pipeline)

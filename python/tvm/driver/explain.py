@@ -2,19 +2,8 @@
 """What a program is compiled to, kernel by kernel."""
 
 import tvm
+import tvm.relax.kernels
 from tvm import relax, tir
-
-
-def lower(mod, target, relax_pipeline):
-    """The module with its graphs lowered to calls of kernels."""
-    from tvm._derive import function
-    from tvm.relax.vm_build import as_pass
-
-    if not any(isinstance(func, relax.Function) for func in mod.functions.values()):
-        return mod
-    passes = as_pass(relax_pipeline) or function("relax.pipeline._compile", __name__)(target)
-    with target:
-        return passes(mod)
 
 
 def kernels(mod, target):
@@ -23,41 +12,18 @@ def kernels(mod, target):
     "name", "calls" (in the text of the graphs), "operators" (the blocks it was made of), "rule"
     (how it is scheduled) and "flops" (of one call; None when it depends on shapes).
     """
-    calls = _calls(mod)
-    rows = []
-    for var, func in mod.functions.items():
-        if not isinstance(func, tir.PrimFunc):
-            continue
-        if func.attrs.get("tir.is_host_func") or var.name_hint.startswith("__vmtir__"):
-            continue
-        name = str(var.name_hint)
-        rows.append(
-            {
-                "name": name,
-                "calls": calls.get(name, 0),
-                "operators": _operators(func),
-                "rule": _rule(func, target),
-                "flops": _flops(func),
-            }
-        )
+    calls = relax.kernels.calls(mod)
+    rows = [
+        {
+            "name": name,
+            "calls": calls.get(name, 0),
+            "operators": _operators(func),
+            "rule": _rule(func, target),
+            "flops": _flops(func),
+        }
+        for name, func in relax.kernels.kernels(mod).items()
+    ]
     return sorted(rows, key=lambda row: (-(row["flops"] or 0) * max(row["calls"], 1), row["name"]))
-
-
-def _calls(mod):
-    """How often functions are called by graphs, by name."""
-    counts: dict[str, int] = {}
-
-    def visit(expr):
-        if isinstance(expr, relax.Call):
-            callees = [expr.op, *expr.args[:1]]  # a function that is called, or handed on to be
-            for callee in callees:
-                if isinstance(callee, tvm.ir.GlobalVar):
-                    counts[str(callee.name_hint)] = counts.get(str(callee.name_hint), 0) + 1
-
-    for func in mod.functions.values():
-        if isinstance(func, relax.Function):
-            relax.analysis.post_order_visit(func, visit)
-    return counts
 
 
 def _operators(func):

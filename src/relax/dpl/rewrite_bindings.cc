@@ -8,13 +8,11 @@
 
 namespace tvm::relax {
 namespace {
-using NewValues = std::unordered_map<const Object*, Expr>;
-
 /// The bindings in an order in which values come before their uses.
 class Sorter {
  public:
-  Sorter(const char* name, const BindingBlock& block, const NewValues& changed)
-      : name_(name), changed_(changed) {
+  Sorter(const char* name, const BindingBlock& block, const NewValues& changed) : name_(name) {
+    for (const auto& [var, value] : changed) changed_[var->vid.get()] = value;
     for (const Binding& binding : block->bindings) waiting_[binding->var->vid.get()] = binding;
     for (const Binding& binding : block->bindings) Add(binding);
   }
@@ -46,7 +44,7 @@ class Sorter {
     state_[id] = State::kDone;
   }
   const char* name_;
-  const NewValues& changed_;
+  std::unordered_map<const Object*, Expr> changed_;
   std::unordered_map<const Object*, Binding> waiting_;
   std::unordered_map<const Object*, State> state_;
   std::vector<Binding> sorted_;
@@ -54,9 +52,8 @@ class Sorter {
 
 class BlockRewriter : public ScopedMutator {
  public:
-  BlockRewriter(const char* name, const PatternContext& context, const RewriteMatch& rewrite,
-                bool plain_blocks)
-      : name_(name), context_(context), rewrite_(rewrite), plain_blocks_(plain_blocks) {}
+  BlockRewriter(const char* name, const BlockRule& rule, bool plain_blocks)
+      : name_(name), rule_(rule), plain_blocks_(plain_blocks) {}
   bool changed = false;
 
   void VisitBindingBlock(const BindingBlock& block) final {
@@ -65,14 +62,15 @@ class BlockRewriter : public ScopedMutator {
     BindingBlock current = Normal(block);
     constexpr int kMostRounds = 1000;
     for (int round = 0;; ++round) {
-      NewValues values = NewValuesOf(current);
+      NewValues values = rule_(current);
       if (values.empty()) break;
       changed = true;
       if (round == kMostRounds) {
         TVM_FFI_THROW(ValueError) << name_ << ": expected the rewriting to come to an end, got "
                                   << kMostRounds << " rounds in one block, the last one with the "
-                                  << "value " << tir::TextOf(values.begin()->second);
+                                  << "value " << tir::TextOf(values.front().second);
       }
+      Check(values, current);
       Array<Binding> sorted = Sorter(name_, current, values).Sorted();
       current = Normal(block.as<DataflowBlockObj>() ? DataflowBlock(sorted) : BindingBlock(sorted));
     }
@@ -96,66 +94,64 @@ class BlockRewriter : public ScopedMutator {
     Array<BindingBlock> blocks = builder_->EndSequence();
     return blocks.empty() ? BindingBlock(Array<Binding>()) : blocks[0];
   }
-  /// New values for all matches in the block that have no call in common.
-  NewValues NewValuesOf(const BindingBlock& block) {
+  void Check(const NewValues& values, const BindingBlock& block) const {
+    std::unordered_set<const Object*> inside;
+    for (const Binding& binding : block->bindings) inside.insert(binding->var->vid.get());
+    for (const auto& [var, value] : values) {
+      if (!inside.count(var->vid.get())) {
+        TVM_FFI_THROW(ValueError) << name_ << ": expected new values of variables of the block, "
+                                  << "got one for '" << var->name_hint() << "'";
+      }
+      for (const Var& used : FreeVars(value)) {
+        if (InScope(used) || inside.count(used->vid.get())) continue;
+        TVM_FFI_THROW(ValueError) << name_ << ": expected variables that are in scope in the new "
+                                  << "value of '" << var->name_hint() << "', got '"
+                                  << used->name_hint() << "'";
+      }
+    }
+  }
+  const char* name_;
+  const BlockRule& rule_;
+  bool plain_blocks_;
+};
+}  // namespace
+
+Function RewriteBlocks(const Function& func, const char* name, const BlockRule& rule,
+                       bool plain_blocks) {
+  return OnDeepStack([&] {
+    BlockRewriter mutator(name, rule, plain_blocks);
+    auto after = As<Function>(mutator.VisitExpr(func));
+    return mutator.changed ? RemoveAllUnused(after) : func;
+  });
+}
+BlockRule RuleOf(const PatternContext& context, const RewriteMatch& rewrite) {
+  return [=](const BindingBlock& block) {
     NewValues result;
     std::unordered_set<const Object*> taken;
     Map<Var, Expr> values;
-    std::unordered_map<const Object*, Var> vars;
-    for (const Binding& binding : block->bindings) {
-      values.Set(binding->var, ValueOf(binding));
-      vars.emplace(binding->var->vid.get(), binding->var);
-    }
-    BlockMatch search(context_, block);
+    for (const Binding& binding : block->bindings) values.Set(binding->var, ValueOf(binding));
+    BlockMatch search(context, block);
     while (const PatternMatch* match = search.Next(taken)) {
-      Map<Var, Expr> replacements = rewrite_(*match, values);
+      Map<Var, Expr> replacements = rewrite(*match, values);
       if (replacements.empty()) continue;
       for (const DFPattern& pattern : match->Patterns()) {
         auto* var = (*match)[pattern].as<VarObj>();
         if (var && !pattern.as<WildcardPatternObj>()) taken.insert(var->vid.get());
       }
       for (const auto& [var, value] : replacements) {
-        Check(var, value, vars);
         taken.insert(var->vid.get());
-        result[var->vid.get()] = value;
+        result.emplace_back(var, value);
       }
     }
     return result;
-  }
-  void Check(const Var& var, const Expr& value,
-             const std::unordered_map<const Object*, Var>& vars) const {
-    if (!vars.count(var->vid.get())) {
-      TVM_FFI_THROW(ValueError) << name_ << ": expected new values of variables of the block, got "
-                                << "one for '" << var->name_hint() << "'";
-    }
-    for (const Var& used : FreeVars(value)) {
-      if (InScope(used) || vars.count(used->vid.get())) continue;
-      TVM_FFI_THROW(ValueError) << name_ << ": expected variables that are in scope in the new "
-                                << "value of '" << var->name_hint() << "', got '"
-                                << used->name_hint() << "'";
-    }
-  }
-  const char* name_;
-  const PatternContext& context_;
-  const RewriteMatch& rewrite_;
-  bool plain_blocks_;
-};
-}  // namespace
-
-Function RewriteBlocks(const Function& func, const char* name, const PatternContext& context,
-                       const RewriteMatch& rewrite, bool plain_blocks) {
-  return OnDeepStack([&] {
-    BlockRewriter mutator(name, context, rewrite, plain_blocks);
-    auto after = As<Function>(mutator.VisitExpr(func));
-    return mutator.changed ? RemoveAllUnused(after) : func;
-  });
+  };
 }
 Function RewriteBindings(const PatternContext& context, const RewriteBindingsFn& rewriter,
                          const Function& func) {
   auto rewrite = [&](const PatternMatch& match, const Map<Var, Expr>& values) {
     return rewriter(VarsOf(match), values);
   };
-  return RewriteBlocks(func, "rewrite_bindings", context, rewrite, false);
+  return RewriteBlocks(func, "rewrite_bindings", RuleOf(context, rewrite), false);
 }
 
 namespace {

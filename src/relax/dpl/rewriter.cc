@@ -153,7 +153,7 @@ Function TupleRewriterObj::Run(const Function& f) const {
     }
     return result;
   };
-  return RewriteBlocks(f, kRewriter, uses.context, rewrite, true);
+  return RewriteBlocks(f, kRewriter, RuleOf(uses.context, rewrite), true);
 }
 
 namespace {

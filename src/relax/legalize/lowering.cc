@@ -18,12 +18,20 @@ std::unordered_map<const Object*, ParsedRow>& Rows() {
   static auto* rows = new std::unordered_map<const Object*, ParsedRow>();
   return *rows;
 }
-Expr LowerByRow(const BlockBuilder& builder, const Call& call) {
-  const ParsedRow& row = Rows().at(call->op.get());
+ParsedRow Parsed(const LoweringRow& row) {
+  std::istringstream tokens(row.arguments);
+  ParsedRow parsed{row.name, row.function, {}};
+  for (std::string token; tokens >> token;) parsed.arguments.push_back(token);
+  return parsed;
+}
+Expr LowerBy(const ParsedRow& row, const BlockBuilder& builder, const Call& call) {
   Lowered lowered(builder, call);
   std::vector<Any> arguments;
   for (const std::string& token : row.arguments) arguments.push_back(lowered.Meaning(token));
   return lowered.Finish(row.name, lowered.Run(row.function, arguments));
+}
+Expr LowerByOwnRow(const BlockBuilder& builder, const Call& call) {
+  return LowerBy(Rows().at(call->op.get()), builder, call);
 }
 /// An attribute as a function of topi takes it: numbers are numbers.
 Any Plain(const Any& value) {
@@ -37,11 +45,11 @@ Any Plain(const Any& value) {
 
 void RegisterLowering(const LoweringRow& row) {
   Op op = Op::Register(row.op);
-  std::istringstream tokens(row.arguments);
-  ParsedRow parsed{row.name, row.function, {}};
-  for (std::string token; tokens >> token;) parsed.arguments.push_back(token);
-  Rows()[op.get()] = std::move(parsed);
-  FLegalize.Set(op, &LowerByRow);
+  Rows()[op.get()] = Parsed(row);
+  FLegalize.Set(op, &LowerByOwnRow);
+}
+Expr LowerByRow(const LoweringRow& row, const BlockBuilder& builder, const Call& call) {
+  return LowerBy(Parsed(row), builder, call);
 }
 
 // ---- arguments ----------------------------------------------------------------------------------

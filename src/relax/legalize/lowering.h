@@ -23,6 +23,8 @@ struct LoweringRow {
   const char *op, *name, *function, *arguments;
 };
 void RegisterLowering(const LoweringRow& row);
+/// The call lowered as that row says, whatever its operator's own row is.
+Expr LowerByRow(const LoweringRow& row, const BlockBuilder& builder, const Call& call);
 
 /// A call that is being lowered: its arguments as those of a tensor expression.
 class Lowered {

@@ -38,16 +38,43 @@ topi::nn::ConvOptions OptionsOf(const AttrsObjT* attrs, const String& data_layou
           attrs->groups,   data_layout,    WithoutBlocks(attrs->kernel_layout),
           attrs->out_dtype};
 }
+/// What stands before a block in a layout: "8" of "NCHW8c" for 'c', "" without that block.
+std::string BlockOf(const String& layout, char letter) {
+  const std::string text = layout;
+  size_t end = text.find(letter), begin = end;
+  if (end == std::string::npos) return "";
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1]))) --begin;
+  return text.substr(begin, end - begin);
+}
+/// Whether channels, and only they, are in blocks: of the result, of what the kernel has for them,
+/// and of the data as far as the kernel has blocks for them, too.
+template <class AttrsObjT>
+bool AreBlocksOfChannels(const AttrsObjT* attrs) {
+  std::string data = BlockOf(attrs->data_layout, 'c'), out = BlockOf(attrs->out_layout, 'c');
+  std::string in = BlockOf(attrs->kernel_layout, 'i');
+  std::string spatial = std::string("DHW").substr(3 - attrs->strides.size());
+  std::string kernel = "OI" + spatial + (in.empty() ? "" : in + "i") + out + "o";
+  bool is_depthwise = attrs->groups > 1 && in == "1" && data == out;
+  return !out.empty() && attrs->out_layout == "NC" + spatial + out + "c" &&
+         attrs->data_layout == "NC" + spatial + (data.empty() ? "" : data + "c") &&
+         attrs->kernel_layout == kernel && (is_depthwise || (attrs->groups == 1 && in == data));
+}
 template <class AttrsObjT, size_t kDims>
 Expr LowerConv(const BlockBuilder& builder, const Call& call) {
   Lowered lowered(builder, call);
   auto* attrs = lowered.Attrs<AttrsObjT>();
   te::Tensor data = lowered.Tensor(0), weight = lowered.Tensor(1);
+  const std::string name = "conv" + std::to_string(kDims) + "d";
+  if (AreBlocksOfChannels(attrs)) {
+    topi::nn::ConvOptions options = OptionsOf(attrs, attrs->data_layout);
+    options.kernel_layout = attrs->kernel_layout;
+    return lowered.Finish(name, {topi::nn::conv_blocked(data, weight, options)});
+  }
   auto compute = [&](const te::Tensor& x, const String& layout) {
     te::Tensor kernel = InLayout(weight, attrs->kernel_layout, WithoutBlocks(attrs->kernel_layout));
     return topi::nn::conv(x, kernel, OptionsOf(attrs, layout));
   };
-  return lowered.Finish("conv" + std::to_string(kDims) + "d",
+  return lowered.Finish(name,
                         {WithPlainLayout(data, attrs->data_layout, attrs->out_layout, compute)});
 }
 template <class AttrsObjT, size_t kDims>
@@ -71,6 +98,15 @@ std::string LastWord(const Call& call) {
   std::string name = call->op.as<OpObj>()->name;
   return name.substr(name.rfind('.') + 1);
 }
+/// Channels may stay in blocks: windows go along other axes.
+template <class AttrsObjT, class F>
+te::Tensor PooledInLayout(const te::Tensor& data, const AttrsObjT* attrs, F&& compute) {
+  String layout = attrs->layout, plain = WithoutBlocks(layout);
+  std::string block = BlockOf(layout, 'c');
+  bool stays = !block.empty() && layout == std::string(plain) + block + "c" &&
+               (attrs->out_layout.empty() || attrs->out_layout == layout);
+  return stays ? compute(data, layout) : WithPlainLayout(data, layout, attrs->out_layout, compute);
+}
 template <class AttrsObjT>
 Expr LowerPool(const BlockBuilder& builder, const Call& call) {
   Lowered lowered(builder, call);
@@ -81,7 +117,7 @@ Expr LowerPool(const BlockBuilder& builder, const Call& call) {
     return topi::nn::pool(x, attrs->pool_size, attrs->strides, attrs->dilation, attrs->padding,
                           name.substr(0, 3), attrs->ceil_mode, layout, attrs->count_include_pad);
   };
-  return lowered.Finish(name, {WithPlainLayout(data, attrs->layout, attrs->out_layout, compute)});
+  return lowered.Finish(name, {PooledInLayout(data, attrs, compute)});
 }
 template <class AttrsObjT>
 Expr LowerAdaptivePool(const BlockBuilder& builder, const Call& call) {
@@ -92,8 +128,7 @@ Expr LowerAdaptivePool(const BlockBuilder& builder, const Call& call) {
     Any size = attrs->output_size ? Any(attrs->output_size.value()) : Any(nullptr);
     return topi::nn::adaptive_pool(x, size, "avg", layout);
   };
-  return lowered.Finish(LastWord(call),
-                        {WithPlainLayout(data, attrs->layout, attrs->out_layout, compute)});
+  return lowered.Finish(LastWord(call), {PooledInLayout(data, attrs, compute)});
 }
 
 // ---- padding, losses, images

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "relax/analysis/uncalled.h"
 #include "tir/any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/backend.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/bind.h"
+#include "tvm/relax/expr_functor.h"
 #include "tvm/relax/op.h"
 #include "tvm/relax/transform.h"
 #include "tvm/runtime/module.h"
@@ -25,7 +27,18 @@ struct FoldStep {
   std::vector<Any> operands;  // tensors, numbers, or an undefined one: the result of `producers`
   std::vector<int> producers;
   TensorStructInfo out{nullptr};
-  Tensor result;  // undefined: not computed
+  Tensor result;          // undefined: not computed
+  bool is_final = false;  // what is not folded uses it
+};
+
+/// The variables that bindings which stay use.
+struct RemainingUses : ExprVisitor {
+  std::function<bool(const Var&)> is_folded;
+  std::unordered_set<const Object*> used;  // ids
+  void VisitBinding(const Binding& binding) final {
+    if (!is_folded(binding->var)) ExprVisitor::VisitBinding(binding);
+  }
+  void VisitExpr_(const VarObj* op) final { used.insert(op->vid.get()); }
 };
 
 class ConstantFolder {
@@ -49,6 +62,15 @@ class ConstantFolder {
         VisitBindings(Any(func).cast<Expr>(), [&](const Binding& b) { Consider(b); });
     }
     if (known_.empty()) return mod_;
+    RemainingUses uses;
+    uses.is_folded = [&](const Var& var) { return known_.count(var->vid.get()) > 0; };
+    for (const auto& [var, func] : mod_->functions) {
+      if (func.as<FunctionObj>()) uses.VisitExpr(Any(func).cast<Expr>());
+    }
+    for (const Object* id : uses.used) {
+      auto it = known_.find(id);
+      if (it != known_.end() && it->second.step >= 0) steps_[it->second.step].is_final = true;
+    }
     Compute();
     return Replaced();
   }
@@ -70,8 +92,10 @@ class ConstantFolder {
     if (!call || !AreKnown(call->args)) return;
     static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
     if (call->Is(call_tir)) {
-      auto func = mod_->Lookup(Any(call->args[0]).cast<GlobalVar>()).as<tir::PrimFunc>();
+      auto callee = Any(call->args[0]).cast<GlobalVar>();
+      auto func = mod_->Lookup(callee).as<tir::PrimFunc>();
       if (func) AddStep(binding->var, call, *func);
+      called_.insert(callee->name_hint);
     } else if (legalizes_ && call->op.as<OpObj>() && !IsImpureCall(call)) {
       Legalize(binding->var, ffi::GetRef<Call>(call));
     }
@@ -225,9 +249,19 @@ class ConstantFolder {
     double budget = context_->GetConfig<double>("relax.FoldConstant.max_seconds");
     auto end = Clock::now() +
                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(budget));
-    for (FoldStep& step : steps_) {
-      if (Clock::now() > end) return;
-      RunStep(code, &step);
+    std::vector<size_t> last_use(steps_.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      for (int producer : steps_[i].producers) {
+        if (producer >= 0) last_use[producer] = i;
+      }
+    }
+    for (size_t i = 0; i < steps_.size() && Clock::now() <= end; ++i) {
+      RunStep(code, &steps_[i]);
+      // What lies between constants and results does not pile up.
+      for (int producer : steps_[i].producers) {
+        if (producer >= 0 && last_use[producer] == i && !steps_[producer].is_final)
+          steps_[producer].result = Tensor();
+      }
     }
   }
   void RunStep(const ffi::Module& code, FoldStep* step) {
@@ -284,7 +318,7 @@ class ConstantFolder {
       functions.Set(var, RemoveAllUnused(As<Function>(replacer.VisitExpr(*func))));
     }
     if (functions.same_as(mod_->functions)) return mod_;
-    return IRModule(functions, mod_->attrs, mod_->global_infos);
+    return RemoveUncalled(IRModule(functions, mod_->attrs, mod_->global_infos), called_);
   }
 
   IRModule mod_;
@@ -297,6 +331,7 @@ class ConstantFolder {
   std::vector<FoldStep> steps_;
   std::unordered_map<const Object*, std::string> names_;
   std::vector<tir::PrimFunc> kernels_;
+  std::unordered_set<std::string> called_;  // kernels of the module, maybe for the last time
 };
 
 IRModule FoldConstant(IRModule mod) {
@@ -316,7 +351,7 @@ TVM_RELAX_PASS(
     FoldConstant, 0,
     R"(Computes calls whose arguments are constants and whose result is one tensor of static shape,
 and puts the result in their place; what is too large or takes too long stays. Bindings that nobody
-uses any more go.
+uses any more go, and private kernels that nobody calls.
 
 lv = R.call_tir(cls.transpose, (metadata["relax.expr.Constant"][0],), out_sinfo=…)
 gv = R.call_tir(cls.matmul, (x, lv), out_sinfo=…)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "relax/analysis/uncalled.h"
 #include "relax/ir/builder_impl.h"
 #include "tvm/expr/op.h"
 #include "tvm/relax/analysis.h"
@@ -307,7 +308,7 @@ class KernelCaller : public ExprMutator {
       Expr changed = VisitExpr(*func);
       if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
     }
-    return WithoutUnused(builder_->GetModule(), inlined);
+    return RemoveUncalled(builder_->GetModule(), inlined);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -339,20 +340,6 @@ class KernelCaller : public ExprMutator {
     auto* tuple = arg.as<TupleObj>();
     for (size_t i = 0; i < info->fields.size(); ++i)
       Flatten(tuple ? tuple->fields[i] : TupleGetItem(arg, static_cast<int64_t>(i)), flat);
-  }
-  /// Without the private kernels that were put into others and that nobody calls any more.
-  static IRModule WithoutUnused(const IRModule& mod, std::unordered_set<std::string> inlined) {
-    for (const auto& [var, base] : mod->functions) {
-      auto func = base.as<Function>();
-      if (!func) continue;
-      for (const GlobalVar& callee : AllGlobalVars(*func)) inlined.erase(callee->name_hint);
-    }
-    Map<GlobalVar, BaseFunc> functions;
-    for (const auto& [var, func] : mod->functions) {
-      if (!inlined.count(var->name_hint) || func->attrs.Has(tvm::attr::kGlobalSymbol))
-        functions.Set(var, func);
-    }
-    return IRModule(functions, mod->attrs, mod->global_infos);
   }
   IRModule mod_;
   std::unordered_map<std::string, Array<IntImm>> kernels_;

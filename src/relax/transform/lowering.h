@@ -2,6 +2,7 @@
 // What the passes between call_tir and the virtual machine share.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "tvm/relax/block_builder.h"
 
@@ -47,6 +48,10 @@ inline Call CallPacked(const char* name, Array<Expr> args, StructInfo result) {
 inline IRModule WithoutFunctions(const IRModule& mod) {
   return IRModule(Map<GlobalVar, BaseFunc>(), mod->attrs, mod->global_infos);
 }
+/// Lowers the operators that are `wanted` and leaves all others; one of the name of a function
+/// (builder, call) in `custom` by that.
+IRModule LegalizeOnly(const IRModule& mod, const std::vector<Op>& wanted,
+                      const Map<String, ffi::Function>& custom = {});
 /// The fields of a tuple; those of a variable are taken out of it in the open block.
 Array<Expr> ItemsOf(const BlockBuilder& builder, const Expr& tuple);
 /// How many bytes the elements of a tensor take.

@@ -3,10 +3,9 @@
 // allocation per call, and less memory than storages that tensors use as a whole.
 #include <algorithm>
 #include <map>
-#include <queue>
-#include <set>
 #include <unordered_set>
 
+#include "arena_layout.h"
 #include "lowering.h"
 #include "relax/analysis/lifetime.h"
 #include "tvm/expr/op.h"
@@ -19,82 +18,25 @@ namespace {
 constexpr int64_t kAlignment = 64;  // of a tensor, as everywhere
 int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Memory that grows, with holes where something has ended.
-class Arena {
- public:
-  int64_t size() const { return size_; }
-  /// The smallest hole that is large enough, else the end, with the hole there if there is one.
-  int64_t Take(int64_t bytes) {
-    auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit != by_size_.end()) {
-      auto [hole, offset] = *fit;
-      Remove(holes_.find(offset));
-      if (hole > bytes) Insert(offset + bytes, hole - bytes);
-      return offset;
-    }
-    int64_t offset = size_;
-    if (!holes_.empty()) {
-      auto last = std::prev(holes_.end());
-      if (last->first + last->second == size_) {
-        offset = last->first;
-        Remove(last);
-      }
-    }
-    size_ = offset + bytes;
-    return offset;
-  }
-  void Give(int64_t offset, int64_t bytes) {
-    auto next = holes_.lower_bound(offset);
-    if (next != holes_.end() && next->first == offset + bytes) {
-      bytes += next->second;
-      next = Remove(next);
-    }
-    if (next != holes_.begin()) {
-      auto before = std::prev(next);
-      if (before->first + before->second == offset) {
-        offset = before->first;
-        bytes += before->second;
-        Remove(before);
-      }
-    }
-    Insert(offset, bytes);
-  }
-
- private:
-  using Holes = std::map<int64_t, int64_t>;  // offset -> bytes
-  void Insert(int64_t offset, int64_t bytes) {
-    holes_.emplace(offset, bytes);
-    by_size_.emplace(bytes, offset);
-  }
-  Holes::iterator Remove(Holes::iterator hole) {
-    by_size_.erase({hole->second, hole->first});
-    return holes_.erase(hole);
-  }
-  Holes holes_;
-  std::set<std::pair<int64_t, int64_t>> by_size_;
-  int64_t size_ = 0;
-};
-
 /// Storages of one device and scope, and where their tensors go.
 struct ArenaPlan {
-  Arena arena;
-  std::priority_queue<std::tuple<int, int64_t, int64_t>,
-                      std::vector<std::tuple<int, int64_t, int64_t>>, std::greater<>>
-      running;  // (end, offset, bytes)
+  std::vector<ArenaRequest> requests;
+  ArenaLayout layout;
   size_t storages = 0;
   const CallObj* first = nullptr;  // the storage whose device, scope and dtype it has
   Optional<Var> var;
 };
 struct Placed {
   ArenaPlan* plan;
-  int64_t offset;
+  size_t request;
 };
 class ArenaPlanner {
  public:
   explicit ArenaPlanner(const Function& func)
       : lifetimes_(FindLifetimes(func, OpaqueCalls::kMayKeepMemory)) {
     FindStorages();
-    for (const LiveValue& live : lifetimes_.values) Place(live);
+    for (const LiveValue& live : lifetimes_.values) Request(live);
+    for (auto& [key, plan] : plans_) plan.layout = LayOutArena(plan.requests);
   }
   std::unordered_map<const Object*, Placed> tensors;  // by Id
   std::unordered_map<const Object*, ArenaPlan*> storages;
@@ -134,19 +76,15 @@ class ArenaPlanner {
       storages[live.var->vid.get()] = &plan;
     }
   }
-  void Place(const LiveValue& live) {
+  void Request(const LiveValue& live) {
     auto* call = AsCall(live, LoweredOps::Get().alloc_tensor);
     if (!call || live.bases.size() != 1) return;
     auto it = storages.find(live.bases[0]->var->vid.get());
     if (it == storages.end()) return;
     ArenaPlan& plan = *it->second;
-    for (; !plan.running.empty() && std::get<0>(plan.running.top()) < live.begin;
-         plan.running.pop())
-      plan.arena.Give(std::get<1>(plan.running.top()), std::get<2>(plan.running.top()));
+    tensors[live.var->vid.get()] = {&plan, plan.requests.size()};
     int64_t bytes = Aligned(std::max<int64_t>(BytesOfTensor(live), 1));
-    int64_t offset = plan.arena.Take(bytes);
-    tensors[live.var->vid.get()] = {&plan, offset};
-    plan.running.emplace(live.end, offset, bytes);
+    plan.requests.push_back({live.begin, live.end, bytes});
   }
   /// A tensor of symbolic shape may be as large as its storage.
   static int64_t BytesOfTensor(const LiveValue& live) {
@@ -172,9 +110,9 @@ class ArenaApplier : public ExprMutator {
       ArenaPlan* plan = it->second;
       if (plan->var) return;
       const Array<Expr>& args = plan->first->args;
-      plan->var = builder_->Emit(Call(ops.alloc_storage, {ShapeExpr({Dim(plan->arena.size())}),
-                                                          args[1], args[2], args[3]}),
-                                 "arena");
+      plan->var = builder_->Emit(
+          Call(ops.alloc_storage, {ShapeExpr({Dim(plan->layout.size)}), args[1], args[2], args[3]}),
+          "arena");
       return;
     }
     auto it = planner_->tensors.find(id);
@@ -182,7 +120,7 @@ class ArenaApplier : public ExprMutator {
     auto* call = binding->value.as<CallObj>();
     Array<Expr> args = VisitExprs(call->args);
     args.Set(0, it->second.plan->var.value());
-    args.Set(1, PrimValue::Int64(it->second.offset));
+    args.Set(1, PrimValue::Int64(it->second.plan->layout.offsets[it->second.request]));
     ReEmitBinding(binding, Call(ops.alloc_tensor, args, {}, {}, call->span));
   }
 

@@ -40,6 +40,7 @@ class TIREmitter : public VMEmitter {
       return SetItem(bi::anylist_setitem_call_packed(), "vm.builtin.invoke_closure", all, dst);
     }
     bool is_kernel = callee != callees_.end();
+    if (!is_kernel) builder_->DeclareFunction(name);  // missing ones are found out at once
     SetItem(is_kernel ? bi::anylist_setitem_call_cpacked() : bi::anylist_setitem_call_packed(),
             name, args, dst);
   }

@@ -68,7 +68,7 @@ void Match(const ShapeHeap& heap, int64_t value, int64_t code, int64_t operand,
       std::string what = axis < 0 ? "value" : "shape[" + std::to_string(axis) + "]";
       TVM_FFI_THROW(RuntimeError) << Lead(context) << "match_cast error, " << what << ": expected "
                                   << expected
-                                  << (code == kAssertEqualToImm ? "" : ", as seen before,")
+                                  << (code == kAssertEqualToImm ? "," : ", as seen before,")
                                   << " got " << value;
     }
   }

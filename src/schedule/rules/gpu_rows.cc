@@ -31,9 +31,25 @@ bool Reads(const BlockLook& look, const Buffer& buffer) {
     return !access.is_store && access.buffer.same_as(buffer);
   });
 }
+/// What has one value for a row: every thread computes it once, wherever it stands.
+void InlineScalars(const Schedule& sch, const BlockRV& root) {
+  Array<BlockRV> blocks = sch.GetChildBlocks(root);
+  if (blocks.empty()) return;
+  size_t rank = LookAt(sch, blocks.back()).axes.size();
+  for (const BlockRV& block : blocks) {
+    Attempt(sch, [&] {
+      BlockLook look = LookAt(sch, block);
+      size_t moving = 0;
+      for (const Axis& axis : look.axes) moving += axis.size != 1;
+      if (look.has_reduction || moving >= rank) return false;
+      sch.ComputeInline(block);
+      return true;
+    });
+  }
+}
 /// Threads of a row and elements that each takes at once; no threads where they do not divide it.
 std::pair<int64_t, int64_t> Divided(const BlockLook& last, int64_t length) {
-  constexpr int64_t kVectors = 2, kMostElements = 64, kThreadsOfRow = 512;
+  constexpr int64_t kVectors = 8, kMostElements = 64, kThreadsOfRow = 512;
   int64_t lanes = LanesAlong(last, last.axes.size() - 1);
   auto wanted = static_cast<uint64_t>(std::max<int64_t>(length / (lanes * kVectors), 1));
   int64_t threads = std::min<int64_t>(static_cast<int64_t>(std::bit_floor(wanted)), kThreadsOfRow);
@@ -136,6 +152,7 @@ bool KeepInRegisters(const Schedule& sch, const std::vector<BlockLook>& looks, s
 
 bool RowByRow(const Schedule& sch, BlockRV root, const Machine&) {
   InlineCheap(sch, root);
+  InlineScalars(sch, root);
   Array<BlockRV> blocks = sch.GetChildBlocks(root);
   if (blocks.size() < 2) return false;
   std::vector<BlockLook> looks;

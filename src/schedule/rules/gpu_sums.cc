@@ -81,9 +81,18 @@ bool IsRowReduction(const BlockLook& look) {
   }
   auto length = look.Size([](const Axis& a) { return a.reduce; });
   if (length && *length < kWarp) return false;
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return look.IsOperand(access) && access.StepsBy(last, 1);
-  });
+  // What is read most decides: in a product with a vector that is the matrix.
+  const Access* most = nullptr;
+  auto moving = [&](const Access& access) {
+    size_t count = 0;
+    for (size_t i = 0; i < look.axes.size(); ++i)
+      count += access.Moves(i) && look.axes[i].size != 1;
+    return count;
+  };
+  for (const Access& access : look.accesses) {
+    if (look.IsOperand(access) && (!most || moving(access) > moving(*most))) most = &access;
+  }
+  return most && most->StepsBy(last, 1);
 }
 
 namespace {
@@ -144,15 +153,24 @@ bool ScheduleLongColumns(const Schedule& sch, const BlockRV& block, const Machin
   auto column = look.Column();
   auto results = look.Size(IsKept), length = look.Size(IsReduced);
   if (!column || !results || !length || *results == 0) return false;
-  int64_t lanes = LanesAlong(look, *column);
-  if (lanes <= 1) return false;
+  int64_t bytes = 1;
+  for (const Access& access : look.accesses) {
+    if (look.IsOperand(access) && access.Moves(*column))
+      bytes = std::max(bytes, BytesOf(access.buffer));
+  }
+  // Of wide elements a warp reads whole lines without vectors.
+  constexpr int64_t kWideBytes = 4;
+  int64_t lanes = kVectorBytes / bytes;
+  if (bytes >= kWideBytes || LanesAlong(look, *column) == 1 ||
+      *look.axes[*column].size % lanes != 0)
+    return false;
   int64_t wanted = machine->cores * kThreadsOfCore / std::max<int64_t>(1, *results / lanes);
   if (wanted < 2 || *length < 2 * kShortest) return false;
   BlockRV parts = InParts(sch, look, std::min(wanted, *length / kShortest));
   if (!parts.defined()) return false;
   BlockLook inner = LookAt(sch, parts);
   column = inner.Column();
-  if (!column || LanesAlong(inner, *column) < lanes) return false;
+  if (!column || LanesAlong(inner, *column) == 1) return false;
   ScheduleVectorColumns(sch, inner, *column, lanes);
   return ScheduleBlock(sch, block, machine);
 }

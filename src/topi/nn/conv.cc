@@ -97,6 +97,67 @@ Tensor conv(const Tensor& data, const Tensor& kernel, const ConvOptions& options
   return Compute(shape, element, name, kCommReduce);
 }
 
+Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
+  constexpr const char* kOp = "conv_blocked";
+  SpatialAxes axes(kOp, options.data_layout, "NC", data, true);
+  SpatialAxes kernel_axes(kOp, options.kernel_layout, "OI", kernel, true);
+  Windows windows(kOp, kernel, kernel_axes, options);
+  Padding padding(kOp, options.padding, windows.dilated);
+  size_t c = axes.At('C'), block = axes.At('c'), o = kernel_axes.At('O'), in = kernel_axes.At('I');
+  bool has_block = axes.Has('c'), is_depthwise = options.groups > 1;
+  PrimExpr inputs = kernel->shape[in], inside = MakeConst(inputs.dtype(), 1);
+  if (kernel_axes.Has('i')) inside = kernel->shape[kernel_axes.At('i')];
+  bool fits = kernel_axes.Has('o') && kernel_axes.size() == axes.size() &&
+              (!has_block || block == axes.letters.size() - 1);
+  if (is_depthwise) {
+    fits = fits && has_block && IsOne(inputs) && IsOne(inside) &&
+           !DifferentDim(data->shape[c], kernel->shape[o]) &&
+           !DifferentDim(data->shape[block], kernel->shape[kernel_axes.At('o')]);
+  } else {
+    fits = fits && !DifferentDim(data->shape[c], inputs) &&
+           (has_block ? !DifferentDim(data->shape[block], inside) : IsOne(inside));
+  }
+  if (!fits) {
+    Complain(kOp, "a kernel in the blocks of " + Text(data->shape) + " and of the result",
+             Text(kernel->shape));
+  }
+  Tensor padded = PadSpatial(data, axes, padding, MakeZero(data->dtype));
+  Shape shape = data->shape;
+  shape.Set(c, kernel->shape[o]);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const PrimExpr& extent = padded->shape[axes.axes[k]];
+    PrimExpr count = floordiv(extent - windows.dilated[k], windows.strides[k]);
+    shape.Set(axes.axes[k], Simplified(count + MakeConst(count.dtype(), 1)));
+  }
+  if (has_block) shape.pop_back();
+  shape.push_back(kernel->shape[kernel_axes.At('o')]);
+  // Channels inside of a block last: so they lie in the kernel.
+  IterVar rc = Along(inputs, "rc"), ri = Along(inside, "ri");
+  Array<IterVar> iters = {rc};
+  for (size_t k = 0; k < axes.size(); ++k)
+    iters.push_back(Along(windows.kernel[k], kReduced[axes.size() - 1][k]));
+  if (kernel_axes.Has('i')) iters.push_back(ri);
+  auto element = [&](const Index& i) {
+    Index source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(data->shape.size()));
+    Index weight(kernel->shape.size());
+    source[c] = is_depthwise ? i[c] : PrimExpr(rc->var);
+    if (has_block) source[block] = is_depthwise ? i.back() : PrimExpr(ri->var);
+    weight[o] = i[c], weight[kernel_axes.At('o')] = i.back();
+    weight[in] = rc->var;
+    if (kernel_axes.Has('i')) weight[kernel_axes.At('i')] = ri->var;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const Var& tap = iters[k + 1]->var;
+      size_t axis = axes.axes[k];
+      source[axis] = i[axis] * windows.strides[k] + tap * windows.dilation[k];
+      weight[kernel_axes.axes[k]] = tap;
+    }
+    PrimExpr product = AsType(options.out_dtype, At(padded, source)) *
+                       AsType(options.out_dtype, At(kernel, weight));
+    return te::sum(product, iters);
+  };
+  return Compute(shape, element, "conv_blocked", kCommReduce);
+}
+
 Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
   SpatialAxes axes("conv_transpose", options.data_layout, "NC", data);
   const std::string op = "conv" + std::to_string(axes.size()) + "d_transpose";
@@ -244,10 +305,8 @@ Tensor Blocked(const Tensor& data, const Tensor& kernel, const Any& strides, con
               out_block = std::string(out_layout).substr(4);
   std::string kernel_layout = "OIHW" + in_block.substr(0, in_block.size() - 1) + "i" +
                               out_block.substr(0, out_block.size() - 1) + "o";
-  Tensor plain =
-      conv(layout_transform(data, layout, "NCHW"), layout_transform(kernel, kernel_layout, "OIHW"),
-           {strides, padding, dilation, 1, "NCHW", "OIHW", out_dtype});
-  return layout_transform(plain, "NCHW", out_layout);
+  return conv_blocked(data, kernel,
+                      {strides, padding, dilation, 1, layout, kernel_layout, out_dtype});
 }
 
 // One row per layout: name, layouts of data and kernel, names of the tensors and of the strides.

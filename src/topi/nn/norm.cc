@@ -14,19 +14,30 @@ namespace {
 /// The type of sums: small floats would lose their digits.
 DataType SumType(DataType t) { return t.is_float() && t.bits() < 32 ? DataType::Float(32) : t; }
 
-/// The sums of x and of x * x along axes, in one reduction.
+/// How the variance is found: from the sums of x and of x * x in one reduction, or from the
+/// distances to the mean in a second one, all relative to the first element of the row, which keeps
+/// the digits when the mean is large.
+enum class Variance { kOfSquares, kOfDistances };
+
+/// What mean and variance along axes are computed from.
 struct Moments {
   Reduction over;
-  Tensor sum, squares;
+  Tensor data, sum, squares;
   DataType type;
+  Variance variance;
 
-  Moments(const Tensor& data, const std::vector<size_t>& axes)
-      : over(data, axes, false), type(SumType(data->dtype)) {
+  Moments(const Tensor& data, const std::vector<size_t>& axes, Variance variance)
+      : over(data, axes, false), data(data), type(SumType(data->dtype)), variance(variance) {
+    if (variance == Variance::kOfSquares) {
+      InOneReduction();
+    } else {
+      InTwoReductions();
+    }
+  }
+  void InOneReduction() {
     Var a("x", type), b("x_square", type), c("y", type), d("y_square", type);
     PrimExpr zero = MakeZero(type);
     CommReducer both({a, b}, {c, d}, {a + c, b + d}, {zero, zero});
-    Array<String> names;
-    for (size_t i = 0; i < over.shape.size(); ++i) names.push_back("ax" + std::to_string(i));
     Array<Tensor> sums = te::compute_tuple(
         over.shape,
         [&](const Array<Var>& i) {
@@ -35,8 +46,43 @@ struct Moments {
           return Array<PrimExpr>{Reduce(both, source, over.iters, const_true(), 0, {}),
                                  Reduce(both, source, over.iters, const_true(), 1, {})};
         },
-        std::string(data->op->name) + "_red_temp", kCommReduce, {}, names);
+        std::string(data->op->name) + "_red_temp", kCommReduce, {}, AxisNames());
     sum = sums[0], squares = sums[1];
+  }
+  void InTwoReductions() {
+    Var a("x", type), b("y", type);
+    CommReducer plus({a}, {b}, {a + b}, {MakeZero(type)});
+    auto reduce = [&](const char* suffix, auto&& element) {
+      return te::compute(
+          over.shape,
+          [&](const Array<Var>& i) {
+            Index row(i.begin(), i.end());
+            PrimExpr x = tvm::cast(type, At(data, over.Source(row))) - First(row);
+            return Reduce(plus, {element(x, row)}, over.iters, const_true(), 0, {});
+          },
+          std::string(data->op->name) + suffix, kCommReduce, {}, AxisNames());
+    };
+    sum = reduce("_sum", [](const PrimExpr& x, const Index&) { return x; });
+    squares = reduce("_distances", [&](const PrimExpr& x, const Index& row) {
+      PrimExpr distance = x - div(At(sum, row), CountAs(over.Count(), type));
+      return distance * distance;
+    });
+  }
+  /// The first element of a row: near the mean, compared with where zero is.
+  PrimExpr First(const Index& row) const {
+    Index first;
+    size_t kept = 0;
+    for (const IterVar& reduced : over.reduced) {
+      bool is_reduced = reduced.defined();
+      first.push_back(is_reduced ? MakeZero(reduced->var.dtype()) : row[kept]);
+      kept += !is_reduced;
+    }
+    return tvm::cast(type, At(data, first));
+  }
+  Array<String> AxisNames() const {
+    Array<String> names;
+    for (size_t i = 0; i < over.shape.size(); ++i) names.push_back("ax" + std::to_string(i));
+    return names;
   }
   /// (x - mean) * rsqrt(variance + epsilon) for an element of the data.
   PrimExpr Normalized(const PrimExpr& x, const Index& i, double epsilon) const {
@@ -45,8 +91,13 @@ struct Moments {
       if (!over.reduced[d].defined()) row.push_back(i[d]);
     }
     PrimExpr count = CountAs(over.Count(), type), mean = div(At(sum, row), count);
-    PrimExpr variance = div(At(squares, row), count) - mean * mean;
-    return (tvm::cast(type, x) - mean) * tvm::rsqrt(variance + MakeConst(type, epsilon));
+    PrimExpr spread = div(At(squares, row), count), value = tvm::cast(type, x);
+    if (variance == Variance::kOfSquares) {
+      spread = spread - mean * mean;
+    } else {
+      value = value - First(row);
+    }
+    return (value - mean) * tvm::rsqrt(spread + MakeConst(type, epsilon));
   }
 };
 /// Parameters have the shape of the axes they belong to.
@@ -70,10 +121,10 @@ Index Pick(const Index& i, const std::vector<size_t>& axes) {
 Tensor NormalizeOver(const char* op, const char* name, const Tensor& data,
                      const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
                      const std::vector<size_t>& axes, const std::vector<size_t>& parameter_axes,
-                     double epsilon) {
+                     double epsilon, Variance variance) {
   CheckParameter(op, gamma, data, parameter_axes);
   CheckParameter(op, beta, data, parameter_axes);
-  Moments moments(data, axes);
+  Moments moments(data, axes, variance);
   auto element = [&](const Index& i) {
     PrimExpr value = tvm::cast(data->dtype, moments.Normalized(At(data, i), i, epsilon));
     Index place = Pick(i, parameter_axes);
@@ -97,25 +148,27 @@ Shape Grouped(const Shape& shape, size_t axis, int64_t groups) {
   }
   return result;
 }
-}  // namespace
-
-Tensor layer_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
-                  const Any& axis, double epsilon) {
+template <Variance variance>
+Tensor LayerNorm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
+                 const Any& axis, double epsilon) {
   std::vector<size_t> axes = Axes("layer_norm", axis, data->shape.size());
-  return NormalizeOver("layer_norm", "T_layer_norm", data, gamma, beta, axes, axes, epsilon);
+  return NormalizeOver("layer_norm", "T_layer_norm", data, gamma, beta, axes, axes, epsilon,
+                       variance);
 }
-Tensor instance_norm(const Tensor& data, const Optional<Tensor>& gamma,
-                     const Optional<Tensor>& beta, int64_t channel_axis, const Any& axis,
-                     double epsilon) {
+template <Variance variance>
+Tensor InstanceNorm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
+                    int64_t channel_axis, const Any& axis, double epsilon) {
   constexpr const char* kOp = "instance_norm";
   std::vector<size_t> axes = Axes(kOp, axis, data->shape.size());
   size_t channel = Axis(kOp, channel_axis, data->shape.size());
   if (std::find(axes.begin(), axes.end(), channel) != axes.end())
     Complain(kOp, "the channel not among the axes", std::to_string(channel_axis));
-  return NormalizeOver(kOp, "T_instance_norm", data, gamma, beta, axes, {channel}, epsilon);
+  return NormalizeOver(kOp, "T_instance_norm", data, gamma, beta, axes, {channel}, epsilon,
+                       variance);
 }
-Tensor group_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
-                  int64_t num_groups, int64_t channel_axis, const Any& axes, double epsilon) {
+template <Variance variance>
+Tensor GroupNorm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
+                 int64_t num_groups, int64_t channel_axis, const Any& axes, double epsilon) {
   constexpr const char* kOp = "group_norm";
   size_t channel = Axis(kOp, channel_axis, data->shape.size());
   auto channels = AsConstInt(data->shape[channel]);
@@ -136,7 +189,7 @@ Tensor group_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optio
   over.push_back(channel + 1);
   std::sort(over.begin(), over.end());
   Tensor wide = cast(grouped, type);
-  Moments moments(wide, over);
+  Moments moments(wide, over, variance);
   Shape parameter_shape = {shape[channel], shape[channel + 1]};
   auto in_groups = [&](const Optional<Tensor>& parameter) -> Optional<Tensor> {
     if (!parameter) return std::nullopt;
@@ -151,6 +204,22 @@ Tensor group_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optio
     return value;
   };
   return reshape(Compute(shape, element, "T_group_norm", kInjective), data->shape);
+}
+}  // namespace
+
+Tensor layer_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
+                  const Any& axis, double epsilon) {
+  return LayerNorm<Variance::kOfSquares>(data, gamma, beta, axis, epsilon);
+}
+Tensor instance_norm(const Tensor& data, const Optional<Tensor>& gamma,
+                     const Optional<Tensor>& beta, int64_t channel_axis, const Any& axis,
+                     double epsilon) {
+  return InstanceNorm<Variance::kOfSquares>(data, gamma, beta, channel_axis, axis, epsilon);
+}
+Tensor group_norm(const Tensor& data, const Optional<Tensor>& gamma, const Optional<Tensor>& beta,
+                  int64_t num_groups, int64_t channel_axis, const Any& axes, double epsilon) {
+  return GroupNorm<Variance::kOfSquares>(data, gamma, beta, num_groups, channel_axis, axes,
+                                         epsilon);
 }
 Tensor rms_norm(const Tensor& data, const Tensor& weight, const Any& axis, double epsilon) {
   std::vector<size_t> axes = Axes("rms_norm", axis, data->shape.size());
@@ -268,6 +337,17 @@ TVM_REGISTER() {
       Arg("beta"), Arg("channel_axis"), Arg("axis"), Arg("epsilon", 1e-5));
   Def("topi.nn.group_norm", &group_norm,
       "Normalised along axes and groups of channels, then scaled and shifted by channel.",
+      Arg("data"), Arg("gamma"), Arg("beta"), Arg("num_groups"), Arg("channel_axis"), Arg("axes"),
+      Arg("epsilon", 1e-5));
+  Def("topi.nn.stable_layer_norm", &LayerNorm<Variance::kOfDistances>,
+      "layer_norm that keeps its digits when the mean is far larger than the deviation.",
+      Arg("data"), Arg("gamma"), Arg("beta"), Arg("axis"), Arg("epsilon", 1e-5));
+  Def("topi.nn.stable_instance_norm", &InstanceNorm<Variance::kOfDistances>,
+      "instance_norm that keeps its digits when the mean is far larger than the deviation.",
+      Arg("data"), Arg("gamma"), Arg("beta"), Arg("channel_axis"), Arg("axis"),
+      Arg("epsilon", 1e-5));
+  Def("topi.nn.stable_group_norm", &GroupNorm<Variance::kOfDistances>,
+      "group_norm that keeps its digits when the mean is far larger than the deviation.",
       Arg("data"), Arg("gamma"), Arg("beta"), Arg("num_groups"), Arg("channel_axis"), Arg("axes"),
       Arg("epsilon", 1e-5));
   Def("topi.nn.rms_norm", &rms_norm, "Divided by the root of the mean square, then scaled.",

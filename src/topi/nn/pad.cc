@@ -77,17 +77,22 @@ Tensor dilate(const Tensor& data, const Array<PrimExpr>& strides, double dilatio
 
 // ---- spatial axes -------------------------------------------------------------------------------
 SpatialAxes::SpatialAxes(const char* op, const String& layout, const std::string& others,
-                         const Tensor& t)
+                         const Tensor& t, bool may_have_blocks)
     : letters(layout) {
+  size_t blocks = 0;
+  if (may_have_blocks) {
+    std::erase_if(letters, [](unsigned char c) { return std::isdigit(c); });
+    for (char letter : others) blocks += Has(static_cast<char>(std::tolower(letter)));
+  }
   bool valid = letters.size() == t->shape.size();
   for (char letter : others) valid = valid && letters.find(letter) != std::string::npos;
   for (char letter : std::string("DHW")) {
     size_t at = letters.find(letter);
     if (at != std::string::npos) axes.push_back(at);
   }
-  if (!valid || axes.size() + others.size() != letters.size()) {
+  if (!valid || axes.size() + others.size() + blocks != letters.size()) {
     Complain(op, "a layout of " + others + " and D, H, W for " + Text(t->shape),
-             '"' + letters + '"');
+             '"' + std::string(layout) + '"');
   }
 }
 Padding::Padding(const char* op, const Any& padding, const Index& kernel) {

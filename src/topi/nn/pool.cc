@@ -57,7 +57,7 @@ struct PoolWindows {
 Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any& dilation,
             const Any& padding, String pool_type, bool ceil_mode, String layout,
             bool count_include_pad) {
-  SpatialAxes axes("pool", layout, "NC", data);
+  SpatialAxes axes("pool", layout, "NC", data, /*may_have_blocks=*/true);
   const std::string op = "pool" + std::to_string(axes.size()) + "d";
   bool is_max = IsMax(op.c_str(), pool_type);
   Padding given(op.c_str(), padding, Exprs(op.c_str(), "kernel", kernel, axes.size()));
@@ -107,7 +107,7 @@ Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any&
 }
 
 Tensor adaptive_pool(const Tensor& data, const Any& output_size, String pool_type, String layout) {
-  SpatialAxes axes("adaptive_pool", layout, "NC", data);
+  SpatialAxes axes("adaptive_pool", layout, "NC", data, /*may_have_blocks=*/true);
   constexpr const char* kOp = "adaptive_pool";
   bool is_max = IsMax(kOp, pool_type);
   Index sizes;

@@ -11,9 +11,12 @@ namespace tvm::topi::nn {
 struct SpatialAxes {
   std::string letters;
   std::vector<size_t> axes;
-  /// `others` are the letters that are not spatial, "NC" or "OI". ValueError for another layout.
-  SpatialAxes(const char* op, const String& layout, const std::string& others, const Tensor& t);
+  /// `others` are the letters that are not spatial, "NC" or "OI"; they may have blocks, such as the
+  /// "c" of "NCHW8c". ValueError for another layout.
+  SpatialAxes(const char* op, const String& layout, const std::string& others, const Tensor& t,
+              bool may_have_blocks = false);
   size_t At(char letter) const { return letters.find(letter); }
+  bool Has(char letter) const { return At(letter) != std::string::npos; }
   size_t size() const { return axes.size(); }
 };
 /// Padding before and after along spatial axes: one number, one per axis, two per axis (all begins

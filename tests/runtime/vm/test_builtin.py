@@ -33,7 +33,7 @@ def test_match_shape_stores_and_compares():
 @pytest.mark.parametrize(
     "value, codes, message",
     [
-        (X, (IMM, 4, NOTHING, 0), r"shape\[0\]: expected 4 got 2"),
+        (X, (IMM, 4, NOTHING, 0), r"shape\[0\]: expected 4, got 2"),
         (X, (NOTHING, 0, LOAD, 0), r"shape\[1\]: expected 9, as seen before, got 3"),
         (X[0], (NOTHING, 0, NOTHING, 0), "expected ndim 2, got 1"),
         (tvm_ffi.Shape((1,)), (NOTHING, 0, NOTHING, 0), "expected ndim 2, got 1"),
@@ -55,7 +55,7 @@ def test_other_errors_of_matching():
         builtin("match_shape")(X[0], None, 1, STORE, 0)
     with pytest.raises(ValueError, match="unknown code 8"):
         builtin("match_shape")(X[0], None, 1, 8, 0, CONTEXT)
-    with pytest.raises(RuntimeError, match="match_cast error, value: expected 4 got 5"):
+    with pytest.raises(RuntimeError, match="match_cast error, value: expected 4, got 5"):
         builtin("match_prim_value")(5, None, IMM, 4, CONTEXT)
     with pytest.raises(TypeError, match="expect an integer"):
         builtin("match_prim_value")("5", None, IMM, 4, CONTEXT)

@@ -83,7 +83,7 @@ def test_has_function():
     [
         (lambda d: b"", "expected a saved executable"),
         (lambda d: b"\x7fELF" + d[4:], "expected a saved executable"),
-        (lambda d: d[:8] + struct.pack("<Q", 99) + d[16:], "expected format version 1, got 99"),
+        (lambda d: d[:8] + struct.pack("<Q", 99) + d[16:], "expected format version 2, got 99"),
         (lambda d: d[:-1], "truncated or damaged|more than the data holds"),
         (lambda d: d + b"\0", "bytes follow the code"),
         (lambda d: d[:16] + struct.pack("<Q", 2**60) + d[24:], "more than the data holds"),

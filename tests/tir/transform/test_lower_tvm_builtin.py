@@ -2,7 +2,9 @@
 """Packed calls, assertions and large allocations."""
 
 import pytest
+import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
@@ -108,3 +110,36 @@ def test_an_error_gives_the_workspace_back():
         "tir.TVMBackendFreeWorkspace",
         "tir.tvm_raise_error",
     ]
+
+
+def test_lists_of_values():
+    """Arguments are lent, results are owned by the list, and what an item held is released."""
+
+    @T.prim_func
+    def before(r: T.handle, c: T.handle):
+        T.anylist_setitem_call_packed(r, 2, "g", T.anylist_getitem(c, 1), T.int64(7))
+        T.anylist_resetitem(r, 0)
+
+    @T.prim_func
+    def expected(r: T.handle, c: T.handle):
+        stack_args: T.handle = T.tvm_stack_alloca("tvm_ffi_any", 3)
+        T.tvm_struct_set(stack_args, 0, 11, T.tvm_struct_get(c, 1, 11, "int32"))
+        T.tvm_struct_set(stack_args, 0, 12, T.tvm_struct_get(c, 1, 12, "int32"))
+        T.tvm_struct_set(stack_args, 0, 13, T.tvm_struct_get(c, 1, 13, "int64"))
+        T.tvm_struct_set(stack_args, 1, 11, 1)
+        T.tvm_struct_set(stack_args, 1, 12, 0)
+        T.tvm_struct_set(stack_args, 1, 13, T.int64(7))
+        T.call_intrin("void", "tir.tvm_call_packed_lowered", "g", stack_args, 0, 2)
+        if T.tvm_struct_get(r, 2, 11, "int32") >= 64:
+            T.call_extern("int32", "TVMFFIObjectDecRef", T.tvm_struct_get(r, 2, 13, "handle"))
+        T.tvm_struct_set(r, 2, 11, T.tvm_struct_get(stack_args, 2, 11, "int32"))
+        T.tvm_struct_set(r, 2, 12, T.tvm_struct_get(stack_args, 2, 12, "int32"))
+        T.tvm_struct_set(r, 2, 13, T.tvm_struct_get(stack_args, 2, 13, "int64"))
+        if T.tvm_struct_get(r, 0, 11, "int32") >= 64:
+            T.call_extern("int32", "TVMFFIObjectDecRef", T.tvm_struct_get(r, 0, 13, "handle"))
+        T.tvm_struct_set(r, 0, 11, 0)
+        T.tvm_struct_set(r, 0, 12, 0)
+        T.tvm_struct_set(r, 0, 13, T.int64(0))
+
+    after = tt.LowerTVMBuiltin()(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(after.body, expected.body, map_free_vars=True)

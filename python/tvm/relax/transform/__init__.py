@@ -3,9 +3,11 @@
 
 import tvm_ffi
 
-from tvm._derive import fill, function, register_node
+from tvm._derive import Node, construct, fill, function, register_node
 from tvm.ir.transform import Pass, _pass_decorator
 from tvm.relax.expr import values_of_params
+
+from .tuning import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
 
 __getattr__, __dir__ = fill(__name__)
 
@@ -42,3 +44,22 @@ def BindParams(func_name, params):
 
 
 BindParams.__doc__ = _bind_params.__doc__
+_fuse_ops_by_pattern = function("relax.transform.FuseOpsByPattern", __name__)
+
+
+@register_node("relax.transform.FusionPattern")
+class FusionPattern(Node):
+    """A pattern for a backend: "backend.what", the pattern, the names of its parts, and
+    `check(PatternCheckContext) -> bool`; `attrs_getter({name: expression})` gives attributes of the
+    function that a match becomes."""
+
+    def __init__(self, name, pattern, annotation_patterns=None, check=None, attrs_getter=None):
+        construct(self, name, pattern, annotation_patterns or {}, check, attrs_getter)
+
+
+def FuseOpsByPattern(patterns, bind_constants=True, annotate_codegen=False, entry_functions=None):
+    patterns = [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]
+    return _fuse_ops_by_pattern(patterns, bind_constants, annotate_codegen, entry_functions)
+
+
+FuseOpsByPattern.__doc__ = _fuse_ops_by_pattern.__doc__

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant factors of products lie in panels as wide as the tiles that use them.
+//
+// A matrix (K, N) in panels of p columns is (N/p, K, p): a tile of the product reads one run of
+// memory, whatever N is.
+#include "tvm/expr/op.h"
+#include "tvm/ir/machine.h"
+#include "tvm/relax/attrs.h"
+#include "tvm/relax/call_te.h"
+#include "tvm/relax/expr_functor.h"
+#include "tvm/relax/operator.h"
+#include "tvm/relax/transform.h"
+
+namespace tvm::relax {
+namespace {
+class WeightPacker : public ExprMutator {
+ public:
+  WeightPacker(const IRModule& mod, int64_t width) : ExprMutator(mod), mod_(mod), width_(width) {}
+  IRModule Run() {
+    for (const auto& [var, base] : mod_->Sorted()) {
+      auto func = base.as<Function>();
+      if (!func) continue;
+      Expr changed = VisitExpr(*func);
+      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
+    }
+    return builder_->GetModule();
+  }
+  Expr VisitExpr_(const CallObj* op) final {
+    Expr visited = ExprMutator::VisitExpr_(op);
+    auto* call = visited.as<CallObj>();
+    static const Op& matmul = *new Op(Op::Get("relax.matmul"));
+    return call && call->Is(matmul) ? Packed(ffi::GetRef<Call>(call)) : visited;
+  }
+
+ private:
+  Expr Make(const char* name, const std::vector<AnyView>& params) {
+    return builder_->Emit(CallOperator(name, params));
+  }
+  Expr Packed(const Call& call) {
+    auto* weight = call->args[1].as<ConstantObj>();
+    auto* data = GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
+    if (!weight || weight->data.ndim() != 2 || !data || !data->Dims() || data->ndim < 2)
+      return call;
+    auto is_float = [](DataType t) { return t == DataType::Float(32); };
+    DataType out = call->attrs.value().as<MatmulAttrsObj>()->out_dtype;
+    if (!is_float(data->dtype) || !is_float(DataType(weight->data.dtype())) ||
+        !(out.is_void() || is_float(out)))
+      return call;
+    int64_t depth = weight->data.size(0), columns = weight->data.size(1);
+    // A part of a panel that nobody uses has to be small beside the rest.
+    int64_t panels = (columns + width_ - 1) / width_, all = panels * width_;
+    if (columns < width_ || (all != columns && panels < kManyPanels)) return call;
+    Expr matrix = call->args[1];
+    if (all != columns) {
+      Ints margins;
+      for (int64_t n : {int64_t{0}, int64_t{0}, int64_t{0}, all - columns})
+        margins.push_back(IntImm::Int32(n));
+      matrix = Make("relax.nn.pad", {matrix, margins});
+    }
+    Array<PrimExpr> split;
+    for (int64_t n : {depth, panels, width_}) split.push_back(IntImm::Int64(n));
+    Ints order;
+    for (int axis : {1, 0, 2}) order.push_back(IntImm::Int32(axis));
+    matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
+    matrix = Make("relax.permute_dims", {matrix, order});
+    Expr product = Product(call->args[0], matrix, depth, all);
+    if (all == columns) return product;
+    Array<Any> axes{data->ndim - 1}, begin{int64_t{0}}, end{columns};
+    return CallOperator("relax.strided_slice", {builder_->Emit(product), axes, begin, end});
+  }
+  Expr Product(const Expr& data, const Expr& panels, int64_t depth, int64_t columns) {
+    TEArguments args = TEArguments::Create();
+    te::Tensor x = args->Tensor(data), w = args->Tensor(panels);
+    Array<PrimExpr> shape = x->shape;
+    shape.Set(shape.size() - 1, IntImm::Int64(columns));
+    DataType index = DataType::Int(64);
+    tir::IterVar k =
+        te::reduce_axis(Range::FromMinExtent(MakeZero(index), IntImm::Int64(depth)), "k");
+    auto element = [&](const Array<tir::Var>& i) {
+      Array<PrimExpr> row(i.begin(), i.end());
+      row.Set(row.size() - 1, k->var);
+      PrimExpr column = i.back(), width = IntImm::Int64(width_);
+      return te::sum(x(row) * w({floordiv(column, width), k->var, floormod(column, width)}), {k});
+    };
+    return args->CallTIR(builder_, "matmul", {te::compute(shape, element, "matmul")});
+  }
+  static constexpr int64_t kManyPanels = 16;
+  IRModule mod_;
+  int64_t width_;
+};
+
+IRModule PackWeights(IRModule mod, Optional<int64_t> width) {
+  int64_t columns = width.value_or(0);
+  if (Target target = Target::Current(); !width && target.defined()) {
+    Machine machine = Machine::Of(target);
+    if (machine->is_host && machine->takes_vectors) columns = 2 * machine->Lanes(32);
+  }
+  if (columns < 2) return mod;
+  return OnDeepStack([&] { return WeightPacker(mod, columns).Run(); });
+}
+}  // namespace
+TVM_RELAX_PASS(
+    PackWeights, 0,
+    R"(Products of float32 by a constant matrix become calls of a kernel that reads the matrix in
+panels of `width` columns, by default two vectors of the processor. The panels are made by
+operators that FoldConstant computes.
+
+y = R.matmul(x, w)  # w: (K, N)
+->
+p = R.permute_dims(R.reshape(w, R.shape([K, N // 32, 32])), axes=[1, 0, 2])
+y = R.call_tir(cls.matmul, (x, p), out_sinfo=…))",
+    Arg("width", nullptr));
+}  // namespace tvm::relax

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BlockChannels: convolutional networks on channels in blocks, against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+import tvm
+from tvm import ir, relax
+from tvm.relax import transform
+from tvm.script import relax as R
+from tvm.target import Target
+
+from ..legalize.evaluate import evaluate
+
+RNG = np.random.default_rng(0)
+F = torch.nn.functional
+
+
+def array(*shape):
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def const(a):
+    return relax.const(a, "float32")
+
+
+def blocked(shape, build, lanes=8):
+    """(the graph in blocks, what it computes, the input)."""
+    x = relax.Var("x", R.Tensor(shape, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(build(bb, x))
+        bb.emit_func_output(out)
+    after = transform.BlockChannels(lanes)(bb.get())
+    assert relax.analysis.well_formed(after)
+    data = array(*shape)
+    kernels = transform.FoldConstant()(transform.LegalizeOps()(after))
+    return after, evaluate(kernels, [data]), torch.from_numpy(data)
+
+
+def ops(mod):
+    return [
+        b.value.op.name.removeprefix("relax.")
+        for block in mod["main"].body.blocks
+        for b in block.bindings
+        if isinstance(b.value, relax.Call) and isinstance(b.value.op, ir.Op)
+    ]
+
+
+def near(got, want):
+    want = want.numpy()
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 1e-4 * np.abs(want).max()
+
+
+def test_block_channels_of_a_chain():
+    w, b, v = array(16, 8, 3, 3), array(1, 16, 1, 1), array(24, 16, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w), 2, 1))
+        y = bb.emit(relax.op.nn.relu(relax.op.add(y, const(b))))
+        return relax.op.nn.conv2d(y, const(v))
+
+    after, got, x = blocked((2, 8, 9, 9), build)
+    want = F.conv2d(
+        F.relu(F.conv2d(x, torch.from_numpy(w), None, 2, 1) + torch.from_numpy(b)),
+        torch.from_numpy(v),
+    )
+    near(got, want)
+    kept = [
+        op for op in ops(transform.FoldConstant()(after)) if op not in ("reshape", "permute_dims")
+    ]
+    assert kept == ["nn.conv2d", "add", "nn.relu", "nn.conv2d"]
+    # One way in, one way out.
+    assert ops(transform.FoldConstant()(after)).count("permute_dims") == 2
+
+
+def test_block_channels_first_layer_reads_what_it_is_given():
+    w = array(16, 3, 7, 7)
+    after, got, x = blocked((1, 3, 20, 20), lambda bb, x: relax.op.nn.conv2d(x, const(w), 2, 3))
+    near(got, F.conv2d(x, torch.from_numpy(w), None, 2, 3))
+    (call,) = (
+        b.value
+        for b in after["main"].body.blocks[0].bindings
+        if getattr(b.value.op, "name", "") == "relax.nn.conv2d"
+    )
+    layouts = call.attrs.data_layout, call.attrs.kernel_layout, call.attrs.out_layout
+    assert layouts == ("NCHW", "OIHW8o", "NCHW8c")
+
+
+def test_block_channels_follows_pools_reductions_and_residuals():
+    w, u, d = array(16, 16, 3, 3), array(16, 16, 1, 1), array(16, 1, 3, 3)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w), padding=1))
+        z = bb.emit(relax.op.nn.conv2d(relax.op.clip(y, 0, 6), const(d), padding=1, groups=16))
+        z = bb.emit(relax.op.add(relax.op.nn.conv2d(z, const(u)), y))
+        z = bb.emit(relax.op.nn.max_pool2d(z, (3, 3), (2, 2), (1, 1)))
+        z = bb.emit(relax.op.nn.avg_pool2d(z, (2, 2), (1, 1)))
+        return relax.op.mean(z, [2, 3])
+
+    after, got, x = blocked((1, 16, 10, 10), build)
+    W, U, D = map(torch.from_numpy, (w, u, d))
+    y = F.conv2d(x, W, padding=1)
+    z = F.conv2d(F.conv2d(F.relu6(y), D, padding=1, groups=16), U) + y
+    near(got, F.avg_pool2d(F.max_pool2d(z, 3, 2, 1), 2, 1).mean((2, 3)))
+    assert ops(transform.FoldConstant()(after)).count("permute_dims") == 1  # the input
+
+
+def test_block_channels_gate():
+    """A tensor of one element per channel that multiplies all others."""
+    w, u = array(16, 16, 3, 3), array(16, 16, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w), padding=1))
+        s = bb.emit(relax.op.nn.adaptive_avg_pool2d(y, (1, 1)))
+        s = bb.emit(relax.op.sigmoid(relax.op.nn.conv2d(s, const(u))))
+        return relax.op.multiply(y, s)
+
+    _, got, x = blocked((1, 16, 6, 6), build)
+    y = F.conv2d(x, torch.from_numpy(w), padding=1)
+    near(got, y * torch.sigmoid(F.conv2d(y.mean((2, 3), keepdim=True), torch.from_numpy(u))))
+
+
+def test_block_channels_what_sees_tensors_as_they_were():
+    w = array(16, 16, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w)))
+        z = bb.emit(relax.op.nn.softmax(y, 1))
+        return relax.op.add(bb.emit(relax.op.nn.relu(y)), relax.op.add(z, x))
+
+    _, got, x = blocked((1, 16, 5, 5), build)
+    y = F.conv2d(x, torch.from_numpy(w))
+    near(got, F.relu(y) + torch.softmax(y, 1) + x)
+
+
+def test_block_channels_half_vectors_and_halo_of_other_sizes():
+    w, u = array(12, 16, 3, 3), array(10, 12, 1, 1)
+
+    def build(bb, x):
+        return relax.op.nn.conv2d(bb.emit(relax.op.nn.conv2d(x, const(w))), const(u))
+
+    after, got, x = blocked((1, 16, 6, 6), build)
+    near(got, F.conv2d(F.conv2d(x, torch.from_numpy(w)), torch.from_numpy(u)))
+    outs = [
+        b.value.attrs.out_layout
+        for b in after["main"].body.blocks[0].bindings
+        if getattr(b.value.op, "name", "") == "relax.nn.conv2d"
+    ]
+    assert outs == ["NCHW4c", "NCHW"]
+
+
+def test_block_channels_stays_out():
+    """Weights that are not known, symbolic shapes, other types, plain blocks, no processor."""
+    n = tvm.tir.Var("n", "int64")
+    w = const(array(16, 16, 1, 1))
+    cases = [
+        ([(1, 16, 5, 5), (16, 16, 1, 1)], "float32", lambda x, v: relax.op.nn.conv2d(x, v)),
+        ([(n, 16, 5, 5)], "float32", lambda x: relax.op.nn.conv2d(x, w)),
+        (
+            [(1, 16, 5, 5)],
+            "float16",
+            lambda x: relax.op.nn.conv2d(x, relax.const(array(16, 16, 1, 1), "float16")),
+        ),
+        ([(1, 16, 5, 5)], "float32", lambda x: relax.op.nn.relu(x)),
+    ]
+    for shapes, dtype, build in cases:
+        params = [relax.Var(f"x{i}", R.Tensor(s, dtype)) for i, s in enumerate(shapes)]
+        bb = relax.BlockBuilder()
+        with bb.function("main", params):
+            with bb.dataflow():
+                out = bb.emit_output(build(*params))
+            bb.emit_func_output(out)
+        mod = bb.get()
+        assert transform.BlockChannels(8)(mod).same_as(mod)
+    with Target("cuda"):
+        assert transform.BlockChannels()(mod).same_as(mod)
+
+
+@pytest.mark.parametrize("mcpu, lanes", [("haswell", 8), ("skylake-avx512", 16)])
+def test_block_channels_takes_the_vector_of_the_target(mcpu, lanes):
+    x = relax.Var("x", R.Tensor((1, 16, 5, 5), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.conv2d(x, const(array(16, 16, 1, 1))))
+        bb.emit_func_output(out)
+    with Target({"kind": "llvm", "mcpu": mcpu}):
+        after = transform.BlockChannels()(bb.get())
+    assert f"NCHW{lanes}c" in after.script()

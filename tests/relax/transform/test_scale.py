@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long chains and modules of many functions: each pass of the lowering is linear."""
+
+import time
+
+import pytest
+from tvm import relax, tir
+from tvm.relax import transform
+
+LOWERING = (
+    "DispatchSampling",
+    "DispatchSortScan",
+    "StableNormalization",
+    "LambdaLift",
+    "LegalizeOps",
+    "RewriteDataflowReshape",
+    "ToNonDataflow",
+    "RemovePurityChecking",
+    "CallTIRRewrite",
+    "StaticPlanBlockMemory",
+    "PackStorages",
+    "LowerAllocTensor",
+    "KillAfterLastUse",
+    "LowerRuntimeBuiltin",
+    "ComputePrimValue",
+    "VMShapeLower",
+    "AttachGlobalSymbol",
+)
+
+
+def chain(n):
+    """One function of n operators."""
+    x = relax.Var("x", relax.TensorStructInfo([8], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = x
+            for _ in range(n):
+                y = bb.emit(relax.op.exp(y))
+            y = bb.emit_output(y)
+        bb.emit_func_output(y)
+    return bb.get()
+
+
+def many(n):
+    """n functions with symbolic shapes."""
+    bb = relax.BlockBuilder()
+    for i in range(n):
+        m = tir.Var("m", "int64")
+        x = relax.Var("x", relax.TensorStructInfo([m, 8], "float32"))
+        with bb.function(f"f{i}", [x]):
+            with bb.dataflow():
+                y = bb.emit(relax.op.reshape(bb.emit(relax.op.exp(x)), [m * 8]))
+                y = bb.emit_output(relax.op.exp(y))
+            bb.emit_func_output(y)
+    return bb.get()
+
+
+def _times(mod):
+    times = {}
+    for name in LOWERING:
+        run = getattr(transform, name)()
+        begin = time.process_time()
+        mod = run(mod)
+        times[name] = time.process_time() - begin
+    return times, mod
+
+
+@pytest.mark.parametrize("make, small, large", [(chain, 1000, 4000), (many, 200, 800)])
+def test_linear(make, small, large):
+    """4 times as much takes less than 10 times as long; a quadratic pass would take 16 times."""
+    first, _ = _times(make(small))
+    second, mod = _times(make(large))
+    slow = {n: (first[n], t) for n, t in second.items() if t > 10 * first[n] and t > 0.3}
+    assert not slow
+    assert relax.analysis.well_formed(mod)
+
+
+def test_deep_nesting():
+    """Branches inside of branches, and tuples inside of tuples."""
+    tensor = relax.TensorStructInfo([8], "float32")
+    x, c = relax.Var("x", tensor), relax.Var("c", relax.PrimStructInfo("bool"))
+    bb = relax.BlockBuilder()
+    body = x
+    for _ in range(200):
+        body = relax.If(c, relax.op.exp(x), body)
+    nested = x
+    for _ in range(2000):
+        nested = relax.Tuple([nested])
+    with bb.function("main", [x, c]):
+        bb.emit_func_output(relax.Tuple([bb.emit(body), bb.emit(nested)]))
+    _, mod = _times(bb.get())
+    assert relax.analysis.well_formed(mod)
