@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "relax/legalize/lowering.h"
+#include "tir/transform/small_float.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/runtime/tensor.h"
 #include "tvm/topi/create.h"
@@ -249,10 +250,7 @@ Constant MakeConstant(const std::vector<double>& values, Array<PrimExpr> shape, 
   void* at = data.data_ptr();
   auto half = [&](const DataType& t) {
     std::vector<double> bits;
-    for (double v : values) {
-      auto as_int = AsConstInt(reinterpret(DataType::UInt(16), MakeConst(t, v)));
-      bits.push_back(static_cast<double>(*as_int));
-    }
+    for (double v : values) bits.push_back(static_cast<double>(tir::ConstantBits(v, t)));
     Fill<uint16_t>(at, bits);
   };
   if (dtype == DataType::Float(32))

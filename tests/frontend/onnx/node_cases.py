@@ -29,6 +29,8 @@ REASONS = [
     (r"loop11$", "a loop that collects values whose shape only running tells"),
     (r"affine_grid_3d.*expanded", "branches of different rank"),
     (r"split_to_sequence_1$", "sequences whose length only running tells"),
+    (r"to_FLOAT4E2M1", "NaN as a number without one"),
+    (r"dft_inverse", "results below the rounding of the reference"),
     (r"scan_sum$", "Scan of opset 8"),
 ]
 

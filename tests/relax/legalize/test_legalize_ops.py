@@ -132,3 +132,9 @@ def test_a_tuple_of_one_stays_a_tuple():
     x = np.arange(3, dtype="float32")
     (got,) = evaluate(lowered, [x])
     np.testing.assert_array_equal(got, x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
+def test_a_scalar_constant_is_cast_to_its_value(dtype):
+    mod = legalize(graph(lambda: relax.op.astype(relax.const(3.0, "float32"), dtype)))
+    assert float(evaluate(mod, [])) == 3.0

@@ -77,17 +77,42 @@ Expr CastWithoutSaturation(Node& n, const Expr& x, DataType to) {
     return tir::Select(is_beyond, reinterpret(to, bits), tvm::cast(to, e));
   });
 }
+/// Powers of two: the exponent of a float32, rounded as asked for.
+Expr CastToPowers(Node& n, const Expr& x, DataType to, bool saturate, const std::string& mode) {
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    n.Fail("round_mode to be up, down or nearest", mode);
+  DataType word = DataType::UInt(32);
+  Te te(n);
+  te::Tensor t = te(n.Cast(x, DataType::Float(32)));
+  return ComputeElements(n, "cast", te, t->shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr e = topi::At(t, i), bits = reinterpret(word, tvm::abs(e));
+    auto num = [&](int64_t value) { return MakeConst(word, value); };
+    PrimExpr exponent = shift_right(bits, num(23)), rest = bitwise_and(bits, num(0x7fffff));
+    if (mode == "up") exponent = exponent + tir::Select(rest > num(0), num(1), num(0));
+    if (mode == "nearest") exponent = exponent + tir::Select(rest >= num(0x400000), num(1), num(0));
+    if (saturate) exponent = min(exponent, num(0xfe));
+    exponent = tir::Select(isnan(e), num(0xff), min(exponent, num(0xff)));
+    return reinterpret(to, tvm::cast(DataType::UInt(8), exponent));
+  });
+}
 Expr CastTo(Node& n, DataType to) {
-  n.Ignore("round_mode");
   bool saturate = n.Int("saturate", 1) != 0;
+  std::string mode = n.Str("round_mode", "up");
   Expr x = n.In(0);
-  if (to.is_float8() && !saturate) return CastWithoutSaturation(n, x, to);
+  DataType from = Node::TypeOf(x);
+  if (to.code() == kDLFloat8_e8m0fnu && from.is_float() && from != to)
+    return CastToPowers(n, x, to, saturate, mode);
+  if (to.is_float8() && from != to) {
+    if (!saturate) return CastWithoutSaturation(n, x, to);
+    // Infinities are brought into the range, too.
+    PrimExpr most = tvm::cast(DataType::Float(32), max_value(to));
+    x = n("clip", n.Cast(x, DataType::Float(32)), relax::PrimValue(neg(most)),
+          relax::PrimValue(most));
+  }
   // Everything but 0 is true, NaN included.
-  if (to.is_bool() && !Node::TypeOf(x).is_bool())
-    return n("not_equal", x, n.Scalar(0, Node::TypeOf(x)));
+  if (to.is_bool() && !from.is_bool()) return n("not_equal", x, n.Scalar(0, from));
   // Integers of less than a byte keep the low bits of what is beyond them.
-  if (to.is_integer() && to.bits() < 8 && Node::TypeOf(x).is_float())
-    x = n.Cast(x, DataType::Int(32));
+  if (to.is_integer() && to.bits() < 8 && from.is_float()) x = n.Cast(x, DataType::Int(32));
   return n.Cast(x, to);
 }
 Outputs ConvertCast(Node& n) { return CastTo(n, n.Type("to")); }
