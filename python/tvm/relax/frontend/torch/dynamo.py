@@ -117,7 +117,7 @@ def _compile_parts(graph_module, example_inputs, pipeline):
     partitioner = CapabilityBasedPartitioner(
         graph_module, _Support(), allows_single_node_partition=True
     )
-    parts = partitioner.partition_and_fuse(partitioner.propose_partitions())
+    parts = partitioner.partition_and_fuse()
     for name, part in list(parts.named_children()):
         if name.startswith("fused_"):
             setattr(parts, name, _compile(part, pipeline))
