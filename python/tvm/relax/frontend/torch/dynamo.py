@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models through torch.compile: a backend, and the graphs that it would compile."""
+
+import functools
+import warnings
+
+import torch
+import tvm_ffi
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+import tvm
+from tvm import relax
+
+from .base_fx_graph_translator import BaseFXGraphImporter
+from .fx_translator import TorchFXImporter
+from .program import dtype_name, program_of, target_name
+
+_import = tvm_ffi.get_global_func("relax.frontend.torch._import")
+_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
+
+# What imported programs take as the identity, because they are for inference: PyTorch's random
+# numbers are its own.
+_RANDOM = {"aten.native_dropout.default", "aten.bernoulli.p", "aten.dropout.default"}
+
+
+def device_from_inputs(example_inputs):
+    """The device of the first tensor among the inputs, or None."""
+    for value in example_inputs:
+        if isinstance(value, torch.Tensor):
+            return value.device
+    return None
+
+
+@functools.lru_cache(None)
+def llvm_target():
+    """The target for this machine's processor."""
+    return tvm.target.Target("llvm")
+
+
+def _place(device):
+    """(device, target) for a device of PyTorch."""
+    if device is not None and device.type == "cuda":
+        dev = tvm.cuda(device.index or 0)
+        return dev, tvm.target.Target.from_device(dev)
+    return tvm.cpu(), llvm_target()
+
+
+def _runs_here(node):
+    if node.op == "get_attr":
+        return True
+    if node.op != "call_function":
+        return False
+    name = target_name(node.target)
+    values = node.meta.get("val")
+    values = values if isinstance(values, (list, tuple)) else [values]
+    is_complex = any(isinstance(v, torch.Tensor) and v.is_complex() for v in values)
+    return _is_supported(name) and name not in _RANDOM and not is_complex
+
+
+class _Support(OperatorSupportBase):
+    def is_node_supported(self, submodules, node):
+        return _runs_here(node)
+
+
+def import_graph_module(graph_module):
+    """The module of a graph of operators: `main` takes its placeholders and returns a tuple."""
+    importer = BaseFXGraphImporter()
+    flags = (False, False, False, False)
+    _import(importer._handle, program_of(graph_module), *flags, "main")
+    return importer._imported()
+
+
+class _Compiled(torch.nn.Module):
+    """A compiled graph in the place of the PyTorch module it was made from."""
+
+    def __init__(self, main, single):
+        super().__init__()
+        self._main, self._single = main, single
+
+    def forward(self, *args):
+        values = [a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in args]
+        results = tuple(_to_torch(value) for value in self._main(*values))
+        return results[0] if self._single else results
+
+
+def _to_torch(value):
+    return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else value
+
+
+def _compile(graph_module, pipeline):
+    """Compiles a graph whose operators all have converters."""
+    placeholders = [n.meta["val"] for n in graph_module.graph.nodes if n.op == "placeholder"]
+    dev, target = _place(device_from_inputs(placeholders))
+    mod = import_graph_module(graph_module)
+    if isinstance(pipeline, str):
+        pipeline = relax.get_pipeline(pipeline)
+    if pipeline is not None:
+        with target:
+            mod = pipeline(mod)
+    machine = relax.VirtualMachine(tvm.compile(mod, target), dev)
+    (output,) = (n for n in graph_module.graph.nodes if n.op == "output")
+    return _Compiled(machine["main"], not isinstance(output.args[0], (list, tuple)))
+
+
+def _compile_parts(graph_module, example_inputs, pipeline):
+    """Compiles the parts of a graph whose operators have converters; PyTorch runs the others."""
+    calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]
+    missing = sorted({target_name(n.target) for n in calls if not _runs_here(n)})
+    missing = [name for name in missing if name != "_operator.getitem"]
+    if not missing:
+        return _compile(graph_module, pipeline) if calls else graph_module
+    warnings.warn(
+        f"torch.compile: PyTorch runs {', '.join(missing)}, which have no converter",
+        stacklevel=2,
+    )
+    partitioner = CapabilityBasedPartitioner(
+        graph_module, _Support(), allows_single_node_partition=True
+    )
+    parts = partitioner.partition_and_fuse()
+    for name, part in list(parts.named_children()):
+        if name.startswith("fused_"):
+            setattr(parts, name, _compile(part, pipeline))
+    return parts
+
+
+def _decompositions():
+    """PyTorch's own, of the operators that have no converter."""
+    table = torch._decomp.core_aten_decompositions()
+    return {op: f for op, f in table.items() if not _is_supported(str(op))}
+
+
+def relax_dynamo(pipeline=None):
+    """A backend for torch.compile(model, backend=relax_dynamo()), for training as well. `pipeline`
+    is a pass that the graph goes through first, or the name of one that tvm.relax.get_pipeline
+    knows."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    def compiler(graph_module, example_inputs):
+        from torch._functorch.aot_autograd import make_boxed_func
+
+        return make_boxed_func(_compile_parts(graph_module, example_inputs, pipeline).forward)
+
+    return aot_autograd(
+        fw_compiler=compiler, bw_compiler=compiler, decompositions=_decompositions()
+    )
+
+
+def tvm_relax(graph_module, example_inputs, *, options=None):
+    """torch.compile(model, backend="tvm_relax", options={"pipeline": …})"""
+    options = dict(options or {})
+    pipeline = options.pop("pipeline", None)
+    if options:
+        raise ValueError(f"tvm_relax: expected the option 'pipeline', got {sorted(options)}")
+    return relax_dynamo(pipeline)(graph_module, example_inputs)
+
+
+def _static_inputs(graph_module, example_inputs):
+    return [
+        (tuple(int(s) for s in value.shape), dtype_name(value.dtype))
+        for value in example_inputs
+        if isinstance(value, torch.Tensor)
+    ]
+
+
+def dynamo_capture_subgraphs(model, *params, **kwargs):
+    """A module with the graphs subgraph_0, subgraph_1, … that torch.compile makes of one call of
+    the model with these arguments. With keep_params_as_input the parameters stay inputs."""
+    keep_params_as_input = kwargs.pop("keep_params_as_input", False)
+    result = tvm.IRModule({})
+    captured = 0
+
+    def capture(graph_module, example_inputs):
+        nonlocal captured
+        name = f"subgraph_{captured}"
+        captured += 1
+        mod = TorchFXImporter().from_fx(
+            graph_module,
+            _static_inputs(graph_module, example_inputs),
+            keep_params_as_input,
+            True,
+            False,
+            name=name,
+        )
+        result.update(mod)
+        return graph_module.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend=capture)
+    with torch.no_grad():
+        compiled(*params, **kwargs)
+    return result

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported programs (torch.export) as graphs."""
+
+import torch
+import tvm_ffi
+from torch.export.graph_signature import ConstantArgument, InputKind
+
+from .base_fx_graph_translator import BaseFXGraphImporter
+from .program import (
+    Program,
+    ProgramInput,
+    ValueRef,
+    attributes_of,
+    dtype_name,
+    meta_of,
+    nodes_of,
+    ranges_of,
+    tensor_of,
+)
+
+_import = tvm_ffi.get_global_func("relax.frontend.torch._import")
+
+_KINDS = {
+    InputKind.USER_INPUT: "user",
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "constant",
+    InputKind.CONSTANT_TENSOR: "constant",
+}
+
+
+def _value(ep, spec):
+    """The tensor behind a parameter, buffer or lifted constant."""
+    if spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and spec.persistent):
+        return ep.state_dict[spec.target]
+    return ep.constants[spec.target]
+
+
+def _inputs(ep):
+    metas = {node.name: node.meta.get("val") for node in ep.graph.nodes if node.op == "placeholder"}
+    inputs = []
+    for spec in ep.graph_signature.input_specs:
+        kind = _KINDS.get(spec.kind)
+        if kind is None:
+            raise ValueError(f"Unsupported input kind {spec.kind.name} of '{spec.arg.name}'")
+        name, meta, value = spec.arg.name, meta_of(metas.get(spec.arg.name)), None
+        if isinstance(spec.arg, ConstantArgument):
+            meta, value = None, spec.arg.value
+        elif kind != "user":
+            value = tensor_of(_value(ep, spec))
+        inputs.append(ProgramInput(name, kind, meta, value))
+    return inputs + attributes_of(ep.graph, ep.graph_module)
+
+
+def _outputs(ep):
+    outputs = []
+    for spec in ep.graph_signature.output_specs:
+        is_constant = isinstance(spec.arg, ConstantArgument)
+        outputs.append(spec.arg.value if is_constant else ValueRef(spec.arg.name))
+    return outputs
+
+
+def _is_functional(graph):
+    return not any(
+        isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        for node in graph.nodes
+    )
+
+
+class ExportedProgramImporter(BaseFXGraphImporter):
+    """Imports one exported program."""
+
+    def from_exported_program(
+        self,
+        exported_program,
+        keep_params_as_input,
+        unwrap_unit_return_tuple,
+        no_bind_return_tuple,
+        custom_convert_map=None,
+    ):
+        self.update_convert_map(custom_convert_map or {})
+        program = Program(
+            _inputs(exported_program),
+            nodes_of(exported_program.graph, self._custom),
+            _outputs(exported_program),
+            ranges_of(exported_program.range_constraints),
+            dtype_name(torch.get_default_dtype()),
+        )
+        _import(
+            self._handle,
+            program,
+            keep_params_as_input,
+            unwrap_unit_return_tuple,
+            no_bind_return_tuple,
+            False,
+            "main",
+        )
+        return self._imported()
+
+
+def from_exported_program(
+    exported_program,
+    *,
+    keep_params_as_input=False,
+    unwrap_unit_return_tuple=False,
+    no_bind_return_tuple=False,
+    custom_convert_map=None,
+    run_ep_decomposition=True,
+):
+    """The module of a program that torch.export made. Its function `main` takes the user's inputs,
+    and with `keep_params_as_input` the parameters behind them (tvm.relax.frontend.detach_params
+    has their values); otherwise they are constants. It returns a tuple: new values of mutated
+    buffers and inputs, then the program's own results.
+
+    `custom_convert_map={"rms_norm.default": f}` converts nodes by f(node, importer), which uses
+    importer.env, .block_builder, .shape_of and .retrieve_args. Without `run_ep_decomposition` the
+    operators of the program are converted as they are, not in terms of PyTorch's core operators.
+    """
+    if not isinstance(exported_program, torch.export.ExportedProgram):
+        raise TypeError(
+            "from_exported_program: expected a torch.export.ExportedProgram, "
+            f"got {type(exported_program).__name__}"
+        )
+    if run_ep_decomposition:
+        exported_program = exported_program.run_decompositions()
+    elif not _is_functional(exported_program.graph):
+        exported_program = exported_program.run_decompositions({})
+    return ExportedProgramImporter().from_exported_program(
+        exported_program,
+        keep_params_as_input,
+        unwrap_unit_return_tuple,
+        no_bind_return_tuple,
+        custom_convert_map,
+    )

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What converters of functions on elements share.
+#pragma once
+#include "converter.h"
+
+namespace tvm::frontend::torch {
+
+/// Whether the elements are not 0.
+Expr ToBool(Conversion& c, const Expr& x);
+/// A function that no operator computes, of tensors that broadcast: one kernel.
+Expr Elementwise(Conversion& c, const char* name, const Array<Expr>& operands,
+                 const std::function<PrimExpr(const std::vector<PrimExpr>&)>& value);
+
+}  // namespace tvm::frontend::torch

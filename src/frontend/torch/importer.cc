@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs node by node: arguments resolved, converters called, the function built.
+#include "importer.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "complex.h"
+#include "converter.h"
+#include "tvm/ir/callback.h"
+#include "tvm/relax/analysis.h"
+
+namespace tvm::frontend::torch {
+using relax::Function, relax::ObjectStructInfo, relax::PrimStructInfo, relax::SeqExpr,
+    relax::TensorStructInfo, relax::TupleStructInfo;
+namespace {
+
+constexpr const char* kGetItem = "_operator.getitem";
+
+const ValueRefObj* FirstRef(const GraphNode& node) {
+  return node->args.empty() ? nullptr : node->args[0].as<ValueRefObj>();
+}
+void CollectRefs(const Any& arg, const std::function<void(const std::string&)>& use) {
+  if (auto* ref = arg.as<ValueRefObj>()) use(ref->name);
+  if (auto list = ListOf(arg)) {
+    for (const Any& item : *list) CollectRefs(item, use);
+  }
+}
+
+/// The arguments by their place in the schema.
+std::vector<Any> Arrange(const GraphNodeObj* node, const ConverterInfo& info,
+                         const std::function<Any(const Any&)>& resolve) {
+  size_t n = info.params.size(), required = n - info.defaults.size();
+  std::vector<Any> args(n);
+  std::vector<bool> given(n);
+  std::string where = std::string(node->target) + " (node " + std::string(node->name) + "): ";
+  if (node->args.size() > n) {
+    TVM_FFI_THROW(ValueError) << where << "expected at most " << n << " arguments, got "
+                              << node->args.size();
+  }
+  for (size_t i = 0; i < node->args.size(); ++i) {
+    args[i] = resolve(node->args[i]);
+    given[i] = true;
+  }
+  for (const auto& [key, value] : node->kwargs) {
+    // Where a tensor is made and how it lies in memory says nothing about its elements.
+    static const std::unordered_set<std::string> ignored = {
+        "device", "layout", "pin_memory", "memory_format", "non_blocking", "generator"};
+    auto at = std::find(info.params.begin(), info.params.end(), std::string(key));
+    if (at == info.params.end()) {
+      if (ignored.count(key)) continue;
+      TVM_FFI_THROW(NotImplementedError)
+          << where << "expected no argument '" << key << "', got " << value.GetTypeKey();
+    }
+    args[at - info.params.begin()] = resolve(value);
+    given[at - info.params.begin()] = true;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (given[i]) continue;
+    if (i < required) {
+      TVM_FFI_THROW(ValueError) << where << "missing argument '" << info.params[i] << "'";
+    }
+    args[i] = info.defaults[i - required];
+  }
+  return args;
+}
+
+/// All operators that have no converter, once each, with the places that call them.
+void CheckSupported(const Array<GraphNode>& nodes) {
+  std::map<std::string, std::string> missing;
+  for (const GraphNode& node : nodes) {
+    if (node->convert.has_value() || FindConverter(node->target)) continue;
+    std::string& place = missing[node->target];
+    if (place.empty()) {
+      place = "node " + std::string(node->name);
+      if (!node->source.empty()) place += ", " + std::string(node->source);
+    }
+  }
+  if (missing.empty()) return;
+  std::string names, places;
+  for (const auto& [name, place] : missing) {
+    names += (names.empty() ? "'" : ", '") + name + "'";
+    places += "\n  " + name + ": " + place;
+  }
+  TVM_FFI_THROW(AssertionError)
+      << "Unsupported function types [" << names << "]" << places
+      << "\nA converter of your own can be given by custom_convert_map={\"name.overload\": "
+         "f(node, importer)}.";
+}
+
+}  // namespace
+
+Any ImporterObj::Resolve(const Any& arg) {
+  if (auto* ref = arg.as<ValueRefObj>()) {
+    auto it = env.find(ref->name);
+    if (it == env.end()) {
+      TVM_FFI_THROW(ValueError) << "expected the value of '" << ref->name
+                                << "' to be defined before it is used";
+    }
+    return it->second;
+  }
+  if (arg == nullptr) return arg;
+  if (auto* scalar = arg.as<ScalarMetaObj>()) return symbols.Size(scalar->expr);
+  if (auto tensor = arg.try_cast<ffi::Tensor>()) return Constant(*tensor);
+  auto list = ListOf(arg);
+  if (!list) return arg;
+  Array<Any> values;
+  for (const Any& item : *list) values.push_back(Resolve(item));
+  return values;
+}
+
+bool ImporterObj::Used(const GraphNodeObj* node, size_t item) const {
+  auto it = items_.find(node->name);
+  if (it == items_.end()) return false;
+  return it->second.count(-1) || it->second.count(static_cast<int64_t>(item));
+}
+
+StructInfo ImporterObj::StructInfoOf(const Any& meta) {
+  if (auto* tensor = meta.as<TensorMetaObj>()) {
+    Array<PrimExpr> dims;
+    for (const Any& size : tensor->sizes) dims.push_back(symbols.Size(size));
+    return TensorStructInfo(dims, ParseType(tensor->dtype));
+  }
+  if (auto* scalar = meta.as<ScalarMetaObj>(); scalar && scalar->kind == "int") {
+    return PrimStructInfo(symbols.Size(scalar->expr));
+  }
+  if (auto list = ListOf(meta)) {
+    Array<StructInfo> fields;
+    for (const Any& item : *list) fields.push_back(StructInfoOf(item));
+    return TupleStructInfo(fields);
+  }
+  return ObjectStructInfo::Get();
+}
+
+/// A tensor whose sizes only the exporter knows (they depend on data) is said to have them.
+Any ImporterObj::Complete(const GraphNodeObj* node, const Any& value, const Any& meta) {
+  if (auto list = ListOf(value)) {
+    auto metas = ListOf(meta);
+    if (!metas || (*metas).size() != (*list).size()) return value;
+    Array<Any> items;
+    for (size_t i = 0; i < (*list).size(); ++i) {
+      items.push_back(Complete(node, (*list)[i], (*metas)[i]));
+    }
+    return items;
+  }
+  if (!IsTensor(value) || !meta.as<TensorMetaObj>()) return value;
+  Expr expr = value.cast<Expr>();
+  StructInfo known = StructInfoOf(meta);
+  auto *ours = InfoOf(expr), *theirs = known.as<TensorStructInfoObj>();
+  if (ours->dtype != theirs->dtype || (ours->ndim >= 0 && ours->ndim != theirs->ndim)) {
+    TVM_FFI_THROW(InternalError) << node->target << " (node " << node->name << "): expected "
+                                 << relax::TextOf(known) << ", got "
+                                 << relax::TextOf(relax::GetStructInfo(expr));
+  }
+  if (DimsOf(ours)) return value;
+  return builder->EmitMatchCast(expr, known);
+}
+
+Any ImporterObj::Convert(const GraphNodeObj* node) {
+  if (node->convert.has_value()) return CallBack(*node->convert);
+  const ConverterInfo& info = *FindConverter(node->target);
+  std::vector<Any> args = Arrange(node, info, [&](const Any& arg) { return Resolve(arg); });
+  if (std::any_of(args.begin(), args.end(), &HasComplex)) return ConvertComplex(node, info, args);
+  Conversion conversion(this, node, info, args);
+  return Complete(node, info.convert(conversion), node->meta);
+}
+
+Any ImporterObj::ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info,
+                                const std::vector<Any>& args) {
+  if (const ConverterInfo* own = FindComplexConverter(node->target)) {
+    Conversion conversion(this, node, *own, args);
+    return own->convert(conversion);
+  }
+  bool is_list = ListOf(args[0]) && node->target == kGetItem;
+  if (!IsPartwise(node->target)) {
+    TVM_FFI_THROW(NotImplementedError)
+        << node->target << " (node " << node->name << "): expected real tensors, got complex ones";
+  }
+  if (is_list) {
+    Conversion conversion(this, node, info, args);
+    return info.convert(conversion);
+  }
+  Any parts[2];
+  for (bool imag : {false, true}) {
+    std::vector<Any> part;
+    for (const Any& arg : args) part.push_back(PartOf(arg, imag));
+    Conversion conversion(this, node, info, part);
+    parts[imag] = info.convert(conversion);
+  }
+  return FromParts(parts[0], parts[1]);
+}
+
+void ImporterObj::ConvertNodes(const Array<GraphNode>& nodes) {
+  CheckSupported(nodes);
+  for (const GraphNode& node : nodes) {
+    for (const Any& arg : node->args) {
+      CollectRefs(arg, [&](const std::string& name) {
+        bool is_item = node->target == kGetItem && FirstRef(node) && FirstRef(node)->name == name;
+        items_[name].insert(is_item ? node->args[1].cast<int64_t>() : -1);
+      });
+    }
+  }
+  for (const GraphNode& node : nodes) {
+    CheckSignals();
+    try {
+      env[node->name] = Convert(node.get());
+      if (!FunctionalTarget(node->target).empty()) Mutate(node.get());
+      NoteView(node.get());
+    } catch (const ffi::Error& error) {
+      if (node->source.empty()) throw;
+      std::string message = error.message();
+      std::string source = node->source;
+      if (message.find(source) != message.npos) throw;
+      throw ffi::Error(error.kind(), message + "\n  imported from " + source, error.backtrace());
+    }
+  }
+}
+
+namespace {
+
+Expr OutputExpr(const Any& value) {
+  if (auto* expr = value.as<RelaxExprObj>()) return ffi::GetRef<Expr>(expr);
+  if (value == nullptr) return relax::CallOperator("relax.null_value", {});
+  if (auto list = ListOf(value)) {
+    Array<Expr> fields;
+    for (const Any& item : *list) fields.push_back(OutputExpr(item));
+    return relax::Tuple(fields);
+  }
+  if (auto number = value.try_cast<int64_t>()) return PrimValue::Int64(*number);
+  if (auto number = value.try_cast<double>())
+    return PrimValue(FloatImm(DataType::Float(64), *number));
+  if (auto* e = value.as<PrimExprObj>()) return PrimValue(ffi::GetRef<PrimExpr>(e));
+  if (auto text = value.try_cast<String>()) return relax::StringImm(*text);
+  TVM_FFI_THROW(TypeError) << "expected a result of tensors, numbers or lists of them, got "
+                           << value.GetTypeKey();
+  TVM_FFI_UNREACHABLE();
+}
+
+bool HasControlFlow(const Array<GraphNode>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const GraphNode& node) {
+    return View(node->target).starts_with("higher_order.");
+  });
+}
+
+/// The parameters of the function; values of inputs go to the environment.
+struct Signature {
+  Array<Var> params;
+  Array<ffi::Tensor> values;  // of the parameters behind `num_input`
+  int64_t num_input = 0;
+};
+Signature BindInputs(ImporterObj* importer, const Program& program, bool keep_params) {
+  Signature signature;
+  Array<Var> kept;
+  for (const ProgramInput& input : program->inputs) {
+    Any& value = importer->env[input->name];
+    if (input->kind == "user") {
+      if (!input->meta.as<TensorMetaObj>() && !input->meta.as<ScalarMetaObj>()) {
+        value = input->value;  // a constant of the program
+        continue;
+      }
+      StructInfo info = importer->StructInfoOf(input->meta);
+      Var var(input->name, info);
+      auto* prim = info.as<relax::PrimStructInfoObj>();
+      value = prim && prim->value.has_value() ? Any(*prim->value) : Any(var);
+      signature.params.push_back(var);
+    } else if (input->kind == "parameter" && keep_params) {
+      Var var(input->name, importer->StructInfoOf(input->meta));
+      value = var;
+      kept.push_back(var);
+      signature.values.push_back(input->value.cast<ffi::Tensor>());
+    } else if (input->kind == "parameter" || input->kind == "constant") {
+      value = Constant(input->value.cast<ffi::Tensor>());
+    } else {
+      TVM_FFI_THROW(ValueError) << "Unsupported input kind " << input->kind << " of '"
+                                << input->name << "'";
+    }
+  }
+  signature.num_input = signature.params.size();
+  for (const Var& var : kept) signature.params.push_back(var);
+  return signature;
+}
+
+/// The results behind the new values of inputs that the program has changed.
+Any WithMutated(const ImporterObj* importer, const Program& program, const Any& outputs) {
+  Array<Any> results;
+  for (const ProgramInput& input : program->inputs) {
+    if (importer->mutated().count(input->name)) results.push_back(importer->env.at(input->name));
+  }
+  auto list = ListOf(outputs);
+  if (!list) list = Array<Any>{outputs};
+  for (const Any& item : *list) results.push_back(item);
+  return results;
+}
+
+Map<String, Any> AttrsOf(const ImporterObj* importer, const Program& program,
+                         const Signature& signature, const ImportOptions& options) {
+  Map<String, Any> attrs;
+  attrs.Set("global_symbol", String(options.name));
+  if (options.keep_params_as_input) {
+    attrs.Set("num_input", signature.num_input);
+    attrs.Set("params", signature.values);
+  }
+  Map<String, Any> lower, upper;
+  for (const auto& [name, range] : program->ranges) {
+    auto var = importer->symbols.input_vars().Get(name);
+    if (!var || (*var)->name_hint != name) continue;
+    if (range[0] != nullptr) lower.Set(name, range[0]);
+    if (range[1] != nullptr) upper.Set(name, range[1]);
+  }
+  if (!lower.empty()) attrs.Set("tir_var_lower_bound", lower);
+  if (!upper.empty()) attrs.Set("tir_var_upper_bound", upper);
+  return attrs;
+}
+
+}  // namespace
+
+void ImportProgram(const Importer& importer, const Program& program, const ImportOptions& options) {
+  ImporterObj* self = importer.get();
+  BlockBuilder bb = self->builder;
+  self->default_dtype = ParseType(program->default_dtype);
+  self->symbols.DefineInputs(program->inputs);
+  Signature signature = BindInputs(self, program, options.keep_params_as_input);
+  bb->BeginScope(signature.params);
+  bb->BeginSequence();
+  // Branches are no part of dataflow blocks: ConvertToDataflow finds those between them.
+  bool is_dataflow = !HasControlFlow(program->nodes);
+  if (is_dataflow) bb->BeginDataflowBlock();
+  self->ConvertNodes(program->nodes);
+  Any outputs = self->Resolve(program->outputs);
+  if (!options.keep_structure) outputs = WithMutated(self, program, outputs);
+  auto list = ListOf(outputs);
+  auto output = [&](const Any& value) {
+    Expr expr = OutputExpr(value);
+    return is_dataflow ? bb->EmitOutput(expr) : bb->Emit(expr);
+  };
+  Expr body;
+  if (options.no_bind_return_tuple && list) {
+    Array<Expr> fields;
+    for (const Any& item : *list) fields.push_back(output(item));
+    body = relax::Tuple(fields);
+  } else if (list && (*list).size() == 1 && options.unwrap_unit_return_tuple) {
+    body = output((*list)[0]);
+  } else {
+    body = output(outputs);
+  }
+  if (is_dataflow) bb->CloseBlock();
+  body = bb->NormalizeArgument(body);
+  SeqExpr seq = relax::MakeSeq(SeqExpr::Of(body), bb->EndSequence(), body);
+  bb->EndScope();
+  Function func(signature.params, seq, {}, true,
+                DictAttrs(AttrsOf(self, program, signature, options)));
+  bb->AddFunction(func, options.name);
+}
+
+namespace {
+
+Importer MakeImporter(BlockBuilder builder) {
+  auto node = ffi::make_object<ImporterObj>();
+  node->builder = std::move(builder);
+  return Importer(node);
+}
+void Import(Importer importer, Program program, bool keep_params_as_input,
+            bool unwrap_unit_return_tuple, bool no_bind_return_tuple, bool keep_structure,
+            String name) {
+  ImportProgram(
+      importer, program,
+      {keep_params_as_input, unwrap_unit_return_tuple, no_bind_return_tuple, keep_structure, name});
+}
+Any GetValue(Importer importer, String name) {
+  auto ref = ffi::make_object<ValueRefObj>();
+  ref->name = name;
+  return importer->Resolve(ValueRef(ref));
+}
+void SetValue(Importer importer, String name, Any value) { importer->env[name] = std::move(value); }
+Array<String> Targets() {
+  Array<String> names;
+  for (const std::string& name : ListConverters()) names.push_back(name);
+  return names;
+}
+bool IsSupported(String target) { return FindConverter(target) != nullptr; }
+/// (parameter names, defaults of the last ones) of a converter.
+Array<Any> SchemaOf(String target) {
+  const ConverterInfo* info = FindConverter(target);
+  if (!info) TVM_FFI_THROW(KeyError) << "expected an operator with a converter, got " << target;
+  Array<Any> names(info->params.begin(), info->params.end());
+  return {names, Array<Any>(info->defaults.begin(), info->defaults.end())};
+}
+
+TVM_REGISTER() {
+  RegisterNode<ValueRefObj>("The result of the node, or the input, of that name.");
+  RegisterNode<TensorMetaObj>("A tensor's sizes and type.");
+  RegisterNode<ScalarMetaObj>("A symbolic scalar.");
+  RegisterNode<GraphNodeObj>("A call of an operator in a graph.");
+  RegisterNode<ProgramInputObj>("An input of a program.");
+  RegisterNode<ProgramObj>("A PyTorch program as it is imported.");
+  RegisterNode<ImporterObj>("Converts programs, node by node.");
+  Def("relax.frontend.torch._importer", &MakeImporter, "An importer into a builder's module.",
+      Arg("builder"));
+  Def("relax.frontend.torch._import", &Import, "Adds the function of a program to the module.",
+      Arg("importer"), Arg("program"), Arg("keep_params_as_input", false),
+      Arg("unwrap_unit_return_tuple", false), Arg("no_bind_return_tuple", false),
+      Arg("keep_structure", false), Arg("name", String("main")));
+  Def("relax.frontend.torch._get", &GetValue, "The value of a node.", Arg("importer"), Arg("name"));
+  Def("relax.frontend.torch._set", &SetValue, "Sets the value of a node.", Arg("importer"),
+      Arg("name"), Arg("value"));
+  Def("relax.frontend.torch.supported_operators", &Targets,
+      "The names of all operators that have a converter.");
+  Def("relax.frontend.torch.is_supported", &IsSupported, "Whether an operator has a converter.",
+      Arg("target"));
+  Def("relax.frontend.torch._schema", &SchemaOf, "Parameters and defaults of a converter.",
+      Arg("target"));
+}
+
+}  // namespace
+}  // namespace tvm::frontend::torch

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Complex numbers as pairs of tensors, and Fourier transforms as products with matrices.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numbers>
+#include <set>
+#include <sstream>
+
+#include "complex.h"
+#include "network.h"
+#include "tvm/runtime/tensor.h"
+
+namespace tvm::frontend::torch {
+
+Complex::Complex(Expr real, Expr imag) {
+  auto node = ffi::make_object<ComplexObj>();
+  node->real = std::move(real);
+  node->imag = std::move(imag);
+  data_ = std::move(node);
+}
+bool HasComplex(const Any& arg) {
+  if (arg.as<ComplexObj>()) return true;
+  auto list = ListOf(arg);
+  return list && std::any_of((*list).begin(), (*list).end(), &HasComplex);
+}
+Any PartOf(const Any& arg, bool imag) {
+  if (auto* value = arg.as<ComplexObj>()) return imag ? value->imag : value->real;
+  auto list = ListOf(arg);
+  if (!list) return arg;
+  Array<Any> parts;
+  for (const Any& item : *list) parts.push_back(PartOf(item, imag));
+  return parts;
+}
+Any FromParts(const Any& real, const Any& imag) {
+  auto reals = ListOf(real), imags = ListOf(imag);
+  if (!reals || !imags) return Complex(real.cast<Expr>(), imag.cast<Expr>());
+  Array<Any> values;
+  for (size_t i = 0; i < (*reals).size(); ++i) {
+    values.push_back(FromParts((*reals)[i], (*imags)[i]));
+  }
+  return values;
+}
+bool IsPartwise(const std::string& target) {
+  // Shapes, positions, sums: what acts on each part alone.
+  static const std::set<std::string> partwise = {"aten.alias.default",
+                                                 "aten.as_strided.default",
+                                                 "aten.cat.default",
+                                                 "aten.clone.default",
+                                                 "aten.constant_pad_nd.default",
+                                                 "aten.detach.default",
+                                                 "aten.diagonal.default",
+                                                 "aten.expand.default",
+                                                 "aten.flip.default",
+                                                 "aten.gather.default",
+                                                 "aten.index.Tensor",
+                                                 "aten.index_select.default",
+                                                 "aten.mean.default",
+                                                 "aten.mean.dim",
+                                                 "aten.neg.default",
+                                                 "aten.permute.default",
+                                                 "aten.repeat.default",
+                                                 "aten.reshape.default",
+                                                 "aten.roll.default",
+                                                 "aten.select.int",
+                                                 "aten.slice.Tensor",
+                                                 "aten.split.Tensor",
+                                                 "aten.squeeze.dim",
+                                                 "aten.squeeze.dims",
+                                                 "aten.stack.default",
+                                                 "aten.sum.default",
+                                                 "aten.sum.dim_IntList",
+                                                 "aten.t.default",
+                                                 "aten.transpose.int",
+                                                 "aten.unbind.int",
+                                                 "aten.unsqueeze.default",
+                                                 "aten.view.default",
+                                                 "_operator.getitem"};
+  return partwise.count(target);
+}
+
+namespace {
+
+std::map<std::string, ConverterInfo>& ComplexConverters() {
+  static auto* table = new std::map<std::string, ConverterInfo>();
+  return *table;
+}
+/// Registered apart from the converter for real arguments.
+void ForComplex(const char* overloads, size_t params, ConvertFn convert) {
+  std::stringstream names(overloads);
+  for (std::string name; names >> name;) {
+    ConverterInfo info{std::vector<std::string>(params, "arg"), {}, convert, nullptr};
+    if (const ConverterInfo* real = FindConverter("aten." + name)) info = *real;
+    info.convert = convert;
+    ComplexConverters()["aten." + name] = info;
+  }
+}
+
+/// The parts of an argument; a real one, or a number, has the imaginary part 0.
+struct Parts {
+  Expr re, im;
+};
+Parts PartsOf(Conversion& c, size_t i, DataType t) {
+  if (auto* value = c[i].as<ComplexObj>()) return {value->real, value->imag};
+  Expr x = c.As(c[i], t);
+  return {x, c.Const(0.0, t)};
+}
+DataType TypeOfComplex(const Conversion& c) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (auto* value = c[i].as<ComplexObj>()) return TypeOf(value->real);
+  }
+  return c.default_dtype();
+}
+Expr Plus(Conversion& c, const Expr& a, const Expr& b) { return c.Emit("add", a, b); }
+Expr Minus(Conversion& c, const Expr& a, const Expr& b) { return c.Emit("subtract", a, b); }
+Expr Times(Conversion& c, const Expr& a, const Expr& b) { return c.Emit("multiply", a, b); }
+
+Any ComplexAdd(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  return Complex(Plus(c, a.re, b.re), Plus(c, a.im, b.im));
+}
+Any ComplexSubtract(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  return Complex(Minus(c, a.re, b.re), Minus(c, a.im, b.im));
+}
+Any ComplexMultiply(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  if (!c[1].as<ComplexObj>()) return Complex(Times(c, a.re, b.re), Times(c, a.im, b.re));
+  if (!c[0].as<ComplexObj>()) return Complex(Times(c, a.re, b.re), Times(c, a.re, b.im));
+  return Complex(Minus(c, Times(c, a.re, b.re), Times(c, a.im, b.im)),
+                 Plus(c, Times(c, a.re, b.im), Times(c, a.im, b.re)));
+}
+Any ComplexDivide(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  if (!c[1].as<ComplexObj>()) {
+    return Complex(c.Emit("divide", a.re, b.re), c.Emit("divide", a.im, b.re));
+  }
+  Expr size = Plus(c, Times(c, b.re, b.re), Times(c, b.im, b.im));
+  Expr re = Plus(c, Times(c, a.re, b.re), Times(c, a.im, b.im));
+  Expr im = Minus(c, Times(c, a.im, b.re), Times(c, a.re, b.im));
+  return Complex(c.Emit("divide", re, size), c.Emit("divide", im, size));
+}
+Any ComplexAbs(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  return c.Emit("sqrt", Plus(c, Times(c, x->real, x->real), Times(c, x->imag, x->imag)));
+}
+Any ComplexReal(Conversion& c) { return c[0].as<ComplexObj>()->real; }
+Any ComplexImag(Conversion& c) { return c[0].as<ComplexObj>()->imag; }
+Any ComplexConj(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  return Complex(x->real, c.Emit("negative", x->imag));
+}
+Any ComplexSame(Conversion& c) { return c[0]; }
+Any ViewAsReal(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  return c.Emit("stack", relax::Tuple({x->real, x->imag}), -1);
+}
+Any ComplexExp(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  Expr size = c.Emit("exp", x->real);
+  return Complex(Times(c, size, c.Emit("cos", x->imag)), Times(c, size, c.Emit("sin", x->imag)));
+}
+Any ViewAsComplex(Conversion& c) {
+  Expr x = c.Tensor(0);
+  int64_t last = RankOf(x) - 1;
+  Expr re = c.Emit("take", x, c.Const(static_cast<int64_t>(0)), last);
+  return Complex(re, c.Emit("take", x, c.Const(static_cast<int64_t>(1)), last));
+}
+Any MakeComplex(Conversion& c) { return Complex(c.Tensor(0), c.Tensor(1)); }
+Any Polar(Conversion& c) {
+  Expr size = c.Tensor(0), angle = c.Tensor(1);
+  return Complex(Times(c, size, c.Emit("cos", angle)), Times(c, size, c.Emit("sin", angle)));
+}
+
+// ---- Fourier transforms -------------------------------------------------------------------------
+using Element = std::function<double(int64_t row, int64_t column)>;
+Expr Matrix(int64_t rows, int64_t columns, DataType t, const Element& fill) {
+  int64_t shape[] = {rows, columns};
+  ffi::Tensor tensor = runtime::Empty(ffi::ShapeView(shape, 2), t, DLDevice{kDLCPU, 0});
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    double value = fill(i / columns, i % columns);
+    if (t.bits() == 64) {
+      static_cast<double*>(tensor.data_ptr())[i] = value;
+    } else {
+      static_cast<float*>(tensor.data_ptr())[i] = static_cast<float>(value);
+    }
+  }
+  return Constant(tensor);
+}
+/// 2π · (i·k mod n) / n: exact for large products.
+double Angle(int64_t i, int64_t k, int64_t n) {
+  return 2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
+}
+int64_t FactorOf(int64_t n) {
+  for (int64_t f = static_cast<int64_t>(std::sqrt(static_cast<double>(n))); f > 1; --f) {
+    if (n % f == 0) return f;
+  }
+  return n;
+}
+/// The transform along the last axis, sign -1 forward. A length of many factors is done in steps
+/// of short transforms (Cooley and Tukey).
+Parts Transform(Conversion& c, const Parts& x, int64_t n, int sign) {
+  constexpr int64_t kDirect = 64;
+  DataType t = TypeOf(x.re);
+  int64_t a = FactorOf(n), b = n / a;
+  if (n <= kDirect || a == n) {
+    Expr cos = Matrix(n, n, t, [&](int64_t i, int64_t k) { return std::cos(Angle(i, k, n)); });
+    Expr sin =
+        Matrix(n, n, t, [&](int64_t i, int64_t k) { return sign * std::sin(Angle(i, k, n)); });
+    Expr re = MatMul(c, x.re, cos), im = MatMul(c, x.re, sin);
+    if (!x.im.defined()) return {re, im};
+    return {Minus(c, re, MatMul(c, x.im, sin)), Plus(c, im, MatMul(c, x.im, cos))};
+  }
+  Dims shape = ShapeOf(x.re), split(shape.begin(), shape.end() - 1);
+  split.push_back(IntImm::Int64(a));
+  split.push_back(IntImm::Int64(b));
+  std::vector<int64_t> swap = Axes(split.size());
+  std::swap(swap[split.size() - 1], swap[split.size() - 2]);
+  auto turned = [&](const Expr& e) { return c.Permute(e, swap); };
+  Parts columns{turned(c.Reshape(x.re, split)),
+                x.im.defined() ? turned(c.Reshape(x.im, split)) : Expr()};
+  Parts inner = Transform(c, columns, a, sign);  // (…, b, a)
+  Expr cos = Matrix(b, a, t, [&](int64_t i, int64_t k) { return std::cos(Angle(i, k, n)); });
+  Expr sin = Matrix(b, a, t, [&](int64_t i, int64_t k) { return sign * std::sin(Angle(i, k, n)); });
+  Expr re = Minus(c, Times(c, inner.re, cos), Times(c, inner.im, sin));
+  Expr im = Plus(c, Times(c, inner.re, sin), Times(c, inner.im, cos));
+  Parts outer = Transform(c, {turned(re), turned(im)}, b, sign);  // (…, a, b)
+  return {c.Reshape(turned(outer.re), shape), c.Reshape(turned(outer.im), shape)};
+}
+int64_t LengthOf(Conversion& c, const Expr& x, int64_t axis) {
+  auto n = AsConstInt(ShapeOf(x)[axis]);
+  if (!n) TVM_REFUSE(c, NotImplementedError) << "expected a constant length along the axis";
+  return *n;
+}
+/// A transform along any axis: it is moved to the end and back.
+Parts TransformAlong(Conversion& c, const Parts& x, int64_t axis, int sign) {
+  int64_t rank = RankOf(x.re), n = LengthOf(c, x.re, axis);
+  std::vector<int64_t> swap = Axes(rank);
+  std::swap(swap[axis], swap[rank - 1]);
+  Parts moved{c.Permute(x.re, swap), x.im.defined() ? c.Permute(x.im, swap) : Expr()};
+  Parts result = Transform(c, moved, n, sign);
+  return {c.Permute(result.re, swap), c.Permute(result.im, swap)};
+}
+/// normalization: 0 none, 1 by the root of the number of elements, 2 by that number.
+double Scale(int64_t normalization, double count) {
+  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
+}
+Expr Scaled(Conversion& c, const Expr& x, double scale) {
+  return scale == 1 ? x : Times(c, x, c.Const(scale, TypeOf(x)));
+}
+Any FftComplex(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  Parts parts{x->real, x->imag};
+  double count = 1;
+  for (int64_t axis : c.NormalAxes(c.Ints(1), RankOf(parts.re))) {
+    count *= static_cast<double>(LengthOf(c, parts.re, axis));
+    parts = TransformAlong(c, parts, axis, c.Flag(3) ? -1 : 1);
+  }
+  double scale = Scale(c.Int(2), count);
+  return Complex(Scaled(c, parts.re, scale), Scaled(c, parts.im, scale));
+}
+Any FftReal(Conversion& c) {
+  Expr x = c.Tensor(0);
+  std::vector<int64_t> axes = c.NormalAxes(c.Ints(1), RankOf(x));
+  Parts parts{x, Expr()};
+  double count = 1;
+  for (size_t i = axes.size(); i-- > 0;) {  // the last one halves
+    int64_t n = LengthOf(c, x, axes[i]);
+    count *= static_cast<double>(n);
+    parts = TransformAlong(c, parts, axes[i], -1);
+    if (c.Flag(3) && i + 1 == axes.size()) {
+      PrimExpr half = IntImm::Int64(n / 2 + 1);
+      parts = {c.Slice(parts.re, axes[i], IntImm::Int64(0), half),
+               c.Slice(parts.im, axes[i], IntImm::Int64(0), half)};
+    }
+  }
+  double scale = Scale(c.Int(2), count);
+  return Complex(Scaled(c, parts.re, scale), Scaled(c, parts.im, scale));
+}
+/// The real signal of a half spectrum: what is left out mirrors what is there.
+Any FftToReal(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  Parts parts{x->real, x->imag};
+  int64_t rank = RankOf(parts.re), n = c.Int(3);
+  std::vector<int64_t> axes = c.NormalAxes(c.Ints(1), rank);
+  double count = static_cast<double>(n);
+  for (size_t i = 0; i + 1 < axes.size(); ++i) {
+    count *= static_cast<double>(LengthOf(c, parts.re, axes[i]));
+    parts = TransformAlong(c, parts, axes[i], 1);
+  }
+  int64_t axis = axes.back(), half = LengthOf(c, parts.re, axis);
+  DataType t = TypeOf(parts.re);
+  auto weight = [&](int64_t k) { return k == 0 || 2 * k == n ? 1.0 : 2.0; };
+  Expr cos = Matrix(half, n, t,
+                    [&](int64_t k, int64_t i) { return weight(k) * std::cos(Angle(k, i, n)); });
+  Expr sin = Matrix(half, n, t,
+                    [&](int64_t k, int64_t i) { return weight(k) * std::sin(Angle(k, i, n)); });
+  std::vector<int64_t> swap = Axes(rank);
+  std::swap(swap[axis], swap[rank - 1]);
+  Expr re = MatMul(c, c.Permute(parts.re, swap), cos);
+  Expr im = MatMul(c, c.Permute(parts.im, swap), sin);
+  return Scaled(c, c.Permute(Minus(c, re, im), swap), Scale(c.Int(2), count));
+}
+Any RefuseReal(Conversion& c) {
+  TVM_REFUSE(c, TypeError) << "expected a complex tensor, got a real one";
+  TVM_FFI_UNREACHABLE();
+}
+
+TVM_REGISTER() {
+  RegisterNode<ComplexObj>("A complex tensor: its real and its imaginary part.");
+  Converter("view_as_complex.default", "self", &ViewAsComplex);
+  Converter("complex.default", "real, imag", &MakeComplex);
+  Converter("polar.default", "abs, angle", &Polar);
+  Converter("_fft_r2c.default", "self, dim, normalization, onesided", &FftReal);
+  // For complex arguments alone.
+  Converter("_fft_c2c.default", "self, dim, normalization, forward", &RefuseReal);
+  Converter("_fft_c2r.default", "self, dim, normalization, last_dim_size", &RefuseReal);
+  Converter("view_as_real.default imag.default", "self", &RefuseReal);
+}
+
+}  // namespace
+
+const ConverterInfo* FindComplexConverter(const std::string& target) {
+  [[maybe_unused]] static const bool once = [] {  // when all converters are known
+    ForComplex("add.Tensor add.Scalar", 3, &ComplexAdd);
+    ForComplex("sub.Tensor sub.Scalar", 3, &ComplexSubtract);
+    ForComplex("mul.Tensor mul.Scalar", 2, &ComplexMultiply);
+    ForComplex("div.Tensor div.Scalar", 3, &ComplexDivide);
+    ForComplex("abs.default", 1, &ComplexAbs);
+    ForComplex("real.default", 1, &ComplexReal);
+    ForComplex("imag.default", 1, &ComplexImag);
+    ForComplex("conj.default _conj.default conj_physical.default _conj_physical.default", 1,
+               &ComplexConj);
+    ForComplex("resolve_conj.default resolve_neg.default", 1, &ComplexSame);
+    ForComplex("_to_copy.default", 2, &ComplexSame);
+    ForComplex("view_as_real.default", 1, &ViewAsReal);
+    ForComplex("exp.default", 1, &ComplexExp);
+    ForComplex("_fft_c2c.default", 4, &FftComplex);
+    ForComplex("_fft_c2r.default", 4, &FftToReal);
+    return true;
+  }();
+  auto it = ComplexConverters().find(target);
+  return it == ComplexConverters().end() ? nullptr : &it->second;
+}
+
+}  // namespace tvm::frontend::torch

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile with our backend: inference, training, symbolic sizes, what PyTorch runs itself."""
+
+import copy
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from tvm.relax.frontend.torch import relax_dynamo  # noqa: E402
+
+from .models import MLP, ResNet18  # noqa: E402
+from .run import assert_same  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def backend():
+    return relax_dynamo()
+
+
+def test_inference():
+    model, x = MLP().eval(), torch.randn(4, 16)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is left to PyTorch
+        assert_same(torch.compile(model, backend=backend())(x), model(x))
+
+
+def test_symbolic_sizes_compile_once():
+    model, compiled = MLP().eval(), []
+
+    def counting(graph_module, inputs):
+        compiled.append(graph_module)
+        return backend()(graph_module, inputs)
+
+    function = torch.compile(model, backend=counting, dynamic=True)
+    with torch.no_grad():
+        for n in (3, 5, 9):
+            x = torch.randn(n, 16)
+            assert_same(function(x), model(x))
+    assert len(compiled) == 1
+
+
+def gradients(model, x, y, compiled):
+    function = torch.compile(model, backend=backend()) if compiled else model
+    loss = F.cross_entropy(function(x), y)
+    loss.backward()
+    return [loss] + [p.grad for p in model.parameters()]
+
+
+@pytest.mark.parametrize("make, shape", [(MLP, (8, 16)), (lambda: ResNet18(4, 10), (2, 3, 32, 32))])
+def test_a_training_step_has_the_loss_and_gradients_of_pytorch(make, shape):
+    model = make().train()
+    other = copy.deepcopy(model)
+    x, y = torch.randn(shape), torch.randint(0, 10, (shape[0],))
+    assert_same(gradients(model, x, y, True), gradients(other, x, y, False), 1e-3)
+    for ours, theirs in zip(model.buffers(), other.buffers(), strict=True):
+        assert_same(ours, theirs)
+
+
+def test_a_hundred_steps_follow_the_loss():
+    model = MLP((4, 16, 1))
+    other = copy.deepcopy(model)
+    losses = []
+    for network in (torch.compile(model, backend=backend()), other):
+        torch.manual_seed(1)
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.05)
+        curve = []
+        for _ in range(100):
+            x = torch.randn(16, 4)
+            loss = F.mse_loss(network(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            curve.append(loss.item())
+        losses.append(curve)
+    assert losses[0][-1] < 0.5 * losses[0][0]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3, abs=1e-5)
+
+
+def test_what_has_no_converter_runs_in_pytorch_with_one_warning():
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.linalg.svdvals(x + 1.0) * 2.0
+
+    model, x = Model(), torch.randn(3, 3)
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs aten._linalg_svd") as seen:
+        assert_same(torch.compile(model, backend=backend())(x), model(x))
+    assert sum("PyTorch runs" in str(w.message) for w in seen) == 1
+
+
+def test_dropout_is_random_in_training():
+    model, x = nn.Dropout(0.5).train(), torch.ones(1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = torch.compile(model, backend=backend())(x)
+    assert 300 < int((y == 0).sum()) < 700
+
+
+def test_an_unknown_option_is_refused():
+    from tvm.relax.frontend.torch.dynamo import tvm_relax
+
+    with pytest.raises(ValueError, match=r"expected the option 'pipeline', got \['speed'\]"):
+        tvm_relax(None, [], options={"speed": 1})

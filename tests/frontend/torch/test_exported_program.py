@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""from_exported_program: the form of the function, parameters, symbolic sizes, mutations."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.export import Dim, export  # noqa: E402
+from tvm.relax.frontend.torch import from_exported_program  # noqa: E402
+
+
+def imported(model, args, dynamic_shapes=None, **options):
+    program = export(model.eval(), args, dynamic_shapes=dynamic_shapes)
+    return from_exported_program(program, **options)
+
+
+class Linear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def test_linear_form_with_kept_parameters():
+    mod = imported(Linear(), (torch.randn(2, 4),), keep_params_as_input=True)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((2, 4), dtype="float32"),
+            p_linear_weight: R.Tensor((8, 4), dtype="float32"),
+            p_linear_bias: R.Tensor((8,), dtype="float32"),
+        ) -> R.Tuple(R.Tensor((2, 8), dtype="float32")):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                lv: R.Tensor((4, 8), dtype="float32") = R.permute_dims(p_linear_weight, axes=[1, 0])
+                lv1: R.Tensor((2, 8), dtype="float32") = R.matmul(x, lv, out_dtype="float32")
+                lv2: R.Tensor((2, 8), dtype="float32") = R.add(p_linear_bias, lv1)
+                lv3: R.Tensor((2, 8), dtype="float32") = R.nn.relu(lv2)
+                gv: R.Tuple(R.Tensor((2, 8), dtype="float32")) = (lv3,)
+                R.output(gv)
+            return gv
+
+    main = mod["main"]
+    assert len(main.attrs["params"]) == 2
+    tvm.ir.assert_structural_equal(main.without_attr("params"), Expected["main"])
+
+
+def test_parameters_are_shared_with_the_model():
+    model = Linear()
+    mod = imported(model, (torch.randn(2, 4),), keep_params_as_input=True)
+    weight = mod["main"].attrs["params"][0]
+    assert weight.data_ptr() == model.linear.weight.data_ptr()
+    np.testing.assert_array_equal(weight.numpy(), model.linear.weight.detach().numpy())
+
+
+def test_parameters_become_constants():
+    mod = imported(Linear(), (torch.randn(2, 4),))
+    main = mod["main"]
+    assert [p.name_hint for p in main.params] == ["x"]
+    assert "num_input" not in main.attrs and "params" not in main.attrs
+
+
+class TwoResults(nn.Module):
+    def forward(self, x):
+        return x + 1.0, x * 2.0
+
+
+def test_results_are_bound_as_a_tuple_or_not():
+    bound = imported(TwoResults(), (torch.randn(3),))["main"].body
+    assert isinstance(bound.body, relax.Var)
+    free = imported(TwoResults(), (torch.randn(3),), no_bind_return_tuple=True)["main"].body
+    assert [f.name_hint for f in free.body.fields] == ["gv", "gv1"]
+
+
+def test_one_result_can_be_unwrapped():
+    mod = imported(Linear(), (torch.randn(2, 4),), unwrap_unit_return_tuple=True)
+    assert isinstance(mod["main"].ret_struct_info, relax.TensorStructInfo)
+
+
+def test_convolution_form():
+    class Conv(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 6, 3, stride=2, padding=1)
+
+        def forward(self, x):
+            return self.conv(x)
+
+    mod = imported(Conv(), (torch.randn(1, 3, 10, 10),), keep_params_as_input=True)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((1, 3, 10, 10), dtype="float32"),
+            p_conv_weight: R.Tensor((6, 3, 3, 3), dtype="float32"),
+            p_conv_bias: R.Tensor((6,), dtype="float32"),
+        ) -> R.Tuple(R.Tensor((1, 6, 5, 5), dtype="float32")):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                lv = R.nn.conv2d(
+                    x,
+                    p_conv_weight,
+                    strides=[2, 2],
+                    padding=[1, 1, 1, 1],
+                    data_layout="NCHW",
+                    kernel_layout="OIHW",
+                    out_dtype="float32",
+                )
+                lv1: R.Tensor((1, 6, 1, 1), dtype="float32") = R.reshape(p_conv_bias, (1, 6, 1, 1))
+                lv2: R.Tensor((1, 6, 5, 5), dtype="float32") = R.add(lv, lv1)
+                gv: R.Tuple(R.Tensor((1, 6, 5, 5), dtype="float32")) = (lv2,)
+                R.output(gv)
+            return gv
+
+    tvm.ir.assert_structural_equal(mod["main"].without_attr("params"), Expected["main"])
+
+
+def test_attention_form_without_decomposition():
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    args = tuple(torch.randn(2, 4, 8, 16) for _ in range(3))
+    mod = imported(Attention(), args, run_ep_decomposition=False)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            q: R.Tensor((2, 4, 8, 16), dtype="float32"),
+            k: R.Tensor((2, 4, 8, 16), dtype="float32"),
+            v: R.Tensor((2, 4, 8, 16), dtype="float32"),
+        ) -> R.Tuple(R.Tensor((2, 4, 8, 16), dtype="float32")):
+            with R.dataflow():
+                lv: R.Tensor((2, 8, 4, 16), dtype="float32") = R.permute_dims(q, axes=[0, 2, 1, 3])
+                lv1: R.Tensor((2, 8, 4, 16), dtype="float32") = R.permute_dims(k, axes=[0, 2, 1, 3])
+                lv2: R.Tensor((2, 8, 4, 16), dtype="float32") = R.permute_dims(v, axes=[0, 2, 1, 3])
+                lv3: R.Tensor((2, 8, 4, 16), dtype="float32") = R.nn.attention(
+                    lv, lv1, lv2, causal_mask="TopLeft"
+                )
+                lv4: R.Tensor((2, 4, 8, 16), dtype="float32") = R.permute_dims(
+                    lv3, axes=[0, 2, 1, 3]
+                )
+                gv: R.Tuple(R.Tensor((2, 4, 8, 16), dtype="float32")) = (lv4,)
+                R.output(gv)
+            return gv
+
+    tvm.ir.assert_structural_equal(mod, Expected)
+
+
+def test_embedding_form():
+    class Embedding(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(10, 4)
+
+        def forward(self, i):
+            return self.table(i)
+
+    mod = imported(Embedding(), (torch.zeros(2, 3, dtype=torch.int64),), keep_params_as_input=True)
+
+    @R.function
+    def main(
+        i: R.Tensor((2, 3), dtype="int64"), p_table_weight: R.Tensor((10, 4), dtype="float32")
+    ) -> R.Tuple(R.Tensor((2, 3, 4), dtype="float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            lv: R.Tensor((2, 3), dtype="int32") = R.astype(i, dtype="int32")
+            lv1: R.Tensor((6,), dtype="int32") = R.reshape(lv, (6,))
+            lv2: R.Tensor((6, 4), dtype="float32") = R.take(p_table_weight, lv1, axis=0)
+            lv3: R.Tensor((2, 3, 4), dtype="float32") = R.reshape(lv2, (2, 3, 4))
+            gv: R.Tuple(R.Tensor((2, 3, 4), dtype="float32")) = (lv3,)
+            R.output(gv)
+        return gv
+
+    tvm.ir.assert_structural_equal(mod["main"].without_attr("params"), main)
+
+
+def test_symbolic_batch_has_its_range():
+    batch = Dim("batch", min=2, max=64)
+    mod = imported(Linear(), (torch.randn(3, 4),), {"x": {0: batch}})
+    main = mod["main"]
+    (n,) = tvm.relax.analysis.defined_symbolic_vars(main)
+    assert dict(main.attrs["tir_var_lower_bound"]) == {n.name: 2}
+    assert dict(main.attrs["tir_var_upper_bound"]) == {n.name: 64}
+    assert tvm.relax.analysis.well_formed(mod)
+    (field,) = main.ret_struct_info.fields
+    assert field.shape[0].same_as(n)
+
+
+def test_derived_sizes_keep_their_relation():
+    class Add(nn.Module):
+        def forward(self, x, y):
+            return x[:-1] + y
+
+    n = Dim("n", min=3, max=100)
+    args = (torch.randn(5), torch.randn(4))
+    mod = imported(Add(), args, {"x": {0: n}, "y": {0: n - 1}})
+    main = mod["main"]
+    x, y = (p.struct_info.shape[0] for p in main.params)
+    variables = tvm.relax.analysis.defined_symbolic_vars(main)
+    assert len(variables) == 1
+    analyzer = tvm.arith.Analyzer()
+    assert analyzer.can_prove_equal(x - y, 1)
+    assert analyzer.can_prove_equal(main.ret_struct_info.fields[0].shape[0], y)
+
+
+def test_a_size_that_inputs_show_only_doubled():
+    class Halves(nn.Module):
+        def forward(self, x):
+            return x.reshape(2, -1)[0]
+
+    half = Dim("half", min=2, max=50)
+    mod = imported(Halves(), (torch.randn(8),), {"x": {0: 2 * half}})
+    assert tvm.relax.analysis.well_formed(mod)
+    main = mod["main"]
+    (whole,) = main.params[0].struct_info.shape
+    result = main.ret_struct_info.fields[0].shape[0]
+    assert isinstance(whole, tvm.tir.Var)
+    tvm.ir.assert_structural_equal(
+        tvm.arith.Analyzer().simplify(result), whole // 2, map_free_vars=True
+    )
+
+
+def test_symbols_as_values():
+    class Scale(nn.Module):
+        def forward(self, x):
+            return x * x.shape[0]
+
+    mod = imported(Scale(), (torch.randn(3, 4),), {"x": {0: Dim("n", min=2)}})
+    assert tvm.relax.analysis.well_formed(mod)
+
+
+def test_mutated_buffer_leads_the_results():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x):
+            self.count.add_(1.0)
+            return x + self.count
+
+    mod = imported(Counter(), (torch.randn(3),))
+    info = mod["main"].ret_struct_info
+    assert [list(map(int, f.shape)) for f in info.fields] == [[1], [3]]
+
+
+def test_mutations_are_functionalised_without_decomposition():
+    class Mutation(nn.Module):
+        def forward(self, x):
+            y = x.clone()
+            y[0] = 0.0
+            return y
+
+    mod = imported(Mutation(), (torch.randn(3, 2),), run_ep_decomposition=False)
+    assert tvm.relax.analysis.well_formed(mod)
+
+
+def test_none_and_numbers_among_results():
+    class Mixed(nn.Module):
+        def forward(self, x):
+            return x, None, 3
+
+    main = imported(Mixed(), (torch.randn(2),))["main"]
+    kinds = [type(f).__name__ for f in main.ret_struct_info.fields]
+    assert kinds == ["TensorStructInfo", "ObjectStructInfo", "PrimStructInfo"]
+
+
+def test_custom_conversion():
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.rms_norm(x, (4,)) + 1.0
+
+    def convert(node, importer):
+        x = importer.env[node.args[0]]
+        args = importer.retrieve_args(node)
+        assert args[0].same_as(x)
+        assert list(importer.shape_of(x)) == [2, 4]
+        return importer.block_builder.emit(relax.op.negative(x))
+
+    mod = imported(
+        Model(),
+        (torch.randn(2, 4),),
+        run_ep_decomposition=False,
+        custom_convert_map={"rms_norm.default": convert},
+    )
+    names = [b.value.op.name for b in mod["main"].body.blocks[0].bindings if hasattr(b.value, "op")]
+    assert names == ["relax.negative", "relax.add"]
+
+
+@torch.library.custom_op("tvm_test::first", mutates_args=())
+def first(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@torch.library.custom_op("tvm_test::second", mutates_args=())
+def second(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+first.register_fake(torch.empty_like)
+second.register_fake(torch.empty_like)
+
+
+def test_all_unsupported_operators_come_in_one_error():
+    class Model(nn.Module):
+        def forward(self, x):
+            return second(first(x))
+
+    with pytest.raises(AssertionError, match="Unsupported function types") as error:
+        imported(Model(), (torch.randn(2),))
+    text = str(error.value)
+    assert "tvm_test.first.default" in text and "tvm_test.second.default" in text
+    assert "return second(first(x))" in text  # the line of the program
+
+
+def test_something_else_is_refused():
+    with pytest.raises(TypeError, match="expected a torch.export.ExportedProgram, got Linear"):
+        from_exported_program(Linear())
+
+
+def test_complex_results_are_refused():
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.fft.fft(x)
+
+    with pytest.raises(TypeError, match="expected a result of tensors, numbers or lists of them"):
+        imported(Model(), (torch.randn(4),))
