@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Default schedules for GPUs: what kernels of rows, reductions and transposes look like."""
+
+import re
+
+import pytest
+from tvm import te, topi
+
+from tests.backend.cuda.products import product
+from tests.backend.cuda.test_codegen import text_of, text_only  # noqa: F401
+
+
+def kernels(func):
+    text = text_of(func)
+    return text[text.index('extern "C" __global__') :].split('extern "C" __global__')[1:]
+
+
+def matrix(dtype="float32", rows=8192, columns=8192):
+    return te.placeholder((rows, columns), dtype, name="A")
+
+
+def test_a_row_is_read_once(text_only):  # noqa: F811
+    A = matrix("bfloat16")
+    (kernel,) = kernels(te.create_prim_func([A, topi.nn.softmax(A, axis=1)]))
+    assert "__launch_bounds__(128)" in kernel and "uint16_t A_local[64];" in kernel
+    aligned = re.findall(r"\(const uint4\*\)&A\[", kernel)
+    assert len(aligned) == 8, "all vectors of a thread, and nowhere else"
+
+
+def test_long_sums_of_few_results_go_in_parts(text_only):  # noqa: F811
+    A = matrix()
+    assert len(kernels(te.create_prim_func([A, topi.sum(A, axis=(0, 1))]))) == 2
+    assert len(kernels(te.create_prim_func([A, topi.sum(A, axis=1)]))) == 1
+
+
+def test_many_sums_have_a_warp_each(text_only):  # noqa: F811
+    A = matrix()
+    (kernel,) = kernels(te.create_prim_func([A, topi.sum(A, axis=1)]))
+    assert "__syncthreads" not in kernel and "__shfl_down_sync" in kernel
+    assert "(const uint4*)&A[" in kernel
+
+
+def test_transposes_go_through_squares(text_only):  # noqa: F811
+    A = matrix()
+    (kernel,) = kernels(te.create_prim_func([A, topi.transpose(A)]))
+    assert "A_shared[1056]" in kernel or "A_shared[1055]" in kernel  # lines of 33
+
+
+def test_gathered_rows_are_moved_in_vectors(text_only):  # noqa: F811
+    A, index = matrix(), te.placeholder((8192,), "int32", name="index")
+    B = te.compute((8192, 8192), lambda i, j: A[index[i], j], name="B")
+    (kernel,) = kernels(te.create_prim_func([A, index, B]))
+    assert "(const uint4*)&A[" in kernel and "tvm_fail(" in kernel
+
+
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_a_vector_times_a_matrix_reads_vectors(text_only, trans_b):  # noqa: F811
+    first = kernels(product(1, 4096, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
+    assert "(const uint4*)&B[" in first and "mma.sync" not in first
