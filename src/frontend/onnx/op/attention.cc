@@ -144,10 +144,7 @@ Outputs ConvertAttention(Node& n) {
   int64_t shown = n.Int("qk_matmul_output_mode", 0);
   AttentionStages stages = Attend(n, q, k, v, o);
   Expr y = joined ? JoinedHeads(n, stages.result) : stages.result;
-  // Until opset 24 the second mode showed the mask's result and the third the cap's.
-  bool swapped = n.opset < 25;
-  const Expr by_mode[] = {stages.raw, swapped ? stages.masked : stages.capped,
-                          swapped ? stages.capped : stages.masked, stages.weights};
+  const Expr by_mode[] = {stages.raw, stages.capped, stages.masked, stages.weights};
   if (shown < 0 || shown > 3) n.Fail("qk_matmul_output_mode in [0, 3]", std::to_string(shown));
   return std::vector<Expr>{y, k, v, by_mode[shown]};
 }
