@@ -160,7 +160,13 @@ def module_stub(module):
         return None
     lines = []
     for name in names:
-        value = getattr(module, name, None)
+        try:
+            value = getattr(module, name, None)
+        except ModuleNotFoundError as missing:  # a module whose optional package is not installed
+            if str(missing.name).startswith("tvm"):
+                raise
+            lines.append(f"from {module.__name__} import {name} as {name}")
+            continue
         if inspect.ismodule(value):
             home, _, last = value.__name__.rpartition(".")
             if home.startswith("tvm"):
