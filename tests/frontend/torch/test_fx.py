@@ -201,5 +201,6 @@ def test_capture_subgraphs():
     mod = dynamo_capture_subgraphs(Model(), torch.ones(4))
     assert sorted(v.name_hint for v in mod.get_global_vars()) == ["subgraph_0", "subgraph_1"]
     first = mod["subgraph_0"].ret_struct_info
-    assert sorted(str(f.dtype) for f in first.fields) == ["bool", "float32"]  # the order is PyTorch's
+    kinds = sorted(str(f.dtype) for f in first.fields)  # in an order of PyTorch's
+    assert kinds == ["bool", "float32"]
     assert operators(mod, "subgraph_1")[-1] == "nn.relu"
