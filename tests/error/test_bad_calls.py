@@ -146,7 +146,7 @@ def test_targets_without_code_generator():
         tvm.compile(func, target="lvm")
 
 
-@pytest.mark.parametrize("program", [None, 3, "text", np.zeros(3)])
+@pytest.mark.parametrize("program", [None, 3, np.zeros(3)])
 def test_not_a_program(program):
     with pytest.raises(TypeError, match="expected a PrimFunc, an IRModule or a Schedule"):
         tvm.compile(program, target=tvm.testing.host_target())
@@ -154,14 +154,6 @@ def test_not_a_program(program):
         tvm.compile(tvm.IRModule({}), target=tvm.testing.host_target())
 
 
-def test_graphs_are_not_compiled_yet():
-    from tvm import relax
-
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
-    with builder.function("forward", [x]):
-        builder.emit_func_output(builder.emit(relax.op.exp(x)))
-    with pytest.raises(NotImplementedError, match=r"functions of graphs \('forward'\)"):
-        tvm.compile(builder.finalize(), target=tvm.testing.host_target())
-    with pytest.raises(TypeError, match="'forward', a relax.expr.Function"):
-        tvm.build(builder.finalize(), target=tvm.testing.host_target())
+def test_a_text_is_the_path_of_a_model():
+    with pytest.raises(FileNotFoundError, match="no such file: text"):
+        tvm.compile("text", target=tvm.testing.host_target())

@@ -96,20 +96,23 @@ def test_rows_stay_in_one_kernel():
     assert len(mod.functions) == 2 and 'scope="shared"' in text
 
 
-def test_a_product_has_tiles():
-    a, b = floats(64, 16), floats(16, 64)
-    k = te.reduce_axis((0, 16), name="k")
-    func = compute((64, 64), lambda A, B, i, j: te.sum(A[i, k] * B[k, j], axis=k), a, b)
-    ready = scheduled(func)
-    text = ready.script()
-    assert text.count('scope="shared"') == 2 and 'scope="local"' in text
-
-
-def test_a_product_without_tiles():
-    a, b = floats(5, 7), floats(7, 9)
-    k = te.reduce_axis((0, 7), name="k")
-    func = compute((5, 9), lambda A, B, i, j: te.sum(A[i, k] * B[k, j], axis=k), a, b)
-    check(func, a, b, np.zeros((5, 9), "float32"))
+@pytest.mark.parametrize("m, n, k", [(64, 64, 16), (5, 9, 7)])
+def test_a_product_runs_through_a_ring_in_shared_memory(m, n, k):
+    """Also one whose edges are inside of the only tile: copies are guarded there."""
+    axis = te.reduce_axis((0, k), name="k")
+    func = compute(
+        (m, n),
+        lambda A, B, i, j: te.sum(A[i, axis] * B[axis, j], axis=axis),
+        floats(m, k),
+        floats(k, n),
+    )
+    text = scheduled(func).script()
+    assert (
+        text.count('scope="shared.dyn"') >= 1
+        and 'sums = T.alloc_buffer((16,), scope="local")' in text
+    )
+    copies = [line for line in text.splitlines() if "ptx_cp_async" in line]
+    assert copies and all((f"< {m}" in c or f"< {n}" in c) for c in copies) == (m == 5)
 
 
 def test_one_number():
