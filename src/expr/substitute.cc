@@ -47,7 +47,7 @@ ObjectRef SubstituteNode(const ObjectRef& node, const VarMap& map) {
 
 bool UsesVar(const ObjectRef& node, const std::function<bool(const VarObj*)>& pred) {
   VarFinder finder(pred);
-  if (node.defined()) finder(node);
+  if (node.defined()) VisitObject(node, finder);  // also the elements of an array
   return finder.found;
 }
 void PostOrderVisit(const ObjectRef& node, const std::function<void(const ObjectRef&)>& visit) {

@@ -163,8 +163,7 @@ std::pair<Block, Stmt> PartialNest(const Factored& f, const Array<Buffer>& parti
   auto [predicate, guards] = SplitPredicate(f);
   std::unordered_set<const VarObj*> named = {f.loop->loop_var.get()};  // loops with iterators
   for (const For& loop : f.chain) {
-    if (UsesAny(Array<PrimExpr>(guards), {loop->loop_var.get()}))
-      named.insert(loop->loop_var.get());
+    if (UsesAny(AllOf(guards), {loop->loop_var.get()})) named.insert(loop->loop_var.get());
   }
   Iters iters;
   auto add_loop = [&](const For& loop, IterVarType type) {
