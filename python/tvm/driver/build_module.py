@@ -3,8 +3,21 @@
 
 import os
 
+import tvm_ffi
+
 import tvm
 from tvm.runtime import Executable
+
+
+def _model(path):
+    """The graph of a model's file: PyTorch's archives by their name, else ONNX."""
+    from tvm.relax.frontend.onnx import from_onnx
+
+    if path.endswith(".pt2"):
+        # Not through tvm.relax.frontend.torch, which imports PyTorch.
+        from_archive = tvm_ffi.get_global_func("relax.frontend.torch.from_archive")
+        return from_archive(path, False, False, False)
+    return from_onnx(path)
 
 
 def _program(mod, name=None):
@@ -12,16 +25,15 @@ def _program(mod, name=None):
     from tvm import ir, tir
 
     if isinstance(mod, (str, os.PathLike)):
-        from tvm.relax.frontend.onnx import from_onnx
-
-        return from_onnx(mod)
+        return _model(os.fspath(mod))
     mod = getattr(mod, "mod", mod)  # a Schedule
     if isinstance(mod, tir.PrimFunc):
         symbol = name or mod.attrs.get("global_symbol") or "main"
         return ir.IRModule({symbol: mod.with_attr("global_symbol", symbol)})
     if not isinstance(mod, ir.IRModule):
         raise TypeError(
-            f"build: expected a PrimFunc, an IRModule or a Schedule, got {type(mod).__name__}"
+            "build: expected a PrimFunc, an IRModule or a Schedule, or the path of a model, got "
+            f"{type(mod).__name__}"
         )
     if name is not None:
         functions = mod.get_global_vars()
@@ -55,7 +67,7 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
 
     Parameters
     ----------
-    mod : PrimFunc, IRModule or Schedule, or the path of an ONNX model
+    mod : PrimFunc, IRModule or Schedule, or the path of a model (.onnx, or .pt2 of torch.export)
     target : str or Target; the current target, else this machine, if None.
     relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
     explain : prints a table of the kernels: calls, work, rule of the schedule, operators.

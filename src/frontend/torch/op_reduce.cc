@@ -258,7 +258,7 @@ TVM_REGISTER() {
   Converter("var_mean.correction", "self, dim=None, correction=None, keepdim=False", &VarianceMean);
   Converter("linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, dtype=None",
             &VectorNorm);
-  Converter("norm.ScalarOpt_dim norm.Scalar", "self, p, dim=None, keepdim=False, dtype=None",
+  Converter("norm.ScalarOpt_dim norm.Scalar", "self, p=2, dim=None, keepdim=False, dtype=None",
             &VectorNorm);
   Converter("max.dim", "self, dim, keepdim=False", &MaxAlong);
   Converter("min.dim", "self, dim, keepdim=False", &MinAlong);

@@ -349,9 +349,8 @@ TVM_REGISTER() {
   Converter("triu.default", "self, diagonal=0", &Trilu, "triu");
   Converter("_softmax.default", "self, dim, half_to_float", &Softmax, "nn.softmax");
   Converter("_log_softmax.default", "self, dim, half_to_float", &Softmax, "nn.log_softmax");
-  Converter("softmax.int special_softmax.int", "self, dim, dtype=None", &Softmax, "nn.softmax");
-  Converter("log_softmax.int special_log_softmax.int", "self, dim, dtype=None", &Softmax,
-            "nn.log_softmax");
+  Converter("softmax.int", "self, dim, dtype=None", &Softmax, "nn.softmax");
+  Converter("log_softmax.int", "self, dim, dtype=None", &Softmax, "nn.log_softmax");
   Converter("_safe_softmax.default", "self, dim, dtype=None", &SafeSoftmax);
   // Inference: what they drop in training is kept.
   Converter(

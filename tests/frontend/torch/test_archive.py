@@ -45,6 +45,7 @@ def test_it_runs_without_pytorch(tmp_path):
     model, x = MLP().eval(), torch.randn(2, 16)
     path = saved(export(model, (x,)), tmp_path / "m.pt2")
     assert_same(compiled(from_archive(path))(x), model(x))
+    assert_same(compiled(path)(x), model(x))
     code = f"""
 import sys
 import tvm
