@@ -45,7 +45,7 @@ def both(func, *arrays):
 def bound(func, block, *threads):
     """The schedule of a script: the outer loops of a block are the threads of the launch."""
     sch = tir.Schedule(func)
-    for loop, thread in zip(sch.get_loops(block), threads or ["blockIdx.x"]):
+    for loop, thread in zip(sch.get_loops(block), threads or ["blockIdx.x"], strict=False):
         sch.bind(loop, thread)
     return sch.mod["main"]
 
