@@ -112,6 +112,21 @@ def test_compile_run_and_look(program, tmp_path):
     assert "ret" in run(program, "inspect", library, "--code").stdout
 
 
+def test_compile_of_an_archive(program, tmp_path):
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(8, 4).eval()
+    x = torch.randn(2, 8)
+    torch.export.save(torch.export.export(layer, (x,)), tmp_path / "m.pt2")
+    result = run(program, "compile", tmp_path / "m.pt2", "-o", tmp_path / "m.so")
+    assert result.returncode == 0, result.stderr
+    np.save(tmp_path / "x.npy", x.numpy())
+    words = ["run", tmp_path / "m.so", "--input", f"input={tmp_path / 'x.npy'}", "-o", tmp_path]
+    result = run(program, *words)
+    assert result.returncode == 0, result.stderr
+    expected = layer(x).detach().numpy()
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_help_and_errors(program, model, tmp_path):
     assert "inspect" in run(program, "--help").stdout
     assert "--repeat" in run(program, "bench", "--help").stdout
@@ -122,7 +137,7 @@ def test_help_and_errors(program, model, tmp_path):
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
         (["run", tmp_path / "gone.so"], "gone.so"),
-        (["compile", model], "or a module that was saved as JSON, and -o model.so"),
+        (["compile", model], "(.onnx, .pt2) or a module that was saved as JSON, and -o model.so"),
     ):
         result = run(program, *words)
         assert result.returncode == 1 and message in result.stderr, words
