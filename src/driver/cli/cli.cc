@@ -77,7 +77,9 @@ void Compile(const Options& options) {
   auto begin = std::chrono::steady_clock::now();
   ffi::Module code = Build(mod, target);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  ExportLibrary(code, options.Get("--output"));
+  ExportOptions export_options;
+  export_options.params = options.Get("--params");
+  ExportLibrary(code, options.Get("--output"), export_options);
   if (options.Has("--json")) {
     PrintJson({{"output", String(options.Get("--output"))}, {"seconds", seconds.count()}});
   } else {
@@ -223,6 +225,7 @@ const std::vector<Command>& Commands() {
        "compiles a model (.onnx, .pt2), or a module saved as JSON, to a library",
        {{"--target", "a target", "this machine by default"},
         {"--output", "a file", "the library; also -o"},
+        {"--params", "a file", "gets the constants, as safetensors; beside the library"},
         {"--json", "", "prints JSON"}},
        &Compile},
       {"run", "model.so", "runs a model once",
