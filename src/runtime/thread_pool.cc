@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/hooks.h"
 #include "tvm/runtime/def.h"
 
 namespace tvm::runtime {
@@ -115,12 +116,7 @@ class Job {
     for (int i = participant; i < env_.num_task; i += num_thread_) TryRun(i);
     for (int i = 0; i < env_.num_task; ++i) TryRun(i);
   }
-  int Finish() {
-    if (error_) TVMFFIErrorSetRaised(error_), TVMFFIObjectDecRef(error_);
-    return result_.load(std::memory_order_relaxed);
-  }
-
- private:
+  /// Runs a task that nobody has begun.
   void TryRun(int i) {
     std::atomic<uint64_t>& word = taken_[i / 64];
     uint64_t bit = uint64_t{1} << (i % 64);
@@ -138,7 +134,12 @@ class Job {
       TVMFFIObjectDecRef(error);
     }
   }
+  int Finish() {
+    if (error_) TVMFFIErrorSetRaised(error_), TVMFFIObjectDecRef(error_);
+    return result_.load(std::memory_order_relaxed);
+  }
 
+ private:
   static constexpr int kInline = 4;
   TVMParallelTask task_;
   void* data_;
@@ -280,6 +281,19 @@ class Pool {
 };
 std::atomic<Pool*> Pool::instance{nullptr};
 
+/// On the threads of the program that runs us.
+int RunOn(const TVMModelThreadPool& pool, TVMParallelTask task, void* data, int num_task) {
+  Job job(task, data, num_task, /*num_thread=*/1);
+  auto run = [](void* job, int32_t i) {
+    bool outer = std::exchange(in_task, true);
+    static_cast<Job*>(job)->TryRun(i);
+    in_task = outer;
+  };
+  pool.run(pool.self, run, &job, num_task);
+  for (int i = 0; i < num_task; ++i) run(&job, i);  // those the pool has left out, if any
+  return job.Finish();
+}
+
 int DefaultNumThreads() {
   const char* text = std::getenv("TVM_NUM_THREADS");
   if (!text || !*text) return std::min(AvailableCpus(), kMaxThreads);
@@ -325,6 +339,8 @@ extern "C" int TVMBackendParallelLaunch(TVMParallelTask task, void* cdata, int n
     int num_thread = NumThreads();
     if (num_task <= 0) num_task = num_thread;
     if (num_task > 1 && num_thread > 1 && !in_task) {
+      if (auto* hook = thread_pool_hook.load(std::memory_order_acquire)) [[unlikely]]
+        return RunOn(*hook, task, cdata, num_task);
       return Pool::Get().Run(task, cdata, num_task, num_thread);
     }
     TVMParallelGroupEnv env{nullptr, num_task};
