@@ -208,7 +208,13 @@ class RelaxOps:
         return [int(dim) if hasattr(dim, "value") else dim for dim in x.struct_info.shape]
 
     def cut(self, x, axis, begin, end):
-        return self.emit(self.op.strided_slice(x, [axis], [begin], [end]))
+        part = self.emit(self.op.strided_slice(x, [axis], [begin], [end]))
+        if isinstance(end, int):
+            return part
+        # That a symbolic end lies inside is not known.
+        shape = [*x.struct_info.shape]
+        shape[axis] = end - begin
+        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, "float32"))
 
 
 def relax_module(model):

@@ -139,8 +139,8 @@ def bert_base(ops, ids, types, mask):
 
 
 def _gpt2(ops, ids, past):
-    """Earlier tokens are in `past`: two tensors per layer. Gives the logits of the last token and the
-    tensors of the next call."""
+    """Earlier tokens are in `past`, two tensors per layer. Gives the logits of the last token, and
+    the tensors of the next call."""
     (batch, tokens), hidden, vocabulary, most = ops.shape(ids), 768, 50257, 1024
     before = ops.shape(past[0])[2] if past else 0
     words = ops.weight("embedding.words", (vocabulary, hidden), 0.05)

@@ -85,7 +85,7 @@ def test_a_cpp_program(build_example, model):
 
 
 def test_two_threads_share_a_model(build_example, model, tmp_path):
-    """Its results have the bits of the virtual machine's. scripts/sanitize_runtime.sh looks for races."""
+    """Results have the bits of the virtual machine's. scripts/sanitize_runtime.sh finds races."""
     program = build_example("tests/driver/model_threads.c", "cc", *C_FLAGS)
     result = run(program, model, tmp_path / "y")
     assert result.returncode == 0, result.stderr
