@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/hooks.h"
 #include "runtime/openmp_team.h"
 #include "runtime/parallel_job.h"
 #include "tvm/runtime/def.h"
@@ -385,18 +386,21 @@ int NumPieces(int count, int threads, int64_t work_ns) {
 int RunTogether(TVMParallelTask task, void* data, int num_task, int threads, int64_t* work_ns) {
   int participants = std::min(num_task, threads);
   Job* job = Job::Begin(task, data, num_task, participants);
-  if (const OpenMPTeam* team = OpenMPTeam::Find(threads)) {
-    struct Share {
-      Job* job;
-      int participants;
-    } share{job, participants};
-    auto work = [](void* data, int thread) {
-      auto* share = static_cast<Share*>(data);
-      if (thread >= share->participants) return;
-      in_task = true;
-      share->job->Work(thread);
-      in_task = false;
-    };
+  struct Share {
+    Job* job;
+    int participants;
+  } share{job, participants};
+  auto work = [](void* data, int thread) {
+    auto* share = static_cast<Share*>(data);
+    if (thread >= share->participants) return;
+    bool outer = std::exchange(in_task, true);
+    share->job->Work(thread);
+    in_task = outer;
+  };
+  if (auto* hook = thread_pool_hook.load(std::memory_order_acquire)) [[unlikely]] {
+    hook->run(hook->self, work, &share, participants);
+    work(&share, 0);  // what the program's threads have left, if anything
+  } else if (const OpenMPTeam* team = OpenMPTeam::Find(threads)) {
     team->Run(work, &share);
   } else {
     Pool::Get().Work(job, participants, *work_ns);
