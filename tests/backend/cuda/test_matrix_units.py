@@ -5,11 +5,12 @@ import pytest
 from tvm import te
 
 from tests.backend.cuda.products import product
-from tests.backend.cuda.test_codegen import needs_nvrtc, text_of, text_only  # noqa: F401
-
-
-def kernels_of(text):
-    return text.split('extern "C" __global__')[1:]
+from tests.backend.cuda.test_codegen import (  # noqa: F401
+    kernels_of,
+    needs_nvrtc,
+    text_of,
+    text_only,
+)
 
 
 @pytest.mark.parametrize("dtype, name", [("float16", "f16"), ("bfloat16", "bf16")])
@@ -38,6 +39,15 @@ def test_the_last_step_is_part_of_the_kernel(text_only):  # noqa: F811
     text = text_of(product(512, 512, 512, "float16", "float16", last="bias"))
     assert len(kernels_of(text)) == 2  # the fast one and the plain one
     assert "D[" in kernels_of(text)[0]
+
+
+def test_last_steps_may_read_what_is_not_side_by_side(text_only):  # noqa: F811
+    A, B = (te.placeholder((64, 64), name=n) for n in "AB")
+    D, r = te.placeholder((22,), name="D"), te.reduce_axis((0, 64), name="r")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+    E = te.compute((64, 64), lambda i, j: C[i, j] + D[j // 3], name="E")
+    fast = kernels_of(text_of(te.create_prim_func([A, B, D, E])))[0]
+    assert "D[" in fast and "*)&D[" not in fast
 
 
 def test_barriers_are_those_of_the_ring(text_only):  # noqa: F811
