@@ -4,7 +4,7 @@
 import tvm_ffi
 
 from tvm._derive import Node, construct, fill, function, register_node
-from tvm.ir.transform import Pass, _pass_decorator
+from tvm.ir.transform import Pass, _pass_decorator, module_pass
 from tvm.relax.expr import values_of_params
 from tvm.tir import IndexMap
 
@@ -86,3 +86,16 @@ def AlterOpImpl(
 
 
 AlterOpImpl.__doc__ = _alter_op_impl.__doc__
+
+
+@module_pass(opt_level=0, name="AttachExternModules")
+class AttachExternModules:
+    """The external modules of a model become modules that its executable imports."""
+
+    def __init__(self, extern_modules):
+        self.extern_modules = list(extern_modules)
+
+    def transform_module(self, mod, ctx):
+        loaded = [extern.load() for extern in self.extern_modules]
+        attached = (mod.attrs or {}).get("external_mods", [])
+        return mod.with_attr("external_mods", [*attached, *loaded]) if loaded else mod
