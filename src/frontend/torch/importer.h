@@ -24,11 +24,15 @@ struct ImporterObj : NodeObj {
   std::unordered_map<std::string, Any> env;
   Symbols symbols;
   DataType default_dtype = DataType::Float(32);
+  /// Inputs of complex numbers, as tensors of pairs.
+  std::vector<std::pair<std::string, relax::Expr>> complex_inputs;
 
   /// The value of an argument: references replaced by what the nodes gave.
   Any Resolve(const Any& arg);
   /// The values of the nodes, one after the other.
   void ConvertNodes(const Array<GraphNode>& nodes);
+  /// The operator applied to values.
+  Any Apply(const char* target, const Array<Any>& args);
   /// The result of a program inside of this one.
   Any Inline(const Program& program, const Array<Any>& args);
   /// Whether a getitem of that index reads the node, or anything else does.
@@ -42,10 +46,7 @@ struct ImporterObj : NodeObj {
  private:
   Any Convert(const GraphNodeObj* node);
   /// The same where an argument is complex.
-  Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info,
-                     const std::vector<Any>& args);
-  /// The operator applied to values.
-  Any Apply(const char* target, const Array<Any>& args);
+  Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info, std::vector<Any> args);
   /// Remembers that the node's value is a view of its first argument.
   void NoteView(const GraphNodeObj* node);
   /// The node has changed its first argument: so has what that is a view of, and so have all other

@@ -19,6 +19,28 @@ Complex::Complex(Expr real, Expr imag) {
   node->imag = std::move(imag);
   data_ = std::move(node);
 }
+namespace {
+constexpr std::pair<const char*, const char*> kComplexTypes[] = {
+    {"complex32", "float16"}, {"complex64", "float32"}, {"complex128", "float64"}};
+const char* PartType(const String& dtype) {
+  for (const auto& [complex, part] : kComplexTypes) {
+    if (dtype == complex) return part;
+  }
+  return nullptr;
+}
+}  // namespace
+std::optional<size_t> ComplexTypeOf(const std::vector<Any>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    auto text = args[i].try_cast<String>();
+    if (text && PartType(*text)) return i;
+  }
+  return std::nullopt;
+}
+String PartTypeOf(const String& dtype) { return PartType(dtype); }
+bool IsComplexMeta(const Any& meta) {
+  auto* tensor = meta.as<TensorMetaObj>();
+  return tensor && PartType(tensor->dtype);
+}
 bool HasComplex(const Any& arg) {
   if (arg.as<ComplexObj>()) return true;
   auto list = ListOf(arg);
@@ -155,6 +177,14 @@ Any ComplexConj(Conversion& c) {
   return Complex(x->real, c.Emit("negative", x->imag));
 }
 Any ComplexSame(Conversion& c) { return c[0]; }
+/// To other parts; a real type drops the imaginary one.
+Any ComplexTo(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  if (!c.Given(1)) return c[0];
+  DataType t = c.Type(1, TypeOf(x->real));
+  bool stays = IsComplexMeta(c.meta());
+  return stays ? Any(Complex(c.Cast(x->real, t), c.Cast(x->imag, t))) : Any(c.Cast(x->real, t));
+}
 Any ViewAsReal(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   return c.Emit("stack", relax::Tuple({x->real, x->imag}), -1);
@@ -336,7 +366,7 @@ const ConverterInfo* FindComplexConverter(const std::string& target) {
     ForComplex("conj.default _conj.default conj_physical.default _conj_physical.default", 1,
                &ComplexConj);
     ForComplex("resolve_conj.default resolve_neg.default", 1, &ComplexSame);
-    ForComplex("_to_copy.default", 2, &ComplexSame);
+    ForComplex("_to_copy.default to.dtype", 2, &ComplexTo);
     ForComplex("view_as_real.default", 1, &ViewAsReal);
     ForComplex("exp.default", 1, &ComplexExp);
     ForComplex("_fft_c2c.default", 4, &FftComplex);

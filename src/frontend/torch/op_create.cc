@@ -52,10 +52,17 @@ Any ScalarTensor(Conversion& c) {
   Expr value = c.As(c[0], t);
   return IsTensor(value) ? c.Bind(value) : c.Emit("full", ShapeExpr(Dims()), value, t);
 }
-Any ArangeOf(Conversion& c, const Any& begin, const Any& end, const Any& step, size_t dtype) {
-  bool is_float = false;
-  for (const Any& bound : {begin, end, step}) is_float |= bound.type_index() == kTVMFFIFloat;
+Any ArangeOf(Conversion& c, const Any& begin, const Any& end, Any step, size_t dtype) {
+  bool is_float = false, is_symbolic = false;
+  for (const Any& bound : {begin, end, step}) {
+    is_float |= bound.type_index() == kTVMFFIFloat;
+    is_symbolic |= bound.as<PrimExprObj>() != nullptr;
+  }
   DataType t = c.Type(dtype, is_float ? c.default_dtype() : DataType::Int(64));
+  // Sizes are integers: a step of -1.0 between them is counted in integers.
+  if (auto real = step.try_cast<double>(); is_symbolic && real && *real == std::trunc(*real)) {
+    step = static_cast<int64_t>(*real);
+  }
   return c.Emit("arange", begin, end, step, t);
 }
 Any ArangeTo(Conversion& c) { return ArangeOf(c, 0, c[0], 1, 1); }

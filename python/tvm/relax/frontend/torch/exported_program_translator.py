@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported programs (torch.export) as graphs."""
 
+import warnings
+
 import torch
 import tvm_ffi
 from torch.export.graph_signature import ConstantArgument, InputKind
@@ -66,6 +68,21 @@ def _is_functional(graph):
     )
 
 
+def _decomposed(exported_program):
+    """The program in PyTorch's core operators. Its decompositions do not serve all programs with
+    symbolic sizes; such a program is converted as it was exported."""
+    try:
+        return exported_program.run_decompositions()
+    except (ValueError, RuntimeError) as error:
+        line = str(error).strip().splitlines()[0]
+        warnings.warn(
+            f"from_exported_program: PyTorch cannot decompose this program ({line}); "
+            "its operators are converted as they were exported",
+            stacklevel=3,
+        )
+        return exported_program.run_decompositions({})
+
+
 class ExportedProgramImporter(BaseFXGraphImporter):
     """Imports one exported program."""
 
@@ -121,7 +138,7 @@ def from_exported_program(
             f"got {type(exported_program).__name__}"
         )
     if run_ep_decomposition:
-        exported_program = exported_program.run_decompositions()
+        exported_program = _decomposed(exported_program)
     elif not _is_functional(exported_program.graph):
         exported_program = exported_program.run_decompositions({})
     return ExportedProgramImporter().from_exported_program(
