@@ -124,7 +124,6 @@ KERNELS = {
 }
 
 
-
 # ---- the list that the default rules are measured by ---------------------------------------------
 def _product(rows, columns, depth, turned=False, dtype="float32", out="float32"):
     """A product, also by a weight whose rows are the columns of the result."""
