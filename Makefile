@@ -16,7 +16,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples bench bench-peers wheel check clean
+.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples sanitize random bench bench-peers wheel check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -70,6 +70,17 @@ processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 wit
 	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
 	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q $(PROCESSOR_TESTS); done
 
+sanitize: build system-tests ## C++ tests under the address and undefined-behaviour sanitizers
+	cmake -S . -B build-sanitize -G Ninja -DPython_EXECUTABLE=$(ABS_PYTHON) -DTVM_BUILD_TESTS=ON -DTVM_USE_LLVM=OFF \
+	  -DTVM_SANITIZE=address,undefined > $(VENV)/configure.log || { cat $(VENV)/configure.log; exit 1; }
+	cmake --build build-sanitize -j $(JOBS)
+	ctest --test-dir build-sanitize --output-on-failure --no-tests=error
+
+SECONDS := 300
+SEED := 0
+random: build $(VENV)/.ready-tests ## random programs, schedules, graphs, calls and files for SECONDS, from SEED
+	$(BIN)/python -m tests.long --seconds $(SECONDS) --seed $(SEED)
+
 cpp-examples: build ## the C++ examples, against the installed package, without Python at run time
 	scripts/run_cpp_examples.sh $(ABS_PYTHON)
 
@@ -92,4 +103,4 @@ check: build $(VENV)/.ready-tests ## formatting, lint, structure, fast tests
 	./check
 
 clean: ## everything that was built; the environments stay
-	rm -rf $(BUILD) dist wheelhouse examples/cpp/build
+	rm -rf $(BUILD) build-sanitize dist wheelhouse examples/cpp/build

@@ -17,6 +17,11 @@ Target ChooseTarget(const IRModule& mod, Target target) {
   return DefaultHost();
 }
 
+Target HostOf(const Target& target) {
+  if (auto host = target.Host()) return *host;
+  return target->DeviceType() == kDLCPU ? target : DefaultHost();
+}
+
 namespace {
 /// The language to compile next.
 const Language& Highest(const IRModule& mod) {

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "driver/archive.h"
+#include "runtime/apart_file.h"
 #include "runtime/elf.h"
 #include "runtime/temporary_folder.h"
 #include "tvm/ir/backend.h"
@@ -19,6 +21,9 @@ namespace tvm {
 namespace {
 namespace fs = std::filesystem;
 
+/// The attribute of a module, and the key of a library's information, that make it a system
+/// library.
+constexpr const char* kSystemLibPrefix = "system_lib_prefix";
 const std::vector<std::string> kObjects = {"o", "obj", "a"}, kSources = {"c", "cc", "cpp", "cu"};
 
 std::string Suffix(const fs::path& path) {
@@ -86,15 +91,60 @@ std::string DataAsC(const runtime::DataSymbols& symbols) {
   }
   return text;
 }
+void CheckWritten(std::ostream& out, const fs::path& path) {
+  if (!out.flush()) TVM_FFI_THROW(OSError) << "export_library: cannot write " << path.string();
+}
+/// Removes a file that was not finished.
+struct Partial {
+  fs::path output, path;
+  /// Beside its place, so that renaming is atomic and a process that uses the old file keeps it;
+  /// with its suffix, which linkers look at.
+  explicit Partial(const fs::path& output) : output(output), path(output) {
+    path.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) +
+                          output.extension().string());
+  }
+  ~Partial() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  void Finish() const { fs::rename(path, output); }
+};
+/// What export adds to the code of a library: in a program that it is linked into nobody can map
+/// constants, so that they are part of what is saved.
+runtime::ExportSymbols DataOf(const ffi::Module& mod, bool is_linked, const Partial* params) {
+  runtime::ExportSymbols symbols(mod);
+  if (is_linked) {
+    if (std::string packed = runtime::PackImports(mod); !packed.empty())
+      symbols.texts[ffi::symbol::tvm_ffi_library_bin] = packed;
+    symbols.tensors = {};
+  } else if (params) {
+    std::ofstream out(params->path, std::ios::binary);
+    std::string id = runtime::WriteApartFile(out, symbols.tensors);
+    CheckWritten(out, params->output);
+    symbols.texts[runtime::kLibraryParams] = params->output.filename().string() + "\n" + id;
+    symbols.tensors = {};
+  }
+  return symbols;
+}
+/// Something that a compiled module tells about its code.
+std::optional<std::string> InfoOf(const ffi::Module& mod, const char* key) {
+  for (const ffi::Module& part : runtime::CompiledModules(mod)) {
+    auto get = part->GetFunction(runtime::kLibraryInfo);
+    if (!get) continue;
+    auto info = (*get)().cast<Map<String, String>>();
+    if (auto it = info.find(key); it != info.end()) return std::string((*it).second);
+  }
+  return std::nullopt;
+}
 /// All files to link: code, saved imports, and what the caller adds.
 Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOptions& options,
-              bool as_source) {
+              bool as_source, bool is_linked, const Partial* params) {
   Paths files = WriteCode(mod, folder, as_source);
   if (files.empty() && !(mod->GetPropertyMask() & ffi::Module::kBinarySerializable)) {
     TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
                               << "' holds no code to export";
   }
-  runtime::ExportSymbols data_symbols(mod);
+  runtime::ExportSymbols data_symbols = DataOf(mod, is_linked, params);
   bool all_sources = std::all_of(files.begin(), files.end(),
                                  [](const fs::path& f) { return IsOneOf(Suffix(f), kSources); });
   // Whoever compiles the sources decides for which processor.
@@ -112,7 +162,7 @@ Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOption
     } else {
       std::ofstream out(data, std::ios::binary);
       runtime::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols);
-      if (!out.flush()) TVM_FFI_THROW(OSError) << "export_library: cannot write " << data.string();
+      CheckWritten(out, data);
     }
     files.push_back(data);
   }
@@ -159,31 +209,36 @@ std::string Joined(const Paths& files) {
   for (const fs::path& file : files) text += ReadFile(file);
   return text;
 }
+/// What objects offer to the object layer: functions, and data that it fills or reads.
+constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
+std::set<std::string> SystemSymbols(const Paths& objects) {
+  std::set<std::string> symbols;
+  for (const fs::path& object : objects) {
+    for (const std::string& symbol : runtime::GlobalSymbols(ReadFile(object))) {
+      if (symbol.rfind(kFunctionPrefix, 0) == 0 || symbol.rfind("__TVMBackend", 0) == 0)
+        symbols.insert(symbol);
+    }
+  }
+  return symbols;
+}
 /// The C header of an object or static library.
 std::string Header(const Paths& objects, const fs::path& output) {
-  const std::string prefix = "__tvm_ffi_";
   std::string declarations, calls, stem = output.stem().string();
   for (char& c : stem) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  std::set<std::string> seen;
   auto is_identifier = [](const std::string& s) {
     return std::all_of(s.begin(), s.end(),
                        [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   };
-  for (const fs::path& object : objects) {
-    for (const std::string& symbol : runtime::GlobalSymbols(ReadFile(object))) {
-      bool is_ours = symbol.rfind(prefix, 0) == 0,
-           is_runtime = symbol.rfind("__TVMBackend", 0) == 0;
-      if ((!is_ours && !is_runtime) || !is_identifier(symbol) || !seen.insert(symbol).second)
-        continue;
-      bool is_function = is_ours && symbol.size() > prefix.size() && symbol[prefix.size()] != '_';
-      // The others are filled by the object layer, or read by it.
-      declarations += is_function ? "int " + symbol +
-                                        "(void* self, const TVMFFIAny* args, int32_t num_args, "
-                                        "TVMFFIAny* result);\n"
-                                  : "extern char " + symbol + "[];\n";
-      calls +=
-          "  TVMFFIEnvModRegisterSystemLibSymbol(\"" + symbol + "\", (void*)" + symbol + ");\n";
-    }
+  for (const std::string& symbol : SystemSymbols(objects)) {
+    if (!is_identifier(symbol)) continue;
+    bool is_function = symbol.rfind(kFunctionPrefix, 0) == 0 &&
+                       symbol.size() > kFunctionPrefix.size() &&
+                       symbol[kFunctionPrefix.size()] != '_';
+    declarations += is_function ? "int " + symbol +
+                                      "(void* self, const TVMFFIAny* args, int32_t num_args, "
+                                      "TVMFFIAny* result);\n"
+                                : "extern char " + symbol + "[];\n";
+    calls += "  TVMFFIEnvModRegisterSystemLibSymbol(\"" + symbol + "\", (void*)" + symbol + ");\n";
   }
   return "/* Functions of " + output.filename().string() +
          ", to be linked into a program; made by export_library. */\n"
@@ -247,14 +302,18 @@ void Write(const Paths& files, const fs::path& output, const std::string& suffix
     Link(files, output, false, options);
   }
 }
-/// Removes a file that was not finished.
-struct Partial {
-  fs::path path;
-  ~Partial() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
+/// Adds an object that registers all functions when the program starts, for code that was built as
+/// a system library.
+void AddRegistration(const ffi::Module& mod, const fs::path& folder, Paths* files) {
+  if (!InfoOf(mod, kSystemLibPrefix)) return;
+  Array<String> symbols;
+  for (const std::string& symbol : SystemSymbols(Objects(*files, folder, "a system library")))
+    symbols.push_back(symbol);
+  Target target{String(InfoOf(mod, "target").value())};
+  files->push_back(folder / "register.o");
+  Function::GetGlobalRequired("codegen.write_registration")(symbols, target,
+                                                            files->back().string());
+}
 }  // namespace
 
 void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
@@ -270,23 +329,31 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path, const Export
   runtime::TemporaryFolder temporary;
   fs::path folder = options.workspace.empty() ? temporary.path : fs::path(options.workspace);
   std::string suffix = Suffix(output);
-  bool is_packed = suffix == "c" || suffix == "tar";
-  Paths files = Collect(mod, folder, options, options.as_source || is_packed);
+  bool is_packed = suffix == "c" || suffix == "tar", is_linked = IsOneOf(suffix, kObjects);
+  std::optional<Partial> params;
+  if (!options.params.empty()) {
+    params.emplace(fs::path(options.params));
+    if (is_packed || is_linked || params->output.parent_path() != output.parent_path()) {
+      TVM_FFI_THROW(ValueError)
+          << "export_library: expected a shared library and a file of parameters in its folder, "
+             "got '"
+          << path << "' and '" << options.params << "'";
+    }
+  }
+  Paths files = Collect(mod, folder, options, options.as_source || is_packed, is_linked,
+                        params ? &*params : nullptr);
+  if (is_linked) AddRegistration(mod, folder, &files);
   Paths headers = is_packed ? WriteHeaders(mod, folder) : Paths();
-  // Beside its place, so that renaming is atomic and a process that uses the old file keeps it;
-  // with its suffix, which linkers look at.
-  Partial partial{output};
-  partial.path.replace_filename("." + output.stem().string() + "." + std::to_string(getpid()) +
-                                output.extension().string());
+  Partial partial(output);
   Paths members = files;
   if (suffix == "tar") members.insert(members.end(), headers.begin(), headers.end());
   Write(members, partial.path, suffix, folder, options);
   fs::path header = output;
   header.replace_extension(".h");
   if (suffix == "c") WriteFile(header, Joined(headers));
-  if (suffix == "o" || suffix == "obj" || suffix == "a")
-    WriteFile(header, Header(Objects(files, folder, "a header"), output));
-  fs::rename(partial.path, output);
+  if (is_linked) WriteFile(header, Header(Objects(files, folder, "a header"), output));
+  if (params) params->Finish();
+  partial.Finish();
 }
 
 TVM_REGISTER() {
@@ -298,18 +365,19 @@ TVM_REGISTER() {
   Def(
       "driver.ExportLibraryWith",
       [](ffi::Module mod, String path, Array<String> addons, String workspace, bool as_source,
-         Array<String> link_options, Optional<Function> link) {
+         Array<String> link_options, Optional<Function> link, String params) {
         ExportOptions options;
         options.addons.assign(addons.begin(), addons.end());
         options.workspace = workspace;
         options.as_source = as_source;
         options.link_options.assign(link_options.begin(), link_options.end());
         options.link = link;
+        options.params = params;
         ExportLibrary(mod, path, options);
       },
       "The same with options; `link(output, files, is_object)` replaces the built-in linker.",
       Arg("mod"), Arg("path"), Arg("addons"), Arg("workspace"), Arg("as_source"),
-      Arg("link_options"), Arg("link", nullptr));
+      Arg("link_options"), Arg("link", nullptr), Arg("params", String("")));
   Def(
       "driver.ExtractStaticLibrary",
       [](String library, String folder) {

@@ -5,6 +5,7 @@
 #include "driver/choose_target.h"
 #include "ir/target/scope.h"
 #include "tvm/driver/relax_pipeline.h"
+#include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
 #include "tvm/relax/bind.h"
 #include "tvm/relax/vm.h"
@@ -69,6 +70,14 @@ IRModule WithParams(const IRModule& mod, const Map<String, runtime::Tensor>& par
 
 ffi::Module Build(IRModule mod, Target target, const BuildOptions& options) {
   target = ChooseTarget(mod, target);
+  if (options.system_lib) {
+    if (Backend::Of(HostOf(target)).join.empty()) {
+      TVM_FFI_THROW(ValueError) << "build: expected a host that writes objects for a system "
+                                   "library, got "
+                                << HostOf(target)->str();
+    }
+    mod = WithAttr(mod, "system_lib_prefix", String(""));
+  }
   Compiled own = CompileAs(options.compiled ? &VMTIRCodeGen : &VMCodeGen,
                            WithParams(mod, options.params), target, options.relax_pipeline);
   Optional<ffi::Module> kernels;
@@ -87,12 +96,14 @@ TVM_REGISTER() {
   Def(
       "driver.BuildRelax",
       [](IRModule mod, Optional<Target> target, Map<String, runtime::Tensor> params,
-         Optional<Pass> relax_pipeline, Optional<Pass> tir_pipeline, bool compiled) {
+         Optional<Pass> relax_pipeline, Optional<Pass> tir_pipeline, bool compiled,
+         bool system_lib) {
         return Build(mod, target.value_or(Target()),
-                     {params, relax_pipeline, tir_pipeline, compiled});
+                     {params, relax_pipeline, tir_pipeline, compiled, system_lib});
       },
       "Compiles the graphs of a module to an executable of the virtual machine.", Arg("mod"),
-      Arg("target"), Arg("params"), Arg("relax_pipeline"), Arg("tir_pipeline"), Arg("compiled"));
+      Arg("target"), Arg("params"), Arg("relax_pipeline"), Arg("tir_pipeline"), Arg("compiled"),
+      Arg("system_lib", false));
   Def(
       "relax.VMLink",
       [](ExecBuilder builder, Optional<Target>, Optional<ffi::Module> lib,

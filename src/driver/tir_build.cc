@@ -2,6 +2,7 @@
 // How PrimFuncs are compiled: lower, split by target, generate code, link host and devices.
 #include <map>
 
+#include "driver/choose_target.h"
 #include "tvm/driver/tir_pipeline.h"
 #include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
@@ -11,10 +12,6 @@ namespace tvm {
 namespace {
 using Functions = std::vector<std::pair<GlobalVar, BaseFunc>>;
 
-Target HostOf(const Target& target) {
-  if (auto host = target.Host()) return *host;
-  return target->DeviceType() == kDLCPU ? target : DefaultHost();
-}
 IRModule Select(const IRModule& mod, const Functions& functions) {
   Map<GlobalVar, BaseFunc> selected;
   for (const auto& [var, func] : functions) selected.Set(var, func);

@@ -123,7 +123,7 @@ template <class... A>
 }
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path, bool writable) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info{};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -133,7 +133,8 @@ MappedFile::MappedFile(const std::string& path) {
     TVM_FFI_THROW(OSError) << "cannot read " << path << ": " << std::strerror(error);
   }
   size_ = static_cast<size_t>(info.st_size);
-  void* data = size_ ? mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
+  int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* data = size_ ? mmap(nullptr, size_, access, MAP_PRIVATE, fd, 0) : nullptr;
   int error = errno;
   close(fd);
   if (data == MAP_FAILED) {

@@ -10,10 +10,11 @@
 
 namespace tvm::runtime {
 
-/// A file, mapped read-only. FileNotFoundError or OSError when it cannot be read.
+/// A file, mapped read-only, or `writable`: then what is written stays in this process.
+/// FileNotFoundError or OSError when it cannot be read.
 class MappedFile {
  public:
-  explicit MappedFile(const std::string& path);
+  explicit MappedFile(const std::string& path, bool writable = false);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   std::string_view bytes() const { return {data_, size_}; }

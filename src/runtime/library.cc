@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime/apart_file.h"
 #include "runtime/cpu_features.h"
 #include "runtime/elf.h"
 #include "tvm/runtime/module.h"
@@ -97,12 +98,31 @@ std::string FreshSpelling(const std::string& folder, const std::string& file) {
   return path + file;
 }
 /// Gives the modules of a library their tensors, as they lie in it.
-void AttachData(const Module& mod, std::string_view data, const std::shared_ptr<void>& library) {
-  if (auto* with_data = dynamic_cast<ApartData*>(mod.operator->()))
-    with_data->Attach(data, library);
-  for (const Any& import : mod->imports()) AttachData(import.cast<Module>(), data, library);
+void AttachData(const Module& mod, std::string_view data, const std::shared_ptr<void>& owner) {
+  if (auto* with_data = dynamic_cast<ApartData*>(mod.operator->())) with_data->Attach(data, owner);
+  for (const Any& import : mod->imports()) AttachData(import.cast<Module>(), data, owner);
 }
-Module Load(const std::string& name, const std::string& spelling, std::string_view file) {
+/// Where the tensors of a library's modules are: in it, or in a file in `folder`, "" where it has
+/// none.
+ApartFile FindData(const std::string& name, const std::string& folder, std::string_view file,
+                   const std::shared_ptr<void>& library) {
+  std::string_view params = SymbolData(file, kLibraryParams);
+  if (params.empty()) {
+    auto* mapped = static_cast<const char*>(dlsym(library.get(), kLibraryData));
+    size_t size = SymbolData(file, kLibraryData).size();
+    return {mapped ? std::string_view(mapped, size) : "", library};
+  }
+  std::string_view beside = params.substr(0, params.find('\n'));
+  if (beside.size() == params.size() || beside.find('/') != std::string_view::npos)
+    TVM_FFI_THROW(ValueError) << name << ": the name of its file of parameters is damaged";
+  if (folder.empty()) {
+    TVM_FFI_THROW(ValueError) << name << ": its parameters lie in the file '" << beside
+                              << "' beside it; load it by its path";
+  }
+  return MapApartFile(folder + "/" + std::string(beside), params.substr(beside.size() + 1));
+}
+Module Load(const std::string& name, const std::string& spelling, std::string_view file,
+            const std::string& folder = "") {
   CheckSharedLibrary(name, file);
   CheckRequirements(name, file);
   Array<String> names = ExportedNames(file);
@@ -124,9 +144,8 @@ Module Load(const std::string& name, const std::string& spelling, std::string_vi
       TVM_FFI_UNREACHABLE();
     }
   }();
-  std::string_view data = SymbolData(file, kLibraryData);
-  auto* mapped = static_cast<const char*>(dlsym(library.get(), kLibraryData));
-  AttachData(mod, mapped ? std::string_view(mapped, data.size()) : "", library);
+  ApartFile data = FindData(name, folder, file, library);
+  AttachData(mod, data.data, data.owner);
   if (std::string_view(mod->kind()) != "library") return mod;
   return Module(ffi::make_object<LibraryObj>(mod, names));
 }
@@ -139,7 +158,7 @@ Module LoadModule(const std::string& path) {
   std::free(resolved);
   size_t slash = real.rfind('/');
   std::string folder = slash == std::string::npos ? "." : real.substr(0, slash);
-  return Load(path, FreshSpelling(folder, real.substr(slash + 1)), file.bytes());
+  return Load(path, FreshSpelling(folder, real.substr(slash + 1)), file.bytes(), folder);
 }
 
 Module LoadModuleFromBytes(std::string_view bytes) {

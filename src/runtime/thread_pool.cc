@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent fork-join pool: one mailbox per worker, task i preferably on worker i, the caller
-// works too.
+// Persistent fork-join pool: one mailbox per worker, the same part of a loop preferably on the same
+// worker, the caller works too, and alone where that is faster.
 #include "tvm/runtime/thread_pool.h"
 
 #include <pthread.h>
@@ -9,43 +9,33 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <vector>
+#include <utility>
 
+#include "runtime/hooks.h"
+#include "runtime/openmp_team.h"
+#include "runtime/parallel_job.h"
 #include "tvm/runtime/def.h"
 
 namespace tvm::runtime {
 namespace {
 constexpr int kMaxThreads = 1024;
-constexpr auto kSpin = std::chrono::microseconds(50);
-
-inline void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-/// Spins until `done()`, by the clock: the length of a pause differs by an order of magnitude
-/// between CPUs. False when the time is over.
-template <class F>
-bool SpinUntil(F&& done) {
-  auto end = std::chrono::steady_clock::now() + kSpin;
-  do {
-    for (int i = 0; i < 16; ++i) {
-      if (done()) return true;
-      Pause();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return done();
-}
+/// How long an idle worker spins before it sleeps, and the least where others want its CPU; by how
+/// much too late it is when somebody else had it.
+constexpr int64_t kSpinNs = 50'000, kShortSpinNs = 2'000, kLateNs = 100'000;
+/// Work that the caller may be faster with alone, and work of a thread that pays for sending it to
+/// another CPU.
+constexpr int64_t kLittleNs = 20'000, kPlaceNs = 100'000;
+/// A piece of a loop, as long as there are not too many pieces for each thread.
+constexpr int64_t kPieceNs = 8'000, kMostPieces = 16, kUsualPieces = 4;
 
 /// Where a worker runs. A scheduler may wake a worker on the CPU of its caller, where it gets no
 /// turn before the caller has done all the work alone, call after call, while other CPUs idle. So
@@ -99,122 +89,151 @@ class Place {
 #endif
 };
 
-/// A parallel region; lives on the stack of its caller.
-class Job {
- public:
-  Job(TVMParallelTask task, void* data, int num_task, int num_thread)
-      : task_(task), data_(data), env_{nullptr, num_task}, num_thread_(num_thread) {
-    int words = (num_task + 63) / 64;
-    if (words > kInline) heap_ = std::make_unique<std::atomic<uint64_t>[]>(words);
-    taken_ = heap_ ? heap_.get() : inline_;
-    for (int i = 0; i < words; ++i) taken_[i].store(0, std::memory_order_relaxed);
-  }
-  /// Runs the tasks of one participant, then whatever nobody has begun: a participant that got no
-  /// CPU must not hold up the others.
-  void Work(int participant) {
-    for (int i = participant; i < env_.num_task; i += num_thread_) TryRun(i);
-    for (int i = 0; i < env_.num_task; ++i) TryRun(i);
-  }
-  int Finish() {
-    if (error_) TVMFFIErrorSetRaised(error_), TVMFFIObjectDecRef(error_);
-    return result_.load(std::memory_order_relaxed);
-  }
-
- private:
-  void TryRun(int i) {
-    std::atomic<uint64_t>& word = taken_[i / 64];
-    uint64_t bit = uint64_t{1} << (i % 64);
-    if (word.load(std::memory_order_relaxed) & bit) return;
-    if (word.fetch_or(bit, std::memory_order_relaxed) & bit) return;
-    if (result_.load(std::memory_order_relaxed) != 0) return;
-    int rc = task_(i, &env_, data_);
-    if (rc == 0) return;
-    TVMFFIObjectHandle error = nullptr;
-    TVMFFIErrorMoveFromRaised(&error);
-    int expected = 0;
-    if (result_.compare_exchange_strong(expected, rc)) {
-      error_ = error;
-    } else if (error) {
-      TVMFFIObjectDecRef(error);
-    }
-  }
-
-  static constexpr int kInline = 4;
-  TVMParallelTask task_;
-  void* data_;
-  TVMParallelGroupEnv env_;
-  int num_thread_;
-  std::atomic<int> result_{0};
-  TVMFFIObjectHandle error_ = nullptr;
-  std::atomic<uint64_t>* taken_;
-  std::atomic<uint64_t> inline_[kInline];
-  std::unique_ptr<std::atomic<uint64_t>[]> heap_;
-};
-
 thread_local bool in_task = false;
+/// What it takes to wake a worker, as measured.
+std::atomic<int64_t> wake_ns{5'000};
 
 /// One worker and its mailbox. `job_` is null (free), a job (offered), or a job with its lowest bit
-/// set (accepted); only its caller withdraws an offer, only the worker ends an accepted job.
+/// set (accepted); only its caller withdraws an offer, only the worker ends an accepted job. An
+/// offer holds a reference of the job.
 class alignas(128) Worker {
  public:
-  bool Offer(Job* job) {
+  bool IsAsleep() const { return asleep_.load(std::memory_order_relaxed) != 0; }
+  bool Offer(Job* job, bool may_move) {
     uintptr_t free = 0;
     if (job_.load(std::memory_order_relaxed) != 0) return false;
-    if (!job_.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(job))) return false;
-    place_.LeaveTo();
-    if (asleep_.load() != 0) asleep_.store(0), asleep_.notify_one();
+    job->AddReference();
+    if (!job_.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(job))) {
+      job->Release();
+      return false;
+    }
+    if (may_move) place_.LeaveTo();
     return true;
   }
-  /// Returns when the worker no longer knows the job.
-  void Release(Job* job) {
-    uintptr_t offered = reinterpret_cast<uintptr_t>(job), accepted = offered | 1;
-    if (job_.compare_exchange_strong(offered, 0)) return place_.Missed();
-    auto ended = [&] { return job_.load(std::memory_order_acquire) != accepted; };
-    if (SpinUntil(ended)) return;
-    waiting_.fetch_add(1);
-    for (;;) {
-      uint32_t count = ended_.load();
-      if (job_.load() != accepted) break;
-      ended_.wait(count);
-    }
-    waiting_.fetch_sub(1);
+  /// Wakes the worker if it sleeps beside this offer.
+  bool WakeFor(const Job* job) {
+    if (job_.load() != reinterpret_cast<uintptr_t>(job) || asleep_.load() == 0) return false;
+    int64_t begin = NowNs();
+    asleep_.store(0);
+    asleep_.notify_one();
+    int64_t known = wake_ns.load(std::memory_order_relaxed);
+    wake_ns.store((7 * known + NowNs() - begin) / 8, std::memory_order_relaxed);
+    return true;
   }
-  [[noreturn]] void Loop(int index) {
+  void Withdraw(Job* job, bool was_long) {
+    auto offered = reinterpret_cast<uintptr_t>(job);
+    if (!job_.compare_exchange_strong(offered, 0)) return;
+    if (was_long) place_.Missed();
+    job->Release();
+  }
+  template <class F>
+  [[noreturn]] void Loop(int index, F&& wake_more) {
     in_task = true;  // a region inside a task runs inline
     place_.Arrive();
     for (;;) {
       place_.Note();
-      auto offered = [&] { return job_.load(std::memory_order_relaxed) != 0; };
-      if (!SpinUntil(offered)) {
+      if (!Spin()) {
         asleep_.store(1);
         if (job_.load() == 0 && !place_.IsMoved()) asleep_.wait(1);
         asleep_.store(0);
       }
-      uintptr_t job = job_.load();
-      if (job == 0) {
+      uintptr_t offered = job_.load();
+      if (offered == 0) {
         // Too late for what it was woken for; nobody offers a job while it settles.
-        if (place_.IsMoved() && job_.compare_exchange_strong(job, kSettling)) {
+        if (place_.IsMoved() && job_.compare_exchange_strong(offered, kSettling)) {
           place_.Settle();
           job_.store(0);
         }
         continue;
       }
-      if (!job_.compare_exchange_strong(job, job | 1)) continue;
+      if (!job_.compare_exchange_strong(offered, offered | 1)) continue;
       place_.Settle();
-      reinterpret_cast<Job*>(job)->Work(index);
+      auto* job = reinterpret_cast<Job*>(offered);
+      wake_more(job);
+      job->Work(index);
+      job->Release();
       job_.store(0);
-      ended_.fetch_add(1);
-      if (waiting_.load() != 0) ended_.notify_all();
     }
   }
 
  private:
+  /// Waits for an offer for a while: for a short one where others wanted the CPU lately.
+  bool Spin() {
+    int64_t begin = NowNs();
+    bool found = SpinUntil(spin_ns_, [&] { return job_.load(std::memory_order_relaxed) != 0; });
+    bool was_interrupted = NowNs() - begin > spin_ns_ + kLateNs;
+    spin_ns_ = was_interrupted ? kShortSpinNs : found ? std::min(2 * spin_ns_, kSpinNs) : spin_ns_;
+    return found;
+  }
+
   static constexpr uintptr_t kSettling = 1;  // no job, and none can be offered
   std::atomic<uintptr_t> job_{0};
   std::atomic<uint32_t> asleep_{0};
-  std::atomic<uint32_t> ended_{0}, waiting_{0};
+  int64_t spin_ns_ = kSpinNs;
   Place place_;
 };
+
+/// How long a loop took before, by its function and number of iterations.
+class History {
+ public:
+  static History& Of(TVMParallelTask task, int count) {
+    uint64_t key = reinterpret_cast<uintptr_t>(task) * 0x9E3779B97F4A7C15u +
+                   static_cast<uint64_t>(count) * 0xD1B54A32D192ED03u;
+    History& entry = all[key >> (64 - kBits)];
+    if (entry.key_.load(std::memory_order_relaxed) != key) {
+      for (auto* ns : {&entry.work_, &entry.alone_, &entry.together_})
+        ns->store(-1, std::memory_order_relaxed);
+      entry.key_.store(key, std::memory_order_relaxed);
+    }
+    return entry;
+  }
+  /// What all threads did, together; -1: not known.
+  int64_t WorkNs() const { return work_.load(std::memory_order_relaxed); }
+  /// Whether the caller is faster alone: for little work as measured, both ways now and then.
+  bool IsForOne() {
+    int64_t work = WorkNs(), alone = alone_.load(std::memory_order_relaxed);
+    if (work < 0 || work >= kLittleNs) return false;
+    if (alone < 0) return true;
+    bool is_faster = alone < together_.load(std::memory_order_relaxed);
+    bool tries = calls_.fetch_add(1, std::memory_order_relaxed) % kCallsToTry == 0;
+    return is_faster != tries;
+  }
+  void TookAlone(int64_t ns) {
+    Add(&alone_, ns);
+    Add(&work_, ns);
+  }
+  void TookTogether(int64_t ns, int64_t work_ns) {
+    Add(&together_, ns);
+    Add(&work_, work_ns);
+  }
+
+ private:
+  static void Add(std::atomic<int64_t>* mean, int64_t ns) {
+    // What comes between only makes a loop longer: shorter times weigh more.
+    int64_t known = mean->load(std::memory_order_relaxed);
+    int64_t next = known < 0 ? ns : ns > known ? (3 * known + ns) / 4 : (known + ns) / 2;
+    mean->store(next, std::memory_order_relaxed);
+  }
+  static constexpr int kBits = 11;
+  static constexpr uint32_t kCallsToTry = 64;
+  std::atomic<uint64_t> key_{0};
+  std::atomic<int64_t> work_{-1}, alone_{-1}, together_{-1};
+  std::atomic<uint32_t> calls_{1};
+  static History all[1 << kBits];
+};
+History History::all[1 << History::kBits];
+
+/// Whether to wake workers that sleep, for work of some length: not for less than it takes, unless
+/// loops follow so closely that those before would have paid for it.
+bool PaysToWake(int64_t work_ns) {
+  static thread_local int64_t last = 0, missed = 0;
+  int64_t now = NowNs();
+  if (now - std::exchange(last, now) > kSpinNs) missed = 0;
+  missed += work_ns;
+  if (work_ns >= 0 && missed < 2 * wake_ns.load(std::memory_order_relaxed)) return false;
+  missed = 0;
+  return true;
+}
 
 /// Never destroyed: workers may still look at their mailboxes while the process exits.
 class Pool {
@@ -231,24 +250,35 @@ class Pool {
     delete fresh;
     return *pool;
   }
-  int Run(TVMParallelTask task, void* data, int num_task, int num_thread) {
-    int wanted = std::min(num_task, num_thread) - 1;
-    int present = Grow(num_thread - 1);
-    Job job(task, data, num_task, num_thread);
+  /// Works on a job with the workers that are free; `work_ns` is how long it takes, where known.
+  void Work(Job* job, int participants, int64_t work_ns) {
+    int present = Grow(participants - 1), count = 0;
     Worker* engaged[kMaxThreads];
-    int count = 0;
-    for (int i = 0; i < present && count < wanted; ++i) {
-      if (workers_[i]->Offer(&job)) engaged[count++] = workers_[i];
+    bool is_long = work_ns >= participants * kPlaceNs, wakes = false;
+    for (int i = 0; i < present; ++i) {
+      if (workers_[i]->IsAsleep()) {
+        wakes = wakes || PaysToWake(work_ns);
+        if (!wakes) continue;
+      }
+      if (workers_[i]->Offer(job, is_long)) engaged[count++] = workers_[i];
     }
+    if (wakes) WakeMore(job);
     in_task = true;
-    job.Work(0);
+    job->Work(0);
     in_task = false;
-    // No task is left to begin; workers still inside one hold their mailbox.
-    for (int i = 0; i < count; ++i) engaged[i]->Release(&job);
-    return job.Finish();
+    for (int i = 0; i < count; ++i) engaged[i]->Withdraw(job, is_long);
   }
 
  private:
+  /// Wakes two of the workers that sleep beside an offer; those wake two each.
+  void WakeMore(Job* job) {
+    int present = size_.load(std::memory_order_acquire);
+    for (int woken = 0; woken < 2 && !job->IsOver();) {
+      int i = job->NextToWake();
+      if (i >= present) return;
+      woken += workers_[i]->WakeFor(job);
+    }
+  }
   int Grow(int wanted) {
     int present = size_.load(std::memory_order_acquire);
     if (present >= wanted) [[likely]]
@@ -262,7 +292,8 @@ class Pool {
     for (; present < wanted; ++present) {
       auto worker = std::make_unique<Worker>();
       try {
-        std::thread([w = worker.get(), i = present + 1] { w->Loop(i); }).detach();
+        auto wake_more = [this](Job* job) { WakeMore(job); };
+        std::thread([=, w = worker.get(), i = present + 1] { w->Loop(i, wake_more); }).detach();
       } catch (const std::system_error&) {
         break;  // a limit on threads: those that exist take over the tasks
       }
@@ -320,18 +351,68 @@ void ThrowRaised() {
       ffi::detail::ObjectUnsafe::ObjectPtrFromOwned<Object>(static_cast<TVMFFIObject*>(error)));
 }
 
+namespace {
+int RunAlone(TVMParallelTask task, void* data, int num_task) {
+  TVMParallelGroupEnv env{nullptr, num_task};
+  for (int i = 0; i < num_task; ++i) {
+    if (int rc = task(i, &env, data)) return rc;
+  }
+  return 0;
+}
+/// Tasks of a loop of known length: as many for each thread, and each long enough to be worth it.
+int NumPieces(int count, int threads, int64_t work_ns) {
+  int64_t each = work_ns < 0 ? kUsualPieces
+                             : std::clamp<int64_t>(work_ns / threads / kPieceNs, 1, kMostPieces);
+  return static_cast<int>(std::min<int64_t>(count, each * threads));
+}
+/// `work_ns`: how long it took before, and now.
+int RunTogether(TVMParallelTask task, void* data, int num_task, int threads, int64_t* work_ns) {
+  int participants = std::min(num_task, threads);
+  Job* job = Job::Begin(task, data, num_task, participants);
+  struct Share {
+    Job* job;
+    int participants;
+  } share{job, participants};
+  auto work = [](void* data, int thread) {
+    auto* share = static_cast<Share*>(data);
+    if (thread >= share->participants) return;
+    bool outer = std::exchange(in_task, true);
+    share->job->Work(thread);
+    in_task = outer;
+  };
+  if (auto* hook = thread_pool_hook.load(std::memory_order_acquire)) [[unlikely]] {
+    hook->run(hook->self, work, &share, participants);
+    work(&share, 0);  // what the program's threads have left, if anything
+  } else if (const OpenMPTeam* team = OpenMPTeam::Find(threads)) {
+    team->Run(work, &share);
+  } else {
+    Pool::Get().Work(job, participants, *work_ns);
+  }
+  int status = job->Finish();
+  *work_ns = job->BusyNs();
+  job->Release();
+  return status;
+}
+}  // namespace
+
 extern "C" int TVMBackendParallelLaunch(TVMParallelTask task, void* cdata, int num_task) {
   try {
-    int num_thread = NumThreads();
-    if (num_task <= 0) num_task = num_thread;
-    if (num_task > 1 && num_thread > 1 && !in_task) {
-      return Pool::Get().Run(task, cdata, num_task, num_thread);
+    int threads = NumThreads();
+    bool is_loop = num_task < 0;
+    int count = num_task == 0 ? threads : is_loop ? -std::max(num_task, -INT_MAX) : num_task;
+    if (count == 1 || threads == 1 || in_task) return RunAlone(task, cdata, is_loop ? 1 : count);
+    History& history = History::Of(task, count);
+    int64_t begin = NowNs();
+    if (history.IsForOne()) {
+      int status = RunAlone(task, cdata, is_loop ? 1 : count);
+      history.TookAlone(NowNs() - begin);
+      return status;
     }
-    TVMParallelGroupEnv env{nullptr, num_task};
-    for (int i = 0; i < num_task; ++i) {
-      if (int rc = task(i, &env, cdata)) return rc;
-    }
-    return 0;
+    int64_t work_ns = history.WorkNs();
+    int tasks = is_loop ? NumPieces(count, threads, work_ns) : count;
+    int status = RunTogether(task, cdata, tasks, threads, &work_ns);
+    history.TookTogether(NowNs() - begin, work_ns);
+    return status;
   } catch (...) {
     return ReportException();
   }

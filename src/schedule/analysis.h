@@ -84,7 +84,7 @@ bool IsReduction(const ScopeInfo& scope, const Placed& block);
 std::string WhyOverwrites(const Placed& block, const std::vector<For>& loops);
 
 /// What a loop is for one block: the kinds of the iterators whose values use it.
-enum LoopUse : int { kUnused = 0, kSpatial = 1, kReduce = 2, kOther = 4 };
+enum LoopUse : int { kUnused = 0, kSpatial = 1, kReduce = 2, kMixed = 3, kOther = 4 };
 int UseOf(const For& loop, const BlockRealize& realize);
 
 // ---- regions ------------------------------------------------------------------------------------

@@ -39,12 +39,12 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def build_example(tmp_path):
-    def build(source, compiler, *options):
+    def build(source, compiler, *options, objects=()):
         if shutil.which(compiler) is None:
             pytest.skip(f"no {compiler}")
         program = tmp_path / "program"
         includes = [ROOT / "include", *tvm_ffi.libinfo.include_paths()]
-        command = [compiler, *options, "-o", program, ROOT / "examples" / source]
+        command = [compiler, *options, "-o", program, ROOT / source, *objects]
         command += [f"-I{path}" for path in includes]
         for folder in (LIBRARIES, FFI):
             command += [f"-L{folder}", f"-Wl,-rpath,{folder}"]
@@ -65,7 +65,7 @@ def first_element(text):
 
 
 def test_a_c_program(build_example, model):
-    program = build_example("c/run_model.c", "cc", "-std=c11", "-Wall", "-Werror")
+    program = build_example("examples/c/run_model.c", "cc", "-std=c11", "-Wall", "-Werror")
     result = run(program, model)
     assert result.returncode == 0, result.stderr
     assert "input x (n, 64)" in result.stdout and "output output_0 (n, 10)" in result.stdout
@@ -75,10 +75,67 @@ def test_a_c_program(build_example, model):
 
 
 def test_a_cpp_program(build_example, model):
-    program = build_example("cpp/run_model.cc", "c++", "-std=c++20", "-Wno-invalid-offsetof")
+    program = build_example(
+        "examples/cpp/run_model.cc", "c++", "-std=c++20", "-Wno-invalid-offsetof"
+    )
     result = run(program, model)
     assert result.returncode == 0, result.stderr
     assert first_element(result.stdout) == pytest.approx(EXPECTED, rel=1e-4)
+
+
+# ---- hooks, and models that are linked in --------------------------------------------------------
+C_FLAGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+HOOKS_USED = """ValueError: TVMModelSetThreadPool: expected at least one thread, got 0
+ValueError: TVMModelSetAllocator: free: expected a pointer, got NULL
+log: twice
+allocations 1, tasks 1, refused -1
+"""
+
+
+def build_twice(**options):
+    """Prints, and gives 2 * x + w, with enough work for two threads and constants worth mapping."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((256, 256), "float32"))
+    row = relax.const(np.broadcast_to(np.arange(256, dtype="float32"), (256, 256)).copy())
+    with bb.function("main", [x], attrs={"relax.force_pure": True}):
+        bb.emit(relax.op.print(format="twice"))
+        y = bb.emit(relax.op.add(relax.op.multiply(x, relax.const(2, "float32")), row))
+        bb.emit_func_output(y)
+    return relax.build(bb.get(), "llvm -num-cores=2", **options)
+
+
+def test_memory_threads_and_log_of_the_program(build_example, tmp_path):
+    build_twice().export_library(tmp_path / "model.so")
+    program = build_example("tests/driver/model_hooks.c", "cc", *C_FLAGS)
+    result = run(program, tmp_path / "model.so")
+    assert (result.returncode, result.stdout) == (0, HOOKS_USED), result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["o", "a"])
+def test_a_model_that_registers_itself(build_example, tmp_path, suffix):
+    """Linked in whole, it needs no call: system_lib=True."""
+    file = tmp_path / f"model.{suffix}"
+    build_twice(system_lib=True).export_library(file)
+    objects = ["-Wl,--whole-archive", file, "-Wl,--no-whole-archive"]
+    program = build_example("tests/driver/model_hooks.c", "cc", *C_FLAGS, objects=objects)
+    result = run(program)
+    assert (result.returncode, result.stdout) == (0, HOOKS_USED), result.stderr
+
+
+def test_a_model_that_its_header_registers(build_example, tmp_path):
+    build_twice().export_library(tmp_path / "model.a")
+    (tmp_path / "start.c").write_text("""#include "model.h"
+    __attribute__((constructor)) static void Start(void) { model_register(); }""")
+    objects = [tmp_path / "start.c", tmp_path / "model.a"]
+    program = build_example("tests/driver/model_hooks.c", "cc", *C_FLAGS, objects=objects)
+    result = run(program)
+    assert (result.returncode, result.stdout) == (0, HOOKS_USED), result.stderr
+
+
+def test_a_program_with_no_model_in_it(build_example):
+    program = build_example("tests/driver/model_hooks.c", "cc", *C_FLAGS)
+    result = run(program)
+    assert result.returncode == 1 and "expected an executable" in result.stderr
 
 
 # ---- the command line ----------------------------------------------------------------------------
@@ -104,12 +161,31 @@ def test_compile_run_and_look(program, tmp_path):
     expected = np.maximum(x @ WEIGHT, 0)
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
 
+    params = tmp_path / "beside.safetensors"
+    words = ["compile", tmp_path / "module.json", "-o", tmp_path / "beside.so", "--params", params]
+    assert run(program, *words).returncode == 0 and params.exists()
+    assert run(program, "run", tmp_path / "beside.so").returncode == 0
     measured = json.loads(run(program, "bench", library, "--dim", "n=4", "--json").stdout)
     assert measured["median_ms"] > 0
     assert "matmul" in run(program, "profile", library).stdout
     described = json.loads(run(program, "inspect", library, "--json").stdout)
     assert described["functions"]["main"]["inputs"][0]["name"] == "x"
     assert "ret" in run(program, "inspect", library, "--code").stdout
+
+
+def test_compile_of_an_archive(program, tmp_path):
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(8, 4).eval()
+    x = torch.randn(2, 8)
+    torch.export.save(torch.export.export(layer, (x,)), tmp_path / "m.pt2")
+    result = run(program, "compile", tmp_path / "m.pt2", "-o", tmp_path / "m.so")
+    assert result.returncode == 0, result.stderr
+    np.save(tmp_path / "x.npy", x.numpy())
+    words = ["run", tmp_path / "m.so", "--input", f"input={tmp_path / 'x.npy'}", "-o", tmp_path]
+    result = run(program, *words)
+    assert result.returncode == 0, result.stderr
+    expected = layer(x).detach().numpy()
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_help_and_errors(program, model, tmp_path):
@@ -122,7 +198,7 @@ def test_help_and_errors(program, model, tmp_path):
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
         (["run", tmp_path / "gone.so"], "gone.so"),
-        (["compile", model], "or a module that was saved as JSON, and -o model.so"),
+        (["compile", model], "(.onnx, .pt2) or a module that was saved as JSON, and -o model.so"),
     ):
         result = run(program, *words)
         assert result.returncode == 1 and message in result.stderr, words

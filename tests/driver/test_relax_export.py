@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executables as one file: written, loaded elsewhere, run; their constants are mapped."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -34,6 +36,15 @@ def check(library, expected=None):
     expected = np.maximum(X @ WEIGHT + 1.5, 0) if expected is None else expected
     np.testing.assert_allclose(vm["main"](X).numpy(), expected, rtol=1e-4, atol=1e-4)
     return vm
+
+
+def mapped_file(address):
+    """The file that is mapped there."""
+    for line in open("/proc/self/maps"):
+        begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+        if begin <= address < end:
+            return pathlib.Path(line.split(maxsplit=5)[-1].rstrip())
+    return None
 
 
 @pytest.mark.parametrize("suffix", ["so", "tar", "a", "o"])
@@ -69,14 +80,7 @@ def test_constants_are_mapped_not_copied(model, tmp_path):
     weight = vm["weight"]()
     np.testing.assert_array_equal(weight.numpy(), WEIGHT)
     address = np.from_dlpack(weight).ctypes.data
-    assert address % 64 == 0
-    for line in open("/proc/self/maps"):
-        begin, end = (int(word, 16) for word in line.split()[0].split("-"))
-        if begin <= address < end:
-            assert line.rstrip().endswith("model.so")
-            break
-    else:
-        pytest.fail("the constant lies nowhere")
+    assert mapped_file(address) == tmp_path / "model.so" and address % 64 == 0
 
 
 def test_constants_outlive_the_module(model, tmp_path):
@@ -95,6 +99,80 @@ def test_a_constant_can_be_written_to(model, tmp_path):
     vm["weight"]().copyfrom(np.zeros_like(WEIGHT))
     np.testing.assert_array_equal(vm["weight"]().numpy(), 0)
     assert (tmp_path / "model.so").read_bytes() == before
+
+
+# ---- parameters in a file of their own ----------------------------------------------------------
+def test_parameters_beside_the_library(model, tmp_path):
+    library, params = tmp_path / "model.so", tmp_path / "model.safetensors"
+    model.export_library(library, params_file=params)
+    assert params.stat().st_size > WEIGHT.nbytes > library.stat().st_size
+    vm = check(tvm.runtime.load_module(library))
+    weight = vm["weight"]()
+    np.testing.assert_array_equal(weight.numpy(), WEIGHT)
+    address = np.from_dlpack(weight).ctypes.data
+    assert mapped_file(address) == params and address % 64 == 0
+    vm["weight"]().copyfrom(np.zeros_like(WEIGHT))  # in this process alone
+    np.testing.assert_array_equal(
+        relax.VirtualMachine(tvm.runtime.load_module(library), tvm.cpu())["weight"]().numpy(),
+        WEIGHT,
+    )
+
+
+def test_others_read_the_parameters(tmp_path):
+    """The format: a length, JSON, and tensors without gaps."""
+    arrays = [np.arange(n, dtype=t) for n, t in ((300, "float32"), (2001, "int8"), (257, "int64"))]
+    bb = relax.BlockBuilder()
+    with bb.function("main", []):
+        bb.emit_func_output(relax.Tuple([relax.const(a) for a in arrays]))
+    params = tmp_path / "model.safetensors"
+    executable = tvm.compile(bb.get(), "llvm")
+    executable.export_library(tmp_path / "model.so", params_file=params)
+    data = params.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, data = json.loads(data[8 : 8 + length]), data[8 + length :]
+    del header["__metadata__"]
+    offsets = sorted(entry["data_offsets"] for entry in header.values())
+    assert [begin for begin, _ in offsets] == [0, *(end for _, end in offsets[:-1])]
+    assert offsets[-1][1] == len(data)
+    for i, (array, dtype) in enumerate(zip(arrays, ("F32", "I8", "I64"), strict=True)):
+        entry = header[f"constant_{i}"]
+        assert entry["dtype"] == dtype and entry["shape"] == list(array.shape)
+        assert data[slice(*entry["data_offsets"])] == array.tobytes()
+    vm = relax.VirtualMachine(tvm.runtime.load_module(tmp_path / "model.so"), tvm.cpu())
+    for ours, array in zip(vm["main"](), arrays, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), array)
+
+
+def test_wrong_parameters(model, tmp_path):
+    library, params = tmp_path / "model.so", tmp_path / "model.safetensors"
+    model.export_library(library, params_file=params)
+    whole = params.read_bytes()
+    for data, message in (
+        (whole[:4], "no safetensors file"),
+        (b"\xff" * 64, "no safetensors file"),
+        (b"\2" + bytes(7) + b"{}", "another header"),
+        (whole.replace(b'"tvm_id":"', b'"tvm_id":"0', 1), "those of another one: id 0"),
+        (whole[: len(whole) // 2], "outside of"),
+    ):
+        params.write_bytes(data)
+        with pytest.raises(ValueError, match=message):
+            tvm.runtime.load_module(library)
+    other = tmp_path / "other.so"
+    bb = relax.BlockBuilder()
+    with bb.function("main", []):
+        bb.emit_func_output(relax.const(WEIGHT + 1))
+    tvm.compile(bb.get(), "llvm").export_library(other, params_file=params)
+    with pytest.raises(ValueError, match="got those of another one: id"):
+        tvm.runtime.load_module(library)
+    params.unlink()
+    with pytest.raises(FileNotFoundError, match="model.safetensors"):
+        tvm.runtime.load_module(library)
+    with pytest.raises(ValueError, match="its parameters lie in the file 'model.safetensors'"):
+        tvm.runtime.load_module(library.read_bytes())
+    for file in ("x.a", "x.tar", "else/x.so"):
+        (tmp_path / "else").mkdir(exist_ok=True)
+        with pytest.raises(ValueError, match="a file of parameters in its folder"):
+            model.export_library(tmp_path / file, params_file=params)
 
 
 def test_a_program_without_kernels(tmp_path):
@@ -117,8 +195,6 @@ def test_another_loader_is_told_what_is_missing(model, tmp_path):
 
 
 def test_what_goes_in_and_comes_out_is_known(model, tmp_path):
-    import json
-
     model.export_library(tmp_path / "model.so")
     vm = relax.VirtualMachine(tvm.runtime.load_module(tmp_path / "model.so"), tvm.cpu())
     assert json.loads(vm["get_function_signature"]("main")) == {

@@ -13,15 +13,19 @@ struct ExportOptions {
   std::string workspace;            ///< A folder for intermediate files, which stay; "": none.
   bool as_source = false;           ///< Modules that can are written as C, not as objects.
   std::vector<std::string> link_options;
+  /// A file for the large constants, in the format safetensors; "": they are part of the library.
+  /// It has to lie in the folder of the library, from where it is mapped when that is loaded.
+  std::string params;
   /// What links instead of the built-in linker: (output, files, whether the output is an object).
   ffi::Optional<ffi::Function> link;
 };
 
 /// Writes a compiled module with everything it imports; the suffix says as what: .o or .obj, .a
 /// (both with a C header beside), .c (with a header), .tar, else a shared library that
-/// libtvm_runtime loads. The file appears whole or not at all. No system compiler is needed where
-/// libtvm_llvm is installed. FileNotFoundError where the folder does not exist, ValueError for a
-/// module that cannot be written so.
+/// libtvm_runtime loads. The file appears whole or not at all. Code that
+/// was built as a system library registers itself in the program it is linked into, as .o or .a. No
+/// system compiler is needed where libtvm_llvm is installed. FileNotFoundError where the folder
+/// does not exist, ValueError for a module that cannot be written so.
 void ExportLibrary(const ffi::Module& mod, const std::string& path,
                    const ExportOptions& options = {});
 

@@ -13,6 +13,8 @@ struct BuildOptions {
   Optional<transform::Pass> relax_pipeline, tir_pipeline;
   /// Functions of the graph become machine code as well, not bytecode.
   bool compiled = false;
+  /// Exported as .o or .a, the code registers itself in the program it is linked into.
+  bool system_lib = false;
 };
 /// Compiles the graphs of a module, the kernels they call and those it has beside them. Run it with
 /// runtime/vm.h, or write it with driver/export.h.

@@ -23,6 +23,7 @@ class ApartTensors {
   uint64_t Add(Tensor tensor);
   /// Their bytes; between them there is room up to the next multiple of the alignment.
   std::vector<std::string_view> Pieces() const;
+  const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:
   std::vector<Tensor> tensors_;

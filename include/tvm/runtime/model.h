@@ -38,10 +38,37 @@ const char* TVMModelError(void);
 /* An exported library, from a file or from memory. */
 int TVMModelOpen(const char* path, DLDevice device, TVMModel** model);
 int TVMModelOpenBytes(const void* bytes, size_t size, DLDevice device, TVMModel** model);
+/* A model that is linked into the program: one that was built with system_lib=True, or whose header
+ * has registered it. There is one for each prefix of names, "" for most. */
+int TVMModelOpenLinked(const char* prefix, DLDevice device, TVMModel** model);
 /* Calls that were made keep what they need. */
 void TVMModelClose(TVMModel* model);
-/* Threads of the whole process that work on one call. */
+
+/* ---- the whole process ---- */
+/* Threads that work on one call. */
 int TVMModelSetNumThreads(int32_t count);
+
+/* Where the memory of tensors on the CPU comes from. It can be changed as long as there are none:
+ * best before the first model is opened. NULL goes back to the runtime's own. */
+typedef struct {
+  void* self;
+  void* (*alloc)(void* self, size_t size, size_t alignment); /* NULL when there is none */
+  void (*free)(void* self, void* data, size_t size);
+} TVMModelAllocator;
+int TVMModelSetAllocator(const TVMModelAllocator* allocator);
+
+/* Who runs parallel loops. NULL goes back to the runtime's own. */
+typedef struct {
+  void* self;
+  int32_t num_threads; /* a loop is cut into about so many tasks */
+  /* Calls task(data, index) for each index below count, each once, in any order and on any
+   * threads, and returns when all have ended. */
+  void (*run)(void* self, void (*task)(void* data, int32_t index), void* data, int32_t count);
+} TVMModelThreadPool;
+int TVMModelSetThreadPool(const TVMModelThreadPool* pool);
+
+/* Who gets what models print; NULL: the standard output. */
+int TVMModelSetLog(void (*write)(void* self, const char* text), void* self);
 
 /* A function of the model, most often "main", with its inputs and outputs. */
 int TVMModelNewCall(TVMModel* model, const char* function, TVMModelCall** call);

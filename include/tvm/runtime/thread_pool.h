@@ -15,7 +15,8 @@ struct TVMParallelGroupEnv {
 /// One task of a parallel region; non-zero means failure, with the tvm-ffi error set.
 typedef int (*TVMParallelTask)(int task_id, TVMParallelGroupEnv* env, void* cdata);
 
-/// Runs `task` for task ids 0 .. num_task-1 (0: as many as there are threads) on the pool and the
+/// Runs `task` for task ids 0 .. num_task-1 (0: as many as there are threads; -n: a loop of n
+/// iterations, of which the pool chooses the number of tasks, at most n) on the pool and the
 /// calling thread, and returns when all have ended. Tasks must not wait for each other: any number
 /// of them may run on one thread. Inside a task it runs inline. The first failure is returned, its
 /// error raised in the calling thread; tasks that have not begun by then are left out.

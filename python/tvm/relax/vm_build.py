@@ -47,14 +47,11 @@ def build(
         name of relax.get_pipeline, a Pass, a function of a module, or None for none.
     tir_pipeline : the passes that lower kernels, as tvm.tir.build takes them.
     exec_mode : "bytecode", or "compiled" for machine code of the graphs themselves.
+    system_lib : exported as .o or .a, the model registers itself in the program it is linked into,
+        which finds it by tvm.runtime.system_lib() or, in C, TVMModelOpenLinked.
     """
     if exec_mode not in ("bytecode", "compiled"):
         raise ValueError(f"build: expected exec_mode 'bytecode' or 'compiled', got {exec_mode!r}")
-    if system_lib:
-        raise NotImplementedError(
-            "build: system_lib is not supported; export_library to .a or .o gives code for static "
-            "linking"
-        )
     values = {
         name: value if isinstance(value, tvm_ffi.Tensor) else tensor(value)
         for name, value in (params or {}).items()
@@ -66,5 +63,6 @@ def build(
         as_pass(relax_pipeline),
         as_pipeline(tir_pipeline),
         exec_mode == "compiled",
+        bool(system_lib),
     )
     return VMExecutable(code)

@@ -52,12 +52,15 @@ def unarchive(path, folder):
     return [Path(str(file)) for file in extract(str(path), str(folder))]
 
 
-def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs):
+def export_library(
+    mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, params_file=None, **kwargs
+):
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar, .c).
 
     Beside .o, .a and .c it writes a C header of the same name. Modules of target c are compiled
     here, except for .c and .tar and for `fcompile`, which get their sources. A library that a
-    process has loaded under this name stays as it is: the new file replaces it.
+    process has loaded under this name stays as it is: the new file replaces it. `params_file` gets
+    the large constants, as safetensors; it stays beside the library.
     """
     output = Path(os.fspath(file_name))
     if fcompile is not None and not output.suffix:
@@ -78,5 +81,6 @@ def export_library(mod, file_name, *, fcompile=None, addons=None, workspace_dir=
         fcompile is not None,
         [],
         link,
+        "" if params_file is None else os.fspath(params_file),
     )
     return str(output)

@@ -102,20 +102,28 @@ class Module(_Module):
         fpack_imports=None,
         addons=None,
         workspace_dir=None,
+        params_file=None,
         **kwargs,
     ):
         """Writes the module with everything it imports.
 
         The suffix says as what: .so, .o, .a, .tar, .c. `fcompile(output, files, **kwargs)` links;
         without it the built-in linker does, or a system compiler where this build has none.
-        `addons` are further files to link.
+        `addons` are further files to link. `params_file`, in the same folder, gets the large
+        constants as safetensors; loading the library maps it.
         """
         from .export import export_library
 
         if fpack_imports is not None:
             raise NotImplementedError("export_library: fpack_imports is not supported; use addons")
         return export_library(
-            self, file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs
+            self,
+            file_name,
+            fcompile=fcompile,
+            addons=addons,
+            workspace_dir=workspace_dir,
+            params_file=params_file,
+            **kwargs,
         )
 
     def time_evaluator(

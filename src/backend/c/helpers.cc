@@ -29,12 +29,12 @@ static inline $T $N($T* p, $T x) { return __atomic_fetch_add(p, x, __ATOMIC_RELA
 } tvm_task_group;
 typedef int32_t (*tvm_task)(int32_t task_id, tvm_task_group* group, void* closure);
 TVM_WEAK int32_t (*__TVMBackendParallelLaunch)(tvm_task, void*, int32_t) = NULL;
-/* Runs a loop on the threads of the runtime: few iterations as one task each, more as many tasks as
-   there are threads. */
+/* Runs a loop on the threads of the runtime, which chooses how many tasks it becomes. */
 static int32_t $N(tvm_task task, void* closure, int64_t count) {
   tvm_task_group alone;
   if (__TVMBackendParallelLaunch != NULL) {
-    return __TVMBackendParallelLaunch(task, closure, count >= 16 ? 0 : count < 1 ? 1 : (int32_t)count);
+    return __TVMBackendParallelLaunch(
+        task, closure, count < 1 ? 1 : count > INT32_MAX ? -INT32_MAX : -(int32_t)count);
   }
   alone.sync_handle = NULL, alone.num_task = 1;
   return task(0, &alone, closure);

@@ -101,14 +101,16 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   auto *with = Block("launch"), *without = Block("launch.inline"), *end = Block("launch.end");
   Branch(b_.CreateIsNotNull(launch), true, with, without);
   b_.SetInsertPoint(with);
-  // 0: as many tasks as there are threads; for few iterations one task each.
-  Value* few = b_.CreateICmpSLT(extent, llvm::ConstantInt::get(index, 16));
-  Value* most = b_.CreateSelect(
-      few,
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, llvm::ConstantInt::get(index, 1)),
-      llvm::ConstantInt::get(index, 0));
+  // The runtime chooses into how many tasks the iterations go.
+  Value* most =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, llvm::ConstantInt::get(index, 1));
+  if (index->getIntegerBitWidth() > 32) {
+    most = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most,
+                                    llvm::ConstantInt::get(index, INT32_MAX));
+  }
+  most = b_.CreateNeg(b_.CreateSExtOrTrunc(most, gen_.i32));
   auto* launch_type = llvm::FunctionType::get(gen_.i32, {gen_.ptr, gen_.ptr, gen_.i32}, false);
-  Value* status = b_.CreateCall(launch_type, launch, {task, data, b_.CreateTrunc(most, gen_.i32)});
+  Value* status = b_.CreateCall(launch_type, launch, {task, data, most});
   b_.CreateBr(end);
   b_.SetInsertPoint(without);
   Value* alone = StackSlot(environment, 1, llvm::Align(8), "environment");

@@ -25,6 +25,7 @@
 
 namespace tvm::codegen {
 namespace {
+constexpr const char* kSystemLibPrefix = "system_lib_prefix";
 constexpr std::string_view kPackedPrefix = ffi::symbol::tvm_ffi_symbol_prefix;
 
 /// The functions of one LLVM module: compiled together, internal ones visible to each other.
@@ -206,8 +207,11 @@ std::string MergeObjects(const std::vector<Compiled>& parts) {
 // ---- the module ---------------------------------------------------------------------------------
 class LLVMModuleObj : public ffi::ModuleObj {
  public:
-  LLVMModuleObj(Group functions, const Target& target)
-      : target_(target), options_(MachineOptions::From(target)), functions_(std::move(functions)) {
+  LLVMModuleObj(Group functions, const Target& target, Optional<String> system_lib_prefix)
+      : target_(target),
+        options_(MachineOptions::From(target)),
+        functions_(std::move(functions)),
+        system_lib_prefix_(std::move(system_lib_prefix)) {
     compiled_ = CompileAll(functions_, options_);
     for (const auto& [var, info] : functions_) {
       if (info.packed) names_.insert(info.symbol);
@@ -228,6 +232,7 @@ class LLVMModuleObj : public ffi::ModuleObj {
     }
     if (text == runtime::kLibraryInfo) {
       Map<String, String> info{{"target", target_->str()}, {"cpu_features", Features()}};
+      if (system_lib_prefix_.has_value()) info.Set(kSystemLibPrefix, system_lib_prefix_.value());
       return Function::FromTyped([info]() { return info; });
     }
     if (!names_.count(text)) return std::nullopt;
@@ -309,6 +314,7 @@ class LLVMModuleObj : public ffi::ModuleObj {
   Target target_;
   MachineOptions options_;
   Group functions_;
+  Optional<String> system_lib_prefix_;  // export writes code that registers the functions
   std::vector<Compiled> compiled_;
   std::set<std::string> names_;
   std::mutex mutex_;
@@ -316,8 +322,8 @@ class LLVMModuleObj : public ffi::ModuleObj {
 };
 
 ffi::Module Build(IRModule mod, Target target) {
-  return ffi::Module(
-      ffi::make_object<LLVMModuleObj>(FunctionsOf(mod, "target.build.llvm"), target));
+  return ffi::Module(ffi::make_object<LLVMModuleObj>(FunctionsOf(mod, "target.build.llvm"), target,
+                                                     mod->attrs.Get<String>(kSystemLibPrefix)));
 }
 
 TVM_REGISTER() {

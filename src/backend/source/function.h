@@ -159,7 +159,7 @@ class FunctionWriter
   /// Drops what was kept since there were `count` values: the block that holds them ends.
   void Forget(size_t count);
   void ForgetTexts(size_t count);
-  /// `head { body }`; gives whether the end of the body is never reached.
+  /// `head { body`, without the closing brace; gives whether the end of the body is never reached.
   bool Block(const std::string& head, const Stmt& body);
   /// A new name like `hint`, which no other variable of the function has.
   std::string Name(std::string_view hint);

@@ -46,10 +46,16 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
 void Progress(const std::string& text) { std::cerr << text << std::endl; }
 
 // ---- compile ------------------------------------------------------------------------------------
-bool IsOnnx(const std::string& path) { return std::filesystem::path(path).extension() == ".onnx"; }
-/// An ONNX model, or a module that was saved as JSON.
+bool HasSuffix(const std::string& path, const char* suffix) {
+  return std::filesystem::path(path).extension() == suffix;
+}
+/// An ONNX model, an archive of torch.export, or a module that was saved as JSON.
 IRModule ReadProgram(const std::string& path) {
-  if (IsOnnx(path)) {
+  if (HasSuffix(path, ".pt2")) {
+    auto import = ffi::Function::GetGlobalRequired("relax.frontend.torch.from_archive");
+    return import(path, false, false, false).cast<IRModule>();
+  }
+  if (HasSuffix(path, ".onnx")) {
     frontend::OnnxModule imported = frontend::ImportOnnx(path);
     for (const std::string& warning : imported.warnings) Progress("warning: " + warning);
     return imported.mod;
@@ -62,7 +68,7 @@ IRModule ReadProgram(const std::string& path) {
 void Compile(const Options& options) {
   if (options.rest().size() != 1 || !options.Has("--output"))
     TVM_FFI_THROW(ValueError)
-        << "expected an ONNX model or a module that was saved as JSON, and -o model.so";
+        << "expected a model (.onnx, .pt2) or a module that was saved as JSON, and -o model.so";
   const std::string& path = options.rest()[0];
   Progress("reading " + path);
   IRModule mod = ReadProgram(path);
@@ -71,7 +77,9 @@ void Compile(const Options& options) {
   auto begin = std::chrono::steady_clock::now();
   ffi::Module code = Build(mod, target);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  ExportLibrary(code, options.Get("--output"));
+  ExportOptions export_options;
+  export_options.params = options.Get("--params");
+  ExportLibrary(code, options.Get("--output"), export_options);
   if (options.Has("--json")) {
     PrintJson({{"output", String(options.Get("--output"))}, {"seconds", seconds.count()}});
   } else {
@@ -169,7 +177,7 @@ void Profile(const Options& options) {
 
 // ---- looking ------------------------------------------------------------------------------------
 void Inspect(const Options& options) {
-  if (options.rest().size() == 1 && IsOnnx(options.rest()[0])) {
+  if (options.rest().size() == 1 && HasSuffix(options.rest()[0], ".onnx")) {
     std::cout << frontend::InspectOnnx(options.rest()[0]) << "\n";
     return;
   }
@@ -214,9 +222,10 @@ const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
       {"compile",
        "model.onnx -o model.so",
-       "compiles an ONNX model, or a module saved as JSON, to a library",
+       "compiles a model (.onnx, .pt2), or a module saved as JSON, to a library",
        {{"--target", "a target", "this machine by default"},
         {"--output", "a file", "the library; also -o"},
+        {"--params", "a file", "gets the constants, as safetensors; beside the library"},
         {"--json", "", "prints JSON"}},
        &Compile},
       {"run", "model.so", "runs a model once",

@@ -33,6 +33,7 @@ struct Slot {
   std::vector<Slot*> users;  // of a variable: the expressions with it
   size_t missing = 0;        // of an expression: how many of its variables have no value yet
   bool known = false;        // the heap has the value here
+  std::string origin;        // of a variable: where its value came from, for errors
 };
 /// The slots of a function. What becomes known in a branch is not known behind it.
 class ShapeHeap {
@@ -133,8 +134,7 @@ class ShapeLowerer : public ExprMutator {
     builder_->BeginSequence();
     EmitHeap();
     for (const Var& param : func->params) {
-      context_ =
-          Context("argument '" + std::string(param->name_hint()) + "'", GetStructInfo(param));
+      SetContext("argument '" + std::string(param->name_hint()) + "'", GetStructInfo(param));
       Check(param, GetStructInfo(param), ObjectStructInfo::Get());
     }
     MatchAll();
@@ -203,8 +203,8 @@ class ShapeLowerer : public ExprMutator {
   void VisitBinding_(const MatchCastObj* binding) final {
     StructInfo known = GetStructInfo(binding->value);
     Expr value = builder_->NormalizeArgument(VisitExpr(binding->value));
-    context_ = Context("match_cast of '" + std::string(binding->var->name_hint()) + "'",
-                       binding->struct_info);
+    SetContext("match_cast of '" + std::string(binding->var->name_hint()) + "'",
+               binding->struct_info);
     Check(value, binding->struct_info, IsClaim(binding->value) ? ObjectStructInfo::Get() : known);
     MatchAll();
     builder_->EmitNormalized(VarBinding(binding->var, value, binding->span));
@@ -221,11 +221,25 @@ class ShapeLowerer : public ExprMutator {
                {}, {TensorStructInfo(DataType::Int(64), 1)});
     heap_var_ = builder_->Emit(alloc, "shape_heap");
   }
-  Expr Context(const std::string& what, const StructInfo& info) const {
-    if (!with_context_) return StringImm("");
+  /// What is checked from here on.
+  void SetContext(const std::string& what, const StructInfo& info) {
+    what_ = what;
+    if (!with_context_) return;
     std::string text = tir::TextOf(info);  // behind declarations of its variables
-    return StringImm(std::string(name_) + ": " + what + " of " + text.substr(text.rfind('\n') + 1) +
-                     ":");
+    context_ = std::string(name_) + ": " + what + " of " + text.substr(text.rfind('\n') + 1) + ":";
+  }
+  /// A value of the heap that another one has to equal, and whose it is.
+  std::string OriginText(const PrimExpr& e) const {
+    if (e.as<tir::VarObj>()) return tir::TextOf(e) + " (" + heap_.At(e)->origin + ")";
+    std::vector<std::string> origins;
+    VisitVars(e, [&](const tir::VarObj* var) {
+      std::string text =
+          std::string(var->name_hint) + ": " + heap_.At(ffi::GetRef<tir::Var>(var))->origin;
+      if (std::find(origins.begin(), origins.end(), text) == origins.end()) origins.push_back(text);
+    });
+    std::string text;
+    for (const std::string& origin : origins) text += (text.empty() ? "" : ", ") + origin;
+    return tir::TextOf(e) + " (" + text + ")";
   }
   void CheckInteger(const PrimExpr& e) const {
     if (e.dtype().is_int() || e.dtype().is_uint() || e.dtype().is_bool()) return;
@@ -250,7 +264,7 @@ class ShapeLowerer : public ExprMutator {
     Expr value;
     std::vector<std::optional<PrimExpr>> exprs;  // those that are done are gone
     bool is_scalar;
-    Expr context;
+    std::string what, context;
     Dims Open() const {
       Dims open;
       for (const auto& e : exprs) {
@@ -260,7 +274,7 @@ class ShapeLowerer : public ExprMutator {
     }
   };
   void PutOff(const Expr& value, const Array<PrimExpr>& exprs, bool is_scalar = false) {
-    todo_.push_back({value, {exprs.begin(), exprs.end()}, is_scalar, context_});
+    todo_.push_back({value, {exprs.begin(), exprs.end()}, is_scalar, what_, context_});
   }
   /// Emits checks that the value is of the kind that `info` says, where `known` does not imply it;
   /// its dimensions are matched later.
@@ -272,19 +286,21 @@ class ShapeLowerer : public ExprMutator {
       if (!checked) {
         Array<Expr> args = {value, PrimValue::Int64(tensor->ndim)};
         if (!tensor->dtype.is_void()) args.push_back(DataTypeImm(tensor->dtype));
-        args.push_back(context_);
+        args.push_back(StringImm(context_));
         EmitPacked("vm.builtin.check_tensor_info", args);
       }
       if (auto dims = tensor->Dims()) PutOff(value, dims.value());
     } else if (auto* shape = info.as<ShapeStructInfoObj>()) {
       auto* have = known.as<ShapeStructInfoObj>();
       if (!have || (shape->ndim >= 0 && have->ndim != shape->ndim))
-        EmitPacked("vm.builtin.check_shape_info", {value, PrimValue::Int64(shape->ndim), context_});
+        EmitPacked("vm.builtin.check_shape_info",
+                   {value, PrimValue::Int64(shape->ndim), StringImm(context_)});
       if (shape->values) PutOff(value, shape->values.value());
     } else if (auto* prim = info.as<PrimStructInfoObj>()) {
       auto* have = known.as<PrimStructInfoObj>();
       if (!have || have->dtype != prim->dtype)
-        EmitPacked("vm.builtin.check_prim_value_info", {value, DataTypeImm(prim->dtype), context_});
+        EmitPacked("vm.builtin.check_prim_value_info",
+                   {value, DataTypeImm(prim->dtype), StringImm(context_)});
       if (prim->value) {
         CheckInteger(prim->value.value());
         PutOff(value, {prim->value.value()}, true);
@@ -294,10 +310,11 @@ class ShapeLowerer : public ExprMutator {
       if (have && have->fields.size() != tuple->fields.size()) have = nullptr;
       if (!have)
         EmitPacked("vm.builtin.check_tuple_info",
-                   {value, PrimValue::Int64(static_cast<int64_t>(tuple->fields.size())), context_});
+                   {value, PrimValue::Int64(static_cast<int64_t>(tuple->fields.size())),
+                    StringImm(context_)});
       Recurse([&] { CheckFields(value, tuple, have); });
     } else if (info.as<FuncStructInfoObj>() && !known.as<FuncStructInfoObj>()) {
-      EmitPacked("vm.builtin.check_func_info", {value, context_});
+      EmitPacked("vm.builtin.check_func_info", {value, StringImm(context_)});
     }
   }
   void CheckFields(const Expr& value, const TupleStructInfoObj* info,
@@ -344,9 +361,18 @@ class ShapeLowerer : public ExprMutator {
   bool MatchOnce(Todo* item) {
     Array<Expr> codes;
     bool is_useful = false;
-    for (auto& e : item->exprs) {
+    std::string context = item->context, empty_lines;  // a line for each axis that others decide
+    for (size_t axis = 0; axis < item->exprs.size(); ++axis) {
+      std::optional<PrimExpr>& e = item->exprs[axis];
       int64_t code = kNoOp, operand = 0;
       if (e) std::tie(code, operand) = CodeOf(*e);
+      if (code == kStoreToHeap) {
+        heap_.At(*e)->origin =
+            (item->is_scalar ? "" : "shape[" + std::to_string(axis) + "] of ") + item->what;
+      }
+      empty_lines += "\n";
+      if (code == kAssertEqualToLoad && with_context_)
+        context += std::exchange(empty_lines, "") + OriginText(*e);
       if (code != kNoOp) {
         e = std::nullopt;
         is_useful = true;
@@ -359,7 +385,7 @@ class ShapeLowerer : public ExprMutator {
     if (!item->is_scalar)
       args.push_back(PrimValue::Int64(static_cast<int64_t>(item->exprs.size())));
     args.insert(args.end(), codes.begin(), codes.end());
-    args.push_back(item->context);
+    args.push_back(StringImm(context));
     EmitPacked(item->is_scalar ? "vm.builtin.match_prim_value" : "vm.builtin.match_shape", args);
     return true;
   }
@@ -396,7 +422,7 @@ class ShapeLowerer : public ExprMutator {
     const Expr& before = func->body->body;
     StructInfo known = IsClaim(before) ? ObjectStructInfo::Get() : GetStructInfo(before);
     if (IsBaseOf(func->ret_struct_info, known)) return;
-    context_ = Context("return value", func->ret_struct_info);
+    SetContext("return value", func->ret_struct_info);
     Check(result, func->ret_struct_info, known);
     MatchAll();
   }
@@ -424,7 +450,7 @@ class ShapeLowerer : public ExprMutator {
   bool with_context_;
   ShapeHeap heap_;
   Var heap_var_;
-  Expr context_{nullptr};
+  std::string what_, context_;
   std::vector<Todo> todo_;
   std::map<std::vector<int64_t>, Var> shapes_;  // made already
   std::vector<std::map<std::vector<int64_t>, Var>::iterator> shape_log_;

@@ -11,6 +11,7 @@
 #endif
 
 #include "runtime/device/memory_ledger.h"
+#include "runtime/hooks.h"
 #include "tvm/runtime/device.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -67,15 +68,23 @@ class CpuDevice : public DeviceAPI {
     }
     void* data = nullptr;
     ledger_.CheckLimit(device, nbytes);
-    if (nbytes > uint64_t{PTRDIFF_MAX} ||
-        posix_memalign(&data, alignment, std::max<uint64_t>(nbytes, 1)) != 0) {
+    nbytes = std::max<uint64_t>(nbytes, 1);
+    const TVMModelAllocator* hook = allocator_hook.load(std::memory_order_acquire);
+    if (nbytes <= uint64_t{PTRDIFF_MAX}) {
+      if (hook) {
+        data = hook->alloc(hook->self, nbytes, alignment);
+      } else if (posix_memalign(&data, alignment, nbytes) != 0) {
+        data = nullptr;
+      }
+    }
+    if (!data) {
       ledger_.ThrowNoMemory(device, nbytes, MemInfo("MemAvailable"));
     }
     ledger_.Add(data, nbytes);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     // Fewer TLB misses on large tensors; only whole huge pages inside the block are affected.
     constexpr uint64_t kHuge = uint64_t{2} << 20;
-    if (nbytes >= 4 * kHuge) {
+    if (!hook && nbytes >= 4 * kHuge) {
       uint64_t begin = (reinterpret_cast<uint64_t>(data) + kHuge - 1) / kHuge * kHuge;
       uint64_t end = (reinterpret_cast<uint64_t>(data) + nbytes) / kHuge * kHuge;
       madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
@@ -84,8 +93,12 @@ class CpuDevice : public DeviceAPI {
     return data;
   }
   void Free(DLDevice, void* data) final {
-    ledger_.Remove(data);
-    std::free(data);
+    uint64_t nbytes = ledger_.Remove(data);
+    if (const TVMModelAllocator* hook = allocator_hook.load(std::memory_order_acquire)) {
+      hook->free(hook->self, data, nbytes);
+    } else {
+      std::free(data);
+    }
   }
   MemoryStats Memory(DLDevice) final { return ledger_.stats(); }
   void SetMemoryLimit(DLDevice, uint64_t bytes) final { ledger_.SetLimit(bytes); }

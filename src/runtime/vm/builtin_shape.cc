@@ -39,9 +39,21 @@ String Context(const AnyView& value) {
   auto text = value.try_cast<String>();
   return text ? *text : String("");
 }
-/// Contexts end with a space where there is one.
+/// A line of a context, "" where it has none. The first one says what is checked; those behind it
+/// say for each axis which value decides its extent.
+std::string ContextLine(const AnyView& context, int64_t line) {
+  String whole = Context(context);
+  std::string_view text = View(whole);
+  for (; line > 0; --line) {
+    size_t end = text.find('\n');
+    if (end == std::string_view::npos) return "";
+    text.remove_prefix(end + 1);
+  }
+  return std::string(text.substr(0, text.find('\n')));
+}
+/// The first line, with a space behind it where there is one.
 std::string Lead(const AnyView& context) {
-  std::string text(View(Context(context)));
+  std::string text = ContextLine(context, 0);
   if (!text.empty() && text.back() != ' ') text += ' ';
   return text;
 }
@@ -66,10 +78,11 @@ void Match(const ShapeHeap& heap, int64_t value, int64_t code, int64_t operand,
       int64_t expected = code == kAssertEqualToImm ? operand : heap[operand];
       if (value == expected) return;
       std::string what = axis < 0 ? "value" : "shape[" + std::to_string(axis) + "]";
+      std::string origin = ContextLine(context, std::max<int64_t>(axis, 0) + 1);
+      if (code == kAssertEqualToLoad)
+        origin = origin.empty() ? " as seen before," : " which is " + origin + ",";
       TVM_FFI_THROW(RuntimeError) << Lead(context) << "match_cast error, " << what << ": expected "
-                                  << expected
-                                  << (code == kAssertEqualToImm ? "," : ", as seen before,")
-                                  << " got " << value;
+                                  << expected << "," << origin << " got " << value;
     }
   }
   TVM_FFI_THROW(ValueError) << "vm.builtin.match_shape: unknown code " << code;

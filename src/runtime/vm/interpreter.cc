@@ -134,16 +134,32 @@ void SetParameters(const AnyView* args, const FunctionInfo& f, Any* registers) {
     registers[i] = args[i];
   }
 }
+std::string Extents(ShapeView extents) {
+  std::string text;
+  for (size_t i = 0; i < extents.size(); ++i) text += (i ? ", " : "") + std::to_string(extents[i]);
+  return text;
+}
+/// Part of what kernels say of tensors with other strides than they expect.
+constexpr const char* kCompactTensor = "of a compact tensor";
+/// Kernels refuse tensors that are not compact, by the name of their own parameter: this is the
+/// name of the function's, where such a tensor came in as an argument.
+std::string CompactnessHint(const FunctionInfo& f, const Any* registers, int64_t index) {
+  auto tensor = As<Tensor>(registers[index]);
+  if (!tensor || tensor->is_contiguous()) return "";
+  std::vector<int64_t> compact(tensor->ndim(), 1);
+  for (int64_t axis = tensor->ndim() - 1; axis > 0; --axis)
+    compact[axis - 1] = compact[axis] * tensor->shape()[axis];
+  return "\n" + f.name + ": argument '" + f.params[index] + "': expected a compact tensor, with " +
+         "strides (" + Extents({compact.data(), compact.size()}) + "), got strides (" +
+         Extents(tensor->strides()) + ")";
+}
 std::string ArgumentText(const AnyView* args, int32_t n) {
   std::string text;
   for (int32_t i = 0; i < n; ++i) {
     auto tensor = args[i].try_cast<ffi::TensorView>();
     if (!tensor) continue;
-    text += (text.empty() ? "" : ", ") + ffi::DLDataTypeToString(tensor->dtype()) + "[";
-    for (int axis = 0; axis < tensor->ndim(); ++axis) {
-      text += (axis ? ", " : "") + std::to_string(tensor->shape()[axis]);
-    }
-    text += "]";
+    text += (text.empty() ? "" : ", ") + ffi::DLDataTypeToString(tensor->dtype()) + "[" +
+            Extents(tensor->shape()) + "]";
   }
   return text;
 }
@@ -155,7 +171,8 @@ void ThrowWithCallStack(size_t first) {
   constexpr size_t kShown = 20;
   std::vector<CallSite> sites(CallSites().begin() + first, CallSites().end());
   CallSites().resize(first);
-  std::string text = "\nRelax call stack, innermost first:";
+  std::string hints, text = "\nRelax call stack, innermost first:";
+  for (const CallSite& site : sites) hints += site.hint;
   for (size_t i = 0; i < std::min(sites.size(), kShown); ++i) {
     const CallSite& site = sites[i];
     text += "\n  " + site.function->name + ", instruction " + std::to_string(site.instruction) +
@@ -164,8 +181,10 @@ void ThrowWithCallStack(size_t first) {
   if (sites.size() > kShown) text += "\n  … " + std::to_string(sites.size() - kShown) + " more";
   if (sites.empty()) text.clear();
   auto rethrow = [&](const ffi::Error& e) {
-    throw ffi::Error(e.kind(), e.message() + text, e.backtrace(), e.cause_chain(),
-                     e.extra_context());
+    // A function that takes any strides may fail for another reason.
+    bool is_about_strides = e.message().find(kCompactTensor) != std::string::npos;
+    throw ffi::Error(e.kind(), e.message() + (is_about_strides ? hints : "") + text, e.backtrace(),
+                     e.cause_chain(), e.extra_context());
   };
   try {
     throw;
@@ -204,7 +223,9 @@ void Program::RunCompiled(int64_t function, const AnyView* args, Any* result) co
                          const_cast<void*>(static_cast<const void*>(constants_.data())),
                          const_cast<void*>(static_cast<const void*>(values_.data())));
   } catch (...) {
-    CallSites().push_back({&f, 0, nullptr});
+    std::string hint;
+    for (size_t i = 0; i < f.params.size(); ++i) hint += CompactnessHint(f, registers, i);
+    CallSites().push_back({&f, 0, nullptr, hint});
     throw;
   }
   *result = std::move(registers[f.params.size()]);
@@ -257,8 +278,15 @@ void Program::RunBytecode(int64_t function, const AnyView* args, Any* result,
       }
     }
   } catch (...) {
-    bool call = code[pc].op == Step::kCall;
-    CallSites().push_back({&f, pc, call ? &exec_->functions[code[pc].target] : nullptr});
+    const Instruction& in = code[pc];
+    bool call = in.op == Step::kCall;
+    std::string hint;
+    for (int64_t i = 0; call && i < in.num_args; ++i) {
+      int64_t reg = args_[in.args + i].reg;
+      if (reg >= 0 && reg < static_cast<int64_t>(f.params.size()))
+        hint += CompactnessHint(f, registers, reg);
+    }
+    CallSites().push_back({&f, pc, call ? &exec_->functions[in.target] : nullptr, hint});
     throw;
   }
 }

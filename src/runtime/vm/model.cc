@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/hooks.h"
 #include "tvm/runtime/thread_pool.h"
 #include "tvm/runtime/vm.h"
 
@@ -83,7 +84,7 @@ int Checked(F&& body) {
   return -1;
 }
 template <class T>
-void Expect(const T* pointer, const char* what) {
+void Expect(T* pointer, const char* what) {
   if (!pointer) TVM_FFI_THROW(ValueError) << what << ": expected a pointer, got NULL";
 }
 
@@ -155,9 +156,57 @@ int TVMModelOpenBytes(const void* bytes, size_t size, DLDevice device, TVMModel*
     *model = new TVMModel{VirtualMachine(library, {device})};
   });
 }
+int TVMModelOpenLinked(const char* prefix, DLDevice device, TVMModel** model) {
+  return Checked([&] {
+    Expect(prefix, "TVMModelOpenLinked: prefix");
+    Expect(model, "TVMModelOpenLinked: model");
+    Initialize();
+    auto library = Function::GetGlobalRequired("ffi.SystemLib")(prefix).cast<Module>();
+    *model = new TVMModel{VirtualMachine(library, {device})};
+  });
+}
 void TVMModelClose(TVMModel* model) { delete model; }
+
 int TVMModelSetNumThreads(int32_t count) {
   return Checked([&] { SetNumThreads(count); });
+}
+int TVMModelSetAllocator(const TVMModelAllocator* allocator) {
+  return Checked([&] {
+    Initialize();
+    if (allocator) {
+      Expect(allocator->alloc, "TVMModelSetAllocator: alloc");
+      Expect(allocator->free, "TVMModelSetAllocator: free");
+    }
+    Allocator::ClearAll();
+    if (uint64_t used = GetDeviceAPI(kDLCPU)->Memory({kDLCPU, 0}).used) {
+      TVM_FFI_THROW(RuntimeError) << "TVMModelSetAllocator: expected no memory of the former "
+                                     "allocator in use, got "
+                                  << used << " bytes";
+    }
+    allocator_hook = allocator ? new TVMModelAllocator(*allocator) : nullptr;
+  });
+}
+int TVMModelSetThreadPool(const TVMModelThreadPool* pool) {
+  return Checked([&] {
+    if (pool) Expect(pool->run, "TVMModelSetThreadPool: run");
+    if (pool && pool->num_threads < 1) {
+      TVM_FFI_THROW(ValueError) << "TVMModelSetThreadPool: expected at least one thread, got "
+                                << pool->num_threads;
+    }
+    SetNumThreads(pool ? pool->num_threads : 0);
+    thread_pool_hook = pool ? new TVMModelThreadPool(*pool) : nullptr;
+  });
+}
+int TVMModelSetLog(void (*write)(void* self, const char* text), void* self) {
+  return Checked([&] {
+    auto to_stdout = [](String text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+    auto to_program = [write, self](String text) { write(self, text.c_str()); };
+    auto function = write ? Function::FromTyped(to_program) : Function::FromTyped(to_stdout);
+    Function::SetGlobal("runtime.write_stdout", function, /*override=*/true);
+  });
 }
 
 int TVMModelNewCall(TVMModel* model, const char* function, TVMModelCall** call) {

@@ -74,6 +74,7 @@ struct CallSite {
   const FunctionInfo* function;
   int64_t instruction;
   const FunctionInfo* callee;  // null: no call
+  std::string hint;            // what may be wrong with the function's arguments; "": nothing
 };
 std::vector<CallSite>& CallSites();
 [[noreturn]] void ThrowWithCallStack(size_t first);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/analysis.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/pattern.h"
 #include "tvm/expr/substitute.h"
@@ -129,12 +130,10 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
   for (const LoopRV& loop : sch.GetLoops(rv)) {
     For node = sch.Get(loop);
     Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent), /*iter=*/{}};
+    int use = UseOf(node, ffi::GetRef<BlockRealize>(realize));
+    axis.spatial = use & kSpatial;
+    axis.reduce = use & ~kSpatial;
     for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-      if (!UsesVar(realize->iter_values[i],
-                   [&](const VarObj* v) { return v == node->loop_var.get(); }))
-        continue;
-      IterVarType type = look.block->iter_vars[i]->iter_type;
-      (type == IterVarType::kDataPar ? axis.spatial : axis.reduce) = true;
       if (realize->iter_values[i].same_as(node->loop_var))
         axis.iter = look.block->iter_vars[i]->var;
     }

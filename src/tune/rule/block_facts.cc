@@ -30,17 +30,8 @@ BlockFacts::BlockFacts(const Schedule& sch, const BlockRV& rv) {
     has_reduction |= iv->iter_type == IterVarType::kCommReduce;
   }
   for (const ForObj* loop : loops) {
-    bool spatial = false, reduce = false;
-    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
-      bool uses = UsesVar(realize->iter_values[i],
-                          [&](const VarObj* v) { return v == loop->loop_var.get(); });
-      bool data_par = block->iter_vars[i]->iter_type == IterVarType::kDataPar;
-      if (uses) (data_par ? spatial : reduce) = true;
-    }
-    this->uses.push_back(spatial && reduce ? LoopUse::kMixed
-                         : spatial         ? LoopUse::kSpatial
-                         : reduce          ? LoopUse::kReduce
-                                           : LoopUse::kUnused);
+    int use = UseOf(ffi::GetRef<For>(loop), ffi::GetRef<BlockRealize>(realize));
+    uses.push_back(use & kOther ? (use & ~kOther) | kReduce : use);
   }
 }
 double BlockFacts::Iterations(LoopUse use) const {

@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "schedule/analysis.h"
 #include "tvm/ir/machine.h"
 #include "tvm/tune/search.h"
 
 namespace tvm::tune {
 
-/// What a loop is for one block.
-enum class LoopUse { kSpatial, kReduce, kMixed, kUnused };
+using tir::LoopUse;
 
 /// A block's loops, outermost first, and what they are for it.
 struct BlockFacts {
   const tir::BlockObj* block;
   const tir::BlockRealizeObj* realize;
   std::vector<const tir::ForObj*> loops;
-  std::vector<LoopUse> uses;
+  std::vector<int> uses;  // of the kinds in LoopUse; an iterator of another kind counts as reduced
   bool is_root, has_reduction, is_spatial, has_blocks;  // has_blocks: other blocks lie inside
 
   BlockFacts(const Schedule& sch, const BlockRV& rv);

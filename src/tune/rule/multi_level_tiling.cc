@@ -99,7 +99,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
     if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
         IsScheduled(facts) || !facts.IsAlone(sch))
       return false;
-    for (LoopUse use : facts.uses)
+    for (int use : facts.uses)
       if (use == LoopUse::kMixed) return false;
     if (filter_fn.has_value()) return filter_fn.value()(sch, block).cast<bool>();
     return facts.HasReuse();

@@ -47,7 +47,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
     if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
         !facts.HasReuse() || IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
       return {sch};
-    for (LoopUse use : facts.uses)
+    for (int use : facts.uses)
       if (use == LoopUse::kMixed) return {sch};
     const Machine& machine = Machine::Of(target.value());
     if (!machine->takes_vectors) return {sch};

@@ -63,7 +63,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
         IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
       return {sch};
-    for (LoopUse use : facts.uses)
+    for (int use : facts.uses)
       if (use == LoopUse::kMixed) return {sch};
     using Variant = void (SpatialTilingObj::*)(const Schedule&, const BlockRV&, const BlockFacts&);
     std::vector<Variant> variants;

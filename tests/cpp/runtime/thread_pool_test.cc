@@ -46,6 +46,48 @@ TEST(ThreadPool, ZeroTasksMeansOnePerThread) {
   });
   EXPECT_EQ(ran, 5);
 }
+TEST(ThreadPool, LoopsRunEveryIterationOnce) {
+  // The number of tasks is the pool's choice, and follows the time that the loop took before.
+  struct Loop {
+    std::vector<std::atomic<int>> ran;
+    int us;
+  };
+  TVMParallelTask task = [](int id, TVMParallelGroupEnv* env, void* data) {
+    auto* loop = static_cast<Loop*>(data);
+    auto n = static_cast<int64_t>(loop->ran.size());
+    auto start = [&](int64_t i) { return i * n / env->num_task; };
+    for (int64_t i = start(id); i < start(id + 1); ++i) ++loop->ran[i];
+    std::this_thread::sleep_for(std::chrono::microseconds(loop->us));
+    return 0;
+  };
+  for (int threads : {1, 2, 7}) {
+    Threads scope(threads);
+    for (int count : {1, 2, 15, 16, 17, 1000}) {
+      for (int us : {0, 0, 0, 100, 0}) {
+        Loop loop{std::vector<std::atomic<int>>(count), us};
+        ASSERT_EQ(TVMBackendParallelLaunch(task, &loop, -count), 0);
+        for (auto& n : loop.ran) EXPECT_EQ(n, 1);
+      }
+    }
+  }
+}
+TEST(ThreadPool, TasksOfALateThreadAreTaken) {
+  Threads scope(2);
+  // One task does not end before all others have: whoever is in it cannot run them.
+  for (int blocked : {0, 1, 5, 9}) {
+    std::atomic<int> others{0};
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    ParallelRun(10, [&](int id, int) {
+      if (id != blocked) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        ++others;
+        return;
+      }
+      while (others < 9 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    });
+    EXPECT_EQ(others, 9);
+  }
+}
 TEST(ThreadPool, UsesSeveralThreads) {
   Threads scope(4);
   // Tasks that wait for each other end only where they run at the same time.

@@ -222,7 +222,8 @@ def test_return_is_matched_where_it_was_only_said():
     assert names(claim)[-2:] == ["vm.builtin.check_tensor_info", "vm.builtin.match_shape"]
     assert names(own)[-1] == ""
     last = VMShapeLower()(module(text.format(claim)))["main"].body.blocks[0].bindings[-1].value
-    assert last.args[-1].value == 'main: return value of R.Tensor((n,), dtype="float32"):'
+    context = 'main: return value of R.Tensor((n,), dtype="float32"):'
+    assert last.args[-1].value == context + "\nn (shape[0] of argument 'x')"
 
 
 def test_context_names_function_and_argument():

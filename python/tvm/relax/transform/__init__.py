@@ -4,7 +4,7 @@
 import tvm_ffi
 
 from tvm._derive import Node, construct, fill, function, register_node
-from tvm.ir.transform import Pass, _pass_decorator
+from tvm.ir.transform import Pass, _pass_decorator, module_pass
 from tvm.relax.expr import values_of_params
 
 from .tuning import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
@@ -63,3 +63,16 @@ def FuseOpsByPattern(patterns, bind_constants=True, annotate_codegen=False, entr
 
 
 FuseOpsByPattern.__doc__ = _fuse_ops_by_pattern.__doc__
+
+
+@module_pass(opt_level=0, name="AttachExternModules")
+class AttachExternModules:
+    """The external modules of a model become modules that its executable imports."""
+
+    def __init__(self, extern_modules):
+        self.extern_modules = list(extern_modules)
+
+    def transform_module(self, mod, ctx):
+        loaded = [extern.load() for extern in self.extern_modules]
+        attached = (mod.attrs or {}).get("external_mods", [])
+        return mod.with_attr("external_mods", [*attached, *loaded]) if loaded else mod
