@@ -71,6 +71,7 @@ class Conversion {
   const char* const op;
 
   // ---- arguments by their place in the schema ---------------------------------------------------
+  size_t size() const { return args_.size(); }
   const Any& operator[](size_t i) const { return args_[i]; }
   bool Given(size_t i) const { return args_[i] != nullptr; }
   Expr Tensor(size_t i) const;

@@ -38,6 +38,8 @@ struct ImporterObj : NodeObj {
   /// Whether a getitem of that index reads the node, or anything else does.
   bool Used(const GraphNodeObj* node, size_t item) const;
   StructInfo StructInfoOf(const Any& meta);
+  /// A number that no other call of the program has.
+  int64_t NextCall() { return calls_++; }
   /// The inputs that the program has changed.
   const std::unordered_set<std::string>& mutated() const { return mutated_; }
 
@@ -59,6 +61,7 @@ struct ImporterObj : NodeObj {
   std::unordered_map<std::string, const GraphNodeObj*> views_;
   std::vector<const GraphNodeObj*> view_order_;
   std::unordered_set<std::string> mutated_;
+  int64_t calls_ = 0;
 };
 struct Importer : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Importer, ObjectRef, ImporterObj);

@@ -5,7 +5,7 @@ import warnings
 
 import torch
 import tvm_ffi
-from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .program import (
@@ -21,6 +21,7 @@ from .program import (
 )
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
+_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
 _KINDS = {
     InputKind.USER_INPUT: "user",
@@ -41,6 +42,8 @@ def _inputs(ep):
     metas = {node.name: node.meta.get("val") for node in ep.graph.nodes if node.op == "placeholder"}
     inputs = []
     for spec in ep.graph_signature.input_specs:
+        if spec.kind is InputKind.TOKEN:
+            continue
         kind = _KINDS.get(spec.kind)
         if kind is None:
             raise ValueError(f"Unsupported input kind {spec.kind.name} of '{spec.arg.name}'")
@@ -56,6 +59,8 @@ def _inputs(ep):
 def _outputs(ep):
     outputs = []
     for spec in ep.graph_signature.output_specs:
+        if spec.kind is OutputKind.TOKEN:
+            continue
         is_constant = isinstance(spec.arg, ConstantArgument)
         outputs.append(spec.arg.value if is_constant else ValueRef(spec.arg.name))
     return outputs
@@ -80,7 +85,10 @@ def _decomposed(exported_program):
             "its operators are converted as they were exported",
             stacklevel=3,
         )
-        return exported_program.run_decompositions({})
+        table = torch.export.default_decompositions()
+        for op in [op for op in table if _is_supported(str(op))]:
+            table.pop(op)
+        return exported_program.run_decompositions(table)
 
 
 class ExportedProgramImporter(BaseFXGraphImporter):

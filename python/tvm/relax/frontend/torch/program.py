@@ -146,6 +146,13 @@ def source_of(node):
     return f"{frames[-1]}: {code}" if code else frames[-1]
 
 
+def _is_token(node):
+    """Whether a node stands for the order of effects: a check or a message that gives no value."""
+    if target_name(node.target) == "higher_order.with_effects":
+        return not node.args[1]._schema.returns
+    return target_name(node.target) == "_operator.getitem" and _is_token(node.args[0])
+
+
 def nodes_of(graph, convert=lambda node: None):
     """The calls of a graph of operators; convert(node) may give a function that takes a converter's
     place."""
@@ -155,6 +162,8 @@ def nodes_of(graph, convert=lambda node: None):
             continue
         if node.op != "call_function":
             raise ValueError(f"Unsupported op {node.op} of node {node.name}")
+        if _is_token(node):
+            continue
         own = convert(node)
         nodes.append(
             GraphNode(
