@@ -200,6 +200,7 @@ class History {
     if (entry.key_.load(std::memory_order_relaxed) != key) {
       for (auto* ns : {&entry.work_, &entry.alone_, &entry.together_})
         ns->store(-1, std::memory_order_relaxed);
+      entry.calls_.store(1, std::memory_order_relaxed);
       entry.key_.store(key, std::memory_order_relaxed);
     }
     return entry;
@@ -233,9 +234,10 @@ class History {
   }
   static constexpr int kBits = 11;
   static constexpr uint32_t kCallsToTry = 64;
+  // Zeros take no room in the library; the first use of an entry sets it up.
   std::atomic<uint64_t> key_{0};
-  std::atomic<int64_t> work_{-1}, alone_{-1}, together_{-1};
-  std::atomic<uint32_t> calls_{1};
+  std::atomic<int64_t> work_{0}, alone_{0}, together_{0};
+  std::atomic<uint32_t> calls_{0};
   static History all[1 << kBits];
 };
 History History::all[1 << History::kBits];
