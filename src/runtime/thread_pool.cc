@@ -212,7 +212,7 @@ class History {
     if (work < 0 || work >= kLittleNs) return false;
     if (alone < 0) return true;
     bool is_faster = alone < together_.load(std::memory_order_relaxed);
-    bool tries = calls_.fetch_add(1, std::memory_order_relaxed) % kCallsToTry == 0;
+    bool tries = calls_.fetch_add(1, std::memory_order_relaxed) % kCallsToTry == kCallsToTry - 1;
     return is_faster != tries;
   }
   void TookAlone(int64_t ns) {
@@ -233,9 +233,10 @@ class History {
   }
   static constexpr int kBits = 11;
   static constexpr uint32_t kCallsToTry = 64;
+  // All zeros, so that the table takes no place in the library; `Of` says what is not known.
   std::atomic<uint64_t> key_{0};
-  std::atomic<int64_t> work_{-1}, alone_{-1}, together_{-1};
-  std::atomic<uint32_t> calls_{1};
+  std::atomic<int64_t> work_{0}, alone_{0}, together_{0};
+  std::atomic<uint32_t> calls_{0};
   static History all[1 << kBits];
 };
 History History::all[1 << History::kBits];
