@@ -119,8 +119,9 @@ void WriteTar(const Paths& files, const fs::path& output) {
     char header[kBlock] = {};
     std::memcpy(header, name.data(), name.size());
     auto octal = [&](size_t offset, size_t width, uint64_t value) {
-      std::snprintf(header + offset, width, "%0*llo", static_cast<int>(width - 1),
-                    static_cast<unsigned long long>(value));
+      for (size_t i = width - 1; i-- > 0; value >>= 3)
+        header[offset + i] = static_cast<char>('0' + (value & 7));
+      header[offset + width - 1] = '\0';
     };
     octal(100, 8, 0644);
     octal(108, 8, 0);

@@ -213,7 +213,7 @@ class History {
     if (work < 0 || work >= kLittleNs) return false;
     if (alone < 0) return true;
     bool is_faster = alone < together_.load(std::memory_order_relaxed);
-    bool tries = calls_.fetch_add(1, std::memory_order_relaxed) % kCallsToTry == 0;
+    bool tries = calls_.fetch_add(1, std::memory_order_relaxed) % kCallsToTry == kCallsToTry - 1;
     return is_faster != tries;
   }
   void TookAlone(int64_t ns) {

@@ -403,7 +403,8 @@ def test_system_lib_and_enabled():
     assert runtime.system_lib("nothing.").kind == "library"
     assert runtime.enabled("cpu") and runtime.enabled("c")
     assert runtime.enabled("llvm") == (tvm._libs.find("tvm_llvm") is not None)
-    assert not runtime.enabled("cuda") and not runtime.enabled("no such target")
+    assert runtime.enabled("cuda") == runtime.device("cuda").exist
+    assert not runtime.enabled("no such target")
 
 
 def test_library_pointers_stay_null_without_a_runtime(compile_c, kernels):

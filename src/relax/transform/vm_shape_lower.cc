@@ -78,7 +78,7 @@ class ShapeHeap {
 
  private:
   Slot* New(const PrimExpr& e) {
-    slots_.push_back(std::make_unique<Slot>(Slot{e, size(), {}, 0, false}));
+    slots_.push_back(std::make_unique<Slot>(Slot{e, size(), {}, 0, false, ""}));
     by_expr_.emplace(e, slots_.back().get());
     return slots_.back().get();
   }

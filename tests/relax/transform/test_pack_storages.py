@@ -97,9 +97,9 @@ def _random_program(seed):
             f'a{i} = R.builtin.alloc_tensor(R.shape([{shape}]), R.dtype("float32"), '
             'R.prim_value(0), R.str("global"))'
         )
-        live.append(f"a{i}")
-        lines.append(_use(*rng.sample(live, min(3, len(live)))))
-        live = live[-5:]
+        # Something is read to fill the new tensor: a call without one may keep what it is given.
+        lines.append(_use(*rng.sample(live, min(2, len(live))), f"a{i}"))
+        live = [*live[-4:], f"a{i}"]
     return program(*lines)
 
 

@@ -266,7 +266,7 @@ def test_estimate():
 
 
 def test_what_a_function_may_store():
-    """`keep` gives nothing back and fills nothing: it may have kept a, whose memory stays its own."""
+    """`keep` gives nothing back and fills nothing: it may have kept a, which stays as it is."""
     keep = '_ = R.call_packed("keep", a, sinfo_args=[R.Tuple])'
     before = program(_alloc("a"), _use("x", "a"), keep, _alloc("b"), _use("x", "b"))
     after = program(
