@@ -83,7 +83,8 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def run(program):
-    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0]), "TVM_NUM_THREADS": "2"}
+    path = os.pathsep.join([os.path.dirname(tvm.__path__[0]), *filter(None, sys.path)])
+    env = {**os.environ, "PYTHONPATH": path, "TVM_NUM_THREADS": "2"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

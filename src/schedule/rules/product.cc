@@ -247,8 +247,8 @@ Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machi
           axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
           CloseColumns(look, machine)};
 }
-/// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it are
-/// used before the next ones, by adding to results for a part of the reduction at a time.
+/// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it
+/// are used before the next ones, by adding to results for a part of the reduction at a time.
 ///
 ///   [stretch of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
 bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
@@ -269,7 +269,8 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   int64_t rows = *look.axes[axes.row].size, columns = *look.axes[axes.column].size;
   if (rows >= cost::kRowsToPack || reduction.empty()) return false;
   Tile ideal = IdealTile(look, axes, machine);
-  Tile tile = ChooseTile(AreaOf(look, axes, ideal, machine), machine->Lanes(look.widest_bits), machine);
+  Tile tile =
+      ChooseTile(AreaOf(look, axes, ideal, machine), machine->Lanes(look.widest_bits), machine);
   int64_t width = tile.vectors * tile.lanes;
   if (tile.score < cost::kGoodTile * ideal.score || columns % width != 0) return false;
   int64_t page = std::min(cost::kPage * 8 / look.widest_bits, columns / machine->cores);
@@ -280,7 +281,8 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
                 {std::nullopt, PrimExpr(stretch), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
   outer.push_back(column[0]);
   Array<LoopRV> order = outer;
-  for (const LoopRV& loop : {reduction[0], column[1], row[0], reduction[1], row[1], column[2], column[3]})
+  for (const LoopRV& loop :
+       {reduction[0], column[1], row[0], reduction[1], row[1], column[2], column[3]})
     order.push_back(loop);
   sch.Reorder(order);
   BlockRV init = sch.DecomposeReduction(look.rv, reduction[0]);
