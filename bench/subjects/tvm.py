@@ -2,6 +2,7 @@
 """The program as written, without a schedule: by us, or by Apache TVM where that is installed."""
 
 import functools
+import os
 import pathlib
 import subprocess
 import sys
@@ -37,7 +38,9 @@ def prepare_model(model):
 
     module, now = relax_module(model), clock()
     begin = now()
-    executable = tvm.compile(module, target=host_target())
+    disabled = [name for name in os.environ.get("BENCH_DISABLED_PASSES", "").split(",") if name]
+    with tvm.transform.PassContext(opt_level=3, disabled_pass=disabled):
+        executable = tvm.compile(module, target=host_target())
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     seconds = now() - begin
     inputs = [tvm.runtime.tensor(x) for x in model.inputs()]
