@@ -27,7 +27,7 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
     limit = "seconds after which the benchmarks of tuning begin no further workload"
     parser.add_argument("--limit", type=float, default=float("inf"), help=limit)
-    parser.add_argument("--json", help="also write the rows to this file")
+    parser.add_argument("--json", help="also write the rows to this file, for bench.compare")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in CASES]
     if unknown:
@@ -60,7 +60,8 @@ def main(arguments):
     print(report.table(rows))
     if options.json:
         with open(options.json, "w") as file:
-            json.dump(report.as_json(rows), file, indent=1)
+            run = {"cpu": peers.cpu_model(), "threads": options.threads}
+            json.dump(run | {"rows": report.as_json(rows)}, file, indent=1)
     sys.exit("\n".join(failures) if failures else 0)
 
 

@@ -145,6 +145,17 @@ def installed(without=()):
     return [Worker(name) for name in there], notes
 
 
+def cpu_model():
+    """What the CPU calls itself, with the instructions that speed depends on: names are vague."""
+    wanted = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    flags = facts.get("flags", "").split()
+    name = facts.get("model name", "unknown")
+    return " ".join([name, *(flag for flag in wanted if flag in flags)])
+
+
 def pin(threads):
     """This process, and the workers it starts, on `threads` CPUs; libraries count them later."""
     cpus = sorted(os.sched_getaffinity(0))

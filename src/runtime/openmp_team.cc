@@ -8,10 +8,14 @@
 #include <pthread.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/parallel_job.h"
 
@@ -58,6 +62,19 @@ std::string FindLibrary() {
   dl_iterate_phdr(visit, &found);
   return found.path;
 }
+/// Whether the process is a copy of another one, made by fork: an OpenMP runtime that had threads
+/// there waits for them forever here. (The system keeps a flag until a program is started.)
+bool IsForkedCopy() {
+  constexpr unsigned kForkedWithoutExec = 0x40;
+  std::ifstream file("/proc/self/stat");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string skipped;
+  unsigned flags = kForkedWithoutExec;
+  for (int i = 0; i < 6; ++i) fields >> skipped;  // from the state to the terminal's group
+  fields >> flags;
+  return !fields || (flags & kForkedWithoutExec) != 0;
+}
 unsigned long long NumLoaded() {
   unsigned long long loaded = 0;
   auto first = [](dl_phdr_info* info, size_t, void* data) {
@@ -81,7 +98,7 @@ const OpenMPTeam* OpenMPTeam::Loaded() {
   next_look.store(now + kLookNs);
   static unsigned long long loaded = 0;
   if (unsigned long long count = NumLoaded(); count != std::exchange(loaded, count)) {
-    std::string path = FindLibrary();
+    std::string path = IsForkedCopy() ? "" : FindLibrary();
     void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (!library) return nullptr;
     auto* fresh = new OpenMPTeam();

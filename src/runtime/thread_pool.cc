@@ -31,6 +31,8 @@ constexpr int kMaxThreads = 1024;
 /// How long an idle worker spins before it sleeps, and the least where others want its CPU; by how
 /// much too late it is when somebody else had it.
 constexpr int64_t kSpinNs = 50'000, kShortSpinNs = 2'000, kLateNs = 100'000;
+/// How long it spins for the others that are in the same loop.
+constexpr int64_t kLingerNs = 500'000;
 /// Work that the caller may be faster with alone, and work of a thread that pays for sending it to
 /// another CPU.
 constexpr int64_t kLittleNs = 20'000, kPlaceNs = 100'000;
@@ -168,8 +170,11 @@ class alignas(128) Worker {
       auto* job = reinterpret_cast<Job*>(offered);
       wake_more(job);
       job->Work(index);
-      job->Release();
       job_.store(0);
+      // The next loop comes when this one is over: a worker that fell asleep before would be late
+      // for it, others would take its part and be late in turn.
+      SpinUntil(kLingerNs, [&] { return job->IsOver() || job_.load(std::memory_order_relaxed); });
+      job->Release();
     }
   }
 

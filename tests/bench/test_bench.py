@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark runner: sampling, error in ULP, ratios, and workers that fail."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
-from bench import kernels, measure, peers, report
+from bench import compare, kernels, measure, peers, report
 from bench.measure import Row
 
 
@@ -54,6 +55,39 @@ def test_ratio_is_taken_round_by_round():
     assert peer.ratio(ours) == 2.0
     text = report.table([ours, peer])
     assert [line.split()[-2] for line in text.splitlines()[2:]] == ["1.00", "2.00"]
+
+
+def _run(tmp_path, name, threads=1, **medians):
+    rows = [
+        {"case": case, "subject": subject, "median": median, "spread": 0.01}
+        for case, (ours, peer) in medians.items()
+        for subject, median in (("tvm", ours), ("torch", peer))
+    ]
+    run = {"cpu": peers.cpu_model(), "threads": threads, "rows": rows}
+    (tmp_path / name).write_text(json.dumps(run))
+    return str(tmp_path / name)
+
+
+def test_compare_finds_what_is_slower(tmp_path, capsys):
+    before = _run(tmp_path, "before", a=(1.0, 1.0), b=(1.0, 1.0), c=(1.0, 1.0))
+    # The machine was twice as slow in the second run, and only `b` was by more.
+    after = _run(tmp_path, "after", a=(2.0, 2.0), b=(3.0, 2.0), c=(1.0, 2.0))
+    with pytest.raises(SystemExit) as end:
+        compare.main([before, after])
+    assert end.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["slower", "faster", "3"]
+    assert lines[0].endswith("  b") and lines[1].endswith("  c")
+    with pytest.raises(SystemExit) as end:
+        compare.main([before, before])
+    assert end.value.code == 0
+
+
+def test_compare_needs_the_same_machine(tmp_path, capsys):
+    one, two = _run(tmp_path, "one", a=(1, 1)), _run(tmp_path, "two", threads=2, a=(1, 1))
+    with pytest.raises(SystemExit) as end:
+        compare.main([one, two])
+    assert end.value.code == 2 and "the same kind of CPU" in capsys.readouterr().err
 
 
 SUBJECTS = [

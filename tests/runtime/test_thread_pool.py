@@ -82,8 +82,30 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
+IN_A_CHILD = """
+import os
+import torch
+
+torch.set_num_threads(2)
+torch.exp(torch.ones(1 << 20))
+if (child := os.fork()) == 0:  # where the threads of PyTorch are not
+    import numpy as np, tvm
+    from tvm import te
+
+    a = te.placeholder((64, 4096), name="a")
+    b = te.compute((64, 4096), lambda i, j: te.exp(a[i, j]), name="b")
+    module = tvm.build(te.create_prim_func([a, b]), target="llvm -num-cores=2")
+    y = tvm.runtime.empty((64, 4096), "float32")
+    for _ in range(20):
+        module(tvm.runtime.tensor(np.zeros((64, 4096), "float32")), y)
+    os._exit(0 if (y.numpy() == 1).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
 def run(program):
-    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0]), "TVM_NUM_THREADS": "2"}
+    path = os.pathsep.join([os.path.dirname(tvm.__path__[0]), *filter(None, sys.path)])
+    env = {**os.environ, "PYTHONPATH": path, "TVM_NUM_THREADS": "2"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -95,7 +117,8 @@ def test_workers_keep_their_cpus():
     run(PROGRAM)
 
 
-def test_loops_run_on_the_threads_of_torch():
+@pytest.mark.parametrize("program", [BESIDE_TORCH, IN_A_CHILD], ids=["beside", "in a child"])
+def test_loops_run_on_the_threads_of_torch(program):
     """Two sets of threads on the same CPUs would wait for each other."""
     pytest.importorskip("torch")
-    run(BESIDE_TORCH)
+    run(program)

@@ -263,6 +263,28 @@ def test_operands_of_colliding_lines_are_packed(make):
     assert [int(n) for n in copy.shape] == [16, 256, 64]
 
 
+def test_operands_scattered_over_pages_are_packed():
+    """A line of each page is read: more pages than a CPU knows the addresses of."""
+    target = "llvm -num-cores=1 -mcpu=haswell"
+    for size, packs in ((1000, True), (120, False)):
+        _, sch = scheduled(matmul(size, size, size), target)
+        assert ("B_global" in sch.mod.script()) == packs
+    # A window reads the same lines again: copying them for each would be much more.
+    _, sch = scheduled(conv(256, 56, 64, 3), target)
+    assert "A_global" not in sch.mod.script()
+
+
+@pytest.mark.parametrize("cpu, tile", [("haswell", [4, 2, 8]), ("skylake-avx512", [8, 2, 16])])
+@pytest.mark.parametrize("cores", [1, 16])
+def test_few_rows_use_whole_pages_of_a_matrix(cpu, tile, cores):
+    """Results take part of the reduction at a time, as the matrix is not worth a copy."""
+    _, sch = scheduled(matmul(16, 4096, 4096), f"llvm -num-cores={cores} -mcpu={cpu}")
+    loops = [int(sch.get(loop).extent) for loop in sch.get_loops("out_update")]
+    assert loops[-4:] == [128, *tile]
+    assert loops[-3 - 4] == 4096 // 128
+    assert len(sch.get_child_blocks(sch.get_block("root"))) == 2
+
+
 def test_operands_that_are_turned_are_packed():
     """Tiles as wide as the second cache holds for all of the reduction, one behind the other."""
     target = "llvm -num-cores=2 -mcpu=skylake-avx512 -l2-cache-bytes=1048576"

@@ -61,6 +61,36 @@ def test_interpreter_agrees(name):
     tvm.testing.assert_allclose(out, reference(*inputs), rtol=1e-4, atol=1e-4)
 
 
+# Shapes that reach rules for large ones: the caches of these targets are small.
+LARGE = [
+    (1, 512, 640),
+    (1, 519, 641),
+    (6, 512, 640),
+    (16, 1024, 512),
+    (17, 530, 768),
+    (5, 777, 640),
+]
+LARGE += [(256, 300, 300), (257, 263, 331), (2, 1021, 1009)]
+
+
+@pytest.mark.parametrize("rows, columns, depth", LARGE)
+@pytest.mark.parametrize("cpu", ["haswell", "x86-64", ""])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_products(rows, columns, depth, cpu, dtype):
+    target = f"llvm -num-cores=2 -l2-cache-bytes=65536 {cpu and '-mcpu='}{cpu}"
+    a, b = te.placeholder((rows, depth), dtype), te.placeholder((depth, columns), dtype)
+    k = te.reduce_axis((0, depth))
+    args = [a, b, te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * b[k, j], k))]
+    inputs, out = values_of(args)
+    inputs, out = [x.astype(dtype) for x in inputs], out.astype(dtype)
+    got = run(tvm.build(te.create_prim_func(args), target=target), inputs, out)
+    exact = inputs[0].astype("float64") @ inputs[1].astype("float64")
+    size = abs(inputs[0]).astype("float64") @ abs(inputs[1]).astype("float64")
+    rounding = {"float32": 2.0**-24, "float64": 2.0**-53}[dtype]
+    # (NumPy rounds the exact product of doubles itself.)
+    assert (abs(got - exact) <= 2 * depth * rounding * size).all()
+
+
 SIZES = [(1, 1, 1), (5, 7, 3), (64, 256, 20), (77, 333, 65), (4, 64, 0), (3, 0, 5), (0, 9, 4)]
 
 

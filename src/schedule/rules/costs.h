@@ -38,6 +38,8 @@ inline constexpr double kCall = 16;
 inline constexpr double kCheap = 8;
 /// Vectors that are partly beyond the columns take longer.
 inline constexpr double kConditions = 1.1;
+/// A tile that has this much of the best one's score is good.
+inline constexpr double kGoodTile = 0.75;
 /// A tile that costs so much more than the best one is left for the rest of the columns.
 inline constexpr double kWorse = 1.5;
 
@@ -50,8 +52,9 @@ inline constexpr int64_t kMostRows = 24;
 inline constexpr int64_t kMostVectors = 8;
 /// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
 inline constexpr double kApart = 1.5;
-/// Rows that pay for copying the other operand: to turn it, and to pack what lies in lines already.
-inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64;
+/// Rows that pay for copying the other operand: to turn it, to pack what lies in lines already, and
+/// to have lines together that collide nowhere.
+inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64, kRowsToGather = 256;
 /// Results that share a factor and pay for packing it into words.
 inline constexpr int64_t kResultsToPack = 4;
 /// A reduction this short keeps its results in registers, whatever their number.
@@ -65,6 +68,11 @@ inline constexpr int64_t kLongestWindow = 16;
 inline constexpr int64_t kSmallestWindow = 4;
 
 // ---- memory -------------------------------------------------------------------------------------
+/// Bytes of a page, and pages whose addresses the CPU knows at once.
+inline constexpr int64_t kPage = 4096, kKnownPages = 64;
+/// Elements of a reduction for which results of few rows stay in registers: as many pages of the
+/// other factor are used together.
+inline constexpr int64_t kPartOfReduction = 128;
 /// Elements between the lanes of a load that is still a few vectors of memory.
 inline constexpr int64_t kNear = 4;
 /// Bytes of an array that no cache holds until it is read again.

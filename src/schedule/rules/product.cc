@@ -192,8 +192,20 @@ IndexMap TilesOf(const Block& user, const Buffer& copy, int64_t width) {
   to.push_back(floormod(from.back(), tile));
   return IndexMap(from, to, {});
 }
+/// Whether steps along an axis go from page to page, more of them than the CPU knows the addresses
+/// of, in something that is read along its axes and not over and over.
+bool Scatters(const BlockLook& look, const Access& access, size_t axis) {
+  auto step = access.linear ? AsConstInt(access.steps[axis]) : std::nullopt;
+  auto read = look.Size(
+      [&](const Axis& a) { return access.Moves(static_cast<size_t>(&a - look.axes.data())); });
+  int64_t bytes = access.buffer->dtype.bits() / 8, elements = 1;
+  for (const PrimExpr& extent : access.buffer->shape) elements *= AsConstInt(extent).value_or(0);
+  if (!step || !look.axes[axis].size || read != elements) return false;
+  return *step * bytes >= cost::kPage / 4 &&
+         *step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
+}
 /// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
-/// those of one whose lines collide, in a copy made here.
+/// those of one whose lines collide or are scattered, in a copy made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
                  Array<BlockRV>* copies, const Machine& machine) {
   for (const Access& access : look.accesses) {
@@ -202,15 +214,17 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     for (const BlockRV& copy : *copies) {
       if (sch.Get(copy)->writes[0]->buffer.same_as(access.buffer)) packed = copy;
     }
-    bool is_new = !packed.defined(), collides = false;
+    bool is_new = !packed.defined(), collides = false, scatters = false;
     for (size_t i = 0; i < look.axes.size(); ++i) {
       // (A few of them still fit into one place.)
       bool many = look.axes[i].size.value_or(cost::kEven) > machine->l1_ways;
       collides |= look.axes[i].reduce && many && access.Collides(i, machine);
+      scatters |= look.axes[i].reduce && Scatters(look, access, i);
     }
-    if (is_new && !collides) continue;
+    if (is_new && !collides && !scatters) continue;
+    int64_t rows = collides ? cost::kRowsToPack : cost::kRowsToGather;
     Attempt(sch, [&] {
-      if (is_new) packed = CopyOperand(sch, look, access, column, cost::kRowsToPack);
+      if (is_new) packed = CopyOperand(sch, look, access, column, rows);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
       // The block that copies has its iterators in another order than its buffer.
       Block block = sch.Get(packed);
@@ -227,6 +241,56 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     return;
   }
 }
+Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machine& machine) {
+  return {SizeOf(look.axes[axes.row], ideal.rows),
+          SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
+          axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
+          CloseColumns(look, machine)};
+}
+/// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it
+/// are used before the next ones, by adding to results for a part of the reduction at a time.
+///
+///   [stretch of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
+bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
+  Array<LoopRV> outer, reduction;
+  for (size_t i = 0; i < look.axes.size(); ++i) {
+    const Axis& axis = look.axes[i];
+    if (!axis.size) return false;
+    if (!axis.reduce && i != axes.row && i != axes.column) outer.push_back(axis.loop);
+    if (!axis.reduce) continue;
+    bool scatters = std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& a) {
+      return look.IsOperand(a) && a.StepsBy(axes.column, 1) && Scatters(look, a, i);
+    });
+    if (!scatters || !reduction.empty()) return false;
+    int64_t part = LargestDivisor(*axis.size, cost::kPartOfReduction);
+    if (part < cost::kPartOfReduction / 4 || FitsSecondCache(look, axes, machine)) return false;
+    reduction = sch.Split(axis.loop, {std::nullopt, PrimExpr(part)});
+  }
+  int64_t rows = *look.axes[axes.row].size, columns = *look.axes[axes.column].size;
+  if (rows >= cost::kRowsToPack || reduction.empty()) return false;
+  Tile ideal = IdealTile(look, axes, machine);
+  Tile tile =
+      ChooseTile(AreaOf(look, axes, ideal, machine), machine->Lanes(look.widest_bits), machine);
+  int64_t width = tile.vectors * tile.lanes;
+  if (tile.score < cost::kGoodTile * ideal.score || columns % width != 0) return false;
+  int64_t page = std::min(cost::kPage * 8 / look.widest_bits, columns / machine->cores);
+  int64_t stretch = LargestDivisor(columns / width, std::max<int64_t>(1, page / width));
+  Array<LoopRV> row = sch.Split(look.axes[axes.row].loop, {std::nullopt, PrimExpr(tile.rows)});
+  Array<LoopRV> column =
+      sch.Split(look.axes[axes.column].loop,
+                {std::nullopt, PrimExpr(stretch), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+  outer.push_back(column[0]);
+  Array<LoopRV> order = outer;
+  for (const LoopRV& loop :
+       {reduction[0], column[1], row[0], reduction[1], row[1], column[2], column[3]})
+    order.push_back(loop);
+  sch.Reorder(order);
+  BlockRV init = sch.DecomposeReduction(look.rv, reduction[0]);
+  UnrollTile(sch, {init}, outer.size() + 2);
+  UnrollTile(sch, {look.rv}, outer.size() + 4);
+  ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
+  return true;
+}
 /// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
 /// local buffer until the reduction is done; the block that uses it comes along.
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
@@ -234,10 +298,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   const BlockRV& block = look.rv;
   int lanes = machine->Lanes(look.widest_bits);
   Tile ideal = IdealTile(look, axes, machine);
-  Area area{SizeOf(look.axes[axes.row], ideal.rows),
-            SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
-            axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
-            CloseColumns(look, machine)};
+  Area area = AreaOf(look, axes, ideal, machine);
   bool is_result = sch.GetConsumers(block).empty();
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
@@ -245,9 +306,12 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     auto good = [&](int64_t rows) {
       Area part = area;
       part.rows = rows;
-      return ChooseTile(part, lanes, machine).score >= 0.75 * ideal.score;
+      return ChooseTile(part, lanes, machine).score >= cost::kGoodTile * ideal.score;
     };
-    if (!good(cost::kEven) && Parted(sch, look, axes.column, lanes, again)) return;
+    if (!good(cost::kEven)) {
+      if (Parted(sch, look, axes.column, lanes, again)) return;
+      if (Parted(sch, look, axes.column, ideal.vectors * ideal.lanes, again)) return;
+    }
     if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
   }
   Tile tile = ChooseTile(area, lanes, machine);
@@ -366,6 +430,8 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
   Array<BlockRV> consumers = sch.GetConsumers(block);
   if (consumers.size() > 1) return false;
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
+  if (copies.empty() && Attempt(sch, [&] { return FewRows(sch, look, *axes, machine); }))
+    return true;
   InTiles(sch, look, *axes, machine, &copies);
   for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
   return true;
