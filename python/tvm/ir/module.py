@@ -6,6 +6,7 @@ from tvm._derive import Node, construct, register_node
 from .attrs import DictAttrs
 from .expr import GlobalVar
 from .function import BaseFunc, _attribute
+from .pyfunc import with_pyfuncs
 
 
 @register_node("ir.IRModule")
@@ -27,8 +28,6 @@ class IRModule(Node):
 
     def script(self, **options):
         """The program as TVMScript."""
-        from tvm.script.pyfunc import with_pyfuncs
-
         text = super().script(**options)
         return with_pyfuncs(text, self.pyfuncs, options) if self.pyfuncs else text
 

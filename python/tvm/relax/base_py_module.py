@@ -78,13 +78,16 @@ class BasePyModule:
         for name, func in ir_mod.pyfuncs.items():
             self.add_python_function(name, func)
 
+    @classmethod
+    def _of_ir_module(cls, ir_module, name):
+        """What @I.ir_module makes of a class that derives from this one."""
+        return ModuleFactory(ir_module, name)
+
     @functools.cached_property
     def compiled_tir_funcs(self):
         """The PrimFuncs as one compiled module."""
-        from tvm.driver import compile as build
-
         mod = ir.IRModule({n: f.with_attr("global_symbol", n) for n, f in self._prim_funcs.items()})
-        return build(mod, self.target)
+        return tir.build(mod, self.target)
 
     @functools.cached_property
     def relax_vm(self):

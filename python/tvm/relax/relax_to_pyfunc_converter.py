@@ -78,14 +78,12 @@ class RelaxExpressionConverter(Evaluator):
 
     @functools.cached_property
     def kernels(self):
-        from tvm.driver import compile as build
-
         functions = {
             str(v.name_hint): f.with_attr("global_symbol", str(v.name_hint))
             for v, f in self.mod.functions.items()
             if isinstance(f, tir.PrimFunc)
         }
-        return build(ir.IRModule(functions), "llvm")
+        return tir.build(ir.IRModule(functions), "llvm")
 
     def op_call_tir(self, e, frame):
         args = self.eval(e.args[1], frame)

@@ -7,7 +7,7 @@ import sys
 
 from tvm import ir as _ir
 from tvm.ir import load_json
-from tvm.script.pyfunc import from_node
+from tvm.ir.pyfunc import from_node
 
 from ..ir_builder import IRBuilder
 from ..ir_builder import ir as builder
@@ -36,10 +36,10 @@ def ir_module(mod=None, check_well_formed=True):
         if not inspect.isclass(mod):
             raise TypeError(f"ir_module: expected a class, got {mod!r}")
         module = parse(mod, check_well_formed=check_well_formed)
-        if any(base.__name__ == "BasePyModule" for base in mod.__mro__[1:]):
-            from tvm.relax.base_py_module import ModuleFactory
-
-            return ModuleFactory(module, mod.__name__)
+        # A base class may make something else of its modules.
+        make = getattr(mod, "_of_ir_module", None)
+        if make is not None:
+            return make(module, mod.__name__)
         return module
 
     return decorate if mod is None else decorate(mod)
