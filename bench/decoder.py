@@ -88,12 +88,11 @@ class Decoder(nn.Module):
         )  # fmt: skip
 
 
-def spec(packed=True):
+def spec():
     cache = nn.spec.Object(PagedKVCache)
-    mode = {"$": {"param_mode": "packed" if packed else "plain", "effect_mode": "none"}}
     return {
-        "prefill": {"ids": nn.spec.Tensor((1, "n"), "int64"), "cache": cache, **mode},
-        "decode": {"ids": nn.spec.Tensor(("b", 1), "int64"), "cache": cache, **mode},
+        "prefill": {"ids": nn.spec.Tensor((1, "n"), "int64"), "cache": cache},
+        "decode": {"ids": nn.spec.Tensor(("b", 1), "int64"), "cache": cache},
         "create_cache": {"$": {"param_mode": "none", "effect_mode": "none"}},
     }
 
@@ -103,14 +102,15 @@ def builtin(name, *args):
 
 
 class Session:
-    """A compiled decoder, its weights and a cache."""
+    """A compiled decoder with its weights, and a cache."""
 
     def __init__(self, config, state):
         model = Decoder(config)
         model.load_state_dict(state)
         mod, params = model.export_tvm(spec())
+        for name in ("prefill", "decode"):  # as constants, weights are laid out once
+            mod = relax.transform.BindParams(name, {n: p.data for n, p in params})(mod)
         self.vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
-        self.params = [param.data for _, param in params]
         self.cache = self.vm["create_cache"]()
 
     def add(self, sequence):
@@ -122,7 +122,7 @@ class Session:
         lengths = tvm.runtime.ShapeTuple([ids.shape[1]] * len(sequences))
         ids = tvm.runtime.tensor(ids)
         builtin("kv_state_begin_forward", self.cache, tvm.runtime.ShapeTuple(sequences), lengths)
-        out = self.vm[name](ids, self.cache, self.params)
+        out = self.vm[name](ids, self.cache)
         builtin("kv_state_end_forward", self.cache)
         return out
 
