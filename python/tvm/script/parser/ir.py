@@ -35,7 +35,7 @@ def ir_module(mod=None, check_well_formed=True):
     def decorate(mod):
         if not inspect.isclass(mod):
             raise TypeError(f"ir_module: expected a class, got {mod!r}")
-        module = parse(mod, check_well_formed=check_well_formed)
+        module = parse(mod, check_well_formed=check_well_formed, decorator=ir_module)
         # A base class may make something else of its modules.
         make = getattr(mod, "_of_ir_module", None)
         if make is not None:
