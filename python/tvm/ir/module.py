@@ -6,10 +6,13 @@ from tvm._derive import Node, construct, register_node
 from .attrs import DictAttrs
 from .expr import GlobalVar
 from .function import BaseFunc, _attribute
+from .pyfunc import with_pyfuncs
 
 
 @register_node("ir.IRModule")
 class IRModule(Node):
+    __slots__ = ("__dict__",)
+
     def __init__(self, functions=None, attrs=None, global_infos=None):
         functions = {
             GlobalVar(k) if isinstance(k, str) else k: v for k, v in dict(functions or {}).items()
@@ -17,6 +20,16 @@ class IRModule(Node):
         if attrs is None or isinstance(attrs, dict):
             attrs = DictAttrs({k: _attribute(v) for k, v in (attrs or {}).items()})
         construct(self, functions, attrs, global_infos or {})
+
+    @property
+    def pyfuncs(self):
+        """{name: Python function} that belong to the module; they do not pass through C++."""
+        return self.__dict__.setdefault("_pyfuncs", {})
+
+    def script(self, **options):
+        """The program as TVMScript."""
+        text = super().script(**options)
+        return with_pyfuncs(text, self.pyfuncs, options) if self.pyfuncs else text
 
     def __getitem__(self, var):
         return self._lookup(var)

@@ -50,6 +50,7 @@ _derived, _names = fill(__name__)
 
 # name -> the module it is defined in; imported on first use
 _MOVED = {
+    "BasePyModule": "base_py_module",
     "BlockBuilder": "block_builder",
     "build": "vm_build",
     "ExecBuilder": "exec_builder",

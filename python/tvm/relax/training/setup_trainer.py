@@ -2,7 +2,7 @@
 """A module with a model becomes one with what training it needs."""
 
 from tvm import relax
-from tvm.ir.transform import Sequential, module_pass
+from tvm.ir.transform import module_pass
 
 from .utils import AppendLoss
 
@@ -60,6 +60,7 @@ class SetupTrainer(Names):
             self.BACKBONE_FUNC, loss, self._loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC
         )(mod)
         input_num = len(backbone.params) - param_num - state_num
+        mod = relax.transform.DecomposeOpsForTraining(self.BACKBONE_LOSS_FUNC)(mod)
         trained = mod[self.BACKBONE_LOSS_FUNC].params[input_num : input_num + param_num]
         mod = relax.transform.Gradient(self.BACKBONE_LOSS_FUNC, require_grads=list(trained))(mod)
         self._optimizer.init(list(trained))
@@ -67,7 +68,4 @@ class SetupTrainer(Names):
         mod[self.OPTIMIZER_FUNC] = step.with_attr("global_symbol", self.OPTIMIZER_FUNC)
         mod = mod.with_attr("input_num", input_num)
         mod = mod.with_attr("optim_state", self._optimizer.state)
-        if not self._legalize:
-            return mod
-        passes = [relax.transform.DecomposeOpsForTraining(), relax.transform.LegalizeOps()]
-        return Sequential(passes)(mod)
+        return relax.transform.LegalizeOps()(mod) if self._legalize else mod

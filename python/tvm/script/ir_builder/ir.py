@@ -14,6 +14,7 @@ class IRModuleFrame(IRBuilderFrame):
         self.global_vars = {}  # name -> GlobalVar
         self.signatures = {}  # name -> declared function, for the types of calls
         self.functions = {}  # name -> function
+        self.pyfuncs = {}  # name -> Python function
         self.attrs = {}
         self.global_infos = {}
 
@@ -24,7 +25,10 @@ class IRModuleFrame(IRBuilderFrame):
                 f"ir_module: expected a definition of {missing[0]}, got a declaration only"
             )
         functions = {self.global_vars[name]: func for name, func in self.functions.items()}
-        IRBuilder.current().result = IRModule(functions, self.attrs, self.global_infos)
+        module = IRModule(functions, self.attrs, self.global_infos)
+        if self.pyfuncs:
+            module.pyfuncs.update(self.pyfuncs)
+        IRBuilder.current().result = module
 
 
 def ir_module():

@@ -7,6 +7,7 @@ import sys
 
 from tvm import ir as _ir
 from tvm.ir import load_json
+from tvm.ir.pyfunc import from_node
 
 from ..ir_builder import IRBuilder
 from ..ir_builder import ir as builder
@@ -35,6 +36,10 @@ def ir_module(mod=None, check_well_formed=True):
         if not inspect.isclass(mod):
             raise TypeError(f"ir_module: expected a class, got {mod!r}")
         module = parse(mod, check_well_formed=check_well_formed, decorator=ir_module)
+        # A base class may make something else of its modules.
+        make = getattr(mod, "_of_ir_module", None)
+        if make is not None:
+            return make(module, mod.__name__)
         return module
 
     return decorate if mod is None else decorate(mod)
@@ -74,6 +79,10 @@ def visit_class(parser, node):
         names = ModuleNames(frame)
         with parser.scope({"cls": names, node.name: names}):
             functions = [s for s in node.body if isinstance(s, ast.FunctionDef)]
+            for function in functions:
+                if parser.get_dispatch_token(function) == "pyfunc":
+                    _add_pyfunc(parser, frame, function)
+            functions = [f for f in functions if f.name not in frame.pyfuncs]
             # Devices that signatures name, first.
             parser.visit_body([s for s in node.body if not isinstance(s, ast.FunctionDef)])
             for function in functions:
@@ -84,6 +93,17 @@ def visit_class(parser, node):
                     raise ParserError(function, str(error)) from None
             functions.sort(key=lambda function: _rank(parser.get_dispatch_token(function)))
             parser.visit_body(functions)
+
+
+def _add_pyfunc(parser, frame, node):
+    """Python defined it already where the module is a class; else its text does."""
+    if node.name in frame.pyfuncs:
+        raise ParserError(node, f"expected unique function names, got '{node.name}' twice")
+    known = getattr(parser, "functions", {}).get(node.name)
+    names = {language.prefix: language.module for language in LANGUAGES.values()}
+    for scope in parser.scopes:
+        names.update(scope)
+    frame.pyfuncs[node.name] = known or from_node(node, names)
 
 
 def _rank(token):
@@ -135,8 +155,11 @@ def visit_expr(parser, node):
 
 
 def pyfunc(func):
-    """A Python function kept in the module: not a part of compiled programs."""
-    raise NotImplementedError("I.pyfunc: Python functions in modules are not supported yet")
+    """A Python function kept in the module: `BasePyModule` calls it, with tensors of PyTorch."""
+    return func
+
+
+pyfunc.dispatch_token = "pyfunc"
 
 
 def is_in_scope():

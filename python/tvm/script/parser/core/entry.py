@@ -23,18 +23,18 @@ def parse(program, extra_vars=None, check_well_formed=True, decorator=None):
     A text sees the languages (I, T, …), harmless built-in functions, and `extra_vars`. A program
     that is not decorated is one of `decorator`."""
     source = Source(program)
-    names, annotations = {}, {}
+    names, annotations, members = {}, {}, {}
     if inspect.isfunction(program):
         names.update(inspect_function_capture(program))
         annotations[program.__name__] = _values(program)
     elif inspect.isclass(program):
         names.update(inspect_class_capture(program))
-        functions = [m for m in vars(program).values() if inspect.isfunction(m)]
-        annotations = {function.__name__: _values(function) for function in functions}
+        members = {m.__name__: m for m in vars(program).values() if inspect.isfunction(m)}
+        annotations = {name: _values(function) for name, function in members.items()}
     names.update(extra_vars or {})
     with IRBuilder() as builder:
         parser = Parser(source, names, builder)
-        parser.annotations, parser.called = annotations, decorator
+        parser.annotations, parser.functions, parser.called = annotations, members, decorator
         parser.parse()
     result = builder.result
     if result is None:
