@@ -201,9 +201,14 @@ LARGEST = {"ids": 10000, "types": 2}  # integers are below it
 class Model:
     name: str
     seed: int = 0
+    dtype: str = "float32"  # of weights and of what is computed
 
     def __post_init__(self):
-        self.run, self.signature = MODELS[self.name]
+        self.run, signature = MODELS[self.name]
+        self.signature = {
+            name: (self.dtype if dtype == "float32" else dtype, shape)
+            for name, (dtype, shape) in signature.items()
+        }
         self.weights = Weights(self.seed)
 
     def inputs(self):
@@ -211,8 +216,8 @@ class Model:
         return [
             rng.integers(0, LARGEST[name], shape)
             if dtype == "int64"
-            else np.ones(shape, np.float32)
+            else np.ones(shape, dtype)
             if name == "mask"
-            else rng.standard_normal(shape, np.float32)
+            else rng.standard_normal(shape, np.float32).astype(dtype)
             for name, (dtype, shape) in self.signature.items()
         ]
