@@ -76,6 +76,7 @@ def test_gathered_rows_are_moved_in_vectors(text_only):  # noqa: F811
 
 
 @pytest.mark.parametrize("trans_b", [False, True])
-def test_a_vector_times_a_matrix_reads_vectors(text_only, trans_b):  # noqa: F811
-    first = kernels(product(1, 4096, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
+@pytest.mark.parametrize("n", [4096, 1000])
+def test_a_vector_times_a_matrix_reads_vectors(text_only, n, trans_b):  # noqa: F811
+    first = kernels(product(1, n, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
     assert "(const uint4*)&B[" in first and "mma.sync" not in first
