@@ -133,8 +133,10 @@ struct Vectorizer
   ObjectRef Rewrite(const CastObj* op) {
     PrimExpr value = Mutate(op->value);
     if (value.same_as(op->value)) return ffi::GetRef<ObjectRef>(op);
-    if (auto* ramp = value.as<RampObj>();
-        ramp && op->dtype.is_int() && op->dtype.bits() > value.dtype().bits()) {
+    // Also into fewer bits, which the type of an index has only where its values fit.
+    if (auto* ramp = value.as<RampObj>(); ramp && op->dtype.is_int() &&
+                                          (op->dtype.bits() > value.dtype().bits() ||
+                                           (op->dtype.bits() == 32 && value.dtype().is_int()))) {
       return Ramp(cast(op->dtype, ramp->base), cast(op->dtype, ramp->stride), lanes);
     }
     return Cast(op->dtype.with_lanes(value.dtype().raw_lanes()), value, op->span);
