@@ -215,7 +215,7 @@ class RelaxOps:
         # That a symbolic end lies inside is not known.
         shape = [*x.struct_info.shape]
         shape[axis] = end - begin
-        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, "float32"))
+        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, self.dtype))
 
 
 def relax_module(model):
