@@ -103,7 +103,8 @@ def torch_module(model):
 
     recorder = _Recorder(model.weights)
     with torch.no_grad():
-        model.run(recorder, *map(torch.from_numpy, model.inputs()))
+        inputs = map(torch.from_numpy, model.inputs())
+        model.run(recorder, *(x.float() if x.is_floating_point() else x for x in inputs))
 
     class Module(torch.nn.Module):
         def __init__(self):
@@ -114,29 +115,29 @@ def torch_module(model):
         def forward(self, *inputs):
             return tuple(model.run(TorchOps(self._buffers), *inputs))
 
-    return Module().eval()
+    return Module().eval().to(getattr(torch, model.dtype))
 
 
 # ---- Relax ---------------------------------------------------------------------------------------
 class RelaxOps:
     """Emits into a BlockBuilder; also Apache TVM's."""
 
-    def __init__(self, builder, weights):
+    def __init__(self, builder, weights, dtype="float32"):
         from tvm import relax
 
         self.relax, self.op, self.builder, self.weights = relax, relax.op, builder, weights
-        self.constants = {}
+        self.constants, self.dtype = {}, dtype
 
     def emit(self, expr):
         return self.builder.emit(expr)
 
     def weight(self, name, *args):
         if name not in self.constants:
-            self.constants[name] = self.relax.const(self.weights(name, *args), "float32")
+            self.constants[name] = self.constant(self.weights(name, *args))
         return self.constants[name]
 
     def constant(self, array):
-        return self.relax.const(array, "float32")
+        return self.relax.const(array.astype(self.dtype), self.dtype)
 
     def conv2d(self, x, weight, stride, padding, groups):
         return self.emit(self.op.nn.conv2d(x, weight, stride, padding, groups=groups))
@@ -187,10 +188,10 @@ class RelaxOps:
         return self.emit(self.op.add(a, b))
 
     def scale(self, x, factor):
-        return self.emit(self.op.multiply(x, self.relax.const(factor, "float32")))
+        return self.emit(self.op.multiply(x, self.relax.const(factor, self.dtype)))
 
     def shift(self, x, offset):
-        return self.emit(self.op.add(x, self.relax.const(offset, "float32")))
+        return self.emit(self.op.add(x, self.relax.const(offset, self.dtype)))
 
     def matmul(self, a, b):
         return self.emit(self.op.matmul(a, b))
@@ -214,7 +215,7 @@ class RelaxOps:
         # That a symbolic end lies inside is not known.
         shape = [*x.struct_info.shape]
         shape[axis] = end - begin
-        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, "float32"))
+        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, self.dtype))
 
 
 def relax_module(model):
@@ -235,7 +236,7 @@ def relax_module(model):
     ]
     with builder.function("main", params):
         with builder.dataflow():
-            results = model.run(RelaxOps(builder, model.weights), *params)
+            results = model.run(RelaxOps(builder, model.weights, model.dtype), *params)
             outputs = [builder.emit_output(r) for r in results]
         builder.emit_func_output(relax.Tuple(outputs) if len(outputs) > 1 else outputs[0])
     return builder.get()

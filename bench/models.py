@@ -209,9 +209,14 @@ class Model:
     name: str
     seed: int = 0
     dims: dict = dataclasses.field(default_factory=lambda: DIMS)  # {} leaves them symbolic
+    dtype: str = "float32"  # of weights and of what is computed
 
     def __post_init__(self):
         self.run, signature = MODELS[self.name]
+        signature = {
+            name: (self.dtype if dtype == "float32" else dtype, shape)
+            for name, (dtype, shape) in signature.items()
+        }
         self.signature = self._with(signature, self.dims)
         self.weights = Weights(self.seed)
 
@@ -227,8 +232,8 @@ class Model:
         return [
             rng.integers(0, LARGEST[name], shape)
             if dtype == "int64"
-            else np.ones(shape, np.float32)
+            else np.ones(shape, dtype)
             if name == "mask"
-            else rng.standard_normal(shape, np.float32)
+            else rng.standard_normal(shape, np.float32).astype(dtype)
             for name, (dtype, shape) in self._with(self.signature, DIMS | dims).items()
         ]

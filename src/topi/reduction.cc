@@ -130,7 +130,11 @@ TVM_TOPI_REDUCTIONS(ROW)
 
 Tensor mean(const Tensor& data, const Any& axis, bool keepdims) {
   Reduction r(data, Axes("mean", axis, data->shape.size()), keepdims);
-  return divide(sum(data, axis, keepdims), CountAs(r.Count(), data->dtype)).get<Tensor>();
+  DataType t = data->dtype;
+  if (t.is_float() && t.bits() < 32) {  // whose sum may be beyond their range
+    return cast(mean(cast(data, DataType::Float(32)), axis, keepdims), t);
+  }
+  return divide(sum(data, axis, keepdims), CountAs(r.Count(), t)).get<Tensor>();
 }
 Tensor variance(const Tensor& data, const Any& axis, bool keepdims) {
   Tensor apart = subtract(data, mean(data, axis, true)).get<Tensor>();

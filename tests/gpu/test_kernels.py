@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
-from tvm import te, tir
+from tvm import te, tir, topi
 
 RNG = np.random.default_rng(0)
 
@@ -116,6 +116,32 @@ def test_reductions(shape, axis):
         a = RNG.standard_normal(shape).astype("float32")
         b = run(te.create_prim_func([A, B]), a, poison(other, "float32"))
         np.testing.assert_allclose(b, numpy(a.astype("float64"), axis), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_small_floats_do_not_stand_still(axis, dtype):
+    numpy = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    A = te.placeholder((8192, 8192), dtype, name="A")
+    a = np.ones((8192, 8192), numpy)
+    got = run(te.create_prim_func([A, topi.sum(A, axis=axis)]), a, np.zeros(8192, numpy))
+    np.testing.assert_array_equal(got.astype("float32"), 8192)
+    a *= numpy.type(1000)  # whose sum is beyond float16
+    got = run(te.create_prim_func([A, topi.mean(A, axis=axis)]), a, np.zeros(8192, numpy))
+    np.testing.assert_array_equal(got.astype("float32"), 1000)
+
+
+@pytest.mark.parametrize("n, k", [(1000, 2048), (999, 2047), (64, 100)])
+def test_a_vector_times_a_matrix_of_small_floats(n, k):
+    a, b, d = (RNG.standard_normal(s).astype("float16") for s in ((1, k), (k, n), (n,)))
+    A, B, D = (
+        te.placeholder(x.shape, "float16", name=name)
+        for x, name in zip((a, b, d), "ABD", strict=True)
+    )
+    func = te.create_prim_func([A, B, D, topi.add(topi.matmul(A, B), D)])
+    got = run(func, a, b, d, poison((1, n), "float16"))
+    expected = a.astype("float64") @ b.astype("float64") + d
+    assert np.linalg.norm(got - expected) <= 1e-3 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("shape", [(16, 1000), (100, 4096), (7, 33)])

@@ -57,15 +57,16 @@ const std::vector<source::HelperRow>& DeviceHelpers() {
       {"sigmoid", '*', R"(static inline float $N(float x) {
   float high = x > 52.0f ? 52.0f : x, a = high < -104.0f ? -104.0f : high;
   float t = fmaf(a, 1.442695f, 12582912.0f);
-  float n = t - 12582912.0f, r = fmaf(n, 1.9046542e-09f, fmaf(n, -0.6931472f, a)), p, power, i;
+  float n = t - 12582912.0f, r = fmaf(n, 1.9046542e-09f, fmaf(n, -0.6931472f, a)), p, power, i, q;
   p = fmaf(fmaf(0.0013836436f, r, -0.008369131f), r, 0.041668106f);
   p = fmaf(fmaf(fmaf(p, r, -0.16666517f), r, 0.49999994f), r, -1.0f);
-  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(n));
-  float d = fmaf(p, r, fminf(power, 1.0f)) + fmaxf(power, 1.0f), q;
-  asm("rcp.approx.f32 %0, %1;" : "=f"(i) : "f"(d));
-  power *= 4294967296.0f; /* where it is subnormal, only the last product rounds */
-  q = power * i;
-  return fmaf(fmaf(-d, q, power), i, q) * 2.3283064e-10f;
+  /* times 2^32: where the power is subnormal, only the last product rounds */
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(q) : "f"(n + 32.0f));
+  power = q * 2.3283064e-10f;
+  float d = fmaf(p, r, fminf(power, 1.0f)) + fmaxf(power, 1.0f), big = q;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(i) : "f"(d));
+  q = big * i;
+  return fmaf(fmaf(-d, q, big), i, q) * 2.3283064e-10f;
 })"},
       // What runtime/device/cuda/failure.cc reads: the first failure since it did.
       {"fail", '*', R"(struct tvm_Failure {

@@ -138,7 +138,10 @@ void ScheduleVectorColumns(const Schedule& sch, const BlockLook& look, size_t co
   for (const LoopRV& loop : axes.reduced) order.push_back(loop);
   order.push_back(parts[1]);
   sch.Reorder(order);
-  LoopRV thread = BindGrid(sch, FuseAll(sch, outer), kOfBlock);
+  // Blocks that divide a line of results, if there are such: indices stay simple.
+  int64_t line = *look.axes[column].size / lanes, threads = LargestDivisor(line, kOfBlock);
+  if (threads < kWarp) threads = LargestDivisor(line, 2 * kOfBlock);
+  LoopRV thread = BindGrid(sch, FuseAll(sch, outer), threads < kWarp ? kOfBlock : threads);
   BlockRV store = sch.CacheWrite(look.rv, 0, "local");
   sch.ReverseComputeAt(store, thread, true);
   sch.Vectorize(sch.GetLoops(store).back());
@@ -226,6 +229,7 @@ bool ScheduleVectorRows(const Schedule& sch, const BlockRV& block, const Machine
   bool has_many = *results >= machine->cores * kRowsOfCore;
   int64_t threads = has_many ? kWarp : ThreadsFor(length);
   int64_t lanes = LanesAlong(look, last);
+  while (threads > kWarp && *length < 2 * lanes * threads) threads /= 2;  // two vectors for each
   while (lanes > 1 && *length % (lanes * threads) != 0) lanes /= 2;
   if (lanes == 1) return false;
   Array<LoopRV> order = axes.spatial;

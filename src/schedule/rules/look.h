@@ -71,6 +71,8 @@ BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 
 /// The function as the rules want it: simple indices, reductions that only share their loops apart.
 PrimFunc Prepared(PrimFunc func);
+/// Sums of small floats as sums of float32 that are rounded at the end.
+PrimFunc WithWideSums(PrimFunc func);
 
 /// Runs `attempt` and keeps what it did; when it returns false or a primitive refuses, the schedule
 /// is what it was before.

@@ -195,14 +195,14 @@ IndexMap TilesOf(const Block& user, const Buffer& copy, int64_t width) {
 /// Whether steps along an axis go from page to page, more of them than the CPU knows the addresses
 /// of, in something that is read along its axes and not over and over.
 bool Scatters(const BlockLook& look, const Access& access, size_t axis) {
-  auto step = access.linear ? AsConstInt(access.steps[axis]) : std::nullopt;
+  int64_t step = access.linear ? AsConstInt(access.steps[axis]).value_or(0) : 0;
   auto read = look.Size(
       [&](const Axis& a) { return access.Moves(static_cast<size_t>(&a - look.axes.data())); });
   int64_t bytes = access.buffer->dtype.bits() / 8, elements = 1;
   for (const PrimExpr& extent : access.buffer->shape) elements *= AsConstInt(extent).value_or(0);
-  if (!step || !look.axes[axis].size || read != elements) return false;
-  return *step * bytes >= cost::kPage / 4 &&
-         *step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
+  if (!look.axes[axis].size || read != elements) return false;
+  return step * bytes >= cost::kPage / 4 &&
+         step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
 }
 /// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
 /// those of one whose lines collide or are scattered, in a copy made here.

@@ -209,8 +209,9 @@ PrimFunc DefaultSchedule(PrimFunc func) {
   Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
   if (!target.defined()) return func;
   GlobalVar var("main");
-  Schedule sch(IRModule({{var, Prepared(func)}}), /*seed=*/0, /*debug_mask=*/0,
-               ErrorRenderLevel::kNone);
+  PrimFunc prepared = Prepared(func);
+  if (Machine::Of(target)->is_gpu) prepared = WithWideSums(prepared);
+  Schedule sch(IRModule({{var, prepared}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
   return Any(sch.mod()->Lookup(var)).cast<PrimFunc>();
 }

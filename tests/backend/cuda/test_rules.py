@@ -39,6 +39,14 @@ def test_many_sums_have_a_warp_each(text_only):  # noqa: F811
     assert "(const uint4*)&A[" in kernel
 
 
+def test_sums_of_small_floats_are_sums_of_float32(text_only):  # noqa: F811
+    A = matrix("float16")
+    for axis in (0, 1):
+        text = "".join(kernels(te.create_prim_func([A, topi.sum(A, axis=axis)])))
+        assert not re.search(r"(\w+)\[0\] = tvm_f16_from_f32\(tvm_f32_from_f16\(\1\[0\]\) \+", text)
+        assert "tvm_f16_from_f32(" in text
+
+
 def test_transposes_go_through_squares(text_only):  # noqa: F811
     A = matrix()
     (kernel,) = kernels(te.create_prim_func([A, topi.transpose(A)]))
@@ -68,6 +76,7 @@ def test_gathered_rows_are_moved_in_vectors(text_only):  # noqa: F811
 
 
 @pytest.mark.parametrize("trans_b", [False, True])
-def test_a_vector_times_a_matrix_reads_vectors(text_only, trans_b):  # noqa: F811
-    first = kernels(product(1, 4096, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
+@pytest.mark.parametrize("n", [4096, 1000])
+def test_a_vector_times_a_matrix_reads_vectors(text_only, n, trans_b):  # noqa: F811
+    first = kernels(product(1, n, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
     assert "(const uint4*)&B[" in first and "mma.sync" not in first
