@@ -109,7 +109,7 @@ NAMES = {
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
         "Device": "tvm.runtime.Device",
-        "TVMError": "tvm.error.TVMError",
+        "TVMError": "tvm.base.TVMError",
         "device": "tvm.runtime.device",
         **{name: f"tvm.runtime.{name}" for name in _DEVICES},
         "IRModule": "tvm.ir.IRModule",
@@ -209,6 +209,32 @@ def no_attribute(module, name, names):
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 
+# Packages with a module _ffi_api: the global functions of the same prefix as attributes.
+_FFI_API = (
+    "arith ir te tir tir.analysis tir.transform tir.schedule target runtime topi relax".split()
+)
+
+
+def _ffi_function(package):
+    def __getattr__(name):
+        import tvm_ffi
+
+        if name[:2] == "__":
+            raise AttributeError(name)
+        # What the package makes of a function has its defaults.
+        function = getattr(importlib.import_module("tvm." + package), name, None)
+        if function is None:
+            function = tvm_ffi.get_global_func(f"{package}.{name}", allow_missing=True)
+        if function is None and package == "target":
+            codegen = importlib.import_module("tvm.target.codegen")
+            function = getattr(codegen, name, getattr(codegen, name + "s", None))
+        if function is None:
+            raise AttributeError(f"expected a function '{package}.{name}', which is not registered")
+        return function
+
+    return __getattr__
+
+
 class _Finder:
     """Imports alias modules: the very module another name stands for, or one that holds alias
     names only."""
@@ -219,7 +245,7 @@ class _Finder:
         if instead := GONE.get(fullname):
             # Without a name: `from tvm import x` would say less of a module it knows is missing.
             raise ModuleNotFoundError(f"No module named '{fullname}': {instead}")
-        known = self._target(fullname) is not None or fullname in NAMES
+        known = self._target(fullname) is not None or fullname in NAMES or self._ffi(fullname)
         if not known and not any(m.startswith(fullname + ".") for m in MODULES):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
@@ -235,6 +261,11 @@ class _Finder:
             tail = f".{last}{tail}"
         return None
 
+    @staticmethod
+    def _ffi(fullname):
+        package, _, last = fullname[4:].rpartition(".")
+        return package if last == "_ffi_api" and package in _FFI_API else None
+
     def create_module(self, spec):
         target = self._target(spec.name)
         if target is None:
@@ -247,6 +278,8 @@ class _Finder:
         spec = module.__spec__
         if spec.loader_state is not None:
             module.__spec__ = spec.loader_state
+        elif package := self._ffi(spec.name):
+            module.__getattr__ = _ffi_function(package)
         else:
             module.__getattr__, module.__dir__ = self._names(spec.name)
 

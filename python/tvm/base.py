@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that scripts import from `tvm.base`."""
 
-from .error import TVMError
-
+# What scripts catch: errors of every type, as most are built-in ones. tvm.error.TVMError is a class
+# of its own.
+TVMError = Exception
 PY3STATEMENT = "The minimal Python requirement is Python 3.9"
 
 

@@ -7,6 +7,7 @@ import builtins
 from tvm_ffi import core, register_error, register_global_func
 
 
+@register_error
 class TVMError(RuntimeError):
     """Base of the errors that fit no built-in class."""
 

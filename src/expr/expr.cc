@@ -7,11 +7,13 @@
 
 namespace tvm::tir {
 namespace {
-/// Lanes of a Ramp or Broadcast as DataType stores them: n, or -n for vscale() * n.
-int LanesOf(const PrimExpr& lanes, const char* node) {
+/// Lanes of a Ramp or Broadcast as DataType stores them: n, or -n for vscale() * n. Brings them
+/// into that form.
+int LanesOf(PrimExpr& lanes, const char* node) {
   if (auto n = AsConstInt(lanes)) {
     if (*n < 1 || *n > 32767)
       TVM_FFI_THROW(ValueError) << node << ": expected between 1 and 32767 lanes, got " << *n;
+    if (lanes.dtype() != DataType::Int(32)) lanes = IntImm::Int32(*n);
     return static_cast<int>(*n);
   }
   if (auto* mul = lanes.as<MulObj>()) {
@@ -22,9 +24,12 @@ int LanesOf(const PrimExpr& lanes, const char* node) {
     auto factor = is_vscale(mul->a)   ? AsConstInt(mul->b)
                   : is_vscale(mul->b) ? AsConstInt(mul->a)
                                       : std::nullopt;
-    if (factor && *factor > 1 && *factor <= 32767) return -static_cast<int>(*factor);
+    if (factor && *factor > 1 && *factor <= 32767) {
+      if (!is_vscale(mul->a)) lanes = Mul(mul->b, mul->a);
+      return -static_cast<int>(*factor);
+    }
   }
-  TVM_FFI_THROW(ValueError) << node << ": expected a constant or vscale() * constant as lanes";
+  TVM_FFI_THROW(TVMError) << node << ": expected a constant or vscale() * constant as lanes";
   TVM_FFI_UNREACHABLE();
 }
 void CheckScalar(const PrimExpr& e, const char* what) {

@@ -23,7 +23,7 @@ DataType Promote(DataType a, DataType b) {
     return a.bits() > b.bits() ? a : b;
   }
   if (a.bits() != b.bits()) return a.bits() > b.bits() ? a : b;
-  return a.is_int() ? a : b;
+  return a.is_uint() ? a : b;
 }
 [[noreturn]] void ThrowNoCommonType(const char* op, DataType a, DataType b) {
   TVM_FFI_THROW(TypeError) << op << ": expected operands with a common type, got " << a << " and "

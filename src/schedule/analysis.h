@@ -39,6 +39,7 @@ struct ScopeInfo {
   // By data pointer, because several buffers may view one memory.
   std::unordered_map<const VarObj*, std::vector<int>> readers, writers;
   std::unordered_set<const VarObj*> loose;  // memory that statements outside of blocks touch
+  std::unordered_map<const VarObj*, std::vector<int>> asked;  // that realizes of children read
 
   explicit ScopeInfo(const Block& block);
   const Placed* Find(const BlockObj* block) const;
@@ -47,6 +48,10 @@ struct ScopeInfo {
   /// Blocks that read what `block` writes, and that write what it reads, in program order.
   std::vector<const Placed*> ConsumersOf(const Placed& block) const;
   std::vector<const Placed*> ProducersOf(const Placed& block) const;
+  /// Whether something outside of blocks uses the buffer, bindings and predicates of blocks, too.
+  bool IsLoose(const Buffer& buffer) const {
+    return loose.count(buffer->data.get()) || asked.count(buffer->data.get());
+  }
   /// Whether the scope allocates the buffer.
   bool Owns(const Buffer& buffer) const;
 };

@@ -210,6 +210,33 @@ Any DecodeAnnotation(PrimitiveCall* call, int i, const Any& value) {
   return value;
 }
 
+Variant<IndexMap, Function> WithoutRVs(PrimitiveCall* call, Variant<IndexMap, Function> map) {
+  auto value_of = [self = call->self](const PrimExpr& e) {
+    bool changed = false;
+    PrimExpr value = Substitute(e, [&](const Var& var) -> PrimExpr {
+      const Symbol* symbol = self->symbols.Find(SymbolKey(var));
+      changed |= symbol != nullptr;
+      return symbol ? cast(var.dtype(), symbol->value) : PrimExpr();
+    });
+    return changed ? arith::Analyzer().Simplify(value) : e;
+  };
+  if (auto given = map.as<IndexMap>()) {
+    IndexMap resolved = *given;
+    Edit(&resolved)->final_indices = (*given)->final_indices.Map(value_of);
+    return resolved;
+  }
+  Function fn = map.get<Function>();
+  auto item_of = [value_of](const Any& item) -> Any {
+    auto* e = item.as<PrimExprObj>();
+    return e ? Any(value_of(ffi::GetRef<PrimExpr>(e))) : item;
+  };
+  return Function::FromPacked([fn, item_of](const AnyView* args, int32_t n, Any* result) {
+    fn.CallPacked(args, n, result);
+    auto items = result->try_cast<Array<Any>>();
+    *result = items ? Any(items->Map(item_of)) : item_of(*result);
+  });
+}
+
 Any NewRV(PrimitiveCall* call, NodeId id, bool is_block) {
   ObjectRef rv = is_block ? ObjectRef(BlockRV(NewObject<BlockRVObj>()))
                           : ObjectRef(LoopRV(NewObject<LoopRVObj>()));

@@ -166,31 +166,86 @@ Stmt RewriteAccesses(const Stmt& stmt, const AccessRewrite& rewrite, BlockMap* s
 }
 
 namespace {
-struct BufferReplacer : Mutator<BufferReplacer, BlockObj> {
+/// The views of a buffer below a node, and views of them.
+std::vector<Buffer> ViewsOf(const ObjectRef& node, const Buffer& buffer) {
+  std::vector<MatchBufferRegion> matches;
+  PostOrderVisit(node, [&](const ObjectRef& n) {
+    if (auto match = n.as<MatchBufferRegion>()) matches.push_back(*match);
+  });
+  std::vector<Buffer> views;
+  // Blocks inside were visited before those around them, which they may view.
+  for (auto m = matches.rbegin(); m != matches.rend(); ++m) {
+    const Buffer& source = (*m)->source->buffer;
+    bool is_view =
+        source.same_as(buffer) ||
+        std::any_of(views.begin(), views.end(), [&](const Buffer& b) { return b.same_as(source); });
+    if (is_view) views.push_back((*m)->buffer);
+  }
+  return views;
+}
+/// `buffer` with the memory scope and the type of the elements of another.
+Buffer LikeOf(const Buffer& buffer, const Buffer& other) {
+  Buffer like = buffer;
+  auto* n = Edit(&like);
+  n->dtype = other->dtype;
+  n->data = Var(buffer->data->name_hint, PointerType(PrimType(other->dtype), other.scope()));
+  return like;
+}
+struct BufferReplacer : Mutator<BufferReplacer, BlockObj, BufferLoadObj, BufferStoreObj, VarObj> {
   BlockMap* same;
-  BufferReplacer(const Buffer& from, const Buffer& to, BlockMap* same) : same(same) {
+  std::unordered_map<const VarObj*, Var> pointers;
+  std::unordered_map<const BufferObj*, Buffer> converted;
+  BufferReplacer(const ObjectRef& node, const Buffer& from, const Buffer& to, BlockMap* same)
+      : same(same) {
+    Add(from, to);
+    if (from->dtype == to->dtype && from.scope() == to.scope()) return;
+    for (const Buffer& view : ViewsOf(node, from)) Add(view, LikeOf(view, to));
+  }
+  void Add(const Buffer& from, const Buffer& to) {
     Remap(from, to);
+    if (!from->data.same_as(to->data)) pointers.emplace(from->data.get(), to->data);
+    if (from->dtype != to->dtype) converted[from.get()] = to;
   }
   ObjectRef Rewrite(const BlockObj* op) {
     Block block = Below<Block>(op);
     if (same && block.get() != op) same->emplace(block.get(), ffi::GetRef<Block>(op));
     return block;
   }
+  ObjectRef Rewrite(const VarObj* op) {
+    auto it = pointers.find(op);
+    return it == pointers.end() ? ffi::GetRef<Var>(op) : it->second;
+  }
+  ObjectRef Rewrite(const BufferLoadObj* op) {
+    PrimExpr load = Below<PrimExpr>(op);
+    return converted.count(op->buffer.get()) ? cast(op->dtype, load) : load;
+  }
+  ObjectRef Rewrite(const BufferStoreObj* op) {
+    auto it = converted.find(op->buffer.get());
+    if (it == converted.end()) return Below<BufferStore>(op);
+    Optional<PrimExpr> predicate = op->predicate;
+    if (predicate.has_value()) predicate = Mutate(predicate.value());
+    DataType type = it->second->dtype.with_lanes(op->value.dtype().lanes());
+    return BufferStore(it->second, cast(type, Mutate(op->value)),
+                       op->indices.Map([&](const PrimExpr& i) { return Mutate(i); }), predicate,
+                       op->span);
+  }
 };
 }  // namespace
 
 Stmt ReplaceBuffer(const Stmt& stmt, const Buffer& from, const Buffer& to, BlockMap* same) {
-  return BufferReplacer(from, to, same).Mutate(stmt);
+  return BufferReplacer(stmt, from, to, same).Mutate(stmt);
 }
 
 namespace {
 struct OtherUses : Visitor<OtherUses, BufferObj, VarObj, MatchBufferRegionObj, CallObj> {
   Buffer buffer;
-  bool found = false;
+  bool found = false, with_views = true;
   explicit OtherUses(const Buffer& buffer) : buffer(buffer) {}
   void Visit(const BufferObj* op) { found |= op != buffer.get() && op->data.same_as(buffer->data); }
   void Visit(const VarObj* op) { found |= op == buffer->data.get(); }
-  void Visit(const MatchBufferRegionObj* op) { found |= op->source->buffer.same_as(buffer); }
+  void Visit(const MatchBufferRegionObj* op) {
+    found |= with_views && op->source->buffer.same_as(buffer);
+  }
   void Visit(const CallObj* op) {
     if (op->Is(builtin::address_of())) {
       auto* load = op->args[0].as<BufferLoadObj>();
@@ -205,6 +260,16 @@ bool IsUsedOtherwise(const ObjectRef& node, const Buffer& buffer) {
   OtherUses visit(buffer);
   visit(node);
   return visit.found;
+}
+bool IsUsedThroughPointer(const ObjectRef& node, const Buffer& buffer) {
+  std::vector<Buffer> all = ViewsOf(node, buffer);
+  all.push_back(buffer);
+  return std::any_of(all.begin(), all.end(), [&](const Buffer& b) {
+    OtherUses visit(b);
+    visit.with_views = false;
+    visit(node);
+    return visit.found;
+  });
 }
 
 Buffer NewBufferLike(const Buffer& buffer, const Array<PrimExpr>& shape, const String& name,

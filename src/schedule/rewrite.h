@@ -60,12 +60,16 @@ struct AccessRewrite {
 /// `stmt` with accesses of a buffer changed; blocks below get inferred regions. Blocks that changed
 /// are noted in `same`.
 Stmt RewriteAccesses(const Stmt& stmt, const AccessRewrite& rewrite, BlockMap* same);
-/// `stmt` with one buffer in the place of another.
+/// `stmt` with one buffer in the place of another of the same shape. Views and uses of the pointer
+/// go along; where the elements have another type, they are converted as they are loaded and
+/// stored.
 Stmt ReplaceBuffer(const Stmt& stmt, const Buffer& from, const Buffer& to, BlockMap* same);
 
 /// Whether the memory of `buffer` is used in `node` in another way than by loads, stores and
 /// regions of this buffer: through its pointer or through another view.
 bool IsUsedOtherwise(const ObjectRef& node, const Buffer& buffer);
+/// The same for its pointer, or that of a view, alone.
+bool IsUsedThroughPointer(const ObjectRef& node, const Buffer& buffer);
 
 /// A buffer like `buffer` with its own memory.
 Buffer NewBufferLike(const Buffer& buffer, const Array<PrimExpr>& shape, const String& name,

@@ -2,6 +2,7 @@
 // The schedule object: construction, random variables, copies, random numbers, errors.
 #include "schedule.h"
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 
@@ -67,6 +68,7 @@ Schedule::Schedule(IRModule mod, int64_t seed, int64_t debug_mask, ErrorRenderLe
   } catch (const Refusal& refusal) {
     TVM_FFI_THROW(ValueError) << "Schedule: " << refusal.reason;
   }
+  n->state->value.is_trusted = !enable_check;
   n->state->debug_mask = debug_mask;
   n->state->enable_check = enable_check;
   n->error_render_level = level;
@@ -201,15 +203,20 @@ void Verify(const ScheduleState& state) {
 
 void ThrowScheduleError(const ScheduleObj* self, const Primitive& primitive,
                         const Refusal& refusal) {
-  std::string message = Text("(", primitive.method(), ") ");
+  std::string name(primitive.method());
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::string message = "An error occurred in the schedule primitive '" + name + "'.";
   auto print = self->error_render_level == ErrorRenderLevel::kDetail
                    ? Function::GetGlobal("script._print_underlined")
                    : std::nullopt;
-  message += self->error_render_level == ErrorRenderLevel::kNone ? "not rendered" : refusal.reason;
-  if (print) {
+  if (print) {  // the program first: what is said last is seen
     Array<ObjectRef> about(refusal.about.begin(), refusal.about.end());
-    message += "\n" + std::string((*print)(self->state->value.mod(), about).cast<String>());
+    message += "\n\nThe IR with diagnostic is:\n" +
+               std::string((*print)(self->state->value.mod(), about).cast<String>()) + "\n";
   }
+  message += self->error_render_level == ErrorRenderLevel::kNone
+                 ? " (not rendered)"
+                 : (print ? "\nError message: " : " Error message: ") + refusal.reason;
   // Without a backtrace, which is that of this function: the first one of a process reads the
   // symbols of all libraries, 0.8 s where PyTorch is one, and rules attempt what may be refused.
   throw ffi::Error("ScheduleError", message, "");

@@ -27,12 +27,16 @@ void Record(ScheduleObj* self, PrimitiveCall* call);
 /// The names of random variables in a trace: b0, l1, v2, … in the order of their definition.
 class RVNames {
  public:
+  RVNames() = default;
+  /// Names that say nothing: what an instruction is called by itself.
+  explicit RVNames(std::string every) : every_(std::move(every)) {}
   void Define(const Array<Any>& outputs);
   /// The name of a variable, or empty.
   std::string Of(const ObjectRef& rv) const;
 
  private:
   std::unordered_map<const Object*, std::string> names_;
+  std::string every_;
 };
 /// The instructions that a trace is about: all, or those before EnterPostproc.
 std::vector<Instruction> Selected(const Trace& trace, bool remove_postproc);

@@ -174,7 +174,10 @@ void RVNames::Define(const Array<Any>& outputs) {
 }
 std::string RVNames::Of(const ObjectRef& rv) const {
   auto it = names_.find(rv.get());
-  return it == names_.end() ? "" : it->second;
+  if (it != names_.end()) return it->second;
+  bool is_rv =
+      rv->IsInstance<BlockRVObj>() || rv->IsInstance<LoopRVObj>() || rv->IsInstance<VarObj>();
+  return is_rv ? every_ : "";
 }
 
 }  // namespace tvm::tir

@@ -291,4 +291,13 @@ Array<String> Trace::AsPython(bool remove_postproc) const {
   return lines;
 }
 
+namespace {
+TVM_REGISTER() {
+  Def(
+      "tir.schedule._instruction_text",
+      [](Instruction inst) { return String(PythonLine(inst, nullptr, RVNames("_"))); },
+      "The call of an instruction; its random variables have no names.", Arg("inst"));
+}
+}  // namespace
+
 }  // namespace tvm::tir

@@ -70,12 +70,22 @@ PrimFunc EntryFunc(const IRModule& mod) {
                             << count;
   TVM_FFI_UNREACHABLE();
 }
-double RunnerResultObj::Mean() const {
-  if (!run_secs.has_value() || run_secs.value().empty())
-    return std::numeric_limits<double>::infinity();
+Seconds ConstantSeconds(const Seconds& secs) {
+  if (!secs.has_value()) return secs;
+  return secs.value().Map([](const Any& s) -> Any {
+    if (s.as<FloatImmObj>()) return s;
+    if (auto number = s.try_cast<double>()) return FloatImm(DataType::Float(64), *number);
+    if (auto imm = s.as<IntImmObj>())
+      return FloatImm(DataType::Float(64), static_cast<double>(imm->value));
+    TVM_FFI_THROW(TypeError) << "run_secs: expected numbers, got " << s.GetTypeKey();
+    TVM_FFI_UNREACHABLE();
+  });
+}
+double MeanOf(const Seconds& secs) {
+  if (!secs.has_value() || secs.value().empty()) return std::numeric_limits<double>::infinity();
   double sum = 0;
-  for (double s : run_secs.value()) sum += s;
-  return sum / static_cast<double>(run_secs.value().size());
+  for (const Any& s : secs.value()) sum += s.as<FloatImmObj>()->value;
+  return sum / static_cast<double>(secs.value().size());
 }
 
 namespace {

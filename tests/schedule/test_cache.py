@@ -188,7 +188,7 @@ def read_twice(
 
 
 def test_refuse_copies_after_a_reader_in_the_same_loop():
-    why = r"cache_write\) block C reads buffer B before the copy can be made"
+    why = "block C reads buffer B before the copy can be made"
     refused(read_twice, lambda sch: sch.cache_write("B", 0, "local"), why)
     why = "expected block B not to share loops with the blocks that read buffer B"
     refused(read_twice, lambda sch: sch.reindex("B", ("write", 0)), why)

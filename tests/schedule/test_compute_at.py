@@ -221,7 +221,7 @@ def test_refuse_consumers_elsewhere():
     refused(
         before,
         lambda sch: sch.compute_at("B", sch.get_loops("C")[0]),
-        "all consumers of block B below the loop, but block D is not",
+        "all the consumers of block B below the loop, but block D is not",
     )
     refused(
         before,

@@ -66,7 +66,7 @@ def test_reduction_is_not_parallel(primitive):
     def primitives(sch):
         getattr(sch, primitive)(sch.get_loops("C")[2])
 
-    text = refused(matmul, primitives, rf"\({primitive}\) .*the reduction iterator vk of block C")
+    text = refused(matmul, primitives, "the reduction iterator vk of block C")
     assert "for i, j, k in T.grid(16, 8, 12):\n" in text and "^^^" in text
 
 
@@ -78,7 +78,7 @@ def test_reduction_over_threads():
     refused(
         matmul,
         lambda sch: sch.bind(sch.get_loops("C")[2], "blockIdx.x"),
-        r"\(bind\) .*the reduction iterator vk",
+        "the reduction iterator vk",
     )
 
 
@@ -151,7 +151,7 @@ def test_vectorize_symbolic():
     refused(
         dynamic,
         lambda sch: sch.vectorize(sch.get_loops("B")[0]),
-        r"\(vectorize\) expected a loop with a constant extent \(or one of vscale\), got n",
+        r"expected a loop with a constant extent \(or one of vscale\), got n",
     )
 
     def split_before(sch):

@@ -15,7 +15,7 @@ def test_stale_variables():
     sch = tir.Schedule(elementwise)
     i, j = sch.get_loops("B")
     sch.split(i, [4, 4])
-    with pytest.raises(tir.ScheduleError, match=r"\(unroll\) expected a loop that is still in the"):
+    with pytest.raises(tir.ScheduleError, match="expected a loop that is still in the"):
         sch.unroll(i)
     with pytest.raises(tir.ScheduleError, match="got l1, which an earlier primitive replaced"):
         sch.get(i)
@@ -81,7 +81,7 @@ class Two:
 def test_functions():
     sch = tir.Schedule(Two, debug_mask="all")
     assert sch.func_working_on is None
-    with pytest.raises(tir.ScheduleError, match=r"expected func_name, or work_on\(\) before"):
+    with pytest.raises(ValueError, match="does not know which function to be working on"):
         sch.get_block("A")
     sch.unroll(sch.get_loops(sch.get_block("A", func_name="first"))[0])
     sch.work_on("second")
@@ -105,7 +105,7 @@ def test_only_functions_that_changed_are_marked():
 
 def test_unknown_blocks():
     sch = tir.Schedule(two_stages)
-    with pytest.raises(tir.ScheduleError, match=r"\(get_block\) .*in 'main', got 'roof', did you"):
+    with pytest.raises(tir.ScheduleError, match="with the name: roof, in 'main', did you"):
         sch.get_block("roof")
 
     @T.prim_func
@@ -131,10 +131,15 @@ def test_render_levels():
             sch.split(sch.get_loops("B")[0], [2, 2])
         return str(error.value)
 
-    reason = "(split) expected factors with a product of at least 16, got [2, 2]"
-    assert message("detail").startswith(reason) and "@T.prim_func" in message("detail")
-    assert message("fast") == reason
-    assert message("none") == "(split) not rendered"
+    where = "An error occurred in the schedule primitive 'split'."
+    reason = (
+        "Error message: the product of factors is not larger than or equal to the extent of loop "
+        "i: expected at least 16, got [2, 2]"
+    )
+    assert message("detail").startswith(where) and message("detail").endswith(reason)
+    assert "@T.prim_func" in message("detail")
+    assert message("fast") == f"{where} {reason}"
+    assert message("none") == f"{where} (not rendered)"
     with pytest.raises(ValueError, match="error_render_level: expected one of"):
         tir.Schedule(elementwise, error_render_level="loud")
 
@@ -271,7 +276,7 @@ def test_relations():
     assert names(sch.get_consumers("B")) == ["C"] and names(sch.get_producers("B")) == []
     assert names(sch.get_producers("C")) == ["B"] and names(sch.get_consumers("C")) == []
     assert names(sch.get_output_blocks("root")) == ["C"]
-    with pytest.raises(tir.ScheduleError, match=r"\(get_producers\) .* got a root block"):
+    with pytest.raises(tir.ScheduleError, match="got a root block"):
         sch.get_producers("root")
 
 
@@ -313,15 +318,13 @@ def test_refuse_to_replace_by_what_is_there_twice():
     tvm.ir.assert_structural_equal(sch.mod["main"], elementwise)
 
 
-def test_checks_stay():
-    """enable_check=False is accepted and changes nothing: what is refused stays refused."""
-    schedules = [tir.Schedule(matmul, enable_check=enable) for enable in (True, False)]
-    for sch in schedules:
-        *_, k = sch.get_loops("C")
-        with pytest.raises(tir.ScheduleError, match=r"\(parallel\)"):
-            sch.parallel(k)
-        tvm.ir.assert_structural_equal(sch.mod["main"], matmul)
-        sch.split(k, [None, 4])
-    tvm.ir.assert_structural_equal(*(sch.mod for sch in schedules))
+def test_checks_are_left_out_where_nobody_wants_them():
+    sch = tir.Schedule(matmul)
+    with pytest.raises(tir.ScheduleError, match="primitive 'parallel'"):
+        sch.parallel(sch.get_loops("C")[2])
+    tvm.ir.assert_structural_equal(sch.mod["main"], matmul)
+    sch = tir.Schedule(matmul, enable_check=False)
+    sch.parallel(sch.get_loops("C")[2])
+    assert sch.get(sch.get_loops("C")[2]).kind == tir.ForKind.PARALLEL
     with pytest.raises(TypeError):
         tir.Schedule(matmul, enable_check="no")

@@ -138,7 +138,10 @@ def test_split_bounds_of_inner_loops():
 @pytest.mark.parametrize(
     "factors, match",
     [
-        ([4, 3], r"\(split\) expected factors with a product of at least 16, got \[4, 3\]"),
+        (
+            [4, 3],
+            r"product of factors is not larger than or equal to the extent .* 16, got \[4, 3\]",
+        ),
         ([0, 16], "expected positive factors, got 0"),
         ([-4, -4], "expected positive factors, got -4"),
         ([None, None], "expected at most one factor to be None, got two"),

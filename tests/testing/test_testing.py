@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """tvm.testing itself."""
 
+import os
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import ir as I
+from tvm.script import tir as T
 from tvm.testing import utils
 
 
@@ -79,3 +86,116 @@ class TestRaises(tvm.testing.CompareBeforeAfter):
     transform = tvm.transform.module_pass(_fail, opt_level=0)
     before = tir.PrimFunc([], tir.Evaluate(0))
     expected = ValueError
+
+
+# ---- passes, before and after -------------------------------------------------------------------
+@I.ir_module
+class Doubled:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32")):
+        A[0] = A[1] * 1 + 0 * A[2]
+
+
+class TestMethods(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    def before(A: T.Buffer((4,), "int32")):
+        A[0] = A[1] + 2 - 2
+
+    def expected(A: T.Buffer((4,), "int32")):
+        A[0] = A[1]
+
+
+class TestFixtures(tvm.testing.CompareBeforeAfter):
+    value = tvm.testing.parameter(1, 2)
+
+    def transform(self):
+        return tvm.tir.transform.Simplify()
+
+    def before(self, value):
+        @T.prim_func
+        def func(A: T.Buffer((4,), "int32")):
+            A[0] = A[1] + value - value
+
+        return func
+
+    @tvm.testing.fixture
+    def expected(self):
+        @T.prim_func
+        def another_name(A: T.Buffer((4,), "int32")):
+            A[0] = A[1]
+
+        return another_name
+
+
+class TestModules(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+    before = Doubled
+
+    class expected:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "int32")):
+            A[0] = A[1]
+
+
+class TestErrors(tvm.testing.CompareBeforeAfter):
+    def transform(self):
+        def refuse(mod):
+            raise ValueError("no")
+
+        return refuse
+
+    before = Doubled
+    expected = ValueError
+
+
+# ---- functions of the interface -----------------------------------------------------------------
+def test_functions_take_and_return_values_of_each_kind():
+    call = lambda name, *args: tvm.get_global_func("testing." + name)(*args)
+    assert call("AcceptsBool", True) is True and call("AcceptsInt", 3) == 3
+    assert call("AcceptsPrimExpr", 3).dtype == "int32"
+    assert call("AcceptsArrayOfPrimExpr", [1, 2]).value == 1
+    assert call("AcceptsVariant", "a") == "ffi.String" and call("AcceptsVariant", 1) == "ir.IntImm"
+    assert call("AcceptsMapReturnsValue", {"a": 1, "b": 2}, "b") == 2
+    assert call("ReturnsVariant", 4).value == 2 and "odd" in call("ReturnsVariant", 3)
+    with pytest.raises(TypeError, match="AcceptsArrayOfPrimExpr"):
+        call("AcceptsArrayOfPrimExpr", ["a", tvm.testing])
+    attrs = tvm.testing.TestAttrs(name="x")
+    assert attrs.axis == 10 and list(attrs.padding) == [0, 0]
+    check = tvm.testing.test_check_eq_callback("they differ")
+    check(1, 1)
+    with pytest.raises(RuntimeError, match="they differ"):
+        check(1, 2)
+
+
+def test_transformed_constraints():
+    x, y = tvm.tir.Var("x", "int32"), tvm.tir.Var("y", "int32")
+    solved = tvm.arith.solve_linear_equations(
+        [x + y == 4], [x, y], {x: tvm.ir.Range(0, 5), y: tvm.ir.Range(0, 5)}
+    )
+    tvm.testing.check_int_constraints_trans_consistency(solved)
+
+
+def test_plugin(tmp_path):
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n')
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            """
+            import pytest
+
+            @pytest.mark.gpu
+            def test_marked():
+                pass
+
+            def test_target(target, dev):
+                assert str(dev) and target == "llvm"
+            """
+        )
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", str(tmp_path)]
+    package = os.path.dirname(os.path.dirname(tvm.__file__))
+    environment = {**os.environ, "TVM_TEST_TARGETS": "llvm", "PYTHONPATH": package}
+    result = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "2 passed" in result.stdout, result.stdout + result.stderr

@@ -93,7 +93,7 @@ def test_a_runner_with_functions_of_the_user(tmp_path):
     )
     result = runner.run([RunnerInput(path, "cpu", args)])[0].result()
     assert result.error_msg is None
-    assert len(result.run_secs) == 5 and result.run_secs[-1] == 42.0
+    assert len(result.run_secs) == 5 and result.run_secs[-1].value == 42.0
 
 
 def test_a_full_disk_costs_the_record_on_disk_only(tmp_path):

@@ -63,17 +63,55 @@ def database(request, tmp_path):
 def test_records_are_ranked(database):
     workload = fill(database, {4: 3.0, 8: 1.0, 16: None, 32: 2.0})
     assert len(database) == 4 and len(database.get_all_tuning_records()) == 4
-    assert [r.run_secs[0] for r in database.get_top_k(workload, 10)] == [1.0, 2.0, 3.0]
+    assert [r.run_secs[0].value for r in database.get_top_k(workload, 10)] == [1.0, 2.0, 3.0]
     assert len(database.get_top_k(workload, top_k=1)) == 1
     with pytest.raises(ValueError, match="expected top_k of at least 0, got -1"):
         database.get_top_k(workload, -1)
 
 
-def test_committing_again_replaces(database):
+def test_every_commit_is_a_record(database):
     workload = fill(database, {4: 3.0, 8: 1.0})
     fill(database, {8: 5.0})
-    assert len(database) == 2
-    assert [r.run_secs[0] for r in database.get_top_k(workload, 2)] == [3.0, 5.0]
+    assert len(database) == 3
+    assert [r.run_secs[0].value for r in database.get_top_k(workload, 3)] == [1.0, 3.0, 5.0]
+
+
+def test_races_decide_and_times_are_those_measured(database, tmp_path):
+    workload = fill(database, {4: 3.0, 8: 1.0})
+    default = tvm.tir.Schedule(module()).trace
+
+    def race(trace, secs, verdict):
+        database.commit_tuning_record(
+            TuningRecord(trace, workload, [secs], TARGET, verdict=verdict)
+        )
+
+    race(default, 2.0, "raced")
+    race(trace(8), 1.9, "no better than the default")
+    race(trace(4), 2.5, "raced")
+
+    def check(database):
+        best = database.get_top_k(workload, 9)
+        assert [r.run_secs[0].value for r in best] == [2.0, 1.9, 2.5]
+        assert str(best[1].verdict) == "no better than the default"
+        assert len(database) == 3
+
+    check(database)
+    if isinstance(database, JSONDatabase):
+        check(JSONDatabase(work_dir=str(tmp_path)))
+    with pytest.raises(ValueError, match="expected the verdict 'raced' or"):
+        race(default, 1.0, "lucky")
+
+
+def test_seconds_are_constants():
+    workload = Workload(module())
+    given = [tvm.tir.FloatImm("float32", 1.5), 2.5, 3, tvm.tir.IntImm("int32", 4)]
+    for made in (
+        TuningRecord(trace(4), workload, given),
+        ms.runner.RunnerResult(given, None),
+    ):
+        assert [s.value for s in made.run_secs] == [1.5, 2.5, 3.0, 4.0]
+    with pytest.raises(TypeError, match="run_secs: expected numbers, got"):
+        TuningRecord(trace(4), workload, ["fast"])
 
 
 def test_queries(database):
@@ -82,7 +120,7 @@ def test_queries(database):
     assert database.query_schedule(mod, TARGET, "main") is None
     fill(database, {4: 3.0, 8: 1.0})
     assert database.has_workload(mod)
-    assert database.query(mod, TARGET, kind="record").run_secs[0] == 1.0
+    assert database.query(mod, TARGET, kind="record").run_secs[0].value == 1.0
     scheduled = database.query_ir_module(mod, TARGET, "main")
     expected = tvm.tir.Schedule(mod)
     trace(8).apply_to_schedule(expected, False)
@@ -108,9 +146,11 @@ def test_unions_and_functions():
     fill(fast, {4: 1.0})
     fill(slow, {8: 2.0})
     mod = module()
-    assert UnionDatabase(slow, fast).query_tuning_record(mod, TARGET, "main").run_secs[0] == 1.0
+    assert (
+        UnionDatabase(slow, fast).query_tuning_record(mod, TARGET, "main").run_secs[0].value == 1.0
+    )
     ordered = OrderedUnionDatabase(slow, fast)
-    assert ordered.query_tuning_record(mod, TARGET, "main").run_secs[0] == 2.0
+    assert ordered.query_tuning_record(mod, TARGET, "main").run_secs[0].value == 2.0
     with pytest.raises(NotImplementedError, match="expected a database that stores records itself"):
         ordered.get_all_tuning_records()
 
@@ -127,7 +167,7 @@ def test_dump_pruned(database):
     workload = fill(database, {4: 3.0, 8: 1.0})
     best = MemoryDatabase()
     database.dump_pruned(best)
-    assert [r.run_secs[0] for r in best.get_all_tuning_records()] == [1.0]
+    assert [r.run_secs[0].value for r in best.get_all_tuning_records()] == [1.0]
     assert best.has_workload(workload.mod)
 
 
@@ -159,20 +199,21 @@ def test_a_database_defined_by_a_user():
     mine = Mine()
     fill(mine, {4: 3.0, 8: 1.0})
     assert mine.commits == 2 and len(mine) == 2 and isinstance(mine, Database)
-    assert mine.query_tuning_record(module(), TARGET, "main").run_secs[0] == 1.0
+    assert mine.query_tuning_record(module(), TARGET, "main").run_secs[0].value == 1.0
 
     class Picky(Mine._user_class):
         def query_tuning_record(self, mod, target, workload_name=None):
             record = super().query_tuning_record(mod, target, workload_name)
-            return record if record.run_secs[0] < 2 else None
+            return record if record.run_secs[0].value < 2 else None
 
     picky = ms.derived_object(Picky)()
     fill(picky, {4: 3.0})
     assert picky.query_schedule(module(), TARGET, "main") is None
     fill(picky, {8: 1.0})
     assert "vectorized(8)" in picky.query_ir_module(module(), TARGET, "main").script()
-    with pytest.raises(TypeError, match="expected the methods .*has_workload"):
-        ms.derived_object(type("Empty", (PyDatabase,), {}))
+    empty = ms.derived_object(type("Empty", (PyDatabase,), {}))()
+    with pytest.raises(NotImplementedError, match="Empty: expected the method has_workload"):
+        empty.has_workload(module())
 
 
 def test_workloads_and_records_as_json():
@@ -181,7 +222,7 @@ def test_workloads_and_records_as_json():
     tvm.ir.assert_structural_equal(again.mod, workload.mod)
     record = TuningRecord(trace(8), workload, [1.5], TARGET)
     copy = TuningRecord.from_json(record.as_json(), workload)
-    assert list(copy.run_secs) == [1.5] and str(copy.target) == str(TARGET)
+    assert [s.value for s in copy.run_secs] == [1.5] and str(copy.target) == str(TARGET)
     assert str(copy.trace) == str(record.trace)
 
 
@@ -199,7 +240,7 @@ def test_files_are_read_back(tmp_path):
     assert lines[0]["version"] == tvm.__version__ and lines[0]["target"]["kind"] == "llvm"
     again = JSONDatabase(work_dir=str(tmp_path))
     assert repr(again).startswith("meta_schedule.JSONDatabase(0x")
-    assert again.query_tuning_record(module(), TARGET, "main").run_secs[0] == 1.0
+    assert again.query_tuning_record(module(), TARGET, "main").run_secs[0].value == 1.0
 
 
 def test_a_truncated_last_line_is_left_out(tmp_path, caplog):
@@ -224,7 +265,7 @@ def test_a_damaged_line_is_left_out(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         database = JSONDatabase(work_dir=str(tmp_path))
     assert "1 damaged line(s) left out, the first is line 2" in caplog.text
-    assert [r.run_secs[0] for r in database.get_all_tuning_records()] == [3.0, 2.0]
+    assert [r.run_secs[0].value for r in database.get_all_tuning_records()] == [3.0, 2.0]
 
 
 def test_damage_inside_a_trace_is_found_when_it_is_needed(tmp_path, caplog):
@@ -233,7 +274,7 @@ def test_damage_inside_a_trace_is_found_when_it_is_needed(tmp_path, caplog):
     records.write_text(records.read_text().replace('"Vectorize"', '"Vektorize"', 1))
     database = JSONDatabase(work_dir=str(tmp_path))
     with caplog.at_level(logging.WARNING):
-        assert [r.run_secs[0] for r in database.get_top_k(workload, 5)] == [1.0]
+        assert [r.run_secs[0].value for r in database.get_top_k(workload, 5)] == [1.0]
     assert "damaged" in caplog.text
 
 

@@ -107,7 +107,7 @@ def test_remote_futures_report_what_happened():
     done, failed, late = Future(), Future(), Future()
     done.set_result([1e-3, 2e-3])
     failed.set_exception(ConnectionError("gone"))
-    assert list(RPCRunnerFuture(done, 1).result().run_secs) == [1e-3, 2e-3]
+    assert [s.value for s in RPCRunnerFuture(done, 1).result().run_secs] == [1e-3, 2e-3]
     assert RPCRunnerFuture(failed, 1).result().error_msg == "RPCRunner: ConnectionError: gone"
     assert "timed out after 0.01 s" in RPCRunnerFuture(late, 0.01).result().error_msg
     assert not RPCRunnerFuture(late, 1).done()

@@ -50,6 +50,8 @@ struct Annotation {
 /// An integer that becomes an ExprRV.
 struct IntValue {
   int64_t value;
+  bool is_open =
+      false;  // nobody knows it: None for the caller, who may leave a factor open with it
 };
 /// What a sampling primitive is told to decide, or decides.
 template <class T>
@@ -104,6 +106,8 @@ namespace primitive_detail {
 NodeId DecodeNode(PrimitiveCall*, int i, const AnyView&, const char* expected, Any* recorded);
 PrimExpr DecodeExpr(PrimitiveCall*, int i, const AnyView&);
 Any DecodeAnnotation(PrimitiveCall*, int i, const Any&);
+/// A map, or a function that gives one, with values in the place of random variables.
+Variant<IndexMap, Function> WithoutRVs(PrimitiveCall*, Variant<IndexMap, Function> map);
 Any NewRV(PrimitiveCall*, NodeId id, bool is_block);
 Any NewExprRV(PrimitiveCall*, int64_t value);
 
@@ -116,6 +120,7 @@ struct Codec {  // an attribute
     if (!value.has_value() || IsMissing<T>(*value)) {
       ThrowBadArg(call->primitive, i + 1, view, &ffi::detail::TypeSchema<T>::v);
     }
+    if constexpr (std::is_same_v<T, Variant<IndexMap, Function>>) return WithoutRVs(call, *value);
     return *std::move(value);
   }
 };
@@ -217,7 +222,10 @@ struct Codec<Decision<T>> {
 inline Any Encode(PrimitiveCall* call, BlockId id) { return NewRV(call, id, true); }
 inline Any Encode(PrimitiveCall* call, LoopId id) { return NewRV(call, id, false); }
 inline Any Encode(PrimitiveCall* call, ComputeLocation id) { return NewRV(call, id, false); }
-inline Any Encode(PrimitiveCall* call, IntValue v) { return NewExprRV(call, v.value); }
+inline Any Encode(PrimitiveCall* call, IntValue v) {
+  Any rv = NewExprRV(call, v.value);
+  return v.is_open ? Any(nullptr) : rv;
+}
 template <class T>
 Any Encode(PrimitiveCall* call, const std::vector<T>& values) {
   Array<Any> all;

@@ -111,6 +111,9 @@ class State {
   /// Replaces the function itself (new buffers of parameters, attributes) and its body.
   void ReplaceFunc(NodeId root, const PrimFunc& func, const BlockReuse& reuse = {});
 
+  /// Whoever schedules answers for the independence of iterations.
+  bool is_trusted = false;
+
   /// What is inconsistent between the program and its index; empty: nothing.
   std::string FindInconsistency() const;
 

@@ -67,7 +67,13 @@ struct RecordOutline {
   uint64_t target = 0;      // TargetKey
   uint64_t program = 0;     // hash of what it lowers to; 0: nobody said
   bool is_default = false;  // no instructions
+  std::string verdict;      // of a race, or empty
 };
+/// Measured in turn with others, so that no luck decides: takes the place of the last measurement
+/// of the same schedule.
+inline constexpr const char* kRaced = "raced";
+/// The same, and not shown to be faster than the default schedule: ranked behind it.
+inline constexpr const char* kNoBetter = "no better than the default";
 /// Equal for equal targets; 0 for none.
 uint64_t TargetKey(const Optional<Target>& target);
 /// Hashes as texts: JSON has no integers of 64 bits.
@@ -78,11 +84,12 @@ uint64_t HashFromText(std::string_view text);
 struct TuningRecordObj : NodeObj {
   Trace trace;
   Workload workload;
-  Optional<Array<double>> run_secs;
+  Seconds run_secs;
   Optional<Target> target;
   Optional<Array<ArgInfo>> args_info;
   Optional<String> error_msg;
   Optional<String> program;  // hash of what it lowers to: an earlier run's programs are known by it
+  Optional<String> verdict;  // of a race with other records: kRaced or kNoBetter
   static void Fields(auto&& def) {
     def("trace", &TuningRecordObj::trace);
     def("workload", &TuningRecordObj::workload);
@@ -91,23 +98,23 @@ struct TuningRecordObj : NodeObj {
     def("args_info", &TuningRecordObj::args_info, Default(nullptr));
     def("error_msg", &TuningRecordObj::error_msg, Default(nullptr));
     def("program", &TuningRecordObj::program, Default(nullptr));
+    def("verdict", &TuningRecordObj::verdict, Default(nullptr));
   }
-  /// Mean seconds; infinity for a failure.
-  double Mean() const;
+  void Init();
   RecordOutline Outline() const;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.TuningRecord", TuningRecordObj, NodeObj);
 };
 struct TuningRecord : ObjectRef {
   /// The workload scheduled as the trace says.
   MeasureCandidate AsMeasureCandidate() const;
-  /// {"program", "secs", "error", "version", "target", "args", "trace"}
+  /// {"program", "secs", "verdict", "error", "version", "target", "args", "trace"}
   Map<String, Any> AsJson() const;
   static TuningRecord FromJson(const Map<String, Any>& json, const Workload& workload);
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(TuningRecord, ObjectRef, TuningRecordObj);
 };
 
-/// A collection of records. Committing a record again (same workload, target and trace) replaces
-/// the earlier one.
+/// A collection of records. Every commit is one, also of a schedule that was measured before; only
+/// a race replaces.
 struct DatabaseObj : NodeObj {
   static constexpr bool _type_mutable = true;
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindUniqueInstance;

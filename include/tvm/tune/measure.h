@@ -81,16 +81,22 @@ struct RunnerInputObj : NodeObj {
 };
 TVM_NODE_REF(RunnerInput, ObjectRef, RunnerInputObj);
 
+/// Measured seconds; constants, because scripts ask them for `.value`. Numbers are taken as well.
+using Seconds = Optional<Array<Any>>;
+/// The same as constants; TypeError for what is no number.
+Seconds ConstantSeconds(const Seconds& secs);
+/// Infinity where nothing was measured.
+double MeanOf(const Seconds& secs);
+
 /// Seconds of one call, or what went wrong.
 struct RunnerResultObj : NodeObj {
-  Optional<Array<double>> run_secs;
+  Seconds run_secs;
   Optional<String> error_msg;
   static void Fields(auto&& def) {
     def("run_secs", &RunnerResultObj::run_secs);
     def("error_msg", &RunnerResultObj::error_msg);
   }
-  /// The mean, or infinity for a failure.
-  double Mean() const;
+  void Init() { run_secs = ConstantSeconds(run_secs); }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RunnerResult", RunnerResultObj, NodeObj);
 };
 TVM_NODE_REF(RunnerResult, ObjectRef, RunnerResultObj);

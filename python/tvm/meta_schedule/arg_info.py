@@ -6,16 +6,19 @@ import tvm_ffi
 from tvm import _derive, tir
 
 
-def _static(name):
-    return staticmethod(tvm_ffi.get_global_func("meta_schedule._arg_info_" + name))
-
-
 @_derive.register_node("meta_schedule.ArgInfo")
 class ArgInfo(_derive.Node):
     """A parameter of the function that is tuned."""
 
-    from_json = _static("from_json")
-    from_prim_func = _static("from_prim_func")
+    @staticmethod
+    def from_json(json_obj):
+        """Reads what as_json gave."""
+        return tvm_ffi.get_global_func("meta_schedule._arg_info_from_json")(json_obj)
+
+    @staticmethod
+    def from_prim_func(func):
+        """One per parameter of the function."""
+        return list(tvm_ffi.get_global_func("meta_schedule._arg_info_from_prim_func")(func))
 
     @staticmethod
     def from_entry_func(mod, remove_preproc=True):
@@ -32,3 +35,6 @@ class TensorInfo(ArgInfo):
 
     def __init__(self, dtype, shape):
         _derive.construct(self, dtype, tvm_ffi.Shape(tuple(shape)))
+
+    def __repr__(self):
+        return f'TensorInfo("{self.dtype}", {list(self.shape)})'

@@ -52,6 +52,16 @@ def _abstract(cls):
     return [n for n in dir(cls) if getattr(getattr(cls, n), "__isabstractmethod__", False)]
 
 
+def _missing(owner, name):
+    """A method that nobody defined: it fails when it is called, not before."""
+
+    def method(self, *args, **kwargs):
+        raise NotImplementedError(f"{owner}: expected the method {name} to be defined")
+
+    method.__name__ = name
+    return method
+
+
 def stand_for(node, instance, without=()):
     """Constructs the node that stands for a user's object, with those of its methods that C++ may
     call."""
@@ -85,12 +95,8 @@ def derived_object(cls):
         )
         got = f"{cls.__name__}({decorated[0]})" if decorated else cls.__name__
         raise TypeError(f"derived_object: expected {expected}, got {got}")
-    missing = _abstract(cls)
-    if missing:
-        raise TypeError(
-            f"{cls.__name__}: expected the method{'s'[: len(missing) > 1]} "
-            f"{', '.join(missing)} to be defined"
-        )
+    for name in _abstract(cls):
+        setattr(cls, name, _missing(cls.__name__, name))
     if issubclass(cls, Interface):
         return cls
     base = _derive.node_class(cls._key, "tvm.meta_schedule")

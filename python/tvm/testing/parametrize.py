@@ -173,29 +173,68 @@ def known_failing_targets(*args):
 
 
 class CompareBeforeAfter:
-    """Base of pass tests: a subclass has `transform`, `before`, and `expected`: a program or an
+    """Base of pass tests: a subclass has `transform` (a pass, a method that gives one, a fixture),
+    `before` and `expected`: a function, a module, a class of a module, a method written in
+    TVMScript or one that returns a program (its parameters are fixtures), a fixture, or an
     exception class."""
 
     check_well_formed = True
 
-    def _program(self, value):
-        if isinstance(value, type) and issubclass(value, BaseException):
-            return value
-        if isinstance(value, tvm.IRModule):
-            return value
-        if isinstance(value, tvm.tir.PrimFunc):
-            return tvm.IRModule({"main": value})
-        return self._program(value()) if callable(value) else value
+    def __init_subclass__(cls):
+        for name in ("before", "expected", "transform"):
+            if name in vars(cls):
+                setattr(cls, name, cls._as_fixture(name, vars(cls)[name]))
 
-    def test_compare(self):
-        cls = type(self)
-        before, expected = (self._program(getattr(cls, n)) for n in ("before", "expected"))
-        transform = cls.transform(self) if inspect.isfunction(cls.transform) else cls.transform
-        if isinstance(expected, type):
+    @classmethod
+    def _as_fixture(cls, name, value):
+        """A fixture that gives the program or the pass, whatever it was written as."""
+        if "fixture" in type(value).__name__.lower() or hasattr(value, "_pytestfixturefunction"):
+            return value
+        if name != "transform" and inspect.isfunction(value) and _is_script(value):
+            from tvm.script import tir as T
+
+            value = T.prim_func(check_well_formed=cls.check_well_formed)(value)
+        elif name != "transform" and inspect.isclass(value):
+            if not issubclass(value, BaseException):
+                from tvm.script import ir as I
+
+                value = I.ir_module(check_well_formed=cls.check_well_formed)(value)
+        elif inspect.isfunction(value):
+            return _pytest().fixture(value)
+        return _pytest().fixture(lambda self: value)
+
+    def test_compare(self, before, expected, transform):
+        """`transform` makes `expected` of `before`, whatever the functions are called."""
+        if inspect.isclass(expected) and issubclass(expected, BaseException):
             with _pytest().raises(expected):
-                transform(before)
+                transform(_module(before))
             return
-        tvm.ir.assert_structural_equal(transform(before), expected)
+        tvm.ir.assert_structural_equal(
+            _unnamed(transform(_module(before))), _unnamed(_module(expected))
+        )
+
+
+def _is_script(function):
+    """Whether a method is a program: its parameters are annotated, and there is no `self`."""
+    names = list(inspect.signature(function).parameters)
+    return names[:1] != ["self"]
+
+
+def _module(program):
+    if isinstance(program, tvm.tir.PrimFunc):
+        return tvm.IRModule({"main": program})
+    return program
+
+
+def _unnamed(module):
+    """The module with functions that do not say what they are called outside."""
+    if not isinstance(module, tvm.IRModule):
+        return module
+    functions = {
+        var: func.without_attr("global_symbol") if func.attrs is not None else func
+        for var, func in module.functions.items()
+    }
+    return tvm.IRModule(functions, attrs=module.attrs)
 
 
 __all__ = [

@@ -121,6 +121,27 @@ def _evaluate(expr, bound):
     return bool(value.value)
 
 
+def check_int_constraints_trans_consistency(constraints_trans, vranges=None):
+    """AssertionError unless both sides of a transformation of constraints have the same solutions,
+    and its maps lead from one to the other, for all values in constant ranges."""
+    from tvm import tir
+    from tvm.tir.stmt_functor import substitute
+
+    def holds(side, values):
+        conditions = list(side.relations)
+        for v, r in side.ranges.items():
+            conditions += [v >= r.min, v < r.min + r.extent]
+        return substitute(tir.all(tir.const(True), *conditions), values)
+
+    src, dst = constraints_trans.src, constraints_trans.dst
+    for here, there, values in (
+        (src, dst, constraints_trans.dst_to_src),
+        (dst, src, constraints_trans.src_to_dst),
+    ):
+        ranges = {**(vranges or {}), **dict(here.ranges.items())}
+        check_bool_expr_is_true(holds(there, dict(values.items())), ranges, holds(here, {}))
+
+
 def get_dtype_range(dtype):
     """(smallest, largest) value of an integer or floating-point type."""
     info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else np.finfo(dtype)
@@ -162,6 +183,7 @@ __all__ = [
     "assert_allclose",
     "assert_prim_expr_equal",
     "check_bool_expr_is_true",
+    "check_int_constraints_trans_consistency",
     "check_numerical_grads",
     "get_dtype_range",
     "identity_after",

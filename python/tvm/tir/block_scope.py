@@ -57,6 +57,10 @@ class StmtSRef(Node):
             and (_id(self) < 0 or _state(self).same_as(_state(other)))
         )
 
+    def same_as(self, other):
+        """Whether both stand for the same statement."""
+        return self == other
+
     def __hash__(self):
         return hash(_id(self))
 

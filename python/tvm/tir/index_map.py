@@ -9,6 +9,23 @@ from tvm.ir import Array
 from .expr import Var, convert
 
 
+def positional(mapping_function):
+    """The function as one of positional arguments: `lambda i, *j, k: …` takes the first, those in
+    the middle and the last."""
+    code = getattr(mapping_function, "__code__", None)
+    if code is None or not code.co_kwonlyargcount:
+        return mapping_function
+    last = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+
+    def call(*args):
+        if len(args) < len(last):
+            raise ValueError(f"index_map: expected at least {len(last)} indices, got {len(args)}")
+        first, named = args[: -len(last)], args[-len(last) :]
+        return mapping_function(*first, **dict(zip(last, named, strict=True)))
+
+    return call
+
+
 @register_node("tir.IndexMap")
 class IndexMap(Node):
     # Between two final indices: flattening starts a new physical dimension there.

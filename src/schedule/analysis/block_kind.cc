@@ -72,8 +72,7 @@ std::string WhyNotCovering(const Placed& p) {
 std::string WhyNotDominant(const ScopeInfo& scope, const Placed& p) {
   for (const BufferRegion& w : p.block()->writes) {
     std::string buffer(w->buffer->name);
-    if (scope.loose.count(w->buffer->data.get()))
-      return "statements outside of blocks use buffer " + buffer;
+    if (scope.IsLoose(w->buffer)) return "statements outside of blocks use buffer " + buffer;
     for (const Placed* other : scope.WritersOf(w->buffer)) {
       if (other->order != p.order) {
         return Name(p.block()) + " is not the only block that writes buffer " + buffer + ": " +
@@ -101,13 +100,14 @@ std::string WhyNotOfIterTypes(const BlockObj* block, bool with_reduce) {
 
 std::string WhyNotComplete(const ScopeInfo& scope, const Placed& p) {
   const BlockObj* block = p.block();
-  if (std::string why = WhyNotDominant(scope, p); !why.empty()) return why;
-  if (block->init.has_value()) return Name(block) + " has an init, so it is no complete block";
-  if (std::string why = WhyNotOfIterTypes(block, false); !why.empty()) return why;
+  const std::string expected = "expected a complete block, but ";
+  if (std::string why = WhyNotDominant(scope, p); !why.empty()) return expected + why;
+  if (block->init.has_value()) return expected + Name(block) + " has an init";
+  if (std::string why = WhyNotOfIterTypes(block, false); !why.empty()) return expected + why;
   for (const BufferRegion& w : block->writes) {
     for (const BufferRegion& r : block->reads) {
       if (r->buffer->data.same_as(w->buffer->data)) {
-        return Name(block) + " reads buffer " + std::string(w->buffer->name) +
+        return expected + Name(block) + " reads buffer " + std::string(w->buffer->name) +
                ", which it also writes";
       }
     }
@@ -180,8 +180,7 @@ std::string WhyNotStable(const ScopeInfo& scope, const Placed& block, const Plac
   for (const BufferRegion& read : ReadsOf(block.block())) {
     std::string buffer =
         "buffer " + std::string(read->buffer->name) + ", which " + Name(block.block()) + " reads, ";
-    if (scope.loose.count(read->buffer->data.get()))
-      return buffer + "is used by statements outside of blocks";
+    if (scope.IsLoose(read->buffer)) return buffer + "is used by statements outside of blocks";
     for (const Placed* writer : scope.WritersOf(read->buffer)) {
       if (writer->order == block.order) continue;
       bool between = writer->order > block.order && writer->order < later.order;

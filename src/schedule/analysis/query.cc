@@ -57,6 +57,20 @@ BlockRealize GetBlockRealize(Schedule sch, BlockRV block) {
   return ffi::GetRef<BlockRealize>(sch.state().realize(BlockId{sch.IdOf(block)}));
 }
 
+/// Whether all that the children of a block read was written before, and nothing that one reads is
+/// overwritten by another afterwards.
+bool RunsInStages(const State& state, BlockId id) {
+  ScopeInfo scope(ffi::GetRef<Block>(state.block(id)));
+  bool covers = std::all_of(scope.children.begin(), scope.children.end(),
+                            [&](const Placed& p) { return WhyNotRegionCover(scope, p).empty(); });
+  std::vector<BlockId> children = state.ChildBlocks(id);
+  return covers && std::none_of(children.begin(), children.end(), [&](BlockId child) {
+           std::vector<DepEdge> edges = state.scope(id).From(child);
+           return std::any_of(edges.begin(), edges.end(),
+                              [](const DepEdge& e) { return e.kind == DepKind::kWAR; });
+         });
+}
+
 /// Whether the block's bindings are affine, all it reads was written, and its children are stages.
 Array<bool> CachedFlags(ScheduleState state, StmtSRef sref) {
   const State& now = state->value;
@@ -69,7 +83,7 @@ Array<bool> CachedFlags(ScheduleState state, StmtSRef sref) {
     affine = WhyNotAffine(*at.block).empty();
     cover = WhyNotRegionCover(at.scope, *at.block).empty();
   }
-  return {affine, cover, IsStagePipeline(ScopeInfo(ffi::GetRef<Block>(now.block(id))))};
+  return {affine, cover, RunsInStages(now, id)};
 }
 
 /// The order in which loops meet the digits of a flat index, as a map to that order.
@@ -135,12 +149,14 @@ Optional<IndexMap> SuggestIndexMap(Buffer buffer, Array<PrimExpr> indices, Array
 struct IterMatcher {
   std::unordered_map<const VarObj*, Var> to_block;  // the description's iterators
   Map<Buffer, Buffer> buffers;
+  bool anywhere = false;  // indices are not compared
 
   bool Access(const Buffer& a, const Array<PrimExpr>& at, const Buffer& b,
               const Array<PrimExpr>& described) {
     if (a->dtype != b->dtype || at.size() < described.size()) return false;
     if (auto it = buffers.find(b); it != buffers.end() && !(*it).second.same_as(a)) return false;
     buffers.Set(b, a);
+    if (anywhere) return true;
     size_t more = at.size() - described.size();
     for (size_t i = 0; i < described.size(); ++i) {
       auto *x = at[more + i].as<VarObj>(), *y = described[i].as<VarObj>();
@@ -179,11 +195,15 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
   const Placed &p = *at.block, &d = described.children[0];
   auto *store = p.block()->body.as<BufferStoreObj>(),
        *d_store = d.block()->body.as<BufferStoreObj>();
-  IterMatcher match;
-  if (!store || !d_store ||
-      !match.Access(store->buffer, store->indices, d_store->buffer, d_store->indices) ||
-      !match.Same(store->value, d_store->value))
-    return std::nullopt;
+  if (!store || !d_store) return std::nullopt;
+  auto matches = [&](IterMatcher* m) {
+    return m->Access(store->buffer, store->indices, d_store->buffer, d_store->indices) &&
+           m->Same(store->value, d_store->value);
+  };
+  IterMatcher match, anywhere;
+  anywhere.anywhere = true;
+  bool by_index = matches(&match);
+  if (!by_index && !matches(&anywhere)) return std::nullopt;
   auto position = [](const BlockObj* block, const VarObj* var) -> std::optional<size_t> {
     for (size_t i = 0; i < block->iter_vars.size(); ++i) {
       if (block->iter_vars[i]->var.get() == var) return i;
@@ -202,8 +222,33 @@ Optional<TensorizeInfo> GetTensorizeLoopMapping(Schedule sch, BlockRV rv, PrimFu
   for (size_t i = 0; i < p.block()->iter_vars.size(); ++i) paddings.push_back(1);
   int64_t index = 0;
   for (const For& loop : d.Loops()) info->desc_loop_indexer.Set(loop, index++);
-  for (const auto& [d_var, var] : match.to_block) {
-    auto i = position(p.block(), var.get()), j = position(d.block(), d_var);
+  std::vector<std::pair<std::optional<size_t>, std::optional<size_t>>> pairs;
+  if (by_index) {
+    for (const auto& [d_var, var] : match.to_block)
+      pairs.emplace_back(position(p.block(), var.get()), position(d.block(), d_var));
+  } else {
+    // Where buffers have another layout than the description, loops meet by their kind, from the
+    // innermost out.
+    std::vector<For> loops = p.Loops(), d_loops = d.Loops();
+    auto iter_of = [](const Placed& placed, const For& loop) -> std::optional<size_t> {
+      for (size_t i = 0; i < placed.realize->iter_values.size(); ++i) {
+        if (placed.realize->iter_values[i].same_as(loop->loop_var)) return i;
+      }
+      return std::nullopt;
+    };
+    auto next = loops.rbegin();
+    for (auto d_loop = d_loops.rbegin(); d_loop != d_loops.rend(); ++d_loop) {
+      auto j = iter_of(d, *d_loop);
+      std::optional<size_t> i;
+      for (; j && !i && next != loops.rend(); ++next) {
+        i = iter_of(p, *next);
+        if (i && p.block()->iter_vars[*i]->iter_type != d.block()->iter_vars[*j]->iter_type)
+          i.reset();
+      }
+      pairs.emplace_back(i, j);
+    }
+  }
+  for (auto [i, j] : pairs) {
     if (!i || !j) return std::nullopt;
     const IterVar &iter = p.block()->iter_vars[*i], &d_iter = d.block()->iter_vars[*j];
     Optional<For> loop = loop_of(p, *i), d_loop = loop_of(d, *j);

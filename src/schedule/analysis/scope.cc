@@ -57,10 +57,13 @@ struct ChildCollector : Visitor<ChildCollector, BlockRealizeObj, StmtObj, Buffer
                                 BufferStoreObj, VarObj> {
   ScopeInfo* scope;
   std::vector<Stmt> path;
+  bool in_realize = false;
   explicit ChildCollector(ScopeInfo* scope) : scope(scope) {}
   void Visit(const BlockRealizeObj* op) {
+    in_realize = true;
     for (const PrimExpr& value : op->iter_values) (*this)(value);
     (*this)(op->predicate);
+    in_realize = false;
     scope->children.push_back(
         {ffi::GetRef<BlockRealize>(op), path, static_cast<int>(scope->children.size())});
   }
@@ -74,7 +77,11 @@ struct ChildCollector : Visitor<ChildCollector, BlockRealizeObj, StmtObj, Buffer
     VisitChildren(op, *this);
   }
   void Visit(const BufferLoadObj* op) {
-    scope->loose.insert(op->buffer->data.get());
+    if (in_realize) {
+      scope->asked[op->buffer->data.get()].push_back(static_cast<int>(scope->children.size()));
+    } else {
+      scope->loose.insert(op->buffer->data.get());
+    }
     VisitChildren(op, *this);
   }
   void Visit(const BufferObj*) {}

@@ -198,10 +198,23 @@ void RequireWritesOnly(const Focus& at, const Buffer& buffer) {
              {block});
     }
   }
-  CheckPlainUse(writer, buffer);
 }
 
+namespace {
+bool IsScope(std::string_view scope) {
+  // rank and an optional tag: "shared.dyn", "wmma.accumulator", "global.vtcm"
+  for (std::string_view rank : {"global", "shared", "warp", "local", "wmma", "texture", "m16n8k8",
+                                "metal", "amx", "vtcm"}) {
+    if (scope == rank || scope.starts_with(std::string(rank) + ".")) return true;
+  }
+  return false;
+}
+}  // namespace
+
 String CacheName(const Buffer& buffer, const String& scope) {
+  if (!scope.empty() && !IsScope(View(scope)))
+    Refuse(
+        Text("expected a memory scope such as 'global', 'shared' or 'local', got '", scope, "'"));
   std::string suffix(scope.empty() ? String("global") : scope);
   std::replace(suffix.begin(), suffix.end(), '.', '_');
   return std::string(buffer->name) + "_" + suffix;

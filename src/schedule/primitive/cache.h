@@ -51,6 +51,7 @@ Buffer BufferAt(const Placed& block, const Array<BufferRegion>& regions, BufferI
 void CheckPlainUse(const Placed& block, const Buffer& buffer);
 /// Refuses a block that reads the buffer, or is not the only one that writes it.
 void RequireWritesOnly(const Focus& at, const Buffer& buffer);
+/// The name of a buffer's copy in another memory. Refuses what is no memory scope.
 String CacheName(const Buffer& buffer, const String& scope);
 /// The blocks that are to use the cache: those given, or all of `candidates`.
 std::vector<const Placed*> ChosenConsumers(const Focus& at, const State& state,

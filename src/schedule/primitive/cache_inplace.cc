@@ -42,7 +42,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
       }
     }
   }
-  if (at.scope.loose.count(buffer->data.get()))
+  if (at.scope.IsLoose(buffer))
     Refuse("statements outside of blocks use " + name, {at.scope.block});
   arith::Analyzer analyzer;
   std::vector<For> loops = gap.LoopsBelow(p);

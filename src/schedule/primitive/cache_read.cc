@@ -17,7 +17,7 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
     Refuse("expected a block that reads " + name + " from outside, got one that updates it",
            {at.block->realize->block});
   std::vector<const Placed*> writers = at.scope.WritersOf(buffer), involved = consumers;
-  if (at.scope.loose.count(buffer->data.get()))
+  if (at.scope.IsLoose(buffer))
     Refuse("statements outside of blocks use " + name, {at.scope.block});
   involved.insert(involved.end(), writers.begin(), writers.end());
   Gap gap(at, involved, writers.empty());
@@ -36,7 +36,6 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
   analyzer.Bind(DomainsOf(gap.loops));
   Array<Array<arith::IntSet>> boxes;
   for (const Placed* consumer : consumers) {
-    CheckPlainUse(*consumer, buffer);
     for (const BufferRegion& read : consumer->block()->reads) {
       if (!read->buffer.same_as(buffer)) continue;
       boxes.push_back(Relax(BoundRegion(consumer->realize, read->region), gap.LoopsBelow(*consumer),

@@ -48,7 +48,6 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
                  std::string(reader->block()->name_hint),
              {reader->realize->block});
     }
-    CheckPlainUse(*reader, buffer);
     changes[reader->realize.get()] = ReplaceBuffer(reader->realize, buffer, cache, &same);
   }
   for (const Placed* reader : readers) {

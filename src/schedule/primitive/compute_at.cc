@@ -93,13 +93,14 @@ void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_un
   Require(WhyNotCovering(p), {block});
   CheckNoOuterVars(p);
   if (IsOutputBlock(at.scope, p))
-    Refuse(name + " writes a buffer that is needed after its scope (an output)", {block});
+    Refuse(name + " writes a buffer that is needed after its scope (it is an output block)",
+           {block});
   std::vector<const Placed*> consumers = at.scope.ConsumersOf(p);
   if (consumers.empty()) Refuse("expected blocks that read what " + name + " writes", {block});
   int last = static_cast<int>(place.body.size());
   for (const Placed* consumer : consumers) {
     if (!consumer->IsBelow(place.loop.get())) {
-      Refuse("expected all consumers of " + name + " below the loop, but block " +
+      Refuse("compute_at requires all the consumers of " + name + " below the loop, but block " +
                  std::string(consumer->block()->name_hint) + " is not",
              {consumer->realize->block, place.loop});
     }

@@ -85,6 +85,8 @@ std::string WhyNotWhole(const BlockObj* block, const Buffer& buffer,
 namespace {
 const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
   const Placed& p = *at.block;
+  ScopeInfo scope = at.scope;  // predicates that read the buffer will not any more
+  for (const BufferRegion& w : p.block()->writes) scope.asked.erase(w->buffer->data.get());
   const BlockObj* block = p.block();
   ObjectRef where = p.realize->block;
   const auto* store = block->body.as<BufferStoreObj>();
@@ -93,7 +95,7 @@ const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
     Refuse("expected a block whose body is one store, got block " + std::string(block->name_hint),
            {where});
   }
-  Require(WhyNotComplete(at.scope, p), {where});
+  Require(WhyNotComplete(scope, p), {where});
   Require(WhyNotCovering(p), {where});
   if (SideEffect(store->value) > CallEffectKind::kReadState) {
     Refuse("expected a value without side effects, got " + Text(store->value), {where});
@@ -101,7 +103,7 @@ const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
   const Buffer& buffer = store->buffer;
   if (!at.scope.Owns(buffer)) {
     Refuse("expected a buffer that is allocated in the scope of the block, got " +
-               std::string(buffer->name) + ", which is needed after it (an output)",
+               std::string(buffer->name) + ", which is needed after it (that of an output block)",
            {where});
   }
   Require(WhyNoStoreForm(block, store->indices, form), {where});
@@ -119,6 +121,14 @@ void ComputeInline(State& state, BlockId id) {
   // Elements that nobody writes may be read where the whole is written by others, not here: their
   // value would be computed from elements outside of the inputs.
   std::string partly = WhyNotWhole(producer.block(), buffer, store->indices);
+  if (auto it = at.scope.asked.find(buffer->data.get()); it != at.scope.asked.end()) {
+    Require(partly, {producer.realize->block});
+    for (int order : it->second) {
+      const Placed* asking = &at.scope.children[order];
+      if (std::find(consumers.begin(), consumers.end(), asking) == consumers.end())
+        consumers.push_back(asking);
+    }
+  }
   Array<Var> iters = producer.block()->iter_vars.Map([](const IterVar& i) { return i->var; });
   AccessRewrite rewrite{buffer, [&](const BufferLoad& load) {
                           Array<PrimExpr> values = form.At(load->indices);

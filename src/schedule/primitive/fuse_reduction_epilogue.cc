@@ -34,7 +34,7 @@ void CheckBlocks(const Focus& at, Epilogue* e) {
   const Buffer& result = e->form.buffers[0];
   if (!at.scope.Owns(result)) {
     Refuse("expected a buffer that is allocated in the scope of the block, got " +
-               std::string(result->name) + ", which is needed after it (an output)",
+               std::string(result->name) + ", which is needed after it (that of an output block)",
            {here});
   }
   std::vector<const Placed*> readers = at.scope.ReadersOf(result);
@@ -114,7 +114,7 @@ void CheckOrder(const Focus& at, const Epilogue& e) {
                {writer->realize->block});
       }
     }
-    if (at.scope.loose.count(read->buffer->data.get()))
+    if (at.scope.IsLoose(read->buffer))
       Refuse("statements outside of blocks use buffer " + std::string(read->buffer->name),
              {at.scope.block});
   }

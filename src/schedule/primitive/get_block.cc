@@ -10,7 +10,8 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
   const State& state = self.state->value;
   if (!func_name) {
     if (!self.working_on) {
-      Refuse("expected func_name, or work_on() before: the module has several functions");
+      TVM_FFI_THROW(ValueError) << "get_block: the schedule does not know which function to be "
+                                   "working on; give func_name, or call work_on() before";
     }
     func_name = (*self.working_on)->name_hint;
   }
@@ -33,7 +34,9 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
       for (BlockId child : state.ChildBlocks(blocks[i])) blocks.push_back(child);
     }
     std::string hint = DidYouMean(View(name), names);
-    Refuse(Text("expected the name of a block in '", *func_name, "', got '", name, "'", hint));
+    if (self.error_render_level != ErrorRenderLevel::kDetail)
+      Refuse(Text("Cannot find a block with the specified name '", name, "'", hint));
+    Refuse(Text("Cannot find a block with the name: ", name, ", in '", *func_name, "'", hint));
   }
   std::vector<ObjectRef> about;
   for (BlockId id : found) about.push_back(state.inner_stmt(id));

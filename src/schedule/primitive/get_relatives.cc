@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // get_child_blocks, get_producers, get_consumers, get_output_blocks: blocks by how they relate.
 #include <algorithm>
+#include <unordered_set>
 
 #include "schedule/primitive/examples.h"
 #include "tvm/schedule/primitive.h"
@@ -34,16 +35,24 @@ std::vector<BlockId> GetConsumers(const State& self, BlockId block) {
 }
 
 std::vector<BlockId> GetOutputBlocks(const State& self, BlockId scope_block) {
-  const auto& allocated = self.block(scope_block)->alloc_buffers;
+  std::unordered_set<const VarObj*> allocated;
   std::vector<BlockId> found;
-  for (BlockId child : self.ChildBlocks(scope_block)) {
-    const auto& writes = self.block(child)->writes;
-    bool is_output = std::any_of(writes.begin(), writes.end(), [&](const BufferRegion& write) {
-      return std::none_of(allocated.begin(), allocated.end(),
-                          [&](const Buffer& b) { return b->data.same_as(write->buffer->data); });
-    });
-    if (is_output) found.push_back(child);
-  }
+  auto visit = [&](auto& self_, BlockId above) -> void {
+    for (const Buffer& b : self.block(above)->alloc_buffers) allocated.insert(b->data.get());
+    for (const MatchBufferRegion& m : self.block(above)->match_buffers) {
+      if (allocated.count(m->source->buffer->data.get())) allocated.insert(m->buffer->data.get());
+    }
+    for (BlockId child : self.ChildBlocks(above)) {
+      const auto& writes = self.block(child)->writes;
+      if (std::any_of(writes.begin(), writes.end(), [&](const BufferRegion& write) {
+            return !allocated.count(write->buffer->data.get());
+          })) {
+        found.push_back(child);
+      }
+      self_(self_, child);
+    }
+  };
+  visit(visit, scope_block);
   return found;
 }
 
@@ -60,7 +69,8 @@ TVM_REGISTER() {
                "The blocks of the same scope that read what a block writes.",
                {kTwoStages, R"(c, = sch.get_consumers("B"))"}, Arg("block"));
   DefPrimitive("GetOutputBlocks", "get_output_blocks", &GetOutputBlocks,
-               "The blocks of a scope that write a buffer which lives on after it.",
+               "The blocks below a scope that write a buffer which lives on after it, an outer one "
+               "before those inside of it.",
                {kTwoStages, R"(c, = sch.get_output_blocks("root"))"}, Arg("scope_block"));
 }
 

@@ -136,7 +136,13 @@ void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const 
   Array<Buffer> allocated =
       block->alloc_buffers.Map([&](const Buffer& b) { return b.same_as(from) ? to : b; });
   Edit(&with)->alloc_buffers = allocated;
+  Redefine(state, at, to, with, same);
+}
+
+void Redefine(State& state, const Definition& at, const Buffer& to, const Block& with,
+              BlockMap same) {
   if (!at.param.defined()) return Commit(state, at.block, with, same);
+  Block block = ffi::GetRef<Block>(state.block(at.block));
   PrimFunc func = state.FuncOf(at.block);
   same.emplace(with.get(), block);
   BlockRealize realize = ffi::GetRef<BlockRealize>(state.realize(at.block));

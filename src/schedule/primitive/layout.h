@@ -31,4 +31,8 @@ void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const 
                   const std::function<Array<PrimExpr>(const Array<PrimExpr>&)>& indices,
                   const std::function<Stmt(Stmt)>& finish = nullptr);
 
+/// Puts `block`, which defines `to`, in the place of the block or the parameter at `at`.
+void Redefine(State& state, const Definition& at, const Buffer& to, const Block& block,
+              BlockMap same);
+
 }  // namespace tvm::tir

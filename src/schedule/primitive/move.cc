@@ -25,14 +25,15 @@ std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>&
 LoopPlace::LoopPlace(const Focus& at, const State& state, LoopId id)
     : loop(ffi::GetRef<For>(state.loop(id))) {
   if (state.ScopeOf(id) != at.scope_id) {
-    Refuse("expected a loop of the same scope as block " +
+    Refuse("expected a loop of the same block scope as block " +
                std::string(at.block->block()->name_hint) + ", got loop " +
                std::string(loop->loop_var->name_hint),
            {loop, at.block->realize->block});
   }
   if (at.block->IsBelow(loop.get())) {
-    Refuse("expected a loop that is not around block " + std::string(at.block->block()->name_hint) +
-               " already, got loop " + std::string(loop->loop_var->name_hint),
+    Refuse("expected a loop that is no ancestor of block " +
+               std::string(at.block->block()->name_hint) + ", got loop " +
+               std::string(loop->loop_var->name_hint),
            {loop, at.block->realize->block});
   }
   for (const Placed& child : at.scope.children) {

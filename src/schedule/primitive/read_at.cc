@@ -15,7 +15,7 @@ BlockId ReadAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index, Str
   LoopBody place(at, state, loop_id);
   Buffer buffer = BufferAt(p, block->reads, index, "reads");
   std::string name = "buffer " + std::string(buffer->name);
-  if (at.scope.loose.count(buffer->data.get()))
+  if (at.scope.IsLoose(buffer))
     Refuse("statements outside of blocks use " + name, {at.scope.block});
   // Between the copy and the block the buffer must stay as it is.
   for (const Placed* writer : at.scope.WritersOf(buffer)) {

@@ -45,6 +45,54 @@ Array<IntSet> Produced(const LoopPlace& place, const std::vector<const Placed*>&
   return *box;
 }
 
+/// Limits the iterations through the inverse of the indices, where each iteration reads an element
+/// of its own: those that read the box are then a box, too. Whether that worked.
+bool LimitByInverse(const Placed& consumer, const BufferRegion& read, const Array<IntSet>& box,
+                    Analyzer* analyzer, IterRanges* ranges) {
+  const Array<IterVar>& iters = consumer.block()->iter_vars;
+  Array<PrimExpr> indices, places;
+  Map<Var, IntSet> reached;
+  PrimExpr count;
+  for (size_t d = 0; d < box.size(); ++d) {
+    if (!IsOne(read->region[d]->extent)) return false;
+    indices.push_back(read->region[d]->min);
+    Var place("i" + std::to_string(d), indices[d].dtype());
+    places.push_back(place);
+    PrimExpr low = cast(place.dtype(), box[d].min()), high = cast(place.dtype(), box[d].max());
+    reached.Set(place, IntSet::Interval(low, high));
+    PrimExpr length = high - low + MakeConst(place.dtype(), 1);
+    count = count.defined() ? count * length : length;
+  }
+  Map<Var, Range> domains;
+  for (const IterVar& iter : iters) {
+    if (UsesVar(indices, [&](const VarObj* v) { return v == iter->var.get(); }))
+      domains.Set(iter->var, iter->dom.value());
+  }
+  auto map = arith::DetectIterMap(indices, domains, const_true(), arith::IterMapLevel::kBijective,
+                                  analyzer);
+  if (map->indices.empty()) return false;
+  Map<Var, PrimExpr> inverse = arith::InverseAffineIterMap(map->indices, places);
+  IterRanges found(iters.size());
+  PrimExpr runs = MakeConst(count.dtype(), 1);
+  for (size_t i = 0; i < iters.size(); ++i) {
+    auto it = inverse.find(iters[i]->var);
+    if (it == inverse.end()) continue;
+    IntSet set = arith::EvalSet((*it).second, reached);
+    if (!set.HasLowerBound() || !set.HasUpperBound()) return false;
+    found[i] = std::pair(analyzer->Simplify(set.min()), analyzer->Simplify(set.max()));
+    runs = runs * (found[i]->second - found[i]->first + MakeConst(runs.dtype(), 1));
+  }
+  if (!analyzer->CanProveEqual(runs, count)) return false;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    auto& known = (*ranges)[i];
+    if (!found[i]) continue;
+    known =
+        known ? std::pair(max(known->first, found[i]->first), min(known->second, found[i]->second))
+              : *found[i];
+  }
+  return true;
+}
+
 /// Limits the iterations to those that read only what is in the box.
 void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>& box,
            Analyzer* analyzer, IterRanges* ranges) {
@@ -56,6 +104,7 @@ void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>
     const Range& range = read->region[d];
     std::optional<LinearIndex> index = AsLinear(range->min, consumer.block()->iter_vars);
     if (!index || !AsConstInt(range->extent)) {
+      if (LimitByInverse(consumer, read, box, analyzer, ranges)) return;
       Refuse("cannot tell which iterations of " + NameOf(&consumer) +
                  " read only what the loop just wrote of buffer " +
                  std::string(read->buffer->name) + ": its index is " + Text(range->min),
@@ -85,7 +134,10 @@ void CheckReductionOrder(const Placed& moved) {
     }
     if (!(use & kReduce)) continue;
     reduce = &loop;
-    if (loop->kind != ForKind::kSerial && loop->kind != ForKind::kUnrolled) {
+    // The threads of one block combine what each of them reduced.
+    bool across_threads =
+        loop->thread_binding && View((*loop->thread_binding)->thread_tag).starts_with("threadIdx");
+    if (loop->kind != ForKind::kSerial && loop->kind != ForKind::kUnrolled && !across_threads) {
       Refuse(NameOf(&moved) + " would reduce over loop " + std::string(loop->loop_var->name_hint) +
                  ", whose iterations run at once",
              {loop});
@@ -134,8 +186,8 @@ void ReverseComputeAt(State& state, BlockId id, ComputeLocation where, bool pres
     for (const BufferRegion& w : other.block()->writes) {
       for (const BufferRegion& r : ReadsOf(block.get())) {
         if (r->buffer->data.same_as(w->buffer->data)) {
-          Refuse("expected all producers of " + NameOf(&p) + " below the loop or before it, but " +
-                     NameOf(&other) + " is not",
+          Refuse("reverse_compute_at requires all the producers of " + NameOf(&p) +
+                     " below the loop or before it, but " + NameOf(&other) + " is not",
                  {other.realize->block});
         }
       }

@@ -74,7 +74,7 @@ Pair CheckPair(const Focus& at) {
   const Buffer& buffer = pair.produced->buffer;
   if (!at.scope.Owns(buffer)) {
     Refuse("expected a buffer that is allocated in the scope of the block, got " +
-               std::string(buffer->name) + ", which is needed after it (an output)",
+               std::string(buffer->name) + ", which is needed after it (that of an output block)",
            {there});
   }
   if (at.scope.ReadersOf(buffer).size() != 1) {

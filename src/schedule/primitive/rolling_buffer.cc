@@ -60,7 +60,7 @@ void CheckSameValues(const Focus& at, const Placed& p, const For& loop,
     }
   }
   for (const BufferRegion& read : ReadsOf(block)) {
-    if (at.scope.loose.count(read->buffer->data.get()))
+    if (at.scope.IsLoose(read->buffer))
       Refuse("statements outside of blocks use buffer " + std::string(read->buffer->name),
              {at.scope.block});
     bool within = false;
@@ -169,7 +169,7 @@ void RollingBuffer(State& state, BlockId id, BufferIndex& index) {
   Require(WhyNotStage(at.scope, p), {block});
   if (!at.scope.Owns(buffer)) {
     Refuse("expected a buffer that is allocated in the scope of the block, got " +
-               std::string(buffer->name) + ", which is needed after it (an output)",
+               std::string(buffer->name) + ", which is needed after it (that of an output block)",
            {block});
   }
   if (block->writes.size() != 1) Refuse("expected " + NameOf(p) + " to write one buffer", {block});

@@ -95,6 +95,13 @@ std::vector<IntValue> SamplePerfectTile(Sampler& self, LoopId id, int64_t n,
                 max_innermost_factor),
            {self.state.stmt(id)});
   }
+  // Of an extent that nobody knows, only the outermost factor is left open.
+  if (!AsConstInt(self.state.loop(id)->extent)) {
+    std::vector<IntValue> values(n, IntValue{1});
+    values[0].is_open = true;
+    decision.value = Array<int64_t>(n, 1);
+    return values;
+  }
   int64_t extent = ConstExtent(self, id);
   if (!decision.value) {
     std::vector<int64_t> inner = Divisors(extent);
@@ -151,13 +158,15 @@ TVM_REGISTER() {
 i, = sch.get_loops("B")
 sch.annotate(i, "unroll", v))"},
                Arg("candidates"), Arg("probs"), Arg("decision", nullptr));
-  DefPrimitive("SamplePerfectTile", "sample_perfect_tile", &SamplePerfectTile,
-               "n factors with the extent of the loop as their product; the last one is at most "
-               "max_innermost_factor (-1: any). The decision is the list of factors.",
-               {kProgram, R"(i, = sch.get_loops("B")
+  DefPrimitive(
+      "SamplePerfectTile", "sample_perfect_tile", &SamplePerfectTile,
+      "n factors with the extent of the loop as their product; the last one is at most "
+      "max_innermost_factor (-1: any). The decision is the list of factors. Where the extent "
+      "is not constant, the first is None and the others are 1.",
+      {kProgram, R"(i, = sch.get_loops("B")
 v0, v1 = sch.sample_perfect_tile(i, n=2, max_innermost_factor=16, decision=[8, 8])
 sch.split(i, [v0, v1]))"},
-               Arg("loop"), Arg("n"), Arg("max_innermost_factor", 16), Arg("decision", nullptr));
+      Arg("loop"), Arg("n"), Arg("max_innermost_factor", 16), Arg("decision", nullptr));
   DefPrimitive("SamplePartitionedTile", "sample_partitioned_tile", &SamplePartitionedTile,
                "n factors with the extent of the loop as their product, of which those from "
                "partition_pos on have the product innerpart_factor.",

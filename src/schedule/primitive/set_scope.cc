@@ -19,32 +19,13 @@ BlockId RequireAllocated(const State& state, BlockId block, const Buffer& buffer
 
 namespace {
 
-bool IsScope(std::string_view scope) {
-  // rank and an optional tag: "shared.dyn", "wmma.accumulator", "global.vtcm"
-  for (std::string_view rank : {"global", "shared", "warp", "local", "wmma", "texture", "m16n8k8",
-                                "metal", "amx", "vtcm"}) {
-    if (scope == rank || scope.starts_with(std::string(rank) + ".")) return true;
-  }
-  return false;
-}
-
 void SetScope(State& self, BlockId id, BufferIndex& buffer_index, String storage_scope) {
   Focus at(self, id);
   Buffer buffer = BufferAt(*at.block, at.block->block()->writes, buffer_index, "writes");
-  if (!IsScope(View(storage_scope))) {
-    Refuse(Text("expected a memory scope such as 'global', 'shared' or 'local', got '",
-                storage_scope, "'"),
-           {at.block->realize->block});
-  }
   BlockId owner = RequireAllocated(self, id, buffer);
+  String name = CacheName(buffer, storage_scope);
   if (buffer.scope() == storage_scope) return;
   Block block = self.realize(owner)->block;
-  if (IsUsedOtherwise(block->body, buffer)) {
-    Refuse(Text("expected buffer ", buffer->name,
-                " to be used by loads and stores only, not through its pointer or another view"),
-           {at.block->realize->block});
-  }
-  String name = CacheName(buffer, storage_scope);
   Buffer moved(Var(name, PointerType(PrimType(buffer->dtype), storage_scope)), buffer->dtype,
                buffer->shape, buffer->strides, buffer->elem_offset, name, buffer->data_alignment,
                buffer->offset_factor, buffer->buffer_type, buffer->axis_separators, buffer->span);

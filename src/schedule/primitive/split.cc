@@ -75,8 +75,10 @@ std::vector<PrimExpr> Complete(const ForObj* loop,
   } else if (!analyzer->CanProve(product >= loop->extent)) {
     std::string list;
     for (const PrimExpr& f : factors) list += (list.empty() ? "" : ", ") + Text(f);
-    Refuse(Text("expected factors with a product of at least ", loop->extent, ", got [", list, "]"),
-           {about});
+    Refuse(
+        Text("the product of factors is not larger than or equal to the extent of loop ",
+             loop->loop_var->name_hint, ": expected at least ", loop->extent, ", got [", list, "]"),
+        {about});
   }
   return factors;
 }

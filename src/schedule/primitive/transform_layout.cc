@@ -161,7 +161,10 @@ void SetAxisSeparator(State& state, BlockId id, BufferRef& ref,
   }
   Buffer with = buffer;
   Edit(&with)->axis_separators = separators;
-  ChangeBuffer(state, at, buffer, with, [](const Array<PrimExpr>& same) { return same; });
+  BlockMap same;
+  Block block = ffi::GetRef<Block>(state.block(at.block));
+  auto changed = ReplaceBuffer(block, buffer, with, &same).as<Block>().value();
+  Redefine(state, at, with, changed, same);
 }
 
 TVM_REGISTER() {

@@ -18,28 +18,17 @@ void UnsafeSetDType(State& self, BlockId id, BufferIndex& buffer_index, String n
     Refuse(Text("expected a scalar type of numbers, got ", dtype), {at.block->realize->block});
   }
   Block block = self.realize(owner)->block;
-  if (IsUsedOtherwise(block->body, buffer)) {
+  if (IsUsedThroughPointer(block->body, buffer)) {
     Refuse(Text("expected buffer ", buffer->name,
-                " to be used by loads and stores only, not through its pointer or another view"),
+                " to be used by loads and stores only, not through its pointer"),
            {at.block->realize->block});
   }
   Buffer typed(Var(buffer->name, PointerType(PrimType(dtype), buffer.scope())), dtype,
                buffer->shape, buffer->strides, buffer->elem_offset, buffer->name,
                buffer->data_alignment, buffer->offset_factor, buffer->buffer_type,
                buffer->axis_separators, buffer->span);
-  AccessRewrite rewrite{buffer, {}};
-  rewrite.load = [&](const BufferLoad& load) -> PrimExpr {
-    return cast(load.dtype(), BufferLoad(typed, load->indices, load->predicate, load->span));
-  };
-  rewrite.store = [&](const BufferStore& store) -> Stmt {
-    return BufferStore(typed, cast(dtype.with_lanes(store->value.dtype().lanes()), store->value),
-                       store->indices, store->predicate, store->span);
-  };
-  rewrite.region = [&](const BufferRegion& region) { return BufferRegion(typed, region->region); };
   BlockMap same;
-  Block changed = WithBody(block, RewriteAccesses(block->body, rewrite, &same));
-  changed = WithAllocated(WithoutAllocated(changed, buffer), typed);
-  Commit(self, owner, changed, same);
+  Commit(self, owner, ReplaceBuffer(block, buffer, typed, &same).as<Block>().value(), same);
 }
 
 TVM_REGISTER() {

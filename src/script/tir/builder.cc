@@ -9,11 +9,25 @@
 namespace tvm::script {
 using namespace tir;
 
+namespace {
+/// e as a sum of something and a constant.
+std::pair<PrimExpr, int64_t> WithoutConstant(const PrimExpr& e) {
+  if (auto* sum = e.as<AddObj>()) {
+    if (auto c = AsConstInt(sum->b)) return {sum->a, *c};
+  } else if (auto* difference = e.as<SubObj>()) {
+    if (auto c = AsConstInt(difference->b)) return {difference->a, -*c};
+  }
+  return {e, 0};
+}
+}  // namespace
+
 PrimExpr ExtentOf(PrimExpr begin, PrimExpr end) {
   if (begin.dtype() != end.dtype()) MatchTypes(&begin, &end, "range");
   if (IsZero(begin)) return end;
   if (auto* sum = end.as<AddObj>(); sum && ExprDeepEqual(sum->a, begin)) return sum->b;
-  if (ExprDeepEqual(begin, end)) return MakeZero(end.dtype());
+  auto [first, before] = WithoutConstant(begin);
+  auto [last, after] = WithoutConstant(end);
+  if (ExprDeepEqual(first, last)) return MakeConst(end.dtype(), after - before);
   return end - begin;
 }
 PrimExpr EndOf(const PrimExpr& begin, const PrimExpr& extent) {

@@ -89,14 +89,14 @@ IRModule OOBChecker(IRModule mod) {
       all += "\n  " + std::string(var->name_hint) + ": " + text;
   }
   if (!all.empty())
-    TVM_FFI_THROW(ValueError) << "OOBChecker: expected accesses inside of buffers, got" << all;
+    TVM_FFI_THROW(ScheduleError) << "OOBChecker: expected accesses inside of buffers, got" << all;
   return mod;
 }
 
 TVM_REGISTER() {
   ::tvm::transform::DefPass(
       "tir.analysis.OOBChecker", &OOBChecker,
-      "Raises ValueError, with a list, when an access is certainly outside of its buffer.", {});
+      "Raises ScheduleError, with a list, when an access is certainly outside of its buffer.", {});
 }
 }  // namespace
 }  // namespace tvm::tir

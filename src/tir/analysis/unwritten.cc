@@ -90,12 +90,15 @@ TVM_REGISTER() {
       [](PrimFunc func) -> Array<Any> {
         return OnDeepStack([&]() -> Array<Any> {
           Complaint found = FindBrokenRule(func);
-          if (found.text.empty()) found = FindUnwritten(func);
+          bool is_broken = !found.text.empty();
+          if (!is_broken) found = FindUnwritten(func);
           if (found.text.empty()) return {};
-          return {String(found.text), found.span};
+          return {String(found.text), found.span, is_broken};
         });
       },
-      "[what is wrong with a function, where]; nothing if all is well.", Arg("func"));
+      "[what is wrong with a function, where, whether it breaks a rule of the IR or is only "
+      "strange]; nothing if all is well.",
+      Arg("func"));
 }
 }  // namespace
 }  // namespace tvm::tir

@@ -3,22 +3,21 @@
 #include "tir/analysis/complaint.h"
 #include "tir/analysis/scoped_visitor.h"
 #include "tvm/expr/substitute.h"
+#include "tvm/ir/structural.h"
 #include "tvm/ir/target.h"
 #include "tvm/tir/analysis.h"
 
 namespace tvm::tir {
 namespace {
-/// Each variable is defined once and used only below its definition; each buffer is declared before
-/// it is used; a block has a realization, which binds its iterators; a block that has iterators
-/// knows the loops around it through them alone, up to the next block without any, which is a
-/// program of its own.
+/// Each variable is defined once and used only below its definition (a buffer is known by its
+/// pointer: it need not be declared); a block has a realization, which binds its iterators; a block
+/// that has iterators knows the loops around it through them alone, up to the next block without
+/// any, which is a program of its own.
 struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   using ScopedVisitor::Visit;
-  bool check_buffers = true;
   Complaint complaint;
   const StmtObj* at = nullptr;  // the statement being looked at
   std::unordered_map<const VarObj*, int> active, ever;
-  std::unordered_map<const BufferObj*, int> buffers;
   /// Where a loop or block is: in how many blocks with and without iterators.
   struct Place {
     const BlockObj* block;
@@ -27,6 +26,7 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   std::vector<Place> blocks;  // around, that have iterators
   size_t opaque = 0;          // how many have none
   std::unordered_map<const VarObj*, Place> loop_vars;
+  std::unordered_map<const VarObj*, PrimExpr> lets;  // inside of expressions
   bool defined_twice = false;
 
   void Complain(const std::string& text) {
@@ -38,11 +38,16 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   bool IsDefined(const VarObj* v) { return active[v] > 0; }
   void Begin(const Array<Var>& vars, std::string_view what) {
     for (const Var& v : vars) {
-      // The index of a thread may be named by several attributes.
-      if (ever[v.get()]++ > 0 && what != "a thread") {
+      // The index of a thread may be named by several attributes; memory of a parameter is realized
+      // where it is computed.
+      bool may_repeat = what == "a thread" || (what == "a realization" && active[v.get()] > 0);
+      if (ever[v.get()]++ > 0 && !may_repeat) {
         defined_twice = true;
-        Complain("variable " + std::string(v->name_hint) +
-                 " is defined twice, the second time by " + std::string(what));
+        std::string name(v->name_hint);
+        Complain((active[v.get()] > 0
+                      ? "the TIR is ill-formed, due to multiple nested definitions of variable "
+                      : "there are multiple definitions of variable ") +
+                 name + ", the second time by " + std::string(what));
       }
       ++active[v.get()];
       if (what == "a loop") loop_vars[v.get()] = {nullptr, blocks.size(), opaque};
@@ -74,19 +79,19 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
       }
       return;
     }
-    Complain(ever[op] ? "variable " + name + " is used outside of what defines it"
-                      : "variable " + name + " is not defined");
+    Complain("there is an Invalid use of undefined variable " + name +
+             (ever[op] ? ", outside of what defines it" : ""));
   }
-  void UseBuffer(const BufferObj* op) {
-    if (check_buffers && buffers[op] <= 0) {
-      Complain("buffer " + std::string(op->name) +
-               " is used where it is not declared (by a parameter, T.alloc_buffer, T.match_buffer "
-               "or T.decl_buffer)");
-    }
-    Go(op->data);
-  }
+  void UseBuffer(const BufferObj* op) { Go(op->data); }
   void UseDeclared(const BufferObj* op) { Go(op->data); }
-  void Declare(const BufferObj* op, int by) { buffers[op] += by; }
+  void Declare(const BufferObj*, int) {}
+  /// The same let may stand in several expressions.
+  void Visit(const LetObj* op) {
+    auto [it, is_new] = lets.emplace(op->var.get(), op->value);
+    if (!is_new && !IsDefined(op->var.get()) && StructuralEqual(it->second, op->value))
+      ever[op->var.get()] = 0;
+    ScopedVisitor::Visit(op);
+  }
   void Visit(const BlockObj* op) {
     At(op);
     Complain("block " + std::string(op->name_hint) + " has no realization: nothing binds its axes");
@@ -95,9 +100,11 @@ struct WellFormedChecker : ScopedVisitor<WellFormedChecker> {
   void Visit(const CommReducerObj*) {}  // several reductions may share it
 
   void Check(const PrimFunc& func) {
-    for (const auto& [param, b] : func->buffer_map) Declare(b.get(), 1);
     With(Parameters(func.get()), "a parameter", [&] {
-      for (const auto& [param, b] : func->buffer_map) GoAll(b->shape), GoAll(b->strides);
+      for (const auto& [param, b] : func->buffer_map) {
+        GoAll(b->shape);
+        GoAll(b->strides);
+      }
       Go(func->body);
     });
   }
@@ -112,7 +119,6 @@ Complaint FindBrokenRule(const PrimFunc& func) {
 std::string FindIllFormed(const PrimFunc& func) { return FindBrokenRule(func).text; }
 bool VerifySSA(const PrimFunc& func) {
   WellFormedChecker check;
-  check.check_buffers = false;
   check.Check(func);
   return !check.defined_twice;
 }
@@ -215,8 +221,7 @@ TVM_REGISTER() {
           return VerifyWellFormed(obj.get<IRModule>(), assert_mode);
         });
       },
-      "Whether variables and buffers are defined once and used only where they are defined; with "
-      "assert_mode a "
+      "Whether variables are defined once and used only where they are defined; with assert_mode a "
       "ValueError says what is wrong.",
       Arg("obj"), Arg("assert_mode", true));
   ::tvm::transform::DefPass(

@@ -86,7 +86,8 @@ struct UnionDatabaseObj : ReadOnlyDatabaseObj {
     Optional<TuningRecord> best;
     for (const Database& db : databases) {
       auto found = db->QueryTuningRecord(mod, target, name);
-      if (found.has_value() && (!best.has_value() || found.value()->Mean() < best.value()->Mean()))
+      if (found.has_value() &&
+          (!best.has_value() || MeanOf(found.value()->run_secs) < MeanOf(best.value()->run_secs)))
         best = found;
     }
     return best;
@@ -121,7 +122,7 @@ struct ScheduleFnDatabaseObj : ReadOnlyDatabaseObj {
     return New<TuningRecord>([&](TuningRecordObj* n) {
       n->trace = sch.value().trace();
       n->workload = Workload(mod);
-      n->run_secs = Array<double>{0.0};
+      n->run_secs = Array<Any>{0.0};
       n->target = target;
     });
   }

@@ -120,10 +120,11 @@ std::string Quote(std::string_view s) {
   return std::string(ffi::json::Stringify(String(s.data(), s.size())));
 }
 
-/// {"workload": …, "version": …, "program": …, "secs": …, "error": …, "target": …, "args": …,
-/// "trace": …}: what finding and ranking needs comes first, so that a scan of the beginning is
-/// enough.
-constexpr const char* kKeys[] = {"version", "program", "secs", "error", "target", "args", "trace"};
+/// {"workload": …, "version": …, "program": …, "secs": …, "verdict": …, "error": …, "target": …,
+/// "args": …, "trace": …}: what finding and ranking needs comes first, so that a scan of the
+/// beginning is enough.
+constexpr const char* kKeys[] = {"version", "program", "secs", "verdict",
+                                 "error",   "target",  "args", "trace"};
 std::string RecordLine(const TuningRecord& record) {
   auto json = record.AsJson();
   auto text = [&](const char* key) { return std::string(ffi::json::Stringify(json[key])); };
@@ -133,7 +134,7 @@ std::string RecordLine(const TuningRecord& record) {
 }
 /// The parts of a line that loading looks at, as they stand there.
 struct Header {
-  std::string_view workload, version, program, error, target, trace;
+  std::string_view workload, version, program, verdict, error, target, trace;
   double mean = INFINITY;
 };
 std::optional<Header> Scan(std::string_view line) {
@@ -156,7 +157,8 @@ std::optional<Header> Scan(std::string_view line) {
   if (!expect("{\"workload\": \"") || !until("\"", &h.workload) || !expect("\", \"version\": \"") ||
       !until("\"", &h.version) || !expect("\", \"program\": ") ||
       !until(", \"secs\": ", &h.program) || !expect(", \"secs\": ") ||
-      !until(", \"error\": ", &secs) || !expect(", \"error\": ") ||
+      !until(", \"verdict\": ", &secs) || !expect(", \"verdict\": ") ||
+      !until(", \"error\": ", &h.verdict) || !expect(", \"error\": ") ||
       !until(", \"target\": ", &h.error) || !expect(", \"target\": ") ||
       !until(", \"args\": ", &h.target) || !until(", \"trace\": ", &ignored) ||
       !expect(", \"trace\": ") || line.back() != '}')
@@ -170,7 +172,8 @@ std::optional<Header> Scan(std::string_view line) {
       double value;
       auto [next, error] = std::from_chars(p, end, value);
       if (error != std::errc()) return std::nullopt;
-      sum += value, ++count;
+      sum += value;
+      ++count;
       for (p = next; p < end && (*p == ',' || *p == ' '); ++p) {
       }
     }
@@ -186,6 +189,8 @@ RecordOutline OutlineOf(const Header& h) {
     outline.error =
         std::string(ffi::json::Parse(String(h.error.data(), h.error.size())).cast<String>());
   }
+  if (h.verdict.size() > 2 && h.verdict.front() == '"')
+    outline.verdict = std::string(h.verdict.substr(1, h.verdict.size() - 2));
   if (h.target != "null") outline.target = std::hash<std::string_view>()(h.target);
   if (h.program.size() > 2)
     outline.program = HashFromText(h.program.substr(1, h.program.size() - 2));

@@ -42,17 +42,24 @@ std::pair<Workload, bool> RecordTable::Add(const Workload& workload) {
 void RecordTable::Put(const Workload& workload, Entry entry) {
   std::lock_guard lock(mutex_);
   Group* group = GroupOf(workload);
-  if (!group) Add(workload), group = GroupOf(workload);
-  entry.order = order_++;
-  group->ranking.clear();
-  auto [it, added] = group->by_identity.try_emplace(entry.identity, group->entries.size());
-  if (added) {
-    group->entries.push_back(std::move(entry));
-    ++size_;
-  } else {
-    entry.order = group->entries[it->second].order;  // measured again: its place stays
-    group->entries[it->second] = std::move(entry);
+  if (!group) {
+    Add(workload);
+    group = GroupOf(workload);
   }
+  group->ranking.clear();
+  auto& entries = group->entries;
+  auto earlier = entry.outline.verdict.empty()
+                     ? entries.rend()
+                     : std::find_if(entries.rbegin(), entries.rend(),
+                                    [&](const Entry& e) { return e.identity == entry.identity; });
+  if (earlier != entries.rend()) {
+    entry.order = earlier->order;
+    *earlier = std::move(entry);
+    return;
+  }
+  entry.order = order_++;
+  entries.push_back(std::move(entry));
+  ++size_;
 }
 void RecordTable::Put(const TuningRecord& record) {
   auto text = [](const Any& value) { return std::string(ffi::json::Stringify(value)); };
@@ -68,6 +75,29 @@ const TuningRecord* RecordTable::Get(Entry* entry) {
   }
   return entry->record ? &*entry->record : nullptr;
 }
+void RecordTable::Group::Rank() {
+  std::unordered_map<uint64_t, double> defaults;  // target: seconds of the default in its race
+  for (const Entry& e : entries) {
+    if (e.outline.is_default && !e.outline.verdict.empty())
+      defaults[e.outline.target] = e.outline.secs;
+  }
+  std::vector<double> secs;
+  for (const Entry& e : entries) {
+    const RecordOutline& o = e.outline;
+    secs.push_back(o.verdict == kNoBetter && defaults.count(o.target)
+                       ? std::max(o.secs, defaults[o.target])
+                       : o.secs);
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (std::isfinite(secs[i])) ranking.push_back(i);
+  }
+  std::stable_sort(ranking.begin(), ranking.end(), [&](size_t a, size_t b) {
+    // What ties because it was not shown to be better comes second.
+    bool a_ties = entries[a].outline.verdict == kNoBetter;
+    bool b_ties = entries[b].outline.verdict == kNoBetter;
+    return std::pair(secs[a], a_ties) < std::pair(secs[b], b_ties);
+  });
+}
 Array<TuningRecord> RecordTable::Top(const Workload& workload, int64_t k) {
   if (k < 0) TVM_FFI_THROW(ValueError) << "get_top_k: expected top_k of at least 0, got " << k;
   std::lock_guard lock(mutex_);
@@ -75,13 +105,7 @@ Array<TuningRecord> RecordTable::Top(const Workload& workload, int64_t k) {
   Array<TuningRecord> result;
   if (!group) return result;
   auto& entries = group->entries;
-  if (group->ranking.empty()) {
-    for (size_t i = 0; i < entries.size(); ++i)
-      if (std::isfinite(entries[i].outline.secs)) group->ranking.push_back(i);
-    std::stable_sort(group->ranking.begin(), group->ranking.end(), [&](size_t a, size_t b) {
-      return entries[a].outline.secs < entries[b].outline.secs;
-    });
-  }
+  if (group->ranking.empty()) group->Rank();
   for (size_t i : group->ranking) {
     if (static_cast<int64_t>(result.size()) >= k) break;
     if (auto* record = Get(&entries[i])) result.push_back(*record);

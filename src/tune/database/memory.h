@@ -18,7 +18,7 @@ class RecordTable {
   /// A record, or how to make it. An empty result of `make`: the record is damaged.
   struct Entry {
     RecordOutline outline;
-    uint64_t identity;  // of target and trace: a later entry of the same workload replaces this
+    uint64_t identity;  // of target and trace
     size_t order;
     std::optional<TuningRecord> record;
     std::function<std::optional<TuningRecord>()> make;
@@ -37,8 +37,8 @@ class RecordTable {
   struct Group {
     Workload workload;
     std::vector<Entry> entries;
-    std::unordered_map<uint64_t, size_t> by_identity;
     std::vector<size_t> ranking;  // of entries; empty when out of date
+    void Rank();
   };
   Group* GroupOf(const IRModule& mod) const;
   Group* GroupOf(const Workload& workload) const;

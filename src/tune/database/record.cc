@@ -5,7 +5,6 @@
 #include <tvm/ffi/extra/structural_hash.h>
 
 #include <charconv>
-#include <limits>
 
 #include "tvm/ir/structural.h"
 #include "tvm/tir/analysis.h"
@@ -94,16 +93,17 @@ MeasureCandidate::MeasureCandidate(Schedule sch, Array<ArgInfo> args_info,
     n->sch = std::move(sch), n->args_info = std::move(args_info), n->program = std::move(program);
   });
 }
-RecordOutline TuningRecordObj::Outline() const {
-  return {Mean(), std::string(error_msg.value_or("")), TargetKey(target),
-          program.has_value() ? HashFromText(View(program.value())) : 0, trace->insts.empty()};
+void TuningRecordObj::Init() {
+  run_secs = ConstantSeconds(run_secs);
+  if (verdict.has_value() && verdict.value() != kRaced && verdict.value() != kNoBetter) {
+    TVM_FFI_THROW(ValueError) << "TuningRecord: expected the verdict '" << kRaced << "' or '"
+                              << kNoBetter << "', got '" << verdict.value() << "'";
+  }
 }
-double TuningRecordObj::Mean() const {
-  if (!run_secs.has_value() || run_secs.value().empty())
-    return std::numeric_limits<double>::infinity();
-  double sum = 0;
-  for (double s : run_secs.value()) sum += s;
-  return sum / static_cast<double>(run_secs.value().size());
+RecordOutline TuningRecordObj::Outline() const {
+  return {MeanOf(run_secs),     std::string(error_msg.value_or("")),
+          TargetKey(target),    program.has_value() ? HashFromText(View(program.value())) : 0,
+          trace->insts.empty(), std::string(verdict.value_or(""))};
 }
 MeasureCandidate TuningRecord::AsMeasureCandidate() const {
   Schedule sch(get()->workload->mod);
@@ -116,7 +116,13 @@ MeasureCandidate TuningRecord::AsMeasureCandidate() const {
 Map<String, Any> TuningRecord::AsJson() const {
   Map<String, Any> json;
   json.Set("program", get()->program.has_value() ? Any(get()->program.value()) : Any(nullptr));
-  json.Set("secs", get()->run_secs.has_value() ? Any(get()->run_secs.value()) : Any(nullptr));
+  Any secs(nullptr);
+  if (get()->run_secs.has_value()) {
+    secs =
+        get()->run_secs.value().Map([](const Any& s) -> Any { return s.as<FloatImmObj>()->value; });
+  }
+  json.Set("secs", secs);
+  json.Set("verdict", get()->verdict.has_value() ? Any(get()->verdict.value()) : Any(nullptr));
   json.Set("error", get()->error_msg.has_value() ? Any(get()->error_msg.value()) : Any(nullptr));
   json.Set("version", Version());
   json.Set("target",
@@ -156,11 +162,10 @@ TuningRecord TuningRecord::FromJson(const Map<String, Any>& json, const Workload
     n->trace = sch.trace();
     n->workload = workload;
     if (Any secs = get("secs"); secs != nullptr) {
-      Array<double> list;
-      for (const Any& s : secs.cast<Array<Any>>()) list.push_back(s.cast<double>());
-      n->run_secs = list;
+      n->run_secs = secs.cast<Array<Any>>();
     }
     if (Any program = get("program"); program != nullptr) n->program = program.cast<String>();
+    if (Any verdict = get("verdict"); verdict != nullptr) n->verdict = verdict.cast<String>();
     if (Any error = get("error"); error != nullptr) n->error_msg = error.cast<String>();
     if (Any target = get("target"); target != nullptr) n->target = Target(TextKeys(target));
     if (Any args = get("args"); args != nullptr) {

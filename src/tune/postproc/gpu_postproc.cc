@@ -110,7 +110,7 @@ Optional<IRModule> Lowered(const Schedule& sch, const std::vector<const char*>& 
     for (const char* pass : passes) mod = transform::GetPass(pass)(mod);
     return mod;
   } catch (const ffi::Error& error) {
-    if (error.kind() == "KeyboardInterrupt") throw;
+    if (error.kind() == "KeyboardInterrupt" || error.kind() == "InternalError") throw;
     return std::nullopt;
   }
 }

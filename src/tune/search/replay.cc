@@ -36,6 +36,18 @@ SearchState::SearchState(const TuneContext& context, int64_t max_trials, int64_t
     LearnKnown();
   }
 }
+namespace {
+/// What is no refusal of a primitive is an error of a rule, a postprocessor or the compiler: it
+/// ends the search, and shows the program it happened with.
+[[noreturn]] void Rethrow(const ffi::Error& error, const Trace& trace) {
+  if (error.kind() == "KeyboardInterrupt") throw error;
+  std::string program;
+  for (const String& line : trace.AsPython(false)) program += "\n  " + std::string(line);
+  throw ffi::Error(error.kind(), error.message() + "\nwhile the search tried" + program,
+                   error.backtrace());
+}
+}  // namespace
+
 /// Programs measured by an earlier run are known, by their hashes or by lowering them again.
 void SearchState::LearnKnown() {
   bool all_said = true;
@@ -78,8 +90,8 @@ std::optional<Candidate> SearchState::Replay(const Trace& trace, bool new_decisi
     }
     return Candidate{sch, decided};
   } catch (const ffi::Error& error) {
-    if (error.kind() == "KeyboardInterrupt") throw;
-    return std::nullopt;
+    if (error.kind() == "ScheduleError") return std::nullopt;  // these decisions do not go together
+    Rethrow(error, trace);
   }
 }
 std::vector<Candidate> SearchState::Sample(size_t n, size_t attempts) {
@@ -120,8 +132,9 @@ std::vector<Candidate> SearchState::KeepNew(const std::vector<Candidate>& candid
       if (lowered.count(schedules[i])) return;
       try {
         hashes[i] = StructuralHash(LowerForBuild(mod, target));
-      } catch (const ffi::Error& error) {
-        if (error.kind() == "KeyboardInterrupt") throw;  // else: it could not be built either
+      } catch (const ffi::Error& error) {  // it could not be built either
+        if (error.kind() == "KeyboardInterrupt") throw;
+        if (error.kind() == "InternalError") Rethrow(error, candidates[begin + i].trace);
       }
     });
     lowered.insert(schedules.begin(), schedules.end());

@@ -187,9 +187,13 @@ class LocalRunner(PyRunner):
             )
             return LocalRunnerFuture([float(s) for s in self._pool.recv()])
         except TimeoutError:
-            return LocalRunnerFuture(None, f"timed out after {self.timeout_sec} s")
+            return LocalRunnerFuture(
+                None, f"LocalRunner: Timeout, killed after {self.timeout_sec} seconds"
+            )
         except Exception as error:
-            return LocalRunnerFuture(None, f"{type(error).__name__}: {error}")
+            return LocalRunnerFuture(
+                None, f"LocalRunner: An exception occurred\n{type(error).__name__}: {error}"
+            )
 
 
 def _worker(f_alloc, f_run, f_cleanup, config, alloc_repeat, path, device_type, args_info):

@@ -105,8 +105,8 @@ def mean(run_secs):
 
 def beats(secs, default):
     """Whether a candidate is faster than the default by more than the noise, and nowhere slower,
-    wherever the arguments lay. What is not is recorded with the default's times, and the default
-    wins: it was measured first."""
+    wherever the arguments lay. What is not says so in its record, and is ranked behind the
+    default."""
     nowhere_slower = all(float(s) <= TIE * float(d) for s, d in zip(secs, default, strict=True))
     return nowhere_slower and mean(secs) <= DRAW * mean(default)
 
@@ -419,9 +419,9 @@ class TuningLoop(Interface):
             if len(record.trace.insts) == 0:
                 default, task.default_secs = result.run_secs, mean(result.run_secs)
         for (record, _), result in zip(pairs, results, strict=True):
-            secs = result.run_secs
+            secs, verdict = result.run_secs, "raced"
             if default is not None and mean(secs) < mean(default) and not beats(secs, default):
-                secs = default
+                verdict = "no better than the default"
             again = TuningRecord(
                 record.trace,
                 record.workload,
@@ -429,10 +429,11 @@ class TuningLoop(Interface):
                 record.target,
                 record.args_info,
                 program=record.program,
+                verdict=verdict,
             )
             self.database_.commit_tuning_record(again)
             raced.append(again)
-        task.best_secs = min(mean(r.run_secs) for r in raced)
+        task.best_secs = min(mean(r.run_secs) for r in raced if r.verdict == "raced")
         return raced
 
     def print_tuning_statistics(self):

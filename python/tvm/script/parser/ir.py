@@ -34,7 +34,7 @@ def ir_module(mod=None, check_well_formed=True):
     def decorate(mod):
         if not inspect.isclass(mod):
             raise TypeError(f"ir_module: expected a class, got {mod!r}")
-        module = parse(mod, check_well_formed=check_well_formed)
+        module = parse(mod, check_well_formed=check_well_formed, decorator=ir_module)
         return module
 
     return decorate if mod is None else decorate(mod)

@@ -4,6 +4,7 @@
 import ast
 import inspect
 import sys
+import warnings
 
 import tvm_ffi
 
@@ -42,7 +43,7 @@ def prim_func(func=None, private=False, check_well_formed=True, s_tir=None, root
             raise TypeError(f"prim_func: expected a function, got {func!r}")
         if in_class:
             return func
-        return parse(func, check_well_formed=check_well_formed)
+        return parse(func, check_well_formed=check_well_formed, decorator=prim_func)
 
     return decorate if func is None else decorate(func)
 
@@ -472,7 +473,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    hidden = {"ast", "inspect", "sys", "tvm_ffi"}
+    hidden = {"ast", "inspect", "sys", "tvm_ffi", "warnings"}
     own = [n for n in globals() if n[0] != "_" and n not in hidden and not n.startswith("visit_")]
     return sorted({*own, *dir(_builder)})
 
@@ -485,8 +486,11 @@ def _check(functions, module):
     for var, func in functions:
         found = _complaint(func)
         if found:
-            text, span = found
-            return text if var is None else f"in {var.name_hint} {text}", span
+            text, span, is_broken = found
+            text = text if var is None else f"in {var.name_hint} {text}"
+            if is_broken:
+                return text, span
+            warnings.warn(text, SyntaxWarning, stacklevel=6)
     return None
 
 

@@ -3,8 +3,9 @@
 
 from typing import Any
 
-from tvm._derive import Node, register_node
+from tvm._derive import Node, function, register_node
 
+_text = function("tir.schedule._instruction_text", __name__)
 INPUT_RV_TYPE = OUTPUT_RV_TYPE = ATTR_TYPE = Any
 
 
@@ -15,4 +16,7 @@ class InstructionKind(Node):
 
 @register_node("tir.Instruction")
 class Instruction(Node):
-    pass
+    def __repr__(self):
+        return str(_text(self))
+
+    __str__ = __repr__

@@ -8,6 +8,7 @@ from tvm._derive import Node, function, register_node
 from tvm.error import ScheduleError  # noqa: F401  (its name is here, too)
 from tvm.ir import PrimExpr
 
+from ..index_map import positional
 from .state import _debug_mask
 
 ExprRV = PrimExpr
@@ -20,6 +21,8 @@ _working_on = function("tir.schedule._working_on", __name__)
 
 
 _annotate_buffer_access = function("tir.Schedule.annotate_buffer_access", __name__)
+_transform_layout = function("tir.Schedule.transform_layout", __name__)
+_transform_block_layout = function("tir.Schedule.transform_block_layout", __name__)
 
 
 def _ranges_map(ranges, iters, rank):
@@ -60,12 +63,9 @@ class Schedule(Node):
     debug_mask : "all" checks the state after every primitive; see ScheduleDebugMask
     error_render_level : "detail" shows the program in errors, "fast" the reason alone, "none"
         nearly nothing
-    enable_check : accepted for scripts that set it, without effect. A primitive refuses what would
-        change the results, whoever asks: the checks cost microseconds, and passes after the
-        schedule rely on what they hold. Whoever knows more about a program than they can prove
-        says so in the program: T.assume, block iterators of their own, or the argument of a
-        primitive that is for it (disable_predication, assume_injective_transform,
-        unsafe_set_dtype).
+    enable_check : if False, reorder, bind, parallel and vectorize take any iterations to be
+        independent. What primitives refuse otherwise would change the results, whoever asks: the
+        checks cost microseconds, and passes after the schedule rely on what they hold.
     """
 
     PrimAnnotationValueT = str | int | float | ExprRV
@@ -121,6 +121,20 @@ class Schedule(Node):
         _annotate_buffer_access(self, block, buffer_index, buf_type, gen_new_ranges)
 
     annotate_buffer_access.__doc__ = _annotate_buffer_access.__doc__
+
+    def transform_layout(
+        self, block, buffer, index_map, pad_value=None, *, assume_injective_transform=False
+    ):
+        _transform_layout(
+            self, block, buffer, positional(index_map), pad_value, assume_injective_transform
+        )
+
+    transform_layout.__doc__ = _transform_layout.__doc__
+
+    def transform_block_layout(self, block, index_map):
+        _transform_block_layout(self, block, positional(index_map))
+
+    transform_block_layout.__doc__ = _transform_block_layout.__doc__
 
     def get_sblock(self, name, func_name=None):
         """Another name of get_block."""

@@ -15,7 +15,7 @@ class Trace(Node):
             [
                 "# from tvm import tir",
                 "def apply_trace(sch: tir.Schedule) -> None:",
-                *(f"    {line}" for line in self.as_python() or ["pass"]),
+                *(f"  {line}" for line in self.as_python() or ["pass"]),
             ]
         )
 

@@ -15,7 +15,14 @@ from .arm_sme import (  # noqa: F401
     get_sme_transpose_interleave_block2_2svl_fp16_intrin,
     get_transpose_interleave_intrin_name,
 )
-from .dot_product_common import dot_product_of_bytes, llvm_intrin
+from .dot_product_common import (  # noqa: F401
+    DP4A_S8S8S32_INTRIN,
+    DP4A_S8U8S32_INTRIN,
+    DP4A_U8S8S32_INTRIN,
+    DP4A_U8U8U32_INTRIN,
+    dot_product_of_bytes,
+    llvm_intrin,
+)
 
 
 def _neon(c, word, b):

@@ -17,10 +17,11 @@ WELL_FORMED_ERROR_MESSAGE = (
 )
 
 
-def parse(program, extra_vars=None, check_well_formed=True):
+def parse(program, extra_vars=None, check_well_formed=True, decorator=None):
     """A function or module from a text, a Python function or a Python class.
 
-    A text sees the languages (I, T, …), harmless built-in functions, and `extra_vars`."""
+    A text sees the languages (I, T, …), harmless built-in functions, and `extra_vars`. A program
+    that is not decorated is one of `decorator`."""
     source = Source(program)
     names, annotations = {}, {}
     if inspect.isfunction(program):
@@ -33,7 +34,7 @@ def parse(program, extra_vars=None, check_well_formed=True):
     names.update(extra_vars or {})
     with IRBuilder() as builder:
         parser = Parser(source, names, builder)
-        parser.annotations = annotations
+        parser.annotations, parser.called = annotations, decorator
         parser.parse()
     result = builder.result
     if result is None:

@@ -42,6 +42,7 @@ class Parser:
         self.builtins = _SAFE_BUILTINS if source.restricted else vars(builtins)
         self.scopes = [{}]
         self.tokens = ["default"]
+        self.called = None  # the decorator, where it was called as a function
         self.annotations = {}  # of the Python functions: evaluated where they were defined
         self.evaluator = Evaluator(self.lookup, source.restricted, self.mark)
 
@@ -167,7 +168,8 @@ class Parser:
     def decorator(self, node):
         """(function, keyword arguments) of what decorates a definition, or (None, {})."""
         if not node.decorator_list:
-            return None, {}
+            outermost = len(self.scopes) == 1
+            return (self.called if outermost else None), {}
         if len(node.decorator_list) > 1:
             raise ParserError(
                 node.decorator_list[1], f"expected one decorator on {node.name}, got more"
