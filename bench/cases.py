@@ -314,6 +314,34 @@ def pattern(name, subjects, options):
     return rows
 
 
+GRAPH_ACTIONS = {
+    "emit": 10000,
+    "normalise": 10000,
+    "print": 2000,
+    "parse": 1000,
+    "compare": 10000,
+    "hash": 10000,
+    "well_formed": 10000,
+    "legalize": 2000,
+}
+
+
+def graph(name, subjects, options):
+    """Chains of operators built, printed, read, compared, checked and lowered; BERT lowered."""
+    workers = [peers.Worker(who) for who in peers.compilers()]
+    rows = []
+    for action, bindings in (*GRAPH_ACTIONS.items(), ("BERT", 0)):
+        runs = {
+            w.name: functools.partial(w.ask, "graph_seconds", action, bindings) for w in workers
+        }
+        samples = measure.alternate(runs, options.rounds)
+        what = f"{action} {bindings} bindings" if bindings else "lower BERT"
+        rows += [Row(f"{name}, {what}", *item) for item in samples.items()]
+    for worker in workers:
+        worker.close()
+    return rows
+
+
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
@@ -326,6 +354,7 @@ CASES = {
     "pool": pool,
     "script": script,
     "pattern": pattern,
+    "graph": graph,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
 def serve(requests, answers):
+    import graphs
     import patterns
     import programs
     import schedules
@@ -68,6 +69,7 @@ def serve(requests, answers):
         "pool_ready_seconds": lambda: programs.pool().ready_seconds(),
         "pool_task_seconds": lambda count: programs.pool().task_seconds(count),
         "pattern_seconds": patterns.seconds,
+        "graph_seconds": graphs.seconds,
         "script_seconds": scripts.seconds,
         "seconds_per_trial": tuning.seconds_per_trial,
     }

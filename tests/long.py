@@ -18,6 +18,8 @@ RUNS = {
     "programs": ["tests.fuzz"],
     "schedules": ["tests.fuzz.schedule"],
     "graphs": ["tests.fuzz.graph"],
+    "rules": ["tests.fuzz.rules"],
+    "rules": ["tests.fuzz.rules"],
     "calls": ["tests.fuzz.calls"],
     "onnx": ["tests.fuzz.onnx_files"],
 }

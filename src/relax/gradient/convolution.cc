@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of convolutions, in the layouts NC… and OI… (IO… where they are transposed).
+// Gradients of convolutions. They are computed in the layouts NC… and OI… (IO… where they are
+// transposed); what is in another order is brought there and back.
 #include "relax/gradient/gradient.h"
 #include "tvm/expr/op.h"
 
@@ -10,6 +11,20 @@ struct Conv {
   Ints strides, padding, dilation;
   int64_t groups;
   size_t spatial;
+  std::string data_layout, kernel_layout, out_layout, plain, plain_kernel;
+  Value Data(Grad& r) const { return In(r, r.x(0), data_layout, plain); }
+  Value Weight(Grad& r) const { return In(r, r.x(1), kernel_layout, plain_kernel); }
+  Value Result(Grad& r) const { return In(r, r.g(), out_layout, plain); }
+  Values Back(Grad& r, const Value& of_data, const Value& of_weight) const {
+    return {In(r, of_data, plain, data_layout), In(r, of_weight, plain_kernel, kernel_layout)};
+  }
+
+ private:
+  static Value In(Grad& r, const Value& value, const std::string& from, const std::string& to) {
+    std::vector<int64_t> axes;
+    for (char letter : to) axes.push_back(static_cast<int64_t>(from.find(letter)));
+    return from == to ? value : r.Permuted(value, axes);
+  }
 };
 template <class Attrs>
 Conv ConvOf(Grad& r, bool transposed) {
@@ -17,14 +32,13 @@ Conv ConvOf(Grad& r, bool transposed) {
   size_t spatial = a->strides.size();
   std::string dims = std::string("DHW").substr(3 - spatial);
   std::string kernel = (transposed ? "IO" : "OI") + dims;
-  bool plain = std::string(a->data_layout) == "NC" + dims &&
-               (a->out_layout.empty() || a->out_layout == a->data_layout) &&
-               std::string(a->kernel_layout) == kernel;
-  if (!plain) {
-    r.Refuse("layouts other than NC" + dims + " and " + kernel +
-             ", which a change of layouts gives");
-  }
-  return {a->strides, a->padding, a->dilation, a->groups, spatial};
+  std::string data(a->data_layout), out(a->out_layout.empty() ? a->data_layout : a->out_layout);
+  if (std::string(data + out + std::string(a->kernel_layout)).find_first_of("0123456789") !=
+      std::string::npos)
+    r.Refuse("layouts in blocks");
+  return {
+      a->strides, a->padding,  a->dilation, a->groups, spatial, data, std::string(a->kernel_layout),
+      out,        "NC" + dims, kernel};
 }
 std::string Name(const Conv& conv, const char* end) {
   return "nn.conv" + std::to_string(conv.spatial) + "d" + end;
@@ -64,7 +78,7 @@ Value OfWeight(Grad& r, const Conv& conv, const Value& data, const Value& grad,
 template <class Attrs>
 Values OfConv(Grad& r) {
   Conv conv = ConvOf<Attrs>(r, false);
-  Value data = r.x(0), weight = r.x(1), g = r.g();
+  Value data = conv.Data(r), weight = conv.Weight(r), g = conv.Result(r);
   Array<int64_t> rest;  // by how much the transposed convolution is smaller than the data
   for (size_t i = 0; i < conv.spatial; ++i) {
     auto axis = static_cast<int64_t>(i) + 2;
@@ -75,7 +89,7 @@ Values OfConv(Grad& r) {
   }
   Value of_data = r.F(Name(conv, "_transpose").c_str(), g, weight, conv.strides, conv.padding, rest,
                       conv.dilation, conv.groups);
-  return {of_data, OfWeight(r, conv, data, g, weight)};
+  return conv.Back(r, of_data, OfWeight(r, conv, data, g, weight));
 }
 /// Elements along the spatial axes, `strides` apart, with zeros behind each.
 Value Spaced(Grad& r, const Conv& conv, Value value) {
@@ -95,14 +109,14 @@ Value Spaced(Grad& r, const Conv& conv, Value value) {
 /// turned round.
 Values OfConv3D(Grad& r) {
   Conv conv = ConvOf<Conv3DAttrsObj>(r, false);
-  Value data = r.x(0), weight = r.x(1);
+  Value data = conv.Data(r), weight = conv.Weight(r), g = conv.Result(r);
   Dims w = r.DimsOf(weight);
   PrimExpr groups = Dim(conv.groups), outputs = floordiv(w[0], groups);
   Value turned = r.Reshaped(weight, {groups, outputs, w[1], w[2], w[3], w[4]});
   turned = r.Reshaped(r.Permuted(turned, {0, 2, 1, 3, 4, 5}),
                       {groups * w[1], outputs, w[2], w[3], w[4]});
   for (int64_t axis : {2, 3, 4}) turned = r.F("flip", turned, axis);
-  Value spaced = Spaced(r, conv, r.g());
+  Value spaced = Spaced(r, conv, g);
   Array<int64_t> begins, padding, ones;
   for (size_t i = 0; i < conv.spatial; ++i) {
     auto axis = static_cast<int64_t>(i) + 2;
@@ -119,14 +133,15 @@ Values OfConv3D(Grad& r) {
   }
   begins.insert(begins.end(), padding.begin(), padding.end());
   Value of_data = r.F("nn.conv3d", spaced, turned, ones, begins, conv.dilation, conv.groups);
-  return {of_data, OfWeight(r, conv, data, r.g(), weight)};
+  return conv.Back(r, of_data, OfWeight(r, conv, data, g, weight));
 }
 template <class Attrs>
 Values OfConvTranspose(Grad& r) {
   Conv conv = ConvOf<Attrs>(r, true);
-  Value of_data = r.F(Name(conv, "").c_str(), r.g(), r.x(1), conv.strides, conv.padding,
-                      conv.dilation, conv.groups);
-  return {of_data, OfWeight(r, conv, r.g(), r.x(0), r.x(1))};
+  Value data = conv.Data(r), weight = conv.Weight(r), g = conv.Result(r);
+  Value of_data = r.F(Name(conv, "").c_str(), g, weight, conv.strides, conv.padding, conv.dilation,
+                      conv.groups);
+  return conv.Back(r, of_data, OfWeight(r, conv, g, data, weight));
 }
 
 TVM_REGISTER() {

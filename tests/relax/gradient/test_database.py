@@ -71,20 +71,18 @@ def _has_gradient(name):
 def _is_refused(entry, case):
     """Whether this case of an operator has no gradient, which an error says."""
     operands = case.params[0] if entry.name == "einsum" else []
-    return (
-        (entry.name == "gather_nd" and case.attrs.get("batch_dims", 0) != 0)
-        or (entry.name.startswith("nn.conv") and "layout" in str(case))
-        or (entry.name == "einsum" and len(operands) == 1 and "ii" in str(case))
+    return (entry.name == "gather_nd" and case.attrs.get("batch_dims", 0) != 0) or (
+        entry.name == "einsum" and len(operands) == 1 and "ii" in str(case)
     )
 
 
 # Small cases of operators whose cases in the database are too large for differences.
 EXTRA = {
     "nn.conv1d": [Case((T(2, 4, 7), T(6, 2, 3)), dict(strides=2, padding=[1, 2], groups=2))],
-    "nn.conv2d": [Case((T(1, 2, 5, 6), T(3, 2, 2, 3)), dict(strides=[2, 1], dilation=[1, 2]))],
+    "nn.conv2d": [Case((T(1, 2, 4, 5), T(2, 2, 2, 2)), dict(strides=[2, 1], dilation=[1, 2]))],
     "nn.conv3d": [
-        Case((T(1, 2, 4, 4, 3), T(2, 1, 2, 3, 1)), dict(groups=2, strides=[2, 1, 2], padding=1)),
-        Case((T(1, 1, 5, 4, 3), T(2, 1, 2, 2, 2)), dict(dilation=[2, 1, 1], strides=[1, 2, 1])),
+        Case((T(1, 2, 3, 3, 2), T(2, 1, 2, 2, 1)), dict(groups=2, strides=[2, 1, 2], padding=1)),
+        Case((T(1, 1, 4, 3, 2), T(1, 1, 2, 2, 2)), dict(dilation=[2, 1, 1], strides=[1, 2, 1])),
     ],
     "nn.max_pool3d": [Case((T(1, 2, 4, 4, 3),), dict(pool_size=2, strides=[2, 1, 1], padding=1))],
     "nn.avg_pool3d": [

@@ -13,10 +13,14 @@ def module(*parts):
     return from_source("@I.ir_module\nclass Module:\n" + textwrap.indent(body, "    "))
 
 
-def check(run, before, after, *shared):
-    """The pass makes `after` of `before`, each with the functions in `shared`; the result is well
-    formed."""
-    result = run(module(*shared, before))
-    ir.assert_structural_equal(result, module(*shared, after))
+def check(run, before, after, *shared, settles=True):
+    """The pass makes `after` of `before`, which are modules, or functions as they are written in a
+    script, each with those in `shared`; the result is well formed, and, when the pass settles, a
+    second run changes nothing more."""
+    before, after = (module(*shared, p) if isinstance(p, str) else p for p in (before, after))
+    result = run(before)
+    ir.assert_structural_equal(result, after)
     assert relax.analysis.well_formed(result)
+    if settles:
+        ir.assert_structural_equal(run(result), result)
     return result

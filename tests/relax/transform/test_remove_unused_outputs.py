@@ -5,7 +5,7 @@ from tvm.relax import transform
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from .before_after import check
+from .passes import check
 
 REMOVE = transform.RemoveUnusedOutputs()
 

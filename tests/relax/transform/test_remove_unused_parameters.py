@@ -6,7 +6,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
 
-from .before_after import check
+from .passes import check
 
 REMOVE = transform.RemoveUnusedParameters()
 
