@@ -20,9 +20,13 @@ class Kernel:
     copies: bool = False  # the result has as many bytes as the only large input
     scale: float = 1  # of the data
     positive: bool = False
+    dtype: str = "float32"  # of the inputs; bfloat16 travels as float32
+    torch: Callable = None  # (torch, *tensors) -> tensor, of kernels that only PyTorch has, too
 
     def inputs(self, seed):
         random = np.random.default_rng(seed)
+        if self.dtype == "int8":
+            return [random.integers(-128, 128, shape, np.int8) for shape in self.shapes]
         inputs = [random.normal(0, self.scale, shape) for shape in self.shapes]
         return [(np.exp(x) if self.positive else x).astype(np.float32) for x in inputs]
 
@@ -77,14 +81,23 @@ def _matmul(te, a, b):
     return te.compute((a.shape[0], b.shape[1]), lambda i, j: te.sum(a[i, k] * b[k, j], k), "out")
 
 
-def _conv2d(te, a, w):
+def _conv2d(te, a, w, step=1, margin=0, depthwise=False):
+    def padded(n, c, i, j):
+        rows, columns = a.shape[2], a.shape[3]
+        inside = [i >= margin, i < rows + margin, j >= margin, j < columns + margin]
+        value = a[n, c, i - margin, j - margin]
+        return te.if_then_else(te.all(*inside), value, 0.0)
+
+    size = [int(s) + 2 * margin for s in a.shape[2:]]
+    source = te.compute((1, a.shape[1], *size), padded, "padded") if margin else a
     c, y, x = (te.reduce_axis((0, e), n) for e, n in zip(w.shape[1:], "cyx", strict=True))
-    shape = (1, w.shape[0], a.shape[2] - w.shape[2] + 1, a.shape[3] - w.shape[3] + 1)
-    return te.compute(
-        shape,
-        lambda n, o, i, j: te.sum(a[n, c, i + y, j + x] * w[o, c, y, x], [c, y, x]),
-        "out",
-    )
+    shape = [(s - int(k)) // step + 1 for s, k in zip(size, w.shape[2:], strict=True)]
+
+    def value(n, o, i, j):
+        channel = o if depthwise else c
+        return te.sum(source[n, channel, i * step + y, j * step + x] * w[o, c, y, x], [c, y, x])
+
+    return te.compute((1, w.shape[0], *shape), value, "out")
 
 
 ELEMENTWISE = {
@@ -109,6 +122,67 @@ KERNELS = {
     "matmul": Kernel([(512, 512), (512, 512)], _matmul),
     "conv2d": Kernel([(1, 64, 58, 58), (64, 64, 3, 3)], _conv2d),
 }
+
+
+# ---- the list that the default rules are measured by ---------------------------------------------
+def _product(rows, columns, depth, turned=False, dtype="float32", out="float32"):
+    """A product, also by a weight whose rows are the columns of the result."""
+
+    def tensor(te, a, b):
+        k = te.reduce_axis((0, depth), "k")
+
+        def value(i, j):
+            right = b[j, k] if turned else b[k, j]
+            return te.sum(a[i, k].astype(out) * right.astype(out), k)
+
+        return te.compute((rows, columns), value, "out")
+
+    def peer(torch, a, b):
+        b = b.T if turned else b
+        return torch._int_mm(a, b) if dtype == "int8" else a @ b
+
+    right = (columns, depth) if turned else (depth, columns)
+    return Kernel([(rows, depth), right], tensor, dtype=dtype, torch=peer)
+
+
+def _convolution(channels, size, filters, window, step=1, depthwise=False):
+    margin = window // 2
+    options = {"step": step, "margin": margin, "depthwise": depthwise}
+    weight = (filters, 1 if depthwise else channels, window, window)
+
+    def peer(torch, a, w):
+        groups = channels if depthwise else 1
+        return torch.nn.functional.conv2d(a, w, stride=step, padding=margin, groups=groups)
+
+    tensor = functools.partial(_conv2d, **options)
+    return Kernel([(1, channels, size, size), weight], tensor, torch=peer)
+
+
+def _listed():
+    sides = [(n, n, n) for n in (127, 512, 1000, 1024, 2048)]
+    linear = [(128, 768, 768), (128, 3072, 768), (1, 4096, 4096)]
+    for m, n, k in [*sides, (16, 4096, 4096), *linear]:
+        yield f"product {m}x{n}x{k}", _product(m, n, k)
+    for m, n, k in linear:
+        yield f"product {m}x{n}x{k} by W.T", _product(m, n, k, turned=True)
+    for m, n, k in [(1024, 1024, 1024), (2048, 2048, 2048), (128, 768, 768)]:
+        yield f"product {m}x{n}x{k} bfloat16", _product(m, n, k, dtype="bfloat16")
+    for m, n, k in [(1024, 1024, 1024), (128, 768, 768)]:
+        yield f"product {m}x{n}x{k} int8", _product(m, n, k, dtype="int8", out="int32")
+    yield "convolution 32 112 depthwise 3", _convolution(32, 112, 32, 3, depthwise=True)
+    for shape in [
+        (64, 56, 64, 3),
+        (256, 14, 256, 3),
+        (512, 7, 512, 3),
+        (3, 224, 64, 7, 2),
+        (256, 56, 64, 1),
+        (1024, 14, 256, 1),
+        (128, 56, 128, 3, 2),
+    ]:
+        yield "convolution " + " ".join(map(str, shape)), _convolution(*shape)
+
+
+LISTED = dict(_listed())
 
 
 @functools.cache

@@ -77,11 +77,11 @@ class TorchOps:
     def concat(self, xs, axis):
         return self.torch.cat(xs, axis)
 
-    def rows(self, x, begin, end):
-        return x[begin:end]
+    def shape(self, x):
+        return x.shape
 
-    def take_token(self, x, at):
-        return x[:, at]
+    def cut(self, x, axis, begin, end):
+        return x[(slice(None),) * axis + (slice(begin, end),)]
 
 
 class _Recorder(TorchOps):
@@ -204,19 +204,33 @@ class RelaxOps:
     def concat(self, xs, axis):
         return self.emit(self.op.concat(list(xs), axis))
 
-    def rows(self, x, begin, end):
-        return self.emit(self.op.strided_slice(x, [0], [begin], [end]))
+    def shape(self, x):
+        return [int(dim) if hasattr(dim, "value") else dim for dim in x.struct_info.shape]
 
-    def take_token(self, x, at):
-        return self.emit(self.op.strided_slice(x, [1], [at], [at + 1]))
+    def cut(self, x, axis, begin, end):
+        part = self.emit(self.op.strided_slice(x, [axis], [begin], [end]))
+        if isinstance(end, int):
+            return part
+        # That a symbolic end lies inside is not known.
+        shape = [*x.struct_info.shape]
+        shape[axis] = end - begin
+        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, "float32"))
 
 
 def relax_module(model):
-    from tvm import relax
+    """Dimensions of the model's signature that have a name are symbolic."""
+    from tvm import relax, tir
 
-    builder = relax.BlockBuilder()
+    builder, symbols = relax.BlockBuilder(), {}
+
+    def extents(shape):
+        for dim in shape:
+            if isinstance(dim, str) and dim not in symbols:
+                symbols[dim] = tir.Var(dim, "int64")
+        return [symbols.get(dim, dim) for dim in shape]
+
     params = [
-        relax.Var(name, relax.TensorStructInfo(shape, dtype))
+        relax.Var(name, relax.TensorStructInfo(extents(shape), dtype))
         for name, (dtype, shape) in model.signature.items()
     ]
     with builder.function("main", params):
@@ -229,8 +243,9 @@ def relax_module(model):
 
 # ---- ONNX ----------------------------------------------------------------------------------------
 class OnnxOps:
-    def __init__(self, weights):
+    def __init__(self, weights, shapes):
         self.weights, self.nodes, self.constants, self.count = weights, [], {}, 0
+        self.shapes = shapes  # of the inputs
 
     def emit(self, op, *inputs, **attributes):
         from onnx import helper
@@ -323,18 +338,18 @@ class OnnxOps:
     def concat(self, xs, axis):
         return self.emit("Concat", *xs, axis=axis)
 
-    def rows(self, x, begin, end):
-        return self.emit("Slice", x, *(self.ints([i]) for i in (begin, end, 0)))
+    def shape(self, x):
+        return self.shapes[x]
 
-    def take_token(self, x, at):
-        return self.emit("Slice", x, *(self.ints([i]) for i in (at, at + 1, 1)))
+    def cut(self, x, axis, begin, end):
+        return self.emit("Slice", x, *(self.ints([i]) for i in (begin, end, axis)))
 
 
 def onnx_model(model):
     from onnx import TensorProto, helper, numpy_helper
 
     types = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
-    ops = OnnxOps(model.weights)
+    ops = OnnxOps(model.weights, {name: shape for name, (_, shape) in model.signature.items()})
     outputs = model.run(ops, *model.signature)
     used = {name for node in ops.nodes for name in node.input}
     graph = helper.make_graph(

@@ -103,73 +103,77 @@ def _layer_norm(ops, x, name, size, epsilon):
     return ops.layer_norm(x, gamma, ops.weight(f"{name}.beta", (size,), 0.1), epsilon)
 
 
-def _heads(ops, x, tokens, heads, size):
-    return ops.transpose(ops.reshape(x, (1, tokens, heads, size)), (0, 2, 1, 3))
+HEADS, HEAD_SIZE = 12, 64
 
 
-def _attend(ops, q, k, v, tokens, heads, size, bias):
-    scores = ops.scale(ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))), 1 / math.sqrt(size))
+def _heads(ops, x, batch, tokens):
+    return ops.transpose(ops.reshape(x, (batch, tokens, HEADS, HEAD_SIZE)), (0, 2, 1, 3))
+
+
+def _attend(ops, q, k, v, batch, tokens, bias):
+    scores = ops.scale(ops.matmul(q, ops.transpose(k, (0, 1, 3, 2))), 1 / math.sqrt(HEAD_SIZE))
     out = ops.matmul(ops.softmax(scores if bias is None else ops.add(scores, bias)), v)
-    return ops.reshape(ops.transpose(out, (0, 2, 1, 3)), (1, tokens, heads * size))
+    return ops.reshape(ops.transpose(out, (0, 2, 1, 3)), (batch, tokens, HEADS * HEAD_SIZE))
 
 
 def bert_base(ops, ids, types, mask):
-    tokens, hidden, heads, size = 128, 768, 12, 64
+    (batch, tokens), hidden = ops.shape(ids), 768
     x = ops.embedding(ids, ops.weight("embedding.words", (30522, hidden), 0.05))
     x = ops.add(x, ops.embedding(types, ops.weight("embedding.types", (2, hidden), 0.05)))
-    x = ops.add(x, ops.weight("embedding.positions", (tokens, hidden), 0.05))
+    positions = ops.weight("embedding.positions", (512, hidden), 0.05)
+    x = ops.add(x, ops.cut(positions, 0, 0, tokens))
     x = _layer_norm(ops, x, "norm", hidden, 1e-12)
-    bias = ops.scale(ops.shift(ops.reshape(mask, (1, 1, 1, tokens)), -1.0), 10000.0)
+    bias = ops.scale(ops.shift(ops.reshape(mask, (batch, 1, 1, tokens)), -1.0), 10000.0)
     for i in range(12):
         q, k, v = (
-            _heads(ops, _linear(ops, x, f"{i}.{n}", hidden, hidden), tokens, heads, size)
-            for n in "qkv"
+            _heads(ops, _linear(ops, x, f"{i}.{n}", hidden, hidden), batch, tokens) for n in "qkv"
         )
-        y = _attend(ops, q, k, v, tokens, heads, size, bias)
+        y = _attend(ops, q, k, v, batch, tokens, bias)
         y = _linear(ops, y, f"{i}.out", hidden, hidden)
         x = _layer_norm(ops, ops.add(x, y), f"{i}.norm0", hidden, 1e-12)
         y = ops.gelu(_linear(ops, x, f"{i}.up", hidden, 4 * hidden))
         y = _linear(ops, y, f"{i}.down", 4 * hidden, hidden)
         x = _layer_norm(ops, ops.add(x, y), f"{i}.norm1", hidden, 1e-12)
-    first = ops.reshape(ops.take_token(x, 0), (1, hidden))
+    first = ops.reshape(ops.cut(x, 1, 0, 1), (batch, hidden))
     return [x, ops.tanh(_linear(ops, first, "pooler", hidden, hidden))]
 
 
-def _gpt2(ops, ids, past, tokens, before):
-    """`before` tokens are in `past`: two tensors per layer. Gives the logits of the last token and
+def _gpt2(ops, ids, past):
+    """Earlier tokens are in `past`, two tensors per layer. Gives the logits of the last token, and
     the tensors of the next call."""
-    hidden, heads, size, vocabulary = 768, 12, 64, 50257
+    (batch, tokens), hidden, vocabulary, most = ops.shape(ids), 768, 50257, 1024
+    before = ops.shape(past[0])[2] if past else 0
     words = ops.weight("embedding.words", (vocabulary, hidden), 0.05)
-    positions = ops.weight("embedding.positions", (1024, hidden), 0.05)
-    x = ops.add(ops.embedding(ids, words), ops.rows(positions, before, before + tokens))
+    positions = ops.weight("embedding.positions", (most, hidden), 0.05)
+    x = ops.add(ops.embedding(ids, words), ops.cut(positions, 0, before, before + tokens))
     bias = None
-    if tokens > 1:
-        bias = ops.constant(np.triu(np.full((tokens, tokens), -1e9, np.float32), 1))
+    if not past:  # else there is one new token, which sees all
+        bias = ops.constant(np.triu(np.full((most, most), -1e9, np.float32), 1))
+        bias = ops.cut(ops.cut(bias, 0, 0, tokens), 1, 0, tokens)
     present = []
     for i in range(12):
         y = _layer_norm(ops, x, f"{i}.norm0", hidden, 1e-5)
         q, k, v = (
-            _heads(ops, _linear(ops, y, f"{i}.{n}", hidden, hidden), tokens, heads, size)
-            for n in "qkv"
+            _heads(ops, _linear(ops, y, f"{i}.{n}", hidden, hidden), batch, tokens) for n in "qkv"
         )
         if past:
             k, v = ops.concat((past[2 * i], k), 2), ops.concat((past[2 * i + 1], v), 2)
         present += [k, v]
-        y = _attend(ops, q, k, v, tokens, heads, size, bias)
+        y = _attend(ops, q, k, v, batch, tokens, bias)
         x = ops.add(x, _linear(ops, y, f"{i}.out", hidden, hidden))
         y = _layer_norm(ops, x, f"{i}.norm1", hidden, 1e-5)
         y = ops.gelu_tanh(_linear(ops, y, f"{i}.up", hidden, 4 * hidden))
         x = ops.add(x, _linear(ops, y, f"{i}.down", 4 * hidden, hidden))
-    last = ops.reshape(ops.take_token(x, tokens - 1), (1, hidden))
+    last = ops.reshape(ops.cut(x, 1, tokens - 1, tokens), (batch, hidden))
     return [ops.linear(_layer_norm(ops, last, "norm", hidden, 1e-5), words, None), *present]
 
 
 def gpt2_prefill(ops, ids):
-    return _gpt2(ops, ids, (), 64, 0)
+    return _gpt2(ops, ids, ())
 
 
 def gpt2_decode(ops, ids, *past):
-    return _gpt2(ops, ids, past, 1, 64)
+    return _gpt2(ops, ids, past)
 
 
 def mlp(ops, x):
@@ -180,19 +184,22 @@ def mlp(ops, x):
 
 
 # ---- models --------------------------------------------------------------------------------------
-IMAGE = {"image": ("float32", (1, 3, 224, 224))}
-TOKENS = ("int64", (1, 128))
+# Dimensions that may be any have a name; DIMS is what they are where nothing else is said.
+DIMS = {"n": 1, "bert": 128, "prompt": 64, "before": 64}
+IMAGE = {"image": ("float32", ("n", 3, 224, 224))}
+TOKENS = ("int64", ("n", "bert"))
 MODELS = {
     "resnet18": (resnet18, IMAGE),
     "resnet50": (resnet50, IMAGE),
     "mobilenet_v2": (mobilenet_v2, IMAGE),
-    "bert_base": (bert_base, {"ids": TOKENS, "types": TOKENS, "mask": ("float32", (1, 128))}),
-    "gpt2_prefill": (gpt2_prefill, {"ids": ("int64", (1, 64))}),
+    "bert_base": (bert_base, {"ids": TOKENS, "types": TOKENS, "mask": ("float32", ("n", "bert"))}),
+    "gpt2_prefill": (gpt2_prefill, {"ids": ("int64", ("n", "prompt"))}),
     "gpt2_decode": (
         gpt2_decode,
-        {"ids": ("int64", (1, 1))} | {f"past{i}": ("float32", (1, 12, 64, 64)) for i in range(24)},
+        {"ids": ("int64", ("n", 1))}
+        | {f"past{i}": ("float32", ("n", HEADS, "before", HEAD_SIZE)) for i in range(24)},
     ),
-    "mlp": (mlp, {"x": ("float32", (1, 784))}),
+    "mlp": (mlp, {"x": ("float32", ("n", 784))}),
 }
 LARGEST = {"ids": 10000, "types": 2}  # integers are below it
 
@@ -201,12 +208,21 @@ LARGEST = {"ids": 10000, "types": 2}  # integers are below it
 class Model:
     name: str
     seed: int = 0
+    dims: dict = dataclasses.field(default_factory=lambda: DIMS)  # {} leaves them symbolic
 
     def __post_init__(self):
-        self.run, self.signature = MODELS[self.name]
+        self.run, signature = MODELS[self.name]
+        self.signature = self._with(signature, self.dims)
         self.weights = Weights(self.seed)
 
-    def inputs(self):
+    @staticmethod
+    def _with(signature, dims):
+        return {
+            name: (dtype, tuple(dims.get(dim, dim) for dim in shape))
+            for name, (dtype, shape) in signature.items()
+        }
+
+    def inputs(self, **dims):
         rng = np.random.default_rng(self.seed)
         return [
             rng.integers(0, LARGEST[name], shape)
@@ -214,5 +230,5 @@ class Model:
             else np.ones(shape, np.float32)
             if name == "mask"
             else rng.standard_normal(shape, np.float32)
-            for name, (dtype, shape) in self.signature.items()
+            for name, (dtype, shape) in self._with(self.signature, DIMS | dims).items()
         ]

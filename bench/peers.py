@@ -69,11 +69,11 @@ def environment(python):
 class Worker:
     """A process with an environment of its own; it shares our CPUs, and sleeps unless asked."""
 
-    def __init__(self, name):
+    def __init__(self, name, **variables):
         self.name, self.subject = name, SUBJECTS[name]
         self.process = subprocess.Popen(
             [self.subject.python, str(ROOT / "bench/worker.py")],
-            env=environment(self.subject.python) | self.subject.variables,
+            env=environment(self.subject.python) | self.subject.variables | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

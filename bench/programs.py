@@ -101,6 +101,40 @@ def compile_seconds(columns):
     return now() - begin
 
 
+@functools.cache
+def _chain(mode, count):
+    """A machine, and its input: main is a chain of calls that nobody fuses."""
+    import tvm
+    from tvm import relax, te
+
+    x = te.placeholder((1,), name="x")
+    add = te.create_prim_func([x, te.compute((1,), lambda i: x[i] + 1.0, name="y")])
+    bb = relax.BlockBuilder()
+    var = bb.add_func(add.with_attr("op_pattern", 8), "add_one")  # 8: opaque
+    info = relax.TensorStructInfo((1,), "float32")
+    value = relax.Var("x", info)
+    with bb.function("main", [value]):
+        with bb.dataflow():
+            for _ in range(count):
+                value = bb.emit(relax.call_tir(var, relax.Tuple([value]), info))
+            out = bb.emit_output(value)
+        bb.emit_func_output(out)
+    executable = relax.build(bb.get(), host_target(), exec_mode=mode)
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    tensor = tvm.runtime.empty((1,), "float32")
+    return functools.partial(main, tensor)
+
+
+def machine_seconds(mode, count):
+    """Of one step of a chain of `count` kernels."""
+    call, now = _chain(mode, count), clock()
+    number = max(10, 20000 // count)
+    begin = now()
+    for _ in range(number):
+        call()
+    return (now() - begin) / number / count
+
+
 class Pool:
     """A pool with two processes, each of which has answered once."""
 

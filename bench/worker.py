@@ -61,6 +61,7 @@ def serve(requests, answers):
         "time": lambda index, number: prepared[index].time(number),
         "output": output,
         "version": version,
+        "machine_seconds": programs.machine_seconds,
         "compile_seconds": programs.compile_seconds,
         "schedule_seconds": schedules.seconds,
         "lower_seconds": programs.lower_seconds,

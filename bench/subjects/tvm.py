@@ -2,13 +2,14 @@
 """The program as written, without a schedule: by us, or by Apache TVM where that is installed."""
 
 import functools
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
-from kernels import KERNELS
+from kernels import KERNELS, LISTED
 from model_ops import relax_module
 from programs import Timed, clock, host_target
 
@@ -17,11 +18,16 @@ def prepare(name, inputs, entry="main"):
     import tvm
     from tvm import te
 
-    tensors = [te.placeholder(x.shape, "float32", f"A{i}") for i, x in enumerate(inputs)]
-    result = KERNELS[name].te(te, *tensors)
+    kernel = (KERNELS | LISTED)[name]
+    tensors = [te.placeholder(x.shape, kernel.dtype, f"A{i}") for i, x in enumerate(inputs)]
+    result = kernel.te(te, *tensors)
     module = tvm.compile(te.create_prim_func([*tensors, result]), target=host_target())
     function = module[entry] if entry else module
-    out = tvm.runtime.empty([int(s) for s in result.shape], "float32")
+    out = tvm.runtime.empty([int(s) for s in result.shape], result.dtype)
+    if kernel.dtype == "bfloat16":
+        import ml_dtypes
+
+        inputs = [x.astype(ml_dtypes.bfloat16) for x in inputs]
     return Timed(functools.partial(function, *map(tvm.runtime.tensor, inputs), out), out.numpy)
 
 
@@ -32,7 +38,9 @@ def prepare_model(model):
 
     module, now = relax_module(model), clock()
     begin = now()
-    executable = tvm.compile(module, target=host_target())
+    disabled = [name for name in os.environ.get("BENCH_DISABLED_PASSES", "").split(",") if name]
+    with tvm.transform.PassContext(opt_level=3, disabled_pass=disabled):
+        executable = tvm.compile(module, target=host_target())
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     seconds = now() - begin
     inputs = [tvm.runtime.tensor(x) for x in model.inputs()]

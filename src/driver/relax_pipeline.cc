@@ -2,14 +2,27 @@
 // From a graph to what the virtual machine runs: the passes, top to bottom.
 #include "tvm/driver/relax_pipeline.h"
 
+#include "tvm/ir/machine.h"
 #include "tvm/ir/pass_list.h"
+#include "tvm/relax/expr.h"
 
 namespace tvm::relax {
 using ::tvm::transform::Pass;
 using ::tvm::transform::PassList;
 
-Pass DefaultPipeline(const Target&) {
+namespace {
+/// Of small floats, whose products run on matrix units: what is summed up lies side by side.
+Map<String, Array<String>> ChannelsLast(const Call& call) {
+  auto* data = call->args.empty() ? nullptr : GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
+  if (!data || !data->dtype.is_float() || data->dtype.bits() != 16) return {};
+  return {{"relax.nn.conv2d", {"NHWC", "OHWI"}}};
+}
+}  // namespace
+
+Pass DefaultPipeline(const Target& target) {
   PassList list;
+  bool has_matrix_units = target.defined() && Machine::Of(target)->Has("async-copy");
+  Array<Any> layouts{Map<String, Array<String>>(), ffi::Function::FromTyped(&ChannelsLast)};
   // clang-format off
   list("relax.LambdaLift")
       ("relax.CanonicalizeTIRVariables")
@@ -19,7 +32,8 @@ Pass DefaultPipeline(const Target&) {
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
       ("relax.RecoverStructure", {false})  // products are faster as they are spelled out
-      ("relax.BlockChannels")
+      ("relax.BlockChannels")  // on processors
+      .If(has_matrix_units, "relax.ConvertLayout", layouts)
       ("relax.PackWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")

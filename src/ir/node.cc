@@ -100,6 +100,13 @@ void AddField(NodeInfo* info, const char* name, int64_t offset, const TypeOps* o
   info->own.push_back(std::move(f));
 }
 
+namespace {
+Array<int64_t>& NodeTypes() {
+  static auto* types = new Array<int64_t>();
+  return *types;
+}
+}  // namespace
+
 void RegisterNodeInfo(NodeInfo* info) {
   if (const TVMFFITypeMetadata* owner = TVMFFIGetTypeInfo(info->type_index)->metadata) {
     Dl_info lib{};
@@ -108,6 +115,7 @@ void RegisterNodeInfo(NodeInfo* info) {
                                << (lib.dli_fname ? lib.dli_fname
                                                  : "another library in this process");
   }
+  NodeTypes().push_back(info->type_index);
   TVMFFITypeMetadata meta{};
   meta.total_size = 0;
   meta.structural_eq_hash_kind = info->equality;
@@ -487,6 +495,7 @@ TVM_REGISTER() {
       },
       "The node with every child replaced by what map gives.", Arg("node"), Arg("map"));
   Def("ir.DescribeNode", &DescribeNode, "", Arg("key"));
+  Def("ir.NodeTypes", [] { return NodeTypes(); }, "The types of all nodes, by number.");
   Def("ir.Repr", &Repr, "Raw form: class and fields.", Arg("node"));
 }
 }  // namespace

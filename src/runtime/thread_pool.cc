@@ -47,6 +47,7 @@ class Place {
   void Arrive() {
     if (sched_getaffinity(0, sizeof(allowed_), &allowed_) != 0) return;
     thread_.store(static_cast<pid_t>(syscall(SYS_gettid)));
+    AskForShortSlices();
   }
   void Note() { cpu_.store(sched_getcpu(), std::memory_order_relaxed); }
   /// The worker came too late: its next jobs begin with sending it elsewhere.
@@ -74,6 +75,22 @@ class Place {
   }
 
  private:
+  /// Turns of a tenth of a millisecond instead of some: a scheduler that knows them (Linux 6.12)
+  /// lets a thread that wakes go before one with longer turns. Others ignore the wish.
+  static void AskForShortSlices() {
+    struct {
+      uint32_t size = 48, policy = 0;
+      uint64_t flags = 0;
+      int32_t nice = 0;
+      uint32_t priority = 0;
+      uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
+    } attributes;
+    if (syscall(SYS_sched_getattr, 0, &attributes, attributes.size, 0) != 0) return;
+    if (attributes.policy != SCHED_OTHER) return;
+    attributes.runtime_ns = 100'000;
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+  }
+
   std::atomic<pid_t> thread_{0};
   std::atomic<int> cpu_{-1};
   std::atomic<bool> moved_{false};

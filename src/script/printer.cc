@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "tvm/ir/structural.h"
 #include "tvm/script/language.h"
@@ -417,11 +418,29 @@ String PrintUnderlined(const Any& node, const Array<ObjectRef>& about) {
   return lines <= kAll ? all : print(kAround);
 }
 
+/// Arrays and maps, which are tvm-ffi's, ask for the text of what they hold.
+void PrintInContainers() {
+  static const Any repr = Function::FromTyped(
+      [](const Object* node, const Any&) { return Print(ffi::GetRef<ObjectRef>(node)); });
+  static std::set<int32_t> done;
+  auto types = ffi::Function::GetGlobalRequired("ir.NodeTypes")().cast<Array<int64_t>>();
+  for (int64_t wide : types) {
+    auto type = static_cast<int32_t>(wide);
+    bool is_printed = InPlaceHandlers().Find(type) || WholeHandlers().Find(type);
+    if (!is_printed || !done.insert(type).second) continue;
+    TVMFFIByteArray name{"__ffi_repr__", 12};
+    TVM_FFI_CHECK_SAFE_CALL(
+        TVMFFITypeRegisterAttr(type, &name, reinterpret_cast<const TVMFFIAny*>(&repr)));
+  }
+}
+
 TVM_REGISTER() {
   RegisterNode<PrinterConfigObj>("How a program is printed.");
   Def("script._print_underlined", &PrintUnderlined, "A program with some nodes underlined.",
       Arg("node"), Arg("about"));
   Def("script._print", &Print, "The TVMScript of a node.", Arg("node"), Arg("config", nullptr));
+  Def("script._print_in_containers", &PrintInContainers,
+      "Makes arrays and maps show nodes as TVMScript.");
   Def("script._repr", &Repr, "The TVMScript of a node, or its raw form.", Arg("node"));
 }
 }  // namespace

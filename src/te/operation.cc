@@ -379,6 +379,11 @@ namespace {
 TVM_REGISTER() {
   RegisterBase<OperationObj>("What produces one or more tensors.");
   RegisterNode<TensorObj>("One output of an operation.");
+  ffi::reflection::TypeAttrDef<TensorObj>().def(
+      "__ffi_repr__", Function::FromTyped([](const TensorObj* t, const Function& repr) {
+        std::string shape(repr(t->shape).cast<String>());
+        return "Tensor(shape=" + shape + ", op.name=" + std::string(t->op->name) + ")";
+      }));
   RegisterNode<PlaceholderOpObj>("An input: its elements come from the caller.");
   RegisterBase<BaseComputeOpObj>("Element by element over `axis`, reducing over `reduce_axis`.");
   RegisterNode<ComputeOpObj>("Each element is given by an expression: one per output.");

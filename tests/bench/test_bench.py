@@ -161,3 +161,12 @@ def test_worker_that_ends_is_reported():
     worker.process.wait()
     with pytest.raises(RuntimeError, match="numpy: the worker ended with status -15"):
         worker.ask("version")
+
+
+def test_a_step_of_the_virtual_machine():
+    worker = peers.Worker("tvm")
+    try:
+        for mode in ("bytecode", "compiled"):
+            assert 0 < worker.ask("machine_seconds", mode, 10) < 0.01
+    finally:
+        worker.close()

@@ -10,6 +10,8 @@ from tvm import relax
 from bench import model_ops
 from bench.models import MODELS, Model
 
+from . import symbolic
+
 SMALL = ("mlp", "mobilenet_v2", "gpt2_decode")
 
 
@@ -42,3 +44,8 @@ def test_weights_depend_on_name_and_seed_alone():
     a.weights("y", (2,))
     assert np.array_equal(a.weights("x", (3, 4)), b.weights("x", (3, 4)))
     assert not np.array_equal(a.weights("x", (3, 4)), c.weights("x", (3, 4)))
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt2_decode"])
+def test_one_executable_serves_all_shapes(name):
+    symbolic.check(name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a model with memory, threads and a log of this program's own, and says how they were used. */
+/* Runs a model with memory, threads and a log of this program's own, and says how they were used.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 LIBRARIES = pathlib.Path(tvm._libs.find("tvm_runtime")).parent
 FFI = pathlib.Path(tvm_ffi.libinfo.find_libtvm_ffi()).parent
 WEIGHT = np.random.default_rng(0).standard_normal((64, 10), "float32")
+C_FLAGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 EXPECTED = np.maximum(np.ones((1, 64), "float32") @ WEIGHT, 0)[0, 0]
 
 
@@ -83,8 +84,17 @@ def test_a_cpp_program(build_example, model):
     assert first_element(result.stdout) == pytest.approx(EXPECTED, rel=1e-4)
 
 
+def test_two_threads_share_a_model(build_example, model, tmp_path):
+    """Results have the bits of the virtual machine's. scripts/sanitize_runtime.sh finds races."""
+    program = build_example("tests/driver/model_threads.c", "cc", *C_FLAGS)
+    result = run(program, model, tmp_path / "y")
+    assert result.returncode == 0, result.stderr
+    x = (np.arange(8 * 64) % 7 - 3).astype("float32").reshape(8, 64)
+    vm = relax.VirtualMachine(tvm.runtime.load_module(model), tvm.cpu())
+    assert (tmp_path / "y").read_bytes() == vm["main"](x).numpy().tobytes()
+
+
 # ---- hooks, and models that are linked in --------------------------------------------------------
-C_FLAGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 HOOKS_USED = """ValueError: TVMModelSetThreadPool: expected at least one thread, got 0
 ValueError: TVMModelSetAllocator: free: expected a pointer, got NULL
 log: twice

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels on a GPU, against NumPy."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -48,6 +50,26 @@ def test_functions(name, dtype, rtol):
     b = run(unary(getattr(tir, name), a.shape, dtype), a, poison(a.shape, dtype))
     expected = FUNCTIONS[name](a.astype("float64"))
     np.testing.assert_allclose(b.astype("float64"), expected, rtol=rtol, atol=rtol)
+
+
+NATIVE = {"exp": np.exp, "log": np.log, "log2": np.log2, "tanh": np.tanh}
+NATIVE["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
+NATIVE["erf"] = np.vectorize(math.erf)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_functions_are_off_by_two_ulp_at_most(name):
+    bits = RNG.integers(0, 1 << 32, 1 << 16, dtype="uint64").astype("uint32")
+    special = [0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 88.7, -103.9]
+    near = RNG.uniform(-30, 30, 1 << 16)
+    a = np.concatenate([bits.view("float32"), near.astype("float32"), np.float32(special)])
+    b = run(unary(getattr(tir, name), a.shape, "float32"), a, poison(a.shape, "float32"))
+    with np.errstate(all="ignore"):
+        expected = NATIVE[name](a.astype("float64"))
+        rounded = expected.astype("float32")
+        ulp = np.spacing(np.abs(rounded)).astype("float64")
+        same = (b == rounded) | (np.isnan(b) & np.isnan(rounded))
+        assert (same | (np.abs(b - expected) <= 2 * ulp)).all()
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])

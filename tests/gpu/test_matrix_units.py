@@ -68,6 +68,13 @@ def test_batches_and_last_steps():
     check(64, 64, 64, batch=70000 // 64)
 
 
+@pytest.mark.parametrize("m, n, k", [(128, 256, 4096), (33, 65, 3000), (100, 48, 2049)])
+@pytest.mark.parametrize("dtype, out", [("float16", "float16"), ("float32", "float32")])
+def test_long_sums_in_parts(m, n, k, dtype, out):
+    check(m, n, k, dtype, out, last="bias")
+    check(m, n, k, dtype, out, batch=2, trans_b=True)
+
+
 def test_sums_over_nothing():
     got = run(product(20, 40, 0, "float16"), np.zeros((20, 0), "float16"),
               np.zeros((0, 40), "float16"), np.full((20, 40), 77, "float32"))  # fmt: skip

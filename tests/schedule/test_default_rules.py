@@ -136,6 +136,16 @@ def test_sums_across_memory_are_in_vectors(args, cores):
     assert len(blocks_in_vectors) == len(re.findall(r"T\.block\(.*_(?:init|update)", text))
 
 
+@pytest.mark.parametrize("depth, rows", [(4096, 8), (1000, 8), (1001, 7), (1009, 1)])
+def test_rows_are_added_to_sums_together(depth, rows):
+    """Sums stay in registers meanwhile."""
+    _, sch = scheduled(matmul(1, 4096, depth), "llvm -num-cores=1 -mcpu=skylake-avx512")
+    loops = [sch.get(loop) for loop in sch.get_loops("out_update")]
+    assert (loops[-1].kind, int(loops[-1].extent)) == (tir.ForKind.VECTORIZED, 64)
+    unrolled = [int(loop.extent) for loop in loops if loop.kind == tir.ForKind.UNROLLED]
+    assert unrolled == ([rows] if rows > 1 else [])
+
+
 def test_several_loops_of_a_reduction_start_once():
     _, sch = scheduled(sum_over((0, 2), 64, 64, 700))
     assert sch.get_block("out_init") and sch.get_block("out_update")

@@ -15,10 +15,11 @@ _make_seq = tvm_ffi.get_global_func("relax.MakeSeq")
 
 
 class _Stack(threading.local):
-    """The builders whose functions or blocks are open in this thread."""
+    """The builders whose functions or blocks, and the functions that are open in this thread."""
 
     def __init__(self):
         self.builders = []
+        self.functions = []
 
 
 _stack = _Stack()
@@ -34,7 +35,7 @@ class FunctionScope:
 
     def __enter__(self):
         builder = self._builder
-        builder._functions.append(self)
+        _stack.functions.append(self)
         _stack.builders.append(builder)
         self._depth = builder._depth()
         builder.begin_scope(self.params or [])
@@ -43,7 +44,7 @@ class FunctionScope:
     def __exit__(self, exc_type, exc_val, exc_tb):
         builder = self._builder
         _stack.builders.pop()
-        builder._functions.pop()
+        _stack.functions.pop()
         builder.end_scope()
         if self.result is None:
             builder._unwind_to(self._depth)
@@ -101,15 +102,8 @@ def _params(params):
 
 @register_node("relax.BlockBuilder")
 class BlockBuilder(Node):
-    __slots__ = ("__dict__",)
-
     def __init__(self, mod=None):
         self.__init_handle_by_constructor__(_create, mod, True)
-
-    @property
-    def _functions(self):
-        """The functions that are open, the innermost last."""
-        return self.__dict__.setdefault("_open", [])
 
     @staticmethod
     def current():
@@ -166,9 +160,10 @@ class BlockBuilder(Node):
 
     def emit_func_output(self, output, params=None):
         """Ends the open function, which returns `output`."""
-        if not self._functions:
+        own = (scope for scope in reversed(_stack.functions) if scope._builder.same_as(self))
+        scope = next(own, None)
+        if scope is None:
             raise RuntimeError("emit_func_output: expected to be inside of a function")
-        scope = self._functions[-1]
         if scope.result is not None:
             raise RuntimeError(
                 f"emit_func_output: expected one output of '{scope.name}', got another"

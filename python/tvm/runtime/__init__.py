@@ -4,7 +4,7 @@
 from tvm._derive import fill
 
 from . import vm
-from ._tensor import Tensor, empty, from_dlpack, tensor
+from ._tensor import StringTensor, Tensor, empty, from_dlpack, tensor
 from .device import (
     Device,
     cpu,
@@ -33,6 +33,7 @@ __all__ = [
     "Device",
     "Executable",
     "Module",
+    "StringTensor",
     "Tensor",
     "cpu",
     "cuda",

@@ -18,6 +18,9 @@ _strided = tvm_ffi.get_global_func("runtime.TensorStridedView")
 _borrow = tvm_ffi.get_global_func("runtime.TensorBorrow")
 _pack = tvm_ffi.get_global_func("runtime.TensorPack")
 _unpack = tvm_ffi.get_global_func("runtime.TensorUnpack")
+_make_string_tensor = tvm_ffi.get_global_func("runtime.string_tensor")
+_string_shape = tvm_ffi.get_global_func("vm.builtin.strings.shape")
+_string_words = tvm_ffi.get_global_func("vm.builtin.strings.words")
 
 
 def _own(tensor):
@@ -224,8 +227,33 @@ def empty(shape, dtype="float32", device=None, mem_scope=None):
     return _empty(shape, dtype, device, mem_scope)
 
 
+@tvm_ffi.register_object("runtime.StringTensor")
+class StringTensor(tvm_ffi.Object):
+    """A tensor of strings: what models for texts take and give."""
+
+    @property
+    def shape(self):
+        return tuple(_string_shape(self))
+
+    def numpy(self):
+        """An array of str objects."""
+        words = [str(word) for word in _string_words(self)]
+        return np.array(words, dtype=object).reshape(self.shape)
+
+    def __repr__(self):
+        return f"<tvm.runtime.StringTensor shape={self.shape}>\n{self.numpy()!r}"
+
+
+def _string_tensor(array):
+    words = [w.decode() if isinstance(w, bytes) else str(w) for w in array.reshape(-1).tolist()]
+    return _make_string_tensor(array.shape, words)
+
+
 def tensor(arr, device=None, mem_scope=None):
-    """A tensor with a copy of `arr`: an array, a tensor of any framework, or nested lists."""
+    """A tensor with a copy of `arr`: an array, a tensor of any framework, or nested lists.
+
+    An array of strings becomes a StringTensor.
+    """
     device = _CPU if device is None else _device(device)
     if not isinstance(arr, (np.ndarray, core.Tensor)) and hasattr(arr, "__dlpack__"):
         arr = core.from_dlpack(arr)
@@ -233,6 +261,10 @@ def tensor(arr, device=None, mem_scope=None):
         return arr.copyto(device, mem_scope)
     try:
         arr = np.asarray(arr)
+        if arr.dtype.kind in "US" or (
+            arr.dtype.kind == "O" and all(isinstance(w, (str, bytes)) for w in arr.flat)
+        ):
+            return _string_tensor(arr)
         dtype = tvm_ffi.dtype(arr.dtype.name)
     except (TypeError, ValueError) as error:
         raise TypeError(f"tensor: expected numbers, got {type(arr).__name__}: {error}") from error

@@ -3,7 +3,9 @@
 #include "backend/cuda/codegen.h"
 #include "backend/cuda/nvrtc.h"
 #include "runtime/device/cuda/module.h"
+#include "tune/parallel.h"
 #include "tvm/ir/backend.h"
+#include "tvm/runtime/thread_pool.h"
 
 namespace tvm::codegen::cuda {
 namespace {
@@ -51,10 +53,29 @@ runtime::cuda::Binary Compile(const std::string& source, const std::string& arch
   return {is_elf ? "cubin" : "ptx", arch, code};
 }
 
+bool HasHooks() {
+  return Function::GetGlobal("tvm_callback_cuda_postproc").has_value() ||
+         Function::GetGlobal("tvm_callback_cuda_compile").has_value();
+}
+
 ffi::Module Build(IRModule mod, Target target) {
+  constexpr size_t kTogether = 4;  // kernels that are compiled as one text
   FunctionList functions = FunctionsOf(mod, "target.build.cuda");
-  std::string source = PostProcessed(KernelFile(functions).Source(), target);
-  return runtime::cuda::MakeModule(Compile(source, ArchOf(target)), KernelsOf(functions), source);
+  std::vector<runtime::cuda::KernelInfo> kernels = KernelsOf(functions);
+  std::string arch = ArchOf(target), source = KernelFile(functions).Source();
+  std::vector<runtime::cuda::Binary> binaries;
+  if (functions.size() <= kTogether || HasHooks()) {
+    source = PostProcessed(source, target);
+    binaries.push_back(Compile(source, arch));
+    return runtime::cuda::MakeModule(binaries, kernels, source);
+  }
+  // Of many each by itself, on all cores.
+  binaries.resize(functions.size());
+  tune::ParallelFor(functions.size(), runtime::NumThreads(), [&](size_t i) {
+    binaries[i] = Compile(KernelFile({functions[i]}).Source(), arch);
+    kernels[i].binary = i;
+  });
+  return runtime::cuda::MakeModule(binaries, kernels, source);
 }
 TVM_REGISTER() {
   RegisterBackend({.kind = "cuda", .final_passes = {"tir.FP16ComputeLegalize"}});

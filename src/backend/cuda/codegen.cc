@@ -85,12 +85,13 @@ std::string KernelFile::Source() const {
 // ---- the kernel ---------------------------------------------------------------------------------
 std::string KernelText::Define() {
   bool noalias = info_.func->HasNonzeroAttr(tir::attr::kNoAlias);
-  std::vector<std::string> params;
+  std::vector<std::string> params, names;
   for (const Var& var : info_.func->params) {
     if (var.dtype().is_vector()) Unsupported("a vector as a parameter of a kernel");
     bool is_size = shape_vars_.count(var.get()) && var.dtype().is_index();
     std::string name = Bind(var, is_size, nonnegative_vars_.count(var.get()));
     std::string type = PointerType(var);
+    names.push_back(name);
     params.push_back(type + (noalias && var.dtype().is_handle() ? " __restrict__ " : " ") + name);
   }
   BlockSize block;
@@ -99,8 +100,20 @@ std::string KernelText::Define() {
   Gen(info_.func->body);
   std::string bounds =
       block.is_known ? "__launch_bounds__(" + std::to_string(threads) + ") " : std::string();
-  return "\nextern \"C\" __global__ void " + bounds + info_.symbol + "(" + source::Joined(params) +
-         ") {\n" + head_ + code_ + "}\n";
+  std::string kernel = "\nextern \"C\" __global__ void " + bounds + info_.symbol + "(" +
+                       source::Joined(params) + ") {\n";
+  if (aligned_.empty()) return kernel + code_ + "}\n";
+  std::string bits, flag = "const bool " + aligned_name_;
+  for (const std::string& pointer : aligned_)
+    bits += (bits.empty() ? "(uint64_t)" : " | (uint64_t)") + pointer;
+  std::string test = "((" + bits + ") & " + std::to_string(source::kMoveBytes - 1) + ") == 0";
+  if (is_product_) return kernel + "  " + flag + " = " + test + ";\n" + code_ + "}\n";
+  // Asked once, it costs nothing: the kernel is there twice.
+  std::string body = file_.UniqueGlobal(info_.symbol + "_body"), args = source::Joined(names);
+  params.insert(params.begin(), flag);
+  return "\nstatic __device__ __forceinline__ void " + body + "(" + source::Joined(params) +
+         ") {\n" + code_ + "}" + kernel + "  if (" + test + ")\n    " + body + "(true, " + args +
+         ");\n  else\n    " + body + "(false, " + args + ");\n}\n";
 }
 void KernelText::Emit(const AttrStmtObj* op) {
   if (const IterVarObj* iv = LaunchedThread(op)) {
@@ -172,19 +185,14 @@ std::string KernelText::ConstantArray(const std::string& type, const std::string
 std::string KernelText::AddressOfFirst(const Buffer& buffer, const PrimExpr& index) {
   return "&" + ElementOf(buffer, Gen(index.as<RampObj>()->base)).lvalue;
 }
-std::string KernelText::IsAligned(const Buffer& buffer) {
+bool KernelText::MayBeUnaligned(const Buffer& buffer) {
   const Array<Var>& params = info_.func->params;
   bool is_param = std::any_of(params.begin(), params.end(),
                               [&](const Var& p) { return p.same_as(buffer->data); });
-  if (!is_param) return "";
-  std::string& name = aligned_[buffer->data.get()];
-  if (name.empty()) {
-    std::string pointer = vars_.at(buffer->data.get()).text;
-    name = Name(pointer + "_aligned");
-    head_ += "  bool " + name + " = ((uint64_t)" + pointer + " & " +
-             std::to_string(source::kMoveBytes - 1) + ") == 0;\n";
-  }
-  return name;
+  if (!is_param) return false;
+  if (aligned_name_.empty()) aligned_name_ = Name("aligned");
+  aligned_.insert(vars_.at(buffer->data.get()).text);
+  return true;
 }
 void KernelText::Emit(const BufferStoreObj* op) {
   if (!op->value.dtype().is_vector()) return FunctionWriter::Emit(op);
@@ -207,14 +215,14 @@ void KernelText::Emit(const BufferStoreObj* op) {
     }
   };
   // Tensors of other libraries may begin in the middle of a vector.
-  std::string aligned = IsAligned(op->buffer), other = IsAligned(load->buffer);
-  if (!other.empty() && other != aligned) aligned += (aligned.empty() ? "" : " && ") + other;
-  if (!aligned.empty()) {
-    Line("if (" + aligned + ") {");
+  bool to_param = MayBeUnaligned(op->buffer), from_param = MayBeUnaligned(load->buffer);
+  bool is_asked = to_param || from_param;
+  if (is_asked) {
+    Line("if (" + aligned_name_ + ") {");
     ++indent_;
   }
   move(bytes);
-  if (!aligned.empty()) {
+  if (is_asked) {
     --indent_;
     Line("} else {");
     ++indent_;

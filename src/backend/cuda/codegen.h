@@ -56,13 +56,14 @@ class KernelText : public source::FunctionWriter {
 
   /// The address of the first element of a vector.
   std::string AddressOfFirst(const Buffer& buffer, const PrimExpr& index);
-  /// A variable that says whether a parameter is aligned for moves; empty for other memory, which
-  /// is.
-  std::string IsAligned(const Buffer& buffer);
+  /// Whether a buffer is a parameter, of which `aligned_name_` says whether it is aligned for
+  /// moves; other memory is.
+  bool MayBeUnaligned(const Buffer& buffer);
 
-  arith::Analyzer analyzer_;                                ///< Knows the bound variables.
-  std::string head_;                                        ///< What the kernel begins with.
-  std::unordered_map<const Object*, std::string> aligned_;  ///< By parameter.
+  arith::Analyzer analyzer_;       ///< Knows the bound variables.
+  std::set<std::string> aligned_;  ///< Parameters that are moved in vectors.
+  bool is_product_ = false;        ///< Long, and moves vectors at its end.
+  std::string aligned_name_;       ///< The variable that says whether all of them are aligned.
 };
 
 /// Rows for what CUDA has an instruction for.

@@ -9,6 +9,21 @@ namespace bi = tvm::tir::builtin;
 using source::Apply, source::Made, source::Nothing;
 using source::kEqual, source::kUnary;
 
+/// The larger or smaller one of two numbers, or a NaN: from sm_80 on an instruction for float32.
+#define EXTREME(name, better)                                    \
+  {name, 'f',                                                    \
+   "static inline $T $N($T a, $T b) {\n"                         \
+   "#if __CUDA_ARCH__ >= 800\n"                                  \
+   "  float x = (float)a, y = (float)b, z;\n"                    \
+   "  if (sizeof($T) == sizeof(float)) {\n"                      \
+   "    asm(\"" name                                             \
+   ".NaN.f32 %0, %1, %2;\" : \"=f\"(z) : \"f\"(x), \"f\"(y));\n" \
+   "    return ($T)z;\n"                                         \
+   "  }\n"                                                       \
+   "#endif\n"                                                    \
+   "  return b " better                                          \
+   " a || b != b ? b : a;\n"                                     \
+   "}"}
 const std::vector<source::HelperRow>& DeviceHelpers() {
   static const auto* rows = new std::vector<source::HelperRow>{
       {"popcount", '*', "static inline int32_t $N($U x) { return __popcll(x); }"},
@@ -33,7 +48,24 @@ const std::vector<source::HelperRow>& DeviceHelpers() {
       {"bf16_from_f32", '*', R"(static inline uint16_t $N(float x) {
   uint16_t h;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
-  return h == 0x7fff ? 0x7fc0 : h; /* the only NaN that it makes; ours is another one */
+  return h;
+})"},
+      EXTREME("max", ">"),
+      EXTREME("min", "<"),
+      // As our expansion computes it (src/expr/math/exp.cc), with instructions for the power of two
+      // and the reciprocal; one step of Newton's method makes a quotient of it.
+      {"sigmoid", '*', R"(static inline float $N(float x) {
+  float high = x > 52.0f ? 52.0f : x, a = high < -104.0f ? -104.0f : high;
+  float t = fmaf(a, 1.442695f, 12582912.0f);
+  float n = t - 12582912.0f, r = fmaf(n, 1.9046542e-09f, fmaf(n, -0.6931472f, a)), p, power, i;
+  p = fmaf(fmaf(0.0013836436f, r, -0.008369131f), r, 0.041668106f);
+  p = fmaf(fmaf(fmaf(p, r, -0.16666517f), r, 0.49999994f), r, -1.0f);
+  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(n));
+  float d = fmaf(p, r, fminf(power, 1.0f)) + fmaxf(power, 1.0f), q;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(i) : "f"(d));
+  power *= 4294967296.0f; /* where it is subnormal, only the last product rounds */
+  q = power * i;
+  return fmaf(fmaf(-d, q, power), i, q) * 2.3283064e-10f;
 })"},
       // What runtime/device/cuda/failure.cc reads: the first failure since it did.
       {"fail", '*', R"(struct tvm_Failure {
@@ -59,6 +91,7 @@ static __device__ __noinline__ void $N(const char* kind, const char* text, int c
   };
   return *rows;
 }
+#undef EXTREME
 
 Value KernelText::Emit(const CallObj* op) {
   if (op->op.as<GlobalVarObj>()) Unsupported("a call of another function in a kernel", op->span);
@@ -101,6 +134,15 @@ Value KernelText::Emit(const CallObj* op) {
     row(bi::tvm_raise_error(), [](Self g, Call o) { return g->RaiseError(o); });
     row(bi::call_extern(), [](Self g, Call o) { return g->CallExtern(o, false); });
     row(bi::call_pure_extern(), [](Self g, Call o) { return g->CallExtern(o, true); });
+#define FUNCTION(name) row(bi::name(), [](Self g, Call o) { return g->UnaryMath(o, #name); })
+    FUNCTION(exp);
+    FUNCTION(log);
+    FUNCTION(log2);
+    FUNCTION(tanh);
+    FUNCTION(erf);
+#undef FUNCTION
+    row(bi::sigmoid(),
+        [](Self g, Call o) { return Apply(g->file_.Helper("sigmoid"), g->GenAll({o->args[0]})); });
     row(bi::ptx_mma(), [](Self g, Call o) { return g->Mma(o); });
     row(bi::ptx_ldmatrix(), [](Self g, Call o) { return g->LoadMatrix(o); });
     row(bi::ptx_cp_async(), [](Self g, Call o) { return g->CopyAsync(o); });

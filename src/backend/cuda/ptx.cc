@@ -96,6 +96,7 @@ Value KernelText::Mma(const CallObj* op) {
   auto constraint = [](const MatrixType& t) {
     return std::string(t.bits == 64 ? "d" : std::string_view(t.ptx) == "f32" ? "f" : "r");
   };
+  is_product_ = true;
   Registers registers;
   std::string pa = Offset(op->args[6], op->args[7]), pb = Offset(op->args[8], op->args[9]),
               pc = Offset(op->args[10], op->args[11]);
@@ -129,6 +130,7 @@ Value KernelText::CopyAsync(const CallObj* op) {
   auto bytes = AsConstInt(op->args[4]);
   if (!bytes || (*bytes != 4 && *bytes != 8 && *bytes != 16))
     Unsupported("ptx_cp_async of other than 4, 8 or 16 bytes", op->span);
+  is_product_ = true;
   Registers registers;
   std::string to = registers.AddInput(SharedAddress(op->args[0], op->args[1]), "r");
   std::string from = registers.AddInput(Offset(op->args[2], op->args[3]), "l");

@@ -25,7 +25,8 @@ namespace tvm::codegen::source {
 /// elements.
 PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves = false);
 /// The largest number of bytes, a power of two up to kMoveBytes, in which a vector that lies in one
-/// run of memory can be moved: its size and its alignment are multiples of it.
+/// run of memory can be moved: its size and its alignment are multiples of it. 0 for one that does
+/// not lie so.
 int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<PrimExpr>& indices);
 inline constexpr int64_t kMoveBytes = 16;
 

@@ -365,6 +365,13 @@ struct Scalarizer
       if (op->predicate) Unsupported("a predicate on a scalar store", op->span);
       return MapChildren(op, *this);
     }
+    if (auto* call = op->value.as<CallObj>();
+        keep_moves && call && call->Is(builtin::if_then_else()) && !IsVector(call->args[0])) {
+      auto store = [&](const PrimExpr& value) {
+        return BufferStore(op->buffer, value, op->indices, op->predicate, op->span);
+      };
+      return Mutate(IfThenElse(call->args[0], store(call->args[1]), store(call->args[2])));
+    }
     Buffer buffer = Mutate(op->buffer);
     bool unroll = MovesLanes(op->value);
     return AfterOnce([&]() -> Stmt {
@@ -459,7 +466,8 @@ struct Scalarizer
 
 int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<PrimExpr>& indices) {
   int64_t size = indices[0].dtype().lanes() * int64_t{buffer->dtype.bits()} / 8;
-  return std::gcd(std::gcd(AlignmentOf(analyzer, buffer, indices), size), kMoveBytes);
+  int64_t alignment = AlignmentOf(analyzer, buffer, indices);
+  return alignment == 0 ? 0 : std::gcd(std::gcd(alignment, size), kMoveBytes);
 }
 PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves) {
   Scalarizer scalarize(file, keep_moves);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ExpandMath: which function expands how, for every type.
-#include <unordered_map>
+#include <algorithm>
 
 #include "value.h"
 
@@ -90,6 +90,12 @@ Binary* FindBinary(const RelaxExpr& op) {
   };
   return Find(table, op);
 }
+/// Functions of float32 that machines with "float32-functions" have, at most 2 ULP off as ours are.
+bool IsNative(const RelaxExpr& op) {
+  static const Op ops[] = {builtin::exp(), builtin::log(),  builtin::log2(),
+                           builtin::erf(), builtin::tanh(), builtin::sigmoid()};
+  return std::any_of(std::begin(ops), std::end(ops), [&](const Op& o) { return op.same_as(o); });
+}
 }  // namespace
 }  // namespace math
 
@@ -121,6 +127,11 @@ PrimExpr ExpandMath(const CallObj* call, const Target& target) {
   DataType compute = DataType::Float(is_double ? 64 : 32, t.raw_lanes());
   math::Expansion let;
   if (target.defined()) let.machine = Machine::Of(target);
+  if (!is_double && math::IsNative(call->op) && let.machine.defined() &&
+      let.machine->Has("float32-functions")) {
+    if (t == compute) return ffi::GetRef<PrimExpr>(call);
+    return cast(t, Call(compute, call->op, {cast(compute, call->args[0])}, call->span));
+  }
   auto argument = [&](size_t i) { return let("x", math::Value(cast(compute, call->args[i]))); };
   math::Value result = unary ? unary(let, argument(0)) : binary(let, argument(0), argument(1));
   return let.Finish(math::Value(cast(t, result.expr)));

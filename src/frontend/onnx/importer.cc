@@ -97,6 +97,10 @@ Expr Importer::Emit(Expr e) {
   Expr var = is_bound ? e : Expr(builder_->Emit(e, "lv"));
   auto* tensor = relax::GetStructInfoAs<relax::TensorStructInfoObj>(var);
   if (!tensor || tensor->Dims()) return var;
+  auto call = e.as<relax::Call>();
+  if (call && relax::TOpPattern.Get((*call)->op, relax::kOpaque) == relax::kBroadcast) {
+    if (auto aligned = Aligned(*call)) return Emit(*aligned);
+  }
   if (tensor->IsUnknownNdim() || tensor->IsUnknownDtype()) {
     TVM_FFI_THROW(OpValueError) << "expected a tensor whose rank and type are known, got neither "
                                    "from the operator";
@@ -125,9 +129,8 @@ const Known* Importer::KnownOf(Value* value) {
   return value->known.get();
 }
 Expr Importer::TensorOf(Value* value) {
-  if (value->sequence || !value->defined())
-    TVM_FFI_THROW(OpValueError) << "expected a tensor, got "
-                                << (value->sequence ? "a sequence" : "an absent value");
+  if (const char* what = value->Otherwise())
+    TVM_FFI_THROW(OpValueError) << "expected a tensor of numbers, got " << what;
   if (value->expr.defined()) return value->expr;
   const Known& known = *value->known;
   if (auto tensor = TensorOfKnown(known)) {
@@ -225,9 +228,11 @@ void Importer::AddInitializers(const Graph& graph, Scope* scope) {
     scope->values[name] = std::move(value);
   };
   for (const TensorProto& tensor : graph.initializers) {
-    if (tensor.data_type == kString)
-      TVM_FFI_THROW(OpNotImplemented) << "onnx: tensor '" << tensor.name << "': tensors of strings";
-    add(tensor.name, MakeTensor(*model_, tensor));
+    if (tensor.data_type == kString) {
+      scope->values[tensor.name] = StringConstant(tensor);
+    } else {
+      add(tensor.name, MakeTensor(*model_, tensor));
+    }
   }
   for (const SparseTensorProto& sparse : graph.sparse_initializers)
     add(sparse.values.name, MakeDense(*model_, sparse));
@@ -294,8 +299,12 @@ void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* sc
     return;
   }
   ModernizeNode(node);
-  auto folded = FoldKnown(node);
-  Outputs outputs = folded ? *std::move(folded) : FindConverter(proto.domain, node.op)(node);
+  auto of_strings = [](const Value& value) { return value.IsStrings(); };
+  bool is_text = std::any_of(node.inputs.begin(), node.inputs.end(), of_strings);
+  auto folded = is_text ? std::nullopt : FoldKnown(node);
+  Outputs outputs = folded    ? *std::move(folded)
+                    : is_text ? ConvertOnStrings(node)
+                              : FindConverter(proto.domain, node.op)(node);
   node.CheckAllRead();
   for (size_t i = 0; i < proto.outputs.size(); ++i) {
     if (proto.outputs[i].empty()) continue;
@@ -338,12 +347,6 @@ std::vector<Value> Importer::RunGraph(const Graph& graph, const std::vector<Valu
   return outputs;
 }
 
-Expr Importer::ExprOf(Value* value) {
-  if (!value->sequence) return TensorOf(value);
-  Array<Expr> fields;
-  for (Value item : *value->sequence) fields.push_back(ExprOf(&item));
-  return relax::Tuple(fields);
-}
 IRModule Importer::Run() {
   CheckSupported();
   const Graph& graph = model_->graph;
@@ -362,6 +365,7 @@ IRModule Importer::Run() {
       if (!dim.value && IsName(dim.param)) DimOf(dim.param);
     }
   }
+  std::vector<const ValueInfo*> objects;
   for (const ValueInfo& input : graph.inputs) {
     if (initialized.count(input.name)) continue;
     if (scope.values.count(input.name))
@@ -370,22 +374,31 @@ IRModule Importer::Run() {
     String name = NameOf(input.name);
     auto dtype = DataTypeOf(input.type.data_type);
     if (auto given = options_.dtypes.Get(String(std::string(input.name)))) dtype = *given;
-    if (input.type.kind != TypeProto::kTensor || !dtype)
+    bool is_object = input.type.kind == TypeProto::kSequence ||
+                     input.type.kind == TypeProto::kOptional || input.type.data_type == kString;
+    if (!is_object && (input.type.kind != TypeProto::kTensor || !dtype))
       TVM_FFI_THROW(OpNotImplemented)
-          << "onnx: input '" << input.name << "': only tensors of numbers can be inputs";
-    relax::Var param(name, relax::TensorStructInfo(ShapeOfInput(input), *dtype));
+          << "onnx: input '" << input.name << "': expected a tensor, a sequence or an optional";
+    StructInfo info = relax::ObjectStructInfo::Get();
+    if (!is_object) info = relax::TensorStructInfo(ShapeOfInput(input), *dtype);
+    relax::Var param(name, info);
     params_.push_back(param);
     scope.values[input.name] = Value(Expr(param));
+    if (is_object) objects.push_back(&input);
   }
   num_inputs_ = static_cast<int64_t>(params_.size());
   AddInitializers(graph, &scope);
   builder_->BeginScope(params_);
   builder_->BeginSequence();
+  for (const ValueInfo* input : objects) {
+    Value& value = scope.values[input->name];
+    value = FromObject(value.expr, input->type, false);
+  }
   RunNodes(graph.nodes, {&model_->opsets, {}}, &scope);
   Array<Expr> results;
   for (const ValueInfo& output : graph.outputs) {
     const Value* value = scope.Find(output.name);
-    if (!value || !value->defined())
+    if (!value)
       TVM_FFI_THROW(ValueError) << "onnx: expected a value for the output '" << output.name
                                 << "', got none";
     Value copy = *value;

@@ -26,9 +26,12 @@ struct Known {
   std::vector<PrimExpr> elements;
 };
 
-/// A value of the graph: a tensor, a sequence, or an optional that is absent.
+/// A value of the graph: a tensor of numbers or strings, a sequence, or an optional that is absent.
 struct Value {
-  Expr expr;  // undefined while nothing but `known` is needed of a tensor
+  Expr expr;   // undefined while nothing but `known` is needed of a tensor
+  Expr words;  // of a tensor of strings: an array; `expr` has the places of its elements there
+  /// Of a sequence of a length that only running tells, or of an optional: `expr` is an object.
+  std::shared_ptr<const TypeProto> object;
   std::shared_ptr<const Known> known;
   std::optional<runtime::Tensor>
       constant;  // the contents of a weight, also where it is a parameter
@@ -42,7 +45,25 @@ struct Value {
     value.sequence = std::make_shared<std::vector<Value>>(std::move(values));
     return value;
   }
+  static Value Object(Expr expr, std::shared_ptr<const TypeProto> type) {
+    Value value(std::move(expr));
+    value.object = std::move(type);
+    return value;
+  }
+  static Value Strings(Expr words, Expr places) {
+    Value value(std::move(places));
+    value.words = std::move(words);
+    return value;
+  }
   bool defined() const { return expr.defined() || known || sequence; }
+  bool IsStrings() const { return words.defined(); }
+  /// What it is, where it is no tensor of numbers; nullptr where it is.
+  const char* Otherwise() const {
+    if (!defined()) return "an absent value";
+    if (sequence || (object && object->kind == TypeProto::kSequence)) return "a sequence";
+    if (object) return "an optional";
+    return IsStrings() ? "strings" : nullptr;
+  }
   /// Whether numbers computed from it must not be computed now. Integers say how a program looks.
   bool IsOpen() const { return is_kept && DataType(constant->dtype()).is_float(); }
 };
@@ -93,6 +114,8 @@ class Node {
   /// A tensor; ValueError when it is absent.
   Expr In(size_t i);
   std::vector<Expr> All();
+  /// A tensor of strings; ValueError for another value.
+  const Value& StringsIn(size_t i);
   /// The contents of a small tensor of numbers, or nullptr.
   const Known* KnownOf(size_t i);
   /// The contents of a vector (or scalar) of integers, also where only running tells them.
@@ -155,6 +178,7 @@ class Node {
   void CheckAllRead() const;
 
  private:
+  double Real(Name name, std::optional<double> fallback);
   std::set<size_t> read_inputs_;
   std::set<Name> read_attributes_;
 };
@@ -194,6 +218,8 @@ std::vector<std::string_view> ListConverters(Name domain);
 
 /// Inputs, outputs, weights and operators of a model, and what is not supported, as text.
 std::string InspectModel(const Model& model);
+/// The outputs of a node one of whose inputs is a tensor of strings.
+Outputs ConvertOnStrings(Node& n);
 /// Brings a node of an older opset into the newest form.
 void ModernizeNode(Node& n);
 /// The result when all inputs are small and known.
@@ -211,9 +237,30 @@ class Importer {
   Expr Emit(Expr e);
   /// The tensor of a value.
   Expr TensorOf(Value* value);
-  /// The same of any value: a sequence is a tuple.
+  /// The same of any value: a sequence is a tuple or an array, strings are a StringTensor, an
+  /// absent value is None.
   Expr ExprOf(Value* value);
+
+  // ---- objects that the program handles when it runs -------------------------------------------
+  /// A call of "vm.builtin.<name>".
+  Expr CallRuntime(const std::string& name, Array<Expr> args, StructInfo result);
+  Expr CallRuntime(const std::string& name, Array<Expr> args) {
+    return CallRuntime(name, std::move(args), relax::ObjectStructInfo::Get());
+  }
+  /// A value as one object, a sequence as an array.
+  Expr ObjectOf(Value* value);
+  /// The type of a sequence or an optional, as an object.
+  std::shared_ptr<const TypeProto> ObjectType(const Value& value);
+  /// The value of a type that an object holds. Dimensions are new but for constants where the
+  /// object is an element of a sequence, and those of the graph's inputs otherwise.
+  Value FromObject(const Expr& object, const TypeProto& type, bool is_element);
+  Value StringConstant(const std::vector<int64_t>& shape, const std::vector<std::string>& strings);
+  Value StringConstant(const TensorProto& proto);
+  /// Strings in the order of the array, in that shape.
+  Value StringsInOrder(Expr words, const Dims& shape);
   const Known* KnownOf(Value* value);
+  /// Another number with every call.
+  int64_t NextSerial() { return fresh_++; }
   tir::Var FreshDim(const std::string& name = "n");
   /// Imports the nodes; their outputs are in the scope afterwards.
   void RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope);
@@ -224,6 +271,9 @@ class Importer {
   Value Constant(runtime::Tensor tensor);
 
  private:
+  /// A call of a broadcasting operator with operands that fit each other once they run; nothing
+  /// where they are known to.
+  std::optional<relax::Call> Aligned(const relax::Call& call);
   void CheckSupported() const;
   Dims ShapeOfInput(const ValueInfo& input);
   PrimExpr DimOf(Name text);

@@ -52,9 +52,15 @@ const Value& Node::Input(size_t i) {
   return inputs[i];
 }
 Expr Node::In(size_t i) {
-  if (Input(i).sequence || !inputs[i].defined())
-    Fail("a tensor as input " + std::to_string(i), inputs[i].sequence ? "a sequence" : "none");
+  if (const char* what = Input(i).Otherwise())
+    Fail("a tensor of numbers as input " + std::to_string(i), what);
   return importer.TensorOf(&inputs[i]);
+}
+const Value& Node::StringsIn(size_t i) {
+  const Value& value = Input(i);
+  const char* what = value.Otherwise();
+  if (!value.IsStrings()) Fail("strings as input " + std::to_string(i), what ? what : "numbers");
+  return value;
 }
 std::vector<Expr> Node::All() {
   std::vector<Expr> all;
@@ -152,9 +158,14 @@ const Attribute* Node::Find(Name name, Attribute::Type type) {
     return *fallback;                                                               \
   }
 TVM_ONNX_ATTRIBUTE(Int, int64_t, kInt, attr->i, "an integer")
-TVM_ONNX_ATTRIBUTE(Float, double, kFloat, attr->f, "a number")
+TVM_ONNX_ATTRIBUTE(Real, double, kFloat, attr->f, "a number")
 TVM_ONNX_ATTRIBUTE(Str, std::string, kString, std::string(attr->s), "a text")
 #undef TVM_ONNX_ATTRIBUTE
+double Node::Float(Name name, std::optional<double> fallback) {
+  auto it = attributes.find(name);  // an integer is a number, too
+  bool is_integer = it != attributes.end() && it->second.type == Attribute::kInt;
+  return is_integer ? static_cast<double>(Int(name)) : Real(name, fallback);
+}
 std::vector<int64_t> Node::Ints(Name name, std::vector<int64_t> fallback) {
   const Attribute* attr = Find(name, Attribute::kInts);
   return attr ? attr->ints : fallback;

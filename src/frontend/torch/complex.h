@@ -17,6 +17,11 @@ struct Complex : ObjectRef {
   Complex(Expr real, Expr imag);
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Complex, ObjectRef, ComplexObj);
 };
+/// The place among the arguments of a text that names a complex type.
+std::optional<size_t> ComplexTypeOf(const std::vector<Any>& args);
+/// The type of the parts: float32 of complex64.
+String PartTypeOf(const String& dtype);
+bool IsComplexMeta(const Any& meta);
 /// Whether an argument is complex, or a list with such.
 bool HasComplex(const Any& arg);
 /// The converter of an operator for complex arguments, or nullptr. One that treats the parts alike

@@ -326,7 +326,7 @@ Expr Conversion::Arange(const PrimExpr& n, DataType dtype) {
 }
 bool Conversion::Equal(const PrimExpr& a, const PrimExpr& b) const {
   auto x = AsConstInt(a), y = AsConstInt(b);
-  return x && y ? *x == *y : a.same_as(b) || bb->analyzer()->CanProveEqual(a, b);
+  return x && y ? *x == *y : a.same_as(b) || importer_->symbols.analyzer()->CanProveEqual(a, b);
 }
 bool Conversion::Equal(const Dims& a, const Dims& b) const {
   if (a.size() != b.size()) return false;

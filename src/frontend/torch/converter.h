@@ -71,6 +71,7 @@ class Conversion {
   const char* const op;
 
   // ---- arguments by their place in the schema ---------------------------------------------------
+  size_t size() const { return args_.size(); }
   const Any& operator[](size_t i) const { return args_[i]; }
   bool Given(size_t i) const { return args_[i] != nullptr; }
   Expr Tensor(size_t i) const;
@@ -126,7 +127,7 @@ class Conversion {
   /// Whether two dimensions are provably the same.
   bool Equal(const PrimExpr& a, const PrimExpr& b) const;
   bool Equal(const Dims& a, const Dims& b) const;
-  PrimExpr Simplify(const PrimExpr& e) const { return bb->analyzer()->Simplify(e); }
+  PrimExpr Simplify(const PrimExpr& e) const { return importer_->symbols.analyzer()->Simplify(e); }
   /// Binds a call of a function that computes tensor expressions.
   Expr Compute(const char* name, const Array<Expr>& tensors,
                const std::function<Array<te::Tensor>(const Array<te::Tensor>&)>& compute);

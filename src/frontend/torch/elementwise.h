@@ -7,6 +7,8 @@ namespace tvm::frontend::torch {
 
 /// Whether the elements are not 0.
 Expr ToBool(Conversion& c, const Expr& x);
+/// The tensors in their common shape.
+Array<Expr> Broadcast(Conversion& c, const Array<Expr>& operands);
 /// A function that no operator computes, of tensors that broadcast: one kernel.
 Expr Elementwise(Conversion& c, const char* name, const Array<Expr>& operands,
                  const std::function<PrimExpr(const std::vector<PrimExpr>&)>& value);

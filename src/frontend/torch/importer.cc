@@ -120,6 +120,10 @@ StructInfo ImporterObj::StructInfoOf(const Any& meta) {
   if (auto* tensor = meta.as<TensorMetaObj>()) {
     Array<PrimExpr> dims;
     for (const Any& size : tensor->sizes) dims.push_back(symbols.Size(size));
+    if (IsComplexMeta(meta)) {  // pairs of numbers
+      dims.push_back(IntImm::Int64(2));
+      return TensorStructInfo(dims, ParseType(PartTypeOf(tensor->dtype)));
+    }
     return TensorStructInfo(dims, ParseType(tensor->dtype));
   }
   if (auto* scalar = meta.as<ScalarMetaObj>(); scalar && scalar->kind == "int") {
@@ -133,7 +137,8 @@ StructInfo ImporterObj::StructInfoOf(const Any& meta) {
   return ObjectStructInfo::Get();
 }
 
-/// A tensor whose sizes only the exporter knows (they depend on data) is said to have them.
+/// A tensor whose sizes only the exporter knows (they depend on data, or on a symbol's range) is
+/// said to have them, which is checked when the program runs.
 Any ImporterObj::Complete(const GraphNodeObj* node, const Any& value, const Any& meta) {
   if (auto list = ListOf(value)) {
     auto metas = ListOf(meta);
@@ -153,7 +158,21 @@ Any ImporterObj::Complete(const GraphNodeObj* node, const Any& value, const Any&
                                  << relax::TextOf(known) << ", got "
                                  << relax::TextOf(relax::GetStructInfo(expr));
   }
-  if (DimsOf(ours)) return value;
+  if (const Dims* dims = DimsOf(ours)) {
+    bool is_same = true;
+    for (int64_t i = 0; i < ours->ndim; ++i) {
+      const PrimExpr &a = (*dims)[i], &b = (*DimsOf(theirs))[i];
+      auto m = AsConstInt(a), n = AsConstInt(b);
+      if (m && n && *m != *n) {
+        TVM_FFI_THROW(InternalError)
+            << node->target << " (node " << node->name << "): expected " << relax::TextOf(known)
+            << ", got " << relax::TextOf(relax::GetStructInfo(expr));
+      }
+      // By what passes will know, too: the ranges of symbols are not among it.
+      is_same = is_same && ((m && n) || builder->analyzer()->CanProveEqual(a, b));
+    }
+    if (is_same) return value;
+  }
   return builder->EmitMatchCast(expr, known);
 }
 
@@ -161,13 +180,26 @@ Any ImporterObj::Convert(const GraphNodeObj* node) {
   if (node->convert.has_value()) return CallBack(*node->convert);
   const ConverterInfo& info = *FindConverter(node->target);
   std::vector<Any> args = Arrange(node, info, [&](const Any& arg) { return Resolve(arg); });
-  if (std::any_of(args.begin(), args.end(), &HasComplex)) return ConvertComplex(node, info, args);
+  if (ComplexTypeOf(args) || std::any_of(args.begin(), args.end(), &HasComplex)) {
+    return ConvertComplex(node, info, args);
+  }
   Conversion conversion(this, node, info, args);
   return Complete(node, info.convert(conversion), node->meta);
 }
 
 Any ImporterObj::ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info,
-                                const std::vector<Any>& args) {
+                                std::vector<Any> args) {
+  if (auto place = ComplexTypeOf(args)) {
+    // A real value of the parts' type, with an imaginary part of zeros; or both parts in that type.
+    args[*place] = PartTypeOf(args[*place].cast<String>());
+    bool is_real = std::none_of(args.begin(), args.end(), &HasComplex);
+    Conversion conversion(this, node, info, args);
+    if (is_real) {
+      Any real = info.convert(conversion);
+      return IsTensor(real) ? Complex(real.cast<Expr>(), conversion.Emit("zeros_like", real))
+                            : real;
+    }
+  }
   if (const ConverterInfo* own = FindComplexConverter(node->target)) {
     Conversion conversion(this, node, *own, args);
     return own->convert(conversion);
@@ -221,6 +253,9 @@ namespace {
 
 Expr OutputExpr(const Any& value) {
   if (auto* expr = value.as<RelaxExprObj>()) return ffi::GetRef<Expr>(expr);
+  if (auto* complex = value.as<ComplexObj>()) {
+    return relax::CallOperator("relax.stack", {Tuple({complex->real, complex->imag}), -1});
+  }
   if (value == nullptr) return relax::CallOperator("relax.null_value", {});
   if (auto list = ListOf(value)) {
     Array<Expr> fields;
@@ -261,6 +296,7 @@ Signature BindInputs(ImporterObj* importer, const Program& program, bool keep_pa
       }
       StructInfo info = importer->StructInfoOf(input->meta);
       Var var(input->name, info);
+      if (IsComplexMeta(input->meta)) importer->complex_inputs.push_back({input->name, var});
       auto* prim = info.as<relax::PrimStructInfoObj>();
       value = prim && prim->value.has_value() ? Any(*prim->value) : Any(var);
       signature.params.push_back(var);
@@ -270,7 +306,9 @@ Signature BindInputs(ImporterObj* importer, const Program& program, bool keep_pa
       kept.push_back(var);
       signature.values.push_back(input->value.cast<ffi::Tensor>());
     } else if (input->kind == "parameter" || input->kind == "constant") {
-      value = Constant(input->value.cast<ffi::Tensor>());
+      Constant constant(input->value.cast<ffi::Tensor>());
+      if (IsComplexMeta(input->meta)) importer->complex_inputs.push_back({input->name, constant});
+      value = constant;
     } else {
       TVM_FFI_THROW(ValueError) << "Unsupported input kind " << input->kind << " of '"
                                 << input->name << "'";
@@ -319,6 +357,7 @@ void ImportProgram(const Importer& importer, const Program& program, const Impor
   ImporterObj* self = importer.get();
   BlockBuilder bb = self->builder;
   self->default_dtype = ParseType(program->default_dtype);
+  self->symbols.SetRanges(program->ranges);
   self->symbols.DefineInputs(program->inputs);
   Signature signature = BindInputs(self, program, options.keep_params_as_input);
   bb->BeginScope(signature.params);
@@ -326,6 +365,9 @@ void ImportProgram(const Importer& importer, const Program& program, const Impor
   // Branches are no part of dataflow blocks: ConvertToDataflow finds those between them.
   bool is_dataflow = !HasControlFlow(program->nodes);
   if (is_dataflow) bb->BeginDataflowBlock();
+  for (const auto& [name, pair] : self->complex_inputs) {
+    self->env[name] = self->Apply("aten.view_as_complex.default", {pair});
+  }
   self->ConvertNodes(program->nodes);
   Any outputs = self->Resolve(program->outputs);
   if (!options.keep_structure) outputs = WithMutated(self, program, outputs);

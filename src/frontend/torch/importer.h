@@ -24,16 +24,22 @@ struct ImporterObj : NodeObj {
   std::unordered_map<std::string, Any> env;
   Symbols symbols;
   DataType default_dtype = DataType::Float(32);
+  /// Inputs of complex numbers, as tensors of pairs.
+  std::vector<std::pair<std::string, relax::Expr>> complex_inputs;
 
   /// The value of an argument: references replaced by what the nodes gave.
   Any Resolve(const Any& arg);
   /// The values of the nodes, one after the other.
   void ConvertNodes(const Array<GraphNode>& nodes);
+  /// The operator applied to values.
+  Any Apply(const char* target, const Array<Any>& args);
   /// The result of a program inside of this one.
   Any Inline(const Program& program, const Array<Any>& args);
   /// Whether a getitem of that index reads the node, or anything else does.
   bool Used(const GraphNodeObj* node, size_t item) const;
   StructInfo StructInfoOf(const Any& meta);
+  /// A number that no other call of the program has.
+  int64_t NextCall() { return calls_++; }
   /// The inputs that the program has changed.
   const std::unordered_set<std::string>& mutated() const { return mutated_; }
 
@@ -42,10 +48,7 @@ struct ImporterObj : NodeObj {
  private:
   Any Convert(const GraphNodeObj* node);
   /// The same where an argument is complex.
-  Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info,
-                     const std::vector<Any>& args);
-  /// The operator applied to values.
-  Any Apply(const char* target, const Array<Any>& args);
+  Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info, std::vector<Any> args);
   /// Remembers that the node's value is a view of its first argument.
   void NoteView(const GraphNodeObj* node);
   /// The node has changed its first argument: so has what that is a view of, and so have all other
@@ -58,6 +61,7 @@ struct ImporterObj : NodeObj {
   std::unordered_map<std::string, const GraphNodeObj*> views_;
   std::vector<const GraphNodeObj*> view_order_;
   std::unordered_set<std::string> mutated_;
+  int64_t calls_ = 0;
 };
 struct Importer : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Importer, ObjectRef, ImporterObj);

@@ -19,6 +19,28 @@ Complex::Complex(Expr real, Expr imag) {
   node->imag = std::move(imag);
   data_ = std::move(node);
 }
+namespace {
+constexpr std::pair<const char*, const char*> kComplexTypes[] = {
+    {"complex32", "float16"}, {"complex64", "float32"}, {"complex128", "float64"}};
+const char* PartType(const String& dtype) {
+  for (const auto& [complex, part] : kComplexTypes) {
+    if (dtype == complex) return part;
+  }
+  return nullptr;
+}
+}  // namespace
+std::optional<size_t> ComplexTypeOf(const std::vector<Any>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    auto text = args[i].try_cast<String>();
+    if (text && PartType(*text)) return i;
+  }
+  return std::nullopt;
+}
+String PartTypeOf(const String& dtype) { return PartType(dtype); }
+bool IsComplexMeta(const Any& meta) {
+  auto* tensor = meta.as<TensorMetaObj>();
+  return tensor && PartType(tensor->dtype);
+}
 bool HasComplex(const Any& arg) {
   if (arg.as<ComplexObj>()) return true;
   auto list = ListOf(arg);
@@ -154,7 +176,42 @@ Any ComplexConj(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   return Complex(x->real, c.Emit("negative", x->imag));
 }
+Any ComplexWhere(Conversion& c) {
+  auto* known = (c[1].as<ComplexObj>() ? c[1] : c[2]).as<ComplexObj>();
+  DataType t = TypeOf(known->real);
+  Parts a = PartsOf(c, 1, t), b = PartsOf(c, 2, t);
+  Expr condition = c.Tensor(0);
+  return Complex(c.Emit("where", condition, a.re, b.re), c.Emit("where", condition, a.im, b.im));
+}
+/// (a + b i) (c + d i) of matrices.
+Any ComplexProduct(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  auto product = [&](bool left_imag, bool right_imag) {
+    auto part = [&](size_t i, bool imag) {
+      auto* value = c[i].as<ComplexObj>();
+      return !value ? c.As(c[i], t) : imag ? value->imag : value->real;
+    };
+    return MatMul(c, part(0, left_imag), part(1, right_imag));
+  };
+  bool left = c[0].as<ComplexObj>(), right = c[1].as<ComplexObj>();
+  if (!left) return Complex(product(false, false), product(false, true));
+  if (!right) return Complex(product(false, false), product(true, false));
+  return Complex(Minus(c, product(false, false), product(true, true)),
+                 Plus(c, product(false, true), product(true, false)));
+}
+Any ComplexAngle(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  return c.Emit("atan2", x->imag, x->real);
+}
 Any ComplexSame(Conversion& c) { return c[0]; }
+/// To other parts; a real type drops the imaginary one.
+Any ComplexTo(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  if (!c.Given(1)) return c[0];
+  DataType t = c.Type(1, TypeOf(x->real));
+  bool stays = IsComplexMeta(c.meta());
+  return stays ? Any(Complex(c.Cast(x->real, t), c.Cast(x->imag, t))) : Any(c.Cast(x->real, t));
+}
 Any ViewAsReal(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   return c.Emit("stack", relax::Tuple({x->real, x->imag}), -1);
@@ -201,6 +258,22 @@ int64_t FactorOf(int64_t n) {
   }
   return n;
 }
+/// cos and sin of 2π i k / n for a length that only running tells.
+Parts SymbolicWaves(Conversion& c, const PrimExpr& n, int sign, DataType t) {
+  Expr i = c.Arange(n);
+  Expr product = Times(c, c.Reshape(i, {n, IntImm::Int64(1)}), c.Reshape(i, {IntImm::Int64(1), n}));
+  Expr turns = c.Cast(c.Emit("floor_mod", product, PrimValue(n)), t);
+  PrimExpr step = div(MakeConst(t, 2 * std::numbers::pi), cast(t, n));
+  Expr angle = Times(c, turns, PrimValue(step));
+  Expr sin = c.Emit("sin", angle);
+  return {c.Emit("cos", angle), sign > 0 ? sin : c.Emit("negative", sin)};
+}
+/// x as a row vector times cos + i sin.
+Parts TimesWaves(Conversion& c, const Parts& x, const Parts& waves) {
+  Expr re = MatMul(c, x.re, waves.re), im = MatMul(c, x.re, waves.im);
+  if (!x.im.defined()) return {re, im};
+  return {Minus(c, re, MatMul(c, x.im, waves.im)), Plus(c, im, MatMul(c, x.im, waves.re))};
+}
 /// The transform along the last axis, sign -1 forward. A length of many factors is done in steps
 /// of short transforms (Cooley and Tukey).
 Parts Transform(Conversion& c, const Parts& x, int64_t n, int sign) {
@@ -211,9 +284,7 @@ Parts Transform(Conversion& c, const Parts& x, int64_t n, int sign) {
     Expr cos = Matrix(n, n, t, [&](int64_t i, int64_t k) { return std::cos(Angle(i, k, n)); });
     Expr sin =
         Matrix(n, n, t, [&](int64_t i, int64_t k) { return sign * std::sin(Angle(i, k, n)); });
-    Expr re = MatMul(c, x.re, cos), im = MatMul(c, x.re, sin);
-    if (!x.im.defined()) return {re, im};
-    return {Minus(c, re, MatMul(c, x.im, sin)), Plus(c, im, MatMul(c, x.im, cos))};
+    return TimesWaves(c, x, {cos, sin});
   }
   Dims shape = ShapeOf(x.re), split(shape.begin(), shape.end() - 1);
   split.push_back(IntImm::Int64(a));
@@ -238,48 +309,57 @@ int64_t LengthOf(Conversion& c, const Expr& x, int64_t axis) {
 }
 /// A transform along any axis: it is moved to the end and back.
 Parts TransformAlong(Conversion& c, const Parts& x, int64_t axis, int sign) {
-  int64_t rank = RankOf(x.re), n = LengthOf(c, x.re, axis);
+  int64_t rank = RankOf(x.re);
+  PrimExpr length = ShapeOf(x.re)[axis];
   std::vector<int64_t> swap = Axes(rank);
   std::swap(swap[axis], swap[rank - 1]);
   Parts moved{c.Permute(x.re, swap), x.im.defined() ? c.Permute(x.im, swap) : Expr()};
-  Parts result = Transform(c, moved, n, sign);
+  auto n = AsConstInt(length);
+  Parts result = n ? Transform(c, moved, *n, sign)
+                   : TimesWaves(c, moved, SymbolicWaves(c, length, sign, TypeOf(x.re)));
   return {c.Permute(result.re, swap), c.Permute(result.im, swap)};
 }
 /// normalization: 0 none, 1 by the root of the number of elements, 2 by that number.
-double Scale(int64_t normalization, double count) {
-  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
+Expr Scaled(Conversion& c, const Expr& x, int64_t normalization, const PrimExpr& count) {
+  if (normalization == 0) return x;
+  DataType t = TypeOf(x), exact = DataType::Float(64);
+  PrimExpr n = cast(exact, count);
+  PrimExpr scale = div(MakeConst(exact, 1.0), normalization == 1 ? sqrt(n) : n);
+  if (auto known = AsConstInt(count)) {
+    auto value = static_cast<double>(*known);
+    return Times(c, x, c.Const(1 / (normalization == 1 ? std::sqrt(value) : value), t));
+  }
+  return Times(c, x, PrimValue(cast(t, scale)));
 }
-Expr Scaled(Conversion& c, const Expr& x, double scale) {
-  return scale == 1 ? x : Times(c, x, c.Const(scale, TypeOf(x)));
+Complex ScaledBoth(Conversion& c, const Parts& x, int64_t normalization, const PrimExpr& count) {
+  return Complex(Scaled(c, x.re, normalization, count), Scaled(c, x.im, normalization, count));
 }
 Any FftComplex(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   Parts parts{x->real, x->imag};
-  double count = 1;
+  PrimExpr count = IntImm::Int64(1);
   for (int64_t axis : c.NormalAxes(c.Ints(1), RankOf(parts.re))) {
-    count *= static_cast<double>(LengthOf(c, parts.re, axis));
+    count = c.Simplify(count * ShapeOf(parts.re)[axis]);
     parts = TransformAlong(c, parts, axis, c.Flag(3) ? -1 : 1);
   }
-  double scale = Scale(c.Int(2), count);
-  return Complex(Scaled(c, parts.re, scale), Scaled(c, parts.im, scale));
+  return ScaledBoth(c, parts, c.Int(2), count);
 }
 Any FftReal(Conversion& c) {
   Expr x = c.Tensor(0);
   std::vector<int64_t> axes = c.NormalAxes(c.Ints(1), RankOf(x));
   Parts parts{x, Expr()};
-  double count = 1;
+  PrimExpr count = IntImm::Int64(1);
   for (size_t i = axes.size(); i-- > 0;) {  // the last one halves
-    int64_t n = LengthOf(c, x, axes[i]);
-    count *= static_cast<double>(n);
+    PrimExpr n = ShapeOf(x)[axes[i]];
+    count = c.Simplify(count * n);
     parts = TransformAlong(c, parts, axes[i], -1);
     if (c.Flag(3) && i + 1 == axes.size()) {
-      PrimExpr half = IntImm::Int64(n / 2 + 1);
+      PrimExpr half = c.Simplify(floordiv(n, IntImm::Int64(2)) + IntImm::Int64(1));
       parts = {c.Slice(parts.re, axes[i], IntImm::Int64(0), half),
                c.Slice(parts.im, axes[i], IntImm::Int64(0), half)};
     }
   }
-  double scale = Scale(c.Int(2), count);
-  return Complex(Scaled(c, parts.re, scale), Scaled(c, parts.im, scale));
+  return ScaledBoth(c, parts, c.Int(2), count);
 }
 /// The real signal of a half spectrum: what is left out mirrors what is there.
 Any FftToReal(Conversion& c) {
@@ -287,9 +367,9 @@ Any FftToReal(Conversion& c) {
   Parts parts{x->real, x->imag};
   int64_t rank = RankOf(parts.re), n = c.Int(3);
   std::vector<int64_t> axes = c.NormalAxes(c.Ints(1), rank);
-  double count = static_cast<double>(n);
+  PrimExpr count = IntImm::Int64(n);
   for (size_t i = 0; i + 1 < axes.size(); ++i) {
-    count *= static_cast<double>(LengthOf(c, parts.re, axes[i]));
+    count = c.Simplify(count * ShapeOf(parts.re)[axes[i]]);
     parts = TransformAlong(c, parts, axes[i], 1);
   }
   int64_t axis = axes.back(), half = LengthOf(c, parts.re, axis);
@@ -303,7 +383,7 @@ Any FftToReal(Conversion& c) {
   std::swap(swap[axis], swap[rank - 1]);
   Expr re = MatMul(c, c.Permute(parts.re, swap), cos);
   Expr im = MatMul(c, c.Permute(parts.im, swap), sin);
-  return Scaled(c, c.Permute(Minus(c, re, im), swap), Scale(c.Int(2), count));
+  return Scaled(c, c.Permute(Minus(c, re, im), swap), c.Int(2), count);
 }
 Any RefuseReal(Conversion& c) {
   TVM_REFUSE(c, TypeError) << "expected a complex tensor, got a real one";
@@ -331,12 +411,15 @@ const ConverterInfo* FindComplexConverter(const std::string& target) {
     ForComplex("mul.Tensor mul.Scalar", 2, &ComplexMultiply);
     ForComplex("div.Tensor div.Scalar", 3, &ComplexDivide);
     ForComplex("abs.default", 1, &ComplexAbs);
+    ForComplex("angle.default", 1, &ComplexAngle);
+    ForComplex("where.self", 3, &ComplexWhere);
+    ForComplex("mm.default bmm.default matmul.default", 2, &ComplexProduct);
     ForComplex("real.default", 1, &ComplexReal);
     ForComplex("imag.default", 1, &ComplexImag);
     ForComplex("conj.default _conj.default conj_physical.default _conj_physical.default", 1,
                &ComplexConj);
     ForComplex("resolve_conj.default resolve_neg.default", 1, &ComplexSame);
-    ForComplex("_to_copy.default", 2, &ComplexSame);
+    ForComplex("_to_copy.default to.dtype", 2, &ComplexTo);
     ForComplex("view_as_real.default", 1, &ViewAsReal);
     ForComplex("exp.default", 1, &ComplexExp);
     ForComplex("_fft_c2c.default", 4, &FftComplex);

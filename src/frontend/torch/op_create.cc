@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors from sizes and numbers, types, padding.
+#include <algorithm>
 #include <cmath>
 
 #include "converter.h"
@@ -52,10 +53,17 @@ Any ScalarTensor(Conversion& c) {
   Expr value = c.As(c[0], t);
   return IsTensor(value) ? c.Bind(value) : c.Emit("full", ShapeExpr(Dims()), value, t);
 }
-Any ArangeOf(Conversion& c, const Any& begin, const Any& end, const Any& step, size_t dtype) {
-  bool is_float = false;
-  for (const Any& bound : {begin, end, step}) is_float |= bound.type_index() == kTVMFFIFloat;
+Any ArangeOf(Conversion& c, const Any& begin, const Any& end, Any step, size_t dtype) {
+  bool is_float = false, is_symbolic = false;
+  for (const Any& bound : {begin, end, step}) {
+    is_float |= bound.type_index() == kTVMFFIFloat;
+    is_symbolic |= bound.as<PrimExprObj>() != nullptr;
+  }
   DataType t = c.Type(dtype, is_float ? c.default_dtype() : DataType::Int(64));
+  // Sizes are integers: a step of -1.0 between them is counted in integers.
+  if (auto real = step.try_cast<double>(); is_symbolic && real && *real == std::trunc(*real)) {
+    step = static_cast<int64_t>(*real);
+  }
   return c.Emit("arange", begin, end, step, t);
 }
 Any ArangeTo(Conversion& c) { return ArangeOf(c, 0, c[0], 1, 1); }
@@ -124,7 +132,25 @@ Expr PadOf(Conversion& c, const std::vector<int64_t>& pairs, const char* mode, d
   }
   return c.Emit("nn.pad", x, AnyArray(widths), String(mode), value);
 }
-Any ConstantPad(Conversion& c) { return PadOf(c, c.Ints(1), "constant", c.Number(2)); }
+/// Widths that only running tells: what is added stands beside the tensor.
+Any ConstantPad(Conversion& c) {
+  Dims pairs = c.Sizes(1);
+  auto is_known = [](const PrimExpr& width) { return AsConstInt(width).has_value(); };
+  if (std::all_of(pairs.begin(), pairs.end(), is_known)) {
+    return PadOf(c, c.Ints(1), "constant", c.Number(2));
+  }
+  Expr x = c.Tensor(0);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (IsZero(pairs[i])) continue;
+    int64_t axis = RankOf(x) - 1 - static_cast<int64_t>(i / 2);
+    Dims shape = ShapeOf(x);
+    shape.Set(axis, pairs[i]);
+    Expr added = FullOf(c, shape, c[2], TypeOf(x));
+    Array<Expr> parts = i % 2 ? Array<Expr>{x, added} : Array<Expr>{added, x};
+    x = c.Emit("concat", relax::Tuple(parts), axis);
+  }
+  return x;
+}
 Any Pad(Conversion& c) { return PadOf(c, c.Ints(1), c.Text(2).c_str(), c.Number(3, 0)); }
 Any PadMode(Conversion& c) { return PadOf(c, c.Ints(1), c.op, 0); }
 

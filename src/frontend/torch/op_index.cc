@@ -14,6 +14,13 @@ constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 Any SliceTensor(Conversion& c) {
   Expr x = c.Tensor(0);
   Any begin = c.Given(2) ? c[2] : Any(0), end = c.Given(3) ? c[3] : Any(kToTheEnd);
+  int64_t axis = c.Axis(1, RankOf(x));
+  PrimExpr extent = ShapeOf(x)[axis];
+  if (!AsConstInt(extent)) {
+    auto last = AsConstInt(AsSize(end));
+    if (last && *last == kToTheEnd) end = extent;
+    if (IsZero(AsSize(begin)) && c.Int(4) == 1 && c.Equal(AsSize(end), extent)) return x;
+  }
   return c.Emit("strided_slice", x, Array<Any>{c.Int(1)}, Array<Any>{begin}, Array<Any>{end},
                 Array<Any>{c.Int(4)});
 }

@@ -246,7 +246,25 @@ Any GetItem(Conversion& c) {
 }
 
 // ---- copies -------------------------------------------------------------------------------------
-Any Repeat(Conversion& c) { return c.Emit("tile", c.Tensor(0), AnyArray(c.Ints(1))); }
+/// Symbolic numbers of copies are dimensions of their own, which are then merged.
+Any Repeat(Conversion& c) {
+  Expr x = c.Tensor(0);
+  Dims repeats = c.Sizes(1), dims = ShapeOf(x), single, both, merged;
+  if (std::all_of(repeats.begin(), repeats.end(),
+                  [](const PrimExpr& n) { return AsConstInt(n).has_value(); })) {
+    return c.Emit("tile", x, AnyArray(c.Ints(1)));
+  }
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    size_t extra = repeats.size() - dims.size();
+    PrimExpr dim = i < extra ? IntImm::Int64(1) : dims[i - extra];
+    single.push_back(IntImm::Int64(1));
+    single.push_back(dim);
+    both.push_back(repeats[i]);
+    both.push_back(dim);
+    merged.push_back(c.Simplify(repeats[i] * dim));
+  }
+  return c.Reshape(c.BroadcastTo(c.Reshape(x, single), both), merged);
+}
 Any RepeatInterleave(Conversion& c) {
   if (IsTensor(c[1])) TVM_REFUSE(c, NotImplementedError) << "expected one number of repeats";
   Any axis = c.Given(2) ? Any(c.Axis(2, RankOf(c.Tensor(0)))) : Any(nullptr);

@@ -5,6 +5,7 @@
 
 #include "converter.h"
 #include "elementwise.h"
+#include "runtime_call.h"
 
 namespace tvm::frontend::torch {
 namespace {
@@ -193,6 +194,25 @@ Any Polygamma(Conversion& c) {
   });
 }
 
+// ---- functions of the runtime -------------------------------------------------------------------
+/// All operands as tensors of one floating type and shape.
+Any InRuntime(Conversion& c) {
+  std::vector<Any> given;
+  for (size_t i = 0; i < c.size(); ++i) given.push_back(c[i]);
+  DataType t = c.ResultType(given);
+  if (IsIntegral(t)) t = c.default_dtype();
+  DataType computed = t.bits() < 32 ? DataType::Float(32) : t;
+  Array<Expr> operands;
+  for (const Any& value : given) {
+    Expr x = c.As(value, computed);
+    if (!IsTensor(value)) x = c.Emit("full", ShapeExpr(Dims()), x, computed);
+    operands.push_back(x);
+  }
+  operands = Broadcast(c, operands);
+  std::string name = std::string("special.") + c.op;
+  return c.Cast(RunInRuntime(c, name, operands, {InfoFor(ShapeOf(operands[0]), computed)})[0], t);
+}
+
 // ---- running extremes ---------------------------------------------------------------------------
 /// The largest (smallest) element up to each, and the last position of it.
 Any RunningExtreme(Conversion& c) {
@@ -241,6 +261,25 @@ TVM_REGISTER() {
   Converter("special_zeta.default special_zeta.other_scalar special_zeta.self_scalar",
             "self, other", &ZetaOf);
   Converter("polygamma.default special_polygamma.default", "n, self", &Polygamma);
+  for (const char* name :
+       {"airy_ai", "bessel_y0", "bessel_y1", "erfcx", "log_ndtr", "modified_bessel_k0",
+        "modified_bessel_k1", "ndtri", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"}) {
+    Converter((std::string("special_") + name + ".default").c_str(), "self", &InRuntime, name);
+  }
+  for (const char* name :
+       {"chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+        "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t",
+        "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+        "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+        "laguerre_polynomial_l", "legendre_polynomial_p"}) {
+    std::string overloads;
+    for (const char* kind : {"default", "x_scalar", "n_scalar"}) {
+      overloads += std::string("special_") + name + "." + kind + " ";
+    }
+    Converter(overloads.c_str(), "x, n", &InRuntime, name);
+  }
+  Converter("igamma.default special_gammainc.default", "self, other", &InRuntime, "igamma");
+  Converter("igammac.default special_gammaincc.default", "self, other", &InRuntime, "igammac");
   Converter("cummax.default", "self, dim", &RunningExtreme, "max");
   Converter("cummin.default", "self, dim", &RunningExtreme, "min");
 }

@@ -11,8 +11,7 @@ Expr ToBool(Conversion& c, const Expr& x) {
   if (TypeOf(x).is_bool()) return x;
   return c.Emit("not_equal", x, c.Const(0.0, TypeOf(x)));
 }
-Expr Elementwise(Conversion& c, const char* name, const Array<Expr>& operands,
-                 const std::function<PrimExpr(const std::vector<PrimExpr>&)>& value) {
+Array<Expr> Broadcast(Conversion& c, const Array<Expr>& operands) {
   Dims shape = ShapeOf(operands[0]);
   for (size_t i = 1; i < operands.size(); ++i) {
     Dims other = ShapeOf(operands[i]), all;
@@ -28,16 +27,21 @@ Expr Elementwise(Conversion& c, const char* name, const Array<Expr>& operands,
   }
   Array<Expr> spread;
   for (const Expr& operand : operands) spread.push_back(c.BroadcastTo(operand, shape));
-  return c.Compute(name, spread, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
-    return {te::compute(
-        in[0]->shape,
-        [&](const Array<tir::Var>& i) {
-          std::vector<PrimExpr> elements;
-          for (const te::Tensor& x : in) elements.push_back(x(i));
-          return value(elements);
-        },
-        name)};
-  });
+  return spread;
+}
+Expr Elementwise(Conversion& c, const char* name, const Array<Expr>& operands,
+                 const std::function<PrimExpr(const std::vector<PrimExpr>&)>& value) {
+  return c.Compute(name, Broadcast(c, operands),
+                   [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
+                     return {te::compute(
+                         in[0]->shape,
+                         [&](const Array<tir::Var>& i) {
+                           std::vector<PrimExpr> elements;
+                           for (const te::Tensor& x : in) elements.push_back(x(i));
+                           return value(elements);
+                         },
+                         name)};
+                   });
 }
 
 namespace {

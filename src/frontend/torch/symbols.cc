@@ -5,7 +5,6 @@
 #include <charconv>
 #include <vector>
 
-#include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::frontend::torch {
@@ -158,12 +157,23 @@ std::string NameOf(const Term& term) {
 
 }  // namespace
 
+PrimExpr Symbols::NewSymbol(const std::string& name) {
+  tir::SizeVar var(name, DataType::Int(64));
+  auto range = ranges_.Get(name);
+  auto bound = [&](size_t i, int64_t otherwise) {
+    return range && (*range)[i] != nullptr ? (*range)[i].cast<int64_t>() : otherwise;
+  };
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  analyzer_->Update(var, arith::ConstIntBound(std::max<int64_t>(bound(0, 0), 0), bound(1, kAny)));
+  return var;
+}
+
 PrimExpr Symbols::Parse(std::string_view text) {
   Term term = TermParser(text).Parse();
-  return arith::Analyzer().Simplify(Evaluate(term, [&](const std::string& name) {
+  return analyzer_->Simplify(Evaluate(term, [&](const std::string& name) {
     if (names_) names_->insert(name);
     PrimExpr& value = values_[name];
-    if (!value.defined()) value = tir::SizeVar(name, DataType::Int(64));
+    if (!value.defined()) value = NewSymbol(name);
     return value;
   }));
 }

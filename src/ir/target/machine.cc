@@ -118,7 +118,12 @@ Machine Describe(const Target& target) {
         return capability >= r.capability;
       });
       m->has_tensor_cores = capability >= 70;
-      if (capability >= 80) m->features = {"async-copy", "bf16-rounding"};
+      // The last one: functions of float32 that are as precise as our expansion and shorter.
+      if (capability >= 80) {
+        m->features = {"async-copy", "bf16-rounding", "float32-functions"};
+      } else if (capability > 0) {
+        m->features = {"float32-functions"};
+      }
       m->cores = row.multiprocessors;
       m->l1_bytes = row.shared_bytes;
       m->l2_bytes = number("l2_cache_size_bytes", m->l2_bytes);

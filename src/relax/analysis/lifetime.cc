@@ -48,6 +48,19 @@ bool IsNewMemory(const OpObj* op) {
                      *vm_storage = Op::Get("relax.vm.alloc_storage").get();
   return op == tensor || op == storage || op == vm_storage;
 }
+/// Whether a call that gives nothing back may keep what it is given: it was called for some reason.
+/// A function that gets a tensor nobody has used yet was called to fill it.
+bool MayStore(const CallObj* call, const std::vector<LiveValue*>& given) {
+  auto* packed = call->op.as<ExternFuncObj>();
+  if (!packed) return false;
+  std::string_view name = View(packed->global_symbol);
+  if (name.rfind("vm.builtin.", 0) == 0 || name.rfind("relax.run.", 0) == 0) return false;
+  return std::none_of(given.begin(), given.end(), [](const LiveValue* value) {
+    auto* made = value->value.defined() ? value->value.as<CallObj>() : nullptr;
+    auto* op = made ? made->op.as<OpObj>() : nullptr;
+    return op && (IsNewMemory(op) || IsView(op)) && !value->IsUsed();
+  });
+}
 
 class LifetimeFinder : public ExprVisitor {
  public:
@@ -128,8 +141,8 @@ class LifetimeFinder : public ExprVisitor {
         AddOuterBases(inner, &bases);
       }
     } else {
+      AddBases(binding, &bases);  // asks what was used before
       VisitExpr(binding->value);
-      AddBases(binding, &bases);
     }
     Define(binding->var, binding->value)->bases = std::move(bases);
   }
@@ -186,11 +199,17 @@ class LifetimeFinder : public ExprVisitor {
     auto* op = call->op.as<OpObj>();
     if (op && IsNewMemory(op)) return;
     if (op && IsView(op)) return CollectLeaves(call->args[0], bases);
+    if (opaque_ == OpaqueCalls::kKeepNothing) return;
     StructInfo info = GetStructInfo(binding->var);
-    if (opaque_ == OpaqueCalls::kKeepNothing || !HoldsMemory(info)) return;
     std::vector<LiveValue*> given;
     if (LiveValue* callee = Find(call->op)) given.push_back(callee);
     for (const Expr& arg : call->args) CollectLeaves(arg, &given);
+    if (!HoldsMemory(info)) {
+      if (MayStore(call, given)) {
+        for (LiveValue* value : given) value->escapes = true;
+      }
+      return;
+    }
     if (HoldsObject(info)) {
       for (LiveValue* value : given) value->escapes = true;
     }

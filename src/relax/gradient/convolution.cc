@@ -77,6 +77,50 @@ Values OfConv(Grad& r) {
                       conv.dilation, conv.groups);
   return {of_data, OfWeight(r, conv, data, g, weight)};
 }
+/// Elements along the spatial axes, `strides` apart, with zeros behind each.
+Value Spaced(Grad& r, const Conv& conv, Value value) {
+  for (size_t i = 0; i < conv.spatial; ++i) {
+    int64_t stride = conv.strides[i]->value, axis = static_cast<int64_t>(i) + 2;
+    if (stride == 1) continue;
+    Dims dims = r.DimsOf(value);
+    Value apart = r.F("expand_dims", value, axis + 1);
+    Array<int64_t> width(2 * (dims.size() + 1), 0);
+    width.Set(2 * (axis + 1) + 1, stride - 1);
+    dims.Set(axis, dims[axis] * Dim(stride));
+    value = r.Reshaped(r.F("nn.pad", apart, width), dims);
+  }
+  return value;
+}
+/// There is no transposed convolution of volumes: the spaced gradient, convolved with the weight
+/// turned round.
+Values OfConv3D(Grad& r) {
+  Conv conv = ConvOf<Conv3DAttrsObj>(r, false);
+  Value data = r.x(0), weight = r.x(1);
+  Dims w = r.DimsOf(weight);
+  PrimExpr groups = Dim(conv.groups), outputs = floordiv(w[0], groups);
+  Value turned = r.Reshaped(weight, {groups, outputs, w[1], w[2], w[3], w[4]});
+  turned = r.Reshaped(r.Permuted(turned, {0, 2, 1, 3, 4, 5}),
+                      {groups * w[1], outputs, w[2], w[3], w[4]});
+  for (int64_t axis : {2, 3, 4}) turned = r.F("flip", turned, axis);
+  Value spaced = Spaced(r, conv, r.g());
+  Array<int64_t> begins, padding, ones;
+  for (size_t i = 0; i < conv.spatial; ++i) {
+    auto axis = static_cast<int64_t>(i) + 2;
+    int64_t reach = conv.dilation[i]->value * (r.ConstDim(weight, axis) - 1);
+    int64_t begin = reach - conv.padding[i]->value;
+    int64_t size = r.ConstDim(spaced, axis);
+    int64_t end = r.ConstDim(data, axis) + reach - size - begin;
+    // What would be padded by less than nothing is cut off.
+    int64_t from = std::max<int64_t>(-begin, 0), to = size + std::min<int64_t>(end, 0);
+    if (from > 0 || to < size) spaced = r.Slice(spaced, axis, Dim(from), Dim(to));
+    begins.push_back(std::max<int64_t>(begin, 0));
+    padding.push_back(std::max<int64_t>(end, 0));
+    ones.push_back(1);
+  }
+  begins.insert(begins.end(), padding.begin(), padding.end());
+  Value of_data = r.F("nn.conv3d", spaced, turned, ones, begins, conv.dilation, conv.groups);
+  return {of_data, OfWeight(r, conv, data, r.g(), weight)};
+}
 template <class Attrs>
 Values OfConvTranspose(Grad& r) {
   Conv conv = ConvOf<Attrs>(r, true);
@@ -89,6 +133,7 @@ TVM_REGISTER() {
   for (const GradientRow& row :
        {GradientRow{"relax.nn.conv1d", &OfConv<Conv1DAttrsObj>},
         {"relax.nn.conv2d", &OfConv<Conv2DAttrsObj>},
+        {"relax.nn.conv3d", &OfConv3D},
         {"relax.nn.conv1d_transpose", &OfConvTranspose<Conv1DTransposeAttrsObj>},
         {"relax.nn.conv2d_transpose", &OfConvTranspose<Conv2DTransposeAttrsObj>}})
     RegisterGradient(row);

@@ -116,6 +116,26 @@ Value Grad::Permuted(const Value& value, const std::vector<int64_t>& axes) const
 Value Grad::Reshaped(const Value& value, const Dims& dims) const {
   return F("reshape", value, ShapeExpr(dims));
 }
+Value Grad::AxisLast(const Value& value, int64_t axis) const {
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < value.ndim(); ++i) {
+    if (i != axis) axes.push_back(i);
+  }
+  axes.push_back(axis);
+  return axis + 1 == value.ndim() ? value : Permuted(value, axes);
+}
+Value Grad::AxisBack(const Value& value, int64_t axis) const {
+  int64_t last = value.ndim() - 1;
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < last; ++i) {
+    if (i == axis) axes.push_back(last);
+    axes.push_back(i);
+  }
+  return axis == last ? value : Permuted(value, axes);
+}
+Value Grad::Multiplied(const Value& value, int64_t axis, const Value& matrix) const {
+  return AxisBack(F("matmul", AxisLast(value, axis), Transposed(matrix)), axis);
+}
 Value Grad::Slice(const Value& value, int64_t axis, const PrimExpr& begin,
                   const PrimExpr& end) const {
   return F("strided_slice", value, Array<int64_t>{axis}, Array<PrimExpr>{begin},

@@ -94,6 +94,11 @@ class Grad {
   Value Transposed(const Value& value) const;  // of the last two dimensions
   Value Permuted(const Value& value, const std::vector<int64_t>& axes) const;
   Value Reshaped(const Value& value, const Dims& dims) const;
+  /// An axis made the last, and back.
+  Value AxisLast(const Value& value, int64_t axis) const;
+  Value AxisBack(const Value& value, int64_t axis) const;
+  /// The product with a matrix, transposed, along an axis: (out, in) for an axis of `in` elements.
+  Value Multiplied(const Value& value, int64_t axis, const Value& matrix) const;
   /// The elements [begin, end) along an axis.
   Value Slice(const Value& value, int64_t axis, const PrimExpr& begin, const PrimExpr& end) const;
   /// A number times a value.

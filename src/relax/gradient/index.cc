@@ -75,8 +75,18 @@ Values OfScatterND(Grad& r) {
 }
 Values OfIndexTensor(Grad& r) {
   auto* indices = GetStructInfoAs<TupleStructInfoObj>(r.call->args[1]);
-  if (static_cast<int64_t>(indices->fields.size()) != r.x(0).ndim())
-    r.Refuse("fewer indices than dimensions");
+  if (static_cast<int64_t>(indices->fields.size()) != r.x(0).ndim()) {
+    // Rows are picked: the indices, broadcast, side by side.
+    Value index = r.Of(r.Item(r.x(1), 0).expr), sum = index;
+    Values all;
+    for (size_t i = 0; i < indices->fields.size(); ++i) {
+      all.push_back(r.F("astype", r.Item(r.x(1), static_cast<int64_t>(i)), DataType::Int(64)));
+      sum = i == 0 ? all[0] : sum + all[i];
+    }
+    for (Value& one : all) one = r.BroadcastLike(one, sum);
+    Value places = r.F("stack", r.MakeTuple(all), -1);
+    return {r.F("scatter_nd", r.ZerosLike(r.x(0)), places, r.g(), String("add")), {}};
+  }
   return {r.F("index_put", r.ZerosLike(r.x(0)), r.x(1), r.g(), true), {}};
 }
 Values OfIndexPut(Grad& r) {
@@ -93,6 +103,29 @@ Values OfSliceScatter(Grad& r) {
   return {of_input, of_source};
 }
 
+// ---- sorting ------------------------------------------------------------------------------------
+Value Scattered(Grad& r, const Value& indices, const Value& g, int64_t axis) {
+  return r.F("scatter_elements", r.ZerosLike(r.x(0)), indices, g, axis);
+}
+Values OfSort(Grad& r) {
+  auto* attrs = r.attrs<SortAttrsObj>();
+  Value order = r.F("argsort", r.x(0), attrs->axis, attrs->descending, DataType::Int(64));
+  return {Scattered(r, order, r.g(), attrs->axis)};
+}
+Values OfTopK(Grad& r) {
+  auto* attrs = r.attrs<TopKAttrsObj>();
+  if (attrs->ret_type == "indices") return {};
+  bool both = attrs->ret_type == "both";
+  Value indices = both ? r.Item(r.y(), 1)
+                       : r.F("topk", r.x(0), attrs->k, attrs->axis, "indices", attrs->largest,
+                             DataType::Int(64));
+  return {Scattered(r, indices, both ? r.Item(r.g(), 0) : r.g(), attrs->axis)};
+}
+/// Of the gradient's gradient, in which it is linear.
+Values OfTakeBackward(Grad& r) {
+  return {r.F("take", r.g(), r.x(2), r.attrs<TakeAttrsObj>()->axis), {}, {}};
+}
+
 TVM_REGISTER() {
   for (const GradientRow& row : {GradientRow{"relax.strided_slice", &OfStridedSlice},
                                  {"relax.take", &OfTake},
@@ -102,7 +135,10 @@ TVM_REGISTER() {
                                  {"relax.scatter_nd", &OfScatterND},
                                  {"relax.index_tensor", &OfIndexTensor},
                                  {"relax.index_put", &OfIndexPut},
-                                 {"relax.slice_scatter", &OfSliceScatter}})
+                                 {"relax.slice_scatter", &OfSliceScatter},
+                                 {"relax.sort", &OfSort},
+                                 {"relax.topk", &OfTopK},
+                                 {"relax.grad.take_backward", &OfTakeBackward}})
     RegisterGradient(row);
 }
 }  // namespace

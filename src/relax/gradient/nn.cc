@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of softmax, normalisation, losses, pools and attention.
+// Gradients of softmax, normalisation, losses and attention.
 #include <cmath>
 
 #include "relax/gradient/gradient.h"
@@ -131,73 +131,60 @@ Values OfBatchNorm(Grad& r) {
   return values;
 }
 
-// ---- pools --------------------------------------------------------------------------------------
-template <const char* const& name>
-Values OfPool2D(Grad& r) {
-  auto* a = r.attrs<Pool2DAttrsObj>();
-  return {r.F(name, r.g(), r.x(0), a->pool_size, a->strides, a->padding, a->dilation, a->ceil_mode,
-              a->count_include_pad, a->layout, a->out_layout)};
-}
-constexpr const char* kMaxPool = "grad.max_pool2d_backward";
-constexpr const char* kAvgPool = "grad.avg_pool2d_backward";
-/// Windows that do not overlap: each element of a window gets an equal share.
-template <class Attrs>
-Values OfAdaptivePool(Grad& r) {
-  Value x = r.x(0), g = r.g();
-  std::string layout(r.attrs<Attrs>()->layout);
-  int64_t window = 1;
-  Value spread = g;
-  for (int64_t i = 0; i < x.ndim(); ++i) {
-    if (layout[i] == 'N' || layout[i] == 'C') continue;
-    int64_t in = r.ConstDim(x, i), out = r.ConstDim(g, i);
-    if (in % out != 0) r.Refuse("windows of different sizes");
-    window *= in / out;
-    if (in != out) spread = r.F("repeat", spread, in / out, i);
-  }
-  return {spread * (1.0 / static_cast<double>(window))};
-}
-
 // ---- attention ----------------------------------------------------------------------------------
+/// Keys that several heads share, for each of them.
+Value ForHeads(Grad& r, const Value& value, int64_t heads) {
+  return heads == 1 ? value : r.F("repeat", value, heads, 1);
+}
+/// The sum over the heads that share a key.
+Value OverHeads(Grad& r, const Value& value, int64_t heads) {
+  if (heads == 1) return value;
+  Dims d = r.DimsOf(value);
+  Value split = r.Reshaped(value, {d[0], floordiv(d[1], Dim(heads)), Dim(heads), d[2], d[3]});
+  return r.F("sum", split, 2, false);
+}
 Values OfAttention(Grad& r) {
   auto* attrs = r.attrs<AttentionAttrsObj>();
-  if (attrs->causal_mask) r.Refuse("a causal mask");
   if (attrs->window_size) r.Refuse("a window");
   // (batch, sequence, heads, depth) to (batch, heads, sequence, depth) and back
   const std::vector<int64_t> swap = {0, 2, 1, 3};
   Value q = r.Permuted(r.x(0), swap), k = r.Permuted(r.x(1), swap), v = r.Permuted(r.x(2), swap);
-  if (r.ConstDim(q, 1) != r.ConstDim(k, 1)) r.Refuse("heads that share keys");
+  int64_t heads = r.ConstDim(q, 1) / r.ConstDim(k, 1);
+  k = ForHeads(r, k, heads);
+  v = ForHeads(r, v, heads);
   double scale = attrs->scale ? attrs->scale.value()->value
                               : 1 / std::sqrt(static_cast<double>(r.ConstDim(q, 3)));
   Value scores = r.F("matmul", q, r.Transposed(k)) * scale;
   if (r.Has(3)) scores = scores + r.x(3);
+  if (attrs->causal_mask) {
+    // A query sees the keys up to its own; from the bottom right, the last sees all.
+    PrimExpr ahead =
+        attrs->causal_mask.value() == "BottomRight" ? r.DimsOf(k)[2] - r.DimsOf(q)[2] : Dim(0);
+    Value seen = r.F("tril", r.F("ones_like", scores), PrimValue(ahead));
+    scores = r.F("where", seen == 1.0, scores, r.F("full_like", scores, -INFINITY));
+  }
   Value p = r.F("nn.softmax", scores, -1), g = r.Permuted(r.g(), swap);
   Value of_scores = SoftmaxGradient(r, r.F("matmul", g, r.Transposed(v)), p, -1);
   Value scaled = of_scores * scale;
   Values values = {r.Permuted(r.F("matmul", scaled, k), swap),
-                   r.Permuted(r.F("matmul", r.Transposed(scaled), q), swap),
-                   r.Permuted(r.F("matmul", r.Transposed(p), g), swap)};
+                   r.Permuted(OverHeads(r, r.F("matmul", r.Transposed(scaled), q), heads), swap),
+                   r.Permuted(OverHeads(r, r.F("matmul", r.Transposed(p), g), heads), swap)};
   if (r.Has(3)) values.push_back(r.CollapseTo(of_scores, r.x(3)));
   return values;
 }
 
 TVM_REGISTER() {
-  for (const GradientRow& row :
-       {GradientRow{"relax.nn.softmax", &OfSoftmax},
-        {"relax.nn.log_softmax", &OfLogSoftmax},
-        {"relax.nn.cross_entropy_with_logits", &OfCrossEntropy},
-        {"relax.nn.nll_loss", &OfNLLLoss},
-        {"relax.nn.layer_norm", &OfLayerNorm},
-        {"relax.nn.instance_norm", &OfInstanceNorm},
-        {"relax.nn.group_norm", &OfGroupNorm},
-        {"relax.nn.rms_norm", &OfRMSNorm},
-        {"relax.nn.batch_norm", &OfBatchNorm},
-        {"relax.nn.max_pool2d", &OfPool2D<kMaxPool>},
-        {"relax.nn.avg_pool2d", &OfPool2D<kAvgPool>},
-        {"relax.nn.adaptive_avg_pool1d", &OfAdaptivePool<AdaptivePool1DAttrsObj>},
-        {"relax.nn.adaptive_avg_pool2d", &OfAdaptivePool<AdaptivePool2DAttrsObj>},
-        {"relax.nn.adaptive_avg_pool3d", &OfAdaptivePool<AdaptivePool3DAttrsObj>},
-        {"relax.nn.attention", &OfAttention},
-        {"relax.nn.attention_bias", &OfAttention}})
+  for (const GradientRow& row : {GradientRow{"relax.nn.softmax", &OfSoftmax},
+                                 {"relax.nn.log_softmax", &OfLogSoftmax},
+                                 {"relax.nn.cross_entropy_with_logits", &OfCrossEntropy},
+                                 {"relax.nn.nll_loss", &OfNLLLoss},
+                                 {"relax.nn.layer_norm", &OfLayerNorm},
+                                 {"relax.nn.instance_norm", &OfInstanceNorm},
+                                 {"relax.nn.group_norm", &OfGroupNorm},
+                                 {"relax.nn.rms_norm", &OfRMSNorm},
+                                 {"relax.nn.batch_norm", &OfBatchNorm},
+                                 {"relax.nn.attention", &OfAttention},
+                                 {"relax.nn.attention_bias", &OfAttention}})
     RegisterGradient(row);
 }
 }  // namespace

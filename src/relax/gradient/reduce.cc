@@ -74,6 +74,40 @@ Values OfCumsum(Grad& r) {
   return {attrs->axis ? sums : r.ReshapeLike(sums, r.x(0))};
 }
 
+/// The products without one element each, a matrix for each row: no division, for zeros' sake.
+Values OfCumprod(Grad& r) {
+  auto* attrs = r.attrs<ScanopAttrsObj>();
+  Value x = r.x(0);
+  if (!attrs->dtype.is_void() && attrs->dtype != x.dtype()) r.Refuse("a result of another type");
+  bool is_flat = !attrs->axis;
+  int64_t axis = attrs->axis.value_or(0);
+  if (axis < 0) axis += x.ndim();
+  Value rows = is_flat ? r.F("flatten", x) : r.AxisLast(x, axis);
+  Value g = is_flat ? r.g() : r.AxisLast(r.g(), axis);
+  int64_t last = rows.ndim() - 1;
+  PrimExpr n = r.DimsOf(rows)[last];
+  Value is_left_out = r.F("eye", PrimValue(n), PrimValue(n), 0, x.dtype()) == 1.0;
+  Value row = r.F("expand_dims", rows, last);  // (…, 1, n)
+  Value others = r.F("where", is_left_out, r.F("ones_like", row), row);
+  Value products = r.F("cumprod", others, last + 1, nullptr, attrs->exclusive);
+  // Products that end before the element do not depend on it.
+  Value depends = r.F("triu", products, attrs->exclusive ? 1 : 0);
+  Value sums = r.F("sum", depends * r.F("expand_dims", g, last), last + 1, false);
+  return {is_flat ? r.ReshapeLike(sums, x) : r.AxisBack(sums, axis)};
+}
+/// The one element that was picked; over several axes, elements that are equal share the gradient.
+Values OfMedian(Grad& r) {
+  auto* attrs = r.attrs<StatisticalAttrsObj>();
+  Value x = r.x(0);
+  if (!GetStructInfoAs<TupleStructInfoObj>(r.g().expr)) return OfExtremum(r);
+  std::vector<int64_t> axis = AxesOf(attrs->axis, x.ndim());
+  auto kept = [&](int64_t i, const Value& tuple) {
+    Value item = r.Item(tuple, i);
+    return attrs->keepdims ? item : r.F("expand_dims", item, AsArray(axis));
+  };
+  return {r.F("scatter_elements", r.ZerosLike(x), kept(1, r.y()), kept(0, r.g()), axis[0])};
+}
+
 TVM_REGISTER() {
   for (const GradientRow& row : {GradientRow{"relax.sum", &OfSum},
                                  {"relax.mean", &OfMean},
@@ -82,7 +116,9 @@ TVM_REGISTER() {
                                  {"relax.max", &OfExtremum},
                                  {"relax.min", &OfExtremum},
                                  {"relax.prod", &OfProd},
-                                 {"relax.cumsum", &OfCumsum}})
+                                 {"relax.cumsum", &OfCumsum},
+                                 {"relax.cumprod", &OfCumprod},
+                                 {"relax.median", &OfMedian}})
     RegisterGradient(row);
 }
 }  // namespace

@@ -88,9 +88,24 @@ Values OfTile(Grad& r) {
 Values OfFlip(Grad& r) { return {r.F("flip", r.g(), r.attrs<FlipAttrsObj>()->axis)}; }
 Values OfTriu(Grad& r) { return {r.F("triu", r.g(), r.x(1))}; }
 Values OfTril(Grad& r) { return {r.F("tril", r.g(), r.x(1))}; }
+/// Padding with elements of the tensor is a product with a matrix: the padded identity.
+Values OfPadByMode(Grad& r) {
+  auto* attrs = r.attrs<PadAttrsObj>();
+  Value x = r.x(0), g = r.g();
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    IntImm begin = attrs->pad_width[2 * i], end = attrs->pad_width[2 * i + 1];
+    if (begin->value == 0 && end->value == 0) continue;
+    int64_t size = r.ConstDim(x, i);
+    IntImm none(begin.dtype(), 0);
+    Value matrix = r.F("nn.pad", r.F("eye", size, size, 0, x.dtype()), Ints{none, none, begin, end},
+                       attrs->pad_mode);
+    g = r.Multiplied(g, i, matrix);
+  }
+  return {g};
+}
 Values OfPad(Grad& r) {
   auto* attrs = r.attrs<PadAttrsObj>();
-  if (attrs->pad_mode != "constant") r.Refuse("the mode " + std::string(attrs->pad_mode));
+  if (attrs->pad_mode != "constant") return OfPadByMode(r);
   Value x = r.x(0), g = r.g();
   for (int64_t i = 0; i < x.ndim(); ++i) {
     int64_t begin = attrs->pad_width[2 * i]->value, end = attrs->pad_width[2 * i + 1]->value;
@@ -117,6 +132,42 @@ Values OfPixelShuffle(Grad& r) {
   return {r.ReshapeLike(r.Permuted(r.Reshaped(r.g(), split), order), r.x(0))};
 }
 
+/// Each tensor varies along one axis of its result.
+Values OfMeshgrid(Grad& r) {
+  Values items = Items(r, 0), sums;
+  auto indexing = r.attrs<MeshgridAttrsObj>()->indexing;
+  bool swapped = indexing && indexing.value() == "xy" && items.size() > 1;
+  auto rank = static_cast<int64_t>(items.size());
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t own = swapped && i < 2 ? 1 - i : i;
+    std::vector<int64_t> others;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      if (axis != own) others.push_back(axis);
+    }
+    Value g = r.Item(r.g(), i);
+    if (!others.empty()) g = r.F("sum", g, AsArray(others), false);
+    sums.push_back(r.ReshapeLike(g, items[i]));
+  }
+  return {r.MakeTuple(sums)};
+}
+/// The elements back to where they were, without the padding.
+Values OfLayoutTransform(Grad& r) {
+  Value x = r.x(0);
+  Dims dims = r.DimsOf(x);
+  Array<Range> ranges;
+  for (const PrimExpr& dim : dims) ranges.push_back(Range::FromMinExtent(Dim(0), dim));
+  const tir::IndexMap& map = r.attrs<LayoutTransformAttrsObj>()->index_map;
+  auto inverse = map.NonSurjectiveInverse(ranges, r.builder->analyzer()).first;
+  Value g = r.F("layout_transform", r.g(), inverse);
+  Dims padded = r.DimsOf(g);
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    if (!r.builder->analyzer()->CanProveEqual(padded[i], dims[i]))
+      g = r.Slice(g, i, Dim(0), dims[i]);
+  }
+  return {g};
+}
+Values OfWrapParam(Grad& r) { return {r.F("astype", r.g(), r.x(0).dtype())}; }
+
 TVM_REGISTER() {
   for (const GradientRow& row : {GradientRow{"relax.reshape", &OfReshape},
                                  {"relax.flatten", &OfReshape},
@@ -136,6 +187,10 @@ TVM_REGISTER() {
                                  {"relax.tril", &OfTril},
                                  {"relax.nn.pad", &OfPad},
                                  {"relax.nn.pixel_shuffle", &OfPixelShuffle},
+                                 {"relax.meshgrid", &OfMeshgrid},
+                                 {"relax.layout_transform", &OfLayoutTransform},
+                                 {"relax.wrap_param", &OfWrapParam},
+                                 {"relax.memory.ensure_zero_offset", &OfSame},
                                  {"relax.builtin.stop_lift_params", &OfSame},
                                  {"relax.grad.start_checkpoint", &OfSame},
                                  {"relax.grad.end_checkpoint", &OfSame},

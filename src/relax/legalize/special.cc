@@ -66,9 +66,10 @@ Expr LowerBinary(const BlockBuilder& builder, const Call& call, BinaryFn op, con
 TVM_BINARY_OPERATORS(ROW)
 #undef ROW
 
+template <class AttrsObjT>
 Expr LowerAstype(const BlockBuilder& builder, const Call& call) {
   Lowered lowered(builder, call);
-  DataType dtype = lowered.Attrs<AstypeAttrsObj>()->dtype;
+  DataType dtype = lowered.Attrs<AttrsObjT>()->dtype;
   if (PrimExpr value = ScalarOf(call->args[0]); value.defined()) {
     PrimExpr cast = tvm::cast(dtype, value);
     auto* f = cast.as<FloatImmObj>();
@@ -291,7 +292,8 @@ TVM_REGISTER() {
     Expr (*lower)(const BlockBuilder&, const Call&);
   };
   constexpr Entry kEntries[] = {
-      {"relax.astype", &LowerAstype},
+      {"relax.astype", &LowerAstype<AstypeAttrsObj>},
+      {"relax.wrap_param", &LowerAstype<WrapParamAttrsObj>},
       {"relax.grad.no_grad", &LowerIdentity},
       {"relax.grad.start_checkpoint", &LowerIdentity},
       {"relax.grad.end_checkpoint", &LowerIdentity},

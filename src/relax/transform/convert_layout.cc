@@ -31,7 +31,7 @@ class LayoutConverter : public ExprMutator {
       auto it = var ? converted_.find(var->vid.get()) : converted_.end();
       if (it != converted_.end()) {
         Expr taken = TupleGetItem(it->second.first, item->index);
-        return Bind(binding, {taken, ItemOrder(binding->var, it->second.second)});
+        return Bind(binding, {taken, ItemOrder(GetStructInfo(binding->var), it->second.second)});
       }
     }
     if (auto* call = binding->value.as<CallObj>()) {
@@ -55,9 +55,14 @@ class LayoutConverter : public ExprMutator {
       auto* tensor = GetStructInfoAs<TensorStructInfoObj>(arg);
       if (tensor && tensor->ndim < 0) return std::nullopt;
     }
-    LayoutCall c{call, [&](const Expr& e) { return OrderOfVar(e); },
+    LayoutCall c{call,
+                 [&](const Expr& e) { return OrderOfVar(e); },
                  [&](const Expr& e, const Order& order) { return Get(e, order); },
-                 DesiredFor(call, op->name), builder_};
+                 [&](const Expr& e, const Order& order, bool is_broadcast) {
+                   return Fits(e, order, is_broadcast);
+                 },
+                 DesiredFor(call, op->name),
+                 builder_};
     auto result = rule(c);
     if (result && IsIdentity(result->order)) result->order.clear();
     return result;
@@ -76,9 +81,22 @@ class LayoutConverter : public ExprMutator {
     return it == converted_.end() ? Order() : it->second.second;
   }
   /// Items of a tuple have the order of its tensors; others none.
-  Order ItemOrder(const Var& item, const Order& order) const {
-    auto* tensor = GetStructInfoAs<TensorStructInfoObj>(item);
-    return tensor && tensor->ndim == static_cast<int64_t>(order.size()) ? order : Order();
+  Order ItemOrder(const StructInfo& item, const Order& order) const {
+    auto* tensor = item.as<TensorStructInfoObj>();
+    return tensor && tensor->ndim == RankBefore(order) ? order : Order();
+  }
+  bool Fits(const Expr& expr, const Order& order, bool is_broadcast) {
+    if (!HasBlocks(order)) return true;
+    auto* tensor = GetStructInfoAs<TensorStructInfoObj>(expr);
+    auto dims = tensor ? tensor->Dims() : Optional<Array<PrimExpr>>();
+    if (!dims) return false;
+    int64_t missing = is_broadcast ? RankBefore(order) - tensor->ndim : 0;
+    for (const Part& part : order) {
+      if (part.block == 0 || part.axis < missing) continue;
+      auto size = AsConstInt(dims.value()[part.axis - missing]);
+      if (!size || (*size % part.block != 0 && !(is_broadcast && *size == 1))) return false;
+    }
+    return true;
   }
   /// The value of the program as it was, in a layout.
   Expr Get(const Expr& expr, const Order& order) {
@@ -91,30 +109,36 @@ class LayoutConverter : public ExprMutator {
     if (now == order) return value;
     if (auto* tuple = GetStructInfoAs<TupleStructInfoObj>(expr))
       return ItemsAsBefore(value, tuple, now);
-    // From what is at hand to the wanted order, in one step.
-    Order wanted = order;
-    if (wanted.empty()) {
-      wanted.resize(now.size());
-      for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<int64_t>(i);
-    }
-    Array<int64_t> axes;
-    for (int64_t axis : wanted) axes.push_back(now.empty() ? axis : NewAxis(axis, now));
     const Object* id = var ? static_cast<const Object*>(var->vid.get()) : expr.get();
-    auto& known = ordered_[{id, wanted}];
-    if (!known.defined()) known = builder_->Emit(CallOperator("relax.permute_dims", {value, axes}));
+    auto& known = ordered_[{id, order}];
+    if (!known.defined()) known = builder_->Emit(Moved(value, now, order));
     return known;
+  }
+  /// A value from one order to another, in one step. A dimension of 1, which is broadcast, has
+  /// blocks of 1.
+  Expr Moved(const Expr& value, const Order& from, const Order& to) {
+    int64_t rank = RankBefore(from.empty() ? to : from);
+    Order now = from.empty() ? IdentityOrder(rank) : from;
+    Order wanted = to.empty() ? IdentityOrder(rank) : to;
+    if (!HasBlocks(now) && !HasBlocks(wanted)) {
+      Array<int64_t> axes;
+      for (const Part& part : wanted) axes.push_back(NewAxis(part.axis, now));
+      return CallOperator("relax.permute_dims", {value, axes});
+    }
+    Array<PrimExpr> dims = GetStructInfoAs<TensorStructInfoObj>(value)->Dims().value();
+    for (Part& part : wanted) {
+      bool is_one = IsOne(dims[NewAxis(part.axis, now)]) && !BlockOf(part.axis, now);
+      if (part.block != 0 && is_one) part.block = 1;
+    }
+    return CallOperator("relax.layout_transform", {value, MapBetween(now, wanted, dims)});
   }
   /// A tuple as a whole, each of its tensors as it was.
   Expr ItemsAsBefore(const Expr& value, const TupleStructInfoObj* info, const Order& now) {
     Array<Expr> items;
     for (size_t i = 0; i < info->fields.size(); ++i) {
       Expr item = builder_->Emit(TupleGetItem(value, static_cast<int64_t>(i)));
-      auto* tensor = info->fields[i].as<TensorStructInfoObj>();
-      Array<int64_t> axes;
-      for (int64_t axis : Inverse(now)) axes.push_back(axis);
-      bool is_ordered = tensor && tensor->ndim == static_cast<int64_t>(now.size());
-      items.push_back(is_ordered ? builder_->Emit(CallOperator("relax.permute_dims", {item, axes}))
-                                 : item);
+      Order order = ItemOrder(info->fields[i], now);
+      items.push_back(order.empty() ? item : builder_->Emit(Moved(item, order, {})));
     }
     return Tuple(items);
   }
@@ -139,9 +163,9 @@ class LayoutConverter : public ExprMutator {
 Function ConvertLayout(Function func, IRModule mod, DesiredLayouts desired_layouts,
                        Optional<ffi::Function> layout_cb) {
   for (const auto& [name, layouts] : desired_layouts) {
-    auto* op = Op::Get(name).get();
-    if (!FindLayoutRule(op)) {
-      TVM_FFI_THROW(ValueError) << "ConvertLayout: expected an operator with a layout rule, got "
+    if (!HasLayoutChoice(Op::Get(name).get())) {
+      TVM_FFI_THROW(ValueError) << "ConvertLayout: expected an operator whose layouts can be "
+                                   "chosen (a convolution, a pool, resize2d), got "
                                 << name;
     }
   }
@@ -152,7 +176,8 @@ TVM_RELAX_FUNCTION_PASS(
     ConvertLayout, 0,
     "y = conv2d(x, w) in NCHW  ->  y1 = conv2d(permute_dims(x), permute_dims(w)) in NHWC; y = "
     "permute_dims(y1), with {\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}, in dataflow blocks; what "
-    "is "
-    "between convolutions stays in their layout. layout_cb(call) may give the layouts for a call.",
+    "is between convolutions stays in their layout. Layouts may have blocks, \"NCHW16c\" and "
+    "\"OIHW16i16o\", into which layout_transform brings the tensors; convolutions whose channels "
+    "they do not divide stay. layout_cb(call) may give the layouts for a call.",
     Arg("desired_layouts"), Arg("layout_cb", nullptr));
 }  // namespace tvm::relax

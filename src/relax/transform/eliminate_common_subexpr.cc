@@ -87,10 +87,28 @@ class SubexprEliminator : public ExprMutator {
   std::unordered_map<Expr, Var, ValueHash, StructuralEquals> known_;
   std::vector<Expr> known_order_;
 };
+/// Whether a function has calls that overwrite their arguments: two values that are equal before
+/// such a call may differ behind it.
+bool HasInplaceCalls(const Function& func) {
+  struct Finder : ExprVisitor {
+    bool found = false;
+    void VisitExpr_(const CallObj* call) final {
+      static const Op &tir = *new Op(Op::Get("relax.call_tir_inplace")),
+                      &packed = *new Op(Op::Get("relax.call_inplace_packed"));
+      found |= call->Is(tir) || call->Is(packed);
+      ExprVisitor::VisitExpr_(call);
+    }
+  } finder;
+  finder.VisitExpr(func);
+  return finder.found;
+}
 Function EliminateCommonSubexpr(Function func, IRModule, bool call_only) {
+  if (HasInplaceCalls(func)) return func;
   return As<Function>(SubexprEliminator(call_only).VisitExpr(func));
 }
 }  // namespace
-TVM_RELAX_FUNCTION_PASS(EliminateCommonSubexpr, 1, "a = f(x); b = f(x)  ->  a = f(x), b is a",
+TVM_RELAX_FUNCTION_PASS(EliminateCommonSubexpr, 1,
+                        "a = f(x); b = f(x)  ->  a = f(x), b is a. Functions with calls in place "
+                        "stay as they are.",
                         Arg("call_only", false));
 }  // namespace tvm::relax

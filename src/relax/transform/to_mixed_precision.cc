@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in float16, and what lies between them.
+// Products in float16 or bfloat16, and what lies between them.
 #include <unordered_set>
 
 #include "relax/transform/signature.h"
@@ -12,7 +12,7 @@
 
 namespace tvm::relax {
 namespace {
-const DataType kHigh = DataType::Float(32), kLow = DataType::Float(16);
+const DataType kHigh = DataType::Float(32);
 
 int64_t PolicyOf(const Expr& value) {
   auto* call = value.as<CallObj>();
@@ -31,8 +31,8 @@ bool HasHighOperand(const CallObj* call) {
                      [](const Expr& arg) { return IsHigh(GetStructInfo(arg)); });
 }
 
-/// Which variables of dataflow blocks are kept in float16: those that only products use, directly
-/// or through operators that follow.
+/// Which variables of dataflow blocks are kept in the low precision: those that only products use,
+/// directly or through operators that follow.
 class DTypeDecider : public ExprVisitor {
  public:
   bool IsLow(const Var& var) const {
@@ -85,8 +85,9 @@ Attrs WithOutType(const Attrs& attrs, DataType dtype) {
 
 class PrecisionRewriter : public ExprMutator {
  public:
-  PrecisionRewriter(const IRModule& mod, const DTypeDecider& decider, DataType out_dtype)
-      : ExprMutator(mod), decider_(decider), out_dtype_(out_dtype) {}
+  PrecisionRewriter(const IRModule& mod, const DTypeDecider& decider, DataType low,
+                    DataType out_dtype)
+      : ExprMutator(mod), decider_(decider), low_(low), out_dtype_(out_dtype) {}
   void VisitBindingBlock(const BindingBlock& block) final {
     if (block.as<DataflowBlockObj>()) casts_.clear();
     ExprMutator::VisitBindingBlock(block);
@@ -107,31 +108,31 @@ class PrecisionRewriter : public ExprMutator {
  private:
   Expr Rewritten(const Expr& value, bool low) {
     auto* call = value.as<CallObj>();
-    if (!call) return As(VisitBelow(value, low), low ? kLow : kHigh);
+    if (!call) return As(VisitBelow(value, low), low ? low_ : kHigh);
     int64_t policy = PolicyOf(value);
     if (policy == kAlways && HasHighOperand(call)) {
       Call product(
-          call->op, Operands(call, kLow),
+          call->op, Operands(call, low_),
           call->attrs ? Optional<Attrs>(WithOutType(call->attrs.value(), out_dtype_)) : call->attrs,
           call->sinfo_args, call->span);
-      return As(builder_->Normalize(product), low ? kLow : kHigh);
+      return As(builder_->Normalize(product), low ? low_ : kHigh);
     }
     bool follows = policy == kFollow && HasHighOperand(call) && low;
-    Call same(call->op, Operands(call, follows ? kLow : kHigh), call->attrs, call->sinfo_args,
+    Call same(call->op, Operands(call, follows ? low_ : kHigh), call->attrs, call->sinfo_args,
               call->span);
-    return As(builder_->Normalize(same), low ? kLow : kHigh);
+    return As(builder_->Normalize(same), low ? low_ : kHigh);
   }
   /// Tuples and their items, whose parts are cast one by one.
   Expr VisitBelow(const Expr& value, bool low) {
     if (auto* tuple = value.as<TupleObj>()) {
-      return Tuple(tuple->fields.Map([&](const Expr& f) { return As(f, low ? kLow : kHigh); }));
+      return Tuple(tuple->fields.Map([&](const Expr& f) { return As(f, low ? low_ : kHigh); }));
     }
     return builder_->Normalize(VisitExpr(value));
   }
   Array<Expr> Operands(const CallObj* call, DataType dtype) {
     return call->args.Map([&](const Expr& arg) { return As(arg, dtype); });
   }
-  /// The expression, of which tensors in float32 or float16 are of this type.
+  /// The expression, of which tensors in float32 or the low precision are of this type.
   Expr As(const Expr& before, DataType dtype) {
     if (auto* tuple = before.as<TupleObj>())
       return Tuple(tuple->fields.Map([&](const Expr& f) { return As(f, dtype); }));
@@ -139,19 +140,19 @@ class PrecisionRewriter : public ExprMutator {
     StructInfo info = GetStructInfo(expr);
     if (auto* tuple = info.as<TupleStructInfoObj>()) return AsTuple(expr, tuple, dtype);
     auto* tensor = info.as<TensorStructInfoObj>();
-    // What came as float16 stays so; only what this pass changed is changed back.
+    // What came in low precision stays so; only what this pass changed is changed back.
     bool differs = tensor && tensor->dtype != dtype &&
                    (tensor->dtype == kHigh ||
-                    (tensor->dtype == kLow && dtype == kHigh && IsOwn(before, expr)));
+                    (tensor->dtype == low_ && dtype == kHigh && IsOwn(before, expr)));
     if (!differs) return expr;
     if (expr.as<ConstantObj>()) return CallOperator("relax.wrap_param", {expr, dtype});
     auto* var = expr.as<VarObj>();
     if (!var) return CallOperator("relax.astype", {builder_->NormalizeArgument(expr), dtype});
-    auto [it, is_new] = casts_.try_emplace({var->vid.get(), dtype == kLow}, Var());
+    auto [it, is_new] = casts_.try_emplace({var->vid.get(), dtype == low_}, Var());
     if (is_new) it->second = builder_->Emit(CallOperator("relax.astype", {expr, dtype}));
     return it->second;
   }
-  /// Whether a value in float16 was in float32 before.
+  /// Whether a value in low precision was in float32 before.
   bool IsOwn(const Expr& before, const Expr& now) const {
     if (!before.as<VarObj>()) return true;  // a result that is being made
     return IsHigh(GetStructInfo(before)) || !before.same_as(now);
@@ -160,7 +161,7 @@ class PrecisionRewriter : public ExprMutator {
     bool differs = false;
     for (const StructInfo& field : info->fields) {
       auto* tensor = field.as<TensorStructInfoObj>();
-      differs |= tensor && tensor->dtype == (dtype == kLow ? kHigh : kLow);
+      differs |= tensor && tensor->dtype == (dtype == low_ ? kHigh : low_);
     }
     if (!differs) return expr;
     Expr leaf = builder_->NormalizeArgument(expr);
@@ -178,15 +179,19 @@ class PrecisionRewriter : public ExprMutator {
     }
   };
   const DTypeDecider& decider_;
-  DataType out_dtype_;
+  DataType low_, out_dtype_;
   std::unordered_map<std::pair<const Object*, bool>, Var, PairHash> casts_;
 };
 
 IRModule ToMixedPrecision(IRModule mod, DataType out_dtype,
-                          Optional<Array<String>> fp16_input_names) {
-  if (out_dtype != kHigh && out_dtype != kLow) {
-    TVM_FFI_THROW(ValueError) << "ToMixedPrecision: expected out_dtype float32 or float16, got "
-                              << out_dtype;
+                          Optional<Array<String>> fp16_input_names, DataType dtype) {
+  if (dtype != DataType::Float(16) && dtype != DataType::BFloat16()) {
+    TVM_FFI_THROW(ValueError) << "ToMixedPrecision: expected dtype float16 or bfloat16, got "
+                              << dtype;
+  }
+  if (out_dtype != kHigh && out_dtype != dtype) {
+    TVM_FFI_THROW(ValueError) << "ToMixedPrecision: expected out_dtype float32 or " << dtype
+                              << ", got " << out_dtype;
   }
   std::unordered_set<std::string> low_inputs;
   for (const String& name : fp16_input_names.value_or({})) low_inputs.insert(name);
@@ -196,13 +201,13 @@ IRModule ToMixedPrecision(IRModule mod, DataType out_dtype,
     if (!func) continue;
     DTypeDecider decider;
     decider.VisitExpr(*func);
-    PrecisionRewriter rewriter(mod, decider, out_dtype);
+    PrecisionRewriter rewriter(mod, decider, dtype, out_dtype);
     for (const Var& param : (*func)->params) {
       auto* tensor = GetStructInfoAs<TensorStructInfoObj>(param);
       if (!tensor || tensor->dtype != kHigh || !low_inputs.count(param->name_hint())) continue;
       StructInfo info = tensor->shape
-                            ? TensorStructInfo(tensor->shape.value(), kLow, tensor->vdevice)
-                            : TensorStructInfo(kLow, tensor->ndim, tensor->vdevice);
+                            ? TensorStructInfo(tensor->shape.value(), dtype, tensor->vdevice)
+                            : TensorStructInfo(dtype, tensor->ndim, tensor->vdevice);
       rewriter.SetVarRemap(param->vid, WithStructInfo(param, info));
     }
     auto changed = As<Function>(rewriter.VisitExpr(*func));
@@ -214,8 +219,10 @@ IRModule ToMixedPrecision(IRModule mod, DataType out_dtype,
 TVM_RELAX_PASS(
     ToMixedPrecision, 0,
     "y = matmul(x, w)  ->  y = matmul(astype(x, float16), astype(w, float16), "
-    "out_dtype), in dataflow blocks: products take float16 and add up in out_dtype, what "
-    "only moves or combines elements between them is float16, the rest and all results "
-    "float32. Parameters of fp16_input_names become float16.",
-    Arg("out_dtype", DataType::Float(32)), Arg("fp16_input_names", nullptr));
+    "out_dtype), in dataflow blocks: products take float16 (or dtype, bfloat16) and add up in "
+    "out_dtype, what only moves or combines elements between them is float16, the rest and all "
+    "results float32. Constants are wrapped in wrap_param, which folding replaces by the cast "
+    "tensor. Parameters of fp16_input_names become float16.",
+    Arg("out_dtype", DataType::Float(32)), Arg("fp16_input_names", nullptr),
+    Arg("dtype", DataType::Float(16)));
 }  // namespace tvm::relax

@@ -28,7 +28,6 @@ bool ReadCondition(const AnyView& value) {
   return std::any_of(data, data + dtype.bytes(), [](char byte) { return byte != 0; });
 }
 
-namespace {
 VirtualMachineObj* MachineOf(const AnyView& context, const char* what) {
   if (context.type_index() != ffi::TypeIndex::kTVMFFIOpaquePtr) {
     TVM_FFI_THROW(TypeError) << what << ": expected the virtual machine as first argument, got "
@@ -36,6 +35,7 @@ VirtualMachineObj* MachineOf(const AnyView& context, const char* what) {
   }
   return static_cast<VirtualMachineObj*>(context.cast<void*>());
 }
+namespace {
 
 Tensor AllocShapeHeap(Any context, int64_t size) {
   MachineOf(context, "alloc_shape_heap");

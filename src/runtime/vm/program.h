@@ -65,6 +65,10 @@ class Program {
   std::vector<Arg> args_;
 };
 
+/// The machine that a builtin gets as its first argument; TypeError where that is none.
+VirtualMachineObj* MachineOf(const AnyView& context, const char* what);
+/// Gives back the CUDA graphs of a machine, and their memory.
+void DropGraphs(const VirtualMachineObj* vm);
 /// Whether a value counts as true in an If: a boolean, an integer, or a tensor with one of them.
 bool ReadCondition(const AnyView& value);
 /// A tensor, or the tensors in a tuple, on `device`; copied where it is elsewhere.

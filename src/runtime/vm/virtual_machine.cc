@@ -22,7 +22,7 @@ struct VirtualMachineObj::State {
 
 VirtualMachineObj::VirtualMachineObj(Module executable, bool profiles)
     : executable_(std::move(executable)), profiles_(profiles), state_(new State) {}
-VirtualMachineObj::~VirtualMachineObj() = default;
+VirtualMachineObj::~VirtualMachineObj() { DropGraphs(this); }
 
 const ExecutableObj* VirtualMachineObj::executable() const {
   return static_cast<const ExecutableObj*>(executable_.operator->());

@@ -28,6 +28,8 @@ inline constexpr int kInterleave = 4;
 inline constexpr double kChains = 8, kWindowChains = 4;
 /// Rows that go through a stage together, whose last steps wait for each other.
 inline constexpr int64_t kRowsAtOnce = 4;
+/// Rows that are added to the same sums together.
+inline constexpr int64_t kRowsTogether = 8;
 
 // ---- work ---------------------------------------------------------------------------------------
 /// A call, in simple operations: exp takes about as long.

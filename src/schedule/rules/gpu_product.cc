@@ -256,22 +256,41 @@ ProductTile WithStages(ProductTile tile, const Product& p, const Machine& machin
   tile.stages = std::min<int64_t>((machine->l1_bytes / blocks - kReserved) / bytes, 4);
   return tile;
 }
-/// The tile with which the multiprocessors are done first.
+/// The tile, and the parts of the reduction, with which the multiprocessors are done first.
 std::optional<ProductTile> ChooseTile(const Product& p, const Machine& machine) {
+  // What a multiprocessor multiplies and adds up in a microsecond, what a second kernel takes, and
+  // the bytes that it reads and writes in one.
+  double rate = p.type->IsMma() ? 3e6 / p.type->Bytes() : 0.19e6;
+  constexpr double kLaunch = 2.5, kBytes = 2e6;
+  constexpr int64_t kFewSteps = 4, kMostParts = 16;
   auto size = [](const Side& side) { return AsConstInt(side.Extent()).value_or(kUnknownSize); };
+  bool is_known = true;
+  for (const Side* side : {&p.batch, &p.rows, &p.columns, &p.depth})
+    is_known &= AsConstInt(side->Extent()).has_value();
   int64_t rows = size(p.rows), columns = size(p.columns), batch = size(p.batch);
+  auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   std::optional<ProductTile> best;
   double least = 0;
   for (ProductTile tile : TilesFor(p)) {
     tile = WithStages(tile, p, machine);
     if (tile.stages < 2) continue;
-    auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
     int64_t tiles = batch * up(rows, tile.rows) * up(columns, tile.columns);
-    double waves = static_cast<double>(up(tiles, machine->cores));
-    double time = waves * static_cast<double>(tile.rows * tile.columns) / tile.speed;
-    if (best && time >= least) continue;
-    best = tile;
-    least = time;
+    int64_t steps = std::max<int64_t>(up(size(p.depth), tile.depth), 1), last = 0;
+    for (int64_t parts = 1; parts <= kMostParts; ++parts) {
+      bool is_one = parts == 1;
+      if (!is_one && (!is_known || tiles * parts > machine->cores || steps < parts * kFewSteps))
+        break;
+      if (up(steps, parts) == last) continue;
+      last = up(steps, parts);
+      tile.parts = up(steps, last);  // none is empty
+      auto waves = static_cast<double>(up(tiles * parts, machine->cores));
+      double work = waves * static_cast<double>(tile.rows * tile.columns * tile.depth * last);
+      double more = kLaunch + static_cast<double>(parts * batch * rows * columns * 8) / kBytes;
+      double time = work / (tile.speed * rate) + (is_one ? 0 : more);
+      if (best && time >= least) continue;
+      best = tile;
+      least = time;
+    }
   }
   return best;
 }
@@ -291,7 +310,8 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   BlockId id{sch.IdOf(block)};
   BlockId scope = state.ScopeOf(id);
   auto write = p.type->IsMma() ? &MmaKernel : &CoreKernel;
-  Stmt kernel = write(p, tile);
+  Array<Buffer> memory;
+  Stmt kernel = write(p, tile, &memory);
   Block root = ffi::GetRef<Block>(state.block(scope));
   std::vector<PrimExpr> demands;
   Product plain = p;
@@ -303,7 +323,7 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   }
   if (!demands.empty()) {
     ProductTile any = WithStages(TilesFor(p).back(), plain, machine);
-    kernel = IfThenElse(AllOf(demands), kernel, write(plain, any));
+    kernel = IfThenElse(AllOf(demands), kernel, write(plain, any, &memory));
   }
   StmtMap with;
   auto nest = [&](BlockId b) -> const StmtObj* {
@@ -317,6 +337,7 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   } else {
     with[nest(id)] = kernel;
   }
+  for (const Buffer& buffer : memory) Edit(&root)->alloc_buffers.push_back(buffer);
   Commit(state, scope, WithBody(root, ReplaceStmts(root->body, with)));
 }
 bool AloneInNest(const Schedule& sch, const BlockRV& block) {

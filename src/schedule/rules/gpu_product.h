@@ -47,12 +47,14 @@ struct ProductTile {
   double speed;                     ///< Share of the best rate that one after another gets.
   int64_t depth = 0;                ///< Of the reduction between barriers.
   int64_t stages = 2;               ///< How many of these are under way.
+  int64_t parts = 1;                ///< Of the reduction; a second kernel adds up their sums.
   int64_t Warps() const { return rows / warp_rows * (columns / warp_columns); }
 };
 
-/// The statement that computes a product: one kernel, on matrix units or plain cores.
-Stmt MmaKernel(const Product& product, const ProductTile& tile);
-Stmt CoreKernel(const Product& product, const ProductTile& tile);
+/// The statement that computes a product, on matrix units or plain cores: a kernel or, where the
+/// reduction is in parts, two with memory between them.
+Stmt MmaKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory);
+Stmt CoreKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory);
 /// Makes a kernel of a product and the block that alone uses its result; false where it is none, or
 /// tiles do not pay.
 bool ScheduleProductKernel(const Schedule& sch, const BlockRV& block, const Machine& machine);

@@ -77,8 +77,8 @@ class CoreWriter : public ProductWriter {
 };
 }  // namespace
 
-Stmt CoreKernel(const Product& product, const ProductTile& tile) {
-  return CoreWriter(product, tile).Write();
+Stmt CoreKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory) {
+  return CoreWriter(product, tile).Write(memory);
 }
 
 }  // namespace tvm::tir::gpu

@@ -65,7 +65,7 @@ Stmt ProductWriter::CopyElements(const Part& part, int64_t lanes, const PrimExpr
                                  const PrimExpr& side, const PrimExpr& step,
                                  const PrimExpr& depth) const {
   const Factor& factor = *part.factor;
-  PrimExpr row = part.first + side, at = step * I(t_.depth) + depth;
+  PrimExpr row = part.first + side, at = (first_step_ + step) * I(t_.depth) + depth;
   Map<Var, PrimExpr> values;
   p_.batch.Decompose(batch_, &values);
   part.side->Decompose(row, &values);
@@ -103,13 +103,23 @@ Stmt ProductWriter::LoadPiece(int64_t piece, const PrimExpr& step) const {
 }
 
 // ---- results ------------------------------------------------------------------------------------
+PrimExpr ProductWriter::PlaceOf(const PrimExpr& row, const PrimExpr& column) const {
+  PrimExpr line = (part_ * p_.batch.Extent() + batch_) * p_.rows.Extent() + row;
+  return line * p_.columns.Extent() + column;
+}
 Stmt ProductWriter::StoreElement(const PrimExpr& row, const PrimExpr& column,
                                  const PrimExpr& sum) const {
+  PrimExpr value = BufferLoad(sums_, {sum});
+  if (partial_.defined()) return BufferStore(partial_, value, {PlaceOf(row, column)});
+  return StoreResult(row, column, value);
+}
+Stmt ProductWriter::StoreResult(const PrimExpr& row, const PrimExpr& column,
+                                const PrimExpr& sum) const {
   Map<Var, PrimExpr> values;
   p_.batch.Decompose(batch_, &values);
   p_.rows.Decompose(row, &values);
   p_.columns.Decompose(column, &values);
-  PrimExpr value = cast(p_.result->dtype, BufferLoad(sums_, {sum}));
+  PrimExpr value = cast(p_.result->dtype, sum);
   if (!p_.store.defined()) return BufferStore(p_.result, value, Substitute(p_.at, values));
   return LoadReplacer(p_.result, value).Mutate(Substitute(p_.store, values));
 }
@@ -146,12 +156,36 @@ Array<BufferRegion> ProductWriter::Reads() const {
   return reads;
 }
 
+Stmt ProductWriter::AddParts() {
+  constexpr int64_t kThreads = 256;
+  Var block("block", DataType::Int(32)), thread("thread", DataType::Int(32));
+  Var sum("sum", p_.type->sum);
+  PrimExpr number = block * I(kThreads) + thread, columns = p_.columns.Extent(), total;
+  for (int64_t part = 0; part < t_.parts; ++part) {
+    PrimExpr one = BufferLoad(partial_, {I(part) * Count() + number});
+    total = part == 0 ? one : total + one;
+  }
+  PrimExpr line = floordiv(number, columns);
+  batch_ = floordiv(line, p_.rows.Extent());
+  Stmt store = StoreResult(floormod(line, p_.rows.Extent()), floormod(number, columns), sum);
+  Array<BufferRegion> reads = Reads();
+  reads.push_back(BufferRegion::Full(partial_));
+  Block body({}, reads, {BufferRegion::Full(Out())}, "parts",
+             If(number < Count(), LetStmt(sum, total, store)));
+  Stmt kernel = BindTo("threadIdx.x", thread, I(kThreads), BlockRealize({}, const_true(), body));
+  return BindTo("blockIdx.x", block, ceildiv(Count(), I(kThreads)), kernel);
+}
+
 // ---- the kernel ---------------------------------------------------------------------------------
-Stmt ProductWriter::Write() {
+Stmt ProductWriter::Write(Array<Buffer>* memory) {
   PrimExpr row_tiles = ceildiv(p_.rows.Extent(), I(t_.rows));
   PrimExpr column_tiles = ceildiv(p_.columns.Extent(), I(t_.columns));
-  PrimExpr tiles = row_tiles * column_tiles, number = floormod(block_, tiles);
-  batch_ = floordiv(block_, tiles);
+  PrimExpr tiles = row_tiles * column_tiles, blocks = tiles * p_.batch.Extent();
+  bool in_parts = t_.parts > 1;
+  PrimExpr tile = in_parts ? floormod(block_, blocks) : PrimExpr(block_);
+  PrimExpr number = floormod(tile, tiles);
+  batch_ = floordiv(tile, tiles);
+  part_ = in_parts ? floordiv(block_, blocks) : I(0);
   // A few tiles below each other, then the next columns: what they read stays in the cache.
   PrimExpr group = floordiv(number, I(kRowGroup) * column_tiles) * I(kRowGroup);
   PrimExpr size = min(row_tiles - group, I(kRowGroup));
@@ -160,6 +194,14 @@ Stmt ProductWriter::Write() {
   left_ = {&p_.left, &p_.rows, true, t_.rows, row, I(0)};
   right_ = {&p_.right, &p_.columns, false, t_.columns, column, I(SizeOf(left_))};
   steps_ = ceildiv(p_.depth.Extent(), I(t_.depth));
+  first_step_ = I(0);
+  if (in_parts) {
+    PrimExpr each = ceildiv(steps_, I(t_.parts));
+    first_step_ = part_ * each;
+    steps_ = min(each, steps_ - first_step_);
+    partial_ = Buffer::Decl({I(t_.parts) * Count()}, p_.type->sum, "partial", "global");
+    memory->push_back(partial_);
+  }
   stage_ = SizeOf(left_) + SizeOf(right_);
 
   ring_ = Buffer::Decl({I(stage_ * t_.stages)}, p_.type->factor, "ring", "shared.dyn");
@@ -193,12 +235,12 @@ Stmt ProductWriter::Write() {
   // Loops are left to the compiler of the text, which is shorter then.
   all = AttrStmt(I(0), attr::kPragmaUnrollExplicit, I(0), all);
   all = AttrStmt(I(0), kOwnBarriers, I(1), all);
-  const Buffer& out = p_.store.defined() ? p_.store->buffer : p_.result;
-  Block block({}, Reads(), {BufferRegion::Full(out)}, "product", all, {},
+  Block block({}, Reads(), {BufferRegion::Full(in_parts ? partial_ : Out())}, "product", all, {},
               {ring_, left_regs_, right_regs_, sums_});
   Stmt kernel =
       BindTo("threadIdx.x", thread_, I(t_.Warps() * kWarp), BlockRealize({}, const_true(), block));
-  return BindTo("blockIdx.x", block_, tiles * p_.batch.Extent(), kernel);
+  kernel = BindTo("blockIdx.x", block_, in_parts ? blocks * I(t_.parts) : blocks, kernel);
+  return in_parts ? SeqStmt::Flatten({kernel, AddParts()}) : kernel;
 }
 
 }  // namespace tvm::tir::gpu

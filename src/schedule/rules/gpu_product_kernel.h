@@ -16,7 +16,7 @@ class ProductWriter {
  public:
   ProductWriter(const Product& product, const ProductTile& tile) : p_(product), t_(tile) {}
   virtual ~ProductWriter() = default;
-  Stmt Write();
+  Stmt Write(Array<Buffer>* memory);
 
  protected:
   /// What a block of threads needs of a factor at a time.
@@ -72,9 +72,18 @@ class ProductWriter {
   PrimExpr StageOf(const PrimExpr& step) const { return floormod(step, I(t_.stages)) * I(stage_); }
   /// Whether a number is below the extent, of which `multiple` at a time are looked at.
   PrimExpr InRange(const Side& side, const PrimExpr& number, int64_t multiple) const;
+  /// Stores a sum, or what the last step makes of it.
+  Stmt StoreResult(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum) const;
+  /// Where the sum of a part is among all of them.
+  PrimExpr PlaceOf(const PrimExpr& row, const PrimExpr& column) const;
   Stmt StoreElement(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum) const;
   Array<BufferRegion> Reads() const;
-  PrimExpr steps_, batch_;
+  /// The kernel that adds up the sums of parts.
+  Stmt AddParts();
+  const Buffer& Out() const { return p_.store.defined() ? p_.store->buffer : p_.result; }
+  PrimExpr Count() const { return p_.batch.Extent() * p_.rows.Extent() * p_.columns.Extent(); }
+  PrimExpr steps_, batch_, part_, first_step_;
+  Buffer partial_;     // sums of all parts
   int64_t stage_ = 0;  // elements
 };
 

@@ -101,8 +101,8 @@ class MmaWriter : public ProductWriter {
 };
 }  // namespace
 
-Stmt MmaKernel(const Product& product, const ProductTile& tile) {
-  return MmaWriter(product, tile).Write();
+Stmt MmaKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory) {
+  return MmaWriter(product, tile).Write(memory);
 }
 
 }  // namespace tvm::tir::gpu

@@ -51,6 +51,9 @@ void InlineScalars(const Schedule& sch, const BlockRV& root) {
 std::pair<int64_t, int64_t> Divided(const BlockLook& last, int64_t length) {
   constexpr int64_t kVectors = 8, kMostElements = 64, kThreadsOfRow = 512;
   int64_t lanes = LanesAlong(last, last.axes.size() - 1);
+  // What stages hand on is in registers, whatever its width.
+  if (lanes > 1) lanes = kVectorBytes / BytesOf(last.Store().buffer);
+  while (length % lanes != 0) lanes /= 2;
   auto wanted = static_cast<uint64_t>(std::max<int64_t>(length / (lanes * kVectors), 1));
   int64_t threads = std::min<int64_t>(static_cast<int64_t>(std::bit_floor(wanted)), kThreadsOfRow);
   while (threads >= kWarp && length % (threads * lanes) != 0) threads /= 2;

@@ -79,6 +79,23 @@ std::optional<size_t> AxisAcross(const BlockLook& look, int lanes) {
   }
   return std::nullopt;
 }
+/// Adds several rows to the vectors of a row of sums at once: more of them is on its way from
+/// memory, and sums stay in registers meanwhile.
+///
+///   for k, j in T.grid(n, m): C[64 * j : 64 * j + 64] += ...   -->   for k0, j, k1: ...
+bool RowsTogether(const Schedule& sch, const BlockRV& block) {
+  BlockLook look = LookAt(sch, block);
+  size_t n = look.axes.size();
+  if (n < 3 || !look.axes[n - 3].reduce || look.axes[n - 2].reduce || !look.axes[n - 3].size)
+    return false;
+  if (sch.Get(look.axes[n - 1].loop)->kind != ForKind::kVectorized) return false;
+  int64_t rows = LargestDivisor(*look.axes[n - 3].size, cost::kRowsTogether);
+  if (rows == 1) return false;
+  Array<LoopRV> parts = sch.Split(look.axes[n - 3].loop, {std::nullopt, PrimExpr(rows)});
+  sch.Reorder({parts[0], look.axes[n - 2].loop, parts[1], look.axes[n - 1].loop});
+  sch.Unroll(parts[1]);
+  return true;
+}
 
 // ---- across memory ------------------------------------------------------------------------------
 /// What is read is contiguous along a spatial axis: a stretch of results, small enough for the
@@ -138,6 +155,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   BlockRV init = sch.DecomposeReduction(block, first);
   VectorizeInner(sch, init, machine);
   VectorizeInner(sch, block, machine);
+  Attempt(sch, [&] { return RowsTogether(sch, block); });
   if (!outer.empty())
     ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
   return true;

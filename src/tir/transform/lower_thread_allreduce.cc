@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over threads: through the registers of a warp, or through shared memory.
+// Reductions over threads: through the registers of warps, or through shared memory.
 #include "../any_stmt.h"
 #include "../text.h"
 #include "tvm/expr/op.h"
@@ -70,8 +70,7 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
                                    "attribute reduce_scope with its CommReducer";
     }
     Reduction r = Parse(call);
-    bool in_warp = warp_size > 1 && r.Count(r.reduced) <= warp_size && IsLanes(r);
-    return in_warp ? ThroughShuffles(r) : ThroughMemory(r);
+    return IsLanes(r) ? ThroughShuffles(r) : ThroughMemory(r);
   }
   Reduction Parse(const CallObj* call) {
     Reduction r;
@@ -108,10 +107,13 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
     std::sort(r.others.begin(), r.others.end(), by_dim);
     return r;
   }
-  /// Whether each group of threads that reduce together is a run of lanes of one warp.
+  /// Whether each group of threads that reduce together is a run of lanes of one warp, or of whole
+  /// warps that one has enough lanes for.
   bool IsLanes(const Reduction& r) const {
     int64_t count = r.Count(r.reduced);
-    if (r.reduced.empty() || (count & (count - 1)) != 0) return false;
+    if (warp_size <= 1 || r.reduced.empty() || (count & (count - 1)) != 0 ||
+        count > warp_size * warp_size)
+      return false;
     // The indices that are reduced run faster than all others, so that groups follow each other.
     for (const ThreadIndex& other : r.others) {
       if (other.extent > 1 && other.tag.dim < r.reduced.back().tag.dim) return false;
@@ -193,29 +195,49 @@ struct AllreduceLowerer : Mutator<AllreduceLowerer, AttrStmtObj, EvaluateObj> {
     seq.push_back(Sync("shared"));
     return memory.Allocated(SeqStmt::Flatten(seq));
   }
+  /// Within warps, then what these have: one result for all of them to read.
   Stmt ThroughShuffles(const Reduction& r) const {
-    int64_t count = r.Count(r.reduced);
+    int64_t count = r.Count(r.reduced), lanes = std::min(count, warp_size), warps = count / lanes;
     std::vector<PrimExpr> values = Contributions(r);
     Memory mine(values, 1, "red", "local"), theirs(values, 1, "red_other", "local");
+    Memory sums(values, warps * r.Count(r.others), "red_warps", "shared");
     Var mask("mask", DataType::UInt(32));
-    PrimExpr zero(0), width(static_cast<int>(count)), warp(static_cast<int>(warp_size));
-    auto shuffled = [&](const Op& op, const PrimExpr& lane) {
-      Array<PrimExpr> result;
-      for (const PrimExpr& v : mine.At(zero))
-        result.push_back(Call(v.dtype(), op, {mask, v, lane, width, warp}));
-      return result;
-    };
+    PrimExpr zero(0), warp(static_cast<int>(warp_size));
     Array<Stmt> seq{mine.Set(zero, Array<PrimExpr>(values.begin(), values.end()))};
-    for (int64_t step = count / 2; step >= 1; step /= 2) {
-      seq.push_back(theirs.Set(
-          zero, shuffled(builtin::tvm_warp_shuffle_down(), PrimExpr(static_cast<int>(step)))));
-      seq.push_back(mine.Set(zero, r.combiner->Combine(mine.At(zero), theirs.At(zero))));
+    auto reduce = [&](int64_t width) {
+      auto shuffled = [&](const Op& op, int64_t lane) {
+        Array<PrimExpr> result;
+        for (const PrimExpr& v : mine.At(zero)) {
+          result.push_back(Call(v.dtype(), op,
+                                {mask, v, PrimExpr(static_cast<int>(lane)),
+                                 PrimExpr(static_cast<int>(width)), warp}));
+        }
+        return result;
+      };
+      for (int64_t step = width / 2; step >= 1; step /= 2) {
+        seq.push_back(theirs.Set(zero, shuffled(builtin::tvm_warp_shuffle_down(), step)));
+        seq.push_back(mine.Set(zero, r.combiner->Combine(mine.At(zero), theirs.At(zero))));
+      }
+      seq.push_back(mine.Set(zero, shuffled(builtin::tvm_warp_shuffle(), 0)));
+    };
+    reduce(lanes);
+    if (warps > 1) {
+      PrimExpr number = Reduction::Number(r.reduced);
+      PrimExpr begin = Times(Reduction::Number(r.others), warps);
+      Stmt store = sums.Set(begin + floordiv(number, warp), mine.At(zero));
+      seq.push_back(IfThenElse(equal(floormod(number, warp), zero), store));
+      seq.push_back(Sync("shared"));
+      PrimExpr own = floormod(number, PrimExpr(static_cast<int>(warps)));
+      seq.push_back(mine.Set(zero, sums.At(begin + own)));
+      reduce(warps);
     }
-    seq.push_back(mine.Set(zero, shuffled(builtin::tvm_warp_shuffle(), zero)));
     seq.push_back(Results(r, mine.At(zero)));
+    // The memory may be used again before the last thread has read it.
+    if (warps > 1) seq.push_back(Sync("shared"));
     Stmt body = LetStmt(mask, Call(DataType::UInt(32), builtin::tvm_warp_activemask(), {}),
                         SeqStmt::Flatten(seq));
-    return mine.Allocated(theirs.Allocated(body));
+    body = mine.Allocated(theirs.Allocated(body));
+    return warps > 1 ? sums.Allocated(body) : body;
   }
 };
 }  // namespace
@@ -235,7 +257,7 @@ PrimFunc LowerThreadAllreduce(PrimFunc func) {
 }
 TVM_PASS(
     tir, LowerThreadAllreduce,
-    R"(Lowers reductions over threads. Groups of a power of two threads that are lanes of one warp exchange 32-bit values by shuffles if the target's thread_warp_size allows; others use shared memory, half as many threads in each step. Every thread gets the result.
+    R"(Lowers reductions over threads. Groups of a power of two threads that are lanes of one warp, or whole warps, exchange 32-bit values by shuffles if the target's thread_warp_size allows; others use shared memory, half as many threads in each step. Every thread gets the result.
 
 before(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
     i = T.launch_thread("threadIdx.x", 4)

@@ -99,8 +99,28 @@ struct Vectorizer
         }
       }
     }
+    if constexpr (std::is_same_v<Ref, LT> || std::is_same_v<Ref, LE> || std::is_same_v<Ref, GT> ||
+                  std::is_same_v<Ref, GE>) {
+      constexpr bool swaps = std::is_same_v<Ref, GT> || std::is_same_v<Ref, GE>;
+      constexpr bool is_strict = std::is_same_v<Ref, LT> || std::is_same_v<Ref, GT>;
+      if (ra && b_scalar && IsUniform(ra, b, swaps ? !is_strict : is_strict))
+        return Ref(ra->base, b, op->span);
+      if (a_scalar && rb && IsUniform(rb, a, swaps ? is_strict : !is_strict))
+        return Ref(a, rb->base, op->span);
+    }
     a = Widen(a), b = Widen(b);
     return failed ? ffi::GetRef<ObjectRef>(op) : ObjectRef(Ref(a, b, op->span));
+  }
+  /// Whether all lanes of a ramp are on the same side of a limit: below it or, if not
+  /// `is_below`, at most it.
+  bool IsUniform(const RampObj* ramp, const PrimExpr& limit, bool is_below) {
+    int64_t stride = AsConstInt(ramp->stride).value_or(0);
+    if (raw_lanes <= 0 || stride <= 0 || !limit.dtype().is_index()) return false;
+    // Vectors lie one after another from the limit on.
+    PrimExpr distance = limit - ramp->base;
+    if (!is_below) distance = distance + MakeConst(distance.dtype(), 1);
+    arith::ModularSet set = analyzer->modular_set(analyzer->Simplify(distance));
+    return set->coeff % (stride * raw_lanes) == 0 && set->base % (stride * raw_lanes) == 0;
   }
 #define BINARY_HANDLER(Name, ...) \
   ObjectRef Rewrite(const Name##Obj* op) { return Binary<Name>(op); }
@@ -113,8 +133,10 @@ struct Vectorizer
   ObjectRef Rewrite(const CastObj* op) {
     PrimExpr value = Mutate(op->value);
     if (value.same_as(op->value)) return ffi::GetRef<ObjectRef>(op);
-    if (auto* ramp = value.as<RampObj>();
-        ramp && op->dtype.is_int() && op->dtype.bits() > value.dtype().bits()) {
+    // Also into fewer bits, which the type of an index has only where its values fit.
+    if (auto* ramp = value.as<RampObj>(); ramp && op->dtype.is_int() &&
+                                          (op->dtype.bits() > value.dtype().bits() ||
+                                           (op->dtype.bits() == 32 && value.dtype().is_int()))) {
       return Ramp(cast(op->dtype, ramp->base), cast(op->dtype, ramp->stride), lanes);
     }
     return Cast(op->dtype.with_lanes(value.dtype().raw_lanes()), value, op->span);

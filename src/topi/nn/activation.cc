@@ -96,15 +96,33 @@ struct Rows {
 }  // namespace
 Tensor softmax(const Tensor& x, int64_t axis) {
   constexpr const char* kTag = "softmax_output";
-  Rows rows("softmax", x, axis, kTag);
+  // Of numbers below 32 bits in float32, and rounded at the end: a sum of many of them would stand
+  // still.
+  bool is_small = x->dtype.is_float() && x->dtype.bits() < 32;
+  DataType t = is_small ? DataType::Float(32) : x->dtype;
+  Tensor wide = x;
+  if (is_small)
+    wide = Compute(
+        x->shape, [&](const Index& i) { return cast(t, At(x, i)); }, "T_softmax_wide", kTag);
+  Rows rows("softmax", wide, axis, kTag);
   const Reduction& over = rows.over_exp;
   Tensor e = Compute(
-      x->shape, [&](const Index& i) { return tvm::exp(At(x, i) - At(rows.top, rows.RowOf(i))); },
+      x->shape, [&](const Index& i) { return tvm::exp(At(wide, i) - At(rows.top, rows.RowOf(i))); },
       "T_softmax_exp", kTag);
   Tensor total = Compute(
       over.shape, [&](const Index& i) { return te::sum(At(e, over.Source(i)), over.iters); },
       "T_softmax_expsum", kTag);
-  return Compute(x->shape, [&](const Index& i) { return div(At(e, i), At(total, rows.RowOf(i))); },
+  // One division per row is precise enough then.
+  if (is_small) {
+    total = Compute(
+        over.shape, [&](const Index& i) { return div(MakeConst(t, 1), At(total, i)); },
+        "T_softmax_inverse", kTag);
+  }
+  return Compute(x->shape,
+                 [&](const Index& i) {
+                   PrimExpr row = At(total, rows.RowOf(i));
+                   return is_small ? cast(x->dtype, At(e, i) * row) : div(At(e, i), row);
+                 },
                  "T_softmax_norm", kTag, {{"axis", static_cast<int64_t>(rows.axis)}});
 }
 Tensor log_softmax(const Tensor& x, int64_t axis) {

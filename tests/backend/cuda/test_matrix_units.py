@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products on matrix units: what their kernels look like, and that NVIDIA's compiler takes them."""
 
+import numpy as np
 import pytest
-from tvm import te
+import tvm
+from tvm import relax, te
 
 from tests.backend.cuda.products import product
-from tests.backend.cuda.test_codegen import needs_nvrtc, text_of, text_only  # noqa: F401
-
-
-def kernels_of(text):
-    return text.split('extern "C" __global__')[1:]
+from tests.backend.cuda.test_codegen import (  # noqa: F401
+    kernels_of,
+    needs_nvrtc,
+    text_of,
+    text_only,
+)
 
 
 @pytest.mark.parametrize("dtype, name", [("float16", "f16"), ("bfloat16", "bf16")])
@@ -38,6 +41,42 @@ def test_the_last_step_is_part_of_the_kernel(text_only):  # noqa: F811
     text = text_of(product(512, 512, 512, "float16", "float16", last="bias"))
     assert len(kernels_of(text)) == 2  # the fast one and the plain one
     assert "D[" in kernels_of(text)[0]
+
+
+def test_long_sums_of_few_tiles_go_in_parts(text_only):  # noqa: F811
+    text = text_of(product(128, 256, 4096, "float16", "float16", last="bias"))
+    parts, total = kernels_of(text)[:2]
+    assert "mma.sync" in parts and "float* __restrict__ partial" in parts and "D[" not in parts
+    assert "partial[" in total and "D[" in total and "mma.sync" not in total
+    assert "partial" not in text_of(product(4096, 4096, 4096, "float16", "float16"))
+
+
+def test_convolutions_of_small_floats_have_their_channels_last(text_only):  # noqa: F811
+    x = relax.Var("x", relax.TensorStructInfo((1, 64, 14, 14), "float16"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = x
+            for name in "ab":
+                weight = relax.const(np.ones((64, 64, 3, 3), "float16"))
+                y = builder.emit(relax.op.nn.relu(relax.op.nn.conv2d(y, weight, padding=1)), name)
+            out = builder.emit_output(y)
+        builder.emit_func_output(out)
+    executable = tvm.compile(
+        builder.get(), tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}, host="c")
+    )
+    (host,) = executable.mod.imports
+    text = host.imports[0].inspect_source()
+    assert "cp.async.cg.shared.global" in text, "channels are copied in vectors, also at margins"
+
+
+def test_last_steps_may_read_what_is_not_side_by_side(text_only):  # noqa: F811
+    A, B = (te.placeholder((64, 64), name=n) for n in "AB")
+    D, r = te.placeholder((22,), name="D"), te.reduce_axis((0, 64), name="r")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+    E = te.compute((64, 64), lambda i, j: C[i, j] + D[j // 3], name="E")
+    fast = kernels_of(text_of(te.create_prim_func([A, B, D, E])))[0]
+    assert "D[" in fast and "*)&D[" not in fast
 
 
 def test_barriers_are_those_of_the_ring(text_only):  # noqa: F811

@@ -7,12 +7,11 @@ import pytest
 from tvm import te, topi
 
 from tests.backend.cuda.products import product
-from tests.backend.cuda.test_codegen import text_of, text_only  # noqa: F401
+from tests.backend.cuda.test_codegen import kernels_of, text_of, text_only  # noqa: F401
 
 
 def kernels(func):
-    text = text_of(func)
-    return text[text.index('extern "C" __global__') :].split('extern "C" __global__')[1:]
+    return kernels_of(text_of(func))
 
 
 def matrix(dtype="float32", rows=8192, columns=8192):
@@ -44,6 +43,21 @@ def test_transposes_go_through_squares(text_only):  # noqa: F811
     A = matrix()
     (kernel,) = kernels(te.create_prim_func([A, topi.transpose(A)]))
     assert "A_shared[1056]" in kernel or "A_shared[1055]" in kernel  # lines of 33
+
+
+def test_joined_rows_are_moved_in_vectors(text_only):  # noqa: F811
+    A = matrix()
+    (kernel,) = kernels(te.create_prim_func([A, topi.concatenate([A, A], 1)]))
+    assert kernel.count("(const uint4*)&A[") == 2, "a vector is on one side of the seam"
+    odd = te.placeholder((64, 62), name="odd")
+    (kernel,) = kernels(te.create_prim_func([odd, topi.concatenate([odd, odd], 1)]))
+    assert "uint4" not in kernel
+
+
+def test_sums_over_warps_take_one_barrier(text_only):  # noqa: F811
+    A = matrix("float32", 64, 8192)
+    (kernel,) = kernels(te.create_prim_func([A, topi.nn.softmax(A, axis=1)]))
+    assert "__shfl_down_sync" in kernel and kernel.count("__syncthreads();") <= 6
 
 
 def test_gathered_rows_are_moved_in_vectors(text_only):  # noqa: F811

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All node tests of the onnx package: python -m tests.frontend.onnx [pattern]
+"""All node and model tests of the onnx package: python -m tests.frontend.onnx [pattern]
 
 Prints a scoreboard and what failed; the exit status says whether the list of reasons is right.
 """
@@ -14,20 +14,22 @@ from .node_cases import cases, complaint, reason
 
 def main():
     pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
-    begin, counts, wrong = time.time(), collections.Counter(), []
+    begin, counts, kinds, wrong = time.time(), collections.Counter(), {}, []
     for name, case in cases().items():
         if not pattern.search(name):
             continue
         said, expected = complaint(case), reason(name)
         counts["passed" if said is None else expected or "failed"] += 1
+        kinds.setdefault(name.rpartition("/")[0] or "node", []).append(said is None)
         if said is not None and expected is None:
             wrong.append(f"{name}: {said}")
         if said is None and expected is not None:
             wrong.append(f"{name}: passes, expected to fail: {expected}")
     for line in wrong:
         print(line)
-    total = sum(counts.values())
-    print(f"{counts['passed']} of {total} pass, {time.time() - begin:.0f} s")
+    for kind, passed in kinds.items():
+        print(f"{kind}: {sum(passed)} of {len(passed)} pass")
+    print(f"{time.time() - begin:.0f} s")
     for why, count in counts.most_common():
         if why != "passed":
             print(f"{count:5} {why}")

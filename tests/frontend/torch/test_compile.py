@@ -89,20 +89,28 @@ def test_a_hundred_steps_follow_the_loss():
 def test_what_has_no_converter_runs_in_pytorch_with_one_warning():
     class Model(nn.Module):
         def forward(self, x):
-            return torch.linalg.svdvals(x + 1.0) * 2.0
+            return torch.linalg.ldl_factor_ex(x + 1.0)[0] * 2.0
 
     model, x = Model(), torch.randn(3, 3)
-    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs aten._linalg_svd") as seen:
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs aten.linalg_ldl") as seen:
         assert_same(torch.compile(model, backend=backend())(x), model(x))
     assert sum("PyTorch runs" in str(w.message) for w in seen) == 1
 
 
-def test_dropout_is_random_in_training():
-    model, x = nn.Dropout(0.5).train(), torch.ones(1000)
+def test_dropout_is_random_in_training_and_follows_the_seed():
+    model = torch.compile(nn.Dropout(0.5).train(), backend=backend())
+    x = torch.ones(1000, requires_grad=True)
+    results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        y = torch.compile(model, backend=backend())(x)
+        warnings.simplefilter("error")  # nothing is left to PyTorch
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            results.append(model(x))
+    y = results[-1]
     assert 300 < int((y == 0).sum()) < 700
+    assert torch.equal(results[0], results[1]) and not torch.equal(results[0], y)
+    y.sum().backward()
+    assert_same(x.grad, y)  # the same mask
 
 
 def test_an_unknown_option_is_refused():

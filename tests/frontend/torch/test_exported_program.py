@@ -13,6 +13,8 @@ from torch import nn  # noqa: E402
 from torch.export import Dim, export  # noqa: E402
 from tvm.relax.frontend.torch import from_exported_program  # noqa: E402
 
+from .run import assert_same, check, compiled  # noqa: E402
+
 
 def imported(model, args, dynamic_shapes=None, **options):
     program = export(model.eval(), args, dynamic_shapes=dynamic_shapes)
@@ -330,10 +332,28 @@ def test_something_else_is_refused():
         from_exported_program(Linear())
 
 
-def test_complex_results_are_refused():
+def test_complex_tensors_are_pairs_at_the_border():
     class Model(nn.Module):
-        def forward(self, x):
-            return torch.fft.fft(x)
+        def forward(self, x, z):
+            return torch.fft.fft(x) * z + (1 - 2j), torch.zeros(4, dtype=torch.complex64) + z
 
-    with pytest.raises(TypeError, match="expected a result of tensors, numbers or lists of them"):
-        imported(Model(), (torch.randn(4),))
+    x, z = torch.randn(4), torch.randn(4, dtype=torch.complex64)
+    ours = compiled(imported(Model(), (x, z)))(x, torch.view_as_real(z))
+    assert_same(ours, [torch.view_as_real(y) for y in Model()(x, z)])
+
+
+def test_a_size_within_its_range_is_checked_when_running():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.positions = nn.Parameter(torch.randn(16, 4))
+
+        def forward(self, x):
+            return x + self.positions[: x.shape[0]] + self.positions.repeat(x.shape[0], 1)[:1]
+
+    model = Model().eval()
+    length = Dim("length", min=2, max=16)
+    check(model, (torch.randn(5, 4),), {"x": {0: length}}, [(torch.randn(16, 4),)])
+    program = export(model, (torch.randn(5, 4),), dynamic_shapes={"x": {0: length}})
+    with pytest.raises(Exception, match="17"):
+        compiled(from_exported_program(program))(torch.randn(17, 4))

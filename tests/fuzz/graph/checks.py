@@ -11,6 +11,8 @@ from tvm.relax.testing.evaluate import from_tvm, to_tvm
 from tvm.script import from_source
 from tvm.testing.features import host_target
 
+from tests.relax.optional_passes import optional_passes
+
 # Passes after which only the virtual machine can run a graph, or that a random graph is not for.
 NOT_ALONE = {
     "RemovePurityChecking": "the result may say less than it did of purity",
@@ -138,7 +140,16 @@ def compiled(program):
     return difference(program.evaluate(), found, f"{exec_mode} result")
 
 
-CHECKS = {f.__name__: f for f in (evaluated, roundtrip, json, legalized, passes, compiled)}
+def toggled(program):
+    """Compiled without one or two of the passes that only make it better, it computes the same."""
+    rng = random.Random(program.seed)
+    names = rng.sample(optional_passes(), rng.randint(1, 2))
+    with tvm.transform.PassContext(disabled_pass=names):
+        wrong = compiled(program)
+    return wrong and f"without {', '.join(names)}: {wrong}"
+
+
+CHECKS = {f.__name__: f for f in (evaluated, roundtrip, json, legalized, passes, compiled, toggled)}
 
 
 def complaint(check, program):

@@ -18,7 +18,7 @@ from .reduce import reduced
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_random_graphs(check):
-    for seed in range({"compiled": 5}.get(check, 25)):
+    for seed in range({"compiled": 5, "toggled": 5}.get(check, 25)):
         program = generate(seed)
         said = complaint(check, program)
         assert said is None, f"seed {seed}: {said}\n{program.module.script()}"

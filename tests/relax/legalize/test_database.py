@@ -15,7 +15,7 @@ ELSEWHERE = {
     if entry.reference is None
     or name.split(".")[0] in ("memory", "vm", "builtin", "ccl", "dist", "inspect")
     or name in ("nn.dropout", "unique", "nonzero", "shape_of", "shape_to_tensor", "tensor_to_shape")
-    or name in ("wrap_param", "to_vdevice", "hint_on_device")
+    or name in ("to_vdevice", "hint_on_device")
 }
 CASES = [(e, c) for e in ENTRIES.values() if e.name not in ELSEWHERE for c in e.cases]
 TOLERANCE = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-6}

@@ -85,7 +85,8 @@ def test_all_kinds_of_arguments():
 
     tensor = S(("m", 2), "float32")
     spec = {
-        "x": tensor, "pair": (tensor, [S((3,), "int64")]), "n": int, "thing": nn.spec.Object(nn.Object)
+        "x": tensor, "pair": (tensor, [S((3,), "int64")]),
+        "n": int, "thing": nn.spec.Object(nn.Object),
     }  # fmt: skip
     mod, _ = Model().export_tvm({"run": spec})
     infos = [p.struct_info for p in mod["run"].params]

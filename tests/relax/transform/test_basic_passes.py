@@ -239,6 +239,21 @@ def test_eliminate_common_subexpr():
     same(transform.EliminateCommonSubexpr()(mod), mod)
 
 
+def test_values_that_are_overwritten_are_not_shared():
+    """c is overwritten: were it a, so would be a, which is used afterwards."""
+
+    def body(bb, x):
+        a, c = bb.emit(f(x)), bb.emit(f(x))
+        double = relax.op.call_inplace_packed(
+            "test.pass.double", c, inplace_indices=[0], sinfo_args=[F32]
+        )
+        d = bb.emit(double)
+        return bb.emit(relax.Tuple([a, d]))
+
+    mod = build(body, pure=False)
+    same(transform.EliminateCommonSubexpr()(mod), mod)
+
+
 def test_subexpressions_of_a_branch_are_not_seen_behind_it():
     c = relax.Var("c", relax.PrimStructInfo("bool"))
 

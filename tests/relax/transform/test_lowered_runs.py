@@ -289,3 +289,22 @@ def test_results_without_some_passes(disabled):
         r, got = vm["main"](x, g, np.array(c))
         np.testing.assert_allclose(got.numpy(), e, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(r.numpy(), e.sum(1) if c else e.max(1), rtol=1e-4, atol=1e-5)
+
+
+def test_a_function_that_keeps_its_argument():
+    kept = []
+    tvm.register_global_func("test.lowering.keep", kept.append, override=True)
+    vm = machine("""
+    @R.function(pure=False)
+    def main(x: R.Tensor((4, 8), "float32")):
+        a = R.nn.softmax(x)
+        _ = R.call_packed("test.lowering.keep", a, sinfo_args=[R.Tuple])
+        b = R.nn.softmax(a)
+        c = R.nn.softmax(b)
+        d = R.nn.softmax(c)
+        return d
+    """)
+    x = data(4, 8)
+    vm["main"](x)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(kept[0].numpy(), e / e.sum(-1, keepdims=True), rtol=1e-5)

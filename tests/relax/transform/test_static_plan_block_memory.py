@@ -263,3 +263,13 @@ def test_estimate():
     assert "to 100.0%" in estimate(mod["main"])
     dynamic = program("n = T.int64()", _alloc("a", "n"), params=PARAMS)
     assert "There are 1 dynamic-size" in estimate(module(dynamic))
+
+
+def test_what_a_function_may_store():
+    """`keep` gives nothing back and fills nothing: it may have kept a, whose memory stays its own."""
+    keep = '_ = R.call_packed("keep", a, sinfo_args=[R.Tuple])'
+    before = program(_alloc("a"), _use("x", "a"), keep, _alloc("b"), _use("x", "b"))
+    after = program(
+        _alloc("a"), _use("x", "a"), keep, _storage("s", 32), _tensor("b", "s"), _use("x", "b")
+    )
+    check(StaticPlanBlockMemory(), before, after)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products in float16, and what lies between them."""
+"""Products in float16 or bfloat16, and what lies between them."""
 
 import numpy as np
 import pytest
+import tvm
 from tvm import ir, relax
 from tvm.relax import transform
 from tvm.relax.testing.evaluate import Evaluator
@@ -93,3 +94,43 @@ def test_what_is_not_a_product_stays():
     ir.assert_structural_equal(transform.ToMixedPrecision()(Module), Module)
     with pytest.raises(ValueError, match="expected out_dtype float32 or float16, got int8"):
         transform.ToMixedPrecision("int8")(Module)
+    with pytest.raises(ValueError, match="expected out_dtype float32 or bfloat16, got float16"):
+        transform.ToMixedPrecision("float16", dtype="bfloat16")(Module)
+    with pytest.raises(ValueError, match="expected dtype float16 or bfloat16, got float64"):
+        transform.ToMixedPrecision(dtype="float64")(Module)
+
+
+def _perceptron():
+    rng = np.random.default_rng(0)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((8, 64), "float32"))
+    weights = [relax.const(rng.uniform(-0.2, 0.2, (64, 64)).astype("float32")) for _ in range(3)]
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value = x
+            for weight in weights:
+                value = bb.emit(relax.op.nn.relu(bb.emit(relax.op.matmul(value, weight))))
+            out = bb.emit_output(relax.op.nn.softmax(value))
+        bb.emit_func_output(out)
+    return bb.finalize(), rng.uniform(-1, 1, (8, 64)).astype("float32")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_weights_are_cast_once(dtype):
+    """The compiled program holds the weights in low precision and never casts them."""
+    mod, x = _perceptron()
+    low = transform.ToMixedPrecision(dtype=dtype)(mod)
+    assert relax.analysis.well_formed(low)
+    assert low["main"].script().count("R.wrap_param") == 3
+    folded = transform.FoldConstant()(low)
+    held = []
+    relax.analysis.post_order_visit(
+        folded["main"],
+        lambda e: held.append(str(e.data.dtype)) if isinstance(e, relax.Constant) else None,
+    )
+    assert held == [dtype] * 3 and "wrap_param" not in folded["main"].script()
+    want, got = (
+        relax.VirtualMachine(tvm.compile(m, "llvm"), tvm.cpu())["main"](x).numpy()
+        for m in (mod, low)
+    )
+    assert np.abs(got - want).max() <= 2e-2 * np.abs(want).max()

@@ -216,3 +216,19 @@ def test_a_loop_with_jumps_runs_for_each_lane(jump):
         tir.interpret(program)(results[-1], np.array([1, 3, 2], "int32"))
     np.testing.assert_array_equal(*results)
     assert results[0].any()
+
+
+def test_cast_index_stays_contiguous():
+    """A loop over int64 whose index was made narrower still reads and writes vectors."""
+    A, B = buffer((64,), name="A"), buffer((64,), name="B")
+
+    def body(i):
+        index = tir.Cast("int32", i)
+        return store(B, index, A[index])
+
+    i = tir.Var("i", "int64")
+    zero, four = tir.const(0, "int64"), tir.const(4, "int64")
+    before = func([A, B], tir.For(i, zero, four, tir.ForKind.VECTORIZED, body(i)))
+    vector = _ramp(tir.const(0, "int32"))
+    expected = func([A, B], tir.BufferStore(B, tir.BufferLoad(A, [vector]), [vector]))
+    check([tt.VectorizeLoop(), tt.Simplify()], before, expected)

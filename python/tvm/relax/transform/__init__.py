@@ -6,6 +6,7 @@ import tvm_ffi
 from tvm._derive import Node, construct, fill, function, register_node
 from tvm.ir.transform import Pass, _pass_decorator, module_pass
 from tvm.relax.expr import values_of_params
+from tvm.tir import IndexMap
 
 from .tuning import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
 
@@ -63,6 +64,28 @@ def FuseOpsByPattern(patterns, bind_constants=True, annotate_codegen=False, entr
 
 
 FuseOpsByPattern.__doc__ = _fuse_ops_by_pattern.__doc__
+_alter_op_impl = function("relax.transform.AlterOpImpl", __name__)
+
+
+def AlterOpImpl(
+    op_impl_map,
+    op_buffer_transforms,
+    op_buffer_axis_separators=None,
+    op_buffer_input_axis_separators=None,
+):
+    maps, separators = {}, dict(op_buffer_axis_separators or {})
+    for name, transforms in op_buffer_transforms.items():
+        given = separators.get(name) or [None] * len(transforms)
+        maps[name], separators[name] = [], list(given)
+        for i, transform in enumerate(transforms):
+            if callable(transform):
+                transform, found = IndexMap.from_func_with_separators(transform)
+                separators[name][i] = separators[name][i] or found
+            maps[name].append(transform)
+    return _alter_op_impl(op_impl_map, maps, separators, op_buffer_input_axis_separators or {})
+
+
+AlterOpImpl.__doc__ = _alter_op_impl.__doc__
 
 
 @module_pass(opt_level=0, name="AttachExternModules")

@@ -14,7 +14,7 @@ Outputs ConvertConstant(Node& n) {
     return n.importer.Constant(tensor);
   };
   if (const Attribute* a = n.Find("value", Attribute::kTensor)) {
-    if (a->tensor->data_type == kString) n.Unsupported("tensors of strings");
+    if (a->tensor->data_type == kString) return n.importer.StringConstant(*a->tensor);
     return n.importer.Constant(MakeTensor(n.importer.model(), *a->tensor));
   }
   if (const Attribute* a = n.Find("sparse_value", Attribute::kSparse))
@@ -27,7 +27,10 @@ Outputs ConvertConstant(Node& n) {
     return numbers(std::vector<float>{a->f}, DataType::Float(32), true);
   if (const Attribute* a = n.Find("value_floats", Attribute::kFloats))
     return numbers(a->floats, DataType::Float(32), false);
-  n.Unsupported("a constant that is no number");
+  if (n.HasAttr("value_string")) return n.importer.StringConstant({}, {n.Str("value_string")});
+  std::vector<std::string> strings = n.Strs("value_strings");
+  if (!n.HasAttr("value_strings")) n.Fail("an attribute with its value", "none");
+  return n.importer.StringConstant({static_cast<int64_t>(strings.size())}, strings);
 }
 Outputs ConvertConstantOfShape(Node& n) {
   Expr fill = n.Scalar(0, DataType::Float(32));

@@ -115,7 +115,16 @@ Expr CastTo(Node& n, DataType to) {
   if (to.is_integer() && to.bits() < 8 && from.is_float()) x = n.Cast(x, DataType::Int(32));
   return n.Cast(x, to);
 }
-Outputs ConvertCast(Node& n) { return CastTo(n, n.Type("to")); }
+/// Numbers as texts.
+Outputs CastToStrings(Node& n) {
+  Expr x = n.In(0);
+  DataType t = Node::TypeOf(x), wide = t.is_float() ? DataType::Float(32) : DataType::Int(64);
+  if (t != DataType::Float(64)) x = n.Cast(x, wide);
+  return n.importer.StringsInOrder(n.importer.CallRuntime("strings.format", {x}), Node::Shape(x));
+}
+Outputs ConvertCast(Node& n) {
+  return n.Int("to") == kString ? CastToStrings(n) : CastTo(n, n.Type("to"));
+}
 Outputs ConvertCastLike(Node& n) { return CastTo(n, Node::TypeOf(n.In(1))); }
 Outputs ConvertBitCast(Node& n) {
   DataType to = n.Type("to");
@@ -222,18 +231,6 @@ Outputs ConvertIsInf(Node& n) {
     return equal(x, positive ? inf : neg(inf));
   });
 }
-Outputs ConvertDropout(Node& n) {
-  n.Ignore("seed");
-  if (n.Has(1)) n.Input(1);
-  if (n.Has(2)) {
-    auto training = n.ScalarOf(2);
-    if (!training || !IsZero(*training)) n.Unsupported("training");
-  }
-  Expr x = n.In(0);
-  if (!n.Wants(1)) return x;
-  return std::vector<Expr>{
-      x, n("full", relax::ShapeExpr(Node::Shape(x)), n.Scalar(1, DataType::Bool()))};
-}
 Outputs ConvertIdentity(Node& n) { return n.Input(0); }
 }  // namespace
 
@@ -262,7 +259,6 @@ TVM_REGISTER() {
       {"Cos", &SameOp<"cos">},
       {"Cosh", &SameOp<"cosh">},
       {"Div", &Binary<"divide">},
-      {"Dropout", &ConvertDropout},
       {"Elu", &ConvertElu},
       {"Equal", &Binary<"equal">},
       {"Erf", &SameOp<"erf">},

@@ -76,10 +76,31 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
   Dims shape = t->shape;
   shape.Set(r.axis, to);
   double narrow = o.antialias ? std::min(1.0, r.ratio.value_or(1)) : 1;
-  if (o.antialias && !r.ratio) n.Unsupported("antialias with a scale that is not constant");
-  double reach = o.mode == "cubic" ? 2 : 1;
-  auto first = static_cast<int64_t>(std::floor(-reach / narrow)) + 1;
+  int64_t reach = o.mode == "cubic" ? 2 : 1;
+  auto first = static_cast<int64_t>(std::floor(-static_cast<double>(reach) / narrow)) + 1;
   int64_t count = 2 - 2 * first;
+  auto weight_at = [&](const PrimExpr& p, const PrimExpr& place, const PrimExpr& narrowed) {
+    PrimExpr weight = FilterWeight(o, (Real(p) - place) * narrowed);
+    return o.exclude_outside ? tir::Select(p >= Num(0) && p < from, weight, Real(0)) : weight;
+  };
+  // How far the filter reaches when only running tells the scale: no result is smaller than one
+  // element, so that it spans at most `reach` times the axis on either side.
+  bool is_open = o.antialias && !r.ratio;
+  te::Tensor sums[2];
+  for (int64_t weighted = 0; is_open && weighted < 2; ++weighted) {
+    sums[weighted] = topi::Compute(
+        shape,
+        [&](const Index& i) {
+          te::IterVar k = topi::Along(from * Num(2 * reach) + Num(3), "k");
+          PrimExpr place = SourcePlace(o, i[r.axis], from, to, scale, start, end);
+          PrimExpr p = Whole(floor(place)) + k->var - from * Num(reach) - Num(1);
+          Index index = i;
+          index[r.axis] = max(min(p, from - Num(1)), Num(0));
+          PrimExpr weight = weight_at(p, place, min(scale, Real(1)));
+          return te::sum(weighted ? weight * Real(topi::At(t, index)) : weight, {k});
+        },
+        "filtered", topi::kCommReduce);
+  }
   return ComputeElements(n, "resize", te, shape, [&](const Index& i) -> PrimExpr {
     PrimExpr place = SourcePlace(o, i[r.axis], from, to, scale, start, end);
     auto at = [&](const PrimExpr& p) {
@@ -92,12 +113,14 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
       value = at(NearestOf(o.rounding, place));
     } else {
       PrimExpr base = Whole(floor(place)), sum = Real(0), total = Real(0);
-      for (int64_t k = first; k < first + count; ++k) {
-        PrimExpr p = base + Num(k);
-        PrimExpr weight = FilterWeight(o, (Real(p) - place) * Real(narrow));
-        if (o.exclude_outside) weight = tir::Select(p >= Num(0) && p < from, weight, Real(0));
+      for (int64_t k = first; !is_open && k < first + count; ++k) {
+        PrimExpr p = base + Num(k), weight = weight_at(p, place, Real(narrow));
         sum = sum + weight * Real(at(p));
         total = total + weight;
+      }
+      if (is_open) {
+        sum = topi::At(sums[1], i);
+        total = topi::At(sums[0], i);
       }
       bool normalise = o.exclude_outside || o.antialias;
       value = normalise ? div(sum, total) : sum;

@@ -33,20 +33,31 @@ const DataType kCount = DataType::Int(64);
 class LoopBuilder {
  public:
   LoopBuilder(Node& n, const LoopSpec& loop) : n_(n), loop_(loop), builder_(n.importer.builder()) {
-    for (Value value : loop.carried) {
-      if (value.sequence || !value.defined()) n.Unsupported("a loop that carries a sequence");
-      initial_.push_back(n.importer.TensorOf(&value));
+    for (size_t k = 0; k < loop.carried.size(); ++k) {
+      Value value = loop.carried[k];
+      bool is_object = value.Otherwise() != nullptr;
+      if (value.IsStrings()) n.Unsupported("a loop that carries strings");
+      initial_.push_back(is_object ? n.importer.ObjectOf(&value) : n.importer.TensorOf(&value));
+      objects_.push_back(nullptr);
+      bool declared = k < loop.types.size() && loop.types[k].kind != TypeProto::kUnknown;
+      if (is_object)
+        objects_[k] =
+            declared ? std::make_shared<TypeProto>(loop.types[k]) : n.importer.ObjectType(value);
     }
     for (Name name : loop.names) {
       const Value* value = n.scope->Find(name);
       if (!value || !value->defined() || IsConstant(*value)) continue;
-      if (value->sequence) n.Unsupported("a loop that uses a sequence from outside");
       Value copy = *value;
-      captured_.emplace_back(name, n.importer.TensorOf(&copy));
+      bool is_object = value->sequence || value->object;
+      Expr e = is_object ? n.importer.ObjectOf(&copy) : value->expr;
+      captured_.push_back({name, is_object || value->IsStrings() ? e : n.importer.TensorOf(&copy),
+                           value->words, is_object ? n.importer.ObjectType(*value) : nullptr});
     }
-    for (const Expr& e : initial_) {
+    for (size_t k = 0; k < initial_.size(); ++k) {
       std::vector<bool> changes;
-      for (const PrimExpr& d : Node::Shape(e)) changes.push_back(!AsConstInt(d));
+      if (!objects_[k]) {
+        for (const PrimExpr& d : Node::Shape(initial_[k])) changes.push_back(!AsConstInt(d));
+      }
       varies_.push_back(changes);
     }
   }
@@ -58,20 +69,52 @@ class LoopBuilder {
                      loop_.condition.value_or(n_.Scalar(1, DataType::Bool()))};
     if (loop_.count) args.push_back(*loop_.count);
     for (const Expr& e : initial_) args.push_back(e);
-    for (const auto& [name, e] : captured_) args.push_back(e);
-    for (const Dims& dims : element_dims_) {
-      Dims shape = dims;
+    for (const Captured& c : captured_) {
+      args.push_back(c.expr);
+      if (c.words.defined()) args.push_back(c.words);
+    }
+    for (const Collected& c : collected_) {
+      Dims shape = c.outside;
       shape.insert(shape.begin(), Num(0));
-      args.push_back(n_("zeros", relax::ShapeExpr(shape), element_types_[args.size() - first_]));
+      args.push_back(c.is_array ? n_.importer.CallRuntime("sequence.make", {})
+                                : n_("zeros", relax::ShapeExpr(shape), c.dtype));
     }
     Expr all = n_.Emit(relax::Call(function_, args));
     std::vector<Value> results;
-    size_t count = initial_.size() + loop_.num_collected;
-    for (size_t i = 0; i < count; ++i) results.emplace_back(n_.Item(all, static_cast<int64_t>(i)));
+    size_t count = initial_.size() + collected_.size();
+    for (size_t i = 0; i < count; ++i) {
+      Expr item = n_.Item(all, static_cast<int64_t>(i));
+      if (i < initial_.size()) {
+        results.emplace_back(item);
+        results.back().object = objects_[i];
+        continue;
+      }
+      const Collected& c = collected_[i - initial_.size()];
+      results.emplace_back(c.is_array ? Stacked(item, c) : item);
+    }
     return results;
   }
 
  private:
+  /// A value from outside: `words` of strings, `object` of a sequence or optional.
+  struct Captured {
+    Name name;
+    Expr expr, words;
+    std::shared_ptr<const TypeProto> object;
+  };
+  /// A value of each turn. They are joined to one tensor that grows where their shape is known
+  /// before the loop, and kept in an array until its end otherwise.
+  struct Collected {
+    DataType dtype;
+    int64_t rank = 0;
+    bool is_array = false;
+    Dims inside, outside;  // as the function and its caller see its shape
+  };
+  Expr Stacked(const Expr& array, const Collected& c) {
+    return n_.importer.CallRuntime(
+        "sequence.stack", {array, relax::DataTypeImm(c.dtype), relax::PrimValue(Num(c.rank))},
+        relax::TensorStructInfo(c.dtype, c.rank + 1));
+  }
   static bool IsConstant(const Value& value) {
     if (value.expr.defined() && value.expr.as<relax::ConstantObj>()) return true;
     if (!value.known) return false;
@@ -103,6 +146,11 @@ class LoopBuilder {
     if (loop_.count) params.push_back(Param("count", {}, kCount));
     std::vector<Value> carried;
     for (size_t k = 0; k < initial_.size(); ++k) {
+      if (objects_[k]) {
+        params.push_back(relax::Var("carried", relax::ObjectStructInfo::Get()));
+        carried.push_back(Value::Object(params.back(), objects_[k]));
+        continue;
+      }
       Dims dims = Node::Shape(initial_[k]);
       for (size_t d = 0; d < dims.size(); ++d) {
         if (varies_[k][d]) dims.Set(d, n_.importer.FreshDim("carried"));
@@ -112,19 +160,30 @@ class LoopBuilder {
     }
     Scope scope;
     scope.outer = n_.scope;
-    for (const auto& [name, e] : captured_) {
-      Dims dims = Node::Shape(e).Map([&](const PrimExpr& d) { return Inside(d); });
-      params.push_back(Param("captured", dims, Node::TypeOf(e)));
-      scope.values[name] = Value(Expr(params.back()));
+    for (const Captured& c : captured_) {
+      if (c.object) {
+        params.push_back(relax::Var("captured", relax::ObjectStructInfo::Get()));
+        scope.values[c.name] = Value::Object(params.back(), c.object);
+        continue;
+      }
+      Dims dims = Node::Shape(c.expr).Map([&](const PrimExpr& d) { return Inside(d); });
+      params.push_back(Param("captured", dims, Node::TypeOf(c.expr)));
+      Value value{Expr(params.back())};
+      if (c.words.defined()) {
+        params.push_back(relax::Var("words", relax::ObjectStructInfo::Get()));
+        value.words = params.back();
+      }
+      scope.values[c.name] = value;
     }
     first_ = params.size();
     // How the collected values look is known once the body has been built.
-    bool is_first = element_types_.empty() && loop_.num_collected > 0;
+    bool is_first = collected_.empty() && loop_.num_collected > 0;
     std::vector<relax::Var> collections;
-    for (size_t k = 0; k < element_types_.size(); ++k) {
-      Dims dims = element_inside_[k];
+    for (const Collected& c : collected_) {
+      Dims dims = c.inside;
       dims.insert(dims.begin(), n_.importer.FreshDim("turns"));
-      collections.push_back(Param("collected", dims, element_types_[k]));
+      collections.push_back(c.is_array ? relax::Var("collected", relax::ObjectStructInfo::Get())
+                                       : Param("collected", dims, c.dtype));
       params.push_back(collections.back());
     }
     relax::TupleStructInfo result = ResultInfo(carried);
@@ -157,21 +216,28 @@ class LoopBuilder {
   relax::TupleStructInfo ResultInfo(const std::vector<Value>& carried) {
     Array<StructInfo> fields;
     for (size_t k = 0; k < carried.size(); ++k) {
+      if (objects_[k]) {
+        fields.push_back(relax::ObjectStructInfo::Get());
+        continue;
+      }
       Dims dims = Node::Shape(carried[k].expr);
       bool varies = std::count(varies_[k].begin(), varies_[k].end(), true) != 0;
       DataType t = Node::TypeOf(carried[k].expr);
       fields.push_back(varies ? relax::TensorStructInfo(t, static_cast<int64_t>(dims.size()))
                               : relax::TensorStructInfo(dims, t));
     }
-    for (size_t k = 0; k < element_types_.size(); ++k)
-      fields.push_back(relax::TensorStructInfo(
-          element_types_[k], static_cast<int64_t>(element_inside_[k].size()) + 1));
+    for (const Collected& c : collected_) {
+      StructInfo info = relax::ObjectStructInfo::Get();
+      if (!c.is_array) info = relax::TensorStructInfo(c.dtype, c.rank + 1);
+      fields.push_back(info);
+    }
     return relax::TupleStructInfo(fields);
   }
   /// Whether the turn gives what the parameters expect; otherwise what it gives is noted.
   bool Fits(Turn& turn, const std::vector<Value>& carried, bool is_first) {
     bool fits = !is_first;
     for (size_t k = 0; k < carried.size(); ++k) {
+      if (objects_[k]) continue;
       Expr e = n_.importer.TensorOf(&turn.carried[k]);
       Dims now = Node::Shape(e), then = Node::Shape(carried[k].expr);
       if (now.size() != then.size() || Node::TypeOf(e) != Node::TypeOf(carried[k].expr))
@@ -183,23 +249,20 @@ class LoopBuilder {
       }
     }
     if (fits) return true;
-    element_types_.clear();
-    element_inside_.clear();
-    element_dims_.clear();
+    collected_.clear();
+    auto is_outside = [&](const tir::VarObj* var) {
+      return !outside_.count(ffi::GetRef<tir::Var>(var));
+    };
     for (Value& value : turn.collected) {
       Expr e = n_.importer.TensorOf(&value);
-      Dims inner, outer;
+      Collected c{Node::TypeOf(e), Node::Rank(e)};
       for (const PrimExpr& d : Node::Shape(e)) {
-        PrimExpr out = tir::Substitute(d, outside_);
-        bool known = AsConstInt(d).has_value() || !out.same_as(d);
-        if (!known) n_.Unsupported("values of changing shapes that a loop collects");
+        c.is_array |= tir::UsesVar(d, is_outside);
         // The function's parameters are made again: only constants can be named in advance.
-        inner.push_back(AsConstInt(d) ? d : PrimExpr(n_.importer.FreshDim()));
-        outer.push_back(out);
+        c.inside.push_back(AsConstInt(d) ? d : PrimExpr(n_.importer.FreshDim()));
+        c.outside.push_back(tir::Substitute(d, outside_));
       }
-      element_types_.push_back(Node::TypeOf(e));
-      element_inside_.push_back(inner);
-      element_dims_.push_back(outer);
+      collected_.push_back(c);
     }
     return false;
   }
@@ -209,9 +272,19 @@ class LoopBuilder {
     if (turn.condition) go = n_.Reshape(n_.importer.TensorOf(&*turn.condition), {});
     Array<Expr> args{n_("add", i, n_.Scalar(1, kCount)), go};
     if (loop_.count) args.push_back(params[2]);
-    for (Value& value : turn.carried) args.push_back(n_.importer.TensorOf(&value));
+    for (size_t k = 0; k < turn.carried.size(); ++k) {
+      Value& value = turn.carried[k];
+      args.push_back(objects_[k] ? n_.importer.ObjectOf(&value) : n_.importer.TensorOf(&value));
+    }
     for (size_t k = args.size(); k < first_; ++k) args.push_back(params[k]);
     for (size_t k = 0; k < collections.size(); ++k) {
+      if (collected_[k].is_array) {
+        Value none;
+        args.push_back(n_.importer.CallRuntime(
+            "sequence.insert", {collections[k], n_.importer.TensorOf(&turn.collected[k]),
+                                n_.importer.ObjectOf(&none)}));
+        continue;
+      }
       Expr one = n_("expand_dims", n_.importer.TensorOf(&turn.collected[k]), List({0}));
       args.push_back(n_("concat", relax::Tuple({collections[k], one}), 0));
     }
@@ -222,11 +295,11 @@ class LoopBuilder {
   const LoopSpec& loop_;
   relax::BlockBuilder builder_;
   std::vector<Expr> initial_;
-  std::vector<std::pair<Name, Expr>> captured_;
+  std::vector<std::shared_ptr<const TypeProto>> objects_;  // of those that are no tensors
+  std::vector<Captured> captured_;
   std::vector<std::vector<bool>> varies_;  // of the carried values, by dimension
   Map<tir::Var, PrimExpr> inside_, outside_;
-  std::vector<DataType> element_types_;
-  std::vector<Dims> element_inside_, element_dims_;  // of collected values, here and at the caller
+  std::vector<Collected> collected_;
   GlobalVar function_;
   size_t first_ = 0;  // the first parameter for collected values
 };

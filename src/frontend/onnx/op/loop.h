@@ -15,13 +15,19 @@ struct LoopSpec {
   std::optional<Expr> count;      // int64 scalar
   std::optional<Expr> condition;  // bool scalar, before the first turn
   std::vector<Value> carried;
-  std::set<Name> names;  // of values outside that the body may use
+  std::vector<TypeProto> types;  // as declared, of the carried values: needed of sequences
+  std::set<Name> names;          // of values outside that the body may use
   size_t num_collected = 0;
   /// A turn: its number (an int64 scalar), the carried values, and the scope that has the names.
   std::function<Turn(const Expr& i, const std::vector<Value>& carried, const Scope& scope)> turn;
 };
 /// The carried values behind the last turn, then the collected ones, stacked.
 std::vector<Value> EmitLoop(Node& n, const LoopSpec& loop);
+/// The graph that an attribute holds.
+const Graph& SubgraphOf(Node& n, Name name);
+Value KnownScalar(int64_t value, DataType dtype);
+/// Tensors as one, along a new axis.
+Expr StackOf(Node& n, std::vector<Value>* parts, int64_t axis);
 /// Names that a graph uses and does not define.
 void FreeNames(const Graph& graph, std::set<Name>* names);
 

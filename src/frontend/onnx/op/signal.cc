@@ -146,40 +146,36 @@ Outputs ConvertSTFT(Node& n) {
   return te.Done("stft", Transform(shape, 2, frame, false, sample, t->dtype));
 }
 /// Triangles of the mel scale over the bins of a spectrum.
+/// Triangles over the bins of a spectrum, evenly apart on the scale of pitches.
 Outputs ConvertMelWeightMatrix(Node& n) {
-  int64_t bands = n.ConstInts(0).at(0), length = n.ConstInts(1).at(0), rate = n.ConstInts(2).at(0);
-  double low = n.ConstFloats(3).at(0), high = n.ConstFloats(4).at(0);
-  DataType to = n.Type("output_datatype", DataType::Float(32));
-  int64_t bins = length / 2 + 1;
-  if (bands < 0 || bands > 100'000 || bins < 0 || bins > 1'000'000 || rate <= 0)
-    n.Fail("numbers of bands, bins and samples in bounds", "others");
-  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  std::vector<int64_t> edges;
-  double first = mel(low), step = (mel(high) - first) / static_cast<double>(bands + 2);
-  for (int64_t i = 0; i < bands + 2; ++i) {
-    double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + first) / 2595) - 1);
-    edges.push_back(static_cast<int64_t>(
-        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate))));
-  }
-  int64_t shape[] = {bins, bands};
-  runtime::Tensor tensor = runtime::Empty({shape, 2}, DataType::Float(32), {kDLCPU, 0});
-  auto* data = static_cast<float*>(tensor.data_ptr());
-  std::fill_n(data, bins * bands, 0.0F);
-  for (int64_t b = 0; b < bands; ++b) {
-    int64_t left = edges[b], top = edges[b + 1], right = edges[b + 2];
-    auto set = [&](int64_t bin, double value) {
-      if (bin >= 0 && bin < bins) data[bin * bands + b] = static_cast<float>(value);
-    };
-    if (left == top) {
-      set(top, 1);
-    } else {
-      for (int64_t i = left; i <= top; ++i)
-        set(i, static_cast<double>(i - left) / static_cast<double>(top - left));
-    }
-    for (int64_t i = top; i < right; ++i)
-      set(i, static_cast<double>(right - i) / static_cast<double>(right - top));
-  }
-  return n.Cast(n.importer.Constant(tensor).expr, to);
+  DataType to = n.Type("output_datatype", DataType::Float(32)), real = DataType::Float(64);
+  PrimExpr bands = n.Integers(0).at(0), length = n.Integers(1).at(0);
+  PrimExpr bins = n.Simplify(floordiv(length, Num(2)) + Num(1));
+  Te te(n);
+  auto scalar = [&](size_t i) {
+    auto known = n.ScalarOf(i);
+    return tvm::cast(real, known ? te(*known) : te(n.Reshape(n.In(i), {}))(Array<PrimExpr>()));
+  };
+  auto number = [&](double v) { return MakeConst(real, v); };
+  auto mel = [&](const PrimExpr& hertz) {
+    return number(2595) * tvm::log10(number(1) + div(hertz, number(700)));
+  };
+  PrimExpr rate = scalar(2), first = mel(scalar(3));
+  PrimExpr step = div(mel(scalar(4)) - first, tvm::cast(real, te(bands) + Num(2)));
+  auto edge = [&](const PrimExpr& i) {
+    PrimExpr pitch = tvm::cast(real, i) * step + first;
+    PrimExpr hertz = number(700) * (tvm::pow(number(10), div(pitch, number(2595))) - number(1));
+    return tvm::floor(div(tvm::cast(real, te(length) + Num(1)) * hertz, rate));
+  };
+  return ComputeElements(n, "mel", te, {te(bins), te(bands)}, [&](const Index& i) {
+    PrimExpr bin = tvm::cast(real, i[0]), left = edge(i[1]), top = edge(i[1] + Num(1)),
+             right = edge(i[1] + Num(2));
+    PrimExpr falling = div(right - bin, right - top), rising = div(bin - left, top - left);
+    PrimExpr value = tir::Select(bin >= top && bin < right, falling,
+                                 tir::Select(bin >= left && bin < top, rising,
+                                             tir::Select(equal(bin, top), number(1), number(0))));
+    return tvm::cast(to, value);
+  });
 }
 
 // ---- columns ------------------------------------------------------------------------------------

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that are numbers: how often runs of them occur.
+// How often runs of words occur.
+#include <map>
+
 #include "frontend/onnx/op/op.h"
 
 namespace tvm::frontend::onnx {
 namespace {
+/// Strings as the numbers of their words in the pool, which becomes these numbers.
+Expr WordNumbers(Node& n, std::vector<int64_t>* pool) {
+  std::map<std::string, int64_t> numbers;
+  Array<Expr> words;
+  for (const std::string& word : n.Strs("pool_strings")) {
+    auto [it, is_new] = numbers.emplace(word, static_cast<int64_t>(words.size()));
+    if (is_new) words.push_back(relax::StringImm(word));
+    pool->push_back(it->second);
+  }
+  const Value& x = n.StringsIn(0);
+  return n.importer.CallRuntime("strings.lookup", {x.words, x.expr, relax::Tuple(words)},
+                                relax::TensorStructInfo(Node::Shape(x.expr), DataType::Int(64)));
+}
 /// Counts the n-grams of a table in each row, their words side by side or with up to max_skip_count
 /// others between any two.
 Outputs ConvertTfIdfVectorizer(Node& n) {
-  Expr x = n.In(0);
   int64_t least = n.Int("min_gram_length"), most = n.Int("max_gram_length");
   int64_t skips = n.Int("max_skip_count");
   std::string mode = n.Str("mode");
@@ -15,7 +29,7 @@ Outputs ConvertTfIdfVectorizer(Node& n) {
   std::vector<int64_t> pool = n.Ints("pool_int64s");
   std::vector<double> weights = n.Floats("weights");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") n.Fail("mode to be TF, IDF or TFIDF", mode);
-  if (pool.empty()) n.Unsupported("a pool of strings");
+  Expr x = n.HasAttr("pool_strings") ? WordNumbers(n, &pool) : n.In(0);
   if (least < 1 || most < least || skips < 0 || most * (skips + 1) > 1000)
     n.Fail("lengths of n-grams from 1 and skips from 0", "others");
   // The table: a row per n-gram, words behind its end are not looked at.

@@ -19,6 +19,8 @@ using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUmemoryPool = struct CUmemPoolHandle_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
 
 struct CUlaunchAttribute {
   int id;
@@ -45,50 +47,57 @@ enum Attribute {
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
 };
-constexpr int kFuncMaxDynamicSharedBytes = 8, kPoolReleaseThreshold = 4, kStreamNonBlocking = 1;
+constexpr int kFuncMaxDynamicSharedBytes = 8, kPoolReleaseThreshold = 4, kStreamNonBlocking = 1,
+              kCaptureRelaxed = 2;
 
 //  result of each: CUresult; name of the method, symbol of the library, parameters
-#define TVM_CUDA_DRIVER(ROW)                                                                 \
-  ROW(Init, cuInit, (unsigned))                                                              \
-  ROW(DriverGetVersion, cuDriverGetVersion, (int*))                                          \
-  ROW(GetErrorName, cuGetErrorName, (CUresult, const char**))                                \
-  ROW(GetErrorString, cuGetErrorString, (CUresult, const char**))                            \
-  ROW(DeviceGetCount, cuDeviceGetCount, (int*))                                              \
-  ROW(DeviceGet, cuDeviceGet, (CUdevice*, int))                                              \
-  ROW(DeviceGetName, cuDeviceGetName, (char*, int, CUdevice))                                \
-  ROW(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, CUdevice))                       \
-  ROW(DeviceTotalMem, cuDeviceTotalMem_v2, (size_t*, CUdevice))                              \
-  ROW(PrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CUcontext*, CUdevice))                    \
-  ROW(CtxGetCurrent, cuCtxGetCurrent, (CUcontext*))                                          \
-  ROW(CtxSetCurrent, cuCtxSetCurrent, (CUcontext))                                           \
-  ROW(MemGetInfo, cuMemGetInfo_v2, (size_t*, size_t*))                                       \
-  ROW(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (CUmemoryPool*, CUdevice))         \
-  ROW(MemPoolSetAttribute, cuMemPoolSetAttribute, (CUmemoryPool, int, void*))                \
-  ROW(MemPoolTrimTo, cuMemPoolTrimTo, (CUmemoryPool, size_t))                                \
-  ROW(MemAllocAsync, cuMemAllocAsync, (CUdeviceptr*, size_t, CUstream))                      \
-  ROW(MemFreeAsync, cuMemFreeAsync, (CUdeviceptr, CUstream))                                 \
-  ROW(MemHostAlloc, cuMemHostAlloc, (void**, size_t, unsigned))                              \
-  ROW(MemFreeHost, cuMemFreeHost, (void*))                                                   \
-  ROW(MemcpyAsync, cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream))              \
-  ROW(MemcpyPeerAsync, cuMemcpyPeerAsync,                                                    \
-      (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                    \
-  ROW(MemsetD8Async, cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))        \
-  ROW(StreamCreate, cuStreamCreate, (CUstream*, unsigned))                                   \
-  ROW(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                         \
-  ROW(StreamSynchronize, cuStreamSynchronize, (CUstream))                                    \
-  ROW(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned))                     \
-  ROW(EventCreate, cuEventCreate, (CUevent*, unsigned))                                      \
-  ROW(EventDestroy, cuEventDestroy_v2, (CUevent))                                            \
-  ROW(EventRecord, cuEventRecord, (CUevent, CUstream))                                       \
-  ROW(EventQuery, cuEventQuery, (CUevent))                                                   \
-  ROW(EventSynchronize, cuEventSynchronize, (CUevent))                                       \
-  ROW(EventElapsedTime, cuEventElapsedTime, (float*, CUevent, CUevent))                      \
-  ROW(ModuleLoadData, cuModuleLoadData, (CUmodule*, const void*))                            \
-  ROW(ModuleUnload, cuModuleUnload, (CUmodule))                                              \
-  ROW(ModuleGetFunction, cuModuleGetFunction, (CUfunction*, CUmodule, const char*))          \
-  ROW(ModuleGetGlobal, cuModuleGetGlobal_v2, (CUdeviceptr*, size_t*, CUmodule, const char*)) \
-  ROW(MemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr, const void*, size_t))                       \
-  ROW(FuncSetAttribute, cuFuncSetAttribute, (CUfunction, int, int))                          \
+#define TVM_CUDA_DRIVER(ROW)                                                                      \
+  ROW(Init, cuInit, (unsigned))                                                                   \
+  ROW(DriverGetVersion, cuDriverGetVersion, (int*))                                               \
+  ROW(GetErrorName, cuGetErrorName, (CUresult, const char**))                                     \
+  ROW(GetErrorString, cuGetErrorString, (CUresult, const char**))                                 \
+  ROW(DeviceGetCount, cuDeviceGetCount, (int*))                                                   \
+  ROW(DeviceGet, cuDeviceGet, (CUdevice*, int))                                                   \
+  ROW(DeviceGetName, cuDeviceGetName, (char*, int, CUdevice))                                     \
+  ROW(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, CUdevice))                            \
+  ROW(DeviceTotalMem, cuDeviceTotalMem_v2, (size_t*, CUdevice))                                   \
+  ROW(PrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CUcontext*, CUdevice))                         \
+  ROW(CtxGetCurrent, cuCtxGetCurrent, (CUcontext*))                                               \
+  ROW(CtxSetCurrent, cuCtxSetCurrent, (CUcontext))                                                \
+  ROW(MemGetInfo, cuMemGetInfo_v2, (size_t*, size_t*))                                            \
+  ROW(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (CUmemoryPool*, CUdevice))              \
+  ROW(MemPoolSetAttribute, cuMemPoolSetAttribute, (CUmemoryPool, int, void*))                     \
+  ROW(MemPoolTrimTo, cuMemPoolTrimTo, (CUmemoryPool, size_t))                                     \
+  ROW(MemAllocAsync, cuMemAllocAsync, (CUdeviceptr*, size_t, CUstream))                           \
+  ROW(MemFreeAsync, cuMemFreeAsync, (CUdeviceptr, CUstream))                                      \
+  ROW(MemHostAlloc, cuMemHostAlloc, (void**, size_t, unsigned))                                   \
+  ROW(MemFreeHost, cuMemFreeHost, (void*))                                                        \
+  ROW(MemcpyAsync, cuMemcpyAsync, (CUdeviceptr, CUdeviceptr, size_t, CUstream))                   \
+  ROW(MemcpyPeerAsync, cuMemcpyPeerAsync,                                                         \
+      (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                         \
+  ROW(MemsetD8Async, cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))             \
+  ROW(StreamCreate, cuStreamCreate, (CUstream*, unsigned))                                        \
+  ROW(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                              \
+  ROW(StreamSynchronize, cuStreamSynchronize, (CUstream))                                         \
+  ROW(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned))                          \
+  ROW(StreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, int))                               \
+  ROW(StreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph*))                                 \
+  ROW(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec*, CUgraph, unsigned long long)) \
+  ROW(GraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))                                        \
+  ROW(GraphDestroy, cuGraphDestroy, (CUgraph))                                                    \
+  ROW(GraphExecDestroy, cuGraphExecDestroy, (CUgraphExec))                                        \
+  ROW(EventCreate, cuEventCreate, (CUevent*, unsigned))                                           \
+  ROW(EventDestroy, cuEventDestroy_v2, (CUevent))                                                 \
+  ROW(EventRecord, cuEventRecord, (CUevent, CUstream))                                            \
+  ROW(EventQuery, cuEventQuery, (CUevent))                                                        \
+  ROW(EventSynchronize, cuEventSynchronize, (CUevent))                                            \
+  ROW(EventElapsedTime, cuEventElapsedTime, (float*, CUevent, CUevent))                           \
+  ROW(ModuleLoadData, cuModuleLoadData, (CUmodule*, const void*))                                 \
+  ROW(ModuleUnload, cuModuleUnload, (CUmodule))                                                   \
+  ROW(ModuleGetFunction, cuModuleGetFunction, (CUfunction*, CUmodule, const char*))               \
+  ROW(ModuleGetGlobal, cuModuleGetGlobal_v2, (CUdeviceptr*, size_t*, CUmodule, const char*))      \
+  ROW(MemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr, const void*, size_t))                            \
+  ROW(FuncSetAttribute, cuFuncSetAttribute, (CUfunction, int, int))                               \
   ROW(LaunchKernelEx, cuLaunchKernelEx, (const CUlaunchConfig*, CUfunction, void**, void**))
 
 constexpr int kMaxDevices = 64;

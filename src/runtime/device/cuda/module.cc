@@ -128,19 +128,24 @@ class Launcher {
 
 class CudaModuleObj : public ffi::ModuleObj {
  public:
-  CudaModuleObj(Binary binary, std::vector<KernelInfo> kernels, std::string source)
-      : binary_(std::move(binary)), source_(std::move(source)) {
+  CudaModuleObj(std::vector<Binary> binaries, std::vector<KernelInfo> kernels, std::string source)
+      : binaries_(std::move(binaries)), source_(std::move(source)) {
     for (KernelInfo& kernel : kernels) {
+      if (kernel.binary >= binaries_.size()) {
+        TVM_FFI_THROW(ValueError) << "cuda: expected kernel " << kernel.name << " in one of "
+                                  << binaries_.size() << " binaries, got " << kernel.binary;
+      }
       std::string name = kernel.name;
       kernels_.emplace(std::move(name), std::make_unique<Kernel>(std::move(kernel)));
     }
   }
   ~CudaModuleObj() {
     for (int i = 0; i < kMaxDevices; ++i) {
-      if (!modules_[i]) continue;
-      try {
-        Use(i).ModuleUnload(modules_[i]);
-      } catch (const std::exception&) {
+      for (CUmodule module : modules_[i]) {
+        try {
+          if (module) Use(i).ModuleUnload(module);
+        } catch (const std::exception&) {
+        }
       }
     }
   }
@@ -170,10 +175,10 @@ class CudaModuleObj : public ffi::ModuleObj {
     std::string kind = format.empty() ? "cu" : std::string(format);
     if (kind == "cu" || kind == "cuda" || kind == "ptx") return Render(kind, "inspect_source");
     TVM_FFI_THROW(ValueError) << "inspect_source: expected the format cu or ptx, got '" << kind
-                              << "'; write_to_file writes binaries (" << binary_.format << ")";
+                              << "'; write_to_file writes binaries (" << Format() << ")";
     TVM_FFI_UNREACHABLE();
   }
-  Array<String> GetWriteFormats() const final { return {"cu", binary_.format}; }
+  Array<String> GetWriteFormats() const final { return {"cu", Format()}; }
   void WriteToFile(const String& file_name, const String& format) const final {
     std::string name(file_name), kind(format);
     if (kind.empty()) kind = name.substr(name.find_last_of('.') + 1);
@@ -185,9 +190,12 @@ class CudaModuleObj : public ffi::ModuleObj {
   }
   ffi::Bytes SaveToBytes() const final {
     std::string out;
-    Put(&out, binary_.format);
-    Put(&out, binary_.arch);
-    Put(&out, binary_.code);
+    PutNumber(&out, binaries_.size());
+    for (const Binary& binary : binaries_) {
+      Put(&out, binary.format);
+      Put(&out, binary.arch);
+      Put(&out, binary.code);
+    }
     Put(&out, source_);
     PutNumber(&out, kernels_.size());
     for (const auto& [name, kernel] : kernels_) {
@@ -198,6 +206,7 @@ class CudaModuleObj : public ffi::ModuleObj {
         PutNumber(&out, t.code | uint64_t{t.bits} << 8 | uint64_t{t.lanes} << 16);
       PutNumber(&out, info.launch.size());
       for (const std::string& word : info.launch) Put(&out, word);
+      PutNumber(&out, info.binary);
     }
     return ffi::Bytes(out);
   }
@@ -205,11 +214,16 @@ class CudaModuleObj : public ffi::ModuleObj {
  private:
   const std::string& Render(const std::string& kind, const char* what) const {
     if (kind == "cu" || kind == "cuda") return source_;
-    if (kind == binary_.format) return binary_.code;
-    TVM_FFI_THROW(ValueError) << what << ": expected the format cu or " << binary_.format
-                              << ", got '" << kind << "'";
+    if (kind == Format() && binaries_.size() > 1) {
+      TVM_FFI_THROW(ValueError) << what << ": expected a module of few kernels, which are one "
+                                << kind << ", got one of " << binaries_.size();
+    }
+    if (kind == Format()) return binaries_[0].code;
+    TVM_FFI_THROW(ValueError) << what << ": expected the format cu or " << Format() << ", got '"
+                              << kind << "'";
     TVM_FFI_UNREACHABLE();
   }
+  const std::string& Format() const { return binaries_.at(0).format; }
   struct Kernel {
     explicit Kernel(KernelInfo info) : launch(std::move(info)) {}
     Launcher launch;
@@ -221,11 +235,13 @@ class CudaModuleObj : public ffi::ModuleObj {
       return function;
     std::lock_guard lock(mutex_);
     const Driver& driver = Use(device_id);
-    CUmodule& module = modules_[device_id];
+    modules_[device_id].resize(binaries_.size());
+    const Binary& binary = binaries_[kernel->launch.info().binary];
+    CUmodule& module = modules_[device_id][kernel->launch.info().binary];
     if (!module) {
       driver.Check(
-          driver.ModuleLoadData(&module, binary_.code.data()),
-          "loading kernels for " + binary_.arch + " on device " + std::to_string(device_id));
+          driver.ModuleLoadData(&module, binary.code.data()),
+          "loading kernels for " + binary.arch + " on device " + std::to_string(device_id));
       ConnectFailures(device_id, module);
     }
     const std::string& name = kernel->launch.info().name;
@@ -242,11 +258,11 @@ class CudaModuleObj : public ffi::ModuleObj {
     out->append(text);
   }
 
-  Binary binary_;
+  std::vector<Binary> binaries_;
   std::string source_;
   std::map<std::string, std::unique_ptr<Kernel>> kernels_;
   std::mutex mutex_;
-  CUmodule modules_[kMaxDevices] = {};
+  std::vector<CUmodule> modules_[kMaxDevices];
 };
 
 /// Reads what SaveToBytes wrote; every length is checked.
@@ -278,12 +294,14 @@ struct Reader {
 };
 Module LoadFromBytes(const ffi::Bytes& bytes) {
   Reader in{{bytes.data(), bytes.size()}};
-  Binary binary;
-  binary.format = in.Text();
-  binary.arch = in.Text();
-  binary.code = in.Text();
+  std::vector<Binary> binaries(in.Count(24));
+  for (Binary& binary : binaries) {
+    binary.format = in.Text();
+    binary.arch = in.Text();
+    binary.code = in.Text();
+  }
   std::string source = in.Text();
-  std::vector<KernelInfo> kernels(in.Count(24));
+  std::vector<KernelInfo> kernels(in.Count(32));
   for (KernelInfo& kernel : kernels) {
     kernel.name = in.Text();
     kernel.params.resize(in.Count(8));
@@ -294,8 +312,9 @@ Module LoadFromBytes(const ffi::Bytes& bytes) {
     }
     kernel.launch.resize(in.Count(8));
     for (std::string& word : kernel.launch) word = in.Text();
+    kernel.binary = in.Number();
   }
-  return MakeModule(std::move(binary), std::move(kernels), std::move(source));
+  return MakeModule(std::move(binaries), std::move(kernels), std::move(source));
 }
 TVM_REGISTER() {
   Def("ffi.Module.load_from_bytes.cuda", &LoadFromBytes, "CUDA kernels of an exported library.",
@@ -303,9 +322,10 @@ TVM_REGISTER() {
 }
 }  // namespace
 
-Module MakeModule(Binary binary, std::vector<KernelInfo> kernels, std::string source) {
+Module MakeModule(std::vector<Binary> binaries, std::vector<KernelInfo> kernels,
+                  std::string source) {
   return Module(
-      ffi::make_object<CudaModuleObj>(std::move(binary), std::move(kernels), std::move(source)));
+      ffi::make_object<CudaModuleObj>(std::move(binaries), std::move(kernels), std::move(source)));
 }
 
 }  // namespace tvm::runtime::cuda

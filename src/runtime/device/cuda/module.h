@@ -14,6 +14,7 @@ struct KernelInfo {
   std::string name;
   std::vector<DLDataType> params;
   std::vector<std::string> launch;
+  size_t binary = 0;  ///< Which binary of the module has it.
 };
 /// Code of kernels in a form the driver loads.
 struct Binary {
@@ -21,7 +22,8 @@ struct Binary {
   std::string arch;    ///< Such as sm_90a.
   std::string code;
 };
-/// A module of kind "cuda"; `source` is the text that the binary was made of.
-Module MakeModule(Binary binary, std::vector<KernelInfo> kernels, std::string source);
+/// A module of kind "cuda"; `source` is the text that the binaries were made of.
+Module MakeModule(std::vector<Binary> binaries, std::vector<KernelInfo> kernels,
+                  std::string source);
 
 }  // namespace tvm::runtime::cuda

@@ -19,6 +19,7 @@ def _resize(
     out_dtype=None,
 ):
     size = [size] * 2 if isinstance(size, int) else size
+    dtype = getattr(torch, out_dtype) if out_dtype else x.dtype
     x = x.permute([layout.index(c) for c in "NCHW"]).double()
     mode = {"linear": "bilinear", "nearest_neighbor": "nearest", "cubic": "bicubic"}[method]
     corners = coordinate_transformation_mode == "align_corners"
@@ -26,7 +27,7 @@ def _resize(
         x, tuple(size), mode=mode, align_corners=corners if mode != "nearest" else None
     )
     y = y.permute(["NCHW".index(c) for c in layout])
-    return y.to(getattr(torch, out_dtype or "float32"))
+    return y.to(dtype)
 
 
 entry(

@@ -56,10 +56,11 @@ def _conv(d):
         w = _to(w, other.get("kernel_layout", kernel), kernel)
         begin, end = _pads(padding, d)
         pads = [p for pair in zip(reversed(begin), reversed(end), strict=True) for p in pair]
+        own = str(x.dtype).removeprefix("torch.")
         x, w = x.double(), w.double()
         conv = (F.conv1d, F.conv2d, F.conv3d)[d - 1]
         y = conv(F.pad(x, pads), w, None, _spread(strides, d), 0, _spread(dilation, d), groups)
-        dtype = other.get("out_dtype", "float32")
+        dtype = other.get("out_dtype", own)
         return _to(y, canonical, other.get("out_layout", layout)).to(getattr(torch, dtype))
 
     return by_torch(call)
@@ -72,7 +73,7 @@ def _conv_transpose(d):
         assert begin == end
         stride, extra = _spread(strides, d), _spread(output_padding, d)
         y = conv(x.double(), w.double(), None, stride, begin, extra, groups, _spread(dilation, d))
-        return y.float()
+        return y.to(x.dtype)
 
     return by_torch(call)
 
@@ -161,6 +162,7 @@ def _pool(kind, d, default_include=False):
         layout=canonical,
         out_layout=None,
     ):
+        dtype = x.dtype
         x = np.transpose(x, [layout.index(letter) for letter in canonical]).astype("float64")
         size, stride, dil = (_spread(v, d) for v in (pool_size, strides, dilation))
         begin, end = _pads(padding, d)
@@ -193,9 +195,7 @@ def _pool(kind, d, default_include=False):
                 result = total / max(padded if count_include_pad else inside, 1)
             out[(slice(None), slice(None), *at)] = result
         out_layout = out_layout or layout
-        return np.transpose(out, [canonical.index(letter) for letter in out_layout]).astype(
-            "float32"
-        )
+        return np.transpose(out, [canonical.index(letter) for letter in out_layout]).astype(dtype)
 
     return call
 
@@ -229,7 +229,7 @@ def _adaptive(d):
     def call(x, output_size=None, layout=canonical):
         x = _to(x, layout, canonical)
         size = list(x.shape[2:]) if output_size is None else _spread(output_size, d)
-        return _to(pool(x.double(), size), canonical, layout).float()
+        return _to(pool(x.double(), size), canonical, layout).to(x.dtype)
 
     return by_torch(call)
 
@@ -439,7 +439,7 @@ entry(
 
 def _cross_entropy(predictions, labels):
     total = -(predictions.astype("float64") * labels).sum()
-    return np.float32(total if predictions.ndim == 1 else total / predictions.shape[0])
+    return predictions.dtype.type(total if predictions.ndim == 1 else total / predictions.shape[0])
 
 
 entry(
@@ -532,7 +532,7 @@ def _pool_backward(kind):
         else:
             y = F.avg_pool2d(x, pool_size, strides, padding[:2], False, count_include_pad)
         y.backward(grad.double())
-        return x.grad.float()
+        return x.grad.to(grad.dtype)
 
     return by_torch(call)
 
@@ -575,6 +575,7 @@ entry(
 
 
 def _attention(q, k, v, bias=None, scale=None, causal_mask=None, window_size=None):
+    dtype = q.dtype
     q, k, v = (t.double().permute(0, 2, 1, 3) for t in (q, k, v))
     repeat = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(repeat, 1), v.repeat_interleave(repeat, 1)
@@ -588,7 +589,7 @@ def _attention(q, k, v, bias=None, scale=None, causal_mask=None, window_size=Non
         if window_size:
             allowed &= torch.ones(rows, columns).triu(shift - window_size + 1).bool()
         scores = scores.masked_fill(~allowed, -torch.inf)
-    return (scores.softmax(-1) @ v).permute(0, 2, 1, 3).float()
+    return (scores.softmax(-1) @ v).permute(0, 2, 1, 3).to(dtype)
 
 
 _QKV = [T(2, 4, 3, 8), T(2, 5, 3, 8), T(2, 5, 3, 6)]

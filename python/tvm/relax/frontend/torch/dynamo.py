@@ -19,9 +19,10 @@ from .program import dtype_name, program_of, target_name
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
-# What imported programs take as the identity, because they are for inference: PyTorch's random
-# numbers are its own.
-_RANDOM = {"aten.native_dropout.default", "aten.bernoulli.p", "aten.dropout.default"}
+_seed = tvm_ffi.get_global_func("relax.run.random.seed")
+
+# What imported programs take as the identity, because they are for inference.
+_DROPOUT = [torch.ops.aten.native_dropout.default, torch.ops.aten.bernoulli.p]
 
 
 def device_from_inputs(example_inputs):
@@ -55,7 +56,12 @@ def _runs_here(node):
     values = node.meta.get("val")
     values = values if isinstance(values, (list, tuple)) else [values]
     is_complex = any(isinstance(v, torch.Tensor) and v.is_complex() for v in values)
-    return _is_supported(name) and name not in _RANDOM and not is_complex
+    return _is_supported(name) and node.target not in _DROPOUT and not is_complex
+
+
+def _is_random(node):
+    tags = getattr(node.target, "tags", ())
+    return torch.Tag.nondeterministic_seeded in tags
 
 
 class _Support(OperatorSupportBase):
@@ -74,11 +80,13 @@ def import_graph_module(graph_module):
 class _Compiled(torch.nn.Module):
     """A compiled graph in the place of the PyTorch module it was made from."""
 
-    def __init__(self, main, single):
+    def __init__(self, main, single, random):
         super().__init__()
-        self._main, self._single = main, single
+        self._main, self._single, self._random = main, single, random
 
     def forward(self, *args):
+        if self._random:  # torch.manual_seed decides what comes
+            _seed(int(torch.randint(2**62, ())))
         values = [a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in args]
         results = tuple(_to_torch(value) for value in self._main(*values))
         return results[0] if self._single else results
@@ -100,7 +108,8 @@ def _compile(graph_module, pipeline):
             mod = pipeline(mod)
     machine = relax.VirtualMachine(tvm.compile(mod, target), dev)
     (output,) = (n for n in graph_module.graph.nodes if n.op == "output")
-    return _Compiled(machine["main"], not isinstance(output.args[0], (list, tuple)))
+    random = any(_is_random(node) for node in graph_module.graph.nodes)
+    return _Compiled(machine["main"], not isinstance(output.args[0], (list, tuple)), random)
 
 
 def _compile_parts(graph_module, example_inputs, pipeline):
@@ -125,9 +134,10 @@ def _compile_parts(graph_module, example_inputs, pipeline):
 
 
 def _decompositions():
-    """PyTorch's own, of the operators that have no converter."""
+    """PyTorch's own, of the operators that have no converter, and of dropout in training."""
     table = torch._decomp.core_aten_decompositions()
-    return {op: f for op, f in table.items() if not _is_supported(str(op))}
+    own = {op: f for op, f in table.items() if not _is_supported(str(op))}
+    return own | torch._decomp.get_decompositions(_DROPOUT)
 
 
 def relax_dynamo(pipeline=None):

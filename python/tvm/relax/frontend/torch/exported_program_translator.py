@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported programs (torch.export) as graphs."""
 
+import warnings
+
 import torch
 import tvm_ffi
-from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .program import (
@@ -19,6 +21,7 @@ from .program import (
 )
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
+_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
 _KINDS = {
     InputKind.USER_INPUT: "user",
@@ -39,6 +42,8 @@ def _inputs(ep):
     metas = {node.name: node.meta.get("val") for node in ep.graph.nodes if node.op == "placeholder"}
     inputs = []
     for spec in ep.graph_signature.input_specs:
+        if spec.kind is InputKind.TOKEN:
+            continue
         kind = _KINDS.get(spec.kind)
         if kind is None:
             raise ValueError(f"Unsupported input kind {spec.kind.name} of '{spec.arg.name}'")
@@ -54,6 +59,8 @@ def _inputs(ep):
 def _outputs(ep):
     outputs = []
     for spec in ep.graph_signature.output_specs:
+        if spec.kind is OutputKind.TOKEN:
+            continue
         is_constant = isinstance(spec.arg, ConstantArgument)
         outputs.append(spec.arg.value if is_constant else ValueRef(spec.arg.name))
     return outputs
@@ -64,6 +71,24 @@ def _is_functional(graph):
         isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         for node in graph.nodes
     )
+
+
+def _decomposed(exported_program):
+    """The program in PyTorch's core operators. Its decompositions do not serve all programs with
+    symbolic sizes; such a program is converted as it was exported."""
+    try:
+        return exported_program.run_decompositions()
+    except (ValueError, RuntimeError) as error:
+        line = str(error).strip().splitlines()[0]
+        warnings.warn(
+            f"from_exported_program: PyTorch cannot decompose this program ({line}); "
+            "its operators are converted as they were exported",
+            stacklevel=3,
+        )
+        table = torch.export.default_decompositions()
+        for op in [op for op in table if _is_supported(str(op))]:
+            table.pop(op)
+        return exported_program.run_decompositions(table)
 
 
 class ExportedProgramImporter(BaseFXGraphImporter):
@@ -121,7 +146,7 @@ def from_exported_program(
             f"got {type(exported_program).__name__}"
         )
     if run_ep_decomposition:
-        exported_program = exported_program.run_decompositions()
+        exported_program = _decomposed(exported_program)
     elif not _is_functional(exported_program.graph):
         exported_program = exported_program.run_decompositions({})
     return ExportedProgramImporter().from_exported_program(

@@ -8,6 +8,7 @@ import torch
 import tvm_ffi
 from torch import fx
 
+from tvm import relax
 from tvm._derive import node_class
 
 _MODULE = "relax.frontend.torch"
@@ -19,6 +20,7 @@ def _node(name):
 
 ValueRef, TensorMeta, ScalarMeta = _node("ValueRef"), _node("TensorMeta"), _node("ScalarMeta")
 GraphNode, ProgramInput, Program = _node("GraphNode"), _node("ProgramInput"), _node("Program")
+Complex = _node("Complex")
 
 _SCALARS = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
 
@@ -53,6 +55,8 @@ def tensor_of(tensor):
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
     return tvm_ffi.from_dlpack(tensor.contiguous())
 
 
@@ -87,7 +91,19 @@ def program_of(graph_module):
             outputs = value_of(node.args[0])
     inputs += attributes_of(graph, graph_module)
     outputs = outputs if isinstance(outputs, list) else [outputs]
-    return Program(inputs, nodes_of(graph), outputs, {}, dtype_name(torch.get_default_dtype()))
+    ranges = ranges_of(_symbol_ranges(graph))
+    return Program(inputs, nodes_of(graph), outputs, ranges, dtype_name(torch.get_default_dtype()))
+
+
+def _symbol_ranges(graph):
+    """What the tracer knows of the symbols in a graph's placeholders."""
+    for node in graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        sizes = value.shape if isinstance(value, torch.Tensor) else [value]
+        for size in sizes:
+            if isinstance(size, torch.SymInt):
+                return size.node.shape_env.var_to_range
+    return {}
 
 
 def value_of(arg):
@@ -107,6 +123,9 @@ def value_of(arg):
         return tensor_of(arg)
     if arg is None or isinstance(arg, (bool, int, float, str)):
         return arg
+    if isinstance(arg, complex):
+        parts = [torch.tensor(part) for part in (arg.real, arg.imag)]
+        return Complex(*(relax.const(tensor_of(part)) for part in parts))
     if isinstance(arg, slice):
         return [value_of(arg.start), value_of(arg.stop), value_of(arg.step)]
     raise TypeError(
@@ -127,6 +146,13 @@ def source_of(node):
     return f"{frames[-1]}: {code}" if code else frames[-1]
 
 
+def _is_token(node):
+    """Whether a node stands for the order of effects: a check or a message that gives no value."""
+    if target_name(node.target) == "higher_order.with_effects":
+        return not node.args[1]._schema.returns
+    return target_name(node.target) == "_operator.getitem" and _is_token(node.args[0])
+
+
 def nodes_of(graph, convert=lambda node: None):
     """The calls of a graph of operators; convert(node) may give a function that takes a converter's
     place."""
@@ -136,6 +162,8 @@ def nodes_of(graph, convert=lambda node: None):
             continue
         if node.op != "call_function":
             raise ValueError(f"Unsupported op {node.op} of node {node.name}")
+        if _is_token(node):
+            continue
         own = convert(node)
         nodes.append(
             GraphNode(

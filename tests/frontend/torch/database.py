@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own database of operators: samples, each as a program that is exported, imported,
-compiled and compared. `python tests/frontend/torch/operator_database.py` prints the scoreboard."""
+compiled and compared: `python -m tests.frontend.torch.database [names]`."""
 
-import contextlib
 import functools
 import logging
+import os
 import random
 import sys
 import types
@@ -12,6 +12,9 @@ import unittest
 import warnings
 
 import torch
+
+from . import scoreboard
+from .run import check
 
 
 def _database():
@@ -82,45 +85,27 @@ def samples(op, count=None):
         yield Sample(op.op, args, sample.kwargs), tuple(tensors_of((args, sample.kwargs)))
 
 
-@contextlib.contextmanager
-def quiet():
-    logging.disable(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-    logging.disable(logging.NOTSET)
-
-
-def failure(op, count=None):
+def failure(name, count=None):
     """Why an operator does not pass, or None."""
-    from frontend.torch.run import check
-
+    op = operators()[name]
     torch.manual_seed(0)
-    step = "sample"
+    logging.disable(logging.CRITICAL)
+    done = 0
     try:
-        with quiet():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             for model, tensors in samples(op, count):
-                step = "run"
                 check(model, tensors)
+                done += 1
     except Exception as error:
-        lines = str(error).strip().splitlines() or [""]
-        return f"{step}: {type(error).__name__}: {' '.join(lines[:3])[:160]}"
+        return f"sample {done}: {scoreboard.reason_of(error)}"
+    finally:
+        logging.disable(logging.NOTSET)
     return None
 
 
-def main(argv):
-    count = int(argv[1]) if len(argv) > 1 else None
-    names = operators()
-    wanted = argv[2:] or sorted(names)
-    reasons = {}
-    for name in wanted:
-        reason = failure(names[name], count)
-        if reason is not None:
-            reasons[name] = reason
-            print(f"{name}: {reason}", flush=True)
-    print(f"{len(wanted) - len(reasons)} of {len(wanted)} pass")
-
-
 if __name__ == "__main__":
-    sys.path.insert(0, str(__import__("pathlib").Path(__file__).parents[2]))
-    main(sys.argv)
+    # A number of samples of each, instead of all of them.
+    count = int(os.environ["SAMPLES"]) if "SAMPLES" in os.environ else None
+    outcome = scoreboard.main(__doc__, operators(), functools.partial(failure, count=count))
+    sys.exit(any(outcome.values()))

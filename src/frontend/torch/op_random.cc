@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers: uniform and normal ones come from the runtime's generator
+// ("relax.run.random.seed" sets its seed), other distributions follow from them.
+#include <cmath>
+#include <numbers>
+
+#include "converter.h"
+#include "runtime_call.h"
+
+namespace tvm::frontend::torch {
+namespace {
+
+/// What the runtime draws. Calls are numbered, so that two are never taken for one.
+Expr Drawn(Conversion& c, const char* kind, const Dims& shape, DataType t,
+           const Array<Expr>& bounds = {}) {
+  DataType computed = t.is_float() && t.bits() < 32 ? DataType::Float(32) : t;
+  Array<Expr> args = {PrimValue::Int64(c.importer()->NextCall())};
+  for (const Expr& bound : bounds) args.push_back(bound);
+  std::string name = std::string("random.") + kind;
+  return c.Cast(RunInRuntime(c, name, args, {InfoFor(shape, computed)})[0], t);
+}
+Expr UniformLike(Conversion& c, const Expr& x) {
+  return Drawn(c, "uniform", ShapeOf(x), TypeOf(x));
+}
+Any OfSize(Conversion& c) { return Drawn(c, c.op, c.Sizes(0), c.Type(1, c.default_dtype())); }
+Any Like(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return Drawn(c, c.op, ShapeOf(x), c.Type(1, TypeOf(x)));
+}
+Any IntegersOf(Conversion& c, const Any& low, const Any& high, const Dims& shape, DataType t) {
+  Expr drawn = Drawn(c, "integers", shape, DataType::Int(64),
+                     {PrimValue(AsSize(low)), PrimValue(AsSize(high))});
+  return c.Cast(drawn, t);
+}
+Any IntegersBelow(Conversion& c) {
+  return IntegersOf(c, 0, c[0], c.Sizes(1), c.Type(2, DataType::Int(64)));
+}
+Any IntegersBetween(Conversion& c) {
+  return IntegersOf(c, c[0], c[1], c.Sizes(2), c.Type(3, DataType::Int(64)));
+}
+Any IntegersLike(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return IntegersOf(c, 0, c[1], ShapeOf(x), c.Type(2, TypeOf(x)));
+}
+Any IntegersLikeBetween(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return IntegersOf(c, c[1], c[2], ShapeOf(x), c.Type(3, TypeOf(x)));
+}
+Any Permutation(Conversion& c) {
+  Expr drawn = Drawn(c, "permutation", {AsSize(c[0])}, DataType::Int(64));
+  return c.Cast(drawn, c.Type(1, DataType::Int(64)));
+}
+
+// ---- distributions ------------------------------------------------------------------------------
+/// In [from, to)
+Any Uniform(Conversion& c) {
+  Expr x = c.Tensor(0), u = UniformLike(c, x);
+  double from = c.Number(1), to = c.Number(2);
+  DataType t = TypeOf(x);
+  return c.Emit("add", c.Emit("multiply", u, c.Const(to - from, t)), c.Const(from, t));
+}
+Expr NormalOf(Conversion& c, const Dims& shape, DataType t, const Any& mean, const Any& std) {
+  Expr z = Drawn(c, "normal", shape, t);
+  return c.Emit("add", c.Emit("multiply", z, c.As(std, t)), c.As(mean, t));
+}
+Any NormalLike(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return NormalOf(c, ShapeOf(x), TypeOf(x), c[1], c[2]);
+}
+/// Mean and deviation, of which one or both are tensors.
+Any NormalByTensors(Conversion& c) {
+  DataType t = IsTensor(c[0]) ? TypeOf(c.Tensor(0)) : TypeOf(c.Tensor(1));
+  Dims shape = IsTensor(c[0]) ? ShapeOf(c.Tensor(0)) : ShapeOf(c.Tensor(1));
+  if (IsTensor(c[0]) && IsTensor(c[1])) {
+    shape = ShapeOf(c.Emit("add", c.Tensor(0), c.Tensor(1)));
+  }
+  return NormalOf(c, shape, t, c[0], c[1]);
+}
+Any NormalOfSize(Conversion& c) {
+  return NormalOf(c, c.Sizes(2), c.Type(3, c.default_dtype()), c[0], c[1]);
+}
+Any LogNormal(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return c.Emit("exp", NormalOf(c, ShapeOf(x), TypeOf(x), c[1], c[2]));
+}
+/// log(1 - u), which is finite.
+Expr LogOfRest(Conversion& c, const Expr& x) {
+  return c.Emit("log", c.Emit("subtract", c.Const(1.0, TypeOf(x)), UniformLike(c, x)));
+}
+Any Exponential(Conversion& c) {
+  Expr x = c.Tensor(0);
+  return c.Emit("divide", LogOfRest(c, x), c.Const(-c.Number(1), TypeOf(x)));
+}
+Any Geometric(Conversion& c) {
+  Expr x = c.Tensor(0), real = c.Real(x);
+  double scale = std::log1p(-c.Number(1));
+  Expr turns = c.Emit("ceil", c.Emit("divide", LogOfRest(c, real), c.Const(scale, TypeOf(real))));
+  return c.Cast(c.Emit("maximum", turns, c.Const(1.0, TypeOf(real))), TypeOf(x));
+}
+Any Cauchy(Conversion& c) {
+  Expr x = c.Tensor(0), u = UniformLike(c, x);
+  DataType t = TypeOf(x);
+  Expr angle =
+      c.Emit("multiply", c.Emit("subtract", u, c.Const(0.5, t)), c.Const(std::numbers::pi, t));
+  Expr spread = c.Emit("multiply", c.Emit("tan", angle), c.Const(c.Number(2), t));
+  return c.Emit("add", spread, c.Const(c.Number(1), t));
+}
+/// 1 where a uniform number is below the probability.
+Any Bernoulli(Conversion& c) {
+  Expr p = c.Tensor(0);
+  return c.Cast(c.Emit("less", UniformLike(c, p), p), TypeOf(p));
+}
+Any BernoulliByTensor(Conversion& c) {
+  Expr x = c.Tensor(0), p = c.Tensor(1);
+  Expr u = Drawn(c, "uniform", ShapeOf(x), TypeOf(p));
+  return c.Cast(c.Emit("less", u, p), TypeOf(x));
+}
+
+TVM_REGISTER() {
+  Converter("rand.default", "size, dtype=None", &OfSize, "uniform");
+  Converter("randn.default", "size, dtype=None", &OfSize, "normal");
+  Converter("rand_like.default", "self, dtype=None", &Like, "uniform");
+  Converter("randn_like.default", "self, dtype=None", &Like, "normal");
+  Converter("randint.default", "high, size, dtype=None", &IntegersBelow);
+  Converter("randint.low", "low, high, size, dtype=None", &IntegersBetween);
+  Converter("randint_like.default", "self, high, dtype=None", &IntegersLike);
+  Converter("randint_like.low_dtype", "self, low, high, dtype=None", &IntegersLikeBetween);
+  Converter("randperm.default", "n, dtype=None", &Permutation);
+  Converter("uniform.default", "self, from=0.0, to=1.0, generator=None", &Uniform);
+  Converter("normal_functional.default", "self, mean=0.0, std=1.0, generator=None", &NormalLike);
+  Converter("normal.Tensor_Tensor normal.Tensor_float normal.float_Tensor",
+            "mean, std=1.0, generator=None", &NormalByTensors);
+  Converter("normal.float_float", "mean, std, size, dtype=None, generator=None", &NormalOfSize);
+  Converter("log_normal.default", "self, mean=1.0, std=2.0, generator=None", &LogNormal);
+  Converter("exponential.default", "self, lambd=1.0, generator=None", &Exponential);
+  Converter("geometric.default", "self, p, generator=None", &Geometric);
+  Converter("cauchy.default", "self, median=0.0, sigma=1.0, generator=None", &Cauchy);
+  Converter("bernoulli.default", "self, generator=None", &Bernoulli);
+  Converter("bernoulli.Tensor", "self, p, generator=None", &BernoulliByTensor);
+}
+
+}  // namespace
+}  // namespace tvm::frontend::torch
