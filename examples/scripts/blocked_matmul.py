@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A blocked matrix product in TVMScript as older versions printed it, with `dtype=` on every call."""
+"""A blocked matrix product in TVMScript as older versions printed it: `dtype=` on every call."""
 
 import numpy as np
 import tvm

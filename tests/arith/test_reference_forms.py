@@ -47,7 +47,7 @@ def test_simplified(given, expected):
         assert evaluate(given, named) == evaluate(expected, named), values
 
 
-# ---- iterators split by sizes ---------------------------------------------------------------------
+# ---- iterators split by sizes --------------------------------------------------------------------
 n, m, k, f, o, i = (tir.Var(name, "int32") for name in "nmkfoi")
 
 
