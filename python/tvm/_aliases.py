@@ -16,6 +16,7 @@ MODULES = {
     "tvm.container": "tvm.ir.container",
     "tvm.transform": "tvm.ir.transform",
     "tvm.tirx": "tvm.tir",
+    "tvm.tir.transform.transform": "tvm.tir.transform",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
     "tvm.s_tir.schedule": "tvm.tir.schedule",
     "tvm.ffi": "tvm_ffi",

@@ -2,6 +2,8 @@
 // Iterator maps: detection, normal form, division into subspaces, inversion.
 #include "tvm/arith/iter_affine_map.h"
 
+#include <algorithm>
+
 #include "arith/iter_map.h"
 
 namespace tvm::arith {
@@ -363,12 +365,19 @@ Map<Var, PrimExpr> InverseAffineIterMap(const Array<IterSumExpr>& iter_map,
 
 // ---- registration -----------------------------------------------------------------------------
 namespace {
-IterMapLevel Level(int64_t level) {
-  if (level != 0 && level != 1 && level != 3) {
-    TVM_FFI_THROW(ValueError)
-        << "check_level: expected 0 (bijective), 1 (surjective) or 3 (no check), got " << level;
+/// A level, or its name in any case.
+using LevelLike = Variant<int64_t, String>;
+IterMapLevel Level(const LevelLike& given) {
+  static const std::pair<const char*, int64_t> kLevels[] = {
+      {"bijective", 0}, {"surjective", 1}, {"nocheck", 3}};
+  auto number = given.as<int64_t>();
+  std::string name = number ? std::to_string(*number) : std::string(given.get<String>());
+  std::transform(name.begin(), name.end(), name.begin(), ::tolower);
+  for (const auto& [text, value] : kLevels) {
+    if (number ? *number == value : name == text) return static_cast<IterMapLevel>(value);
   }
-  return static_cast<IterMapLevel>(level);
+  TVM_FFI_THROW(ValueError)
+      << "check_level: expected 0 (bijective), 1 (surjective) or 3 (no check), got " << name;
 }
 TVM_REGISTER() {
   RegisterNode<IterMarkObj>("An iterator over [0, extent).");
@@ -380,7 +389,7 @@ TVM_REGISTER() {
       predicate("predicate", PrimExpr(IntImm::Bool(true)));
   Def(
       "arith.detect_iter_map",
-      [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, int64_t level,
+      [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, LevelLike level,
          bool trivial) {
         Analyzer analyzer;
         return DetectIterMap(indices, iters, predicate, Level(level), &analyzer, trivial);
@@ -390,7 +399,7 @@ TVM_REGISTER() {
       Arg("indices"), iters, predicate, level, trivial);
   Def(
       "arith.iter_map_simplify",
-      [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, int64_t level,
+      [](Array<PrimExpr> indices, Map<Var, Range> iters, PrimExpr predicate, LevelLike level,
          bool trivial) {
         Analyzer analyzer;
         return IterMapSimplify(indices, iters, predicate, Level(level), &analyzer, trivial);
@@ -408,7 +417,7 @@ TVM_REGISTER() {
   Def(
       "arith.subspace_divide",
       [](Array<PrimExpr> bindings, Map<Var, Range> iters, Array<Var> sub, PrimExpr predicate,
-         int64_t level, bool trivial) {
+         LevelLike level, bool trivial) {
         Analyzer analyzer;
         return SubspaceDivide(bindings, iters, sub, predicate, Level(level), &analyzer, trivial);
       },

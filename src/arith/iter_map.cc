@@ -38,6 +38,7 @@ IterSplitExpr WithScale(const IterSplitExpr& s, const PrimExpr& scale) {
 IterMapRewriter::IterMapRewriter(Analyzer* analyzer, const Map<Var, Range>& input_iters,
                                  bool simplify_trivial, bool allow_padding)
     : analyzer_(analyzer), allow_padding_(allow_padding), padding_(const_false()) {
+  for (const auto& [var, range] : input_iters) LearnSizes(range->extent);
   for (const auto& [var, range] : input_iters) {
     DataType t = var.dtype();
     PrimExpr min = cast(t, range->min), extent = cast(t, range->extent);
@@ -57,6 +58,21 @@ bool IterMapRewriter::Divides(const PrimExpr& divisor, const PrimExpr& e) {
   auto a = AsConstInt(e), b = AsConstInt(divisor);
   if (a && b) return *b != 0 && *a % *b == 0;
   return Equal(floormod(e, divisor), MakeZero(e.dtype()));
+}
+
+/// Where there are iterations at all, the sizes that an extent is the product of are positive.
+void IterMapRewriter::LearnSizes(const PrimExpr& extent) {
+  if (auto* product = extent.as<MulObj>()) {
+    LearnSizes(product->a);
+    LearnSizes(product->b);
+  } else if (auto* blocks = extent.as<FloorDivObj>()) {  // (e + c) // d of at least 1, with c < d
+    auto* sum = blocks->a.as<AddObj>();
+    auto more = sum ? AsConstInt(sum->b) : std::nullopt, size = AsConstInt(blocks->b);
+    if (more && size && *more < *size) LearnSizes(sum->a);
+  } else if (extent.as<VarObj>() && !analyzer_->CanProveGreaterEqual(extent, 1)) {
+    PrimExpr is_positive = extent >= MakeConst(extent.dtype(), 1);
+    sizes_.push_back(std::make_unique<ConstraintScope>(analyzer_, is_positive));
+  }
 }
 
 // ---- sums -------------------------------------------------------------------------------------

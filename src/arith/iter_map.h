@@ -15,6 +15,9 @@ class IterMapRewriter {
  public:
   IterMapRewriter(Analyzer* analyzer, const Map<Var, Range>& input_iters, bool simplify_trivial,
                   bool allow_padding);
+  ~IterMapRewriter() {
+    while (!sizes_.empty()) sizes_.pop_back();
+  }
   /// `predicate` limits sums of iterators.
   void AddPredicate(const PrimExpr& predicate);
   /// `e` as a sum of pieces.
@@ -46,6 +49,7 @@ class IterMapRewriter {
   bool Equal(const PrimExpr& a, const PrimExpr& b) { return analyzer_->CanProveEqual(a, b); }
   bool Divides(const PrimExpr& divisor, const PrimExpr& e);
   bool UsesIter(const PrimExpr& e);
+  void LearnSizes(const PrimExpr& extent);
   [[noreturn]] void Fail(const std::string& message) { throw NotAnIterMap{message}; }
 
   Analyzer* analyzer_;
@@ -55,6 +59,7 @@ class IterMapRewriter {
   std::vector<Limit> limits_;
   std::vector<IterMark> padded_;
   PrimExpr padding_;
+  std::vector<std::unique_ptr<ConstraintScope>> sizes_;  // left in the opposite order
 };
 
 bool SameMark(const IterMark& a, const IterMark& b);

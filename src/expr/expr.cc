@@ -124,8 +124,9 @@ DataType AccessType(const Buffer& buffer, const Array<PrimExpr>& indices, const 
 }
 void BufferLoadObj::Init() {
   dtype = AccessType(buffer, indices, "BufferLoad");
-  if (predicate.has_value() && predicate.value().dtype().raw_lanes() != dtype.raw_lanes()) {
-    TVM_FFI_THROW(TypeError) << "BufferLoad: expected a predicate with the lanes of " << dtype
+  if (predicate.has_value() &&
+      predicate.value().dtype() != DataType::Bool().with_lanes(dtype.raw_lanes())) {
+    TVM_FFI_THROW(TypeError) << "BufferLoad: expected a bool predicate with the lanes of " << dtype
                              << ", got " << predicate.value().dtype();
   }
 }

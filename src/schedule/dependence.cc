@@ -148,7 +148,7 @@ void RequireOwnIndependence(const State& state, const std::vector<LoopId>& loops
     }
   }
   b->repeats = !HasDistinctBindings(*b, analyzer);
-  if (b->repeats && updates) {
+  if (b->repeats && (updates || loops.size() > 1)) {
     Refuse(Text("expected the iterators of ", b->Name(),
                 " to be bound to the loops one to one (an affine binding)"),
            shown);

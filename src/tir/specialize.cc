@@ -86,7 +86,12 @@ PrimFunc Specialize(PrimFunc func, const Map<Var, Variant<Buffer, PrimExpr>>& pa
                               << "that is none";
   }
   if (matcher.vars.empty()) return func;
-  Edit(&func)->params = params;
+  // A size that is a parameter, too, is known with the buffer it belongs to.
+  Array<Var> left;
+  for (const Var& param : params) {
+    if (!matcher.vars.count(param)) left.push_back(param);
+  }
+  Edit(&func)->params = left;
   return Substitute(func, matcher.vars);
 }
 

@@ -99,8 +99,9 @@ void BufferStoreObj::Init() {
     TVM_FFI_THROW(TypeError) << "BufferStore: expected a value of type " << t << " for buffer "
                              << buffer->name << ", got " << value.dtype();
   }
-  if (predicate.has_value() && predicate.value().dtype().raw_lanes() != t.raw_lanes()) {
-    TVM_FFI_THROW(TypeError) << "BufferStore: expected a predicate with the lanes of " << t
+  if (predicate.has_value() &&
+      predicate.value().dtype() != DataType::Bool().with_lanes(t.raw_lanes())) {
+    TVM_FFI_THROW(TypeError) << "BufferStore: expected a bool predicate with the lanes of " << t
                              << ", got " << predicate.value().dtype();
   }
 }

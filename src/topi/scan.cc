@@ -11,8 +11,13 @@ Tensor Scan(const std::string& name, const Tensor& given, const CombineFn& combi
             const PrimExpr& identity, const Any& axis, Optional<DataType> dtype,
             Optional<bool> exclusive) {
   Tensor data = axis == nullptr ? reshape(given, {PrimExpr(-1)}) : given;
-  size_t at =
-      axis == nullptr ? 0 : Axis(name.c_str(), IntList(name.c_str(), axis)[0], data->shape.size());
+  size_t at = 0;
+  if (axis != nullptr) {
+    auto axes = IntList(name.c_str(), axis);
+    if (axes.size() != 1)
+      TVM_FFI_THROW(ValueError) << name << ": expected one axis, got " << axes.size();
+    at = Axis(name.c_str(), axes[0], data->shape.size());
+  }
   DataType t = dtype && !dtype.value().is_void() ? dtype.value() : data->dtype;
   auto body = [&](const Array<Buffer>& in, const Array<Buffer>& out) {
     Scalar running("running", t);

@@ -92,7 +92,7 @@ def test_float_folding_agrees_with_numpy(dtype):
     [
         ("int32", "float32", "float32"),
         ("int32", "int64", "int64"),
-        ("uint8", "int8", "int8"),
+        ("uint8", "int8", "uint8"),
         ("float16", "bfloat16", "float32"),
         ("float16", "float64", "float64"),
         ("bool", "int32", "int32"),

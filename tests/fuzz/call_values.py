@@ -6,7 +6,7 @@ import copy
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import arith, te, tir
+from tvm import arith, relax, te, tir
 from tvm import meta_schedule as ms
 from tvm.script import tir as T
 
@@ -95,6 +95,7 @@ class Values:
             tvm.ir.GlobalVar("main"), ms.TuneContext(mod, target=tvm.target.Target("c")),
             tvm.runtime.convert([1, 2]), tvm.runtime.convert({"a": 1}),
         ]  # fmt: skip
+        found += self._graph_nodes()
         tir.stmt_functor.post_order_visit(program.body, found.append)
         for value in list(found):  # whatever a copy is, it must be whole
             try:
@@ -102,6 +103,24 @@ class Values:
             except Exception:  # it says that it cannot be copied
                 continue
         return [n for n in found if isinstance(n, tvm_ffi.core.CObject) or callable(n)]
+
+    @staticmethod
+    def _graph_nodes():
+        of_two = relax.TensorStructInfo((2, 3), "float32")
+        symbolic = relax.TensorStructInfo((tir.Var("n", "int64"), 3), "float32")
+        a, b, s = relax.Var("a", of_two), relax.Var("b", symbolic), relax.Var("s")
+        bb = relax.BlockBuilder()
+        with bb.function("main", [a, b]):
+            with bb.dataflow():
+                out = bb.emit_output(relax.op.add(a, a))
+            bb.emit_func_output(out)
+        return [
+            of_two, symbolic, relax.ShapeStructInfo((2, 3)), relax.ObjectStructInfo(),
+            relax.PrimStructInfo("int64"), relax.TupleStructInfo([of_two, symbolic]), a, b, s,
+            relax.const(np.zeros((2, 3), "float32")), relax.ShapeExpr([2, 3]), relax.Tuple([a, b]),
+            relax.PrimValue(3), relax.StringImm("s"), relax.op.nn.relu(a), bb, bb.get(),
+            bb.get()["main"], relax.DataTypeImm("float32"), relax.ExternFunc("f"),
+        ]  # fmt: skip
 
     def fitting(self, rng, schema):
         """A value that the schema accepts, or any."""

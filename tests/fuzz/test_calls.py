@@ -6,7 +6,10 @@ import random
 from .call_values import Values
 from .calls import functions, sweep
 
-PARTS = ("arith.", "instrument.", "ir.", "meta_schedule.", "te.", "tir.", "transform.")
+PARTS = (
+    "arith.", "instrument.", "ir.", "meta_schedule.", "relax.", "target.", "te.", "tir.", "topi.",
+    "transform.",
+)  # fmt: skip
 
 
 def test_bad_calls_end_no_process(tmp_path, monkeypatch):

@@ -226,13 +226,13 @@ def test_refuse_consumers_elsewhere():
     refused(
         before,
         lambda sch: sch.reverse_compute_at("D", sch.get_loops("B")[0]),
-        "all producers of block D below the loop or before it, but block C is not",
+        "all the producers of block D below the loop or before it, but block C is not",
     )
 
 
 def test_refuse_output_and_own_loop():
     refused(two, lambda sch: sch.compute_at("C", sch.get_loops("B")[0]), "an output")
-    refused(two, lambda sch: sch.compute_at("B", sch.get_loops("B")[0]), "not around block B")
+    refused(two, lambda sch: sch.compute_at("B", sch.get_loops("B")[0]), "no ancestor of block B")
     refused(
         two, lambda sch: sch.reverse_compute_at("B", sch.get_loops("C")[0]), "expected a producer"
     )
@@ -251,7 +251,7 @@ def test_refuse_halo_reverse():
         outer, _ = sch.split(sch.get_loops("B")[0], [None, 5])
         sch.reverse_compute_at("C", outer)
 
-    refused(stencil, primitives, "reverse_compute_at.*does not run for all values|not affine")
+    refused(stencil, primitives, "does not run for all values|not affine")
 
 
 def test_refuse_overwritten():

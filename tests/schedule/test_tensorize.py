@@ -51,7 +51,7 @@ def test_blockize_several_blocks():
     def primitives(sch):
         sch.compute_at("B", sch.get_loops("C")[0])
         block = sch.blockize([sch.get_block("B"), sch.get_block("C")])
-        assert sch.get(block).name_hint == "B_C_o"
+        assert sch.get(block).name_hint == "outer_B_C_"
 
     apply(two, primitives)
 
@@ -203,7 +203,7 @@ def test_refuse_to_blockize_part_of_what_a_predicate_is_about():
     def primitives(sch):
         sch.blockize(sch.split(sch.get_loops("B")[1], [None, 5])[1])
 
-    refused(elementwise, primitives, "blockize.*cannot divide the bindings of block B")
+    refused(elementwise, primitives, "cannot divide the bindings of block B")
 
 
 def test_blockize_below_a_loop_that_does_not_start_at_0():
@@ -221,7 +221,7 @@ def test_refuse_blocks_under_different_conditions():
         sch.compute_at("B", sch.split(i, [None, 5])[0])
         sch.blockize([sch.get_block("B"), sch.get_block("C")])
 
-    refused(two, primitives, "blockize.*(cannot divide|under one condition)")
+    refused(two, primitives, "(cannot divide|under one condition)")
 
 
 def test_views_are_defined_once():
@@ -241,7 +241,7 @@ def test_refuse_inlining_into_an_intrinsic():
         sch.tensorize(sch.split(sch.get_loops("C")[1], [None, 4])[1], ADD4)
         sch.compute_inline("B")
 
-    refused(two_stages, primitives, "compute_inline.*uses buffer B in another way than by loads")
+    refused(two_stages, primitives, "uses buffer B in another way than by loads")
 
 
 # ---- RISC-V --------------------------------------------------------------------------------------

@@ -193,8 +193,8 @@ def test_plugin(tmp_path):
         )
     )
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", str(tmp_path)]
-    package = os.path.dirname(os.path.dirname(tvm.__file__))
-    environment = {**os.environ, "TVM_TEST_TARGETS": "llvm", "PYTHONPATH": package}
+    known = os.pathsep.join(os.path.abspath(folder) for folder in sys.path if folder)
+    environment = {**os.environ, "TVM_TEST_TARGETS": "llvm", "PYTHONPATH": known}
     result = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )

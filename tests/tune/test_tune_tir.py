@@ -331,7 +331,8 @@ def test_post_optimization(tmp_path):
         assert sum(a != b for a, b in zip(point, start, strict=True)) == 1
     times, best = get_time(records), read_cfg_file(records, workloads)
     assert min(times) > 0 and list(best) == [0]
-    means = [mean(r.run_secs) for r in best[0]]
+    behind = "no better than the default"
+    means = [mean(r.run_secs) for r in best[0] if r.verdict != behind]
     assert means == sorted(means)
     with pytest.raises(FileNotFoundError, match="PostOpt: expected .*database_tuning_record.json"):
         PostOpt(str(tmp_path / "nowhere"), TARGET).run()

@@ -95,7 +95,7 @@ def test_printing():
     for records in (database.get_top_k(workload, 3), database.get_all_tuning_records()):
         assert str(records) == f"[{record}]"
     candidate = record.as_measure_candidate()
-    assert "MeasureCandidate(0 instructions, [meta_schedule.TensorInfo(" in str(candidate)
+    assert "MeasureCandidate(0 instructions, [TensorInfo(" in str(candidate)
     assert str(context(programs.doubled, "mine")).startswith("meta_schedule.TuneContext(mine, llvm")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of functions, modules and calls."""
 
-from tvm._derive import Node, make_node, register_node  # noqa: F401
+from tvm._derive import Node, construct, make_node, register_node  # noqa: F401
 
 
 @register_node("ir.Attrs")
@@ -21,6 +21,9 @@ class Attrs(Node):
 
 @register_node("ir.DictAttrs")
 class DictAttrs(Attrs):
+    def __init__(self, dict=None, **kwargs):
+        construct(self, {**(dict or {}), **kwargs})
+
     def keys(self):
         return self.dict.keys()
 

@@ -3,7 +3,7 @@
 
 from tvm._derive import fill, register_node
 
-from .expr import RelaxExpr
+from .expr import IntImm, RelaxExpr
 
 _ir, _ = fill("tvm.ir")
 
@@ -28,7 +28,8 @@ def register_op_attr(op_name, attr_key, value=None, level=10):
     """Sets an attribute of an operator (made if it does not exist); a decorator without `value`."""
 
     def register(v):
-        _ir("RegisterOp")(op_name).set_attr(attr_key, v, level)
+        number = v.value if isinstance(v, IntImm) else v  # such as tir.CallEffectKind.Pure
+        _ir("RegisterOp")(op_name).set_attr(attr_key, number, level)
         return v
 
     return register if value is None else register(value)

@@ -64,7 +64,7 @@ class PassContext(Node):
 @register_node("transform.Pass")
 class Pass(Node):
     def __call__(self, mod):
-        return _run(self, mod)
+        return _run(self, mod.obj if isinstance(mod, tvm_ffi.core.ObjectRValueRef) else mod)
 
 
 @register_node("transform.ModulePass")

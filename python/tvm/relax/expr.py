@@ -6,7 +6,7 @@ from numbers import Number
 import numpy as np
 import tvm_ffi
 
-from tvm._derive import Node, construct, fill, register_node
+from tvm._derive import Node, construct, fill, finite, register_node
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type  # noqa: F401
 from tvm.ir.expr import FloatImm, IntImm
 from tvm.ir.function import _attribute
@@ -345,9 +345,9 @@ def _attrs(attrs):
 @register_node("relax.expr.Function")
 class Function(BaseFunc):
     def __init__(self, params, body, ret_struct_info=None, is_pure=True, attrs=None, span=None):
-        self.__init_handle_by_constructor__(
-            _make_function, params, body, ret_struct_info, is_pure, _attrs(attrs), span
-        )
+        given = (params, body, ret_struct_info, is_pure, _attrs(attrs), span)
+        args = [finite(v) if type(v) in (list, tuple, dict) else v for v in given]
+        self.__init_handle_by_constructor__(_make_function, *args)
 
     @staticmethod
     def create_empty(params, ret_struct_info, is_pure=True, attrs=None, span=None):

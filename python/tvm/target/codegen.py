@@ -3,7 +3,8 @@
 
 import tvm_ffi
 
-from tvm._derive import fill
+from tvm._derive import fill, function
+from tvm.error import InternalError
 
 from .target import Target
 
@@ -16,6 +17,19 @@ def build_module(mod, target):
     return _target("build_module")(mod, Target.canon_target(target))
 
 
+def llvm_get_targets():
+    """The architectures LLVM generates code for, as LLVM and as triples spell them."""
+    names = [str(name) for name in _registered("llvm_get_targets")()]
+    return [*names, *(n.replace("-", "_") for n in names if "-" in n)]
+
+
+def target_has_features(cpu_features, target=None):
+    """Whether a target, or the current one, has all of the features."""
+    if target is None and Target.current(allow_none=True) is None:
+        raise InternalError("Target context required. Please set it by constructing it with Target")
+    return _registered("target_has_features")(cpu_features, target)
+
+
 def llvm_version_major(allow_none=False):
     """The version of the LLVM inside, or None when there is none and that is allowed."""
     if not _target("load_backend")("llvm"):
@@ -25,9 +39,19 @@ def llvm_version_major(allow_none=False):
     return int(str(tvm_ffi.get_global_func("backend.llvm.version")()).split(".")[0])
 
 
-def __getattr__(name):
-    if name[:1] != "_" and not _target("load_backend")("llvm"):
+def _require_llvm(name):
+    if not _target("load_backend")("llvm"):
         raise AttributeError(
             f"{name}: expected the llvm backend (libtvm_llvm.so), which is not installed"
         )
+
+
+def _registered(name):
+    _require_llvm(name)
+    return function("target.codegen." + name, __name__)
+
+
+def __getattr__(name):
+    if name[:1] != "_":
+        _require_llvm(name)
     return _derived(name)

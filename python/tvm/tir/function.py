@@ -36,6 +36,12 @@ class PrimFunc(BaseFunc):
         ret_type = TupleType([]) if ret_type is None else ret_type
         construct(self, variables, body, ret_type, buffers, attrs, span)
 
+    @property
+    def __name__(self):
+        if self.attrs is None or "global_symbol" not in self.attrs:
+            raise AttributeError("__name__: expected a function with a global_symbol")
+        return str(self.attrs["global_symbol"])
+
     def with_body(self, new_body, span=None):
         """The function with another body."""
         return PrimFunc(self.params, new_body, self.ret_type, self.buffer_map, self.attrs, span)

@@ -48,6 +48,11 @@ Rules FloorDivRules() {
       {floordiv(x + y, y), floordiv(x, y) + 1, y != 0, kIndex},
       {floordiv(x * z + y, z * w), floordiv(x, w), z > 0 && y >= 0 && y < z && w > 0, kIndex},
       {floordiv(floormod(x, c1), c2), 0, c1 > 0 && c1 <= c2, kFits},
+      {floordiv(floormod(x, 2) + 1, 2), floormod(x, 2)},
+      {floordiv(min(x * c1, y), c2), min(x * floordiv(c1, c2), floordiv(y, c2)),
+       c2 > 0 && floormod(c1, c2) == 0, kIndex},
+      {floordiv(max(x * c1, y), c2), max(x * floordiv(c1, c2), floordiv(y, c2)),
+       c2 > 0 && floormod(c1, c2) == 0, kIndex},
   };
 }
 
@@ -91,6 +96,7 @@ Rules FloorModRules() {
       {floormod((x * y + z) + w, y), floormod(z + w, y), kIndex},
       {floormod(x + y, y), floormod(x, y), kIndex},
       {floormod(x - y, y), floormod(x, y), kIndex},
+      {floormod(x - floormod(x, y), y), 0, kIndex},
       {floormod(floormod(x, y), y), floormod(x, y), kFits},
   };
 }

@@ -40,6 +40,8 @@ Rules AndRules() {
       {x == c1 && x < c2, false, c1 >= c2},
       {x == c1 && c2 < x, x == c1, c2 < c1},
       {x == c1 && c2 < x, false, c2 >= c1},
+      {floordiv(x, c1) == c2 && floormod(x, c1) == c3, x == c1 * c2 + c3,
+       c1 > 0 && c3 >= 0 && c3 < c1, kFits},
       {x < y && y < x, false},
       {x < y && y <= x, false},
       {x < y && x <= y, x < y},

@@ -53,14 +53,14 @@ std::optional<Expr> ToExpr(const AnyView& value) {
   if (auto e = AsExpr(value)) return *e;
   if (auto s = value.try_cast<String>()) return StringImm(*s);
   if (auto p = ToPrimExpr(value)) return PrimValue(*p);
-  if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
+  if (auto t = value.try_cast<ffi::Tensor>(); t && t->defined()) return Constant(*t);
   if (auto t = ToTuple(value, &ToExpr)) return *t;
   return std::nullopt;
 }
 std::optional<Expr> ToTensor(const AnyView& value) {
   if (auto e = AsExpr(value)) return *e;
   if (IsNumber(value)) return ScalarConstant(Any(value), DataType::Void());
-  if (auto t = value.try_cast<ffi::Tensor>()) return Constant(*t);
+  if (auto t = value.try_cast<ffi::Tensor>(); t && t->defined()) return Constant(*t);
   return std::nullopt;
 }
 std::optional<Expr> ToPrimValue(const AnyView& value) {

@@ -39,6 +39,7 @@ class Divider {
     Array<IterVar> iters;
     Array<PrimExpr> values;
     Map<Var, PrimExpr> whole;  // the old iterators
+    taken_.clear();
     for (size_t i = 0; i < realize->iter_values.size(); ++i) {
       const IterVar& iter = realize->block->iter_vars[i];
       PrimExpr extent = parts[i][1]->extent;
@@ -56,13 +57,15 @@ class Divider {
       low = analyzer.Simplify(low - low_base);
       PrimExpr outer = Outer(iter, analyzer.Simplify(high - high_base), parts[i][0]->extent);
       PrimExpr inner = low;
-      if (preserve_ || !IsOne(extent)) {
-        Var var = iter->var.CopyWithSuffix("i");
+      if (!IsOne(extent)) {
+        Var var = iter->var.CopyWithSuffix("_i");
         iters.push_back(
             IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var, iter->iter_type));
         values.push_back(low);
         inner = var;
       }
+      if (IsOne(parts[i][0]->extent) && !IsOne(extent)) outer = MakeZero(outer.dtype());
+      if (IsOne(extent)) inner = MakeZero(inner.dtype());
       whole.Set(iter->var, analyzer.Simplify((outer + high_base) * extent + inner + low_base));
     }
     PrimExpr predicate = DividePredicate(p, inner_loops, parts.back());
@@ -132,16 +135,19 @@ class Divider {
     outer_predicate = outside;
     return AllOf(inside);
   }
-  /// The outer iterator with this value: one for all blocks.
+  /// The outer iterator with this value: one for all blocks, each its own within a block.
   PrimExpr Outer(const IterVar& iter, const PrimExpr& value, const PrimExpr& extent) {
     if (!preserve_ && IsOne(extent)) return value;
     for (size_t i = 0; i < outer_values.size(); ++i) {
-      if (shared_ && ExprDeepEqual(outer_values[i], value) &&
+      if (!taken_.count(i) && ExprDeepEqual(outer_values[i], value) &&
           outer_iters[i]->iter_type == iter->iter_type &&
-          analyzer_->CanProveEqual(outer_iters[i]->dom.value()->extent, extent))
+          analyzer_->CanProveEqual(outer_iters[i]->dom.value()->extent, extent)) {
+        taken_.insert(i);
         return outer_iters[i]->var;
+      }
     }
-    Var var = iter->var.CopyWithSuffix("o");
+    taken_.insert(outer_iters.size());
+    Var var = iter->var.CopyWithSuffix("_o");
     outer_iters.push_back(
         IterVar(Range::FromMinExtent(MakeZero(extent.dtype()), extent), var, iter->iter_type));
     outer_values.push_back(value);
@@ -200,12 +206,13 @@ class Divider {
     return InLoops(kept, BlockRealize(init_values, AllOf(conditions), init));
   }
 
-  bool preserve_, shared_ = true, started_ = false;
+  bool preserve_, started_ = false;
+  std::unordered_set<size_t> taken_;  // outer iterators that stand for one of the block at hand
   Analyzer* analyzer_ = nullptr;
 };
 
 BlockRealize Around(const Divider& d, const String& name, const Stmt& body) {
-  Block block = WithInferredRegions(Block(d.outer_iters, {}, {}, name + "_o", body, d.init));
+  Block block = WithInferredRegions(Block(d.outer_iters, {}, {}, name, body, d.init));
   return BlockRealize(d.outer_values, AllOf(d.outer_predicate), block);
 }
 
@@ -252,16 +259,15 @@ BlockId BlockizeBlocks(State& state, const std::vector<BlockId>& ids, bool prese
   Stmt body;
   if (alone) {
     body = changes.begin()->second;
-    Stmt with = Around(divider, blocks[0]->block()->name_hint, body);
+    Stmt with = Around(divider, blocks[0]->block()->name_hint + "_o", body);
     Stmt replaced = ReplaceStmts(at.scope.block->body, {{blocks[0]->realize.get(), with}});
     Commit(state, at.scope_id, WithBody(at.scope.block, replaced), same);
     return state.Find(with.as<BlockRealizeObj>()->block.get());
   }
   Array<Stmt> inside, all;
   for (int i = first; i <= last; ++i) inside.push_back(ReplaceStmts(gap.statements[i], changes));
-  std::string name;
-  for (const Placed* p : blocks)
-    name += std::string(name.empty() ? "" : "_") + std::string(p->block()->name_hint);
+  std::string name = "outer_";
+  for (const Placed* p : blocks) name += std::string(p->block()->name_hint) + "_";
   BlockRealize with = Around(divider, name, SeqStmt::Flatten(inside));
   for (int i = 0; i < static_cast<int>(gap.statements.size()); ++i) {
     if (i < first || i > last) all.push_back(gap.statements[i]);
@@ -294,7 +300,7 @@ BlockId BlockizeLoop(State& state, LoopId id, bool preserve_unit_iters) {
   Divider divider(preserve_unit_iters);
   BlockMap same;
   Stmt body = divider.Inner(p, inner, true, &same);
-  BlockRealize with = Around(divider, p.block()->name_hint, body);
+  BlockRealize with = Around(divider, p.block()->name_hint + "_o", body);
   Stmt replaced = ReplaceStmts(at.scope.block->body, {{loop.get(), with}});
   Commit(state, at.scope_id, WithBody(at.scope.block, replaced), same);
   return state.Find(with->block.get());

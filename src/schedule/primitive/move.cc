@@ -157,7 +157,9 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
       nest.loops.push_back(
           For(var, MakeZero(extent.dtype()), extent, ForKind::kSerial, Evaluate::Nothing()));
       analyzer.Bind(var, Range::FromMinExtent(MakeZero(extent.dtype()), extent));
-      value = analyzer.Simplify(low + var);
+      // The variable of a loop that runs once stays written.
+      value =
+          IsOne(extent) ? (IsZero(low) ? PrimExpr(var) : low + var) : analyzer.Simplify(low + var);
     }
     nest.values.push_back(value);
     for (const PrimExpr& limit : limits) {

@@ -126,7 +126,17 @@ std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optiona
   PrimExpr value = IsZero(loop->min) ? index : simplifier.Simplify(index + loop->min);
   rewrite.values.Set(loop->loop_var, value);
   rewrite.simplify_unit_loops = !preserve_unit_iters;
-  PrimExpr inside = index < loop->extent;
+  // The condition keeps the nesting, as scripts compare with it: (i_0 * 6 + i_1) * 3 + i_2 < n.
+  PrimExpr nested = index;
+  if (numbers.size() > 2) {
+    nested = PrimExpr();
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!preserve_unit_iters && numbers[i] == 1) continue;
+      nested = nested.defined() ? nested * factors[i] + vars[i] : PrimExpr(vars[i]);
+    }
+    if (!nested.defined()) nested = index;
+  }
+  PrimExpr inside = nested < loop->extent;
   if (!all_inside && numbers.empty()) all_inside = analyzer.CanProve(inside);
   if (!all_inside && !disable_predication) rewrite.predicate = inside;
   Stmt body = rewrite(loop->body);
