@@ -73,6 +73,23 @@ Any SelectScatter(Conversion& c) {
                 PrimValue(c.Simplify(at + IntImm::Int64(1))), PrimValue::Int64(1), axis);
 }
 
+/// Windows of `size` elements, `step` apart; their elements are the last axis.
+Any Unfold(Conversion& c) {
+  Expr x = c.Tensor(0);
+  if (RankOf(x) == 0) x = c.Reshape(x, {IntImm::Int64(1)});
+  int64_t axis = c.Axis(1, RankOf(x)), size = c.Int(2), step = c.Int(3);
+  PrimExpr last = ShapeOf(x)[axis] - IntImm::Int64(size);
+  PrimExpr count = c.Simplify(floordiv(last, IntImm::Int64(step)) + IntImm::Int64(1));
+  Expr begin = c.Emit("multiply", c.Arange(count), c.Const(step));
+  Expr places = c.Emit("add", c.Emit("expand_dims", begin, 1), c.Arange(IntImm::Int64(size)));
+  Expr windows = c.Emit("take", x, places, axis);
+  if (RankOf(c.Tensor(0)) == 0) return c.Reshape(windows, {IntImm::Int64(size)});
+  std::vector<int64_t> order = Axes(RankOf(windows));
+  order.erase(order.begin() + axis + 1);
+  order.push_back(axis + 1);
+  return c.Permute(windows, order);
+}
+
 // ---- indices that are tensors -------------------------------------------------------------------
 Any Gather(Conversion& c) {
   Expr x = c.Tensor(0), indices = c.Tensor(2);
@@ -105,6 +122,13 @@ Any Take(Conversion& c) {
   Expr flat = c.Emit("reshape", x, Array<Any>{-1});
   Expr indices = NonNegative(c, c.Tensor(1), c.Simplify(Count(ShapeOf(x))));
   return c.Emit("take", flat, indices, 0);
+}
+/// Whether a constant counts from the end somewhere.
+bool HasNegative(const Expr& index) {
+  auto* constant = index.as<relax::ConstantObj>();
+  if (!constant || TypeOf(index) != DataType::Int(64)) return false;
+  auto* values = static_cast<const int64_t*>(constant->data.data_ptr());
+  return std::any_of(values, values + constant->data.numel(), [](int64_t i) { return i < 0; });
 }
 /// A mask among indices stands for the positions where it holds: one vector per axis of it.
 std::vector<Any> ExpandMasks(Conversion& c, const Array<Any>& given) {
@@ -146,7 +170,9 @@ Any Index(Conversion& c) {
   }
   if (indices.empty()) return x;
   if (indices.size() == 1) {
-    return c.Emit("take", x, indices[0], indexed[0]);
+    Expr index = indices[0];
+    if (HasNegative(index)) index = NonNegative(c, index, ShapeOf(x)[indexed[0]]);
+    return c.Emit("take", x, index, indexed[0]);
   }
   bool neighbours = indexed.back() - indexed.front() + 1 == static_cast<int64_t>(indexed.size());
   std::vector<int64_t> order = indexed;
@@ -392,6 +418,7 @@ TVM_REGISTER() {
   Converter("select.int select_copy.int", "self, dim, index", &Select);
   Converter("slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1",
             &SliceScatter);
+  Converter("unfold.default unfold_copy.default", "self, dimension, size, step", &Unfold);
   Converter("select_scatter.default", "self, src, dim, index", &SelectScatter);
   Converter("gather.default", "self, dim, index, sparse_grad=False", &Gather);
   Converter("index_select.default", "self, dim, index", &IndexSelect);

@@ -115,6 +115,40 @@ Any BernoulliByTensor(Conversion& c) {
   Expr u = Drawn(c, "uniform", ShapeOf(x), TypeOf(p));
   return c.Cast(c.Emit("less", u, p), TypeOf(x));
 }
+/// Categories by their weights: those of the largest log(weight) + noise of Gumbel's kind.
+Any Multinomial(Conversion& c) {
+  Expr weights = c.Tensor(0);
+  int64_t n = c.Int(1);
+  DataType t = TypeOf(weights);
+  Expr logs = c.Emit("log", weights);
+  Dims shape = ShapeOf(weights);
+  bool with_replacement = c.Flag(2);
+  if (with_replacement) {
+    logs = c.Emit("expand_dims", logs, -2);
+    shape.insert(shape.end() - 1, IntImm::Int64(n));
+  }
+  // In (0, 1]: both logarithms are defined.
+  Expr u = c.Emit("subtract", c.Const(1.0, t), Drawn(c, "uniform", shape, t));
+  Expr wait = c.Emit("maximum", c.Emit("negative", c.Emit("log", u)), c.Const(1e-30, t));
+  Expr keys = c.Emit("subtract", logs, c.Emit("log", wait));
+  if (with_replacement) return c.Emit("argmax", keys, -1, false);
+  return c.Emit("topk", keys, n, -1, "indices", true, DataType::Int(64));
+}
+/// A slope drawn for each element below 0; the mean of the bounds outside of training.
+Any RandomizedRelu(Conversion& c) {
+  Expr x = c.Tensor(0);
+  DataType t = TypeOf(x);
+  double low = c.Number(2), high = c.Number(3);
+  Expr slope = c.Const((low + high) / 2, t);
+  if (c.Flag(4)) {
+    Expr u = c.Emit("multiply", UniformLike(c, x), c.Const(high - low, t));
+    slope = c.Emit("add", u, c.Const(low, t));
+  }
+  Expr is_positive = c.Emit("greater", x, c.Const(0.0, t));
+  Expr y = c.Emit("where", is_positive, x, c.Emit("multiply", x, slope));
+  Expr noise = c.Flag(4) ? c.Emit("where", is_positive, c.Const(1.0, t), slope) : c.Tensor(1);
+  return Array<Any>{y, noise};
+}
 
 TVM_REGISTER() {
   Converter("rand.default", "size, dtype=None", &OfSize, "uniform");
@@ -135,6 +169,11 @@ TVM_REGISTER() {
   Converter("exponential.default", "self, lambd=1.0, generator=None", &Exponential);
   Converter("geometric.default", "self, p, generator=None", &Geometric);
   Converter("cauchy.default", "self, median=0.0, sigma=1.0, generator=None", &Cauchy);
+  Converter("multinomial.default", "self, num_samples, replacement=False, generator=None",
+            &Multinomial);
+  Converter("rrelu_with_noise_functional.default",
+            "self, noise, lower=0.125, upper=0.3333333333333333, training=False, generator=None",
+            &RandomizedRelu);
   Converter("bernoulli.default", "self, generator=None", &Bernoulli);
   Converter("bernoulli.Tensor", "self, p, generator=None", &BernoulliByTensor);
 }

@@ -328,6 +328,7 @@ constexpr UnaryRow kUnary[] = {
     {"mish.default", nullptr, &Mish},
     {"detach.default alias.default lift_fresh.default lift.default "
      "conj.default resolve_conj.default resolve_neg.default _conj.default conj_physical.default "
+     "_conj_physical.default "
      "real.default",
      nullptr, &PassThrough},
 };

@@ -50,8 +50,19 @@ def read(path):
     return {row["name"]: row["reason"] for row in map(json.loads, lines)}
 
 
-def main(doc, names, check, argv=None):
-    """Runs the checks that are named, or all, or a share of them; prints those that fail."""
+def write_section(path, key, lines):
+    """Replaces what stands between the marks of a key in a page."""
+    path, begin, end = Path(path), f"<!-- {key} -->\n", f"<!-- end of {key} -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, mark, after = rest.partition(end)
+    if not mark:
+        raise ValueError(f"{path}: expected the marks of '{key}', got none")
+    path.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+
+
+def main(doc, names, check, argv=None, table=None):
+    """Runs the checks that are named, or all, or a share of them; prints those that fail. With
+    --docs the lines of table(results) go to that page."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("names", nargs="*")
     parser.add_argument(
@@ -59,7 +70,10 @@ def main(doc, names, check, argv=None):
     )
     parser.add_argument("--again", action="store_true", help="run those that failed again")
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th, from i")
+    parser.add_argument("--report", action="store_true", help="run nothing, show the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each")
+    if table is not None:
+        parser.add_argument("--docs", type=Path, help="page that gets the scoreboard")
     options = parser.parse_args(argv)
     index, count = map(int, options.shard.split("/"))
     wanted = (options.names or sorted(names))[index::count]
@@ -68,7 +82,7 @@ def main(doc, names, check, argv=None):
         known = {name: reason for name, reason in known.items() if reason is None}
     results = {name: known[name] for name in wanted if name in known}
     for name in wanted:
-        if name in results:
+        if name in results or options.report:
             continue
         begin = time.monotonic()
         results[name] = reason = isolated(check, name, options.limit)
@@ -81,4 +95,6 @@ def main(doc, names, check, argv=None):
             print(f"{name}: {reason}", flush=True)
     passed = sum(reason is None for reason in results.values())
     print(f"{passed} passed, {len(results) - passed} failed")
+    if table is not None and options.docs:
+        write_section(options.docs, table.__name__, table(results))
     return results

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that few models use, many in one program, against PyTorch."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.export import Dim  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from .run import check  # noqa: E402
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def test_counts_and_ranks():
+    rows = torch.tensor([[1.0, 3.0, 3.0, math.nan, 2.0], [5.0, 5.0, math.nan, 4.0, 4.0]])
+
+    def function(x):
+        y = rows.nan_to_num(9.0)
+        edges = torch.sort(y, -1)[0]
+        return [
+            torch.histc(x, 7), torch.histc(x, 5, -1.0, 1.0), torch.histc(torch.ones(4), 3),
+            torch.searchsorted(edges, y), torch.searchsorted(edges[0], x, right=True),
+            torch.searchsorted(edges[0], 3.0), torch.mode(y, -1)[0], torch.mode(y, 0, True)[0],
+            *torch.nanmedian(rows, 1), torch.nanmedian(rows), torch.logcumsumexp(x, 0),
+            torch.logcumsumexp(100 * x.reshape(4, 5), 1),
+        ]  # fmt: skip
+
+    torch.manual_seed(0)
+    check(Function(function), (torch.randn(20),))
+
+
+def test_elements_at_places():
+    index = torch.tensor([0, 2, 0])
+
+    def function(x):
+        source = torch.arange(15.0).reshape(3, 5)
+        reduced = [
+            x.index_reduce(0, index, source, how, include_self=own)
+            for how in ("prod", "mean", "amax", "amin")
+            for own in (True, False)
+        ]
+        return [
+            *reduced, x[torch.tensor([-1, 1])], x[:, torch.tensor([-2])],
+            x.put(torch.tensor([3, -1]), torch.tensor([7.0, 8.0])),
+            x.put(torch.tensor([3, 3]), torch.tensor([7.0, 8.0]), accumulate=True),
+            torch.as_strided_scatter(x, torch.ones(2, 2), (2, 2), (1, 3), 1),
+            torch.diagonal_scatter(x, torch.ones(4), 1),
+            torch.diagonal_scatter(x, torch.ones(3), -1),
+            x.unfold(1, 3, 2), x[0, 0].unfold(0, 1, 1),
+        ]  # fmt: skip
+
+    torch.manual_seed(0)
+    check(Function(function), (torch.randn(4, 5),))
+
+
+def test_numbers():
+    def function(x):
+        y = x.flip(0)
+        mantissa, exponent = torch.frexp(x)
+        return [
+            torch.dist(x, y), torch.dist(x, y, 1), torch.angle(x), torch.ldexp(x, torch.tensor(3)),
+            mantissa, exponent, F.bilinear(x[:4, None], x[4:, None], torch.ones(2, 1, 1)),
+        ]  # fmt: skip
+
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -3.5, 1024.0]
+    check(Function(lambda x: torch.frexp(x)), (torch.tensor(special),))
+    check(Function(function), (torch.tensor([-3.5, 0.1, 7.0, 1024.0, 2.0, -1e-3, 0.5, 9.0]),))
+
+
+def test_windows_that_cover_evenly():
+    def function(x):
+        planes, indices = F.adaptive_max_pool2d(x, (3, 2), return_indices=True)
+        return planes, indices, F.adaptive_max_pool3d(x, (2, 3, 4)), F.adaptive_max_pool1d(x[0], 3)
+
+    torch.manual_seed(0)
+    check(Function(function), (torch.randn(2, 3, 7, 5),))
+
+
+def test_symbolic_lengths():
+    def function(x):
+        n = x.shape[0]
+        spectrum = torch.fft.fft(x, dim=0, norm="ortho")
+        padded = F.pad(x, (0, 0, 0, -n % 4), value=2.0)
+        return [
+            torch.view_as_real(spectrum), torch.fft.rfft(x, dim=0).abs(), padded,
+            x.repeat(n, 2),
+        ]  # fmt: skip
+
+    torch.manual_seed(0)
+    shapes = {"x": {0: Dim.AUTO}}
+    check(Function(function), (torch.randn(6, 3),), shapes, [(torch.randn(9, 3),)])
