@@ -19,7 +19,6 @@ RUNS = {
     "schedules": ["tests.fuzz.schedule"],
     "graphs": ["tests.fuzz.graph"],
     "rules": ["tests.fuzz.rules"],
-    "rules": ["tests.fuzz.rules"],
     "calls": ["tests.fuzz.calls"],
     "onnx": ["tests.fuzz.onnx_files"],
 }
