@@ -184,8 +184,13 @@ def test_dimensions_that_only_running_compares(sizes):
 
 def test_declared_dimensions_of_values_inside_count():
     """A slice of min(n, 8) rows that the model declares to have n rows."""
-    nodes = [node("Shape", "x", "n", end=1), node("Slice", "table zero n", "rows"),
-             node("Add", "rows x", "s"), node("Reshape", "s shape", "r"), node("MatMul", "r s", "y")]  # fmt: skip
+    nodes = [
+        node("Shape", "x", "n", end=1),
+        node("Slice", "table zero n", "rows"),
+        node("Add", "rows x", "s"),
+        node("Reshape", "s shape", "r"),
+        node("MatMul", "r s", "y"),
+    ]
     weights = {"table": np.arange(16, dtype="float32").reshape(8, 2), "zero": np.array([0]),
                "shape": np.array([2, -1])}  # fmt: skip
     x = np.ones((5, 2), "float32")
