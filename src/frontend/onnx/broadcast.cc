@@ -7,10 +7,23 @@
 //                              add(a1, b1)
 #include "frontend/onnx/importer.h"
 #include "topi/shape.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::frontend::onnx {
 namespace {
 PrimExpr EqualsOne(const PrimExpr& d) { return equal(d, IntImm::Int64(1)); }
+/// The size of a result. Sizes that are not 1 are equal, so that a variable is it where the other
+/// is 1 whenever the variable is, such as n of n and min(n, 512).
+PrimExpr CommonSize(arith::Analyzer* analyzer, const PrimExpr& a, const PrimExpr& b) {
+  for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)}) {
+    if (AsConstInt(one)) return one;
+    auto var = one.as<tir::Var>();
+    if (!var) continue;
+    Map<tir::Var, PrimExpr> is_one{{*var, IntImm::Int64(1)}};
+    if (AsConstInt(analyzer->Simplify(tir::Substitute(other, is_one))) == 1) return one;
+  }
+  return tir::Select(EqualsOne(a), b, a);
+}
 /// The operand with its dimensions of 1 repeated where `common` has a size: at least its own.
 Expr Repeated(Importer* importer, const Expr& operand, const Dims& common) {
   Dims own = Node::Shape(operand);
@@ -60,14 +73,13 @@ std::optional<relax::Call> Importer::Aligned(const relax::Call& call) {
         size = d;
       } else if (!analyzer->CanProveEqual(size, d)) {
         fits = false;
-        size = AsConstInt(size) ? size
-               : AsConstInt(d)  ? d
-                                : PrimExpr(tir::Select(EqualsOne(size), d, size));
+        size = CommonSize(analyzer, size, d);
       }
     }
     if (fits) continue;
     common[rank - axis] = size;
-    sizes[rank - axis] = AsConstInt(size) ? size : PrimExpr(FreshDim());
+    bool is_plain = AsConstInt(size) || size.as<tir::VarObj>();
+    sizes[rank - axis] = is_plain ? size : PrimExpr(FreshDim());
   }
   Array<Expr> args = call->args;
   bool changed = false;
@@ -76,7 +88,8 @@ std::optional<relax::Call> Importer::Aligned(const relax::Call& call) {
     bool needs = false;
     for (size_t i = 0; i < dims.size(); ++i) {
       size_t axis = rank - dims.size() + i;
-      bool open = common[axis].defined() && AsConstInt(dims[i]) != 1;
+      bool open = common[axis].defined() && AsConstInt(dims[i]) != 1 &&
+                  !analyzer->CanProveEqual(dims[i], sizes[axis]);
       own.push_back(open ? common[axis] : PrimExpr());
       cast.push_back(open ? sizes[axis] : dims[i]);
       needs |= open;

@@ -171,13 +171,17 @@ String Importer::NameOf(Name name) {
   names_.insert(clean);
   return clean;
 }
-PrimExpr Importer::DimOf(Name text) {
+std::optional<PrimExpr> Importer::FindDim(Name text) const {
   if (auto it = dims_.find(std::string(text)); it != dims_.end()) return it->second;
   auto lookup = [&](const std::string& name) -> std::optional<PrimExpr> {
     auto it = dims_.find(name);
     return it == dims_.end() ? std::nullopt : std::optional<PrimExpr>(it->second);
   };
-  if (auto parsed = ParseDimension(text, lookup)) return builder_->analyzer()->Simplify(*parsed);
+  auto parsed = ParseDimension(text, lookup);
+  return parsed ? std::optional(builder_->analyzer()->Simplify(*parsed)) : std::nullopt;
+}
+PrimExpr Importer::DimOf(Name text) {
+  if (auto known = FindDim(text)) return *known;
   tir::SizeVar var{String(std::string(text)), DataType::Int(64)};
   dims_.emplace(std::string(text), var);
   return var;
@@ -213,6 +217,25 @@ Dims Importer::ShapeOfInput(const ValueInfo& input) {
     }
   }
   return dims;
+}
+Value Importer::WithDeclaredDims(Name name, Value value) {
+  auto it = declared_.find(name);
+  if (it == declared_.end() || !value.expr.defined() || value.Otherwise()) return value;
+  Dims dims = Node::Shape(value.expr);
+  const auto& declared = it->second->shape;
+  if (!declared || declared->size() != dims.size()) return value;
+  bool changes = false;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (AsConstInt(dims[i]) || dims[i].as<tir::VarObj>() || (*declared)[i].value) continue;
+    auto said = FindDim((*declared)[i].param);
+    if (!said || builder_->analyzer()->CanProveEqual(*said, dims[i])) continue;
+    dims.Set(i, *said);
+    changes = true;
+  }
+  if (changes)
+    value.expr = builder_->EmitMatchCast(
+        value.expr, relax::TensorStructInfo(dims, Node::TypeOf(value.expr)), "lv");
+  return value;
 }
 void Importer::AddInitializers(const Graph& graph, Scope* scope) {
   auto add = [&](Name name, const runtime::Tensor& tensor) {
@@ -309,7 +332,9 @@ void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* sc
   for (size_t i = 0; i < proto.outputs.size(); ++i) {
     if (proto.outputs[i].empty()) continue;
     if (i >= outputs.size()) node.Unsupported("its output number " + std::to_string(i));
-    if (!scope->values.emplace(proto.outputs[i], outputs[i]).second)
+    Value value = outputs[i];
+    if (scope == main_scope_) value = WithDeclaredDims(proto.outputs[i], std::move(value));
+    if (!scope->values.emplace(proto.outputs[i], std::move(value)).second)
       node.Fail("a new name of its output", "'" + std::string(proto.outputs[i]) + "' again");
   }
 }
@@ -354,6 +379,8 @@ IRModule Importer::Run() {
     warnings.push_back("opset " + std::to_string(OpsetOf({&model_->opsets, {}}, "")) +
                        " is newer than the newest known, " + std::to_string(kNewestOpset));
   Scope scope;
+  main_scope_ = &scope;
+  for (const ValueInfo& v : graph.values) declared_[v.name] = &v.type;
   std::set<Name> initialized;
   for (const TensorProto& t : graph.initializers) initialized.insert(t.name);
   for (const SparseTensorProto& t : graph.sparse_initializers) initialized.insert(t.values.name);

@@ -167,6 +167,8 @@ class Node {
   Expr IntVector(const std::vector<int64_t>& values, DataType dtype = DataType::Int(64));
   Expr Cast(const Expr& e, DataType dtype);
   Expr Reshape(const Expr& e, const Dims& shape);
+  /// The tensor as one of that shape, which running checks where it is not known.
+  Expr Fitted(const Expr& e, const Dims& shape);
   PrimExpr Simplify(const PrimExpr& e) const;
   /// A vector of integers that is computed when the program runs, as expressions.
   std::vector<PrimExpr> RuntimeIntegers(const Expr& e);
@@ -277,6 +279,11 @@ class Importer {
   void CheckSupported() const;
   Dims ShapeOfInput(const ValueInfo& input);
   PrimExpr DimOf(Name text);
+  /// The same where its names are known.
+  std::optional<PrimExpr> FindDim(Name text) const;
+  /// A value of the graph with the dimensions that the model declares for it, where what was found
+  /// out of them is more than a name: exporters know what the texts of their models do not say.
+  Value WithDeclaredDims(Name name, Value value);
   String NameOf(Name name);
   void RunNode(const NodeProto& proto, const Context& context, Scope* scope);
   const FunctionProto* FindFunction(const NodeProto& node) const;
@@ -287,6 +294,8 @@ class Importer {
   OnnxOptions options_;
   relax::BlockBuilder builder_;
   std::map<std::string, tir::Var> dims_;
+  std::unordered_map<Name, const TypeProto*> declared_;  // of values of the graph itself
+  const Scope* main_scope_ = nullptr;
   std::set<std::string> names_;
   Array<relax::Var> params_;
   Array<runtime::Tensor> kept_;

@@ -23,11 +23,27 @@ std::string TypeText(const TypeProto& type) {
   }
   return text + ")";
 }
-/// How often each operator occurs, in subgraphs and functions as well.
+/// The names of dimensions, in the order of the inputs.
+void AddDimensions(const TypeProto& type, std::vector<Name>* names) {
+  if (type.element) AddDimensions(*type.element, names);
+  for (const Dimension& dim : type.shape.value_or(std::vector<Dimension>())) {
+    bool is_new = std::find(names->begin(), names->end(), dim.param) == names->end();
+    if (!dim.value && !dim.param.empty() && is_new) names->push_back(dim.param);
+  }
+}
+struct Uses {
+  int64_t count = 0;
+  std::string nodes;  // the first few, by name
+};
+/// How often each operator occurs and where, in subgraphs and functions as well.
 void CountOperators(const std::vector<NodeProto>& nodes,
-                    std::map<std::pair<Name, Name>, int64_t>* counts) {
+                    std::map<std::pair<Name, Name>, Uses>* counts) {
+  constexpr int64_t kNamed = 3;
   for (const NodeProto& node : nodes) {
-    ++(*counts)[{node.domain, node.op_type}];
+    Uses& uses = (*counts)[{node.domain, node.op_type}];
+    if (++uses.count <= kNamed)
+      uses.nodes += (uses.nodes.empty() ? "'" : ", '") + std::string(node.name) + "'";
+    if (uses.count == kNamed + 1) uses.nodes += ", …";
     for (const Attribute& attr : node.attributes) {
       if (attr.graph) CountOperators(attr.graph->nodes, counts);
     }
@@ -42,32 +58,41 @@ std::string InspectModel(const Model& model) {
     out << ", " << (domain.empty() ? "ai.onnx" : domain) << " " << version;
   if (!model.producer.empty()) out << ", written by " << model.producer;
   std::set<Name> weights;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, external = 0;
   for (const TensorProto& t : model.graph.initializers) {
     weights.insert(t.name);
     auto dtype = DataTypeOf(t.data_type);
-    if (dtype) bytes += runtime::DataSize({t.dims.data(), t.dims.size()}, *dtype);
+    uint64_t size = dtype ? runtime::DataSize({t.dims.data(), t.dims.size()}, *dtype) : 0;
+    bytes += size;
+    if (t.is_external) external += size;
   }
+  std::vector<Name> dimensions;
   for (const ValueInfo& v : model.graph.inputs) {
-    if (!weights.count(v.name)) out << "\ninput  " << v.name << ": " << TypeText(v.type);
+    if (weights.count(v.name)) continue;
+    out << "\ninput  " << v.name << ": " << TypeText(v.type);
+    AddDimensions(v.type, &dimensions);
   }
   for (const ValueInfo& v : model.graph.outputs)
     out << "\noutput " << v.name << ": " << TypeText(v.type);
+  for (size_t i = 0; i < dimensions.size(); ++i)
+    out << (i ? ", " : "\ndimensions that running tells: ") << dimensions[i];
   out << "\n" << weights.size() << " weights, " << bytes << " bytes";
-  std::map<std::pair<Name, Name>, int64_t> counts;
+  if (external > 0) out << ", " << external << " of them in other files";
+  std::map<std::pair<Name, Name>, Uses> counts;
   CountOperators(model.graph.nodes, &counts);
   std::set<std::pair<Name, Name>> functions;
   for (const FunctionProto& f : model.functions) {
     CountOperators(f.nodes, &counts);
     functions.insert({f.domain, f.name});
   }
-  for (const auto& [key, count] : counts) {
+  for (const auto& [key, uses] : counts) {
     out << "\n"
-        << count << " x " << (key.first.empty() ? "" : std::string(key.first) + ".") << key.second;
+        << uses.count << " x " << (key.first.empty() ? "" : std::string(key.first) + ".")
+        << key.second;
     if (functions.count(key)) {
       out << " (function)";
     } else if (!FindConverter(key.first, key.second)) {
-      out << " (not supported)";
+      out << " (not supported: nodes " << uses.nodes << ")";
     }
   }
   return out.str();

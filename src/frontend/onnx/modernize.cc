@@ -120,6 +120,15 @@ template <const char* attribute, int64_t value>
 void DefaultInt(Node& n) {
   if (!n.HasAttr(attribute)) SetInt(n, attribute, value);
 }
+/// A slope for each channel, the second axis.
+void SpreadSlope(Node& n) {
+  Expr slope = n.In(1);
+  int64_t rank = Node::Rank(n.In(0));
+  if (Node::Rank(slope) != 1 || rank < 3) return;
+  Dims shape(rank - 1, IntImm::Int64(1));
+  shape.Set(0, Node::Shape(slope)[0]);
+  SetInput(n, 1, n.Reshape(slope, shape));
+}
 constexpr char kAxis[] = "axis";
 struct Changed {
   const char* op;
@@ -140,6 +149,7 @@ constexpr Changed kChanged[] = {
     {"Less", 7, &AlignOperand},
     {"Cast", 6, &CastByName},
     {"Concat", 4, &DefaultInt<kAxis, 1>},
+    {"PRelu", 7, &SpreadSlope},
     {"Gemm", 7, [](Node& n) { n.attributes.erase("broadcast"); }},
     {"Dropout", 7, [](Node& n) { n.attributes.erase("is_test"); }},
     {"BatchNormalization", 7, [](Node& n) { n.attributes.erase("is_test"); }},

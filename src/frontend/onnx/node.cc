@@ -229,6 +229,16 @@ Expr Node::Reshape(const Expr& e, const Dims& shape) {
     same = importer.builder()->analyzer()->CanProveEqual(from[i], shape[i]);
   return same ? e : Emit(relax::CallOperator("relax.reshape", {e, relax::ShapeExpr(shape)}));
 }
+Expr Node::Fitted(const Expr& e, const Dims& shape) {
+  Dims own = Shape(e);
+  if (own.size() != shape.size()) return e;
+  for (size_t i = 0; i < own.size(); ++i) {
+    bool is_open = !AsConstInt(own[i]) || !AsConstInt(shape[i]);
+    if (is_open && !importer.builder()->analyzer()->CanProveEqual(own[i], shape[i]))
+      return importer.builder()->EmitMatchCast(e, relax::TensorStructInfo(shape, TypeOf(e)), "lv");
+  }
+  return e;
+}
 PrimExpr Node::Simplify(const PrimExpr& e) const {
   return importer.builder()->analyzer()->Simplify(e);
 }

@@ -17,19 +17,13 @@ from tvm.relax.frontend.onnx import from_onnx
 # Why a case cannot pass: the first pattern that matches counts.
 REASONS = [
     (r"image_decoder", "decoders of image files"),
-    (r"tree_ensemble", "tree ensembles"),
-    (r"affine_grid_3d.*expanded", "branches of different rank"),
-    (r"affine_grid_2d.*expanded", "an operator stays behind in code generation: to be found out"),
+    (r"affine_grid_3d_align_corners_expanded", "branches of different rank"),
     (
         r"attention_4d_(fp16|gqa_with_past_and_present_fp16|gqa_causal_nonpad_decode_fp16)_expanded"
-        r"|attention_4d_causal_fp16$"
-        r"|attention_4d_(causal|padded_kv|causal_padded_kv|attn_mask_causal)_bf16$"
-        r"|attention_3d_causal_bf16$",
-        "other values in half precision: to be found out, the rounding of products perhaps",
+        r"|attention_4d_causal_fp16$",
+        "half precision: the reference rounds after every step, which the tolerance demands",
     ),
-    (r"to_FLOAT4E2M1", "NaN as a number without one"),
     (r"dft_inverse", "results below the rounding of the reference"),
-    (r"scan_sum$", "Scan of opset 8"),
 ]
 # The values of these are random: their types, shapes and what is certain of them are compared.
 RANDOM = re.compile(r"bernoulli|training_dropout_(default|mask)|training_dropout$")
@@ -142,7 +136,9 @@ def _compare(got, expected, case):
         np.testing.assert_array_equal(got, expected)
     else:  # ml_dtypes' as well
         wide = (a.astype("float64") for a in (got, expected))
-        np.testing.assert_allclose(*wide, rtol=case.rtol, atol=case.atol)
+        # Two units in the last place, as the package's own runner has it.
+        rtol = max(case.rtol, 2**-6) if got.dtype.name == "bfloat16" else case.rtol
+        np.testing.assert_allclose(*wide, rtol=rtol, atol=case.atol)
 
 
 def _compare_random(got, expected):

@@ -182,6 +182,28 @@ def test_dimensions_that_only_running_compares(sizes):
         main(np.ones((2, 2), "float32"), np.ones((3, 2), "float32"))
 
 
+def test_declared_dimensions_of_values_inside_count():
+    """A slice of min(n, 8) rows that the model declares to have n rows."""
+    nodes = [
+        node("Shape", "x", "n", end=1),
+        node("Slice", "table zero n", "rows"),
+        node("Add", "rows x", "s"),
+        node("Reshape", "s shape", "r"),
+        node("MatMul", "r s", "y"),
+    ]
+    weights = {"table": np.arange(16, dtype="float32").reshape(8, 2), "zero": np.array([0]),
+               "shape": np.array([2, -1])}  # fmt: skip
+    x = np.ones((5, 2), "float32")
+    for declared in ([], [value("rows", ("n", 2))]):
+        m = model(nodes, [value("x", ("n", 2))], [value("y", (2, 2))], weights)
+        m.graph.value_info.extend(declared)
+        s = weights["table"][:5] + x
+        main = compiled(m)
+        np.testing.assert_allclose(main(x).numpy(), s.reshape(2, -1) @ s, rtol=1e-6)
+        with pytest.raises(Exception, match="expected"):
+            main(np.ones((9, 2), "float32"))
+
+
 def test_loop_collects_values_whose_shape_only_running_tells():
     body = helper.make_graph(
         [

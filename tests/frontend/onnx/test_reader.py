@@ -180,7 +180,7 @@ def test_sparse_weights():
 
 
 def test_inspect(tmp_path):
-    nodes = [node("Relu", "x", "h"), node("Foo", "h", "y", domain="my")]
+    nodes = [node("Relu", "x", "h"), node("Foo", "h", "y", domain="my", name="foo")]
     proto = model(nodes, [value("x", ("n", 3))], [value("y", None)], {"w": np.ones(4, "float32")})
     path = tmp_path / "model.onnx"
     onnx.save(proto, path)
@@ -189,7 +189,8 @@ def test_inspect(tmp_path):
             "IR version 10, ai.onnx 21",
             "input  x: float32 (n, 3)",
             "output y: float32 of unknown rank",
+            "dimensions that running tells: n",
             "1 weights, 16 bytes",
             "1 x Relu",
-            "1 x my.Foo (not supported)",
+            "1 x my.Foo (not supported: nodes 'foo')",
         ]

@@ -154,43 +154,33 @@ Outputs ConvertLoop(Node& n) {
   };
   return EmitLoop(n, loop);
 }
-Outputs ConvertScan(Node& n) {
-  if (n.opset < 9) n.Unsupported("Scan before opset 9");
-  const Graph& body = SubgraphOf(n, "body");
-  int64_t scanned = n.Int("num_scan_inputs"), given = static_cast<int64_t>(n.NumInputs());
-  int64_t states = given - scanned, results = static_cast<int64_t>(body.outputs.size()) - states;
-  if (scanned < 1 || states < 0 || results < 0 || given != static_cast<int64_t>(body.inputs.size()))
-    n.Fail("a body with the states and scanned values as inputs", "another one");
-  auto in_axes = n.Ints("scan_input_axes", std::vector<int64_t>(scanned, 0));
-  auto in_back = n.Ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
-  auto out_axes = n.Ints("scan_output_axes", std::vector<int64_t>(results, 0));
-  auto out_back = n.Ints("scan_output_directions", std::vector<int64_t>(results, 0));
+struct ScanSpec {
+  const Graph& body;
   std::vector<Value> carried;
-  std::vector<Expr> inputs;
-  for (int64_t i = 0; i < states; ++i) carried.push_back(n.Input(i));
-  PrimExpr length;
-  for (int64_t i = 0; i < scanned; ++i) {
-    Expr x = n.In(states + i);
-    in_axes[i] = n.Axis(in_axes[i], Node::Rank(x), "scan_input_axes");
-    length = Node::Shape(x)[in_axes[i]];
-    if (in_back[i]) x = n("flip", x, in_axes[i]);
-    inputs.push_back(x);
-  }
+  std::vector<Expr> inputs;  // scanned along `in_axes`, all forwards
+  std::vector<int64_t> in_axes, out_axes, out_back;
+};
+/// The states behind the last turn, then the results of all turns.
+std::vector<Value> RunScan(Node& n, ScanSpec scan) {
+  auto states = static_cast<int64_t>(scan.carried.size());
+  auto scanned = static_cast<int64_t>(scan.inputs.size());
+  auto results = static_cast<int64_t>(scan.body.outputs.size()) - states;
+  PrimExpr length = Node::Shape(scan.inputs[0])[scan.in_axes[0]];
   auto turns = AsConstInt(length);
   if (!turns || *turns > kFewTurns || *turns == 0) {
     LoopSpec loop;
     Value count{Known{{}, DataType::Int(64), {length}}};
     loop.count = n.importer.TensorOf(&count);
-    loop.carried = carried;
+    loop.carried = scan.carried;
     // What is scanned is carried along unchanged.
-    for (const Expr& x : inputs) loop.carried.emplace_back(x);
+    for (const Expr& x : scan.inputs) loop.carried.emplace_back(x);
     loop.num_collected = results;
-    FreeNames(body, &loop.names);
+    FreeNames(scan.body, &loop.names);
     loop.turn = [&](const Expr& i, const std::vector<Value>& values, const Scope& scope) {
       std::vector<Value> arguments(values.begin(), values.begin() + states);
       for (int64_t k = 0; k < scanned; ++k)
-        arguments.emplace_back(n("take", values[states + k].expr, i, in_axes[k]));
-      std::vector<Value> all = n.importer.RunGraph(body, arguments, n.context, &scope);
+        arguments.emplace_back(n("take", values[states + k].expr, i, scan.in_axes[k]));
+      std::vector<Value> all = n.importer.RunGraph(scan.body, arguments, n.context, &scope);
       Turn turn{{}, {all.begin(), all.begin() + states}, {all.begin() + states, all.end()}};
       turn.carried.insert(turn.carried.end(), values.begin() + states, values.end());
       return turn;
@@ -199,8 +189,8 @@ Outputs ConvertScan(Node& n) {
     all.erase(all.begin() + states, all.begin() + states + scanned);
     for (int64_t k = 0; k < results; ++k) {
       Expr y = all[states + k].expr;
-      if (out_back[k]) y = n("flip", y, 0);
-      int64_t axis = n.Axis(out_axes[k], Node::Rank(y), "scan_output_axes");
+      if (scan.out_back[k]) y = n("flip", y, 0);
+      int64_t axis = n.Axis(scan.out_axes[k], Node::Rank(y), "scan_output_axes");
       std::vector<int64_t> order;
       for (int64_t d = 1; d < Node::Rank(y); ++d) order.push_back(d);
       order.insert(order.begin() + axis, 0);
@@ -210,21 +200,75 @@ Outputs ConvertScan(Node& n) {
   }
   std::vector<std::vector<Value>> collected(results);
   for (int64_t t = 0; t < *turns; ++t) {
-    std::vector<Value> arguments = carried;
+    std::vector<Value> arguments = scan.carried;
     Expr place = n.Scalar(static_cast<double>(t), DataType::Int(64));
     for (int64_t i = 0; i < scanned; ++i)
-      arguments.emplace_back(n("take", inputs[i], place, in_axes[i]));
-    std::vector<Value> outputs = n.importer.RunGraph(body, arguments, n.context, n.scope);
-    std::copy_n(outputs.begin(), states, carried.begin());
+      arguments.emplace_back(n("take", scan.inputs[i], place, scan.in_axes[i]));
+    std::vector<Value> outputs = n.importer.RunGraph(scan.body, arguments, n.context, n.scope);
+    std::copy_n(outputs.begin(), states, scan.carried.begin());
     for (int64_t i = 0; i < results; ++i) collected[i].push_back(outputs[states + i]);
   }
   for (int64_t i = 0; i < results; ++i) {
-    if (out_back[i]) std::reverse(collected[i].begin(), collected[i].end());
+    if (scan.out_back[i]) std::reverse(collected[i].begin(), collected[i].end());
     Expr first = n.importer.TensorOf(&collected[i][0]);
-    int64_t axis = n.Axis(out_axes[i], Node::Rank(first) + 1, "scan_output_axes");
-    carried.emplace_back(StackOf(n, &collected[i], axis));
+    int64_t axis = n.Axis(scan.out_axes[i], Node::Rank(first) + 1, "scan_output_axes");
+    scan.carried.emplace_back(StackOf(n, &collected[i], axis));
   }
-  return carried;
+  return scan.carried;
+}
+/// Opset 8: the first axis of all values is a batch, each element of which is scanned on its own.
+Outputs ScanBatches(Node& n, const Graph& body, int64_t scanned) {
+  int64_t states = static_cast<int64_t>(n.NumInputs()) - 1 - scanned;
+  int64_t results = static_cast<int64_t>(body.outputs.size()) - states;
+  if (n.Has(0)) n.Unsupported("lengths of sequences");
+  if (scanned < 1 || states < 0 || results < 0)
+    n.Fail("a body with the states and scanned values as inputs", "another one");
+  auto back = n.Ints("directions", std::vector<int64_t>(scanned, 0));
+  std::vector<std::vector<Value>> columns(states + results);
+  for (int64_t b = 0, batch = n.StaticDim(n.In(1), 0); b < batch; ++b) {
+    Expr place = n.Scalar(static_cast<double>(b), DataType::Int(64));
+    ScanSpec scan{body,
+                  {},
+                  {},
+                  std::vector<int64_t>(scanned, 0),
+                  std::vector<int64_t>(results, 0),
+                  std::vector<int64_t>(results, 0)};
+    for (int64_t i = 0; i < states + scanned; ++i) {
+      Expr x = n("take", n.In(i + 1), place, 0);
+      if (i < states) {
+        scan.carried.emplace_back(x);
+      } else {
+        scan.inputs.push_back(back.at(i - states) ? n("flip", x, 0) : x);
+      }
+    }
+    std::vector<Value> values = RunScan(n, scan);
+    for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(values[i]);
+  }
+  std::vector<Value> outputs;
+  for (auto& column : columns) outputs.emplace_back(StackOf(n, &column, 0));
+  return outputs;
+}
+Outputs ConvertScan(Node& n) {
+  const Graph& body = SubgraphOf(n, "body");
+  int64_t scanned = n.Int("num_scan_inputs"), given = static_cast<int64_t>(n.NumInputs());
+  if (n.opset < 9) return ScanBatches(n, body, scanned);
+  int64_t states = given - scanned, results = static_cast<int64_t>(body.outputs.size()) - states;
+  if (scanned < 1 || states < 0 || results < 0 || given != static_cast<int64_t>(body.inputs.size()))
+    n.Fail("a body with the states and scanned values as inputs", "another one");
+  ScanSpec scan{body,
+                {},
+                {},
+                n.Ints("scan_input_axes", std::vector<int64_t>(scanned, 0)),
+                n.Ints("scan_output_axes", std::vector<int64_t>(results, 0)),
+                n.Ints("scan_output_directions", std::vector<int64_t>(results, 0))};
+  auto in_back = n.Ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
+  for (int64_t i = 0; i < states; ++i) scan.carried.push_back(n.Input(i));
+  for (int64_t i = 0; i < scanned; ++i) {
+    Expr x = n.In(states + i);
+    scan.in_axes.at(i) = n.Axis(scan.in_axes.at(i), Node::Rank(x), "scan_input_axes");
+    scan.inputs.push_back(in_back.at(i) ? n("flip", x, scan.in_axes[i]) : x);
+  }
+  return RunScan(n, scan);
 }
 }  // namespace
 

@@ -109,6 +109,11 @@ Expr CastTo(Node& n, DataType to) {
     x = n("clip", n.Cast(x, DataType::Float(32)), relax::PrimValue(neg(most)),
           relax::PrimValue(most));
   }
+  // Without a NaN of its own the type gets -0 for it.
+  if (to.code() == kDLFloat4_e2m1fn && from.is_float() && from != to) {
+    Expr wide = n.Cast(x, DataType::Float(32));
+    x = n("where", n("isnan", wide), n.Scalar(-0.0, DataType::Float(32)), wide);
+  }
   // Everything but 0 is true, NaN included.
   if (to.is_bool() && !from.is_bool()) return n("not_equal", x, n.Scalar(0, from));
   // Integers of less than a byte keep the low bits of what is beyond them.

@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on numbers of the domain ai.onnx.ml.
+// Operators of the domain ai.onnx.ml.
+#include "frontend/onnx/op/learning.h"
+
 #include <cmath>
 
-#include "frontend/onnx/op/op.h"
-
 namespace tvm::frontend::onnx {
+
+Expr Transformed(Node& n, const Expr& scores, const std::string& how) {
+  if (how == "NONE") return scores;
+  if (how == "LOGISTIC") return n("sigmoid", scores);
+  if (how == "SOFTMAX") return n("nn.softmax", scores, -1);
+  if (how != "SOFTMAX_ZERO") n.Unsupported("post_transform " + how);
+  // Zeros stay zeros and take no part.
+  DataType t = Node::TypeOf(scores);
+  Expr zero = n.Scalar(0, t), power = n("subtract", scores, n("max", scores, List({-1}), true));
+  Expr e = n("where", n("equal", scores, zero), zero, n("exp", power));
+  return n("divide", e, n("maximum", n("sum", e, List({-1}), true), n.Scalar(1e-30, t)));
+}
+ClassLabels ReadLabels(Node& n, Name numbers, Name words) {
+  ClassLabels labels{n.Ints(numbers), n.Strs(words)};
+  if (labels.size() == 0)
+    n.Fail("labels in " + std::string(numbers) + " or " + std::string(words), "none");
+  return labels;
+}
+Value ClassLabels::At(Node& n, const Expr& places) const {
+  if (words.empty()) return n("take", n.IntVector(numbers), places, 0);
+  return Value::Strings(n.importer.StringConstant({size()}, words).words, places);
+}
+
 namespace {
 constexpr const char* kLearning = "ai.onnx.ml";
 const DataType kSingle = DataType::Float(32);
@@ -78,13 +101,6 @@ Outputs ConvertFeatureVectorizer(Node& n) {
   }
   return parts.size() == 1 ? parts[0] : n("concat", relax::Tuple(parts), 1);
 }
-/// What classifiers and regressors do to their scores in the end.
-Expr Transformed(Node& n, const Expr& y, const std::string& how) {
-  if (how == "NONE") return y;
-  if (how == "LOGISTIC") return n("sigmoid", y);
-  if (how == "SOFTMAX") return n("nn.softmax", y, -1);
-  n.Unsupported("post_transform " + how);
-}
 /// x · coefficientsᵀ + intercepts, a row per target.
 Expr LinearScores(Node& n, int64_t targets) {
   Expr x = n.Cast(n.In(0), kSingle);
@@ -100,6 +116,48 @@ Outputs ConvertLinearRegressor(Node& n) {
   Expr y = LinearScores(n, n.Int("targets", 1));
   return Transformed(n, y, n.Str("post_transform", "NONE"));
 }
+/// With one score for two classes, its sign decides between them.
+Outputs ConvertLinearClassifier(Node& n) {
+  ClassLabels labels = ReadLabels(n, "classlabels_ints", "classlabels_strings");
+  auto rows = static_cast<int64_t>(std::max<size_t>(1, n.Floats("intercepts").size()));
+  if (n.Floats("intercepts").empty()) rows = labels.size();
+  Expr scores = LinearScores(n, rows);
+  n.Ignore("multi_class");
+  std::string how = n.Str("post_transform", "NONE");
+  if (rows > 1)
+    return std::vector<Value>{labels.At(n, n("argmax", scores, 1)), Transformed(n, scores, how)};
+  if (labels.size() != 2) n.Fail("two labels for one score", std::to_string(labels.size()));
+  Expr is_second = n("greater", n("squeeze", scores, List({1})), n.Scalar(0, kSingle));
+  Expr second = how == "LOGISTIC" ? n("sigmoid", scores) : scores;
+  Expr first =
+      how == "LOGISTIC" ? n("subtract", n.Scalar(1, kSingle), second) : n("negative", second);
+  Expr both = n("concat", relax::Tuple({first, second}), 1);
+  return std::vector<Value>{labels.At(n, n.Cast(is_second, DataType::Int(64))),
+                            how == "LOGISTIC" ? both : Transformed(n, both, how)};
+}
+/// A new last axis, 1 where the category is.
+Outputs ConvertOneHotEncoder(Node& n) {
+  ClassLabels labels = ReadLabels(n, "cats_int64s", "cats_strings");
+  if (n.Int("zeros", 1) == 0) n.Unsupported("an error for unknown categories (zeros = 0)");
+  Te te(n);
+  Expr found;
+  if (labels.words.empty()) {
+    found = n.Cast(n.In(0), DataType::Int(64));
+  } else {
+    const Value& x = n.StringsIn(0);
+    Expr words = n.importer.StringConstant({labels.size()}, labels.words).words;
+    found = n.importer.CallRuntime("strings.lookup", {x.words, x.expr, words},
+                                   relax::TensorStructInfo(Node::Shape(x.expr), DataType::Int(64)));
+    for (int64_t i = 0; i < labels.size(); ++i) labels.numbers.push_back(i);
+  }
+  te::Tensor at = te(found), table = te(n.IntVector(labels.numbers));
+  Dims shape = at->shape;
+  shape.push_back(Num(labels.size()));
+  return ComputeElements(n, "one_hot", te, shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr same = equal(topi::At(at, Index(i.begin(), i.end() - 1)), table(i.back()));
+    return tir::Select(same, Num(kSingle, 1), Num(kSingle, 0));
+  });
+}
 }  // namespace
 
 TVM_REGISTER() {
@@ -108,8 +166,10 @@ TVM_REGISTER() {
       {"Binarizer", &ConvertBinarizer, kLearning},
       {"FeatureVectorizer", &ConvertFeatureVectorizer, kLearning},
       {"Imputer", &ConvertImputer, kLearning},
+      {"LinearClassifier", &ConvertLinearClassifier, kLearning},
       {"LinearRegressor", &ConvertLinearRegressor, kLearning},
       {"Normalizer", &ConvertNormalizer, kLearning},
+      {"OneHotEncoder", &ConvertOneHotEncoder, kLearning},
       {"Scaler", &ConvertScaler, kLearning},
   });
 }

@@ -139,6 +139,11 @@ Outputs ConvertConcat(Node& n) {
   auto all = n.All();
   int64_t axis = n.Axis(n.Int("axis"), Node::Rank(all[0]));
   if (all.size() == 1) return all[0];
+  for (Expr& e : all) {
+    Dims like = Node::Shape(all[0]);
+    if (static_cast<int64_t>(like.size()) == Node::Rank(e)) like.Set(axis, Node::Shape(e)[axis]);
+    e = n.Fitted(e, like);
+  }
   return n("concat", relax::Tuple(Array<Expr>(all.begin(), all.end())), axis);
 }
 Outputs ConvertSplit(Node& n) {

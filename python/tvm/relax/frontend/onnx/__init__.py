@@ -4,5 +4,6 @@
 from tvm._derive import fill
 
 from .onnx_frontend import from_onnx, inspect
+from .verification import Difference, Verification, verify
 
 __getattr__, __dir__ = fill(__name__)

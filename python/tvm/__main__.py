@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that need Python: python -m tvm verify model.onnx
+
+The others (compile, run, bench, inspect) are those of the program `tvm`."""
+
+import argparse
+import sys
+
+
+def _shapes(texts):
+    """x=2,3,224,224 -> {"x": [2, 3, 224, 224]}"""
+    shapes = {}
+    for text in texts or ():
+        name, _, dims = text.rpartition("=")
+        try:
+            shapes[name] = [int(dim) for dim in dims.split(",") if dim]
+        except ValueError:
+            name = ""
+        if not name:
+            raise SystemExit(f"--shape: expected name=2,3,4, got {text!r}")
+    return shapes
+
+
+def _limit_memory(gigabytes):
+    import resource
+
+    limit = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser("python -m tvm", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    verify = commands.add_parser("verify", help="compare a model with ONNX Runtime")
+    verify.add_argument("model", help="a path, .onnx")
+    verify.add_argument("--shape", action="append", help="of an input: name=2,3,224,224")
+    verify.add_argument("--tolerance", type=float, default=1e-4, help="max|a-b| / max|b|")
+    verify.add_argument("--target", default="llvm")
+    verify.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    verify.add_argument("--memory", type=float, help="gigabytes of address space at most")
+    options = parser.parse_args(argv)
+    if options.memory is not None:
+        _limit_memory(options.memory)
+    from tvm.relax.frontend.onnx import verify as run
+
+    found = run(
+        options.model,
+        shape_dict=_shapes(options.shape) or None,
+        tolerance=options.tolerance,
+        target=options.target,
+        seed=options.seed,
+    )
+    print(found)
+    return 0 if found.agrees else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classifiers, regressors and encoders of ai.onnx.ml, against ONNX Runtime."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import tvm
+from onnx import TensorProto, helper
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+from .models import INT64, model, value
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((7, 4)).astype("float32")
+
+
+def check(op, x, outputs, opset=3, dtype=TensorProto.FLOAT, **attributes):
+    names = ["y", "z"][: len(outputs)]
+    m = model(
+        [helper.make_node(op, ["x"], names, domain="ai.onnx.ml", **attributes)],
+        [value("x", ("n", *x.shape[1:]), dtype)],
+        [value(name, None, kind) for name, kind in zip(names, outputs, strict=True)],
+        opsets=[helper.make_opsetid("ai.onnx.ml", opset)],
+    )
+    expected = onnxruntime.InferenceSession(m.SerializeToString()).run(None, {"x": x})
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(m), target="llvm"), tvm.cpu())
+    got = vm["main"](tvm.runtime.tensor(x))
+    got = [got] if len(names) == 1 else got
+    for a, b in zip(got, expected, strict=True):
+        a = a.numpy()
+        assert a.shape == b.shape
+        if b.dtype.kind == "f":
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+def forest(trees=3, targets=1, prefix="target", low=-1.0, modes=("BRANCH_LEQ",)):
+    """Random trees of depth 2, as attributes."""
+    rng = np.random.default_rng(targets)
+    nodes = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
+                             "falsenodeids", "missing_value_tracks_true")}  # fmt: skip
+    leaves = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
+    for tree in range(trees):
+        for at in range(7):
+            inner = at < 3
+            row = (tree, at, int(rng.integers(4)) if inner else 0,
+                   float(rng.standard_normal()) if inner else 0.0,
+                   str(rng.choice(modes)) if inner else "LEAF", 2 * at + 1 if inner else 0,
+                   2 * at + 2 if inner else 0, int(rng.integers(2)) if inner else 0)  # fmt: skip
+            for key, item in zip(nodes, row, strict=True):
+                nodes[key].append(item)
+            for target in range(0 if inner else targets):
+                weight = float(rng.uniform(low, 1.0))
+                for key, item in zip(leaves, (tree, at, target, weight), strict=True):
+                    leaves[key].append(item)
+    result = {f"nodes_{k}": v for k, v in nodes.items()}
+    return result | {f"{prefix}_{k}": v for k, v in leaves.items()}
+
+
+@pytest.mark.parametrize("join", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_tree_regressor(join):
+    check("TreeEnsembleRegressor", X, [TensorProto.FLOAT], n_targets=2, aggregate_function=join,
+          base_values=[0.5, -0.5], **forest(targets=2))  # fmt: skip
+
+
+def test_tree_modes_and_missing_values():
+    x = X.copy()
+    x[::2, ::2] = np.nan
+    check("TreeEnsembleRegressor", x, [TensorProto.FLOAT], n_targets=1,
+          **forest(modes=("BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_NEQ")))  # fmt: skip
+
+
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
+def test_tree_classifier(post):
+    kinds = [TensorProto.STRING, TensorProto.FLOAT]
+    check("TreeEnsembleClassifier", X, kinds, classlabels_strings=["a", "b", "c"],
+          post_transform=post, **forest(targets=3, prefix="class"))  # fmt: skip
+
+
+@pytest.mark.parametrize(("post", "low"), [("NONE", 0.0), ("NONE", -1.0), ("LOGISTIC", -1.0)])
+def test_tree_classifier_of_two(post, low):
+    kinds = [INT64, TensorProto.FLOAT]
+    check("TreeEnsembleClassifier", X, kinds, classlabels_int64s=[4, 9], post_transform=post,
+          **forest(trees=2, prefix="class", low=low))  # fmt: skip
+
+
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
+def test_linear_classifier(post):
+    coefficients = RNG.standard_normal(12).astype("float32").tolist()
+    check("LinearClassifier", X, [INT64, TensorProto.FLOAT], opset=1, classlabels_ints=[3, 1, 2],
+          coefficients=coefficients, intercepts=[0.1, 0.2, 0.3], post_transform=post)  # fmt: skip
+
+
+def test_one_hot():
+    check("OneHotEncoder", np.array([2, 5, 7]), [TensorProto.FLOAT], opset=1, dtype=INT64,
+          cats_int64s=[5, 2], zeros=1)  # fmt: skip
+    words = np.array(["b", "x", "a"], dtype=object)
+    check("OneHotEncoder", words, [TensorProto.FLOAT], opset=1, dtype=TensorProto.STRING,
+          cats_strings=["a", "b"], zeros=1)  # fmt: skip
+
+
+def test_nodes_that_lead_back_are_an_error():
+    attributes = forest(trees=1)
+    attributes["nodes_truenodeids"][1] = 1
+    m = model(
+        [helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1,
+                          **attributes)],
+        [value("x", ("n", 4))], [value("y", None)],
+        opsets=[helper.make_opsetid("ai.onnx.ml", 3)],
+    )  # fmt: skip
+    with pytest.raises(tvm.error.OpError, match="expected trees, got nodes that lead back"):
+        from_onnx(m)
