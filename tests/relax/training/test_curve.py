@@ -66,3 +66,11 @@ def test_200_steps():
             for x, y in zip(data, classes, strict=True)
         ]
     assert accuracy == expected and np.mean(accuracy) > 0.9
+
+
+def test_a_convolutional_net_follows():
+    from bench.training import steps
+
+    ours, theirs = steps("net")
+    for _ in range(5):
+        assert abs(ours() - theirs()) < 1e-3
