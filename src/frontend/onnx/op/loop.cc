@@ -108,7 +108,7 @@ class LoopBuilder {
     DataType dtype;
     int64_t rank = 0;
     bool is_array = false;
-    Dims inside, outside;  // as the function and its caller see its shape
+    Dims inside = {}, outside = {};  // as the function and its caller see its shape
   };
   Expr Stacked(const Expr& array, const Collected& c) {
     return n_.importer.CallRuntime(
