@@ -67,6 +67,7 @@ def check(name):
             mod, inputs = imported(network, model, dynamic)
             function = compiled(mod)
         else:
+            torch._dynamo.config.allow_rnn = True
             # What PyTorch would have to run is an error here.
             warnings.filterwarnings("error", message=".*PyTorch runs")
             inputs = [network.inputs(*ONE)] + ([network.inputs(*OTHER)] if dynamic else [])
