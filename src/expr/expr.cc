@@ -124,10 +124,11 @@ DataType AccessType(const Buffer& buffer, const Array<PrimExpr>& indices, const 
 }
 void BufferLoadObj::Init() {
   dtype = AccessType(buffer, indices, "BufferLoad");
-  if (predicate.has_value() &&
-      predicate.value().dtype() != DataType::Bool().with_lanes(dtype.raw_lanes())) {
+  DataType mask = predicate.has_value() ? predicate.value().dtype() : dtype;
+  bool is_mask = mask.is_bool() || mask.bits() == 1;  // uint1 is the older name of bool
+  if (predicate.has_value() && !(is_mask && mask.raw_lanes() == dtype.raw_lanes())) {
     TVM_FFI_THROW(TypeError) << "BufferLoad: expected a bool predicate with the lanes of " << dtype
-                             << ", got " << predicate.value().dtype();
+                             << ", got " << mask;
   }
 }
 

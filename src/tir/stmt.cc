@@ -99,10 +99,11 @@ void BufferStoreObj::Init() {
     TVM_FFI_THROW(TypeError) << "BufferStore: expected a value of type " << t << " for buffer "
                              << buffer->name << ", got " << value.dtype();
   }
-  if (predicate.has_value() &&
-      predicate.value().dtype() != DataType::Bool().with_lanes(t.raw_lanes())) {
+  DataType mask = predicate.has_value() ? predicate.value().dtype() : t;
+  bool is_mask = mask.is_bool() || mask.bits() == 1;  // uint1 is the older name of bool
+  if (predicate.has_value() && !(is_mask && mask.raw_lanes() == t.raw_lanes())) {
     TVM_FFI_THROW(TypeError) << "BufferStore: expected a bool predicate with the lanes of " << t
-                             << ", got " << predicate.value().dtype();
+                             << ", got " << mask;
   }
 }
 BufferRealize::BufferRealize(Buffer buffer, Array<Range> bounds, PrimExpr condition, Stmt body,
