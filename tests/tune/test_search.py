@@ -502,5 +502,8 @@ def test_classes_that_derive_further():
 def test_what_a_user_has_to_define(base, method):
     """A method that is missing fails when it is called."""
     lazy = ms.derived_object(type("Lazy", (base,), {}))()
+    sch = tvm.tir.Schedule(column_sum(4, 8))
+    native = {PyScheduleRule: (sch, sch.get_block("C")), PySpaceGenerator: (sch.mod,)}
+    arguments = native.get(base, ())  # the others are called with whatever they are given
     with pytest.raises(NotImplementedError, match=f"Lazy: expected the method {method} to be"):
-        getattr(lazy, method)()
+        getattr(lazy, method)(*arguments)
