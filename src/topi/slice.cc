@@ -173,9 +173,10 @@ Tensor StridedSet(const Tensor& a, const Tensor& v, const Any& begin, const Any&
   size_t ndim = a->shape.size();
   CheckRank("strided_set", "values", v, ndim);
   auto item = [&](const Any& list, size_t d, DataType t) -> PrimExpr {
+    if (list == nullptr) return PrimExpr();
     if (auto tensor = list.as<Tensor>()) return ItemOf(*tensor, d, t);
     auto items = list.as<Array<Any>>();
-    if (!items || items->size() <= d) return PrimExpr();
+    if (!items || items->size() <= d || (*items)[d] == nullptr) return PrimExpr();
     return tvm::cast(t, (*items)[d].cast<PrimExpr>());
   };
   auto element = [&](const Index& i) {

@@ -15,6 +15,8 @@ from tests.relax.optional_passes import optional_passes
 
 # Passes after which only the virtual machine can run a graph, or that a random graph is not for.
 NOT_ALONE = {
+    "SplitCallTIRByPattern": "wants patterns and a code generator",
+    "AlterOpImpl": "wants kernels",
     "RemovePurityChecking": "the result may say less than it did of purity",
     "ConvertLayout": "wants layouts",
     "Gradient": "wants the name of a function",
