@@ -21,6 +21,7 @@ RUNS = {
     "rules": ["tests.fuzz.rules"],
     "calls": ["tests.fuzz.calls"],
     "onnx": ["tests.fuzz.onnx_files"],
+    "archives": ["tests.fuzz.archive_files"],
 }
 SEEDS = 1_000_000  # between two pieces
 

@@ -5,11 +5,9 @@ Every file must be imported or refused with an exception that names a cause; a c
 process, and the last seeds printed are near the one that did it.
 """
 
-import argparse
 import io
 import random
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import torch
 import tvm
 from tvm.relax.frontend.torch import from_archive
 
-from .onnx_files import mutate
+from .onnx_files import main, mutate
 
 # What bad files may raise; operators that a mutation names are asserted to have converters.
 EXPECTED = (
@@ -90,21 +88,7 @@ def check(seed, files, path):
     return None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    files, seed, end = seeds(), args.seed, time.time() + args.seconds
-    with tempfile.TemporaryDirectory() as folder:
-        while time.time() < end:
-            if seed % 1000 == 0:
-                print(f"seed {seed}", flush=True)
-            if complaint := check(seed, files, Path(folder) / "model.pt2"):
-                raise SystemExit(complaint)
-            seed += 1
-    print(f"{seed - args.seed} files")
-
-
 if __name__ == "__main__":
-    main()
+    files = seeds()
+    with tempfile.TemporaryDirectory() as folder:
+        main(__doc__, lambda seed: check(seed, files, Path(folder) / "model.pt2"))

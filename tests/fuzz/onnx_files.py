@@ -95,20 +95,22 @@ def check(seed, files):
     return None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(description, check):
+    """Mutated files for some seconds; `check(seed)` says what is wrong with one."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    files, seed, end = seeds(), args.seed, time.time() + args.seconds
+    seed, end = args.seed, time.time() + args.seconds
     while time.time() < end:
         if seed % 1000 == 0:
             print(f"seed {seed}", flush=True)
-        if complaint := check(seed, files):
+        if complaint := check(seed):
             raise SystemExit(complaint)
         seed += 1
     print(f"{seed - args.seed} files")
 
 
 if __name__ == "__main__":
-    main()
+    files = seeds()
+    main(__doc__, lambda seed: check(seed, files))

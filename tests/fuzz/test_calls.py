@@ -15,7 +15,7 @@ from .calls import functions, sweep
 ROOT = pathlib.Path(__file__).parents[2]
 PARTS = (
     "arith.", "instrument.", "ir.", "meta_schedule.", "relax.", "target.", "te.", "tir.", "topi.",
-    "transform.",
+    "transform.", "vm.builtin.optional", "vm.builtin.sequence",
 )  # fmt: skip
 
 

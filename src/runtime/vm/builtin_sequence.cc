@@ -24,11 +24,18 @@ Tensor MakeScalar(T value, DataType dtype) {
   *static_cast<T*>(t.data_ptr()) = value;
   return t;
 }
+/// A tensor among values of any kind: None would pass for one.
+Tensor TensorOf(const Any& value) {
+  auto tensor = value == nullptr ? std::nullopt : value.try_cast<Tensor>();
+  if (!tensor)
+    TVM_FFI_THROW(TypeError) << "sequence: expected a tensor, got " << value.GetTypeKey();
+  return *tensor;
+}
 /// A place in [0, size), or up to `size` where something is put in; places below 0 count from the
 /// end.
 int64_t PlaceOf(const Any& position, int64_t size, int64_t fallback, int64_t last) {
   if (position == nullptr) return fallback;
-  int64_t at = ScalarOf(position.cast<Tensor>());
+  int64_t at = ScalarOf(TensorOf(position));
   if (at < -size || at > last)
     TVM_FFI_THROW(IndexError) << "sequence: expected a position in a sequence of " << size
                               << ", got " << at;
@@ -36,10 +43,9 @@ int64_t PlaceOf(const Any& position, int64_t size, int64_t fallback, int64_t las
 }
 /// Memory of a graph's tensors is used again: what a sequence keeps is a copy.
 Any Kept(const Any& value) {
-  auto tensor = value.try_cast<Tensor>();
-  if (!tensor) return value;
-  Tensor copy = Empty(tensor->shape(), tensor->dtype(), tensor->device());
-  CopyTensor(*tensor, copy);
+  if (value == nullptr || !value.try_cast<Tensor>()) return value;
+  Tensor tensor = TensorOf(value), copy = Empty(tensor.shape(), tensor.dtype(), tensor.device());
+  CopyTensor(tensor, copy);
   return copy;
 }
 void MakeSequence(ffi::PackedArgs args, Any* result) {
@@ -82,7 +88,7 @@ void CheckAxis(int64_t axis, int64_t rank) {
 /// Axes of one element are added where the tensors are stacked.
 Tensor ConcatSequence(Items items, int64_t axis, bool is_new_axis) {
   std::vector<Tensor> parts;
-  for (const Any& item : items) parts.push_back(item.cast<Tensor>());
+  for (const Any& item : items) parts.push_back(TensorOf(item));
   if (parts.empty()) TVM_FFI_THROW(ValueError) << "sequence: expected elements to join, got none";
   std::vector<int64_t> shape;
   int64_t total = 0;

@@ -259,3 +259,23 @@ def test_numbers_where_strings_are_expected():
     m = model([node("Relu", "x", "y")], [value("x", (2,), STRING)], [value("y", (2,))])
     with pytest.raises(tvm.error.OpError, match="a tensor of numbers as input 0, got strings"):
         from_onnx(m)
+
+
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("insert", ([], np.zeros(2), "here")),
+        ("insert", ([np.zeros(2)], np.zeros(2), 0)),
+        ("concat", ([None], 0, False)),
+        ("concat", (["text"], 0, False)),
+    ],
+)
+def test_what_is_no_tensor_is_refused(name, args):
+    function = tvm.get_global_func("vm.builtin.sequence." + name)
+    with pytest.raises(TypeError, match="sequence: expected a tensor, got"):
+        function(*args)
+
+
+def test_an_empty_optional_is_an_element():
+    made = tvm.get_global_func("vm.builtin.sequence.insert")([], None, None)
+    assert list(made) == [None]

@@ -279,10 +279,11 @@ class Body:
         if kind == 5 and rank == 2:
             return self.rng.choice([op.triu, op.tril])(x, self.rng.randint(-1, 1))
         if isinstance(dim, tir.IntImm):
-            if dim.value == 1:
-                return op.squeeze(x, axis)
+            if dim.value <= 1:
+                return op.squeeze(x, axis) if dim.value else op.flip(x, axis)
             begin = self.rng.randrange(dim.value)
-            return op.strided_slice(x, [axis], [begin], [self.rng.randint(begin + 1, 4)])
+            end = self.rng.randint(begin + 1, max(begin + 1, 4))
+            return op.strided_slice(x, [axis], [begin], [end])
         return op.strided_slice(x, [axis], [0], [1])
 
     def make_join(self):

@@ -24,9 +24,16 @@ def test_random_graphs(check):
         assert said is None, f"seed {seed}: {said}\n{program.module.script()}"
 
 
-# Each once made a pass or the parser wrong.
+# Each once made a pass, the parser or the generator wrong.
 @pytest.mark.parametrize(
-    "seed, check", [(0, "roundtrip"), (49, "legalized"), (376, "passes"), (496, "passes")]
+    "seed, check",
+    [
+        (0, "roundtrip"),
+        (49, "legalized"),
+        (376, "passes"),
+        (496, "passes"),
+        (8008394, "roundtrip"),
+    ],
 )
 def test_seeds_that_failed(seed, check):
     assert complaint(check, generate(seed)) is None
