@@ -129,7 +129,10 @@ struct Packing {
       bool in_both = true;
       for (const Factor& f : factors) in_both &= Uses(f.load->indices, iter->var) == 1;
       int64_t size = AsConstInt(iter->dom.value()->extent).value_or(INT32_MAX);
-      if (in_both && size > longest) grouped = iter->var, longest = size;
+      if (in_both && size > longest) {
+        grouped = iter->var;
+        longest = size;
+      }
     }
     if (!grouped.defined()) {
       Refuse("expected an iterator of the reduction in " + NameOf(block) +
@@ -277,7 +280,8 @@ struct Packing {
       here.push_back(values[iter->var]);
     }
     if (shape.empty()) {
-      shape = {IntImm::Int32(1)}, here = {IntImm::Int32(0)};
+      shape = {IntImm::Int32(1)};
+      here = {IntImm::Int32(0)};
       *at = here;
     }
     *sums = Buffer::Decl(shape, kind.sum, factor.load->buffer->name + "_sums");
