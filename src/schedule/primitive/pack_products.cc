@@ -378,7 +378,7 @@ std::vector<BlockId> PackProducts(State& state, BlockId id, String instruction, 
 
 TVM_REGISTER() {
   DefPrimitive(
-      "PackProducts", "pack_products", &PackProducts,
+      "PackProducts", "pack_products", &PackProducts, &Schedule::PackProducts,
       "Makes a sum of products work on copies of its factors in which each word of 32 bits holds "
       "the numbers that one instruction multiplies: four bytes (dot_bytes), two int16 or bytes "
       "widened to them (dot_shorts), two bfloat16 (dot_bfloat16) or one number converted to "
