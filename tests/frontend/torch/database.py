@@ -13,7 +13,7 @@ import warnings
 
 import torch
 
-from . import scoreboard
+from .. import scoreboard
 from .run import check
 
 
