@@ -18,7 +18,7 @@ from torch.export import export
 from tvm.relax.frontend.torch import from_exported_program
 from tvm.relax.frontend.torch.dynamo import autograd_compilers
 
-from . import scoreboard
+from .. import scoreboard
 from .run import assert_same, compiled, flat
 
 GROUP = 12  # samples in one program

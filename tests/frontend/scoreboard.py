@@ -62,15 +62,14 @@ def write_section(path, key, lines):
 
 
 def main(doc, names, check, argv=None, table=None):
-    """Runs the checks that are named, or all, or a share of them; prints those that fail. With
-    --docs the lines of table(results) go to that page."""
+    """Runs the checks whose whole names match one of the patterns, or all, or a share of them;
+    prints those that fail. With --docs the lines of table(results) go to that page."""
     parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", default=[".*"], help="regular expressions")
     parser.add_argument(
         "--results", type=Path, help="file of results, whose rows are not run again"
     )
     parser.add_argument("--again", action="store_true", help="run those that failed again")
-    parser.add_argument("--match", default="", help="regular expression of the names to run")
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th, from i")
     parser.add_argument("--report", action="store_true", help="run nothing, show the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each")
@@ -79,8 +78,8 @@ def main(doc, names, check, argv=None, table=None):
         parser.add_argument("--docs", type=Path, help="page that gets the scoreboard")
     options = parser.parse_args(argv)
     index, count = map(int, options.shard.split("/"))
-    chosen = options.names or sorted(name for name in names if re.search(options.match, name))
-    wanted = chosen[index::count]
+    pattern = re.compile("|".join(f"(?:{name})" for name in options.names))
+    wanted = [name for name in sorted(names) if pattern.fullmatch(name)][index::count]
     known = read(options.results) if options.results else {}
     if options.again:
         known = {name: reason for name, reason in known.items() if reason is None}
