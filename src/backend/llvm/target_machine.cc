@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 
+#include "runtime/cpu_features.h"
 #include "tvm/ir/transform.h"
 
 // Every backend's registration functions; which of them run is decided per triple.
@@ -291,7 +292,8 @@ std::string HostFeatures() {
   static const std::string features = [] {
     std::vector<std::string> list;
     for (const auto& f : llvm::sys::getHostCPUFeatures()) {
-      list.push_back((f.second ? "+" : "-") + f.first().str());
+      bool is_on = f.second && (!f.first().starts_with("amx") || runtime::RequestTiles());
+      list.push_back((is_on ? "+" : "-") + f.first().str());
     }
     std::sort(list.begin(), list.end());
     return llvm::join(list, ",");
