@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intrinsics that turn a square of elements in vector registers: transpose_16_float32 and so on.
+// Intrinsics that transpose a square tile in vector registers: transpose_16_float32 and so on.
 #include <charconv>
 
 #include "tvm/tir/stmt.h"

@@ -61,6 +61,14 @@ def test_host():
     assert Target.canon_target_and_host("cuda", "llvm")[1].kind.name == "llvm"
 
 
+def test_several_targets():
+    several = Target.canon_multi_target_and_host(["llvm", "cuda"], "llvm")
+    assert [str(t.kind) for t in several] == ["llvm", "cuda"]
+    assert all(str(t.host.kind) == "llvm" for t in several)
+    with pytest.raises(ValueError, match="expected targets, got None"):
+        Target.canon_multi_target_and_host(None)
+
+
 def test_current():
     assert Target.current() is None
     with Target("cuda") as outer:

@@ -56,6 +56,21 @@ def test_benchmark():
         bench.benchmark(mod, dym_var_sample={}, func_name="h")
 
 
+def test_caches_are_flushed_on_demand(monkeypatch):
+    flushed = []
+    measure = tvm.runtime.Module.time_evaluator
+
+    def spy(self, *args, f_preproc="", **kwargs):
+        flushed.append(f_preproc)
+        return measure(self, *args, f_preproc=f_preproc, **kwargs)
+
+    monkeypatch.setattr(tvm.runtime.Module, "time_evaluator", spy)
+    for flush in (False, True):
+        config = EvaluatorConfig(1, 1, 0, enable_cpu_cache_flush=flush)
+        bench.benchmark(elementwise, dym_var_sample={}, target="llvm", evaluator_config=config)
+    assert flushed == ["", "cache_flush_cpu_non_first_arg"]
+
+
 def test_benchmark_prim_func(capsys):
     sizes = iter([2, 7, 5])
     rows = bench.benchmark_prim_func(

@@ -46,3 +46,9 @@ def test_a_pointer_has_the_type_it_is_given():
     buffer = tir.decl_buffer((4,), "float32")
     assert buffer.access_ptr("r").dtype == "handle"
     assert buffer.access_ptr("rw", ptr_type="int64").dtype == "int64"
+
+
+def test_a_pointer_may_be_a_size_variable():
+    pointers = T.ptr("float32", "shared"), T.ptr("float32", is_size_var=True)
+    assert [isinstance(p, tir.SizeVar) for p in pointers] == [False, True]
+    assert [p.type_annotation.storage_scope for p in pointers] == ["shared", "global"]

@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """tvm.build and tvm.compile."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tvm_ffi
 
 import tvm
 from tvm.runtime import Executable
+
+if TYPE_CHECKING:
+    from tvm.ir.transform import Pass
+    from tvm.runtime import Module
+    from tvm.target.target import TargetLike
+
+# A PrimFunc, an IRModule, a Schedule, or the path of a model.
+Program: TypeAlias = Any
 
 
 def _model(path):
@@ -45,7 +57,14 @@ def _program(mod, name=None):
     return mod
 
 
-def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
+def build(
+    mod: Program = None,
+    target: TargetLike | None = None,
+    pipeline: str | Pass | None = "default",
+    *,
+    input: Program = None,
+    name: str | None = None,
+) -> Module:
     """Compiles a PrimFunc, a module of them or a schedule to a module called like a function.
 
     Parameters
@@ -60,7 +79,14 @@ def build(mod=None, target=None, pipeline="default", *, input=None, name=None):
     return tvm.tir.build(_program(mod if input is None else input, name), target, pipeline)
 
 
-def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default", explain=False):
+def compile(
+    mod: Program,
+    target: TargetLike | None = None,
+    *,
+    relax_pipeline: str | Pass | Callable[..., Any] | None = "default",
+    tir_pipeline: str | Pass | None = "default",
+    explain: bool = False,
+) -> Executable:
     """Compiles a program to an Executable: functions of every language that has a row.
 
     Graphs become a VMExecutable, which relax.VirtualMachine runs.
@@ -80,7 +106,7 @@ def compile(mod, target=None, *, relax_pipeline="default", tir_pipeline="default
 
         from .explain import kernels, table
 
-        target = tvm.target.Target.canon_target(target or tvm.target.Target.current() or "llvm")
+        target = tvm.target.Target(target or tvm.target.Target.current() or "llvm")
         program = lower(program, target, relax_pipeline)
         relax_pipeline = None
         print(table(kernels(program, target)))

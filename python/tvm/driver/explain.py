@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program is compiled to, kernel by kernel."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import tvm
 import tvm.relax.kernels
 from tvm import relax, tir
 
+if TYPE_CHECKING:
+    from tvm.ir import IRModule
+    from tvm.target import Target
 
-def kernels(mod, target):
+
+def kernels(mod: IRModule, target: Target) -> list[dict[str, Any]]:
     """A row for each kernel of a lowered module, those with the most work first.
 
     "name", "calls" (in the text of the graphs), "operators" (the blocks it was made of), "rule"
@@ -51,7 +60,7 @@ def _flops(func):
     return float(tir.analysis.estimate_tir_flops(tvm.IRModule({"main": func})))
 
 
-def table(rows):
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as text."""
     head = ("kernel", "calls", "MFLOP", "rule", "operators")
     cells = [

@@ -73,6 +73,7 @@ def tune_relax(
     mod : IRModule or relax.Function
     params : values of parameters of `main`, by name, or None.
     op_names : only kernels whose name contains one of these.
+    module_equality : kept for callers; kernels are told apart by their structure.
     """
     target = Target(target)
     return tune_lowered(

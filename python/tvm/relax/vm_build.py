@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """relax.build: graphs to executables of the virtual machine."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import tvm_ffi
 
 from tvm import transform
@@ -12,10 +17,17 @@ from tvm.tir._build import as_pipeline
 
 from .pipeline import get_pipeline
 
+if TYPE_CHECKING:
+    from tvm.ir import IRModule
+    from tvm.target.target import TargetLike
+
+# As users give one: a name, a pass, a function of a module, or None.
+Pipeline: TypeAlias = "str | transform.Pass | Callable[[IRModule], IRModule] | None"
+
 _build = function("driver.BuildRelax", __name__)
 
 
-def as_pass(pipeline):
+def as_pass(pipeline: Pipeline) -> transform.Pass | None:
     """A pipeline as users give it as a pass; None stands for the one of tvm.compile."""
     if pipeline is None:
         return transform.Sequential([], name="nothing")
@@ -27,15 +39,15 @@ def as_pass(pipeline):
 
 
 def build(
-    mod,
-    target=None,
-    params=None,
-    relax_pipeline="default",
-    tir_pipeline="default",
-    exec_mode="bytecode",
+    mod: IRModule,
+    target: TargetLike | None = None,
+    params: Mapping[str, Any] | None = None,
+    relax_pipeline: Pipeline = "default",
+    tir_pipeline: str | transform.Pass | None = "default",
+    exec_mode: str = "bytecode",
     *,
-    system_lib=None,
-):
+    system_lib: bool | None = None,
+) -> VMExecutable:
     """Compiles the graphs of a module, and its kernels, to a VMExecutable.
 
     Parameters

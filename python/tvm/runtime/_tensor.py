@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors: creation from NumPy and friends, copies, views."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import tvm_ffi
@@ -147,7 +151,7 @@ class Tensor(core.Tensor):
             return np.from_dlpack(self)
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray:
         """A copy as NumPy array.
 
         Types of less than a byte come one to a byte, as ml_dtypes keeps them.
@@ -162,7 +166,7 @@ class Tensor(core.Tensor):
             _copy(self, _over(array, shape, name))
         return array
 
-    def copyfrom(self, source_array):
+    def copyfrom(self, source_array: Any) -> Tensor:
         """Copies from an array, or what becomes one, of the same shape; converts the dtype."""
         if isinstance(source_array, core.Tensor):
             _copy(source_array, self)
@@ -188,16 +192,18 @@ class Tensor(core.Tensor):
             _copy(_over(array, shape, name), self)
         return self
 
-    def copyto(self, target, mem_scope=None):
+    def copyto(self, target: core.Device | core.Tensor, mem_scope: str | None = None) -> Tensor:
         """Copies to a tensor, or to a new one on a device; returns the copy."""
         if isinstance(target, core.Device):
-            target = _empty(self.shape, self.dtype, target, mem_scope)
-        elif not isinstance(target, core.Tensor):
+            copy = _empty(self.shape, self.dtype, target, mem_scope)
+        elif isinstance(target, core.Tensor):
+            copy = target
+        else:
             raise TypeError(f"copyto: expected a tensor or a device, got {type(target).__name__}")
-        _copy(self, target)
-        return target
+        _copy(self, copy)
+        return copy
 
-    def item(self):
+    def item(self) -> Any:
         """The value of a tensor with one element."""
         return self.numpy().item()
 
@@ -215,12 +221,17 @@ tvm_ffi.register_object("ffi.Tensor")(Tensor)
 core._set_class_tensor(Tensor)
 
 
-def from_dlpack(ext_tensor):
+def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack; nothing is copied."""
-    return core.from_dlpack(ext_tensor)
+    return cast(Tensor, core.from_dlpack(ext_tensor))
 
 
-def empty(shape, dtype="float32", device=None, mem_scope=None):
+def empty(
+    shape: int | Sequence[int],
+    dtype: str = "float32",
+    device: core.Device | str | None = None,
+    mem_scope: str | None = None,
+) -> Tensor:
     """An uninitialised tensor, on the CPU by default."""
     shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
     device = _CPU if device is None else _device(device)
@@ -232,10 +243,10 @@ class StringTensor(tvm_ffi.Object):
     """A tensor of strings: what models for texts take and give."""
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return tuple(_string_shape(self))
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray:
         """An array of str objects."""
         words = [str(word) for word in _string_words(self)]
         return np.array(words, dtype=object).reshape(self.shape)
@@ -249,7 +260,9 @@ def _string_tensor(array):
     return _make_string_tensor(array.shape, words)
 
 
-def tensor(arr, device=None, mem_scope=None):
+def tensor(
+    arr: Any, device: core.Device | str | None = None, mem_scope: str | None = None
+) -> Tensor | StringTensor:
     """A tensor with a copy of `arr`: an array, a tensor of any framework, or nested lists.
 
     An array of strings becomes a StringTensor.

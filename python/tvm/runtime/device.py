@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: names and targets to devices, and what a device tells about itself."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import tvm_ffi
 from tvm_ffi import core
 
@@ -44,30 +48,30 @@ class Device(core.Device):
     available_global_memory = _attr(13, "Bytes of memory that are free.")
 
     @property
-    def max_thread_dimensions(self):
+    def max_thread_dimensions(self) -> list[int] | None:
         """Largest extents of a block, as a list of three."""
         import json
 
         value = _api["GetDeviceAttr"](self, 8)
         return None if value is None else json.loads(str(value))
 
-    def texture_spatial_limit(self):
+    def texture_spatial_limit(self) -> int | None:
         """Largest extent of a texture."""
         return _api["GetDeviceAttr"](self, 14)
 
-    def create_raw_stream(self):
+    def create_raw_stream(self) -> int:
         """A new stream, as an integer handle; the caller ends it with free_raw_stream."""
         return _api["Device_StreamCreate"](self)
 
-    def free_raw_stream(self, stream):
+    def free_raw_stream(self, stream: int) -> None:
         """Ends a stream of create_raw_stream."""
         _api["Device_StreamFree"](self, stream)
 
-    def set_raw_stream(self, stream):
+    def set_raw_stream(self, stream: int) -> None:
         """Makes a stream the current one of this thread."""
         _api["Device_SetStream"](self, stream)
 
-    def sync(self, stream=None):
+    def sync(self, stream: int | None = None) -> None:
         """Waits for everything queued on the stream, the current one by default."""
         _api["Device_StreamSync"](self, 0 if stream is None else stream)
 
@@ -100,7 +104,7 @@ def _kind_name(target):
     raise TypeError(f"device: expected a device name or a target, got {type(target).__name__}")
 
 
-def device(target, dev_id=None, *, index=None):
+def device(target: Any, dev_id: int | None = None, *, index: int | None = None) -> core.Device:
     """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-
     cores=2")."""
     dev_id = index if dev_id is None else dev_id

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the compiler hands out: a module that is made runnable on first use."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .module import Module, load_module
 
@@ -12,9 +16,9 @@ class Executable:
     Indexing and calling make it runnable first where it still is source code.
     """
 
-    def __init__(self, mod):
+    def __init__(self, mod: Module) -> None:
         self.mod = mod
-        self._jitted = None
+        self._jitted: Module | None = None
 
     def __getitem__(self, name):
         return self.jit()[name]
@@ -29,7 +33,14 @@ class Executable:
             raise AttributeError(name)
         return getattr(self.jit(), name)
 
-    def jit(self, *, fcompile=None, addons=None, force_recompile=False, **kwargs) -> Module:
+    def jit(
+        self,
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        addons: Sequence[str | os.PathLike[str]] | None = None,
+        force_recompile: bool = False,
+        **kwargs: Any,
+    ) -> Module:
         """The runnable module; code that is not runnable yet is compiled into a temporary library
         and loaded."""
         if self._jitted is not None and not force_recompile:
@@ -56,8 +67,14 @@ class Executable:
         return True
 
     def export_library(
-        self, file_name, *, fcompile=None, addons=None, workspace_dir=None, **kwargs
-    ):
+        self,
+        file_name: str | os.PathLike[str],
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        addons: Sequence[str | os.PathLike[str]] | None = None,
+        workspace_dir: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> str:
         """Writes the module with everything it imports, as Module.export_library."""
         return self.mod.export_library(
             file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing modules to files; C++ does it (driver/export.cc), users may link in their own way."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import tvm_ffi
 
@@ -11,7 +15,7 @@ from tvm import _libs
 _SOURCE = ("c", "cc", "cpp", "cu")
 
 
-def linker():
+def linker() -> Callable[..., Any] | None:
     """The built-in linker as `f(objects, output, options)`, or None in a build without one."""
     link = tvm_ffi.get_global_func("codegen.link_shared", allow_missing=True)
     if link is None and _libs.load_optional("tvm_llvm"):
@@ -19,7 +23,12 @@ def linker():
     return link
 
 
-def link_shared(output, files, fcompile=None, **kwargs):
+def link_shared(
+    output: str | os.PathLike[str],
+    files: Iterable[str | os.PathLike[str]],
+    fcompile: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> None:
     """Links files into a shared library: with `fcompile`, the built-in linker, or a system
     compiler."""
     output, files = str(output), [str(f) for f in files]
@@ -46,15 +55,22 @@ def _merge(output, objects, fcompile, kwargs):
     return cc.create_executable(output, objects, options, **kwargs)
 
 
-def unarchive(path, folder):
+def unarchive(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[Path]:
     """Extracts the objects of a static library."""
     extract = tvm_ffi.get_global_func("driver.ExtractStaticLibrary")
     return [Path(str(file)) for file in extract(str(path), str(folder))]
 
 
 def export_library(
-    mod, file_name, *, fcompile=None, addons=None, workspace_dir=None, params_file=None, **kwargs
-):
+    mod: Any,
+    file_name: str | os.PathLike[str],
+    *,
+    fcompile: Callable[..., Any] | None = None,
+    addons: Sequence[str | os.PathLike[str]] | None = None,
+    workspace_dir: str | os.PathLike[str] | None = None,
+    params_file: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
+) -> str:
     """Writes a module with everything it imports; the suffix says as what (.so, .o, .a, .tar, .c).
 
     Beside .o, .a and .c it writes a C header of the same name. Modules of target c are compiled

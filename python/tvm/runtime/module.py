@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules: calling, loading, exporting, timing."""
 
+from __future__ import annotations
+
 import math
 import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import tvm_ffi
 from tvm_ffi import Module as _Module
@@ -25,7 +29,7 @@ class BenchmarkResult:
     """Seconds of one call, measured several times: `results`, and their mean, median, min, max,
     std."""
 
-    def __init__(self, results):
+    def __init__(self, results: Iterable[float]) -> None:
         self.results = tuple(map(float, results))
         ordered, n = sorted(self.results), len(self.results)
         self.min, self.max = ordered[0], ordered[-1]
@@ -72,7 +76,7 @@ class Module(_Module):
         self.__dict__[name] = function
         return function
 
-    def get_function(self, name, query_imports=False):
+    def get_function(self, name: str, query_imports: bool = False) -> tvm_ffi.Function:
         """The function of a name, also of imported modules if asked."""
         return _get_function(self, name, query_imports)
 
@@ -81,30 +85,30 @@ class Module(_Module):
             raise TypeError(f"module: expected a function's name, got {type(name).__name__}")
         return _get_function(self, name, False)
 
-    def function_names(self):
+    def function_names(self) -> list[str]:
         """Names of the functions, where the module can list them."""
         return [str(name) for name in _function_names(self)]
 
-    def get_source(self, fmt=""):
+    def get_source(self, fmt: str = "") -> str:
         """The source or assembly, as inspect_source."""
         return self.inspect_source(fmt)
 
     @property
-    def imported_modules(self):
+    def imported_modules(self) -> list[Module]:
         """As `imports`."""
         return list(self.imports)
 
     def export_library(
         self,
-        file_name,
+        file_name: str | os.PathLike[str],
         *,
-        fcompile=None,
-        fpack_imports=None,
-        addons=None,
-        workspace_dir=None,
-        params_file=None,
-        **kwargs,
-    ):
+        fcompile: Callable[..., Any] | None = None,
+        fpack_imports: None = None,
+        addons: Sequence[str | os.PathLike[str]] | None = None,
+        workspace_dir: str | os.PathLike[str] | None = None,
+        params_file: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> str:
         """Writes the module with everything it imports.
 
         The suffix says as what: .so, .o, .a, .tar, .c. `fcompile(output, files, **kwargs)` links;
@@ -128,17 +132,17 @@ class Module(_Module):
 
     def time_evaluator(
         self,
-        func_name,
-        dev,
-        number=10,
-        repeat=1,
-        min_repeat_ms=0,
-        limit_zero_time_iterations=100,
-        cooldown_interval_ms=0,
-        repeats_to_cooldown=1,
-        cache_flush_bytes=0,
-        f_preproc="",
-    ):
+        func_name: str | None,
+        dev: Any,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
         """A function that measures `func_name` on its arguments and returns a BenchmarkResult.
 
         It holds the seconds of one call for each of `repeat` rounds of `number` calls. A round
@@ -163,7 +167,9 @@ class Module(_Module):
 tvm_ffi.register_object("ffi.Module")(Module)
 
 
-def load_module(path, fmt=""):
+def load_module(
+    path: str | os.PathLike[str] | bytes | bytearray | memoryview, fmt: str = ""
+) -> Module:
     """Loads a module from a file (.so, .o, .a, .tar) or from the bytes of a shared library."""
     if isinstance(path, (bytes, bytearray, memoryview)):
         mod = _load_bytes(bytes(path))
@@ -205,12 +211,12 @@ def _load_linked(path, suffix):
         return load_module(library)
 
 
-def load_static_library(path, func_names):
+def load_static_library(path: str | os.PathLike[str], func_names: Iterable[str]) -> Module:
     """An object file or archive that is linked when the module that imports it is exported."""
     return _load_static(os.fspath(path), list(func_names))
 
 
-def enabled(target):
+def enabled(target: Any) -> bool:
     """Whether this build can compile for (or run on) a target."""
     name = str(target).split(" ")[0]
     if name in ("cpu", "c", "stackvm"):

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of measurements, and measuring one function with collectors."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .device import device as _device
 
@@ -87,7 +91,12 @@ class Report:
     """Measured calls: one dictionary of metrics per call, metrics per device, and how it was
     measured."""
 
-    def __init__(self, calls, device_metrics, configuration):
+    def __init__(
+        self,
+        calls: Iterable[Mapping[str, Any]],
+        device_metrics: Mapping[str, Mapping[str, Any]],
+        configuration: Mapping[str, Any],
+    ) -> None:
         self.calls = [dict(call) for call in calls]
         self.device_metrics = {name: dict(metrics) for name, metrics in device_metrics.items()}
         self.configuration = dict(configuration)
@@ -95,7 +104,7 @@ class Report:
     def _columns(self, calls):
         return list(dict.fromkeys(key for call in calls for key in call))
 
-    def csv(self):
+    def csv(self) -> str:
         """One line per call."""
         columns, text = self._columns(self.calls), io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -106,7 +115,7 @@ class Report:
             writer.writerow(row)
         return text.getvalue()
 
-    def table(self, sort=True, aggregate=True, col_sums=True):
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """Text for people: calls of one name together, the longest first, sums below."""
         calls = self._aggregated() if aggregate else self.calls
         if sort:
@@ -150,7 +159,7 @@ class Report:
             merged.append(row)
         return merged
 
-    def json(self):
+    def json(self) -> str:
         """The whole report; from_json reads it."""
         encode = lambda metrics: {key: _encode(value) for key, value in metrics.items()}
         return json.dumps(
@@ -162,7 +171,7 @@ class Report:
         )
 
     @classmethod
-    def from_json(cls, s):
+    def from_json(cls, s: str) -> Report:
         """The report of `json()`."""
         data = json.loads(s)
         decode = lambda metrics: {key: _decode(value) for key, value in metrics.items()}
@@ -180,34 +189,40 @@ class Report:
 class DeviceWrapper:
     """A device, as collectors get it."""
 
-    def __init__(self, dev):
+    def __init__(self, dev: Any) -> None:
         self.device = dev
 
 
 class MetricCollector:
     """Base of collectors: `init` once, then `start` and `stop` round every measured call."""
 
-    def init(self, devices):
+    def init(self, devices: list[DeviceWrapper]) -> None:
         """Called once with the devices (DeviceWrapper) that are measured."""
 
-    def start(self, device):
+    def start(self, device: DeviceWrapper) -> Any:
         """Called before a call; what it returns is handed to `stop`."""
 
-    def stop(self, started):
-        """Called after a call; returns a dictionary of metrics."""
+    def stop(self, started: Any) -> dict[str, Any]:
+        """Called after a call with what `start` returned, `started`; returns a dictionary."""
         return {}
 
 
 class PAPIMetricCollector(MetricCollector):
     """Hardware counters through PAPI, which this build does not have."""
 
-    def __init__(self, metric_names=None):
+    def __init__(self, metric_names: Mapping[Any, Sequence[str]] | None = None) -> None:
         raise NotImplementedError(
             "PAPIMetricCollector: this build has no PAPI; write a MetricCollector"
         )
 
 
-def profile_function(mod, dev, collectors, func_name=None, warmup_iters=10):
+def profile_function(
+    mod: Any,
+    dev: Any,
+    collectors: Iterable[MetricCollector] | None,
+    func_name: str | None = None,
+    warmup_iters: int = 10,
+) -> Callable[..., dict[str, Any]]:
     """A function that calls `func_name` of `mod` (its entry by default) and returns metrics.
 
     They are a dictionary: "Duration (us)" and what the collectors add.

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of the TVMScript printer."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import tvm_ffi
 
 from tvm._derive import Node, construct, register_node
@@ -14,27 +19,27 @@ class PrinterConfig(Node):
     def __init__(
         self,
         *,
-        name=None,
-        show_meta=False,
-        ir_prefix="I",
-        tir_prefix="T",
-        relax_prefix="R",
-        module_alias="cls",
-        buffer_dtype="float32",
-        int_dtype="int32",
-        float_dtype="void",
-        verbose_expr=False,
-        indent_spaces=4,
-        print_line_numbers=False,
-        num_context_lines=None,
-        syntax_sugar=True,
-        show_object_address=False,
-        show_all_struct_info=True,
-        path_to_underline=None,
-        path_to_annotate=None,
-        obj_to_underline=None,
-        obj_to_annotate=None,
-    ):
+        name: str | None = None,
+        show_meta: bool = False,
+        ir_prefix: str = "I",
+        tir_prefix: str = "T",
+        relax_prefix: str = "R",
+        module_alias: str = "cls",
+        buffer_dtype: str = "float32",
+        int_dtype: str = "int32",
+        float_dtype: str = "void",
+        verbose_expr: bool = False,
+        indent_spaces: int = 4,
+        print_line_numbers: bool = False,
+        num_context_lines: int | None = None,
+        syntax_sugar: bool = True,
+        show_object_address: bool = False,
+        show_all_struct_info: bool = True,
+        path_to_underline: Sequence[Any] | None = None,
+        path_to_annotate: Mapping[Any, str] | None = None,
+        obj_to_underline: Sequence[Any] | None = None,
+        obj_to_annotate: Mapping[Any, str] | None = None,
+    ) -> None:
         construct(
             self,
             [] if name is None else [name],

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual machine that runs compiled graphs."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable, Mapping
 from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tvm_ffi
@@ -13,6 +17,9 @@ from ._tensor import tensor as _tensor
 from .device import device as _device
 from .executable import Executable
 from .profiling import Report
+
+if TYPE_CHECKING:
+    from .module import BenchmarkResult
 
 
 @tvm_ffi.register_global_func("runtime.write_stdout")
@@ -37,15 +44,15 @@ class VMStateError(TVMError, ValueError):
 class VMExecutable(Executable):
     """A program of the virtual machine with the compiled functions it calls."""
 
-    def stats(self):
+    def stats(self) -> str:
         """Constants and functions of the program, as text."""
         return str(self.mod["stats"]())
 
-    def as_text(self):
+    def as_text(self) -> str:
         """The instructions, as text."""
         return str(self.mod["as_text"]())
 
-    def as_python(self):
+    def as_python(self) -> str:
         """A Python program that builds the instructions again with an ExecBuilder."""
         return str(self.mod["as_python"]())
 
@@ -61,7 +68,13 @@ class VirtualMachine:
     NAIVE_ALLOCATOR = 1
     POOLED_ALLOCATOR = 2
 
-    def __init__(self, rt_mod, device, memory_cfg=None, profile=False):
+    def __init__(
+        self,
+        rt_mod: Executable | tvm_ffi.Module,
+        device: Any,
+        memory_cfg: str | Mapping[Any, str] | None = None,
+        profile: bool = False,
+    ) -> None:
         if isinstance(rt_mod, Executable):
             rt_mod = rt_mod.jit()
         loader = "vm_profiler_load_executable" if profile else "vm_load_executable"
@@ -98,11 +111,18 @@ class VirtualMachine:
             function = self._functions[key] = self.module[key]
             return function
 
-    def invoke_closure(self, closure, *args):
+    def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Calls a closure that a function returned."""
         return self["invoke_closure"](closure, *args)
 
-    def save_function(self, func_name, saved_name, *args, include_return=True, **kwargs):
+    def save_function(
+        self,
+        func_name: str,
+        saved_name: str,
+        *args: Any,
+        include_return: bool = True,
+        **kwargs: Any,
+    ) -> None:
         """Keeps a call with its arguments as a function without parameters.
 
         With `include_return=False` it returns None.
@@ -111,7 +131,7 @@ class VirtualMachine:
         self["save_function"](func_name, saved_name, include_return, *args)
         self._functions.pop(saved_name, None)
 
-    def set_input(self, func_name, *args, **kwargs):
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keeps the arguments of a function, by position or name, for invoke_stateful.
 
         They are moved to the first device.
@@ -139,11 +159,11 @@ class VirtualMachine:
             raise ValueError(f"{func_name}: no argument for parameters {missing}")
         return [*args, *(kwargs[name] for name in names[len(args) :])]
 
-    def invoke_stateful(self, func_name):
+    def invoke_stateful(self, func_name: str) -> None:
         """Calls a function with the arguments of set_input and keeps its result."""
         self["invoke_stateful"](func_name)
 
-    def get_outputs(self, func_name):
+    def get_outputs(self, func_name: str) -> Any:
         """The result of invoke_stateful: a value, or a (nested) tuple of values."""
         return self._output(func_name, ())
 
@@ -153,7 +173,7 @@ class VirtualMachine:
             return self["get_output"](func_name, *path)
         return tuple(self._output(func_name, (*path, i)) for i in range(count))
 
-    def set_instrument(self, instrument):
+    def set_instrument(self, instrument: Callable[..., Any] | str | None) -> None:
         """Has `instrument(func, name, before_run, ret_value, *args)` called before and after each
         call of the program.
 
@@ -164,15 +184,15 @@ class VirtualMachine:
 
     def time_evaluator(
         self,
-        func_name,
-        dev,
-        number=10,
-        repeat=1,
-        min_repeat_ms=0,
-        cooldown_interval_ms=0,
-        repeats_to_cooldown=1,
-        f_preproc="",
-    ):
+        func_name: str,
+        dev: Any,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
         """A function that measures `func_name` on its arguments, as Module.time_evaluator."""
         return self.module.time_evaluator(
             func_name,
@@ -185,7 +205,7 @@ class VirtualMachine:
             f_preproc=f_preproc,
         )
 
-    def profile(self, func_name, *args):
+    def profile(self, func_name: str, *args: Any) -> Report:
         """Runs a function and returns the time of each call in it as a profiling.Report."""
         try:
             run = self["profile"]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The target of a device of this machine."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from tvm._derive import fill
 
 from .target import Target
@@ -8,7 +12,7 @@ from .target import Target
 _target, _ = fill("tvm.target")
 
 
-def detect_target_from_device(dev):
+def detect_target_from_device(dev: Any) -> Target:
     """A Target for a device, or the name of one."""
     import tvm
 

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Target, and functions that make common ones."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import tvm_ffi
 
 from tvm._derive import Node, fill, register_node
+
+# What stands for a target, and options added to one.
+TargetLike: TypeAlias = "str | dict[str, Any] | Target"
+Options: TypeAlias = "str | list[str] | None"
 
 _target, _ = fill("tvm.target")
 
@@ -13,12 +21,12 @@ _target, _ = fill("tvm.target")
 @register_node("target.TargetKind")
 class TargetKind(Node):
     @property
-    def options(self):
+    def options(self) -> dict[str, str]:
         """{option: type} of this kind."""
         return TargetKind.options_from_name(self.name)
 
     @staticmethod
-    def options_from_name(kind_name):
+    def options_from_name(kind_name: str) -> dict[str, str]:
         """{option: type} of a kind."""
         return {str(k): str(v) for k, v in _target("KindOptions")(kind_name).items()}
 
@@ -29,7 +37,7 @@ class TargetKind(Node):
 class TargetFeatures:
     """`target.features.has_avx512f`: whether a feature is on."""
 
-    def __init__(self, target):
+    def __init__(self, target: Target) -> None:
         self.target = target
 
     def __getattr__(self, name):
@@ -44,7 +52,7 @@ class TargetFeatures:
 class Target(Node):
     """A target: from a string ("llvm -mcpu=znver4"), a tag ("nvidia/nvidia-h100"), a dict, JSON."""
 
-    def __init__(self, target, host=None):
+    def __init__(self, target: TargetLike, host: TargetLike | None = None) -> None:
         if isinstance(target, dict):
             target = {k: v for k, v in target.items() if v is not None}
         elif not isinstance(target, (str, Target)):
@@ -79,23 +87,23 @@ class Target(Node):
     def __hash__(self):
         return hash(self.export_json())
 
-    def export_json(self):
+    def export_json(self) -> str:
         """The JSON form as text; Target(text) reads it."""
         return json.dumps(_plain(self.export()), sort_keys=True)
 
-    def with_host(self, host=None):
+    def with_host(self, host: TargetLike | None = None) -> Target:
         """A copy with another host."""
         return self if host is None else self.with_host_(Target.canon_target(host))
 
     @staticmethod
-    def from_device(device):
+    def from_device(device: Any) -> Target:
         """The target of a device of this machine."""
         from .detect_target import detect_target_from_device
 
         return detect_target_from_device(device)
 
     @staticmethod
-    def current(allow_none=True):
+    def current(allow_none: bool = True) -> Target | None:
         """The innermost `with target:`."""
         target = _target("CurrentTarget")()
         if target is None and not allow_none:
@@ -103,33 +111,35 @@ class Target(Node):
         return target
 
     @property
-    def features(self):
+    def features(self) -> TargetFeatures:
         return TargetFeatures(self)
 
     @property
-    def libs(self):
+    def libs(self) -> list[str]:
         return [str(x) for x in self.attrs.get("libs", [])]
 
     @property
-    def mattr(self):
+    def mattr(self) -> list[str]:
         return [str(x) for x in self.attrs.get("mattr", [])]
 
-    def get_kind_attr(self, attr_name):
+    def get_kind_attr(self, attr_name: str) -> Any:
         """An attribute of the kind, or None."""
         return getattr(self.kind, attr_name, None)
 
     @staticmethod
-    def list_kinds():
+    def list_kinds() -> list[str]:
         """The names of all kinds."""
         return [str(name) for name in _target("ListTargetKinds")()]
 
     @staticmethod
-    def canon_target(target):
+    def canon_target(target: TargetLike | None) -> Target | None:
         """A Target of what stands for one; None stays None."""
         return target if target is None or isinstance(target, Target) else Target(target)
 
     @staticmethod
-    def canon_target_and_host(target, target_host=None):
+    def canon_target_and_host(
+        target: TargetLike | None, target_host: TargetLike | None = None
+    ) -> tuple[Target | None, Target | None]:
         """(target with its host, host)"""
         target = Target.canon_target(target)
         target_host = Target.canon_target(target_host)
@@ -138,7 +148,7 @@ class Target(Node):
         return target, target_host if target is None else target.host
 
     @staticmethod
-    def canon_multi_target(multi_targets):
+    def canon_multi_target(multi_targets: Any) -> list[Target | None] | None:
         if multi_targets is None:
             return None
         if isinstance(multi_targets, (list, tuple, tvm_ffi.Array)):
@@ -148,19 +158,23 @@ class Target(Node):
         return [Target.canon_target(multi_targets)]
 
     @staticmethod
-    def canon_multi_target_and_host(target, target_host=None):
-        return [
-            Target.canon_target_and_host(t, target_host)[0]
-            for t in Target.canon_multi_target(target)
-        ]
+    def canon_multi_target_and_host(
+        target: Any, target_host: TargetLike | None = None
+    ) -> list[Target | None]:
+        targets = Target.canon_multi_target(target)
+        if targets is None:
+            raise ValueError("canon_multi_target_and_host: expected targets, got None")
+        return [Target.canon_target_and_host(t, target_host)[0] for t in targets]
 
     @staticmethod
-    def canon_target_map_and_host(target_map, target_host=None):
+    def canon_target_map_and_host(
+        target_map: Mapping[Any, TargetLike], target_host: TargetLike | None = None
+    ) -> tuple[dict[Any, Target | None], Target | None]:
         made = {k: Target.canon_target_and_host(t, target_host)[0] for k, t in target_map.items()}
         return made, Target.canon_target(target_host)
 
     @staticmethod
-    def target_or_current(target):
+    def target_or_current(target: TargetLike | None) -> Target:
         """The target given, else the current one."""
         target = Target.canon_target(target) or Target.current()
         if target is None:
@@ -207,7 +221,7 @@ def _plain(value):
     return value
 
 
-def create(target):
+def create(target: TargetLike) -> Target:
     """A target: the old spelling of Target(...)."""
     return Target(target)
 
@@ -217,34 +231,36 @@ def _with_options(base, options):
     return Target(" ".join([base, *(options if isinstance(options, list) else [options])]))
 
 
-def cuda(model="unknown", arch=None, options=None):
+def cuda(model: str = "unknown", arch: str | None = None, options: Options = None) -> Target:
     """A CUDA target."""
     return _with_options(f"cuda -model={model}" + (f" -arch={arch}" if arch else ""), options)
 
 
-def rocm(model="unknown", options=None):
+def rocm(model: str = "unknown", options: Options = None) -> Target:
     """A ROCm target."""
     return _with_options(f"rocm -model={model}", options)
 
 
-def mali(model="unknown", options=None):
+def mali(model: str = "unknown", options: Options = None) -> Target:
     """A Mali GPU."""
     return _with_options(f"opencl -device=mali -model={model}", options)
 
 
-def bifrost(model="unknown", options=None):
+def bifrost(model: str = "unknown", options: Options = None) -> Target:
     """A Mali GPU of the Bifrost family."""
     return _with_options(f"opencl -device=bifrost -model={model}", options)
 
 
-def intel_graphics(model="unknown", options=None):
+def intel_graphics(model: str = "unknown", options: Options = None) -> Target:
     """An Intel GPU."""
     return _with_options(
         f"opencl -device=intel_graphics -model={model} -thread_warp_size=16", options
     )
 
 
-def adreno(model="unknown", options=None, cfg=None, backend="opencl"):
+def adreno(
+    model: str = "unknown", options: Options = None, cfg: str | None = None, backend: str = "opencl"
+) -> Target:
     """An Adreno GPU; `cfg` is None, "texture" or "clml"."""
     keys = ["adreno", backend, "gpu", *([cfg] if cfg else [])]
     return _with_options(f"{backend} -device=adreno -model={model} -keys={','.join(keys)}", options)
@@ -273,31 +289,31 @@ def _of_tag(tag, options):
     return _with_options(str(Target(tag)), options)
 
 
-def arm_cpu(model="unknown", options=None):
+def arm_cpu(model: str = "unknown", options: Options = None) -> Target:
     """An ARM CPU, by the name of its board."""
     if model in _ARM_BOARDS:
         return _of_tag(_ARM_BOARDS[model], options)
     return _with_options(f"llvm -device=arm_cpu -model={model} -keys=arm_cpu,cpu", options)
 
 
-def rasp(options=None):
+def rasp(options: Options = None) -> Target:
     """A Raspberry Pi 3."""
     return arm_cpu("rasp3b", options)
 
 
-def riscv_cpu(model="sifive-u54", options=None):
+def riscv_cpu(model: str = "sifive-u54", options: Options = None) -> Target:
     """A RISC-V CPU."""
     return _of_tag(f"riscv/{model}", options)
 
 
-def hexagon(cpu_ver="v68", **kwargs):
+def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
     """A Hexagon DSP."""
     config = _plain(Target(f"qcom/hexagon-{cpu_ver}").export())
     renamed = {k.replace("_", "-"): v for k, v in kwargs.items()}
     return Target({**config, **renamed})
 
 
-def stm32(series="unknown", options=None):
+def stm32(series: str = "unknown", options: Options = None) -> Target:
     """An STM32 microcontroller, by its series: "stm32F7xx"."""
     cpus = {
         "stm32H7xx": "cortex-m7",

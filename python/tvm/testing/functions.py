@@ -27,7 +27,8 @@ class FrontendTestModule:
         self._functions[name] = tvm_ffi.convert(function)
 
     def get_function(self, name, query_imports=False):
-        """The function of a name; AttributeError where there is none."""
+        """The function of a name; AttributeError where there is none. There are no imports to look
+        into with `query_imports`."""
         if name not in self._functions:
             raise AttributeError(f"FrontendTestModule: expected one of {list(self._functions)}")
         return self._functions[name]

@@ -57,7 +57,8 @@ def ulp_distance(actual, desired):
 def check_numerical_grads(
     function, input_values, grad_values, function_value=None, delta=1e-3, atol=1e-2, rtol=0.1
 ):
-    """Compares gradients with central differences of `function(*inputs)` (or of keyword inputs)."""
+    """Compares gradients with central differences of `function(*inputs)` (or of keyword inputs),
+    which do not need `function_value`, the result for the inputs themselves."""
     is_dict = isinstance(input_values, dict)
     names = list(input_values) if is_dict else list(range(len(input_values)))
     values = {n: np.array(input_values[n], "float64") for n in names}

@@ -163,7 +163,8 @@ def is_target(names):
 
 
 def traverse_inline(s, final_op, callback):
-    """Calls `callback` on the operations from `final_op` back, inputs first."""
+    """Calls `callback` on the operations from `final_op` back, inputs first. `s` has no effect:
+    operations are inlined in TIR."""
     seen = set()
 
     def walk(op):

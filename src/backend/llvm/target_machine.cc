@@ -208,7 +208,8 @@ MachineOptions MachineOptions::From(const Target& target) {
   o.contract = flag("fast-math-contract", true);
   o.reassoc = flag("fast-math-reassoc");
   auto context = transform::PassContext::Current();
-  o.debug_info = context->GetConfig<bool>("llvm.debug_info");
+  o.debug_info =
+      context->GetConfig<bool>("llvm.debug_info") || context->GetConfig<bool>("tir.enable_debug");
   o.quick_entry = context->GetConfig<bool>("llvm.quick_entry");
   o.command_line = ParseCommandLine(target->GetAttr<Array<String>>("cl-opt", Array<String>()));
   return o;

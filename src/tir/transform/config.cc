@@ -21,20 +21,26 @@ TVM_REGISTER() {
       "llvm target.");
   DefConfig<bool>("tir.detect_global_barrier", false,
                   "Looks for barriers across a whole GPU launch.");
-  DefConfig<bool>("tir.use_async_copy", false, "Copies to shared memory asynchronously.");
+  DefConfig<bool>("tir.use_async_copy", false,
+                  "No effect: copies are asynchronous where a pipeline marks their stage.");
   DefConfig<bool>("tir.merge_static_smem", false, "Merges allocations of static shared memory.");
-  DefConfig<bool>("tir.ptx_ldg32", false, "Loads read-only data through the texture cache.");
-  DefConfig<bool>("tir.instrument_lwp", false, "Records when loops begin and end.");
+  DefConfig<bool>("tir.ptx_ldg32", false,
+                  "No effect: the device's compiler chooses how read-only data is loaded.");
+  DefConfig<bool>("tir.instrument_lwp", false,
+                  "Marks where loops begin and end (InstrumentProfileIntrinsics). No generator "
+                  "here records time at the marks: they leave the code as it is.");
   DefConfig<int64_t>("tir.lwp_max_depth", 0, "Loops nested deeper are not recorded; 0: no limit.");
   DefConfig<int64_t>("tir.lwp_min_height", 1, "Loops with fewer loops inside are not recorded.");
   DefConfig<bool>("tir.lwp_disable_func_prof", false, "Functions are not recorded.");
   DefConfig<bool>("tir.instr_siblings", true, "Only loops with siblings are recorded.");
   DefConfig<bool>("tir.reset_start_id", false, "Numbers what is recorded from 0.");
-  DefConfig<bool>("tir.enable_debug", false, "Keeps names and line numbers in the generated code.");
+  DefConfig<bool>("tir.enable_debug", false,
+                  "Keeps line numbers in the generated code, as llvm.debug_info does.");
   DefConfig<bool>("tir.noalias", true, "Buffers of different parameters do not overlap.");
   DefConfig<bool>("tir.is_entry_func", false, "The function is the entry of its module.");
   DefConfig<bool>("tir.default_schedule", true, "Schedules functions that nobody scheduled.");
-  DefConfig<int64_t>("tir.vtcm_capacity", 0, "Bytes of tightly coupled memory; 0: no limit.");
+  DefConfig<int64_t>("tir.vtcm_capacity", 0,
+                     "No effect: no target here has tightly coupled memory.");
   DefConfig<Array<Array<Any>>>(
       "tir.add_lower_pass", Array<Array<Any>>(),
       "[phase, pass] pairs: passes added after phase 0 (blocks), 1 (flattening), 2 (loops) or "

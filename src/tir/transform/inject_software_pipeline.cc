@@ -202,7 +202,7 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       if (count > 1) versioned[b.get()] = WithVersions(b, count);
       allocated.push_back(count > 1 ? versioned[b.get()] : b);
     }
-    // ---- the loop in three parts
+    // ---- prologue (the pipeline fills), steady loop, epilogue (it drains)
     std::vector<size_t> order(steps.size());
     for (size_t i = 0; i < order.size(); ++i) order[steps[i].order] = i;
     int last = 0;
@@ -251,7 +251,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       return SeqStmt::Flatten(result);
     };
     Array<Stmt> parts;
-    for (int p = 0; p < last; ++p) parts.push_back(at(number(p), p, {}));
+    for (int prologue = 0; prologue < last; ++prologue)
+      parts.push_back(at(number(prologue), prologue, {}));
     PrimExpr rest = analyzer.Simplify(n - number(last));
     if (!AsConstInt(rest) || *AsConstInt(rest) > 0) {
       Var var = loop->loop_var.CopyWithSuffix("");
@@ -264,7 +265,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       for (const char* key : {kStage, kOrder, kAsync}) f->annotations.erase(key);
       parts.push_back(steady);
     }
-    for (int e = 0; e < last; ++e) parts.push_back(at(analyzer.Simplify(n + number(e)), {}, e));
+    for (int epilogue = 0; epilogue < last; ++epilogue)
+      parts.push_back(at(analyzer.Simplify(n + number(epilogue)), {}, epilogue));
     Stmt result = SeqStmt::Flatten(parts);
     if (!realize) return result;
     Block block({}, {}, {}, realize->block->name_hint, result, {}, allocated, {},

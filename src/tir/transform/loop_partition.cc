@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits loops so that conditions which hold in most iterations need not be tested there.
+// Peels the first and last iterations off loops, so that conditions which hold in the others need
+// not be tested there.
 #include "../analyzed_mutator.h"
 #include "../any_stmt.h"
 #include "tvm/expr/substitute.h"

@@ -143,7 +143,7 @@ struct RegisterTilingObj : ScheduleRuleObj {
     for (size_t i = 0; i < look.axes.size(); ++i) {
       const Axis& axis = look.axes[i];
       if (i == shape.row) {
-        // All vector registers but those for the operands.
+        // All vector registers but those for the operands: more would spill.
         int64_t most = (machine->vector_registers - shape.vectors - 1) / shape.vectors;
         Var rows = Choose(sch, DivisorsUpTo(*axis.size, std::max<int64_t>(most, 1)));
         Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, rows});

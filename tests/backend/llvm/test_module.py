@@ -240,14 +240,14 @@ def test_queries():
     assert codegen.llvm_lookup_intrinsic_id("llvm.no.such") == 0
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-def test_debug_information(kind):
+@pytest.mark.parametrize("kind, option", [(0, "llvm.debug_info"), (1, "tir.enable_debug")])
+def test_debug_information(kind, option):
     """Instructions name the lines of the spans they come from, also in parallel loops."""
     a, b, i = buffer("A", "float32", 64), buffer("B", "float32", 64), tir.Var("i", "int32")
     span = tvm.ir.Span(tvm.ir.SourceName("folder/program.py"), 7, 7, 3, 9)
     store = tir.BufferStore(b, tir.BufferLoad(a, [i]) + tir.const(1.0, "float32"), [i], None, span)
     mod = module(loop(i, const(64), store, kind), [a, b])
-    with tvm.transform.PassContext(config={"llvm.debug_info": True}):
+    with tvm.transform.PassContext(config={option: True}):
         asm = build(mod).inspect_source("asm")
     assert '"folder" "program.py"' in asm and re.search(r"\.loc\s+\d+ 7 3", asm)
     assert ".loc" not in build(mod).inspect_source("asm")

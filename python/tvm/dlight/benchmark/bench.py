@@ -47,6 +47,7 @@ def benchmark(
     """Runs a function on random data of the sample's sizes. Returns ([(shape, type)] of what it ran
     on, the median and the standard deviation of its time in milliseconds)."""
     from tvm.meta_schedule.runner import EvaluatorConfig
+    from tvm.meta_schedule.runner.utils import run_evaluator_common
 
     if rpc_config is not None:
         raise NotImplementedError(
@@ -62,11 +63,7 @@ def benchmark(
     inputs = [_data(shape, dtype, rng, device) for shape, dtype in shapes]
     config = EvaluatorConfig() if evaluator_config is None else evaluator_config
     kernel = tvm.compile(func.with_attr("global_symbol", "main"), target)
-    evaluate = kernel.mod.time_evaluator(
-        "main", device, number=config.number, repeat=config.repeat,
-        min_repeat_ms=config.min_repeat_ms,
-    )  # fmt: skip
-    times = np.array(evaluate(*inputs).results) * 1e3
+    times = np.array(run_evaluator_common(kernel.mod, device, config, [inputs])) * 1e3
     return shapes, float(np.median(times)), float(np.std(times))
 
 

@@ -22,6 +22,6 @@ class GEMV(GPUScheduleRule):
         return self.sch_inner_reduction(sch, target, info.block_rv, vectors, epilogue)
 
     def sch_inner_reduction(self, sch, target, block, vector_input_buffers, epilogue_info):
-        """Each thread of a block takes a part of the row."""
+        """Each thread of a block takes a part of the row. `vector_input_buffers` has no effect."""
         threads = threads_of(target)
         return across_threads(sch, get_block_info(sch, block), epilogue_info, threads)

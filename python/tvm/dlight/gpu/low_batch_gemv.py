@@ -116,7 +116,10 @@ class LowBatchGEMV(GPUScheduleRule):
         self, sch, target, block, dequantize_block, pad_input_block, vector_input_buffers,
         epilogue_info, batch_pad,
     ):  # fmt: skip
-        """A block of threads for each row: a thread takes a part of it, for all vectors."""
+        """A block of threads for each row: a thread takes a part of it, for all vectors.
+
+        What is around the block is found in the program: `dequantize_block`, `pad_input_block`,
+        `vector_input_buffers` and `epilogue_info` have no effect."""
         threads = threads_of(target)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])
@@ -140,7 +143,10 @@ class LowBatchGEMV(GPUScheduleRule):
         self, sch, target, block, dequantize_block, pad_input_block, vector_input_buffers,
         epilogue_info, batch_pad,
     ):  # fmt: skip
-        """A thread for each row, with the sums of all vectors."""
+        """A thread for each row, with the sums of all vectors.
+
+        What is around the block is found in the program: `dequantize_block`, `pad_input_block`,
+        `vector_input_buffers` and `epilogue_info` have no effect."""
         threads = threads_of(target)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])

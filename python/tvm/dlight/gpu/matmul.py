@@ -199,7 +199,8 @@ class Matmul(GPUScheduleRule):
         return self.sch_outer_reduction(sch, self.get_configs(target), block, blocks)
 
     def sch_outer_reduction(self, sch, config, reduction_block, blocks):
-        """Tiles a product whose iterators are (s, i, j, k), and what is around it."""
+        """Tiles a product whose iterators are (s, i, j, k), and what the program has around
+        it: `blocks` has no effect."""
         c, block = config, reduction_block
         threads = c.block_size_x * c.block_size_y
         tile_x = c.vthread_x * c.block_size_x * c.micro_size_x

@@ -228,7 +228,7 @@ class SegmentSumMLPTrainer:
         )
 
     def train_step(self, data, batch=0, train_loss=None):
-        """One step; the loss, smoothed over steps."""
+        """One step; the loss, smoothed over steps. `batch`, its number, has no effect."""
         sizes, features, labels = data
         self.state.model.train()
         loss = lambda_rank_loss(self.state.model(sizes, features), labels)

@@ -32,7 +32,7 @@ def dataflow_alias_analysis(block, inputs):
 
 def dataflow_inplace_analysis(block, inputs, mod):
     """Bindings that may overwrite an argument, with the indices of those arguments: of at least the
-    size of the result, and of its very shape."""
+    size of the result, and of its very shape. `mod` has no effect: calls say what they do."""
     found = _analysis("inplace_analysis")(block, inputs)
     return tuple([(row[0], set(row[1:])) for row in rows] for rows in found)
 

@@ -68,7 +68,7 @@ def MetaScheduleTuneIRMod(
     params, work_dir, max_trials_global, max_trials_per_task=None, op_names=None
 ):
     """Tunes the kernels of a lowered module together, each as much as it counts; the database is in
-    `work_dir`."""
+    `work_dir`. `params` has no effect: kernels do not depend on values."""
 
     def run(mod, ctx):
         from tvm import meta_schedule as ms

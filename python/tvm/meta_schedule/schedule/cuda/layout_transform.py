@@ -56,7 +56,7 @@ def tile_layout_transform(
     sch, block_read, block_write, src_layout, dst_layout, input_shape, tile_size
 ):
     """Squares of `tile_size` along the last axes of both layouts, one to a block of threads.
-    Returns the two blocks."""
+    Returns the two blocks. `input_shape` has no effect: the loops have the sizes."""
     loops = sch.get_loops(block_write)
     units = [loop for loop in loops if int(sch.get(loop).extent) == 1]
     by_axis = dict(zip(dst_layout, [n for n in loops if n not in units], strict=True))

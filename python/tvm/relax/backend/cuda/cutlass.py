@@ -116,7 +116,9 @@ register_patterns(
 
 
 def partition_for_cutlass(mod, annotate_codegen=True, use_flash_mqa=True):
-    """The module with what CUTLASS can do cut out for it."""
+    """The module with what CUTLASS can do cut out for it.
+
+    `use_flash_mqa` has no effect: attention is cut out in either case."""
     from tvm.relax.transform import RecoverStructure
 
     mod = RecoverStructure()(mod)  # attention that is spelled out

@@ -352,6 +352,8 @@ class Attention(Module):
         self, hidden_states, encoder_hidden_states=None, attention_mask=None,
         **cross_attention_kwargs,
     ):  # fmt: skip
+        """Attention over `encoder_hidden_states`, or over the states themselves.
+        `cross_attention_kwargs`, options of other implementations, have no effect."""
         if self.group_norm is not None:
             hidden_states = self.group_norm(hidden_states, channel_axis=2, axes=[1])
         source = hidden_states if encoder_hidden_states is None else encoder_hidden_states

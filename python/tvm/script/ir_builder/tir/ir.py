@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import tir
 from tvm.ir import PointerType, PrimType, Range
 from tvm.ir.expr import _op
-from tvm.tir import Buffer, BufferLoad, BufferRegion, IterVar, Var
+from tvm.tir import Buffer, BufferLoad, BufferRegion, IterVar, SizeVar, Var
 
 from ..base import IRBuilder
 from . import frame
@@ -663,11 +663,12 @@ def target(target_config, host=None):
 
 
 def buffer_var(dtype, storage_scope="global"):
-    return Var("", PointerType(PrimType(str(dtype)), storage_scope))
+    return ptr(dtype, storage_scope)
 
 
 def ptr(dtype, storage_scope="global", is_size_var=False):
-    return buffer_var(dtype, storage_scope)
+    kind = SizeVar if is_size_var else Var
+    return kind("", PointerType(PrimType(str(dtype)), storage_scope))
 
 
 def var(dtype, name=""):

@@ -251,7 +251,9 @@ def match_cast(value, struct_info):
 
 # ---- decorators ---------------------------------------------------------------------------------
 def function(f=None, pure=True, private=False, check_well_formed=True):
-    """Parses a Python function into a function of the graph."""
+    """Parses a Python function into a function of the graph.
+
+    The parser reads `pure` and `private` where the decorator is written."""
     from ..core.entry import parse
 
     in_class = in_module_class(2)

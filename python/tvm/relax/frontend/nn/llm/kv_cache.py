@@ -110,7 +110,11 @@ def _as_list(kind, layers):
 
 
 class TIRPagedKVCache(PagedKVCache):
-    """A new cache, with kernels in TIR; `page_size` of those is 16 where it is a variable."""
+    """A new cache, with kernels in TIR; `page_size` of those is 16 where it is a variable.
+
+    `mla_original_qk_head_dim` and `mla_original_v_head_dim` are for latent attention,
+    which is refused.
+    """
 
     def __init__(
         self, attn_kind, max_batch_size, max_total_seq_len, prefill_chunk_size, page_size,
