@@ -73,6 +73,7 @@ def main(doc, names, check, argv=None, table=None):
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th, from i")
     parser.add_argument("--report", action="store_true", help="run nothing, show the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each")
+    parser.add_argument("--time", type=float, default=1e9, help="seconds for all; the rest is left")
     if table is not None:
         parser.add_argument("--docs", type=Path, help="page that gets the scoreboard")
     options = parser.parse_args(argv)
@@ -83,11 +84,12 @@ def main(doc, names, check, argv=None, table=None):
     if options.again:
         known = {name: reason for name, reason in known.items() if reason is None}
     results = {name: known[name] for name in wanted if name in known}
+    end = time.monotonic() + options.time
     for name in wanted:
-        if name in results or options.report:
-            continue
         begin = time.monotonic()
-        results[name] = reason = isolated(check, name, options.limit)
+        if name in results or options.report or begin > end:
+            continue
+        results[name] = reason = isolated(check, name, min(options.limit, end - begin + 20))
         seconds = round(time.monotonic() - begin, 1)
         if options.results:
             with options.results.open("a") as file:
