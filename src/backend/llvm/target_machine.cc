@@ -216,7 +216,9 @@ MachineOptions MachineOptions::From(const Target& target) {
 
 MachineOptions MachineOptions::Host() {
   MachineOptions o;
-  o.triple = HostTriple(), o.cpu = HostCpu(), o.features = HostFeatures();
+  o.triple = HostTriple();
+  o.cpu = HostCpu();
+  o.features = HostFeatures();
   return o;
 }
 

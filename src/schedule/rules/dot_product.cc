@@ -127,7 +127,8 @@ bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& m
   DataType t = look.Store().buffer->dtype;
   if (!look.simple || !t.is_float() || t.bits() >= 32) return false;
   Array<BlockRV> made = sch.PackProducts(look.rv, "float32");
-  sch.ComputeInline(made[0]), sch.ComputeInline(made[1]);
+  sch.ComputeInline(made[0]);
+  sch.ComputeInline(made[1]);
   Array<BlockRV> results = InlineResult(sch, look.rv);
   ScheduleReduction(sch, look.rv, machine);
   for (const BlockRV& result : results) {

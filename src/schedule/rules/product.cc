@@ -350,13 +350,17 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
                                      StretchOf(look, axes.row, axes.column, machine) / width);
       Array<LoopRV> parts = sch.Split(
           axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
+      stretches = parts[0];
+      column_tiles = parts[1];
+      vector = parts[2];
+      lane = parts[3];
     } else {
       LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
       (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
     }
   }
-  outer.push_back(stretches), outer.push_back(row_tiles);
+  outer.push_back(stretches);
+  outer.push_back(row_tiles);
   for (const LoopRV& loop : among_rows) outer.push_back(loop);
   Array<LoopRV> order = outer;
   order.push_back(column_tiles);
@@ -401,7 +405,10 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
       double score = ChooseTile({row, column}, lanes, machine).score;
       double cost = static_cast<double>(row * column) / score;
       if (columns && column != *columns) cost *= cost::kConditions;
-      if (cost < least) least = cost, best = {row, column};
+      if (cost < least) {
+        least = cost;
+        best = {row, column};
+      }
     }
   }
   return best;
