@@ -19,7 +19,10 @@ struct ConditionFinder
   bool choices = false;                            // those of if_then_else count as well
 
   void Add(const PrimExpr& cond) {
-    if (auto* both = cond.as<AndObj>()) return Add(both->a), Add(both->b);
+    if (auto* both = cond.as<AndObj>()) {
+      Add(both->a);
+      return Add(both->b);
+    }
     auto* call = cond.as<CallObj>();
     if (call && call->Is(builtin::likely())) return Add(call->args[0]);
     bool is_opaque = SideEffect(cond) > CallEffectKind::kPure;
@@ -153,7 +156,8 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
       if (analyzer.CanProve(less_equal(extent, MakeZero(extent.dtype())))) return;
       For loop = ffi::GetRef<For>(op);
       auto* n = Edit(&loop);
-      n->min = from, n->extent = extent;
+      n->min = from;
+      n->extent = extent;
       n->annotations.erase("pragma_loop_partition_hint");
       if (is_middle) {
         ConditionRemover remove(proved);
