@@ -134,6 +134,21 @@ def machine_path(path, text):
             yield Problem(str(path), number, f"{match.group()}: a path of one machine")
 
 
+_PLACE = r"[\w.\[\]>*-]+"
+_COMMA_OPERATOR = re.compile(rf"\s*{_PLACE} [-+*/|&]?= [^,;(){{}}?]*, {_PLACE} [-+*/|&]?= .*")
+
+
+def comma_operator(path, text):
+    """Two assignments are two statements; a list of declarations goes on after a comma."""
+    if path.suffix not in (".cc", ".h"):
+        return
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if _COMMA_OPERATOR.fullmatch(line) and not before.endswith(","):
+            yield Problem(str(path), number, "expected one assignment per statement")
+        before = line
+
+
 # Printer, parser and builder: these files serve every language and name none; a language registers
 # itself (include/tvm/script/language.h, script/parser/core/language.py).
 _SCRIPT = re.compile(
@@ -166,6 +181,7 @@ def check(root):
         rules = [machine_path, folder_readme]
         if path.suffix in SOURCES or path.name in ("CMakeLists.txt", "Makefile"):
             rules += [header, size, include_direction, import_direction, languages_in_script]
+            rules += [comma_operator]
             if LISTED < text.count("\n") <= TOO_LONG:
                 notes.append(Problem(str(path), 1, f"{text.count(chr(10))} lines"))
         problems += [problem for rule in rules for problem in rule(path, text)]

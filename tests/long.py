@@ -22,6 +22,7 @@ RUNS = {
     "calls": ["tests.fuzz.calls"],
     "onnx": ["tests.fuzz.onnx_files"],
     "archives": ["tests.fuzz.archive_files"],
+    "executables": ["tests.fuzz.executable_files"],
 }
 SEEDS = 1_000_000  # between two pieces
 

@@ -69,8 +69,10 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
         Wide scale = Wide{s.scale} * factor;
         if (!Fits(scale))
           valid = false;
-        else
-          s.scale = static_cast<int64_t>(scale), Add(s);
+        else {
+          s.scale = static_cast<int64_t>(scale);
+          Add(s);
+        }
       }
       Add(Wide{o.base} * factor);
     }
@@ -146,14 +148,19 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     if (!sum.valid) return sum;
     if ((a.splits.size() + 1) * (b.splits.size() + 1) > 16) {
       PrimExpr x = ToExpr(a, t), y = ToExpr(b, t);
-      if (!x.defined() || !y.defined()) return sum.valid = false, sum;
+      if (!x.defined() || !y.defined()) {
+        sum.valid = false;
+        return sum;
+      }
       return Atom(ProductOf(x, y));
     }
     auto add = [&](Split s, Wide scale) {
       if (!Fits(scale))
         sum.valid = false;
-      else
-        s.scale = static_cast<int64_t>(scale), sum.Add(s);
+      else {
+        s.scale = static_cast<int64_t>(scale);
+        sum.Add(s);
+      }
     };
     auto unit = [&](const Split& s) { return ToExpr(Split{s.index, s.lower, s.upper, 1}, t); };
     for (const Split& x : a.splits) {
@@ -169,10 +176,14 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   PrimExpr ProductOf(const PrimExpr& a, const PrimExpr& b) {
     std::vector<PrimExpr> factors;
     auto collect = [&](auto&& self, const PrimExpr& e) -> void {
-      if (auto* n = e.as<MulObj>()) return self(self, n->a), self(self, n->b);
+      if (auto* n = e.as<MulObj>()) {
+        self(self, n->a);
+        return self(self, n->b);
+      }
       factors.push_back(e);
     };
-    collect(collect, a), collect(collect, b);
+    collect(collect, a);
+    collect(collect, b);
     std::stable_sort(factors.begin(), factors.end(), [](const PrimExpr& x, const PrimExpr& y) {
       return OrderKey(x) < OrderKey(y);
     });
@@ -190,9 +201,10 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   /// sum = c * multiple + rest, term by term.
   void Separate(const Sum& sum, int64_t c, Sum* multiple, Sum* rest) {
     for (Split s : sum.splits) {
-      if (s.scale % c == 0)
-        s.scale /= c, multiple->Add(s);
-      else
+      if (s.scale % c == 0) {
+        s.scale /= c;
+        multiple->Add(s);
+      } else
         rest->Add(s);
     }
     int64_t base = FloorModInt(sum.base, c);
@@ -216,7 +228,10 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   }
   Sum Scaled(const Sum& sum, int64_t divisor) {
     Sum result;
-    for (Split s : sum.splits) s.scale /= divisor, result.Add(s);
+    for (Split s : sum.splits) {
+      s.scale /= divisor;
+      result.Add(s);
+    }
     result.Add(Wide{FloorDivInt(sum.base, divisor)});
     return result;
   }

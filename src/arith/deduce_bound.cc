@@ -19,7 +19,8 @@ class BoundDeducer {
         }
       }
     };
-    tell(hints), tell(relax);
+    tell(hints);
+    tell(relax);
   }
   IntSet Deduce(const PrimExpr& cond) {
     if (auto* n = cond.as<LTObj>()) return Solve(n->a, n->b - MakeConst(n->b.dtype(), 1));

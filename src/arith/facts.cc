@@ -50,7 +50,10 @@ Analyzer::Impl::Known Analyzer::Impl::KnownOf(const VarObj* var) const {
 }
 Analyzer::Impl::Known Analyzer::Impl::KnownAs(const PrimExpr& value) {
   Known known;
-  if (value.dtype().is_integer()) known.bound = BoundOf(value), known.residue = ResidueOf(value);
+  if (value.dtype().is_integer()) {
+    known.bound = BoundOf(value);
+    known.residue = ResidueOf(value);
+  }
   known.data = !TraitsOf(value).index;
   return known;
 }
@@ -61,7 +64,8 @@ void Analyzer::Impl::SetKnown(const VarObj* var, const Known& known) {
     else
       facts->erase(var);
   };
-  set(&var_bounds, known.bound), set(&var_residues, known.residue);
+  set(&var_bounds, known.bound);
+  set(&var_residues, known.residue);
   if (known.data != (data_vars.count(var) != 0)) {
     if (known.data)
       data_vars.insert_or_assign(var, true);
@@ -215,10 +219,16 @@ void Analyzer::Impl::AddGlobalFact(const PrimExpr& cond) {
 void Analyzer::Impl::AddFact(const PrimExpr& given) {
   PrimExpr cond = Turned(given);
   if (!cond.dtype().is_scalar()) return;  // holds in some lanes only
-  if (auto* n = cond.as<AndObj>()) return AddFact(n->a), AddFact(n->b);
+  if (auto* n = cond.as<AndObj>()) {
+    AddFact(n->a);
+    return AddFact(n->b);
+  }
   if (auto* n = cond.as<CallObj>(); n && n->Is(builtin::likely())) return AddFact(n->args[0]);
   if (auto* n = cond.as<NotObj>()) {
-    if (auto* either = n->a.as<OrObj>()) return AddFact(!either->a), AddFact(!either->b);
+    if (auto* either = n->a.as<OrObj>()) {
+      AddFact(!either->a);
+      return AddFact(!either->b);
+    }
     PrimExpr inner = Turned(n->a);
     if (auto* o = inner.as<NotObj>()) return AddFact(o->a);
     if (auto* o = inner.as<EQObj>()) return AddFact(NE(o->a, o->b));
@@ -239,7 +249,8 @@ void Analyzer::Impl::AddFact(const PrimExpr& given) {
       if (bound.lo == p.lo) expr_bounds.push_back({e, {p.lo + 1, kPosInf}});
       if (bound.hi == p.lo) expr_bounds.push_back({e, {kNegInf, p.lo - 1}});
     };
-    cut(n->a, n->b), cut(n->b, n->a);
+    cut(n->a, n->b);
+    cut(n->b, n->a);
   }
 }
 
@@ -285,7 +296,8 @@ void Analyzer::Impl::AddEqual(const PrimExpr& a, const PrimExpr& b) {
       expr_residues.push_back({sum.terms[0].atom, Residue::Make(*c, Wide{*r} - sum.base)});
     }
   };
-  residue(a, b), residue(b, a);
+  residue(a, b);
+  residue(b, a);
 }
 
 // ---- questions --------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ class Elimination {
     for (const Var& v : vars_) {
       if (!system->ranges.count(v)) continue;
       Range r = system->ranges.at(v);
-      Add(r->min <= v), Add(v < r->min + r->extent);
+      Add(r->min <= v);
+      Add(v < r->min + r->extent);
     }
   }
   IntConstraints Solve() {
@@ -63,7 +64,8 @@ class Elimination {
     for (const Var& v : vars_) {
       if (!system_->ranges.count(v)) continue;
       Range r = system_->ranges.at(v);
-      keep(r->min <= v), keep(v < r->min + r->extent);
+      keep(r->min <= v);
+      keep(v < r->min + r->extent);
     }
     return IntConstraints(vars_, ranges, kept);
   }
@@ -76,12 +78,18 @@ class Elimination {
     return -1;
   }
   void Add(const PrimExpr& e) {
-    if (auto* n = e.as<AndObj>()) return Add(n->a), Add(n->b);
+    if (auto* n = e.as<AndObj>()) {
+      Add(n->a);
+      return Add(n->b);
+    }
     if (auto* n = e.as<LTObj>()) return AddLess(n->a, n->b, 1);
     if (auto* n = e.as<LEObj>()) return AddLess(n->a, n->b, 0);
     if (auto* n = e.as<GTObj>()) return AddLess(n->b, n->a, 1);
     if (auto* n = e.as<GEObj>()) return AddLess(n->b, n->a, 0);
-    if (auto* n = e.as<EQObj>()) return AddLess(n->a, n->b, 0), AddLess(n->b, n->a, 0);
+    if (auto* n = e.as<EQObj>()) {
+      AddLess(n->a, n->b, 0);
+      return AddLess(n->b, n->a, 0);
+    }
     if (IsFalse(e)) inequalities_.push_back({std::vector<int64_t>(vars_.size()), PrimExpr(1)});
   }
   void AddLess(const PrimExpr& a, const PrimExpr& b, int slack) {
@@ -178,7 +186,9 @@ IntConstraintsTransform SolveInequalitiesDeskewRange(const IntConstraints& syste
   Analyzer analyzer;
   for (const Var& v : solved->variables) {
     if (!solved->ranges.count(v)) {
-      src_to_dst.Set(v, v), dst_to_src.Set(v, v), new_vars.push_back(v);
+      src_to_dst.Set(v, v);
+      dst_to_src.Set(v, v);
+      new_vars.push_back(v);
       continue;
     }
     // v = min + shift, with the variables before it replaced already.
@@ -205,8 +215,10 @@ IntConstraintsTransform SolveInequalitiesDeskewRange(const IntConstraints& syste
     if (!IsTrue(moved)) relations.push_back(moved);
   }
   return New<IntConstraintsTransform>([&](IntConstraintsTransformObj* n) {
-    n->src = system, n->dst = IntConstraints(new_vars, ranges, relations);
-    n->src_to_dst = src_to_dst, n->dst_to_src = dst_to_src;
+    n->src = system;
+    n->dst = IntConstraints(new_vars, ranges, relations);
+    n->src_to_dst = src_to_dst;
+    n->dst_to_src = dst_to_src;
   });
 }
 

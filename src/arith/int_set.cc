@@ -51,14 +51,16 @@ void IntervalSetObj::Init() {
   }
   // One spelling for the empty set and for points.
   if (is_pos_inf(min_value) || is_neg_inf(max_value)) {
-    min_value = pos_inf(), max_value = neg_inf();
+    min_value = pos_inf();
+    max_value = neg_inf();
   } else if (IsFinite(min_value) && IsFinite(max_value)) {
     auto a = AsConstInt(min_value), b = AsConstInt(max_value);
     // Large constants of uint64 are stored as negative numbers.
     bool stored_exactly = !min_value.dtype().is_uint() || (a && b && *a >= 0 && *b >= 0);
-    if (a && b && stored_exactly && *a > *b)
-      min_value = pos_inf(), max_value = neg_inf();
-    else if (ExprDeepEqual(min_value, max_value))
+    if (a && b && stored_exactly && *a > *b) {
+      min_value = pos_inf();
+      max_value = neg_inf();
+    } else if (ExprDeepEqual(min_value, max_value))
       max_value = min_value;
   }
 }

@@ -10,7 +10,10 @@ namespace tvm::arith {
 IntGroupBounds::IntGroupBounds(PrimExpr coef, Array<PrimExpr> lower, Array<PrimExpr> equal,
                                Array<PrimExpr> upper) {
   *this = New<IntGroupBounds>([&](IntGroupBoundsObj* n) {
-    n->coef = coef, n->lower = lower, n->equal = equal, n->upper = upper;
+    n->coef = coef;
+    n->lower = lower;
+    n->equal = equal;
+    n->upper = upper;
   });
 }
 void IntGroupBoundsObj::Init() {
@@ -39,7 +42,8 @@ Optional<Range> IntGroupBoundsObj::FindBestRange(const Map<Var, Range>& ranges) 
       PrimExpr extent = analyzer.Simplify(max - min + MakeConst(min.dtype(), 1), 4);
       int64_t most = analyzer.const_int_bound(extent)->max_value;
       if (best.has_value() && most >= best_extent) continue;
-      best = Range::FromMinExtent(min, extent), best_extent = most;
+      best = Range::FromMinExtent(min, extent);
+      best_extent = most;
     }
   }
   return best;
@@ -47,7 +51,9 @@ Optional<Range> IntGroupBoundsObj::FindBestRange(const Map<Var, Range>& ranges) 
 IntConstraints::IntConstraints(Array<Var> variables, Map<Var, Range> ranges,
                                Array<PrimExpr> relations) {
   *this = New<IntConstraints>([&](IntConstraintsObj* n) {
-    n->variables = variables, n->ranges = ranges, n->relations = relations;
+    n->variables = variables;
+    n->ranges = ranges;
+    n->relations = relations;
   });
 }
 void IntConstraintsObj::Init() {
@@ -78,7 +84,8 @@ class Smith {
       for (size_t i = 0; i < columns; ++i) m[i][i] = 1;
       return m;
     };
-    v = identity(), v_inverse = identity();
+    v = identity();
+    v_inverse = identity();
   }
   /// Makes s diagonal; returns its rank.
   size_t Diagonalize() {
@@ -90,13 +97,19 @@ class Smith {
           if (s[i][rank] == 0) continue;
           int64_t q = FloorDivInt(s[i][rank], s[rank][rank]);
           AddRow(i, rank, -q);
-          if (s[i][rank] != 0) SwapRows(i, rank), clean = false;
+          if (s[i][rank] != 0) {
+            SwapRows(i, rank);
+            clean = false;
+          }
         }
         for (size_t j = rank + 1; j < v.size(); ++j) {
           if (s[rank][j] == 0) continue;
           int64_t q = FloorDivInt(s[rank][j], s[rank][rank]);
           AddColumn(j, rank, -q);
-          if (s[rank][j] != 0) SwapColumns(j, rank), clean = false;
+          if (s[rank][j] != 0) {
+            SwapColumns(j, rank);
+            clean = false;
+          }
         }
         for (size_t i = rank + 1; i < s.size(); ++i) clean = clean && s[i][rank] == 0;
       }
@@ -123,7 +136,10 @@ class Smith {
     for (size_t i = at; i < s.size(); ++i) {
       for (size_t j = at; j < v.size(); ++j) {
         int64_t x = std::abs(s[i][j]);
-        if (x != 0 && (least == 0 || x < least)) least = x, best = {i, j};
+        if (x != 0 && (least == 0 || x < least)) {
+          least = x;
+          best = {i, j};
+        }
       }
     }
     if (least == 0) return false;
@@ -221,7 +237,10 @@ IntConstraintsTransform SolveLinearEquations(const IntConstraints& system) {
   }
   auto finish = [&](IntConstraints dst, Map<Var, PrimExpr> to_dst, Map<Var, PrimExpr> to_src) {
     return New<IntConstraintsTransform>([&](IntConstraintsTransformObj* n) {
-      n->src = system, n->dst = dst, n->src_to_dst = to_dst, n->dst_to_src = to_src;
+      n->src = system;
+      n->dst = dst;
+      n->src_to_dst = to_dst;
+      n->dst_to_src = to_src;
     });
   };
   Array<PrimExpr> kept;

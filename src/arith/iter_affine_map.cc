@@ -60,7 +60,9 @@ IterMapResult DetectIterMap(const Array<PrimExpr>& indices, const Map<Var, Range
     errors.push_back(problem.message);
   }
   return New<IterMapResult>([&](IterMapResultObj* n) {
-    n->indices = sums, n->errors = errors, n->padding_predicate = padding;
+    n->indices = sums;
+    n->errors = errors;
+    n->padding_predicate = padding;
   });
 }
 

@@ -15,7 +15,10 @@ IterSplitExpr::IterSplitExpr(IterMark source)
 IterSplitExpr::IterSplitExpr(IterMark source, PrimExpr lower_factor, PrimExpr extent,
                              PrimExpr scale) {
   *this = New<IterSplitExpr>([&](IterSplitExprObj* n) {
-    n->source = source, n->lower_factor = lower_factor, n->extent = extent, n->scale = scale;
+    n->source = source;
+    n->lower_factor = lower_factor;
+    n->extent = extent;
+    n->scale = scale;
   });
 }
 IterSumExpr::IterSumExpr(Array<IterSplitExpr> args, PrimExpr base) {
@@ -363,7 +366,10 @@ void IterMapRewriter::AddLimit(const IterSumExpr& sum, const PrimExpr& low, cons
 void IterMapRewriter::AddPredicate(const PrimExpr& predicate) {
   std::vector<PrimExpr> conditions;
   auto collect = [&](auto&& self, const PrimExpr& e) -> void {
-    if (auto* n = e.as<AndObj>()) return self(self, n->a), self(self, n->b);
+    if (auto* n = e.as<AndObj>()) {
+      self(self, n->a);
+      return self(self, n->b);
+    }
     if (auto* n = e.as<CallObj>(); n && n->Is(builtin::likely())) return self(self, n->args[0]);
     if (!IsTrue(e)) conditions.push_back(e);
   };
@@ -400,8 +406,10 @@ void IterMapRewriter::AddCondition(const PrimExpr& predicate) {
   if (auto* n = predicate.as<LEObj>()) return compare(n->a, n->b, 0);
   if (auto* n = predicate.as<GTObj>()) return compare(n->b, n->a, 1);
   if (auto* n = predicate.as<GEObj>()) return compare(n->b, n->a, 0);
-  if (auto* n = predicate.as<EQObj>(); n && n->a.dtype().is_index())
-    return compare(n->a, n->b, 0), compare(n->b, n->a, 0);
+  if (auto* n = predicate.as<EQObj>(); n && n->a.dtype().is_index()) {
+    compare(n->a, n->b, 0);
+    return compare(n->b, n->a, 0);
+  }
   Fail("expected a predicate of comparisons, got " + std::string(predicate->GetTypeKey()));
 }
 

@@ -55,7 +55,9 @@ Memo* Memos::At(const PrimExpr& e) {
       *SlotOf(memos[i].node.get()) = static_cast<uint32_t>(i + 1);
   }
   Memo& memo = memos.emplace_back();
-  memo.node = e, memo.facts = facts_, memo.data = data_;
+  memo.node = e;
+  memo.facts = facts_;
+  memo.data = data_;
   *SlotOf(e.get()) = static_cast<uint32_t>(memos.size());
   return &memo;
 }

@@ -69,12 +69,14 @@ class Memos {
   }
   Memo* Refresh(Memo* memo) const {
     if (memo->facts != facts_) [[unlikely]] {
-      memo->bound.reset(), memo->residue.reset();
+      memo->bound.reset();
+      memo->residue.reset();
       memo->rewritten = memo->canonical = PrimExpr();
       memo->facts = facts_;
     }
     if (memo->data != data_) [[unlikely]] {
-      memo->traits.reset(), memo->spelled = PrimExpr();
+      memo->traits.reset();
+      memo->spelled = PrimExpr();
       memo->data = data_;
     }
     return memo;

@@ -21,7 +21,8 @@ Residue Product(const Residue& a, const Residue& b) {
   // (m k + r)(n l + s) = mn kl + ms k + nr l + rs
   Wide mn = Wide{a.coeff} * b.coeff, ms = Wide{a.coeff} * b.base, nr = Wide{b.coeff} * a.base;
   auto gcd = [](Wide x, Wide y) {
-    x = x < 0 ? -x : x, y = y < 0 ? -y : y;
+    x = x < 0 ? -x : x;
+    y = y < 0 ? -y : y;
     while (y != 0) std::swap(x %= y, y);
     return x;
   };

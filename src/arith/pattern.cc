@@ -107,13 +107,19 @@ Array<Optional<PrimExpr>> DetectClipBound(const PrimExpr& cond, const Array<Var>
     slot = !slot.defined() ? bound : analyzer.Simplify(upper ? min(slot, bound) : max(slot, bound));
   };
   auto visit = [&](auto&& self, const PrimExpr& e) -> void {
-    if (auto* n = e.as<AndObj>()) return self(self, n->a), self(self, n->b);
+    if (auto* n = e.as<AndObj>()) {
+      self(self, n->a);
+      return self(self, n->b);
+    }
     if (auto* n = e.as<CallObj>(); n && n->Is(builtin::likely())) return self(self, n->args[0]);
     if (auto* n = e.as<LTObj>()) return compare(n->a, n->b, 1);
     if (auto* n = e.as<LEObj>()) return compare(n->a, n->b, 0);
     if (auto* n = e.as<GTObj>()) return compare(n->b, n->a, 1);
     if (auto* n = e.as<GEObj>()) return compare(n->b, n->a, 0);
-    if (auto* n = e.as<EQObj>()) return compare(n->a, n->b, 0), compare(n->b, n->a, 0);
+    if (auto* n = e.as<EQObj>()) {
+      compare(n->a, n->b, 0);
+      return compare(n->b, n->a, 0);
+    }
     ok = false;
   };
   visit(visit, cond);

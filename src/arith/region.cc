@@ -9,7 +9,10 @@ namespace {
 DomMap Narrowed(const Map<Var, Range>& var_dom, const PrimExpr& predicate) {
   DomMap domains = AsIntSets(var_dom);
   auto visit = [&](auto&& self, const PrimExpr& cond) -> void {
-    if (auto* n = cond.as<AndObj>()) return self(self, n->a), self(self, n->b);
+    if (auto* n = cond.as<AndObj>()) {
+      self(self, n->a);
+      return self(self, n->b);
+    }
     if (auto* n = cond.as<CallObj>(); n && n->Is(builtin::likely())) return self(self, n->args[0]);
     for (const auto& [var, range] : var_dom) {
       if (!UsesVar(cond, [&](const VarObj* v) { return v == var.get(); })) continue;

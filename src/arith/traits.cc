@@ -23,7 +23,8 @@ Traits Analyzer::Impl::TraitsOf(const PrimExpr& e) {
     Traits result;
     auto merge = [&](const PrimExpr& child) {
       Traits t = TraitsOf(child);
-      result.index = result.index && t.index, result.pure = result.pure && t.pure;
+      result.index = result.index && t.index;
+      result.pure = result.pure && t.pure;
     };
     if (auto* call = e.as<CallObj>()) {
       for (const PrimExpr& arg : call->args) merge(arg);
@@ -38,7 +39,8 @@ Traits Analyzer::Impl::TraitsOf(const PrimExpr& e) {
       });
       result.index = false;
     } else if (auto* let = e.as<LetObj>()) {
-      merge(let->value), merge(let->body);
+      merge(let->value);
+      merge(let->body);
     } else {
       VisitChildren(e.get(), [&](const ObjectRef& child) {
         if (auto expr = child.as<PrimExpr>()) merge(*expr);

@@ -66,7 +66,8 @@ struct VariableFacts : Visitor<VariableFacts, ForObj, BufferObj, AllocateObj, Si
   }
   void Visit(const SizeVarObj* v) { shape_vars.insert(v), nonnegative.insert(v); }
   void Visit(const ForObj* op) {
-    Sizes(op->min), Sizes(op->extent);
+    Sizes(op->min);
+    Sizes(op->extent);
     VisitChildren(op, *this);
   }
   void Visit(const AllocateObj* op) {

@@ -41,7 +41,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.LegalizeOps")
       ("relax.AnnotateTIROpPattern")
       ("relax.FoldConstant")
-      ("relax.FuseOps")
+      ("relax.FuseOps", {-1, true})  // by cost
       ("relax.FuseTIR")
       ("relax.DeadCodeElimination")
       ("relax.RewriteDataflowReshape")

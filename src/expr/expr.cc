@@ -75,7 +75,9 @@ void NotObj::Init() {
 
 Select::Select(PrimExpr condition, PrimExpr true_value, PrimExpr false_value, Optional<Span> span) {
   *this = New<Select>([&](SelectObj* n) {
-    n->condition = condition, n->true_value = true_value, n->false_value = false_value;
+    n->condition = condition;
+    n->true_value = true_value;
+    n->false_value = false_value;
     n->span = span;
   });
 }
@@ -95,7 +97,10 @@ void SelectObj::Init() {
 BufferLoad::BufferLoad(Buffer buffer, Array<PrimExpr> indices, Optional<PrimExpr> predicate,
                        Optional<Span> span) {
   *this = New<BufferLoad>([&](BufferLoadObj* n) {
-    n->buffer = buffer, n->indices = indices, n->predicate = predicate, n->span = span;
+    n->buffer = buffer;
+    n->indices = indices;
+    n->predicate = predicate;
+    n->span = span;
   });
 }
 DataType AccessType(const Buffer& buffer, const Array<PrimExpr>& indices, const char* node) {
@@ -217,7 +222,10 @@ void LetObj::Init() {
 CommReducer::CommReducer(Array<Var> lhs, Array<Var> rhs, Array<PrimExpr> result,
                          Array<PrimExpr> identity_element, Optional<Span> span) {
   *this = New<CommReducer>([&](CommReducerObj* n) {
-    n->lhs = lhs, n->rhs = rhs, n->result = result, n->identity_element = identity_element;
+    n->lhs = lhs;
+    n->rhs = rhs;
+    n->result = result;
+    n->identity_element = identity_element;
     n->span = span;
   });
 }
@@ -246,8 +254,13 @@ Array<PrimExpr> CommReducerObj::Combine(const Array<PrimExpr>& a, const Array<Pr
 Reduce::Reduce(CommReducer combiner, Array<PrimExpr> source, Array<IterVar> axis,
                PrimExpr condition, int64_t value_index, Array<PrimExpr> init, Optional<Span> span) {
   *this = New<Reduce>([&](ReduceObj* n) {
-    n->combiner = combiner, n->source = source, n->axis = axis, n->condition = condition;
-    n->value_index = value_index, n->init = init, n->span = span;
+    n->combiner = combiner;
+    n->source = source;
+    n->axis = axis;
+    n->condition = condition;
+    n->value_index = value_index;
+    n->init = init;
+    n->span = span;
   });
 }
 void ReduceObj::Init() {

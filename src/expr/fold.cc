@@ -41,7 +41,8 @@ uint64_t Divide(T a, T b) {
   if constexpr (std::is_signed_v<T>) {
     if ((std::is_same_v<N, FloorDiv> || std::is_same_v<N, FloorMod>) && remainder != 0 &&
         (remainder < 0) != (b < 0)) {
-      quotient -= 1, remainder += b;
+      quotient -= 1;
+      remainder += b;
     }
   }
   bool is_quotient = std::is_same_v<N, Div> || std::is_same_v<N, FloorDiv>;

@@ -244,7 +244,8 @@ PrimExpr UnaryMath(const Op& op, PrimExpr x, const Optional<Span>& span, const c
 PrimExpr BinaryMath(const Op& op, PrimExpr x1, PrimExpr x2, const Optional<Span>& span,
                     const char* name) {
   MatchTypes(&x1, &x2, name);
-  x1 = ToFloat(x1, name), x2 = ToFloat(x2, name);
+  x1 = ToFloat(x1, name);
+  x2 = ToFloat(x2, name);
   return Call(x1.dtype(), op, {x1, x2}, span);
 }
 }  // namespace

@@ -12,7 +12,8 @@ Var::Var(String name_hint, DataType dtype, Optional<Span> span)
 Var::Var(String name_hint, Type type_annotation, Optional<Span> span) {
   *this = New<Var>([&](VarObj* n) {
     n->name_hint = std::move(name_hint);
-    n->type_annotation = std::move(type_annotation), n->span = std::move(span);
+    n->type_annotation = std::move(type_annotation);
+    n->span = std::move(span);
   });
 }
 void VarObj::Init() { dtype = DataTypeOf(type_annotation); }
@@ -24,12 +25,14 @@ Var Var::CopyWithSuffix(const String& suffix) const {
 Var Var::CopyWithDType(DataType dtype) const {
   Var copy = Any(CopyNode(get())).cast<Var>();
   auto* n = const_cast<VarObj*>(copy.get());
-  n->type_annotation = PrimType(dtype), n->dtype = dtype;
+  n->type_annotation = PrimType(dtype);
+  n->dtype = dtype;
   return copy;
 }
 SizeVar::SizeVar(String name_hint, DataType dtype, Optional<Span> span) {
   *this = New<SizeVar>([&](SizeVarObj* n) {
-    n->name_hint = std::move(name_hint), n->type_annotation = PrimType(dtype);
+    n->name_hint = std::move(name_hint);
+    n->type_annotation = PrimType(dtype);
     n->span = std::move(span);
   });
 }
@@ -37,8 +40,11 @@ SizeVar::SizeVar(String name_hint, DataType dtype, Optional<Span> span) {
 IterVar::IterVar(Optional<Range> dom, Var var, IterVarType iter_type, String thread_tag,
                  Optional<Span> span) {
   *this = New<IterVar>([&](IterVarObj* n) {
-    n->dom = std::move(dom), n->var = std::move(var), n->iter_type = iter_type;
-    n->thread_tag = std::move(thread_tag), n->span = std::move(span);
+    n->dom = std::move(dom);
+    n->var = std::move(var);
+    n->iter_type = iter_type;
+    n->thread_tag = std::move(thread_tag);
+    n->span = std::move(span);
   });
 }
 void IterVarObj::Init() {
@@ -64,11 +70,17 @@ Buffer::Buffer(Var data, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> 
                PrimExpr elem_offset, String name, int64_t data_alignment, int64_t offset_factor,
                BufferType buffer_type, Array<IntImm> axis_separators, Optional<Span> span) {
   *this = New<Buffer>([&](BufferObj* n) {
-    n->data = std::move(data), n->dtype = dtype, n->shape = std::move(shape);
-    n->strides = std::move(strides), n->elem_offset = std::move(elem_offset);
-    n->name = std::move(name), n->data_alignment = data_alignment;
-    n->offset_factor = offset_factor, n->buffer_type = buffer_type;
-    n->axis_separators = std::move(axis_separators), n->span = std::move(span);
+    n->data = std::move(data);
+    n->dtype = dtype;
+    n->shape = std::move(shape);
+    n->strides = std::move(strides);
+    n->elem_offset = std::move(elem_offset);
+    n->name = std::move(name);
+    n->data_alignment = data_alignment;
+    n->offset_factor = offset_factor;
+    n->buffer_type = buffer_type;
+    n->axis_separators = std::move(axis_separators);
+    n->span = std::move(span);
   });
 }
 Buffer Buffer::Decl(Array<PrimExpr> shape, DataType dtype, String name, String scope,
@@ -181,7 +193,9 @@ Buffer Buffer::Flattened() const {
   if (shape.size() == 1 && self->shape.size() == 1 && self->strides.empty()) return *this;
   Buffer flat = *this;
   auto* n = Edit(&flat);
-  n->shape = shape, n->strides = {}, n->axis_separators = separators;
+  n->shape = shape;
+  n->strides = {};
+  n->axis_separators = separators;
   return flat;
 }
 

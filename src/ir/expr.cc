@@ -21,8 +21,10 @@ void SequentialSpanObj::Init() {
     TVM_FFI_THROW(ValueError) << "SequentialSpan: expected at least one span, got none";
   const SpanObj* first = spans[0].get();
   source_name = first->source_name;
-  line = first->line, end_line = first->end_line;
-  column = first->column, end_column = first->end_column;
+  line = first->line;
+  end_line = first->end_line;
+  column = first->column;
+  end_column = first->end_column;
 }
 std::string ShowSpan(const Optional<Span>& span) {
   if (!span.has_value()) return "";
@@ -45,7 +47,8 @@ PrimType::PrimType(DataType dtype) {
 }
 PointerType::PointerType(Type element_type, String storage_scope) {
   *this = New<PointerType>([&](PointerTypeObj* n) {
-    n->element_type = std::move(element_type), n->storage_scope = std::move(storage_scope);
+    n->element_type = std::move(element_type);
+    n->storage_scope = std::move(storage_scope);
   });
 }
 void PointerTypeObj::Init() {

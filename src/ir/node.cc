@@ -152,14 +152,16 @@ const NodeInfo& ResolveNodeInfo(int32_t type_index) {
   auto* info =
       it != Registered().end() ? it->second : new NodeInfo();  // lives as long as the process
   info->type_index = type_index;
-  info->children.clear(), info->not_visited.clear();
+  info->children.clear();
+  info->not_visited.clear();
   info->params.clear();
   for (const Field& f : info->own) {
     if (!(f.flags & kTVMFFIFieldFlagBitMaskInitOff)) info->params.push_back(&f);
   }
   if (type->type_depth > 1) {
     const NodeInfo& parent = InfoOf(type->type_ancestors[type->type_depth - 1]->type_index);
-    info->children = parent.children, info->not_visited = parent.not_visited;
+    info->children = parent.children;
+    info->not_visited = parent.not_visited;
     for (const Field* f : parent.params) {
       bool listed = std::any_of(info->params.begin(), info->params.end(),
                                 [&](const Field* p) { return p->offset == f->offset; });
@@ -376,7 +378,10 @@ HandlerTable::Fn HandlerTable::Resolve(int32_t type_index) const {
     for (int d = 0; d < type->type_depth && depth < 0; ++d) {
       if (type->type_ancestors[d]->type_index == index) depth = d;
     }
-    if (depth > best) best = depth, found = fn;
+    if (depth > best) {
+      best = depth;
+      found = fn;
+    }
   }
   if (type_index < kMaxTypes) cache_[type_index].store(found, std::memory_order_relaxed);
   return found;

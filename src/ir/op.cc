@@ -162,7 +162,9 @@ TVM_REGISTER() {
       "ir.Op.add_argument",
       [](Op op, String name, String type, String description) {
         auto info = New<ArgumentInfo>([&](ArgumentInfoObj* n) {
-          n->name = name, n->type_info = type, n->description = description;
+          n->name = name;
+          n->type_info = type;
+          n->description = description;
         });
         Mutable(op)->arguments.push_back(info);
       },

@@ -68,7 +68,10 @@ void CheckSignalsNowAndThen() {
 
 PassInfo::PassInfo(int64_t opt_level, String name, Array<String> required, bool traceable) {
   *this = New<PassInfo>([&](PassInfoObj* n) {
-    n->opt_level = opt_level, n->name = name, n->required = required, n->traceable = traceable;
+    n->opt_level = opt_level;
+    n->name = name;
+    n->required = required;
+    n->traceable = traceable;
   });
 }
 ModulePass::ModulePass(Function pass_func, PassInfo info) {

@@ -7,9 +7,24 @@
 #include <sys/auxv.h>
 #endif
 
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "tvm/runtime/def.h"
 
 namespace tvm::runtime {
+
+bool RequestTiles() {
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+#else
+  return true;
+#endif
+}
 
 const std::map<std::string, bool>& CpuFeatures() {
   static const auto* features = new std::map<std::string, bool>([] {
@@ -43,6 +58,7 @@ const std::map<std::string, bool>& CpuFeatures() {
     TVM_FEATURE("amx-tile");
     TVM_FEATURE("amx-int8");
     TVM_FEATURE("amx-bf16");
+    for (const char* name : {"amx-tile", "amx-int8", "amx-bf16"}) f[name] &= RequestTiles();
 #endif
 #undef TVM_FEATURE
 #elif defined(__linux__) && defined(__aarch64__)

@@ -21,7 +21,10 @@ std::string ParseType(std::string_view s, size_t* pos) {
   *pos = end + 1;
   if (s.substr(*pos, 8) == ",\"args\":") {
     for (*pos += 9; s[*pos] != ']';) {
-      if (s[*pos] == ',') ++*pos, args += ", ";
+      if (s[*pos] == ',') {
+        ++*pos;
+        args += ", ";
+      }
       args += ParseType(s, pos);
     }
     ++*pos;
@@ -153,7 +156,10 @@ std::string DidYouMean(std::string_view got, const std::vector<std::string_view>
         row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
       }
     }
-    if (row.back() < best) best = row.back(), nearest = name;
+    if (row.back() < best) {
+      best = row.back();
+      nearest = name;
+    }
   }
   return nearest.empty() ? "" : ", did you mean '" + std::string(nearest) + "'?";
 }

@@ -293,7 +293,10 @@ PrimExpr BoundCondition(const BlockRealize& realize, const PrimExpr& condition) 
 std::vector<PrimExpr> Conjuncts(const PrimExpr& condition) {
   std::vector<PrimExpr> parts;
   auto split = [&](auto&& self, const PrimExpr& e) -> void {
-    if (auto* both = e.as<AndObj>()) return self(self, both->a), self(self, both->b);
+    if (auto* both = e.as<AndObj>()) {
+      self(self, both->a);
+      return self(self, both->b);
+    }
     auto* call = e.as<CallObj>();
     if (call && call->Is(builtin::likely())) return self(self, call->args[0]);
     if (!IsTrue(e)) parts.push_back(e);

@@ -20,7 +20,8 @@ Optional<GlobalVar> DefaultFunction(const IRModule& mod) {
   int count = 0;
   for (const auto& [name, func] : mod->functions) {
     if (!func->IsInstance<PrimFuncObj>()) continue;
-    only = name, ++count;
+    only = name;
+    ++count;
     if (name->name_hint == "main") main = name;
   }
   if (main.defined()) return main;
@@ -126,7 +127,8 @@ PrimExpr OwnVar(const ScheduleObj* self, const Var& var) {
       auto* known = node.as<VarObj>();
       if (!known || known->name_hint != var->name_hint || known->dtype != var->dtype) return false;
       if (known != var.get() && (!found.defined() || (first && !in_working_on))) {
-        found = ffi::GetRef<Var>(known), in_working_on = first;
+        found = ffi::GetRef<Var>(known);
+        in_working_on = first;
       }
       return known == var.get();
     };

@@ -354,7 +354,10 @@ std::string Printer::Run() {
     Value(root_);
   while (!out_.empty() && out_.back() == '\n') out_.pop_back();
   std::string header = Header();
-  for (Mark& mark : marks_) mark.begin += header.size(), mark.end += header.size();
+  for (Mark& mark : marks_) {
+    mark.begin += header.size();
+    mark.end += header.size();
+  }
   return Decorate(header + out_, marks_, notes_, config->print_line_numbers,
                   config->num_context_lines);
 }

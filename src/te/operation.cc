@@ -154,8 +154,10 @@ Tensor Operation::output(int64_t i) const {
                               << get()->NumOutputs() << ", got " << i;
   }
   return New<Tensor>([&](TensorObj* n) {
-    n->shape = get()->OutputShape(i), n->dtype = get()->OutputType(i);
-    n->op = *this, n->value_index = i;
+    n->shape = get()->OutputShape(i);
+    n->dtype = get()->OutputType(i);
+    n->op = *this;
+    n->value_index = i;
   });
 }
 
@@ -215,8 +217,11 @@ Array<PrimExpr> BaseComputeOpObj::OutputShape(int64_t) const {
 ComputeOp::ComputeOp(String name, String tag, Map<String, Any> attrs, Array<IterVar> axis,
                      Array<PrimExpr> body) {
   *this = New<ComputeOp>([&](ComputeOpObj* n) {
-    n->name = std::move(name), n->tag = std::move(tag), n->attrs = std::move(attrs);
-    n->axis = std::move(axis), n->body = std::move(body);
+    n->name = std::move(name);
+    n->tag = std::move(tag);
+    n->attrs = std::move(attrs);
+    n->axis = std::move(axis);
+    n->body = std::move(body);
   });
 }
 void ComputeOpObj::Init() {
@@ -305,7 +310,9 @@ void ExternOpObj::VisitInputs(const std::function<void(const Tensor&)>& visit) c
 // ---- building ---------------------------------------------------------------------------------
 Tensor placeholder(Array<PrimExpr> shape, DataType dtype, String name) {
   return New<PlaceholderOp>([&](PlaceholderOpObj* n) {
-           n->name = std::move(name), n->shape = std::move(shape), n->dtype = dtype;
+           n->name = std::move(name);
+           n->shape = std::move(shape);
+           n->dtype = dtype;
          })
       .output(0);
 }
@@ -367,10 +374,14 @@ Array<Tensor> scan(Array<Tensor> init, Array<Tensor> update, Array<Tensor> state
   PrimExpr begin = init[0]->shape[0], end = state_placeholder[0]->shape[0];
   MatchTypes(&begin, &end, "scan");
   return Outputs(New<ScanOp>([&](ScanOpObj* n) {
-    n->name = name, n->tag = std::move(tag), n->attrs = std::move(attrs);
+    n->name = name;
+    n->tag = std::move(tag);
+    n->attrs = std::move(attrs);
     n->scan_axis = IterVar(Range::FromMinExtent(begin, end - begin),
                            Var(std::string(name) + ".idx", end.dtype()), IterVarType::kOrdered);
-    n->init = std::move(init), n->update = std::move(update), n->inputs = std::move(inputs);
+    n->init = std::move(init);
+    n->update = std::move(update);
+    n->inputs = std::move(inputs);
     n->state_placeholder = std::move(state_placeholder);
   }));
 }

@@ -213,7 +213,10 @@ struct AnalyzedStmtMutator : Mutator<Self, ForObj, WhileObj, SeqStmtObj, LetStmt
     }
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
-    n->min = min, n->extent = extent, n->body = body, n->step = step;
+    n->min = min;
+    n->extent = extent;
+    n->body = body;
+    n->step = step;
     return loop;
   }
   ObjectRef Rewrite(const LetStmtObj* op) { return RewriteLet(op, this->Mutate(op->value)); }

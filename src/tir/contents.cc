@@ -17,7 +17,8 @@ struct ContentsCollector {
 
   explicit ContentsCollector(Contents* contents) : contents(contents) {
     contents->kinds_.reset();
-    contents->types_.clear(), contents->ops_.clear();
+    contents->types_.clear();
+    contents->ops_.clear();
   }
   static void AddTo(auto* list, auto value) {
     if (std::find(list->begin(), list->end(), value) == list->end()) list->push_back(value);

@@ -147,7 +147,8 @@ int64_t Layout::FactorOf(char axis) const {
 
 BijectiveLayout::BijectiveLayout(Layout src_layout, Layout dst_layout) {
   *this = New<BijectiveLayout>([&](BijectiveLayoutObj* n) {
-    n->src_layout = std::move(src_layout), n->dst_layout = std::move(dst_layout);
+    n->src_layout = std::move(src_layout);
+    n->dst_layout = std::move(dst_layout);
   });
 }
 void BijectiveLayoutObj::Init() {

@@ -74,7 +74,8 @@ class IndexProgram {
   bool Binary(const PrimExpr& e, Apply apply) {
     const auto* n = e.as<Obj>();
     if (!n) return false;
-    Compile(n->a), Compile(n->b);
+    Compile(n->a);
+    Compile(n->b);
     steps_.push_back({Kind::kBinary, 0, apply});
     return true;
   }
@@ -87,7 +88,9 @@ class IndexProgram {
     }
     if (const auto* c = e.as<CastObj>(); c && c->dtype.is_integer()) return Compile(c->value);
     if (const auto* s = e.as<SelectObj>()) {
-      Compile(s->condition), Compile(s->true_value), Compile(s->false_value);
+      Compile(s->condition);
+      Compile(s->true_value);
+      Compile(s->false_value);
       return steps_.push_back({Kind::kSelect, 0, nullptr});
     }
     bool known =
@@ -125,7 +128,8 @@ class IndexProgram {
 IndexMap::IndexMap(Array<Var> initial_indices, Array<PrimExpr> final_indices,
                    Optional<IndexMap> inverse_index_map) {
   *this = New<IndexMap>([&](IndexMapObj* n) {
-    n->initial_indices = std::move(initial_indices), n->final_indices = std::move(final_indices);
+    n->initial_indices = std::move(initial_indices);
+    n->final_indices = std::move(final_indices);
     if (inverse_index_map.has_value()) n->inverse_index_map = inverse_index_map.value();
   });
 }

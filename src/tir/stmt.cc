@@ -33,7 +33,10 @@ void LetStmtObj::Init() {
 }
 AssertStmt::AssertStmt(PrimExpr condition, PrimExpr message, Stmt body, Optional<Span> span) {
   *this = New<AssertStmt>([&](AssertStmtObj* n) {
-    n->condition = condition, n->message = message, n->body = body, n->span = span;
+    n->condition = condition;
+    n->message = message;
+    n->body = body;
+    n->span = span;
   });
 }
 void AssertStmtObj::Init() {
@@ -47,8 +50,14 @@ For::For(Var loop_var, PrimExpr min, PrimExpr extent, ForKind kind, Stmt body,
          Optional<IterVar> thread_binding, Map<String, Any> annotations, Optional<PrimExpr> step,
          Optional<Span> span) {
   *this = New<For>([&](ForObj* n) {
-    n->loop_var = loop_var, n->min = min, n->extent = extent, n->kind = kind, n->body = body;
-    n->thread_binding = thread_binding, n->annotations = annotations, n->step = step;
+    n->loop_var = loop_var;
+    n->min = min;
+    n->extent = extent;
+    n->kind = kind;
+    n->body = body;
+    n->thread_binding = thread_binding;
+    n->annotations = annotations;
+    n->step = step;
     n->span = span;
   });
 }
@@ -89,7 +98,10 @@ void WhileObj::Init() { CheckBool(condition, "While"); }
 BufferStore::BufferStore(Buffer buffer, PrimExpr value, Array<PrimExpr> indices,
                          Optional<PrimExpr> predicate, Optional<Span> span) {
   *this = New<BufferStore>([&](BufferStoreObj* n) {
-    n->buffer = buffer, n->value = value, n->indices = indices, n->predicate = predicate;
+    n->buffer = buffer;
+    n->value = value;
+    n->indices = indices;
+    n->predicate = predicate;
     n->span = span;
   });
 }
@@ -109,7 +121,10 @@ void BufferStoreObj::Init() {
 BufferRealize::BufferRealize(Buffer buffer, Array<Range> bounds, PrimExpr condition, Stmt body,
                              Optional<Span> span) {
   *this = New<BufferRealize>([&](BufferRealizeObj* n) {
-    n->buffer = buffer, n->bounds = bounds, n->condition = condition, n->body = body;
+    n->buffer = buffer;
+    n->bounds = bounds;
+    n->condition = condition;
+    n->body = body;
     n->span = span;
   });
 }
@@ -117,8 +132,13 @@ BufferRealize::BufferRealize(Buffer buffer, Array<Range> bounds, PrimExpr condit
 Allocate::Allocate(Var buffer_var, DataType dtype, Array<PrimExpr> extents, PrimExpr condition,
                    Stmt body, Map<String, Any> annotations, Optional<Span> span) {
   *this = New<Allocate>([&](AllocateObj* n) {
-    n->buffer_var = buffer_var, n->dtype = dtype, n->extents = extents, n->condition = condition;
-    n->body = body, n->annotations = annotations, n->span = span;
+    n->buffer_var = buffer_var;
+    n->dtype = dtype;
+    n->extents = extents;
+    n->condition = condition;
+    n->body = body;
+    n->annotations = annotations;
+    n->span = span;
   });
 }
 void AllocateObj::Init() {
@@ -137,8 +157,13 @@ AllocateConst::AllocateConst(Var buffer_var, DataType dtype, Array<PrimExpr> ext
                              ffi::Tensor data, Stmt body, Map<String, Any> annotations,
                              Optional<Span> span) {
   *this = New<AllocateConst>([&](AllocateConstObj* n) {
-    n->buffer_var = buffer_var, n->dtype = dtype, n->extents = extents, n->data = data;
-    n->body = body, n->annotations = annotations, n->span = span;
+    n->buffer_var = buffer_var;
+    n->dtype = dtype;
+    n->extents = extents;
+    n->data = data;
+    n->body = body;
+    n->annotations = annotations;
+    n->span = span;
   });
 }
 void AllocateConstObj::Init() {
@@ -152,7 +177,11 @@ DeclBuffer::DeclBuffer(Buffer buffer, Stmt body, Optional<Span> span) {
 }
 AttrStmt::AttrStmt(Any node, String attr_key, PrimExpr value, Stmt body, Optional<Span> span) {
   *this = New<AttrStmt>([&](AttrStmtObj* n) {
-    n->node = node, n->attr_key = attr_key, n->value = value, n->body = body, n->span = span;
+    n->node = node;
+    n->attr_key = attr_key;
+    n->value = value;
+    n->body = body;
+    n->span = span;
   });
 }
 
@@ -193,7 +222,10 @@ Stmt SeqStmt::Flatten(const Array<Stmt>& seq, Optional<Span> span) {
 IfThenElse::IfThenElse(PrimExpr condition, Stmt then_case, Optional<Stmt> else_case,
                        Optional<Span> span) {
   *this = New<IfThenElse>([&](IfThenElseObj* n) {
-    n->condition = condition, n->then_case = then_case, n->else_case = else_case, n->span = span;
+    n->condition = condition;
+    n->then_case = then_case;
+    n->else_case = else_case;
+    n->span = span;
   });
 }
 void IfThenElseObj::Init() { CheckBool(condition, "IfThenElse"); }
@@ -242,15 +274,25 @@ Block::Block(Array<IterVar> iter_vars, Array<BufferRegion> reads, Array<BufferRe
              Array<MatchBufferRegion> match_buffers, Map<String, Any> annotations,
              Optional<Span> span) {
   *this = New<Block>([&](BlockObj* n) {
-    n->iter_vars = iter_vars, n->reads = reads, n->writes = writes, n->name_hint = name_hint;
-    n->body = body, n->init = init, n->alloc_buffers = alloc_buffers;
-    n->match_buffers = match_buffers, n->annotations = annotations, n->span = span;
+    n->iter_vars = iter_vars;
+    n->reads = reads;
+    n->writes = writes;
+    n->name_hint = name_hint;
+    n->body = body;
+    n->init = init;
+    n->alloc_buffers = alloc_buffers;
+    n->match_buffers = match_buffers;
+    n->annotations = annotations;
+    n->span = span;
   });
 }
 BlockRealize::BlockRealize(Array<PrimExpr> iter_values, PrimExpr predicate, Block block,
                            Optional<Span> span) {
   *this = New<BlockRealize>([&](BlockRealizeObj* n) {
-    n->iter_values = iter_values, n->predicate = predicate, n->block = block, n->span = span;
+    n->iter_values = iter_values;
+    n->predicate = predicate;
+    n->block = block;
+    n->span = span;
   });
 }
 void BlockRealizeObj::Init() {
@@ -265,7 +307,10 @@ void BlockRealizeObj::Init() {
 PrimFunc::PrimFunc(Array<Var> params, Stmt body, Type ret_type, Map<Var, Buffer> buffer_map,
                    DictAttrs attrs, Optional<Span> span) {
   *this = New<PrimFunc>([&](PrimFuncObj* n) {
-    n->params = params, n->body = body, n->ret_type = ret_type, n->buffer_map = buffer_map;
+    n->params = params;
+    n->body = body;
+    n->ret_type = ret_type;
+    n->buffer_map = buffer_map;
     n->attrs = attrs.defined() ? attrs : DictAttrs(Map<String, Any>());
     n->span = span;
   });

@@ -78,10 +78,12 @@ struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj,
   ObjectRef Rewrite(const LetStmtObj* op) { return Define(op->var), MapChildren(op, *this); }
   ObjectRef Rewrite(const LetObj* op) { return Define(op->var), MapChildren(op, *this); }
   ObjectRef Rewrite(const AllocateObj* op) {
-    return Define(op->buffer_var), MapChildren(op, *this);
+    Define(op->buffer_var);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const AllocateConstObj* op) {
-    return Define(op->buffer_var), MapChildren(op, *this);
+    Define(op->buffer_var);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BlockObj* op) {
     for (const IterVar& iv : op->iter_vars) Define(iv->var);
@@ -95,7 +97,8 @@ struct Renewer : Mutator<Renewer, VarObj, BufferObj, ForObj, LetStmtObj, LetObj,
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BufferRealizeObj* op) {
-    return Define(op->buffer), MapChildren(op, *this);
+    Define(op->buffer);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
     if (auto iv = op->node.as<IterVar>();

@@ -79,7 +79,8 @@ Optional<TensorIntrin> Make(std::string_view text) {
       return Function(side, t, [&](const Buffer& x, const Buffer& y) { return make(side, x, y); });
     };
     auto node = ffi::make_object<TensorIntrinObj>();
-    node->desc = body(Described), node->impl = body(Shuffled);
+    node->desc = body(Described);
+    node->impl = body(Shuffled);
     node->Init();
     return TensorIntrin(node);
   }

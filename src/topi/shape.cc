@@ -24,7 +24,8 @@ Tensor Compute(const Shape& shape, const IndexFn& element, const std::string& na
 Array<Tensor> Extern(const std::string& name, const Array<Tensor>& inputs,
                      const std::vector<std::pair<Shape, DataType>>& outputs, const ExternFn& body) {
   te::ExternOp op = New<te::ExternOp>([&](te::ExternOpObj* n) {
-    n->name = name, n->inputs = inputs;
+    n->name = name;
+    n->inputs = inputs;
     for (const Tensor& t : inputs) {
       n->input_placeholders.push_back(Buffer::Decl(t->shape, t->dtype, t->op->name));
     }

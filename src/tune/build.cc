@@ -88,7 +88,8 @@ IRModule WithoutChecks(const IRModule& lowered) {
           func->HasNonzeroAttr("tir.cold") && !used.names.count(std::string(var->name_hint));
       if (!unused) n->functions.Set(var, func);
     }
-    n->attrs = lowered->attrs, n->global_infos = lowered->global_infos;
+    n->attrs = lowered->attrs;
+    n->global_infos = lowered->global_infos;
   });
 }
 

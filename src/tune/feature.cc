@@ -100,9 +100,14 @@ class Row {
     size_t place = 0, n = s_.loops.size();
     for (size_t i = 0; i < n; ++i) {
       if (s_.loops[i].kind != kind) continue;
-      ++count, product *= s_.loops[i].extent, innermost = s_.loops[i].extent, place = i;
+      ++count;
+      product *= s_.loops[i].extent;
+      innermost = s_.loops[i].extent;
+      place = i;
     }
-    Put(count), Put(count > 0 ? product : 0), Put(innermost);
+    Put(count);
+    Put(count > 0 ? product : 0);
+    Put(innermost);
     // 0: none; 1, 2, 3: first, second, third; 4: between; 5, 6, 7: last but two, last but one, last
     size_t where = count == 0       ? 0
                    : place + 1 == n ? 7
@@ -116,7 +121,8 @@ class Row {
     size_t n = s_.loops.size(), parallel = 0;
     for (size_t i = 0; i < n; ++i)
       if (s_.loops[i].kind == ForKind::kParallel) parallel = i + 1;
-    Put(static_cast<double>(n)), Put(iterations);
+    Put(static_cast<double>(n));
+    Put(iterations);
     Put(n ? s_.loops.back().extent : 1);
     Put(n ? s_.loops.back().unroll_steps : 0);
     Put(Iterations(s_.loops, parallel));
@@ -132,7 +138,10 @@ class Row {
     double bytes = total * element;
     double lines = total * std::clamp(stride * element / line, element / line, 1.0);
     *at_++ = a.reads && !a.writes, *at_++ = a.writes && !a.reads, *at_++ = a.reads && a.writes;
-    Put(bytes), Put(all.unique), Put(lines), Put(all.unique_lines);
+    Put(bytes);
+    Put(all.unique);
+    Put(lines);
+    Put(all.unique_lines);
 
     double times = 1, between = 0, between_bytes = 0;
     size_t level = s_.loops.size();
@@ -145,8 +154,13 @@ class Row {
         between_bytes += Footprint(b, s_.loops, level, line).unique;
     }
     *at_++ = by_loop, *at_++ = by_store, *at_++ = !by_loop && !by_store;
-    Put(between), Put(between_bytes), Put(times);
-    Put(bytes / times), Put(all.unique / times), Put(lines / times), Put(all.unique_lines / times);
+    Put(between);
+    Put(between_bytes);
+    Put(times);
+    Put(bytes / times);
+    Put(all.unique / times);
+    Put(lines / times);
+    Put(all.unique_lines / times);
     Put(stride);
   }
   /// Another store that touches the buffer: how far away it is below the loops both share.

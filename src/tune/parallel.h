@@ -18,8 +18,10 @@ namespace tvm::tune {
 inline transform::PassContext ContextForThreads(const Map<String, Any>& more = {}) {
   auto current = transform::PassContext::Current();
   return New<transform::PassContext>([&](transform::PassContextObj* n) {
-    n->opt_level = current->opt_level, n->config = current->config;
-    n->required_pass = current->required_pass, n->disabled_pass = current->disabled_pass;
+    n->opt_level = current->opt_level;
+    n->config = current->config;
+    n->required_pass = current->required_pass;
+    n->disabled_pass = current->disabled_pass;
     for (const auto& [key, value] : more) n->config.Set(key, value);
   });
 }

@@ -145,12 +145,20 @@ struct Collector
     }
     Affine result;
     if (auto* op = e.as<MulObj>()) {
-      if (auto c = AsConstInt(op->b)) return Sum(&result, ToAffine(op->a), *c), result;
-      if (auto c = AsConstInt(op->a)) return Sum(&result, ToAffine(op->b), *c), result;
+      if (auto c = AsConstInt(op->b)) {
+        Sum(&result, ToAffine(op->a), *c);
+        return result;
+      }
+      if (auto c = AsConstInt(op->a)) {
+        Sum(&result, ToAffine(op->b), *c);
+        return result;
+      }
     }
     if (auto* op = e.as<FloorDivObj>()) {
-      if (auto c = AsConstInt(op->b); c && *c != 0)
-        return Sum(&result, ToAffine(op->a), 1.0 / static_cast<double>(*c)), result;
+      if (auto c = AsConstInt(op->b); c && *c != 0) {
+        Sum(&result, ToAffine(op->a), 1.0 / static_cast<double>(*c));
+        return result;
+      }
     }
     if (auto* op = e.as<FloorModObj>()) return ToAffine(op->a);
     if (auto* op = e.as<RampObj>()) {

@@ -11,8 +11,9 @@ import re
 import sys
 import time
 
-from tvm.testing import fuzz
+import tvm.testing
 
+from . import programs
 from .checks import CHECKS, TARGETS, choose_target, complaint
 from .kinds import KINDS, SHARE, rare
 
@@ -31,7 +32,7 @@ def reduced(check, program, said):
         again = complaint(check, program.replaced(module))
         return again is not None and essence(again) == essence(said)
 
-    return fuzz.minimise(program.module, fails)
+    return tvm.testing.minimise(program.module, fails)
 
 
 def main():
@@ -55,10 +56,10 @@ def main():
     while time.time() - start < options.seconds and (
         options.programs is None or seed < options.seed + options.programs
     ):
-        plain = fuzz.generate(seed)
-        kinds.update(set(fuzz.node_kinds(plain.module)))
+        plain = programs.generate(seed)
+        kinds.update(set(programs.node_kinds(plain.module)))
         for check in checks:
-            program = fuzz.generate_kernel(seed) if check == "kernels" else plain
+            program = programs.generate_kernel(seed) if check == "kernels" else plain
             said = complaint(check, program)
             if said is None:
                 continue

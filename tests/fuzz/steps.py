@@ -4,8 +4,9 @@
 import numpy as np
 import tvm
 from tvm import tir
-from tvm.testing import fuzz
 from tvm.tir import transform as tt
+
+from . import programs
 
 # As in the default pipeline, up to the passes after which only a device can run kernels.
 LOWERING = [
@@ -72,7 +73,7 @@ def check_every_step(func, inputs, target="opencl", rtol=1e-5, more=()):
         before, mod = mod, step(mod)
         tir.analysis.verify_well_formed(mod)
         if not tvm.ir.structural_equal(before, mod):
-            meet = fuzz.node_kinds(mod)["op tir.tvm_thread_allreduce"] > 0
+            meet = programs.node_kinds(mod)["op tir.tvm_thread_allreduce"] > 0
             threads = "forward" if step.info.name in BLOCKS and not meet else "lockstep"
             _compare(mod, inputs, expected, step.info.name, threads, rtol)
     for step in [*SYNCHRONIZED, *more]:

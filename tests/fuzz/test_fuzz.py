@@ -3,17 +3,18 @@
 
 import pytest
 import tvm
+import tvm.testing
 from tvm import tir
 from tvm.script import tir as T
-from tvm.testing import fuzz
 
+from . import programs
 from .checks import CHECKS, complaint
 from .kinds import KINDS, rare
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_random_programs(check):
-    make = fuzz.generate_kernel if check == "kernels" else fuzz.generate
+    make = programs.generate_kernel if check == "kernels" else programs.generate
     for seed in range({"compile": 6, "kernels": 10}.get(check, 25)):
         program = make(seed)
         said = complaint(check, program)
@@ -22,7 +23,7 @@ def test_random_programs(check):
 
 def test_a_seed_is_one_program():
     for seed in range(5):
-        a, b = fuzz.generate(seed), fuzz.generate(seed)
+        a, b = programs.generate(seed), programs.generate(seed)
         tvm.ir.assert_structural_equal(a.module, b.module)
         assert a.module.script() == b.module.script()
 
@@ -30,7 +31,7 @@ def test_a_seed_is_one_program():
 def test_every_node_kind_occurs():
     """In at least one program of a hundred."""
     assert len(KINDS) > 45
-    found = fuzz.shares(fuzz.generate(seed) for seed in range(500))
+    found = programs.shares(programs.generate(seed) for seed in range(500))
     assert not rare(found)
     found.pop("tir.While")
     assert rare(found) == ["tir.While"]
@@ -48,14 +49,14 @@ def test_minimise_keeps_what_fails():
         A[1] = x
 
     def has_max(module):
-        return fuzz.node_kinds(module)["tir.Max"] > 0
+        return programs.node_kinds(module)["tir.Max"] > 0
 
     module = tvm.IRModule({"main": main})
-    smaller = fuzz.minimise(module, has_max)
-    kinds = fuzz.node_kinds(smaller)
+    smaller = tvm.testing.minimise(module, has_max)
+    kinds = programs.node_kinds(smaller)
     assert kinds["tir.Max"] == 1 and not {"tir.For", "tir.IfThenElse", "tir.LetStmt"} & set(kinds)
     with pytest.raises(ValueError, match="expected a module that fails"):
-        fuzz.minimise(smaller, lambda module: False)
+        tvm.testing.minimise(smaller, lambda module: False)
 
 
 def test_a_wrong_pass_is_found():
@@ -70,8 +71,8 @@ def test_a_wrong_pass_is_found():
 
     found = 0
     for seed in range(30):
-        program = fuzz.generate(seed)
-        if program.features or "tir.While" in fuzz.node_kinds(program.module):
+        program = programs.generate(seed)
+        if program.features or "tir.While" in programs.node_kinds(program.module):
             continue  # cannot be run, or would never end
         try:
             result = program.interpret(wrong(program.module))

@@ -149,6 +149,21 @@ def test_header(text, line):
     assert [p[0] for p in problems(structure.header, "a.cc", text)] == ([line] if line else [])
 
 
+@pytest.mark.parametrize(
+    "text, lines",
+    [
+        ("  a = 1, b = 2;\n", [1]),
+        ("  n->min = min, n->extent += extent;\n", [1]),
+        ("  int a = 1, b = 2;\n", []),
+        ("  int a = 1,\n      b = 2, c = 3;\n", []),
+        ("  f(a = 1, b = 2);\n", []),
+    ],
+)
+def test_comma_operators_are_found(text, lines):
+    found = structure.comma_operator(pathlib.PurePosixPath("src/tir/x.cc"), text)
+    assert [problem.line for problem in found] == lines
+
+
 def test_machine_paths_are_found():
     path = "/".join(["", "home", "someone"])
     assert problems(structure.machine_path, "a.md", f"x\ncd {path}\n")[0][0] == 2

@@ -318,8 +318,10 @@ void VisitObject(const ObjectRef& ref, F& visit) {
   } else if (t == ffi::TypeIndex::kTVMFFIArray) {
     for (const Any& e : *static_cast<const ffi::ArrayObj*>(ref.get())) VisitValue(e, visit);
   } else if (t == ffi::TypeIndex::kTVMFFIMap) {
-    for (const auto& [k, v] : *static_cast<const ffi::MapObj*>(ref.get()))
-      VisitValue(k, visit), VisitValue(v, visit);
+    for (const auto& [k, v] : *static_cast<const ffi::MapObj*>(ref.get())) {
+      VisitValue(k, visit);
+      VisitValue(v, visit);
+    }
   }
 }
 template <class F>

@@ -35,7 +35,10 @@ class PersistentMap {
     size_ += Insert(&root_, h, 0, std::move(value));
   }
   void Erase(uint64_t key) {
-    if (Has(key)) Remove(&root_, Mix(key), 0), --size_;
+    if (Has(key)) {
+      Remove(&root_, Mix(key), 0);
+      --size_;
+    }
   }
   size_t size() const { return size_; }
   /// Calls visit(value) on every value, in no particular order.

@@ -5,8 +5,8 @@
 //   factors,
 //                             bool preserve_unit_iters);
 //   TVM_REGISTER() {
-//     DefPrimitive("Split", "split", &Split, "doc", Arg("loop"), Arg("factors"),
-//                  Arg("preserve_unit_iters", true));
+//     DefPrimitive("Split", "split", &Split, &Schedule::Split, "doc", Example{...}, Arg("loop"),
+//                  Arg("factors"), Arg("preserve_unit_iters", true));
 //   }
 //
 // From the types follow the instruction's inputs, attributes, decision and outputs, hence
@@ -307,6 +307,22 @@ Any Run(PrimitiveCall* call) {
   }(std::index_sequence_for<A...>{});
 }
 
+/// Whether a method of Schedule may pass a W where the primitive takes a P.
+template <class W, class P>
+inline constexpr bool kFits =
+    std::is_same_v<W, P> || std::is_same_v<P, Any> || std::is_base_of_v<P, W>;
+template <class W, class... P>
+inline constexpr bool kFits<W, Variant<P...>> =
+    std::is_same_v<W, ObjectRef> || std::is_same_v<W, Variant<P...>> || (kFits<W, P> || ...);
+template <class W, class P>
+inline constexpr bool kFits<W, Optional<P>> = kFits<W, P>;
+template <class W, class P>
+inline constexpr bool kFits<Optional<W>, Optional<P>> = kFits<W, P>;
+template <class W, class P>
+inline constexpr bool kFits<Array<W>, Array<P>> = kFits<W, P>;
+template <class W, class P>
+inline constexpr bool kFits<Array<W>, Optional<Array<P>>> = kFits<W, P>;
+
 }  // namespace primitive_detail
 
 /// An example for the documentation: the body of a TVMScript function, and the calls on `sch`.
@@ -331,6 +347,19 @@ void DefPrimitive(const char* kind, const char* method, R (*fn)(S, A...), const 
   p->example_before = example.program;
   p->example_call = example.calls;
   RegisterPrimitive(p, kind, method, !std::is_same_v<S, State&>);
+}
+/// A primitive with a method in C++, whose types are compared with the primitive's.
+template <class S, class R, class... A, class M, class... W, class... P>
+void DefPrimitive(const char* kind, const char* method, R (*fn)(S, A...),
+                  M (Schedule::*)(W...) const, const char* doc, Example example, P... args) {
+  using namespace primitive_detail;
+  static_assert(sizeof...(A) == sizeof...(W),
+                "the method of Schedule takes what the primitive does");
+  static_assert((kFits<W, typename Codec<std::remove_cvref_t<A>>::Public> && ...),
+                "a parameter of the method of Schedule has another type than the primitive's");
+  static_assert(kFits<M, typename Result<R>::Public>,
+                "the method of Schedule returns another type than the primitive");
+  DefPrimitive(kind, method, fn, doc, example, std::move(args)...);
 }
 
 }  // namespace tvm::tir

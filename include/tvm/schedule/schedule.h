@@ -32,6 +32,9 @@ using ExprRV = PrimExpr;
 /// The places of compute_at that are no loops.
 inline constexpr NodeId kInlineMark = -2, kRootMark = -3;
 
+/// A buffer of a block: ("read" or "write", index), its name or itself. In traces the first.
+using BufferRef = Variant<Array<Any>, String, Buffer>;
+
 // ---- traces -----------------------------------------------------------------------------------
 struct Primitive;
 /// The name of a primitive in traces.
@@ -266,8 +269,7 @@ struct Schedule : ObjectRef {
   Blocks CacheIndex(BlockRV block, String storage_scope, int64_t cse_thresh = 0) const {
     return Apply<Blocks>("CacheIndex", block, storage_scope, cse_thresh);
   }
-  /// buffer: ("read" or "write", index), a name or a Buffer.
-  BlockRV ReIndex(BlockRV block, Any buffer) const {
+  BlockRV ReIndex(BlockRV block, BufferRef buffer) const {
     return Apply<BlockRV>("ReIndex", block, buffer);
   }
   // ---- where blocks run
@@ -308,7 +310,7 @@ struct Schedule : ObjectRef {
   void UnsafeSetDType(BlockRV block, int64_t buffer_index, String dtype) const {
     Apply<void>("UnsafeSetDType", block, buffer_index, dtype);
   }
-  void TransformLayout(BlockRV block, Any buffer, IndexMap index_map,
+  void TransformLayout(BlockRV block, BufferRef buffer, IndexMap index_map,
                        Optional<IndexMap> pad_value = {},
                        bool assume_injective_transform = false) const {
     Apply<void>("TransformLayout", block, buffer, index_map, pad_value, assume_injective_transform);
@@ -316,7 +318,7 @@ struct Schedule : ObjectRef {
   void TransformBlockLayout(BlockRV block, IndexMap index_map) const {
     Apply<void>("TransformBlockLayout", block, index_map);
   }
-  void SetAxisSeparator(BlockRV block, Any buffer, Array<int64_t> axis_separators) const {
+  void SetAxisSeparator(BlockRV block, BufferRef buffer, Array<int64_t> axis_separators) const {
     Apply<void>("SetAxisSeparator", block, buffer, axis_separators);
   }
   // ---- blocks

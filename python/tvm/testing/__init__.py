@@ -4,6 +4,7 @@
 from .bisect import *  # noqa: F403
 from .features import *  # noqa: F403
 from .functions import *  # noqa: F403
+from .minimise import *  # noqa: F403
 from .parametrize import *  # noqa: F403
 from .popen_pool import (
     after_initializer,

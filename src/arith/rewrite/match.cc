@@ -205,7 +205,8 @@ struct RuleIndex {
     for (const Template& t : compiled.arena) {
       if (t.wildcard < 0) add(t.type);
     }
-    add(IntImmObj::RuntimeTypeIndex()), add(BroadcastObj::RuntimeTypeIndex());
+    add(IntImmObj::RuntimeTypeIndex());
+    add(BroadcastObj::RuntimeTypeIndex());
     found.resize(compiled.by_type.size());
     for (auto& cells : found) {
       cells = std::vector<std::atomic<const Candidates*>>(kinds.size() * kinds.size());

@@ -197,7 +197,10 @@ Value FunctionText::CallExtern(const CallObj* op, bool pure) {
   }
   Value call = Apply(function, v);
   call.reads = true;
-  if (op->dtype.is_bool()) call.text += " != 0", call.level = kEqual;
+  if (op->dtype.is_bool()) {
+    call.text += " != 0";
+    call.level = kEqual;
+  }
   if (pure && !op->dtype.is_void()) return call;
   ++effects_;
   if (!op->dtype.is_void()) return Keep(call, op->dtype, "result", true);

@@ -58,15 +58,22 @@ Value FunctionText::StructField(const CallObj* op, bool set) {
   Value result;
   result.reads = true;
   if (field->number == bi::kDLTensorAddr) {
-    result.text = "(void*)(" + base + " + " + v[1].text + ")", result.level = kUnary;
+    result.text = "(void*)(" + base + " + " + v[1].text + ")";
+    result.level = kUnary;
     return result;
   }
   std::string name = field->name;
   DataType held = field->type, type = set ? op->args[3].dtype() : op->dtype;
   if (field->number == bi::kFFIAnyUnionValue) {
     // The union holds int64, double or a pointer; what is narrower is widened first.
-    if (type.is_handle()) name = "v_ptr", held = type;
-    if (type.is_float()) name = "v_float64", held = DataType::Float(64);
+    if (type.is_handle()) {
+      name = "v_ptr";
+      held = type;
+    }
+    if (type.is_float()) {
+      name = "v_float64";
+      held = DataType::Float(64);
+    }
   }
   std::string place = name.empty() ? base + "[" + v[1].text + "]"
                       : single     ? base + "->" + name
@@ -74,8 +81,10 @@ Value FunctionText::StructField(const CallObj* op, bool set) {
   if (!set) {
     result.text = place;
     // shape and strides are not void*
-    if (held.is_handle() && name != "data" && name != "v_ptr")
-      result.text = "(void*)" + place, result.level = kUnary;
+    if (held.is_handle() && name != "data" && name != "v_ptr") {
+      result.text = "(void*)" + place;
+      result.level = kUnary;
+    }
     return Convert(result, held, type);
   }
   ++effects_;

@@ -29,7 +29,8 @@ std::string FunctionText::Define() {
     if (info_.packed && (i == 1 || i == 3)) {
       type = i == 1 ? "const TVMFFIAny*" : "TVMFFIAny*";
       any_arrays_[var.get()] = name;
-      vars_[var.get()].text = "(void*)" + name, vars_[var.get()].level = kUnary;
+      vars_[var.get()].text = "(void*)" + name;
+      vars_[var.get()].level = kUnary;
     }
     bool restricted = noalias && element_.count(var.get()) && type.back() == '*';
     list.push_back(type + (restricted ? " TVM_RESTRICT " : " ") + name);
@@ -156,7 +157,8 @@ void FunctionText::EmitParallel(const ForObj* op) {
            ", " + group + "->num_task, " + closure + "->tvm_extent, " + closure + "->tvm_step)";
   };
   Value begin;
-  begin.text = first, begin.nonnegative = v[0].nonnegative;
+  begin.text = first;
+  begin.nonnegative = v[0].nonnegative;
   inner.EmitLoop(op, begin, last, op->step ? closure + "->tvm_step" : "");
   std::string structure = "struct " + task + "_closure";
   module_.AddTop("\n" + structure + " {\n" + members + "};\nstatic int32_t " + task + "(int32_t " +

@@ -158,7 +158,8 @@ std::string Compiler::Compile(const std::string& source, Output output) const {
   full.push_back("-I" + IncludeFolder());
   if (output == Output::kShared) {
     // A missing function is an error of loading: found when it is called, it would end the process.
-    full.push_back("-shared"), full.push_back("-Wl,-z,now");
+    full.push_back("-shared");
+    full.push_back("-Wl,-z,now");
   } else {
     full.push_back("-c");
   }

@@ -36,7 +36,8 @@ static int32_t $N(tvm_task task, void* closure, int64_t count) {
     return __TVMBackendParallelLaunch(
         task, closure, count < 1 ? 1 : count > INT32_MAX ? -INT32_MAX : -(int32_t)count);
   }
-  alone.sync_handle = NULL, alone.num_task = 1;
+  alone.sync_handle = NULL;
+  alone.num_task = 1;
   return task(0, &alone, closure);
 }
 /* Where the share of a task begins, in iterations: even, the first tasks get the rest. */

@@ -21,7 +21,8 @@ class CModuleObj : public ffi::ModuleObj {
  public:
   CModuleObj(const FunctionList& functions, Target target) : target_(std::move(target)) {
     ModuleText text(functions);
-    source_ = text.Source(), header_ = text.Header();
+    source_ = text.Source();
+    header_ = text.Header();
     for (const auto& [var, info] : functions) {
       if (info.packed) names_.insert(info.symbol);
     }

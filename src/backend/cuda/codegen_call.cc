@@ -226,7 +226,10 @@ Value KernelText::CallExtern(const CallObj* op, bool pure) {
     return Instruction(op, std::string(name->value));
   Value call = Apply(std::string(name->value), GenAll({op->args.begin() + 1, op->args.end()}));
   call.reads = true;
-  if (op->dtype.is_bool()) call.text += " != 0", call.level = kEqual;
+  if (op->dtype.is_bool()) {
+    call.text += " != 0";
+    call.level = kEqual;
+  }
   if (pure && !op->dtype.is_void()) return call;
   ++effects_;
   if (!op->dtype.is_void()) return Keep(call, op->dtype, "result", /*fresh=*/true);

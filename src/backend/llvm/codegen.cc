@@ -204,6 +204,7 @@ void ModuleGen::Define(const FunctionInfo& info) {
       .EmitBody(info);
 }
 std::unique_ptr<llvm::Module> ModuleGen::Finish() {
+  SetUpTiles();
   if (debug_) debug_->finalize();
   return std::move(module);
 }

@@ -63,6 +63,9 @@ class ModuleGen {
   /// A function of the module with the attributes all of them have.
   llvm::Function* NewFunction(llvm::FunctionType* type, const std::string& name, bool internal);
 
+  /// Completes functions that use tile registers (codegen_tiles.cc).
+  void SetUpTiles();
+
   // ---- debug information (codegen_debug.cc) ----
   /// The scope of a function's lines, or null when no debug information is asked for.
   llvm::DISubprogram* DebugFunction(llvm::Function* f, const Optional<Span>& span);

@@ -409,7 +409,10 @@ Value* FunctionGen::Emit(const ShuffleObj* op) {
   // All elements one after the other; LLVM sees through what is not used.
   std::vector<Value*> parts;
   std::vector<int> sizes;
-  for (const PrimExpr& v : op->vectors) parts.push_back(Gen(v)), sizes.push_back(v.dtype().lanes());
+  for (const PrimExpr& v : op->vectors) {
+    parts.push_back(Gen(v));
+    sizes.push_back(v.dtype().lanes());
+  }
   auto element = [&](int index) -> Value* {
     size_t part = 0;
     while (part < parts.size() && index >= sizes[part]) index -= sizes[part++];

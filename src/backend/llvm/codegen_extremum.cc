@@ -75,7 +75,8 @@ bool FunctionGen::EmitExtremum(const ForObj* op) {
   vars_[op->loop_var.get()] = index;
   Value* x = Gen(found->next);
   llvm::FastMathFlags ordered = b_.getFastMathFlags();
-  ordered.setNoNaNs(), ordered.setNoSignedZeros();
+  ordered.setNoNaNs();
+  ordered.setNoSignedZeros();
   auto id = found->is_max ? llvm::Intrinsic::maxnum : llvm::Intrinsic::minnum;
   Value* better = b_.CreateBinaryIntrinsic(id, best, x, ordered);
   Value* more = b_.CreateFAdd(sum, x);

@@ -178,7 +178,10 @@ bool FunctionGen::IsReduction(const BufferStoreObj* op, const PrimExpr& index) c
 void FunctionGen::Emit(const BufferStoreObj* op) {
   PrimExpr index = OnlyIndex(op->buffer, op->indices, op->span);
   if (IsPacked(op->buffer->dtype)) return PackedStore(op);
-  if (IsReduction(op, index)) reduction_ = op->value.get(), loops_.back().reduces = true;
+  if (IsReduction(op, index)) {
+    reduction_ = op->value.get();
+    loops_.back().reduces = true;
+  }
   Value* value = ToMemory(Gen(op->value), op->value.dtype());
   if (index.dtype().is_vector()) return StoreVector(op, value);
   Value* p = ElementPointer(op->buffer, Gen(index));

@@ -51,7 +51,10 @@ Value* FunctionGen::StructField(const CallObj* op, bool set) {
 
   if (field == bi::kInt64ArrayElem) {
     Value* p = b_.CreateInBoundsGEP(gen_.i64, base, index);
-    if (set) return b_.CreateStore(Convert(value, type, DataType::Int(64)), p), b_.getInt32(0);
+    if (set) {
+      b_.CreateStore(Convert(value, type, DataType::Int(64)), p);
+      return b_.getInt32(0);
+    }
     return Convert(b_.CreateLoad(gen_.i64, p), DataType::Int(64), type);
   }
   if (field == bi::kFFIAnyTypeIndex || field == bi::kFFIAnyZeroPadding ||
@@ -59,7 +62,10 @@ Value* FunctionGen::StructField(const CallObj* op, bool set) {
     Value* any = b_.CreateInBoundsGEP(gen_.AnyType(), base, index);
     Value* p = b_.CreateStructGEP(gen_.AnyType(), any, field - bi::kFFIAnyTypeIndex);
     if (field != bi::kFFIAnyUnionValue) {
-      if (set) return b_.CreateStore(Convert(value, type, DataType::Int(32)), p), b_.getInt32(0);
+      if (set) {
+        b_.CreateStore(Convert(value, type, DataType::Int(32)), p);
+        return b_.getInt32(0);
+      }
       return Convert(b_.CreateLoad(gen_.i32, p), DataType::Int(32), type);
     }
     // The union holds int64, double or a pointer; what is narrower is widened first.
@@ -86,7 +92,10 @@ Value* FunctionGen::StructField(const CallObj* op, bool set) {
   DataType held = member->isPointerTy() ? DataType::Handle()
                   : at.first == 3       ? DataType::UInt(member->getIntegerBitWidth())
                                         : DataType::Int(member->getIntegerBitWidth());
-  if (set) return b_.CreateStore(Convert(value, type, held), p), b_.getInt32(0);
+  if (set) {
+    b_.CreateStore(Convert(value, type, held), p);
+    return b_.getInt32(0);
+  }
   return Convert(b_.CreateLoad(member, p), held, type);
 }
 

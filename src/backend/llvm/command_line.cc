@@ -48,7 +48,8 @@ std::vector<std::pair<std::string, std::string>> ParseCommandLine(const Array<St
   for (const String& option : options) {
     std::string text(option), value = "true";
     if (size_t equals = text.find('='); equals != std::string::npos) {
-      value = text.substr(equals + 1), text = text.substr(0, equals);
+      value = text.substr(equals + 1);
+      text = text.substr(0, equals);
     }
     // The type is not needed: the option knows its own.
     std::string name = text.substr(0, text.find(':'));
@@ -96,7 +97,10 @@ CommandLineScope::~CommandLineScope() {
     Mutex().unlock_shared();
     return;
   }
-  for (const auto& [name, value] : options_) Find(name)->reset(), SetToOurs(name);
+  for (const auto& [name, value] : options_) {
+    Find(name)->reset();
+    SetToOurs(name);
+  }
   Mutex().unlock();
 }
 

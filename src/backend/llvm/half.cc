@@ -103,7 +103,8 @@ void AddHalfConversions(llvm::Module& module, bool has_f16c) {
           i.getOperand(0)->getType()->getScalarType()->isDoubleTy())
         truncate_double = true;
       // Arithmetic on halves is done in float32.
-      extend |= operand && !has_f16c, truncate |= (result || truncate_double) && !has_f16c;
+      extend |= operand && !has_f16c;
+      truncate |= (result || truncate_double) && !has_f16c;
     }
   }
   if (!extend && !truncate && !truncate_double) return;

@@ -32,7 +32,8 @@ Map<String, Any> DescribeHost() {
   // What the hypervisor or firmware hides of a processor, and what it adds.
   std::set<std::string> implied;
   MachineOptions by_name;
-  by_name.triple = HostTriple(), by_name.cpu = HostCpu();
+  by_name.triple = HostTriple();
+  by_name.cpu = HostCpu();
   for (std::string& f : EnabledFeatures(by_name)) implied.insert(std::move(f));
   std::set<std::string_view> known;
   auto info = SubtargetOf(by_name.triple, "", "");

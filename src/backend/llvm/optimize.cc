@@ -134,7 +134,10 @@ void StoreSingleLanes(llvm::Function& function) {
       unsigned active = 0, lane = 0;
       for (unsigned i = 0; mask && type && i < type->getNumElements(); ++i) {
         auto* bit = llvm::dyn_cast_or_null<llvm::ConstantInt>(mask->getAggregateElement(i));
-        if (!bit || bit->isOne()) ++active, lane = i;
+        if (!bit || bit->isOne()) {
+          ++active;
+          lane = i;
+        }
       }
       if (active != 1) continue;
       llvm::IRBuilder<> b(call);

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 
+#include "runtime/cpu_features.h"
 #include "tvm/ir/transform.h"
 
 // Every backend's registration functions; which of them run is decided per triple.
@@ -215,7 +216,9 @@ MachineOptions MachineOptions::From(const Target& target) {
 
 MachineOptions MachineOptions::Host() {
   MachineOptions o;
-  o.triple = HostTriple(), o.cpu = HostCpu(), o.features = HostFeatures();
+  o.triple = HostTriple();
+  o.cpu = HostCpu();
+  o.features = HostFeatures();
   return o;
 }
 
@@ -289,7 +292,8 @@ std::string HostFeatures() {
   static const std::string features = [] {
     std::vector<std::string> list;
     for (const auto& f : llvm::sys::getHostCPUFeatures()) {
-      list.push_back((f.second ? "+" : "-") + f.first().str());
+      bool is_on = f.second && (!f.first().starts_with("amx") || runtime::RequestTiles());
+      list.push_back((is_on ? "+" : "-") + f.first().str());
     }
     std::sort(list.begin(), list.end());
     return llvm::join(list, ",");

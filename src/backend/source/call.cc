@@ -49,7 +49,8 @@ Value FunctionWriter::Emit(const CallObj* op) {
     // ---- pointers ----
     row(bi::isnullptr(), [](Self g, Call o) {
       Value p = g->Gen(o->args[0]);
-      p.text = p.At(kSum) + " == NULL", p.level = kEqual;
+      p.text = p.At(kSum) + " == NULL";
+      p.level = kEqual;
       return p;
     });
     row(bi::handle_add_byte_offset(), [](Self g, Call o) {
@@ -83,7 +84,8 @@ Value FunctionWriter::Bitwise(const CallObj* op, const char* symbol) {
   std::vector<Value> v = GenAll({op->args[0], op->args[1]});
   Value result;
   result.text = v[0].At(kProduct) + " " + symbol + " " + v[1].At(kProduct);
-  result.level = kBits, result.reads = v[0].reads || v[1].reads;
+  result.level = kBits;
+  result.reads = v[0].reads || v[1].reads;
   result.nonnegative = *symbol == '&' && (v[0].nonnegative || v[1].nonnegative);
   return result;
 }
@@ -103,7 +105,8 @@ Value FunctionWriter::Shift(const CallObj* op, bool left) {
   }
   if (inside && (t.is_uint() || v[0].nonnegative)) {
     result.text = v[0].At(kUnary) + " >> " + std::to_string(amount->value);
-    result.level = kBits, result.nonnegative = v[0].nonnegative;
+    result.level = kBits;
+    result.nonnegative = v[0].nonnegative;
     return result;
   }
   result = Apply(file_.Helper(left ? "shl" : "shr", t), v);
@@ -113,7 +116,8 @@ Value FunctionWriter::BitwiseNot(const CallObj* op) {
   Value v = Gen(op->args[0]);
   DataType t = op->dtype;
   v.text = (t.is_bool() ? "!" : "~") + v.At(kUnary);
-  v.level = kUnary, v.index = v.nonnegative = v.literal = false;
+  v.level = kUnary;
+  v.index = v.nonnegative = v.literal = false;
   bool exact = t.is_int() || t.is_bool() || (t.bits() >= 32 && t.bits() == HolderBits(t));
   return exact ? v : Wrap(v, t);
 }
@@ -127,7 +131,8 @@ Value FunctionWriter::IsNaN(const CallObj* op) {
   Value v = Gen(op->args[0]);
   if (!t.is_float()) return Number(DataType::Bool(), int64_t{0});
   v = Apply("isnan", {Convert(v, t, t.bits() == 16 ? DataType::Float(32) : t)});
-  v.text += " != 0", v.level = kEqual;
+  v.text += " != 0";
+  v.level = kEqual;
   return v;
 }
 Value FunctionWriter::Reinterpret(const CallObj* op) {

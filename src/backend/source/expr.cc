@@ -105,7 +105,10 @@ Value FunctionWriter::Keep(const Value& v, DataType t, const char* hint, bool fr
   auto it = texts_.find(key);
   if (!fresh && it != texts_.end()) return it->second;
   Value kept = v;
-  kept.text = Name(hint), kept.level = kPrimary, kept.reads = false, kept.literal = false;
+  kept.text = Name(hint);
+  kept.level = kPrimary;
+  kept.reads = false;
+  kept.literal = false;
   Line(TypeName(t) + " " + kept.text + " = " + v.text + ";");
   if (!fresh) {
     text_order_.push_back(key);
@@ -297,7 +300,8 @@ Value FunctionWriter::Choose(const PrimExpr& cond, const PrimExpr& yes, const Pr
   branch(for_f, f);
   Line("}");
   Value result = Made(name, kPrimary, {});
-  result.index = t.index && f.index, result.nonnegative = t.nonnegative && f.nonnegative;
+  result.index = t.index && f.index;
+  result.nonnegative = t.nonnegative && f.nonnegative;
   return result;
 }
 
@@ -387,7 +391,10 @@ Value FunctionWriter::Emit(const BufferLoadObj* op) {
   } else {
     v.text = place.lvalue;
   }
-  if (t.is_bool()) v.text += " != 0", v.level = kEqual;
+  if (t.is_bool()) {
+    v.text += " != 0";
+    v.level = kEqual;
+  }
   v.reads = true;
   return v;
 }

@@ -141,7 +141,8 @@ static inline uint8_t $N(const uint8_t* p, int64_t i, int bits) {
   uint32_t u, m, sign;
   float aligned;
   memcpy(&u, &x, sizeof(u));
-  sign = u >> 16 & 0x8000, m = u & 0x7fffffff;
+  sign = u >> 16 & 0x8000;
+  m = u & 0x7fffffff;
   if (m > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (m >> 13 & 0x3ff));
   if (m >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   if (m < 0x38800000) { /* subnormal: an addition aligns and rounds it */

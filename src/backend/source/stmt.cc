@@ -27,7 +27,9 @@ std::string FunctionWriter::Name(std::string_view hint) {
 }
 std::string FunctionWriter::Bind(const Var& var, bool index, bool nonnegative) {
   Value v;
-  v.text = Name(View(var->name_hint)), v.index = index, v.nonnegative = nonnegative;
+  v.text = Name(View(var->name_hint));
+  v.index = index;
+  v.nonnegative = nonnegative;
   vars_[var.get()] = v;
   if (DataType element = ElementTypeOf(var); !element.is_void()) element_[var.get()] = element;
   return v.text;

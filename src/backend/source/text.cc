@@ -13,7 +13,8 @@ namespace tvm::codegen::source {
 // ---- expressions --------------------------------------------------------------------------------
 Value Made(std::string text, Level level, const std::vector<Value>& from) {
   Value v;
-  v.text = std::move(text), v.level = level;
+  v.text = std::move(text);
+  v.level = level;
   for (const Value& part : from) v.reads |= part.reads;
   return v;
 }
@@ -25,7 +26,9 @@ Value Infix(const Value& a, const char* symbol, const Value& b, Level level) {
 }
 Value CastTo(const std::string& type, const Value& v) {
   Value result = v;
-  result.text = "(" + type + ")" + v.At(kUnary), result.level = kUnary, result.literal = false;
+  result.text = "(" + type + ")" + v.At(kUnary);
+  result.level = kUnary;
+  result.literal = false;
   return result;
 }
 Value Apply(const std::string& function, const std::vector<Value>& args) {
@@ -85,7 +88,8 @@ std::string Quoted(std::string_view text) {
   std::string out = "\"";
   for (unsigned char c : text) {
     if (c == '"' || c == '\\' || c == '?') {  // ?: trigraphs
-      out += '\\', out += static_cast<char>(c);
+      out += '\\';
+      out += static_cast<char>(c);
     } else if (c == '\n') {
       out += "\\n";
     } else if (c < 32 || c > 126) {
@@ -100,7 +104,9 @@ std::string Quoted(std::string_view text) {
 }
 Value Number(DataType t, int64_t value) {
   Value v;
-  v.literal = true, v.index = t.is_index(), v.nonnegative = value >= 0;
+  v.literal = true;
+  v.index = t.is_index();
+  v.nonnegative = value >= 0;
   if (t.is_bool()) {
     v.text = value ? "true" : "false";
   } else if (t.is_uint()) {

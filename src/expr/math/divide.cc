@@ -21,7 +21,8 @@ PrimExpr NoneIsNegative(Value v) {
   for (int lanes = v.dtype().lanes(); lanes > kRegister && lanes % 2 == 0; lanes /= 2) {
     Array<PrimExpr> first, second;
     for (int i = 0; i < lanes / 2; ++i) {
-      first.push_back(PrimExpr(i)), second.push_back(PrimExpr(i + lanes / 2));
+      first.push_back(PrimExpr(i));
+      second.push_back(PrimExpr(i + lanes / 2));
     }
     v = Value(Shuffle({v.expr}, first)) | Value(Shuffle({v.expr}, second));
   }

@@ -107,7 +107,8 @@ PrimExpr ExpandDot(const CallObj* call, Optional<PrimExpr> sum, const Target& ta
     Array<PrimExpr> args = {StringImm(row->intrinsic)};
     PrimExpr before = sum.has_value() ? Lanes(sum.value(), begin, row->lanes) : MakeZero(t);
     if (row->accumulates) args.push_back(before);
-    args.push_back(words(a, begin)), args.push_back(words(b, begin));
+    args.push_back(words(a, begin));
+    args.push_back(words(b, begin));
     PrimExpr piece = Call(t, builtin::call_llvm_pure_intrin(), args);
     pieces.push_back(row->accumulates || !sum.has_value() ? piece : before + piece);
   }

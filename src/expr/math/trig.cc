@@ -115,7 +115,8 @@ Angle ReduceFar(Expansion& let, const Value& x, bool with_lo) {
     Value low = let("low", digits & kWord), high = let("high", digits >> int64_t{32});
     std::vector<Value> by_low, by_high;
     for (const Value& word : w) {
-      by_low.push_back(let("a", low * word)), by_high.push_back(let("b", high * word));
+      by_low.push_back(let("a", low * word));
+      by_high.push_back(let("b", high * word));
     }
     Value carry(MakeConst(u64.with_lanes(x.dtype().raw_lanes()), 0));
     std::vector<Value> column(4, carry);
@@ -123,7 +124,8 @@ Angle ReduceFar(Expansion& let, const Value& x, bool with_lo) {
       Value sum =
           let("sum", (by_low[c] & kWord) + (by_high[c + 1] & kWord) +
                          (by_low[c + 1] >> int64_t{32}) + (by_high[c + 2] >> int64_t{32}) + carry);
-      column[c] = sum & kWord, carry = sum >> int64_t{32};
+      column[c] = sum & kWord;
+      carry = sum >> int64_t{32};
     }
     turn = let("turn", (column[0] << int64_t{32}) | column[1]);
     below = let("below", (column[2] << int64_t{32}) | column[3]);

@@ -113,9 +113,11 @@ std::vector<std::string> Words(std::string_view text) {
       in_word = true;
     } else if (!quote && (c == ' ' || c == '\t' || c == '\n')) {
       if (in_word) words.push_back(word);
-      word.clear(), in_word = false;
+      word.clear();
+      in_word = false;
     } else {
-      word += c, in_word = true;
+      word += c;
+      in_word = true;
     }
   }
   if (quote)
@@ -193,7 +195,8 @@ TargetKind TargetKind::Get(const String& name) {
     auto* all = new std::map<std::string, TargetKind, std::less<>>();
     for (const TargetKindRow& row : TargetKindTable()) {
       (*all)[row.name] = New<TargetKind>([&](TargetKindObj* n) {
-        n->name = row.name, n->default_device_type = row.device_type;
+        n->name = row.name;
+        n->default_device_type = row.device_type;
         for (const char* key : row.keys) n->default_keys.push_back(key);
       });
     }
@@ -262,7 +265,11 @@ Target::Target(const Map<String, Any>& config) {
   if (kind->name == "llvm") DetectHost(&attrs);
   if (kind->name == "cuda") DetectGpu(&attrs);
   *this = New<Target>([&](TargetObj* n) {
-    n->kind = kind, n->host = host, n->tag = tag, n->keys = keys, n->attrs = attrs;
+    n->kind = kind;
+    n->host = host;
+    n->tag = tag;
+    n->keys = keys;
+    n->attrs = attrs;
   });
 }
 

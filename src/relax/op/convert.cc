@@ -122,7 +122,8 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
   const char* expected = "an expression";
   switch (info.params[param].kind) {
     case ParamKind::kTensor:
-      result = ToTensor(value), expected = "a tensor";
+      result = ToTensor(value);
+      expected = "a tensor";
       break;
     case ParamKind::kValue:
       expected = "a tensor or a number";
@@ -136,10 +137,12 @@ Expr ConvertArgument(const OperatorInfo& info, int param, const AnyView& value,
       if (!result) result = ToTuple(value, &ToTensor);
       break;
     case ParamKind::kShape:
-      result = ToShape(value), expected = "a shape";
+      result = ToShape(value);
+      expected = "a shape";
       break;
     case ParamKind::kPrim:
-      result = ToPrimValue(value), expected = "a number or a scalar";
+      result = ToPrimValue(value);
+      expected = "a number or a scalar";
       break;
     case ParamKind::kPrims:
       expected = "a tuple or a list of integers";

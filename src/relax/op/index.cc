@@ -52,7 +52,8 @@ PrimExpr SliceLength(Infer& in, PrimExpr begin, PrimExpr end, const PrimExpr& st
       }
       return max(min(if_then_else(e < Dim(0), e + dim, e), high), low);
     };
-    begin = in.Simplify(normalise(begin)), end = in.Simplify(normalise(end));
+    begin = in.Simplify(normalise(begin));
+    end = in.Simplify(normalise(end));
   }
   PrimExpr length =
       backward ? ceildiv(begin - end, in.Simplify(-stride)) : ceildiv(end - begin, stride);

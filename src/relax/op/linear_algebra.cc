@@ -51,7 +51,8 @@ std::string Letters(Infer& in, std::string_view text) {
   std::string letters;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text.substr(i, 3) == "...") {
-      letters += '.', i += 2;
+      letters += '.';
+      i += 2;
     } else if (std::isalpha(static_cast<unsigned char>(text[i]))) {
       letters += text[i];
     } else {

@@ -117,7 +117,8 @@ OperatorInfo* Define(const String& name, const std::string& schema, const char* 
   op->num_inputs = info->variadic ? -1 : static_cast<int64_t>(info->call_args.size());
   for (int i : info->call_args) {
     op->arguments.push_back(New<ArgumentInfo>([&](ArgumentInfoObj* n) {
-      n->name = info->args[i].name, n->type_info = KindName(info->params[i].kind);
+      n->name = info->args[i].name;
+      n->type_info = KindName(info->params[i].kind);
     }));
   }
   if (!Operators().emplace(View(info->op->name), info).second) {

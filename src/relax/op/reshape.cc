@@ -31,7 +31,8 @@ Expr FinishReshape(Call call) {
     if (value && *value < -1) {
       TVM_FFI_THROW(OpValueError) << "reshape: expected dimensions of at least -1, got " << *value;
     }
-    inferred += is(dim, -1), kept += is(dim, 0);
+    inferred += is(dim, -1);
+    kept += is(dim, 0);
   }
   if (inferred > 1) {
     TVM_FFI_THROW(OpValueError) << "reshape: expected at most one -1, got " << Show(shape->values);
@@ -74,7 +75,8 @@ Expr FinishReshape(Call call) {
   arith::Analyzer analyzer;
   PrimExpr total = Dim(1);
   for (const PrimExpr& dim : left) total = total * dim;
-  total = analyzer.Simplify(total), others = analyzer.Simplify(others);
+  total = analyzer.Simplify(total);
+  others = analyzer.Simplify(others);
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!is(dims[i], -1)) continue;
     auto all = AsConstInt(total), part = AsConstInt(others);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "relax/analysis/dims.h"
+#include "relax/analysis/movement.h"
 #include "relax/fuse/groups.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/op.h"
@@ -20,6 +21,7 @@ struct FusionNode {
   Binding binding;
   OpPatternKind kind = kOpaque;
   std::string name;                                      // of what is called; "" for no call
+  Optional<tir::PrimFunc> kernel;                        // that is called
   size_t args = 0;                                       // how many tensors it takes
   std::vector<std::pair<int, OpPatternKind>> consumers;  // and how they read the value
   bool escapes = false;                                  // the value is seen outside of the block
@@ -69,6 +71,7 @@ class FusionGraph {
       node->name = callee->name_hint;
       auto func = mod->Lookup(callee).as<tir::PrimFunc>();
       if (!func) return;
+      node->kernel = *func;
       node->kind = static_cast<OpPatternKind>(
           (*func)->GetAttr<int64_t>("op_pattern", static_cast<int64_t>(kOpaque)));
     } else if (auto* op = call->op.as<OpObj>()) {
@@ -103,20 +106,43 @@ class FusionGraph {
   std::unordered_map<const Object*, int> index_;
 };
 
+/// How kernels move data: each is looked at once.
+struct KernelMoves {
+  bool is_view = false;  // a reshape: without a kernel it costs nothing
+  bool is_transpose = false;
+};
+class KnownMoves {
+ public:
+  const KernelMoves& Of(const tir::PrimFunc& func) {
+    auto [it, is_new] = known_.try_emplace(func.get());
+    if (is_new) it->second = {HasReshapePattern(func), IsTranspose(func)};
+    return it->second;
+  }
+
+ private:
+  std::unordered_map<const Object*, KernelMoves> known_;
+};
+
+struct FusionLimits {
+  size_t size, args;
+};
+
 /// Nodes joined to groups.
 class Fuser {
  public:
-  Fuser(FusionGraph graph, size_t max_size, size_t max_args)
-      : nodes_(std::move(graph.nodes)), max_size_(max_size), max_args_(max_args) {
+  /// `moves`: null where costs do not count.
+  Fuser(FusionGraph graph, FusionLimits limits, KnownMoves* moves)
+      : nodes_(std::move(graph.nodes)), limits_(limits), moves_(moves) {
     parent_.resize(nodes_.size());
     std::iota(parent_.begin(), parent_.end(), 0);
     for (const FusionNode& node : nodes_) groups_.push_back({node.kind, 1, node.args});
   }
   Grouping Run() {
-    for (int phase : {0, 1}) {
+    for (int phase : {0, 1, 2}) {
       for (size_t i = 0; i < nodes_.size(); ++i) Consider(static_cast<int>(i), phase);
     }
     DropForeignItems();
+    if (moves_) DropLastViews();
     return Collect();
   }
 
@@ -137,6 +163,7 @@ class Fuser {
     const FusionNode& node = nodes_[i];
     if (node.meet == kNone || Root(i) == Root(node.meet)) return;
     OpPatternKind kind = GroupOf(i).kind;
+    if (IsView(i) && GroupOf(i).size == 1) return;  // what comes first in a group
     if (phase == 0 && kind == kOutEWiseFusable && node.way <= kBroadcast) {
       Join(i, [&](const FusionNode& next, int at) {
         return next.kind <= kBroadcast && GroupOf(at).kind < kCommReduce;
@@ -147,8 +174,53 @@ class Fuser {
       });
     } else if (phase == 1 && kind <= kInjective && node.way <= kInjective) {
       Join(i, [&](const FusionNode& next, int) { return next.kind <= kInjective; });
+    } else if (phase == 2 && IsTranspose(i) && GroupOf(i).size == 1 && IsReadOnce(i)) {
+      Join(i, [&](const FusionNode&, int at) { return at == node.meet; });
     }
   }
+
+  // ---- costs ------------------------------------------------------------------------------------
+  const KernelMoves* MovesOf(int i) {
+    auto& kernel = nodes_[i].kernel;
+    return moves_ && kernel && nodes_[i].kind <= kInjective ? &moves_->Of(kernel.value()) : nullptr;
+  }
+  bool IsView(int i) {
+    const KernelMoves* moves = MovesOf(i);
+    return moves && moves->is_view;
+  }
+  bool IsTranspose(int i) {
+    const KernelMoves* moves = MovesOf(i);
+    return moves && moves->is_transpose;
+  }
+  /// Whether a product is all that reads a value, each element once: in whatever order it does, it
+  /// costs less than to write the elements in another order first.
+  bool IsReadOnce(int i) {
+    const FusionNode& reader = nodes_[nodes_[i].meet];
+    bool is_direct = std::all_of(nodes_[i].consumers.begin(), nodes_[i].consumers.end(),
+                                 [&](const auto& c) { return c.first == nodes_[i].meet; });
+    if (!is_direct || reader.kind != kOutEWiseFusable || !reader.kernel) return false;
+    auto* args = Any(ValueOf(reader.binding)).cast<Call>()->args[1].as<TupleObj>();
+    for (size_t at = 0; args && at < args->fields.size(); ++at) {
+      auto* var = args->fields[at].as<VarObj>();
+      if (!var || !var->vid.same_as(nodes_[i].binding->var->vid)) continue;
+      const tir::PrimFunc& func = reader.kernel.value();
+      if (!ReadsEachOnce(func, func.BufferOf(func->params[at]))) return false;
+    }
+    return args;
+  }
+  /// Reshapes that a group would end with: behind its kernel they are views.
+  void DropLastViews() {
+    for (int i = static_cast<int>(nodes_.size()) - 1; i >= 0; --i) {
+      const auto& consumers = nodes_[i].consumers;
+      auto is_outside = [&](const auto& c) {
+        return is_dropped_[c.first] || Root(c.first) != Root(i);
+      };
+      if (!nodes_[i].escapes && std::all_of(consumers.begin(), consumers.end(), is_outside))
+        is_dropped_[i] = is_dropped_[i] || IsView(i);
+    }
+  }
+
+  // ---- groups -----------------------------------------------------------------------------------
   /// Joins all nodes from `from` to where its ways meet, if `fits(node, index)` holds for them and
   /// the group does not become too large.
   template <class F>
@@ -168,7 +240,7 @@ class Fuser {
         args += group.args;
       }
       if (at != from && Root(at) != Root(from) && !fits(nodes_[at], at)) return;
-      if (anchors > 1 || size > max_size_ || args - (size - 1) > max_args_) return;
+      if (anchors > 1 || size > limits_.size || args - (size - 1) > limits_.args) return;
       if (at == nodes_[from].meet) continue;
       for (const auto& [consumer, kind] : nodes_[at].consumers) {
         if (seen.insert(consumer).second) open.push_back(consumer);
@@ -198,7 +270,8 @@ class Fuser {
   }
   Grouping Collect() {
     std::vector<int> calls(nodes_.size());
-    for (size_t i = 0; i < nodes_.size(); ++i) calls[Root(i)] += !nodes_[i].name.empty();
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      calls[Root(i)] += !nodes_[i].name.empty() && !is_dropped_[i];
     Grouping result;
     std::unordered_map<int, size_t> number;
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -214,21 +287,23 @@ class Fuser {
   }
   static constexpr size_t kMaxNameLength = 100;
   std::vector<FusionNode> nodes_;
-  size_t max_size_, max_args_;
+  FusionLimits limits_;
+  KnownMoves* moves_;
   std::vector<int> parent_;
   std::vector<Group> groups_;  // by root
   std::vector<bool> is_dropped_;
 };
 
-IRModule FuseOps(IRModule mod, int64_t fuse_opt_level) {
+IRModule FuseOps(IRModule mod, int64_t fuse_opt_level, bool by_cost) {
   auto context = transform::PassContext::Current();
   if ((fuse_opt_level < 0 ? context->opt_level : fuse_opt_level) == 0) return mod;
   auto max_size = static_cast<size_t>(context->GetConfig<int64_t>("relax.FuseOps.max_depth"));
   Target target = Target::Current();
   auto max_args = static_cast<size_t>(
       target.defined() ? target->GetAttr<int64_t>("max_function_args", INT64_MAX) : INT64_MAX);
+  KnownMoves moves;
   return ExtractGroups(mod, [&](const DataflowBlock& block) {
-    return Fuser(FusionGraph(mod, block), max_size, max_args).Run();
+    return Fuser(FusionGraph(mod, block), {max_size, max_args}, by_cost ? &moves : nullptr).Run();
   });
 }
 TVM_REGISTER() {
@@ -241,10 +316,12 @@ TVM_RELAX_PASS(
     R"(Groups calls of dataflow blocks that shall be one kernel into private functions with the
 attribute Primitive: what follows a product element by element, chains of elementwise operators up
 to a reduction, chains that move data. Level 0 fuses nothing, -1 takes the level of the context.
+By cost, reshapes at the ends of a group stay outside, where they are views, and a transpose goes
+into a product that reads each of its elements once.
 
 lv = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((4, 8), dtype="float32"))
 gv = R.call_tir(cls.relu, (lv,), out_sinfo=R.Tensor((4, 8), dtype="float32"))
 ->
 gv = cls.fused_matmul_relu(x, w))",
-    Arg("fuse_opt_level", -1));
+    Arg("fuse_opt_level", -1), Arg("by_cost", false));
 }  // namespace tvm::relax

@@ -116,8 +116,10 @@ Arguments::Arguments(const ffi::json::Array& specs, uint64_t seed) {
   memory_ = static_cast<char*>(p);
   char* at = memory_;
   for (Argument& a : list_) {
-    a.initial = at, at += Aligned(a.bytes);
-    a.expected = at, at += Aligned(a.bytes);
+    a.initial = at;
+    at += Aligned(a.bytes);
+    a.expected = at;
+    at += Aligned(a.bytes);
     Fill(a, seed++);
   }
 }
@@ -138,7 +140,10 @@ std::string Difference(const Argument& a, const void* got) {
     uint64_t n = a.bytes * 8 / a.dtype.bits, finite = 0;
     double squares = 0;
     for (uint64_t i = 0; i < n; ++i) {
-      if (double v = value(a.expected, i); std::isfinite(v)) squares += v * v, ++finite;
+      if (double v = value(a.expected, i); std::isfinite(v)) {
+        squares += v * v;
+        ++finite;
+      }
     }
     double scale = finite ? std::sqrt(squares / static_cast<double>(finite)) : 0;
     for (uint64_t i = 0; i < n; ++i) {

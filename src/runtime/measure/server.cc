@@ -114,19 +114,24 @@ class Server {
     int down[2], up[2];
     if (pipe2(down, O_CLOEXEC) != 0) TVM_FFI_THROW(OSError) << "measure: no pipe";
     if (pipe2(up, O_CLOEXEC) != 0) {
-      close(down[0]), close(down[1]);
+      close(down[0]);
+      close(down[1]);
       TVM_FFI_THROW(OSError) << "measure: no pipe";
     }
     worker_ = fork();
     if (worker_ == 0) {
-      close(down[1]), close(up[0]);
+      close(down[1]);
+      close(up[0]);
       WorkerMain(down[0], up[1], *arguments_, has_expected_, memory_limit_);
     }
-    close(down[0]), close(up[1]);
-    to_ = down[1], from_ = up[0];
+    close(down[0]);
+    close(up[1]);
+    to_ = down[1];
+    from_ = up[0];
     if (worker_ < 0) {
       worker_ = 0;
-      close(to_), close(from_);
+      close(to_);
+      close(from_);
       TVM_FFI_THROW(OSError) << "measure: cannot fork: " << std::strerror(errno);
     }
     reader_ = std::make_unique<LineReader>(from_);
@@ -137,7 +142,8 @@ class Server {
     while (waitpid(worker_, &status, 0) < 0 && errno == EINTR) {
     }
     worker_ = 0;
-    close(to_), close(from_);
+    close(to_);
+    close(from_);
     return HowItEnded(status);
   }
   void Kill() {

@@ -114,7 +114,9 @@ class Worker {
     constexpr int64_t kPage = 4096, kLine = 64;
     static_assert(kLine % kAllocAlignment == 0);
     std::minstd_rand random(static_cast<unsigned>(number));
-    views_.clear(), tensors_.clear(), memory_.clear();
+    views_.clear();
+    tensors_.clear();
+    memory_.clear();
     for (const Argument& a : arguments_.list()) {
       int64_t bytes = static_cast<int64_t>(a.bytes) + (number > 0 ? kPage : 0);
       memory_.push_back(Empty(ShapeView(&bytes, 1), {kDLUInt, 8, 1}, {kDLCPU, 0}));

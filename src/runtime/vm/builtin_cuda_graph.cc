@@ -136,8 +136,10 @@ void RunOrCapture(ffi::PackedArgs args, Any* result) {
   vm->InvokeClosure(args[1], call, &recorded);
   cuda::CUgraphExec exec = recording.Finish();
   CudaGraph& graph = all->graphs[key];
-  graph.device = device, graph.exec = exec;
-  graph.inputs = inputs, graph.results = recorded;
+  graph.device = device;
+  graph.exec = exec;
+  graph.inputs = inputs;
+  graph.results = recorded;
 }
 /// machine, function that allocates, number: what it allocated in the first call.
 Any GetCachedAlloc(Any context, Any function, int64_t index) {

@@ -109,7 +109,10 @@ bool AreDigits(const Array<PrimExpr>& values, const Map<Var, Range>& domains,
     one.clear();
     int64_t product = 1;
     for (const Digit& d : all) {
-      if (d.var == loop.var) one.push_back(d), product *= d.size;
+      if (d.var == loop.var) {
+        one.push_back(d);
+        product *= d.size;
+      }
     }
     if (product != loop.extent || !Continue(&one, [](const Digit& d) { return d.low; })) {
       return false;

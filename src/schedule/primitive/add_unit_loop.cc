@@ -24,7 +24,7 @@ LoopId AddUnitLoop(State& self, BlockOrLoopId id) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("AddUnitLoop", "add_unit_loop", &AddUnitLoop,
+  DefPrimitive("AddUnitLoop", "add_unit_loop", &AddUnitLoop, &Schedule::AddUnitLoop,
                "Puts a loop that runs once round a block or loop, for instance to have something "
                "to bind to a thread.",
                {kOneStage, R"(u = sch.add_unit_loop(sch.get_block("B")))"}, Arg("block_or_loop"));

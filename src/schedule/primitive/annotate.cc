@@ -37,12 +37,12 @@ void Unannotate(State& self, BlockOrLoopId id, String key) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("Annotate", "annotate", &Annotate,
+  DefPrimitive("Annotate", "annotate", &Annotate, &Schedule::Annotate,
                "Gives a block or loop an annotation: a text, a number, an expression variable, or "
                "lists and dictionaries of them.",
                {kLongStage, R"(sch.annotate("B", "key", [1, "two"]))"}, Arg("block_or_loop"),
                Arg("ann_key"), Arg("ann_val"));
-  DefPrimitive("Unannotate", "unannotate", &Unannotate,
+  DefPrimitive("Unannotate", "unannotate", &Unannotate, &Schedule::Unannotate,
                "Takes an annotation away from a block or loop.",
                {R"(
 def before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):

@@ -76,7 +76,7 @@ void Bind(State& self, LoopId id, String thread_axis) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("Bind", "bind", &Bind,
+  DefPrimitive("Bind", "bind", &Bind, &Schedule::Bind,
                "Gives every iteration of a loop its own thread of a GPU: blockIdx.x, threadIdx.x "
                "and so on, or vthread for virtual ones. The iterations must be independent; a "
                "reduction may run over threadIdx. Threads that fill the same shared memory may "

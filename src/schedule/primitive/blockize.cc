@@ -316,7 +316,7 @@ BlockId Blockize(State& state, std::variant<LoopId, std::vector<BlockId>> target
 
 TVM_REGISTER() {
   DefPrimitive(
-      "Blockize", "blockize", &Blockize,
+      "Blockize", "blockize", &Blockize, &Schedule::Blockize,
       "Makes what is below a loop the inside of a new block, whose iterators stand for the loops "
       "outside; returns that block. With a list of blocks, these become the inside. A reduction is "
       "started by the new block.",

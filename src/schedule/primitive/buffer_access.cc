@@ -89,6 +89,7 @@ def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
 TVM_REGISTER() {
   DefPrimitive(
       "AnnotateBufferAccess", "annotate_buffer_access", &AnnotateBufferAccess,
+      &Schedule::AnnotateBufferAccess,
       "Sets the region of a buffer that a block reads or writes: gen_new_ranges maps the "
       "block's iterators to (begin, end) for each dimension. The annotation explicit_read_region "
       "or explicit_write_region lists the buffers whose region was given.",
@@ -97,6 +98,7 @@ TVM_REGISTER() {
     lambda vi, vj: [(vi, vi + 1), (0, 16)]))"},
       Arg("block"), Arg("buffer_index"), Arg("buf_type"), Arg("gen_new_ranges"));
   DefPrimitive("UnsafeHideBufferAccess", "unsafe_hide_buffer_access", &UnsafeHideBufferAccess,
+               &Schedule::UnsafeHideBufferAccess,
                "Takes buffers out of what a block says it reads or writes. Later primitives trust "
                "what is left: the program may become wrong.",
                {kProgram, R"(sch.unsafe_hide_buffer_access(sch.get_block("B"), "read", [0]))"},

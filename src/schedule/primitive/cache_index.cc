@@ -198,7 +198,7 @@ std::vector<BlockId> CacheIndex(State& state, BlockId id, String storage_scope,
 
 TVM_REGISTER() {
   DefPrimitive(
-      "CacheIndex", "cache_index", &CacheIndex,
+      "CacheIndex", "cache_index", &CacheIndex, &Schedule::CacheIndex,
       "Computes indices of a block ahead, into buffers in a memory scope, which the block reads. "
       "cse_thresh 0 takes every index of what is read that is more than an iterator; another "
       "number "

@@ -66,7 +66,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
 }
 
 TVM_REGISTER() {
-  DefPrimitive("CacheInplace", "cache_inplace", &CacheInplace,
+  DefPrimitive("CacheInplace", "cache_inplace", &CacheInplace, &Schedule::CacheInplace,
                "Makes a block that reads and writes a buffer work on a copy in another memory "
                "scope. Returns the block that copies to there and the one that copies back.",
                {R"(

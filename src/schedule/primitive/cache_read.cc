@@ -59,7 +59,7 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "CacheRead", "cache_read", &CacheRead,
+      "CacheRead", "cache_read", &CacheRead, &Schedule::CacheRead,
       "Copies what is read of a buffer to one in another memory scope, which the consumers (all of "
       "the scope when none are given) read instead. Returns the block that copies.",
       {kTwoStages, R"(sch.cache_read("C", 0, "local"))"}, Arg("block"), Arg("read_buffer_index"),

@@ -67,7 +67,7 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "CacheWrite", "cache_write", &CacheWrite,
+      "CacheWrite", "cache_write", &CacheWrite, &Schedule::CacheWrite,
       "Makes a block write to a buffer in another memory scope; another block, which is returned, "
       "copies it to where it belongs. The consumers given read the copy.",
       {kTwoStages, R"(sch.cache_write("C", 0, "local"))"}, Arg("block"), Arg("write_buffer_index"),

@@ -121,7 +121,7 @@ void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_un
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "ComputeAt", "compute_at", &ComputeAt,
+      "ComputeAt", "compute_at", &ComputeAt, &Schedule::ComputeAt,
       "Moves a block below a loop around all its consumers, where each iteration computes what "
       "they "
       "need of it. `index` is the position in the loop's body: -1 the last possible one, -2 the "

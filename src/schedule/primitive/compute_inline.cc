@@ -165,7 +165,7 @@ void ComputeInline(State& state, BlockId id) {
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "ComputeInline", "compute_inline", &ComputeInline,
+      "ComputeInline", "compute_inline", &ComputeInline, &Schedule::ComputeInline,
       "Computes what a block stores where it is read, and removes the block and its buffer. The "
       "block stores one value per iteration, without side effects, to a buffer that nobody needs "
       "afterwards; where nobody reads it, it is only removed.",

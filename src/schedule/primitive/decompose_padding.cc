@@ -220,7 +220,7 @@ bool CanDecomposePadding(Schedule sch, Variant<BlockRV, String> block, LoopRV lo
 
 TVM_REGISTER() {
   DefPrimitive(
-      "DecomposePadding", "decompose_padding", &DecomposePadding,
+      "DecomposePadding", "decompose_padding", &DecomposePadding, &Schedule::DecomposePadding,
       "Makes two blocks of one that stores a value where a condition holds and padding elsewhere: "
       "one in front of `loop` that stores padding everywhere, which is returned, and one that "
       "stores the values. The condition consists of bounds on the block's iterators.",

@@ -163,6 +163,7 @@ BlockId DecomposeReduction(State& state, BlockId id, LoopId loop_id) {
 namespace {
 TVM_REGISTER() {
   DefPrimitive("DecomposeReduction", "decompose_reduction", &DecomposeReduction,
+               &Schedule::DecomposeReduction,
                "Makes the init of a reduction a block of its own in front of `loop`, which is "
                "outside of all "
                "loops of the reduction. Returns that block; the reduction goes on without init.",

@@ -9,7 +9,7 @@ namespace {
 void EnterPostproc(State&) {}
 
 TVM_REGISTER() {
-  DefPrimitive("EnterPostproc", "enter_postproc", &EnterPostproc,
+  DefPrimitive("EnterPostproc", "enter_postproc", &EnterPostproc, &Schedule::EnterPostproc,
                "Changes nothing. What follows in the trace counts as post-processing, which "
                "`remove_postproc` leaves out.",
                {kOneStage, R"(sch.enter_postproc())"});

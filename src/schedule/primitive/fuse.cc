@@ -88,7 +88,7 @@ LoopId Fuse(State& self, const std::vector<LoopId>& loops, bool preserve_unit_it
 }
 
 TVM_REGISTER() {
-  DefPrimitive("Fuse", "fuse", &Fuse,
+  DefPrimitive("Fuse", "fuse", &Fuse, &Schedule::Fuse,
                "Makes one loop of a nest of loops that follow each other, the last one fastest. "
                "Without preserve_unit_iters, loops of extent 1 are left out of the bindings of "
                "blocks.",

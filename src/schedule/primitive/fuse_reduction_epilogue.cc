@@ -194,6 +194,7 @@ void FuseReductionEpilogue(State& state, BlockId reduction_block, BlockId epilog
 TVM_REGISTER() {
   DefPrimitive(
       "FuseReductionEpilogue", "fuse_reduction_epilogue", &FuseReductionEpilogue,
+      &Schedule::FuseReductionEpilogue,
       "Makes a reduction write where a block writes that combines its result with another value "
       "as the reduction does, such as a bias that is added to a sum. The reduction starts with "
       "that value; the block and the buffer between them are removed.",

@@ -44,7 +44,7 @@ BlockId GetBlock(const ScheduleObj& self, String name, Optional<String>& func_na
 }
 
 TVM_REGISTER() {
-  DefPrimitive("GetBlock", "get_block", &GetBlock,
+  DefPrimitive("GetBlock", "get_block", &GetBlock, &Schedule::GetBlock,
                "The block of a name in a function; in the one being worked on if none is given.",
                {kLongStage, R"(block = sch.get_block("B"))"}, Arg("name"),
                Arg("func_name", nullptr));

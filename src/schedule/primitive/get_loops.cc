@@ -8,7 +8,7 @@ namespace {
 std::vector<LoopId> GetLoops(const State& self, BlockId block) { return self.LoopsAbove(block); }
 
 TVM_REGISTER() {
-  DefPrimitive("GetLoops", "get_loops", &GetLoops,
+  DefPrimitive("GetLoops", "get_loops", &GetLoops, &Schedule::GetLoops,
                "The loops around a block within its scope, from the outermost in.",
                {R"(
 def before(A: T.Buffer((128, 64), "float32"), B: T.Buffer((128, 64), "float32")):

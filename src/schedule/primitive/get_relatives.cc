@@ -57,18 +57,18 @@ std::vector<BlockId> GetOutputBlocks(const State& self, BlockId scope_block) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("GetChildBlocks", "get_child_blocks", &GetChildBlocks,
+  DefPrimitive("GetChildBlocks", "get_child_blocks", &GetChildBlocks, &Schedule::GetChildBlocks,
                "The blocks below a block or loop that no other block lies between, in the order of "
                "the program.",
                {kTwoStages, R"(b, c = sch.get_child_blocks(sch.get_block("root")))"},
                Arg("block_or_loop"));
-  DefPrimitive("GetProducers", "get_producers", &GetProducers,
+  DefPrimitive("GetProducers", "get_producers", &GetProducers, &Schedule::GetProducers,
                "The blocks of the same scope that write what a block reads.",
                {kTwoStages, R"(b, = sch.get_producers("C"))"}, Arg("block"));
-  DefPrimitive("GetConsumers", "get_consumers", &GetConsumers,
+  DefPrimitive("GetConsumers", "get_consumers", &GetConsumers, &Schedule::GetConsumers,
                "The blocks of the same scope that read what a block writes.",
                {kTwoStages, R"(c, = sch.get_consumers("B"))"}, Arg("block"));
-  DefPrimitive("GetOutputBlocks", "get_output_blocks", &GetOutputBlocks,
+  DefPrimitive("GetOutputBlocks", "get_output_blocks", &GetOutputBlocks, &Schedule::GetOutputBlocks,
                "The blocks below a scope that write a buffer which lives on after it, an outer one "
                "before those inside of it.",
                {kTwoStages, R"(c, = sch.get_output_blocks("root"))"}, Arg("scope_block"));

@@ -2,12 +2,10 @@
 // Changing what a buffer looks like wherever it is used.
 #pragma once
 #include "schedule/primitive/cache.h"
-#include "tvm/tir/index_map.h"
+#include "tvm/schedule/schedule.h"
 
 namespace tvm::tir {
 
-/// A buffer of a block: ("read" or "write", position), its name, or itself. In traces the first.
-using BufferRef = Variant<Array<Any>, String, Buffer>;
 Buffer ResolveBuffer(const State& state, BlockId block, BufferRef& ref);
 
 /// A map of indices, or a Python function that gives one.

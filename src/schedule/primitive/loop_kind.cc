@@ -29,20 +29,21 @@ void Unroll(State& self, LoopId loop) { SetKind(self, loop, ForKind::kUnrolled);
 
 TVM_REGISTER() {
   DefPrimitive(
-      "Parallel", "parallel", &Parallel,
+      "Parallel", "parallel", &Parallel, &Schedule::Parallel,
       "Runs the iterations of a loop on the threads of the pool. They must be independent: "
       "no reduction runs over the loop, every block below writes other elements in each "
       "iteration and reads only what was computed before the loop or in the same one.",
       {kGrid, R"(i, j = sch.get_loops("B")
 sch.parallel(i))"},
       Arg("loop"));
-  DefPrimitive("Vectorize", "vectorize", &Vectorize,
+  DefPrimitive("Vectorize", "vectorize", &Vectorize, &Schedule::Vectorize,
                "Makes vector operations of a loop. The iterations must be independent, as for "
                "parallel.",
                {kGrid, R"(i, j = sch.get_loops("B")
 sch.vectorize(j))"},
                Arg("loop"));
-  DefPrimitive("Unroll", "unroll", &Unroll, "Writes the iterations of a loop one after the other.",
+  DefPrimitive("Unroll", "unroll", &Unroll, &Schedule::Unroll,
+               "Writes the iterations of a loop one after the other.",
                {kGrid, R"(i, j = sch.get_loops("B")
 sch.unroll(j))"},
                Arg("loop"));

@@ -148,7 +148,7 @@ std::vector<LoopId> LoopPartition(State& self, LoopId id,
 
 TVM_REGISTER() {
   DefPrimitive(
-      "LoopPartition", "loop_partition", &LoopPartition,
+      "LoopPartition", "loop_partition", &LoopPartition, &Schedule::LoopPartition,
       "Makes loops of one, over parts of its range that follow each other. The factors are the "
       "lengths of the parts; one may be None, else what is left is another part. The blocks below "
       "are there once for every part, named after it (B becomes B_i0, B_i1, ...).",

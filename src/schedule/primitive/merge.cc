@@ -138,7 +138,7 @@ LoopId Merge(State& self, const std::vector<LoopId>& loops) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("Merge", "merge", &Merge,
+  DefPrimitive("Merge", "merge", &Merge, &Schedule::Merge,
                "Makes one nest of nests that follow each other: the loops named, one of each nest, "
                "and all above them up to where the nests meet. The loops run over the same "
                "ranges, and what a nest computes for another is used in the same iteration.",

@@ -145,7 +145,8 @@ NewNest NestFor(const Block& block, const IterRanges& ranges, const std::vector<
       }
       whole |= !exact && analyzer.CanProve(count >= extent);
       if (!whole) {
-        low = from, extent = count;
+        low = from;
+        extent = count;
         limits.push_back(dom->min <= value_var);
         limits.push_back(value_var < dom->min + dom->extent);
       }

@@ -129,7 +129,10 @@ struct Packing {
       bool in_both = true;
       for (const Factor& f : factors) in_both &= Uses(f.load->indices, iter->var) == 1;
       int64_t size = AsConstInt(iter->dom.value()->extent).value_or(INT32_MAX);
-      if (in_both && size > longest) grouped = iter->var, longest = size;
+      if (in_both && size > longest) {
+        grouped = iter->var;
+        longest = size;
+      }
     }
     if (!grouped.defined()) {
       Refuse("expected an iterator of the reduction in " + NameOf(block) +
@@ -277,7 +280,8 @@ struct Packing {
       here.push_back(values[iter->var]);
     }
     if (shape.empty()) {
-      shape = {IntImm::Int32(1)}, here = {IntImm::Int32(0)};
+      shape = {IntImm::Int32(1)};
+      here = {IntImm::Int32(0)};
       *at = here;
     }
     *sums = Buffer::Decl(shape, kind.sum, factor.load->buffer->name + "_sums");
@@ -374,7 +378,7 @@ std::vector<BlockId> PackProducts(State& state, BlockId id, String instruction, 
 
 TVM_REGISTER() {
   DefPrimitive(
-      "PackProducts", "pack_products", &PackProducts,
+      "PackProducts", "pack_products", &PackProducts, &Schedule::PackProducts,
       "Makes a sum of products work on copies of its factors in which each word of 32 bits holds "
       "the numbers that one instruction multiplies: four bytes (dot_bytes), two int16 or bytes "
       "widened to them (dot_shorts), two bfloat16 (dot_bfloat16) or one number converted to "

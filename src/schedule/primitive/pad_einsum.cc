@@ -258,7 +258,7 @@ void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
 
 TVM_REGISTER() {
   DefPrimitive(
-      "PadEinsum", "pad_einsum", &PadEinsum,
+      "PadEinsum", "pad_einsum", &PadEinsum, &Schedule::PadEinsum,
       "Makes the domain of a block a multiple of `padding`, one number for each iterator. The "
       "block works on copies of its buffers that have zeros beyond the domain, and what it should "
       "have written is copied back. Its indices are iterators or constants; where a reduction "

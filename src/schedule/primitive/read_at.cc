@@ -49,7 +49,7 @@ BlockId ReadAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index, Str
 
 TVM_REGISTER() {
   DefPrimitive(
-      "ReadAt", "read_at", &ReadAt,
+      "ReadAt", "read_at", &ReadAt, &Schedule::ReadAt,
       "Copies what a block reads of a buffer in one iteration of `loop` to another memory scope, "
       "in one block that is marked `auto_copy`, which is returned. The block reads the copy.",
       {kWideGrid,

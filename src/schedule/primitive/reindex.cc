@@ -212,17 +212,19 @@ def before(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 16), "float32")):
             B[vi, vj] = A[vj, vi] * 2.0)";
 
 TVM_REGISTER() {
-  DefPrimitive("ReIndex", "reindex", &ReIndex,
+  DefPrimitive("ReIndex", "reindex", &ReIndex, &Schedule::ReIndex,
                "Makes a block use a copy of one of its buffers whose indices are the block's "
                "iterators. Returns the block that copies: before a block that reads the buffer, "
                "after one that writes it.",
                {kTransposed, R"(sch.reindex("B", ("read", 0)))"}, Arg("block"), Arg("buffer"));
   DefPrimitive("ReindexCacheRead", "reindex_cache_read", &ReindexCache<true>,
+               &Schedule::ReindexCacheRead,
                "Makes a block read a copy of a buffer in another memory scope, laid out as "
                "index_map says of the block's iterators. Returns the block that copies.",
                {kTransposed, R"(sch.reindex_cache_read("B", 0, "local", lambda i, j: (i, j)))"},
                Arg("block"), Arg("read_buffer_index"), Arg("storage_scope"), Arg("index_map"));
   DefPrimitive("ReindexCacheWrite", "reindex_cache_write", &ReindexCache<false>,
+               &Schedule::ReindexCacheWrite,
                "Makes a block write a copy of a buffer in another memory scope, laid out as "
                "index_map says of the block's iterators. Returns the block that copies back.",
                {kTransposed, R"(sch.reindex_cache_write("B", 0, "local", lambda i, j: (j, i)))"},

@@ -44,7 +44,7 @@ void Reorder(State& self, const std::vector<LoopId>& order) {
 }
 
 TVM_REGISTER() {
-  DefPrimitive("Reorder", "reorder", &Reorder,
+  DefPrimitive("Reorder", "reorder", &Reorder, &Schedule::Reorder,
                "Puts loops of one nest in another order; loops of the nest that are not named stay "
                "where they are.",
                {kGrid,

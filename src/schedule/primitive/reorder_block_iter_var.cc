@@ -32,6 +32,7 @@ void ReorderBlockIterVar(State& self, BlockId id, Array<int64_t> new_order) {
 
 TVM_REGISTER() {
   DefPrimitive("ReorderBlockIterVar", "reorder_block_iter_var", &ReorderBlockIterVar,
+               &Schedule::ReorderBlockIterVar,
                "Puts the iterators of a block in another order: new_order[i] is the old place of "
                "the i-th.",
                {kGrid, R"(sch.reorder_block_iter_var(sch.get_block("B"), [1, 0]))"}, Arg("block"),

@@ -218,7 +218,7 @@ void ReverseComputeAt(State& state, BlockId id, ComputeLocation where, bool pres
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "ReverseComputeAt", "reverse_compute_at", &ReverseComputeAt,
+      "ReverseComputeAt", "reverse_compute_at", &ReverseComputeAt, &Schedule::ReverseComputeAt,
       "Moves a block below a loop around its producers, where each iteration uses what they just "
       "wrote. `index` is the position in the loop's body: -1 the last possible one, -2 the first. "
       "Loops of extent 1 are left out unless preserve_unit_loops is set.",

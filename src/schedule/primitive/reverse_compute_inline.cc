@@ -200,6 +200,7 @@ namespace {
 TVM_REGISTER() {
   DefPrimitive(
       "ReverseComputeInline", "reverse_compute_inline", &ReverseComputeInline,
+      &Schedule::ReverseComputeInline,
       "Computes what a block stores where its only producer stores, and removes the block and the "
       "buffer between them. Each iteration of the block reads one element of that buffer, and no "
       "two the same.",

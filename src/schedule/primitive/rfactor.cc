@@ -276,7 +276,7 @@ BlockId RFactor(State& state, LoopId loop, int64_t factor_axis) {
 namespace {
 TVM_REGISTER() {
   DefPrimitive(
-      "RFactor", "rfactor", &RFactor,
+      "RFactor", "rfactor", &RFactor, &Schedule::RFactor,
       "Makes a loop of a reduction spatial: a new block, which is returned, computes one partial "
       "result for each of its iterations, in a buffer with one more dimension at `factor_axis`; "
       "the "

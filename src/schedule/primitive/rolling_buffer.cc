@@ -256,7 +256,7 @@ void RollingBuffer(State& state, BlockId id, BufferIndex& index) {
 
 TVM_REGISTER() {
   DefPrimitive(
-      "RollingBuffer", "rolling_buffer", &RollingBuffer,
+      "RollingBuffer", "rolling_buffer", &RollingBuffer, &Schedule::RollingBuffer,
       "Keeps what a block wrote in the last iteration of a loop, where the next one needs it "
       "again: the buffer becomes a circular one of the size of what an iteration needs, and only "
       "what is new is computed. The loop is the outermost one around the block and all that read "

@@ -153,13 +153,14 @@ def before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
 
 TVM_REGISTER() {
   DefPrimitive("SampleCategorical", "sample_categorical", &SampleCategorical,
+               &Schedule::SampleCategorical,
                "One of the candidates, with the probabilities given; the decision is its index.",
                {kProgram, R"(v = sch.sample_categorical([1, 2, 4], [0.25, 0.25, 0.5], decision=2)
 i, = sch.get_loops("B")
 sch.annotate(i, "unroll", v))"},
                Arg("candidates"), Arg("probs"), Arg("decision", nullptr));
   DefPrimitive(
-      "SamplePerfectTile", "sample_perfect_tile", &SamplePerfectTile,
+      "SamplePerfectTile", "sample_perfect_tile", &SamplePerfectTile, &Schedule::SamplePerfectTile,
       "n factors with the extent of the loop as their product; the last one is at most "
       "max_innermost_factor (-1: any). The decision is the list of factors. Where the extent "
       "is not constant, the first is None and the others are 1.",
@@ -168,6 +169,7 @@ v0, v1 = sch.sample_perfect_tile(i, n=2, max_innermost_factor=16, decision=[8, 8
 sch.split(i, [v0, v1]))"},
       Arg("loop"), Arg("n"), Arg("max_innermost_factor", 16), Arg("decision", nullptr));
   DefPrimitive("SamplePartitionedTile", "sample_partitioned_tile", &SamplePartitionedTile,
+               &Schedule::SamplePartitionedTile,
                "n factors with the extent of the loop as their product, of which those from "
                "partition_pos on have the product innerpart_factor.",
                {kProgram, R"(i, = sch.get_loops("B")

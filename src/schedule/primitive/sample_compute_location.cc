@@ -70,6 +70,7 @@ ComputeLocation SampleComputeLocation(Sampler& self, BlockId block, Decision<int
 
 TVM_REGISTER() {
   DefPrimitive("SampleComputeLocation", "sample_compute_location", &SampleComputeLocation,
+               &Schedule::SampleComputeLocation,
                "A place for compute_at: one of the loops around the consumers of a block that it "
                "can be moved to, the place where it is (decision -1), or none because it is "
                "inlined (-2).",

@@ -35,7 +35,7 @@ void SetScope(State& self, BlockId id, BufferIndex& buffer_index, String storage
 }
 
 TVM_REGISTER() {
-  DefPrimitive("SetScope", "set_scope", &SetScope,
+  DefPrimitive("SetScope", "set_scope", &SetScope, &Schedule::SetScope,
                "Puts a buffer that the block writes in another memory, such as shared or local. "
                "The buffer must be one that the program allocates.",
                {kTwoStages, R"(sch.set_scope("B", 0, "shared"))"}, Arg("block"),

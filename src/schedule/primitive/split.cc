@@ -152,7 +152,7 @@ std::vector<LoopId> Split(State& self, LoopId id, const std::vector<std::optiona
 
 TVM_REGISTER() {
   DefPrimitive(
-      "Split", "split", &Split,
+      "Split", "split", &Split, &Schedule::Split,
       "Makes a nest of one loop, with the factors as extents from the outermost in. At most one "
       "factor is None: it becomes what is needed to cover the loop. Where the product is more than "
       "the extent, the blocks below run only inside of it, unless disable_predication is set (then "

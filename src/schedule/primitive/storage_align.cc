@@ -47,7 +47,7 @@ void StorageAlign(State& self, BlockId id, int64_t buffer_index, int64_t& axis, 
 }
 
 TVM_REGISTER() {
-  DefPrimitive("StorageAlign", "storage_align", &StorageAlign,
+  DefPrimitive("StorageAlign", "storage_align", &StorageAlign, &Schedule::StorageAlign,
                "Makes the stride of an axis of a buffer that the block writes equal to offset "
                "modulo factor, by padding; it avoids bank conflicts. The buffer must be one that "
                "the program allocates.",

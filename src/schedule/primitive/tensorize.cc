@@ -109,7 +109,7 @@ void Tensorize(State& state, BlockOrLoopId target, String tensor_intrin, bool pr
 
 TVM_REGISTER() {
   DefPrimitive(
-      "Tensorize", "tensorize", &Tensorize,
+      "Tensorize", "tensorize", &Tensorize, &Schedule::Tensorize,
       "Replaces the body of a block (or of what is below a loop, blockized first) by an intrinsic, "
       "given by the name it is registered with. The body must compute what the intrinsic's "
       "description does.",

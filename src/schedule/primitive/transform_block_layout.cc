@@ -83,6 +83,7 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
 TVM_REGISTER() {
   DefPrimitive(
       "TransformBlockLayout", "transform_block_layout", &TransformBlockLayout,
+      &Schedule::TransformBlockLayout,
       "Makes a block run over `index_map` of its iterators, which is one to one, with new loops.",
       {kWideGrid, R"(sch.transform_block_layout("B", lambda i, j: (i * 64 + j,)))"}, Arg("block"),
       Arg("index_map"));

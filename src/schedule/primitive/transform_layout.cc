@@ -169,7 +169,7 @@ void SetAxisSeparator(State& state, BlockId id, BufferRef& ref,
 
 TVM_REGISTER() {
   DefPrimitive(
-      "TransformLayout", "transform_layout", &TransformLayout,
+      "TransformLayout", "transform_layout", &TransformLayout, &Schedule::TransformLayout,
       "Moves element `i` of a buffer of the block to `index_map(i)`, in all of the function. A map "
       "that leaves gaps makes the buffer larger; pad_value, a value or a function of the new "
       "indices, is written there after the buffer's producer, or assumed of a parameter. "
@@ -189,6 +189,7 @@ def before(A: T.Buffer((16, 64), "float32"), C: T.Buffer((16, 64), "float32")):
       Arg("block"), Arg("buffer"), Arg("index_map"), Arg("pad_value", nullptr),
       Arg("assume_injective_transform", false));
   DefPrimitive("SetAxisSeparator", "set_axis_separator", &SetAxisSeparator,
+               &Schedule::SetAxisSeparator,
                "Sets where flattening a buffer starts a new physical dimension.",
                {kWideGrid, R"(sch.set_axis_separator("B", ("write", 0), [1]))"}, Arg("block"),
                Arg("buffer"), Arg("axis_separators"));

@@ -32,7 +32,7 @@ void UnsafeSetDType(State& self, BlockId id, BufferIndex& buffer_index, String n
 }
 
 TVM_REGISTER() {
-  DefPrimitive("UnsafeSetDType", "unsafe_set_dtype", &UnsafeSetDType,
+  DefPrimitive("UnsafeSetDType", "unsafe_set_dtype", &UnsafeSetDType, &Schedule::UnsafeSetDType,
                "Gives a buffer that the block writes elements of another type; values are "
                "converted when they are stored and loaded. Results may change by the rounding. "
                "The buffer must be one that the program allocates.",

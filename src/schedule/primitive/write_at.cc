@@ -60,7 +60,7 @@ BlockId WriteAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index,
 
 TVM_REGISTER() {
   DefPrimitive(
-      "WriteAt", "write_at", &WriteAt,
+      "WriteAt", "write_at", &WriteAt, &Schedule::WriteAt,
       "Makes a block write to a buffer in another memory scope. In each iteration of `loop` one "
       "block, which is marked `auto_copy` and returned, copies what was written to where it "
       "belongs.",

@@ -55,6 +55,9 @@ inline constexpr double kApart = 1.5;
 /// Rows that pay for copying the other operand: to turn it, to pack what lies in lines already, and
 /// to have lines together that collide nowhere.
 inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64, kRowsToGather = 256;
+/// How much larger a product may become by filling up tiles of matrix units, which are that much
+/// faster than vectors.
+inline constexpr double kTileWaste = 3;
 /// Results that share a factor and pay for packing it into words.
 inline constexpr int64_t kResultsToPack = 4;
 /// A reduction this short keeps its results in registers, whatever their number.

@@ -4,13 +4,7 @@
 #include "tvm/expr/dot.h"
 
 namespace tvm::tir {
-namespace {
-/// What multiplies the factors of a block, and which of them is stored shifted.
-struct Way {
-  const char* instruction;
-  int64_t shifted = -1;
-};
-/// What the products of a block are made of, in the order of the product.
+
 std::vector<const Access*> FactorsOf(const BlockLook& look) {
   std::vector<const Access*> factors;
   for (const Access& access : look.accesses) {
@@ -18,6 +12,25 @@ std::vector<const Access*> FactorsOf(const BlockLook& look) {
   }
   return factors;
 }
+Array<BlockRV> InlineResult(const Schedule& sch, const BlockRV& block) {
+  Array<BlockRV> left;
+  for (const BlockRV& result : sch.GetConsumers(block)) {
+    bool is_inline = Attempt(sch, [&] {
+      if (sch.GetConsumers(result).size() != 1) return false;
+      sch.ComputeInline(result);
+      return true;
+    });
+    if (!is_inline) left.push_back(result);
+  }
+  return left;
+}
+
+namespace {
+/// What multiplies the factors of a block, and which of them is stored shifted.
+struct Way {
+  const char* instruction;
+  int64_t shifted = -1;
+};
 /// How many sums of a factor there are.
 int64_t SumsOf(const BlockLook& look, const Access& factor) {
   int64_t sums = 1;
@@ -70,20 +83,6 @@ std::vector<Array<int64_t>> PaddingsOf(const BlockLook& look, const Machine& mac
   paddings.push_back({});
   return paddings;
 }
-/// The last step of the results becomes one with what is made of them, where that is one block.
-/// Returns what is left of it.
-Array<BlockRV> InlineResult(const Schedule& sch, const BlockRV& block) {
-  Array<BlockRV> left;
-  for (const BlockRV& result : sch.GetConsumers(block)) {
-    bool is_inline = Attempt(sch, [&] {
-      if (sch.GetConsumers(result).size() != 1) return false;
-      sch.ComputeInline(result);
-      return true;
-    });
-    if (!is_inline) left.push_back(result);
-  }
-  return left;
-}
 /// Whether a product reads words across its columns: it will be given a copy that lies otherwise.
 bool IsTurned(const Schedule& sch, const BlockRV& packing, const BlockRV& product) {
   BlockLook look = LookAt(sch, product);
@@ -128,7 +127,8 @@ bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& m
   DataType t = look.Store().buffer->dtype;
   if (!look.simple || !t.is_float() || t.bits() >= 32) return false;
   Array<BlockRV> made = sch.PackProducts(look.rv, "float32");
-  sch.ComputeInline(made[0]), sch.ComputeInline(made[1]);
+  sch.ComputeInline(made[0]);
+  sch.ComputeInline(made[1]);
   Array<BlockRV> results = InlineResult(sch, look.rv);
   ScheduleReduction(sch, look.rv, machine);
   for (const BlockRV& result : results) {
@@ -140,6 +140,10 @@ bool SummedInFloat32(const Schedule& sch, const BlockRV& block, const Machine& m
 }
 }  // namespace
 
+void SchedulePacking(const Schedule& sch, const BlockRV& packing, const Machine& machine) {
+  if (!Attempt(sch, [&] { return PackedInSquares(sch, packing, machine); }))
+    ScheduleSpatial(sch, packing, machine);
+}
 Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   if (!look.simple || !machine->takes_vectors) return {};
@@ -166,16 +170,14 @@ bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) 
   for (const BlockRV& packing : words)
     (IsTurned(sch, packing, block) ? turned : copies).push_back(packing);
   if (!ScheduleProductOf(sch, block, copies, machine)) return false;
-  for (const BlockRV& packing : turned) {
-    if (!Attempt(sch, [&] { return PackedInSquares(sch, packing, machine); }))
-      ScheduleSpatial(sch, packing, machine);
-  }
+  for (const BlockRV& packing : turned) SchedulePacking(sch, packing, machine);
   return true;
 }
 }  // namespace
 
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  return Attempt(sch, [&] { return InWords(sch, block, machine); }) ||
+  return Attempt(sch, [&] { return ScheduleTileProduct(sch, block, machine); }) ||
+         Attempt(sch, [&] { return InWords(sch, block, machine); }) ||
          SummedInFloat32(sch, block, machine);
 }
 }  // namespace tvm::tir

@@ -141,7 +141,8 @@ bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   if (!times || !form.reducer->result[0].as<AddObj>()) return false;
   Product& p = *product;
   if (!MatchFactor(times->a, &p.left) || !MatchFactor(times->b, &p.right)) return false;
-  p.result = form.buffers[0], p.at = form.indices;
+  p.result = form.buffers[0];
+  p.at = form.indices;
   DataType type = p.left.load.dtype();
   p.type = FindProductType(type, p.result->dtype);
   if (!p.type || p.right.load.dtype() != type) return false;

@@ -208,7 +208,9 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt) {
     if (error.kind() != "ScheduleError") throw;
   }
   self->state->value = state;
-  self->symbols = symbols, self->insts = insts, self->decisions = decisions;
+  self->symbols = symbols;
+  self->insts = insts;
+  self->decisions = decisions;
   return false;
 }
 }  // namespace tvm::tir

@@ -142,6 +142,30 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
 /// in all. Of those whose number is not known, a multiple.
 std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional<int64_t> columns,
                                       int64_t lanes, const Machine& machine);
+/// How many columns of a product are used for all rows before the next ones: as many as stay close,
+/// and where threads share one product, no more than make the part of each a square, which reads
+/// least of both operands.
+int64_t StretchOf(const BlockLook& look, size_t row, size_t column, const Machine& machine);
+/// Threads share the tiles of a result: `outer` loops, and those along `inner` where that is not
+/// even.
+void ShareTiles(const Schedule& sch, const Array<LoopRV>& outer, const LoopRV& inner,
+                const Machine& machine, std::optional<double> work);
+/// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
+/// fewer than `reuse` results share an element: the copy would cost more than it saves.
+BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& access, size_t column,
+                    int64_t reuse);
+/// Gives what a block writes, a copy that others read, the layout `map`.
+void LayOut(const Schedule& sch, const BlockRV& copy, const IndexMap& map);
+/// The last step of the results becomes one with what is made of them, where that is one block.
+/// Returns what is left of it.
+Array<BlockRV> InlineResult(const Schedule& sch, const BlockRV& block);
+/// Schedules a block that packs words which only a copy reads, in other order: for each square of
+/// the copy, so that they need not go through memory, or else by itself.
+void SchedulePacking(const Schedule& sch, const BlockRV& packing, const Machine& machine);
+/// What the products of a block are made of, in the order of the product.
+std::vector<const Access*> FactorsOf(const BlockLook& look);
+/// A product on the matrix units of a processor; false where it is none, or too small for them.
+bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// Packs the factors of a product of small numbers into words that an instruction of the machine
 /// multiplies at once. Returns the blocks that pack, none where it is no such product or too little
 /// of it.

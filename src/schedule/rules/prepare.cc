@@ -123,7 +123,8 @@ struct ReductionSplitter : Mutator<ReductionSplitter, BlockObj> {
       });
       if (start == starts.end()) return {nest};
       auto* n = Edit(&block);
-      n->init = *start, n->body = updates[i];
+      n->init = *start;
+      n->body = updates[i];
       Array<BufferRegion> writes;
       for (const BufferRegion& region : realize->block->writes) {
         if (region->buffer.same_as(updates[i]->buffer)) writes.push_back(region);

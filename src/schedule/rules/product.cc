@@ -116,34 +116,19 @@ int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
   int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(cost::kEven);
   return machine->l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
 }
-/// How many columns are used for all rows before the next ones: as many as stay close, and where
-/// threads share one product, no more than make the part of each a square, which reads least of
-/// both operands.
-int64_t StretchOf(const BlockLook& look, TileAxes axes, const Machine& machine) {
+}  // namespace
+
+int64_t StretchOf(const BlockLook& look, size_t row, size_t column, const Machine& machine) {
   int64_t most = CloseColumns(look, machine);
   auto results = look.Size([](const Axis& a) { return !a.reduce; });
-  int64_t product = look.axes[axes.row].size.value_or(cost::kEven) *
-                    look.axes[axes.column].size.value_or(cost::kEven);
+  int64_t product =
+      look.axes[row].size.value_or(cost::kEven) * look.axes[column].size.value_or(cost::kEven);
   int64_t others = results && product > 0 ? std::max<int64_t>(1, *results / product) : 1;
   int64_t threads = (machine->cores + others - 1) / others;
   if (threads == 1) return most;
   auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(product / threads)));
   return std::min(most, side);
 }
-/// A size with the divisors that matter: those of the extent, as far as they are known.
-int64_t SizeOf(const Axis& axis, int64_t divisor) {
-  if (axis.size) return *axis.size;
-  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), divisor));
-  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? divisor : 1;
-}
-/// The tile of a product that all tiles divide.
-Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  return ChooseTile(
-      {cost::kEven, cost::kEven, 1, RowsCollide(look, axes, machine), CloseColumns(look, machine)},
-      machine->Lanes(look.widest_bits), machine);
-}
-/// A copy of what an access reads, in the order of the axes with the columns last. Undefined where
-/// fewer than `reuse` results share an element: the copy would cost more than it saves.
 BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& access, size_t column,
                     int64_t reuse) {
   std::optional<int64_t> shared = 1;
@@ -167,6 +152,39 @@ BlockRV CopyOperand(const Schedule& sch, const BlockLook& look, const Access& ac
                                 IndexMap(iters, order, {}));
   }
   return BlockRV();
+}
+void LayOut(const Schedule& sch, const BlockRV& copy, const IndexMap& map) {
+  // The block that copies may have its iterators in another order than its buffer.
+  Block block = sch.Get(copy);
+  Array<Var> iters = block->iter_vars.Map([](const IterVar& iter) { return iter->var; });
+  auto written =
+      block->writes[0]->region.Map([](const Range& range) -> PrimExpr { return range->min; });
+  arith::Analyzer analyzer;
+  sch.TransformBlockLayout(copy, IndexMap(iters, map.MapIndices(written, &analyzer), {}));
+  sch.TransformLayout(copy, Array<Any>{String("write"), int64_t{0}}, map);
+}
+void ShareTiles(const Schedule& sch, const Array<LoopRV>& outer, const LoopRV& inner,
+                const Machine& machine, std::optional<double> work) {
+  LoopRV shared = FuseToShare(sch, outer, machine);
+  auto count = AsConstInt(sch.Get(shared)->extent);
+  if (count && (*count < cost::kTasksPerCore * machine->cores ||
+                Unevenness(*count, machine->cores) > cost::kIdleTiles))
+    shared = sch.Fuse({shared, inner});
+  ParallelIfWorth(sch, shared, machine, work);
+}
+
+namespace {
+/// A size with the divisors that matter: those of the extent, as far as they are known.
+int64_t SizeOf(const Axis& axis, int64_t divisor) {
+  if (axis.size) return *axis.size;
+  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), divisor));
+  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? divisor : 1;
+}
+/// The tile of a product that all tiles divide.
+Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
+  return ChooseTile(
+      {cost::kEven, cost::kEven, 1, RowsCollide(look, axes, machine), CloseColumns(look, machine)},
+      machine->Lanes(look.widest_bits), machine);
 }
 /// The layout [others] [tiles of columns] [reduction] [tile] of an operand's copy, whose last
 /// dimension is the columns.
@@ -226,15 +244,7 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     Attempt(sch, [&] {
       if (is_new) packed = CopyOperand(sch, look, access, column, rows);
       if (!packed.defined() || sch.GetConsumers(packed).size() != 1) return false;
-      // The block that copies has its iterators in another order than its buffer.
-      Block block = sch.Get(packed);
-      IndexMap map = TilesOf(sch.Get(look.rv), block->writes[0]->buffer, width);
-      Array<Var> iters = block->iter_vars.Map([](const IterVar& iter) { return iter->var; });
-      auto written =
-          block->writes[0]->region.Map([](const Range& range) -> PrimExpr { return range->min; });
-      arith::Analyzer analyzer;
-      sch.TransformBlockLayout(packed, IndexMap(iters, map.MapIndices(written, &analyzer), {}));
-      sch.TransformLayout(packed, Array<Any>{String("write"), int64_t{0}}, map);
+      LayOut(sch, packed, TilesOf(sch.Get(look.rv), sch.Get(packed)->writes[0]->buffer, width));
       if (is_new) copies->push_back(packed);
       return true;
     });
@@ -336,16 +346,21 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
       row_tiles = split(axis, tile.rows, &row);
     } else if (i == axes.column) {
       int64_t width = vectors * tile.lanes;
-      int64_t close = LargestDivisor(area.columns / width, StretchOf(look, axes, machine) / width);
+      int64_t close = LargestDivisor(area.columns / width,
+                                     StretchOf(look, axes.row, axes.column, machine) / width);
       Array<LoopRV> parts = sch.Split(
           axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0], column_tiles = parts[1], vector = parts[2], lane = parts[3];
+      stretches = parts[0];
+      column_tiles = parts[1];
+      vector = parts[2];
+      lane = parts[3];
     } else {
       LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
       (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
     }
   }
-  outer.push_back(stretches), outer.push_back(row_tiles);
+  outer.push_back(stretches);
+  outer.push_back(row_tiles);
   for (const LoopRV& loop : among_rows) outer.push_back(loop);
   Array<LoopRV> order = outer;
   order.push_back(column_tiles);
@@ -360,12 +375,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   BlockRV init = sch.DecomposeReduction(block, reduction[0]);
   UnrollTile(sch, {init, epilogue}, outer.size() + 1);
   UnrollTile(sch, {block}, outer.size() + 1 + reduction.size());
-  LoopRV shared = FuseToShare(sch, outer, machine);
-  auto count = AsConstInt(sch.Get(shared)->extent);
-  if (count && (*count < cost::kTasksPerCore * machine->cores ||
-                Unevenness(*count, machine->cores) > cost::kIdleTiles))
-    shared = sch.Fuse({shared, column_tiles});
-  ParallelIfWorth(sch, shared, machine, look.TotalWork());
+  ShareTiles(sch, outer, column_tiles, machine, look.TotalWork());
 }
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
 /// result. Returns the block that copies.
@@ -395,7 +405,10 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
       double score = ChooseTile({row, column}, lanes, machine).score;
       double cost = static_cast<double>(row * column) / score;
       if (columns && column != *columns) cost *= cost::kConditions;
-      if (cost < least) least = cost, best = {row, column};
+      if (cost < least) {
+        least = cost;
+        best = {row, column};
+      }
     }
   }
   return best;

@@ -27,7 +27,8 @@ std::optional<size_t> ContiguousRead(const BlockLook& look) {
     }
     bool is_better = moving == most && best && along && !store.StepsBy(*best, 1);
     if (along && (moving > most || (is_better && store.StepsBy(*along, 1)))) {
-      most = moving, best = along;
+      most = moving;
+      best = along;
     }
   }
   return best;
@@ -47,7 +48,10 @@ std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64
       if (!look.axes[i].reduce || !look.axes[i].size || (i == contiguous) != may_be_contiguous)
         continue;
       int64_t count = LargestDivisor(*look.axes[i].size, most);
-      if (count > parts) axis = &look.axes[i], parts = count;
+      if (count > parts) {
+        axis = &look.axes[i];
+        parts = count;
+      }
     }
     if (axis) break;
   }
@@ -137,7 +141,8 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   arith::Analyzer analyzer;
   if (!analyzer.CanProve(axis.extent <= PrimExpr(stretch))) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(stretch)});
-    stretches = parts[0], inner = parts[1];
+    stretches = parts[0];
+    inner = parts[1];
   }
   LoopRV first;
   for (const Axis& a : look.axes) {

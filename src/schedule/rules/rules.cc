@@ -82,7 +82,8 @@ bool SharesOperands(const BlockLook& look) {
       if (look.axes[i].reduce) {
         is_reduced |= access.Moves(i);
       } else {
-        ++axes, moving += access.Moves(i);
+        ++axes;
+        moving += access.Moves(i);
       }
     }
     return !access.is_store && moving < axes && (moving > 0 || is_reduced);

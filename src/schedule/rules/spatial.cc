@@ -51,7 +51,8 @@ bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
       from.push_back(Var("d" + std::to_string(i), buffer->shape[i].dtype()));
       to.push_back(from.back());
     }
-    to.Set(rank - 2, from[rank - 1]), to.Set(rank - 1, from[rank - 2]);
+    to.Set(rank - 2, from[rank - 1]);
+    to.Set(rank - 1, from[rank - 2]);
     sch.TransformLayout(copy, Array<Any>{String("write"), int64_t{0}}, IndexMap(from, to, {}));
     Array<LoopRV> loops = sch.GetLoops(copy);
     sch.Tensorize(loops[loops.size() - 2],

@@ -149,7 +149,8 @@ void InTiles(const Schedule& sch, const BlockLook& look, const Window& window,
       outer.push_back(i == window.row ? row[0] : loop);
     }
   }
-  outer_axes.push_back(window.column), outer.push_back(column[0]);
+  outer_axes.push_back(window.column);
+  outer.push_back(column[0]);
   reduction.push_back(look.axes[window.along].loop);
   Array<LoopRV> order = outer;
   for (const LoopRV& loop : reduction) order.push_back(loop);

@@ -230,9 +230,10 @@ void PrintCall(Printer& p, const CallObj* n) {
                                   : name == "ret" || FunctionRebuilds(name, n);
     }
   }
-  if (!fits)
-    type = "first", Tir(p, "call_intrin");
-  else
+  if (!fits) {
+    type = "first";
+    Tir(p, "call_intrin");
+  } else
     Tir(p, name);
   Printer::List list(p, "(", ")");
   if (type == "first") list.Item().Quote(n->dtype.str());

@@ -363,7 +363,8 @@ void PrintIf(Printer& p, const IfThenElseObj* n) {
       p.End();
       return Indented(p, other.get(), &n->else_case);
     }
-    n = next, keyword = "elif ";
+    n = next;
+    keyword = "elif ";
   }
 }
 

@@ -123,7 +123,8 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     Add(to, buffer, region);
   }
   void Visit(const ForObj* op) {
-    (*this)(op->min), (*this)(op->extent);
+    (*this)(op->min);
+    (*this)(op->extent);
     IntSet set = arith::EvalSet(Range::FromMinExtent(op->min, op->extent), doms);
     doms.Set(op->loop_var, set);
     (*this)(op->body);
@@ -138,7 +139,8 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     else if (op->var.dtype().is_index())
       doms.Set(op->var, IntSet::Everything());  // its value is known only inside
     (*this)(op->body);
-    lets.erase(op->var), doms.erase(op->var);
+    lets.erase(op->var);
+    doms.erase(op->var);
   }
   void Visit(const LetStmtObj* op) { VisitLet(op); }
   void Visit(const LetObj* op) { VisitLet(op); }

@@ -98,7 +98,8 @@ struct LcaDetector : Visitor<LcaDetector, ForObj, BlockRealizeObj, BlockObj, Dec
     current = current->parent;
   }
   void Visit(const ForObj* op) {
-    (*this)(op->min), (*this)(op->extent);
+    (*this)(op->min);
+    (*this)(op->extent);
     Inside(op, [&] { (*this)(op->body); });
   }
   void Visit(const BlockRealizeObj* op) {

@@ -180,8 +180,10 @@ Optional<Block> FindAnchorBlock(const IRModule& mod) {
         reduces |= iv->iter_type == IterVarType::kCommReduce;
       if (has_reduction && !reduces) continue;
       double flops = times * EstimateTIRFlops(block->body);
-      if ((reduces && !has_reduction) || flops >= most)
-        best = ffi::GetRef<Block>(block), most = flops;
+      if ((reduces && !has_reduction) || flops >= most) {
+        best = ffi::GetRef<Block>(block);
+        most = flops;
+      }
       has_reduction |= reduces;
     }
   }

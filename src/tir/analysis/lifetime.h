@@ -86,12 +86,14 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
       Allocation& a = allocations[var];
       auto position = std::find(order.begin(), order.end(), a.op) - order.begin();
       if (static_cast<size_t>(position) >= closed.known) continue;
-      a.first = std::min(a.first, begin), a.last = std::max(a.last, end);
+      a.first = std::min(a.first, begin);
+      a.last = std::max(a.last, end);
     }
   }
   void Visit(const AllocateObj* op) {
     Allocation a;
-    a.op = op, a.region = region;
+    a.op = op;
+    a.region = region;
     int64_t count = op->ConstantSize();
     bool is_constant = true;
     for (const PrimExpr& e : op->extents) is_constant &= AsConstInt(e).has_value();
@@ -102,7 +104,8 @@ struct LifetimeFinder : Visitor<LifetimeFinder, AllocateObj, ForObj, WhileObj, I
     (*this)(op->body);
   }
   void Visit(const ForObj* op) {
-    (*this)(op->min), (*this)(op->extent);
+    (*this)(op->min);
+    (*this)(op->extent);
     const Region* outer = region;
     // Threads have memory of their own; lanes and unrolled bodies are handled like serial ones.
     if (op->kind == ForKind::kParallel || op->kind == ForKind::kThreadBinding)

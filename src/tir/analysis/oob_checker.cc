@@ -50,10 +50,12 @@ struct OutOfBoundsFinder
     return result;
   }
   ObjectRef Rewrite(const BufferLoadObj* op) {
-    return Check(op->buffer, op->indices), MapChildren(op, *this);
+    Check(op->buffer, op->indices);
+    return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
-    return Check(op->buffer, op->indices), MapChildren(op, *this);
+    Check(op->buffer, op->indices);
+    return MapChildren(op, *this);
   }
 
   void Check(const Buffer& buffer, const Array<PrimExpr>& indices) {

@@ -180,7 +180,8 @@ struct Matcher {
     result = {};
     for (size_t i = 0; i < current.size(); ++i) {
       Matcher one({current[i]}, {combined[i]}, {identities[i]});
-      one.lhs = {lhs[i]}, one.rhs = {rhs[i]};
+      one.lhs = {lhs[i]};
+      one.rhs = {rhs[i]};
       if (!one.Run()) return false;
       all_sources.push_back((*one.sources)[0]);
       result.push_back(one.result[0]);

@@ -43,7 +43,8 @@ struct ScopedVisitor
   void Visit(const BufferObj* op) { self()->UseBuffer(op); }
   void Visit(const ForObj* op) {
     self()->At(op);
-    Go(op->min), Go(op->extent);
+    Go(op->min);
+    Go(op->extent);
     if (op->step.has_value()) Go(op->step.value());
     // The index of a thread may be used in blocks that have no iterator for it.
     bool is_thread = op->kind == ForKind::kThreadBinding;
@@ -119,7 +120,8 @@ struct ScopedVisitor
       for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), 1);
       for (const MatchBufferRegion& m : op->match_buffers) Go(m->source);
       for (const MatchBufferRegion& m : op->match_buffers) self()->Declare(m->buffer.get(), 1);
-      GoAll(op->reads), GoAll(op->writes);
+      GoAll(op->reads);
+      GoAll(op->writes);
       if (op->init.has_value()) Go(op->init.value());
       Go(op->body);
       for (const Buffer& b : op->alloc_buffers) self()->Declare(b.get(), -1);
@@ -135,7 +137,8 @@ struct ScopedVisitor
     }
     Go(op->combiner);
     With(vars, "a reduction", [&] {
-      GoAll(op->source), GoAll(op->init);
+      GoAll(op->source);
+      GoAll(op->init);
       Go(op->condition);
     });
   }

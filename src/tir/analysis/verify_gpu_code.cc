@@ -37,7 +37,8 @@ struct GpuChecker : Visitor<GpuChecker, AttrStmtObj, ForObj, AllocateObj, BlockO
   template <class F>
   void Launch(const String& tag, const PrimExpr& size, F&& body) {
     if (depth == 0) {
-      extents.clear(), local = shared = 0;
+      extents.clear();
+      local = shared = 0;
       ++kernels;
     }
     int64_t extent = AsConstInt(size).value_or(1);  // unknown before it runs

@@ -35,7 +35,10 @@ struct LoopCanonicalizer : AnalyzedStmtMutator<LoopCanonicalizer, VarObj> {
     values[op->loop_var.get()] = var * step + min;
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
-    n->loop_var = var, n->min = MakeZero(var.dtype()), n->extent = count, n->step = std::nullopt;
+    n->loop_var = var;
+    n->min = MakeZero(var.dtype());
+    n->extent = count;
+    n->step = std::nullopt;
     n->body = Mutate(op->body);
     Stmt result = loop;
     for (auto it = lets.rbegin(); it != lets.rend(); ++it)

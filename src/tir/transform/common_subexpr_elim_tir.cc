@@ -118,7 +118,8 @@ struct Eliminator
     // The largest repetition first; what is inside of it is then found in the let's value.
     for (;;) {
       Counter count;
-      count.by_value = by_value, count.analyzer = &analyzer;
+      count.by_value = by_value;
+      count.analyzer = &analyzer;
       VisitChildren(stmt.get(), count);
       // Not the value itself: by value, a part of it may be the same as the whole (x // 1 and x).
       for (const auto& [var, value] : lets) VisitChildren(value.get(), count);

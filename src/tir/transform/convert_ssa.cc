@@ -44,7 +44,10 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
     std::vector<const VarObj*> vars, views;
     explicit Scope(SsaConverter* s) : self(s) {}
     ~Scope() {
-      for (const VarObj* v : vars) self->renamed[v].pop_back(), --self->active;
+      for (const VarObj* v : vars) {
+        self->renamed[v].pop_back();
+        --self->active;
+      }
       for (const VarObj* v : views) self->in_scope.erase(v);
     }
     /// A view defines the strides and the offset that are variables not known outside of it.
@@ -81,7 +84,8 @@ struct SsaConverter : Mutator<SsaConverter, VarObj, ForObj, LetStmtObj, LetObj, 
           key->push_back(now.get());
         }
       } visit;
-      visit.self = this, visit.key = &key;
+      visit.self = this;
+      visit.key = &key;
       visit(e);
       return visit.changes;
     };
@@ -181,7 +185,8 @@ PrimFunc ConvertSSA(PrimFunc func, std::unordered_set<const VarObj*>* elsewhere)
     };
     for (const Var& p : func->params) define(p);
     for (const auto& [param, b] : func->buffer_map) {
-      define(b->data), define(b->elem_offset);
+      define(b->data);
+      define(b->elem_offset);
       for (const PrimExpr& e : b->shape) define(e);
       for (const PrimExpr& e : b->strides) define(e);
     }

@@ -27,7 +27,8 @@ struct ConstantExtractor : Mutator<ConstantExtractor, AllocateConstObj> {
       ++index;
     if (index == static_cast<int64_t>(constants.size())) constants.push_back(op->data.value());
     auto* n = Edit(&allocate);
-    n->data = std::nullopt, n->irmod_storage_idx = index;
+    n->data = std::nullopt;
+    n->irmod_storage_idx = index;
     return allocate;
   }
 };

@@ -91,8 +91,10 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (extents.size() == 1) return extents;
     PrimExpr size = IntImm::Int64(1);
     bool is_wide = false;
-    for (const PrimExpr& e : extents)
-      size = size * cast(DataType::Int(64), e), is_wide |= e.dtype().bits() > 32;
+    for (const PrimExpr& e : extents) {
+      size = size * cast(DataType::Int(64), e);
+      is_wide |= e.dtype().bits() > 32;
+    }
     bool fits = !is_wide && analyzer.CanProveLess(size, int64_t{1} << 31);
     size = analyzer.Simplify(size);
     if (!fits) return {size};

@@ -132,8 +132,14 @@ struct Hoister : AnalyzedStmtMutator<Hoister, PrimExprObj, BufferObj> {
         if (auto* select = node.as<SelectObj>()) consider(select->condition);
       }
       if (conditionals & kBooleanExpression) {
-        if (auto* both = node.as<AndObj>()) consider(both->a), consider(both->b);
-        if (auto* either = node.as<OrObj>()) consider(either->a), consider(either->b);
+        if (auto* both = node.as<AndObj>()) {
+          consider(both->a);
+          consider(both->b);
+        }
+        if (auto* either = node.as<OrObj>()) {
+          consider(either->a);
+          consider(either->b);
+        }
       }
     });
     return found;
@@ -243,14 +249,16 @@ struct Hoister : AnalyzedStmtMutator<Hoister, PrimExprObj, BufferObj> {
       for (const PrimExpr& t : Terms(e)) result.push_back(t);
     };
     if (auto* both = cond.as<AndObj>()) {
-      append(both->a), append(both->b);
+      append(both->a);
+      append(both->b);
       return result;
     }
     auto* eq = cond.as<EQObj>();
     if (eq && IsZero(eq->b)) {
       auto not_negative = [&](const PrimExpr& e) { return analyzer.CanProveGreaterEqual(e, 0); };
       if (auto* sum = eq->a.as<AddObj>(); sum && not_negative(sum->a) && not_negative(sum->b)) {
-        append(equal(sum->a, eq->b)), append(equal(sum->b, eq->b));
+        append(equal(sum->a, eq->b));
+        append(equal(sum->b, eq->b));
         return result;
       }
       if (auto* product = eq->a.as<MulObj>(); product && AsConstInt(product->b).value_or(0) > 0) {
@@ -269,7 +277,8 @@ PrimFunc Hoist(PrimFunc func, int64_t conditionals, int64_t lets) {
     return func;
   }
   Hoister hoist;
-  hoist.conditionals = conditionals, hoist.lets = lets;
+  hoist.conditionals = conditionals;
+  hoist.lets = lets;
   hoist.LearnParams(func);
   func = RewriteBody(std::move(func), hoist);
   // Both sides of a condition may have a copy of the loop around it.

@@ -151,7 +151,9 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     DataType t = loop->loop_var.dtype();
     PrimExpr two = MakeConst(t, 2), one = MakeConst(t, 1), zero = MakeZero(t);
     HalfSelector select;
-    select.data = data, select.size = m.size, select.buffers = &m.buffers;
+    select.data = data;
+    select.size = m.size;
+    select.buffers = &m.buffers;
     auto fill = [&](const PrimExpr& iteration, const PrimExpr& half) {
       select.half = half;
       PrimExpr value = loop->min + iteration;
@@ -203,7 +205,9 @@ struct Doubler : Mutator<Doubler, AllocateObj, DeclBufferObj, AttrStmtObj, ForOb
     for (int64_t i = 0; i < split; ++i) copies.push_back(with(outer * factor + MakeConst(t, i)));
     For main = loop;
     auto* f = Edit(&main);
-    f->loop_var = outer, f->min = MakeZero(t), f->extent = MakeConst(t, *extent / split);
+    f->loop_var = outer;
+    f->min = MakeZero(t);
+    f->extent = MakeConst(t, *extent / split);
     f->body = SeqStmt::Flatten(copies);
     result.push_back(main);
     for (int64_t i = *extent / split * split; i < *extent; ++i)

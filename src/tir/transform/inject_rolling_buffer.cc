@@ -70,7 +70,8 @@ struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseOb
     Loops outer = std::exchange(loops, {});
     bool guarded = std::exchange(is_guarded, false);
     (*this)(op->body);
-    loops = outer, is_guarded = guarded;
+    loops = outer;
+    is_guarded = guarded;
   }
   void Visit(const DeclBufferObj* op) {
     if (op->buffer->data.get() != data) return VisitChildren(op, *this);
@@ -102,7 +103,8 @@ struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseOb
     if (is_guarded) Refuse("to be filled in every iteration, not under a condition");
     is_marked = true;
     (*this)(op->body);
-    is_marked = false, is_filled = true;
+    is_marked = false;
+    is_filled = true;
   }
   void Visit(const BufferLoadObj* op) {
     for (const PrimExpr& i : op->indices) (*this)(i);
@@ -117,7 +119,8 @@ struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseOb
     if (!is_marked || store || op->buffer->data.get() != data || op->predicate.has_value() ||
         !op->value.dtype().is_scalar())
       Refuse("to be written by one store of single elements, which the mark is around");
-    store = op, store_loops = loops;
+    store = op;
+    store_loops = loops;
   }
   void Visit(const VarObj* op) {
     if (op == data && allocation) Refuse("to be used by loads and stores only");
@@ -175,7 +178,11 @@ struct Window : Visitor<Window, AllocateObj, DeclBufferObj, ForObj, IfThenElseOb
       bool is_inside = i > outer && store_loops[i] != inner;
       if (is_inside && Uses(index, store_loops[i])) return false;
     }
-    over = loop, window = inner, dim = *moved, step = *by, size = *count;
+    over = loop;
+    window = inner;
+    dim = *moved;
+    step = *by;
+    size = *count;
     return true;
   }
   /// An element has one value, whichever iteration computes it.

@@ -31,13 +31,17 @@ struct UseFinder : Visitor<UseFinder, BufferLoadObj, BufferStoreObj, VarObj, Blo
     for (const PrimExpr& i : op->indices) (*this)(i);
   }
   void Visit(const BufferStoreObj* op) {
-    written.insert(op->buffer->data.get()), used.insert(op->buffer->data.get());
+    written.insert(op->buffer->data.get());
+    used.insert(op->buffer->data.get());
     (*this)(op->value);
     for (const PrimExpr& i : op->indices) (*this)(i);
   }
   /// A pointer: the memory may be read and written.
   void Visit(const VarObj* op) {
-    if (op->dtype.is_handle()) written.insert(op), used.insert(op);
+    if (op->dtype.is_handle()) {
+      written.insert(op);
+      used.insert(op);
+    }
   }
   void Visit(const BlockObj* op) {  // regions are no accesses
     if (op->init.has_value()) (*this)(op->init.value());
@@ -253,7 +257,9 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       Var var = loop->loop_var.CopyWithSuffix("");
       For steady = loop;
       auto* f = Edit(&steady);
-      f->loop_var = var, f->min = number(0), f->extent = rest;
+      f->loop_var = var;
+      f->min = number(0);
+      f->extent = rest;
       f->body = at(analyzer.Simplify(var + number(last)), {}, {});
       for (const char* key : {kStage, kOrder, kAsync}) f->annotations.erase(key);
       parts.push_back(steady);
@@ -266,7 +272,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
     for (const Buffer& b : allocated) buffer_of_data.Set(b->data, b);
     Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(block, buffer_of_data);
     auto* b = Edit(&block);
-    b->reads = access[0], b->writes = access[1];
+    b->reads = access[0];
+    b->writes = access[1];
     return BlockRealize({}, const_true(), block);
   }
   /// A statement must not run before one whose results it uses.
@@ -318,7 +325,8 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       strides.push_back(n->strides[0] * n->shape[0]);
       for (const PrimExpr& e : n->strides) strides.push_back(e);
     }
-    n->shape = shape, n->strides = strides;
+    n->shape = shape;
+    n->strides = strides;
     return b;
   }
   /// Waits for the asynchronous statements whose results `stmt` uses; those of later iterations may
@@ -339,7 +347,10 @@ struct Pipeliner : Mutator<Pipeliner, ForObj, BlockObj> {
       }
       int begun = -stage - (order > steps[i].order ? 1 : 0);  // newest iteration, at time 0
       int needed = -steps[i].stage;
-      if (after_end) begun = std::min(begun + *after_end, -1), needed += *after_end;
+      if (after_end) {
+        begun = std::min(begun + *after_end, -1);
+        needed += *after_end;
+      }
       stmt = AttrStmt(0, "async_wait_inflight_count", PrimExpr(begun - needed), stmt);
       stmt = AttrStmt(0, "async_wait_queue_scope", PrimExpr(stage), stmt);
     }

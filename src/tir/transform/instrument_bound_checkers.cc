@@ -20,8 +20,9 @@ struct BoundInstrumenter
       if (auto* ramp = index.as<RampObj>()) {
         auto stride = AsConstInt(ramp->stride);
         if (index.dtype().is_scalable() || !stride || *stride < 0) continue;
-        first = ramp->base, last = ramp->base + ramp->stride * MakeConst(ramp->stride.dtype(),
-                                                                         index.dtype().lanes() - 1);
+        PrimExpr steps = MakeConst(ramp->stride.dtype(), index.dtype().lanes() - 1);
+        first = ramp->base;
+        last = ramp->base + ramp->stride * steps;
       } else if (!index.dtype().is_scalar()) {
         continue;
       }

@@ -18,7 +18,10 @@ struct ConditionFinder
   std::unordered_map<const VarObj*, bool> opaque;  // depend on more than loops
 
   void Add(const PrimExpr& cond) {
-    if (auto* both = cond.as<AndObj>()) return Add(both->a), Add(both->b);
+    if (auto* both = cond.as<AndObj>()) {
+      Add(both->a);
+      return Add(both->b);
+    }
     auto* call = cond.as<CallObj>();
     if (call && call->Is(builtin::likely())) return Add(call->args[0]);
     bool is_opaque = SideEffect(cond) > CallEffectKind::kPure;
@@ -145,7 +148,8 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
       if (analyzer.CanProve(less_equal(extent, MakeZero(extent.dtype())))) return;
       For loop = ffi::GetRef<For>(op);
       auto* n = Edit(&loop);
-      n->min = from, n->extent = extent;
+      n->min = from;
+      n->extent = extent;
       n->annotations.erase("pragma_loop_partition_hint");
       if (is_middle) {
         ConditionRemover remove(proved);

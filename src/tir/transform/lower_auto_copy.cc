@@ -68,7 +68,8 @@ struct CopySharer : Mutator<CopySharer, ForObj, BlockObj> {
     Stmt leaf = op->body;
     while (auto* loop = leaf.as<ForObj>()) {
       if (loop->kind != ForKind::kSerial || !loop->HasTrivialStep()) break;
-      loops.push_back(ffi::GetRef<For>(loop)), leaf = loop->body;
+      loops.push_back(ffi::GetRef<For>(loop));
+      leaf = loop->body;
     }
     auto* branch = leaf.as<IfThenElseObj>();  // what the copied region has beyond the buffer
     bool conditional = branch && !branch->else_case.has_value();

@@ -61,7 +61,10 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
   ObjectRef Rewrite(const ForObj* op) {
     std::vector<For> chain;
     Stmt at = ffi::GetRef<Stmt>(op);
-    while (auto* loop = at.as<ForObj>()) chain.push_back(ffi::GetRef<For>(loop)), at = loop->body;
+    while (auto* loop = at.as<ForObj>()) {
+      chain.push_back(ffi::GetRef<For>(loop));
+      at = loop->body;
+    }
     size_t outer = threads.size();
     for (const For& loop : chain) {
       if (IsThread(loop.get())) threads.push_back(loop);
@@ -93,7 +96,8 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     for (const Buffer& b : alloc_buffers) buffer_of_data.Set(b->data, b);
     Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(block, buffer_of_data);
     auto* n = Edit(&block);
-    n->reads = access[0], n->writes = access[1];
+    n->reads = access[0];
+    n->writes = access[1];
     return BlockRealize(values, predicate, block);
   }
   /// Fresh iterators: a block that is made from another one must not share them.
@@ -182,7 +186,8 @@ struct ReductionLowerer : Mutator<ReductionLowerer, ForObj, BlockRealizeObj, Blo
     Array<PrimExpr> values;
     for (size_t i = 0; i < op->iter_values.size(); ++i) {
       if (op->block->iter_vars[i]->iter_type == IterVarType::kCommReduce) continue;
-      spatial.push_back(op->block->iter_vars[i]), values.push_back(op->iter_values[i]);
+      spatial.push_back(op->block->iter_vars[i]);
+      values.push_back(op->iter_values[i]);
     }
     // Memory of a thread is written by each of them, other memory by the first.
     PrimExpr writes = is_private ? const_true() : is_first;

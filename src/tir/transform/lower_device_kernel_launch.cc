@@ -36,7 +36,8 @@ struct Launch : Visitor<Launch, AttrStmtObj, AllocateObj> {
                                 << " in kernel " << symbol << " to be known before its launch, got "
                                 << TextOf(value);
     }
-    names.push_back(name), values.push_back(value);
+    names.push_back(name);
+    values.push_back(value);
   }
   void Visit(const AttrStmtObj* op) {
     if (const IterVarObj* iv = LaunchedThread(op)) Add(iv->thread_tag, op->value);

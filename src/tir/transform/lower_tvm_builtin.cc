@@ -69,8 +69,12 @@ struct BuiltinLowerer
     alloc(args, "tvm_ffi_any", used.packed_args);
     alloc(shapes, "shape", used.shape_elements);
     alloc(tensors, "array", used.tensors);
-    used = outer_used, now = outer_now, frees = std::move(outer_frees);
-    args = outer_args, shapes = outer_shapes, tensors = outer_tensors;
+    used = outer_used;
+    now = outer_now;
+    frees = std::move(outer_frees);
+    args = outer_args;
+    shapes = outer_shapes;
+    tensors = outer_tensors;
     return result;
   }
   /// `rewrite()` with what its expressions need done first in front of it.
@@ -153,7 +157,9 @@ struct BuiltinLowerer
         return ffi::GetRef<Stmt>(op);
       For loop = ffi::GetRef<For>(op);
       auto* n = Edit(&loop);
-      n->min = min, n->extent = extent, n->body = body;
+      n->min = min;
+      n->extent = extent;
+      n->body = body;
       return Stmt(loop);
     });
   }
@@ -177,7 +183,8 @@ struct BuiltinLowerer
       if (auto* message = op->message.as<StringImmObj>()) text = message->value;
       if (StartsWithClass(text)) {
         size_t colon = text.find(": ");
-        error = text.substr(0, colon), text = text.substr(colon + 2);
+        error = text.substr(0, colon);
+        text = text.substr(colon + 2);
       }
       Stmt raise = Evaluate(Call(kInt32, builtin::tvm_raise_error(),
                                  {StringImm(error), StringImm("%s"), StringImm(text)}));
@@ -290,12 +297,16 @@ struct BuiltinLowerer
         type = kTVMFFIDLTensorPtr;
       else if (IsNullHandle(arg))
         type = kTVMFFINone;
-      else if (t.is_bool())
-        type = kTVMFFIBool, value = cast(kInt64, arg);
-      else if (t.is_integer())
-        type = kTVMFFIInt, value = cast(kInt64, arg);
-      else if (t.is_float())
-        type = kTVMFFIFloat, value = cast(DataType::Float(64), arg);
+      else if (t.is_bool()) {
+        type = kTVMFFIBool;
+        value = cast(kInt64, arg);
+      } else if (t.is_integer()) {
+        type = kTVMFFIInt;
+        value = cast(kInt64, arg);
+      } else if (t.is_float()) {
+        type = kTVMFFIFloat;
+        value = cast(DataType::Float(64), arg);
+      }
       auto set = [&](int field, const PrimExpr& v) {
         before.push_back(Evaluate(StructSet(args, base + static_cast<int64_t>(i), field, v)));
       };
@@ -303,7 +314,8 @@ struct BuiltinLowerer
       set(builtin::kFFIAnyZeroPadding, PrimExpr(0));
       set(builtin::kFFIAnyUnionValue, value);
     }
-    now.shape_elements = shape_base, now.tensors = tensor_base;
+    now.shape_elements = shape_base;
+    now.tensors = tensor_base;
     Array<PrimExpr> lowered_args{op->args[0], args, PrimExpr(static_cast<int>(base)),
                                  PrimExpr(static_cast<int>(base + static_cast<int64_t>(n)))};
     return Call(op->dtype, lowered, lowered_args, op->span);

@@ -185,8 +185,10 @@ struct Splitter {
     Array<Var> params;
     std::vector<int64_t> alignments;
     auto add = [&](const Var& v, int position, int64_t alignment) {
-      params.push_back(v), alignments.push_back(alignment);
-      info.params.push_back(v), info.positions.push_back(position);
+      params.push_back(v);
+      alignments.push_back(alignment);
+      info.params.push_back(v);
+      info.positions.push_back(position);
     };
     int n = static_cast<int>(func->params.size());
     Stmt body = func->body;
@@ -223,7 +225,10 @@ struct Splitter {
       Var result("result", kHandle);
       returns.result = result;
       if (ContentsOf(func->body).Calls(builtin::ret())) body = returns.Mutate(body);
-      if (returns.used) params.push_back(result), alignments.push_back(0);
+      if (returns.used) {
+        params.push_back(result);
+        alignments.push_back(0);
+      }
       ret_type = PrimType(kInt32);
       body = SeqStmt::Flatten({body, Return(0)});
     } else if (IsVoidType(ret_type)) {
@@ -236,7 +241,10 @@ struct Splitter {
     info.var = is_public ? GlobalVar(std::string(var->name_hint) + "_compute_") : var;
     PrimFunc inner = func;
     auto* f = Edit(&inner);
-    f->params = params, f->buffer_map = {}, f->body = body, f->ret_type = ret_type;
+    f->params = params;
+    f->buffer_map = {};
+    f->body = body;
+    f->ret_type = ret_type;
     inner = WithoutAttr(WithoutAttr(inner, ::tvm::attr::kGlobalSymbol), attr::kIsEntryFunc);
     inner = OnHost(WithAttr(inner, "tir.private", true));
     return WithAttr(inner, "tir.param_alignment",
@@ -361,7 +369,10 @@ IRModule MakePackedAPI(IRModule mod) {
     auto* f = func.as<PrimFuncObj>();
     if (halves[i].inner.defined()) {
       functions.Set(halves[i].plain.var, with_calls(halves[i].inner));
-      if (halves[i].entry.defined()) functions.Set(var, halves[i].entry), raises = true;
+      if (halves[i].entry.defined()) {
+        functions.Set(var, halves[i].entry);
+        raises = true;
+      }
     } else if (f && f->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) == 0) {
       functions.Set(var, with_calls(ffi::GetRef<PrimFunc>(f)));
     } else {

@@ -37,7 +37,8 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
     body = DeclBuffer(buffer, body);
   }
   auto* n = Edit(&func);
-  n->params = params, n->buffer_map = {};
+  n->params = params;
+  n->buffer_map = {};
   if (IsVoidType(n->ret_type)) {
     // The status, as packed functions return it.
     n->ret_type = PrimType(DataType::Int(32));

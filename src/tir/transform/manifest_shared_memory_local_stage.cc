@@ -28,7 +28,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
     Stmt at = ffi::GetRef<Stmt>(op);
     while (auto* loop = at.as<ForObj>()) {
       if (loop->kind == ForKind::kThreadBinding) break;
-      chain.push_back(ffi::GetRef<For>(loop)), at = loop->body;
+      chain.push_back(ffi::GetRef<For>(loop));
+      at = loop->body;
     }
     auto* realize = Marked(at);
     return realize ? ObjectRef(Insert(realize, chain)) : MapChildren(op, *this);
@@ -47,7 +48,10 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
       shape.push_back(loop->extent);
       indices.push_back(IsZero(loop->min) ? PrimExpr(loop->loop_var) : loop->loop_var - loop->min);
     }
-    if (shape.empty()) shape = {PrimExpr(1)}, indices = {PrimExpr(0)};
+    if (shape.empty()) {
+      shape = {PrimExpr(1)};
+      indices = {PrimExpr(0)};
+    }
     Buffer local = Buffer::Decl(shape, store->buffer->dtype,
                                 std::string(store->buffer->name) + "_local", "local");
     buffer_of_data.Set(local->data, local);
@@ -92,7 +96,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
         n->annotations.erase(kLocalStage);
       }
       Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(block, buffer_of_data);
-      n->reads = access[0], n->writes = access[1];
+      n->reads = access[0];
+      n->writes = access[1];
       Stmt result =
           BlockRealize(Substitute(values, renamed), Substitute(op->predicate, renamed), block);
       return MergeNest(nest, result);
@@ -101,7 +106,8 @@ struct StageInserter : Mutator<StageInserter, ForObj, BlockRealizeObj, BlockObj>
                  {local});
     Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(around, buffer_of_data);
     auto* n = Edit(&around);
-    n->reads = access[0], n->writes = access[1];
+    n->reads = access[0];
+    n->writes = access[1];
     return BlockRealize({}, const_true(), around);
   }
 };

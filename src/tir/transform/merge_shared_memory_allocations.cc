@@ -28,7 +28,8 @@ struct Merger : Mutator<Merger, AttrStmtObj, AllocateObj, DeclBufferObj, BufferL
     Stmt body = ffi::GetRef<Stmt>(op);
     while (auto* attr = body.as<AttrStmtObj>()) {
       if (!LaunchedThread(attr)) break;
-      launch.push_back(attr), body = attr->body;
+      launch.push_back(attr);
+      body = attr->body;
     }
     PrimExpr size = Plan(body);
     if (!size.defined()) return ffi::GetRef<ObjectRef>(op);
@@ -72,7 +73,10 @@ struct Merger : Mutator<Merger, AttrStmtObj, AllocateObj, DeclBufferObj, BufferL
       for (bool moved = true; moved;) {
         moved = false;
         for (const Placed& p : placed) {
-          if (overlaps(p)) begin = p.end, moved = true;
+          if (overlaps(p)) {
+            begin = p.end;
+            moved = true;
+          }
         }
       }
       placed.push_back({a, begin, begin + bytes});

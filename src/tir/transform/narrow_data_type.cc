@@ -118,7 +118,8 @@ struct WideVarFinder : AnalyzedMutator<WideVarFinder, BufferLoadObj, BufferStore
   }
   template <class N>
   ObjectRef Compare(const N* op) {
-    Check(op->a), Check(op->b);
+    Check(op->a);
+    Check(op->b);
     return MapChildren(op, *this);
   }
   ObjectRef Rewrite(const LTObj* op) { return Compare(op); }
@@ -185,7 +186,8 @@ struct Narrower
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
     n->loop_var = op->loop_var.CopyWithDType(op->loop_var.dtype().with_bits(bits));
-    n->min = InNarrow(op->min), n->extent = InNarrow(op->extent);
+    n->min = InNarrow(op->min);
+    n->extent = InNarrow(op->extent);
     if (op->step.has_value()) n->step = InNarrow(op->step.value());
     narrow.emplace(op->loop_var.get(), n->loop_var);
     LoopScope scope(this, op->loop_var, op->min, op->extent, op->body);

@@ -50,10 +50,17 @@ PackedArguments::PackedArguments(const PrimFunc& func, std::string name,
     if (!is_buffer(i)) UnpackScalar(i);
   }
   for (int i = 0; i < n; ++i) {
-    if (is_buffer(i)) UnpackTensor(i), BindShape(i);
+    if (is_buffer(i)) {
+      UnpackTensor(i);
+      BindShape(i);
+    }
   }
   for (int i = 0; i < n; ++i) {
-    if (is_buffer(i)) CheckShape(i), CheckStrides(i), BindData(i);
+    if (is_buffer(i)) {
+      CheckShape(i);
+      CheckStrides(i);
+      BindData(i);
+    }
   }
 }
 

@@ -54,7 +54,8 @@ struct AllocationPlanner : Mutator<AllocationPlanner, ForObj, BlockObj> {
     Block scope({}, {}, {}, "", loop->body, {}, it->second);
     Array<Array<BufferRegion>> access = GetBlockReadWriteRegion(scope, buffer_of_data);
     auto* n = Edit(&scope);
-    n->reads = access[0], n->writes = access[1];
+    n->reads = access[0];
+    n->writes = access[1];
     Edit(&loop)->body = BlockRealize({}, const_true(), scope);
     return loop;
   }

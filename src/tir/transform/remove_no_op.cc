@@ -73,7 +73,8 @@ struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetSt
     explicit Nest(Stmt stmt) {
       while (auto* loop = stmt.as<ForObj>()) {
         if (loop->kind == ForKind::kThreadBinding || loop->step.has_value()) return;
-        loops.push_back(loop), stmt = loop->body;
+        loops.push_back(loop);
+        stmt = loop->body;
       }
       store = stmt.as<BufferStoreObj>();
       if (store && store->predicate.has_value()) store = nullptr;

@@ -85,7 +85,8 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), DataType wide) {
       !ContentsOf(func->body).HasType(matches))
     return func;
   ComputeLegalizer legalize;
-  legalize.matches = matches, legalize.wide = wide;
+  legalize.matches = matches;
+  legalize.wide = wide;
   return RewriteBody(std::move(func), legalize);
 }
 }  // namespace

@@ -95,7 +95,8 @@ struct StorageLegalizer
     if (args.same_as(op->args) && !is_bits) return ffi::GetRef<ObjectRef>(op);
     Call call = ffi::GetRef<Call>(op);
     auto* n = Edit(&call);
-    n->args = args, n->dtype = t;
+    n->args = args;
+    n->dtype = t;
     return call;
   }
   ObjectRef Rewrite(const AllocateObj* op) {
@@ -130,7 +131,9 @@ PrimFunc Legalize(PrimFunc func, bool (*matches)(DataType), const char* pass, co
   if (!UsesType(func, matches)) return func;
   if (!KeepsSmallFloatsAsBits(func->GetAttr<Target>(::tvm::attr::kTarget))) return func;
   StorageLegalizer legalize;
-  legalize.matches = matches, legalize.pass = pass, legalize.before = before;
+  legalize.matches = matches;
+  legalize.pass = pass;
+  legalize.before = before;
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   legalize.rounds =
       target && matches(DataType::BFloat16()) && Machine::Of(target.value())->Has("bf16-rounding");

@@ -27,16 +27,18 @@ struct Summary {
 
   void Append(const Summary& next) {
     if (!has_barrier) head.insert(head.end(), next.head.begin(), next.head.end());
-    if (next.has_barrier)
-      tail = next.tail, has_barrier = true;
-    else
+    if (next.has_barrier) {
+      tail = next.tail;
+      has_barrier = true;
+    } else
       tail.insert(tail.end(), next.tail.begin(), next.tail.end());
   }
   /// A statement that may not run orders nothing.
   void MayNotRun() {
     if (!has_barrier) return;
     head.insert(head.end(), tail.begin(), tail.end());
-    tail = head, has_barrier = false;
+    tail = head;
+    has_barrier = false;
   }
 };
 
@@ -180,7 +182,8 @@ struct BarrierInserter
       for (const auto& [var, range] : threads)
         is_first = is_first && equal(var, MakeZero(var.dtype()));
       for (const auto& [var, range] : blocks) count = count * range->extent;
-      args.push_back(is_first), args.push_back(count);
+      args.push_back(is_first);
+      args.push_back(count);
     }
     return Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), args));
   }
@@ -228,7 +231,8 @@ struct BarrierInserter
       Summary next = std::move(summary);
       if (in_kernel && Conflicts(all, next, loops.size())) {
         result.push_back(Barrier());
-        all.tail.clear(), all.has_barrier = true;
+        all.tail.clear();
+        all.has_barrier = true;
       }
       all.Append(next);
       result.push_back(stmt);
@@ -243,7 +247,8 @@ struct BarrierInserter
     Stmt result = Mutate(body);
     if (in_kernel && Conflicts(summary, summary, depth)) {
       result = SeqStmt::Flatten({Barrier(), result});
-      summary.head.clear(), summary.has_barrier = true;
+      summary.head.clear();
+      summary.has_barrier = true;
     }
     if (may_not_run) summary.MayNotRun();
     return result;
@@ -332,7 +337,10 @@ struct BarrierInserter
     analyzer.Bind(iv->var, known.back().second, true);
     ObjectRef result = WithBodyOf(op, {});
     known.pop_back();
-    if (is_outermost) in_kernel = false, summary = {};
+    if (is_outermost) {
+      in_kernel = false;
+      summary = {};
+    }
     return result;
   }
 };

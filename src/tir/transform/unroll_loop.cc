@@ -83,7 +83,8 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
     } else {
       loops_inside += 1;
     }
-    steps += outer_steps, loops_inside += outer_loops;
+    steps += outer_steps;
+    loops_inside += outer_loops;
     unrolled_inside = std::max(unrolled_inside, outer_unrolled);
     return result;
   }
@@ -139,8 +140,10 @@ struct Unroller : Mutator<Unroller, AttrStmtObj, ForObj, BufferStoreObj, Evaluat
 PrimFunc UnrollLoop(PrimFunc func, int64_t auto_max_step, int64_t auto_max_depth,
                     int64_t auto_max_extent, bool explicit_unroll, bool unroll_local_access) {
   Unroller unroll;
-  unroll.auto_max_step = auto_max_step, unroll.auto_max_depth = auto_max_depth;
-  unroll.auto_max_extent = auto_max_extent, unroll.explicit_unroll = explicit_unroll;
+  unroll.auto_max_step = auto_max_step;
+  unroll.auto_max_depth = auto_max_depth;
+  unroll.auto_max_extent = auto_max_extent;
+  unroll.explicit_unroll = explicit_unroll;
   unroll.unroll_local_access = unroll_local_access;
   func = RewriteBody(std::move(func), unroll);
   return unroll.made_copies ? ConvertSSA(std::move(func)) : func;

@@ -108,7 +108,8 @@ struct Vectorizer
       if (a_scalar && rb && IsUniform(rb, a, swaps ? is_strict : !is_strict))
         return Ref(a, rb->base, op->span);
     }
-    a = Widen(a), b = Widen(b);
+    a = Widen(a);
+    b = Widen(b);
     return failed ? ffi::GetRef<ObjectRef>(op) : ObjectRef(Ref(a, b, op->span));
   }
   /// Whether all lanes of a ramp are on the same side of a limit: below it or, if not
@@ -215,7 +216,10 @@ struct Vectorizer
       PrimExpr t = Mutate(on_true), f = Mutate(on_false);
       if (cond.same_as(condition) && t.same_as(on_true) && f.same_as(on_false))
         return ffi::GetRef<ObjectRef>(op);
-      if (IsVector(t) || IsVector(f)) t = Widen(t), f = Widen(f);
+      if (IsVector(t) || IsVector(f)) {
+        t = Widen(t);
+        f = Widen(f);
+      }
       if (failed) return ffi::GetRef<ObjectRef>(op);
       if (is_select && !IsVector(t)) return Select(cond, t, f, op->span);
       return if_then_else(cond, t, f, op->span);
@@ -391,7 +395,9 @@ struct Vectorizer
     if (failed) return Resolve(op, ffi::GetRef<ObjectRef>(op));
     For loop = ffi::GetRef<For>(op);
     auto* n = Edit(&loop);
-    n->min = begin, n->extent = extent, n->body = body;
+    n->min = begin;
+    n->extent = extent;
+    n->body = body;
     return loop;
   }
   ObjectRef Rewrite(const LetStmtObj* op) {
@@ -485,10 +491,12 @@ struct LoopVectorizer : AnalyzedStmtMutator<LoopVectorizer> {
                                 << count;
     }
     Vectorizer vectorize;
-    vectorize.var = loop->loop_var, vectorize.min = loop->min;
+    vectorize.var = loop->loop_var;
+    vectorize.min = loop->min;
     vectorize.lanes = extent ? PrimExpr(static_cast<int32_t>(count)) : loop->extent;
     vectorize.raw_lanes = static_cast<int>(extent ? count : -count);
-    vectorize.may_predicate = may_predicate, vectorize.analyzer = &analyzer;
+    vectorize.may_predicate = may_predicate;
+    vectorize.analyzer = &analyzer;
     return vectorize.Mutate(loop->body);
   }
 };

@@ -51,7 +51,8 @@ Tensor GridSample(const Tensor& data, const Tensor& grid, String method, String 
   for (size_t k = 0; k < dims; ++k) shape.Set(axes[k], grid->shape[2 + k]);
   auto element = [&](const Index& i) {
     Sampler sampler;
-    sampler.method = how, sampler.zeros = zeros;
+    sampler.method = how;
+    sampler.zeros = zeros;
     for (size_t k = 0; k < dims; ++k) {
       // The grid's coordinates are x first, the axes of the image y first.
       Index place = {i[batch], PrimExpr(static_cast<int64_t>(dims - 1 - k))};

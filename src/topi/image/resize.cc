@@ -105,7 +105,8 @@ Tensor Resize(const char* op, size_t dims, const Tensor& data, const Any& roi, c
   if (crops && regions.empty()) Complain(op, "roi for \"tf_crop_and_resize\"", "none");
   auto element = [&](const Index& i) {
     Sampler sampler;
-    sampler.method = method, sampler.alpha = options.cubic_alpha;
+    sampler.method = method;
+    sampler.alpha = options.cubic_alpha;
     sampler.exclude = options.cubic_exclude;
     PrimExpr inside = const_true();
     for (size_t k = 0; k < dims; ++k) {

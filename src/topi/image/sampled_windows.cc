@@ -77,11 +77,16 @@ Tensor DeformableConv(const Tensor& data, const Tensor& offset, const Tensor& ke
     }
     PrimExpr value = sampler.Sample([&](const Index& place) {
       Index source = i;
-      source[c] = channel, source[y] = place[0], source[x] = place[1];
+      source[c] = channel;
+      source[y] = place[0];
+      source[x] = place[1];
       return At(data, source);
     });
     Index weight(4);
-    weight[ko] = i[c], weight[ki] = rc->var, weight[ky] = ry->var, weight[ky + 1] = rx->var;
+    weight[ko] = i[c];
+    weight[ki] = rc->var;
+    weight[ky] = ry->var;
+    weight[ky + 1] = rx->var;
     DataType t = out_dtype ? out_dtype.value() : data->dtype;
     return te::sum(tvm::cast(t, value) * tvm::cast(t, At(kernel, weight)), {rc, ry, rx});
   };

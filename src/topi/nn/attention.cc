@@ -94,7 +94,8 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
     if (*causal_mask != "TopLeft" && *causal_mask != "BottomRight")
       Complain(op, "causal_mask \"TopLeft\" or \"BottomRight\"",
                '"' + std::string(*causal_mask) + '"');
-    mask.causal = true, mask.from_end = *causal_mask == "BottomRight";
+    mask.causal = true;
+    mask.from_end = *causal_mask == "BottomRight";
   }
   if (window_size) mask.window = window_size.value();
   Tensor weights = mask.causal || mask.window ? MaskedSoftmax(p, mask) : softmax(p, -1);

@@ -142,7 +142,8 @@ Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions&
     Index weight(kernel->shape.size());
     source[c] = is_depthwise ? i[c] : PrimExpr(rc->var);
     if (has_block) source[block] = is_depthwise ? i.back() : PrimExpr(ri->var);
-    weight[o] = i[c], weight[kernel_axes.At('o')] = i.back();
+    weight[o] = i[c];
+    weight[kernel_axes.At('o')] = i.back();
     weight[in] = rc->var;
     if (kernel_axes.Has('i')) weight[kernel_axes.At('i')] = ri->var;
     for (size_t k = 0; k < axes.size(); ++k) {

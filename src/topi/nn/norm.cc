@@ -47,7 +47,8 @@ struct Moments {
                                  Reduce(both, source, over.iters, const_true(), 1, {})};
         },
         std::string(data->op->name) + "_red_temp", kCommReduce, {}, AxisNames());
-    sum = sums[0], squares = sums[1];
+    sum = sums[0];
+    squares = sums[1];
   }
   void InTwoReductions() {
     Var a("x", type), b("y", type);

@@ -101,10 +101,12 @@ Padding::Padding(const char* op, const Any& padding, const Index& kernel) {
     for (const PrimExpr& size : kernel) {
       PrimExpr zero = MakeZero(size.dtype()), one = MakeConst(size.dtype(), 1);
       if (*name == "VALID") {
-        before.push_back(zero), after.push_back(zero);
+        before.push_back(zero);
+        after.push_back(zero);
       } else if (*name == "SAME") {
         PrimExpr all = size - one, first = floordiv(all + one, MakeConst(size.dtype(), 2));
-        before.push_back(Simplified(first)), after.push_back(Simplified(all - first));
+        before.push_back(Simplified(first));
+        after.push_back(Simplified(all - first));
       } else {
         Complain(op, "padding \"VALID\" or \"SAME\"", '"' + std::string(*name) + '"');
       }

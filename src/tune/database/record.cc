@@ -90,7 +90,9 @@ Workload Workload::FromJson(const Map<String, Any>& json) {
 MeasureCandidate::MeasureCandidate(Schedule sch, Array<ArgInfo> args_info,
                                    Optional<String> program) {
   *this = New<MeasureCandidate>([&](MeasureCandidateObj* n) {
-    n->sch = std::move(sch), n->args_info = std::move(args_info), n->program = std::move(program);
+    n->sch = std::move(sch);
+    n->args_info = std::move(args_info);
+    n->program = std::move(program);
   });
 }
 void TuningRecordObj::Init() {

@@ -100,7 +100,9 @@ class Widener {
       return split;
     }
     return New<Instruction>([&](InstructionObj* n) {
-      n->kind = split->kind, n->attrs = split->attrs, n->outputs = split->outputs;
+      n->kind = split->kind;
+      n->attrs = split->attrs;
+      n->outputs = split->outputs;
       n->inputs = {split->inputs[0]};
       if (open) n->inputs.push_back(split->inputs[1]);
       for (const Any& choice : choices) n->inputs.push_back(choice);

@@ -153,8 +153,10 @@ struct RegisterTilingObj : ScheduleRuleObj {
         Var close = Choose(sch, DivisorsUpTo(*axis.size / (shape.vectors * shape.lanes), 64));
         Array<LoopRV> parts = sch.Split(
             axis.loop, {std::nullopt, close, PrimExpr(shape.vectors), PrimExpr(shape.lanes)});
-        stretches = parts[0], column_tiles = parts[1];
-        inner.push_back(parts[2]), inner.push_back(parts[3]);
+        stretches = parts[0];
+        column_tiles = parts[1];
+        inner.push_back(parts[2]);
+        inner.push_back(parts[3]);
       } else {
         (axis.reduce ? reduction : outer).push_back(axis.loop);
       }
@@ -168,7 +170,8 @@ struct RegisterTilingObj : ScheduleRuleObj {
     Array<LoopRV> parts = sch.Split(reduction.back(), {std::nullopt, steps});
     reduction.Set(static_cast<int64_t>(reduction.size()) - 1, parts[0]);
     inner.insert(inner.begin(), parts[1]);
-    outer.push_back(stretches), outer.push_back(row_tiles);
+    outer.push_back(stretches);
+    outer.push_back(row_tiles);
     Array<LoopRV> order = outer;
     order.push_back(column_tiles);
     for (const LoopRV& loop : reduction) order.push_back(loop);

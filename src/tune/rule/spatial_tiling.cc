@@ -281,7 +281,10 @@ struct SpatialTilingObj : ScheduleRuleObj {
     Var down = Choose(sch, rows.Take(UpTo(32))), across = Choose(sch, columns.Take(UpTo(32)));
     Array<LoopRV> i = sch.Split(loops[n - 2], {std::nullopt, down, height});
     Array<LoopRV> j = sch.Split(loops[n - 1], {std::nullopt, across, width});
-    for (size_t level = 0; level < 3; ++level) order.push_back(i[level]), order.push_back(j[level]);
+    for (size_t level = 0; level < 3; ++level) {
+      order.push_back(i[level]);
+      order.push_back(j[level]);
+    }
     sch.Reorder(order);
     sch.Parallel(sch.Fuse(Array<LoopRV>(order.begin(), order.end() - 4)));
     sch.Unroll(i[2]);

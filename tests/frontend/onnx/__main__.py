@@ -1,38 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All node and model tests of the onnx package: python -m tests.frontend.onnx [pattern]
+"""All node and model tests of the onnx package, with the shapes of their inputs as they are, as
+names, and unknown: python -m tests.frontend.onnx [static/test_add.* …]
 
-Prints a scoreboard and what failed; the exit status says whether the list of reasons is right.
-"""
+Prints what fails; the exit status says whether the list of reasons is right. Shares of the tests
+run side by side with --shard i/n --results FILE."""
 
 import collections
-import re
 import sys
-import time
 
-from .node_cases import cases, complaint, reason
+from .. import scoreboard
+from .node_cases import SHAPES, cases, complaint, reason
+
+
+def check(name):
+    shapes, _, case = name.partition("/")
+    return complaint(cases()[case], shapes)
+
+
+def node_tests(results):
+    """How many pass, by the shapes of inputs, and why the others do not."""
+    lines = [
+        "| inputs | node tests | pass | model tests | pass |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for shapes in SHAPES:
+        passed = {"node": [], "model": []}
+        for name, said in results.items():
+            kind, _, case = name.partition("/")
+            if kind == shapes:
+                passed["model" if "/" in case else "node"].append(said is None)
+        counts = [f"{len(p)} | {sum(p)}" for p in passed.values()]
+        lines.append(f"| {shapes} | {' | '.join(counts)} |")
+    whys = collections.Counter(
+        (reason(*name.split("/", 1)) or "unexpected") for name, said in results.items() if said
+    )
+    lines += ["", "| fail | need |", "| --- | --- |"]
+    return lines + [f"| {count} | {why} |" for why, count in whys.most_common()]
 
 
 def main():
-    pattern = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
-    begin, counts, kinds, wrong = time.time(), collections.Counter(), {}, []
-    for name, case in cases().items():
-        if not pattern.search(name):
-            continue
-        said, expected = complaint(case), reason(name)
-        counts["passed" if said is None else expected or "failed"] += 1
-        kinds.setdefault(name.rpartition("/")[0] or "node", []).append(said is None)
-        if said is not None and expected is None:
-            wrong.append(f"{name}: {said}")
+    every = [f"{shapes}/{name}" for shapes in SHAPES for name in cases()]
+    results = scoreboard.main(__doc__, every, check, table=node_tests)
+    print("\n".join(node_tests(results)))
+    wrong = 0
+    for name, said in results.items():
+        expected = reason(*name.split("/", 1))
+        wrong += (said is None) != (expected is None)
         if said is None and expected is not None:
-            wrong.append(f"{name}: passes, expected to fail: {expected}")
-    for line in wrong:
-        print(line)
-    for kind, passed in kinds.items():
-        print(f"{kind}: {sum(passed)} of {len(passed)} pass")
-    print(f"{time.time() - begin:.0f} s")
-    for why, count in counts.most_common():
-        if why != "passed":
-            print(f"{count:5} {why}")
+            print(f"{name}: passes, expected to fail: {expected}")
     return bool(wrong)
 
 

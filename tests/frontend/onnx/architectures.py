@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known architectures through torch.onnx: python -m tests.frontend.onnx.architectures [pattern]
+"""Known architectures through torch.onnx, with fixed sizes, and with dynamic batch and length from
+one compilation: python -m tests.frontend.onnx.architectures [resnet18/dynamic …]
 
-Each is exported with dynamic batch and length, compiled once, and compared with PyTorch for two
-sizes; where PyTorch cannot export it so, with the sizes of the example. `--update` writes the table
-of docs/import.md."""
+Each is compared with PyTorch. Shares run side by side with --shard i/n --results FILE; --docs
+docs/import.md writes the table there."""
 
-import argparse
 import contextlib
 import inspect
 import io
 import logging
 import pathlib
-import re
 import sys
 import tempfile
-import time
 import warnings
 
 import numpy as np
@@ -24,11 +21,13 @@ from torch.utils import _pytree
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
+from .. import scoreboard
 from ..architectures import NETWORKS, has
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs/import.md"
 TOLERANCE = 1e-4
 SIZES = ((2, 8), (3, 12))  # batches and lengths
+WAYS = {"static": SIZES[:1], "dynamic": SIZES}
+NO_EXPORT = "PyTorch does not export it"
 
 
 def inputs(network, size):
@@ -77,15 +76,12 @@ def difference(got, expected):
     return worst
 
 
-def compare(network, model, path, sizes):
-    """The largest difference over the sizes, and the seconds of import and compilation."""
-    begin = time.time()
+def worst_difference(network, model, path, sizes):
+    """The largest difference over the sizes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of inputs
         mod = from_onnx(path)
-    imported = time.time()
     vm = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
-    seconds = imported - begin, time.time() - imported
     worst = 0.0
     for size in sizes:
         args = inputs(network, size)
@@ -95,85 +91,59 @@ def compare(network, model, path, sizes):
         args = args[: len(mod["main"].params)]
         got = vm["main"](*(tvm.runtime.tensor(a.numpy()) for a in args))
         worst = max(worst, difference(got, expected))
-    return worst, seconds
+    return worst
 
 
-def outcome(name):
-    """(whether it agrees, a text): with dynamic sizes where PyTorch exports them."""
-    network = NETWORKS[name]
+def check(name):
+    """What is wrong with a network that way, or None."""
+    network_name, way = name.split("/")
+    network = NETWORKS[network_name]
+    missing = [p for p in (network.package, "onnxscript") if not has(p)]
+    if missing:
+        return f"skipped: needs {' and '.join(missing)}"
+    logging.disable(logging.WARNING)
     model = model_of(network)
     with tempfile.TemporaryDirectory() as folder:
-        refusal = None
         try:
-            path, sizes = exported(network, model, folder, True), SIZES
+            path = exported(network, model, folder, way == "dynamic")
         except Exception as error:
-            refusal = _first_line(error)
-            try:
-                path, sizes = exported(network, model, folder, False), SIZES[:1]
-            except Exception as again:
-                return False, f"PyTorch does not export it: {_first_line(again)}"
-        try:
-            worst, (imported, compiled) = compare(network, model, path, sizes)
-        except Exception as error:
-            return False, _first_line(error)
-    kind = "dynamic" if refusal is None else f"static (export: {refusal})"
-    text = f"{worst:.1e}, import {imported:.2f} s, compile {compiled:.1f} s, {kind}"
-    return worst <= TOLERANCE, text
+            while error.__cause__ is not None:
+                error = error.__cause__
+            return f"{NO_EXPORT}: {scoreboard.reason_of(error)}"
+        worst = worst_difference(network, model, path, WAYS[way])
+    return None if worst <= TOLERANCE else f"max|a - b| = {worst:.1e} max|b|"
 
 
-def _first_line(error):
-    while error.__cause__ is not None:
-        error = error.__cause__
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}"
-
-
-def table(outcomes):
+def onnx_architectures(results):
     """The outcomes for the documentation."""
-    good = [name for name, (agrees, _) in outcomes.items() if agrees]
-    dynamic = [name for name in good if outcomes[name][1].endswith("dynamic")]
-    static = [name for name in good if name not in dynamic]
-    bad = {name: text for name, (agrees, text) in outcomes.items() if not agrees}
+    ways = {}
+    for name, reason in results.items():
+        network, way = name.split("/")
+        ways.setdefault(network, {})[way] = reason
+    good = [n for n, found in ways.items() if None in found.values()]
+    dynamic = [n for n in good if ways[n].get("dynamic", "") is None]
+    static = [n for n in good if n not in dynamic]
     lines = [
-        f"{len(good)} of {len(outcomes)} agree with PyTorch, {len(dynamic)} with a dynamic batch "
-        "and length from one compilation:",
-        ", ".join(dynamic) + ".",
+        f"{len(good)} of {len(ways)} agree with PyTorch, {len(dynamic)} of them with a dynamic "
+        f"batch and length from one compilation: {', '.join(dynamic)}."
     ]
     if static:
         lines += ["", "With the sizes they were exported with: " + ", ".join(static) + "."]
-    if bad:
-        lines += ["", "| does not agree | |", "| --- | --- |"]
-        lines += [f"| {name} | {text.replace('|', '/')[:120]} |" for name, text in bad.items()]
-    return "\n".join(lines)
-
-
-def update(text):
-    """Writes the table between its marks."""
-    page = PAGE.read_text()
-    marked = r"(<!-- ONNX architectures -->\n).*?(<!-- end -->)"
-    PAGE.write_text(re.sub(marked, lambda m: m[1] + text + "\n" + m[2], page, flags=re.S))
+    whys = [
+        f"| {n} | {way} | {reason.replace('|', '/')[:120]} |"
+        for n, found in ways.items()
+        for way, reason in found.items()
+        if reason is not None
+    ]
+    return lines + (["", "| does not agree | | |", "| --- | --- | --- |", *whys] if whys else [])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pattern", nargs="?", default="")
-    parser.add_argument("--update", action="store_true", help="write the table of docs/import.md")
-    options = parser.parse_args()
-    logging.disable(logging.WARNING)
-    outcomes = {}
-    for name, network in NETWORKS.items():
-        if not re.search(options.pattern, name):
-            continue
-        missing = [p for p in (network.package, "onnxscript") if not has(p)]
-        if missing:
-            print(f"left out {name}: {' and '.join(missing)} cannot be imported")
-            continue
-        outcomes[name] = outcome(name)
-        print(f"{'ok  ' if outcomes[name][0] else 'FAIL'} {name}: {outcomes[name][1]}", flush=True)
-    print("\n" + table(outcomes))
-    if options.update:
-        update(table(outcomes))
-    return not all(agrees for agrees, _ in outcomes.values())
+    every = [f"{name}/{way}" for name in NETWORKS for way in WAYS]
+    results = scoreboard.main(__doc__, every, check, table=onnx_architectures)
+    print("\n".join(onnx_architectures(results)))
+    excused = ("skipped", NO_EXPORT)
+    return any(reason and not reason.startswith(excused) for reason in results.values())
 
 
 if __name__ == "__main__":

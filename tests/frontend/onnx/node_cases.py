@@ -28,6 +28,7 @@ REASONS = [
 # The values of these are random: their types, shapes and what is certain of them are compared.
 RANDOM = re.compile(r"bernoulli|training_dropout_(default|mask)|training_dropout$")
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
+SHAPES = ("static", "symbolic", "unknown")
 
 
 @functools.cache
@@ -92,9 +93,35 @@ def operator_of(case):
     return case.model.graph.node[0].op_type
 
 
-def reason(name):
-    """Why the case is expected to fail, or None."""
-    return next((text for pattern, text in REASONS if re.search(pattern, name)), None)
+def reason(shapes, name):
+    """Why the case is expected to fail with such shapes, or None."""
+    full = f"{shapes}/{name}"
+    return next((text for pattern, text in REASONS if re.search(pattern, full)), None)
+
+
+def with_shapes(model, shapes):
+    """The model with inputs of which the file does not say the sizes: they have names, the same for
+    the same size, or none. What it declares of other values goes with them."""
+    if shapes == "static":
+        return model
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    graph = changed.graph
+    weights = {w.name for w in graph.initializer}
+    del graph.value_info[:]
+    for info in [*graph.input, *graph.output]:
+        kind = info.type
+        while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
+            kind = getattr(kind, kind.WhichOneof("value")).elem_type
+        if info.name in weights or not kind.HasField("tensor_type"):
+            continue
+        for dim in kind.tensor_type.shape.dim:
+            size = dim.dim_value
+            is_fixed = dim.HasField("dim_value")
+            dim.Clear()
+            if is_fixed and shapes == "symbolic":
+                dim.dim_param = f"d{size}"
+    return changed
 
 
 def _array(value):
@@ -150,9 +177,10 @@ def _compare_random(got, expected):
         assert set(np.unique(got)) <= {0, 1}
 
 
-def run(case):
+def run(case, shapes):
     """Imports, compiles and runs the case; raises when a result is wrong."""
     model, data_sets = model_and_data(case)
+    model = with_shapes(model, shapes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mod = from_onnx(model)
@@ -165,10 +193,10 @@ def run(case):
             _compare(got, expected, case)
 
 
-def complaint(case):
+def complaint(case, shapes="static"):
     """What is wrong with the case, or None."""
     try:
-        run(case)
+        run(case, shapes)
     except Exception as error:
         text = " ".join(str(error).split())
         return f"{type(error).__name__}: {text[:200]}"

@@ -21,7 +21,7 @@ def sample():
 
 @pytest.mark.parametrize("name", sample())
 def test_node(name):
-    said, expected = complaint(cases()[name]), reason(name)
+    said, expected = complaint(cases()[name]), reason("static", name)
     if expected is None:
         assert said is None, said
     else:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own database of operators: samples, each as a program that is exported, imported,
-compiled and compared: `python -m tests.frontend.torch.database [names]`."""
+"""PyTorch's own database of operators: all samples of an operator as programs that are exported,
+imported, compiled and compared, and its gradients through the backend of torch.compile:
+`python -m tests.frontend.torch.database [add add/gradients …]`."""
 
 import functools
+import itertools
 import logging
 import os
 import random
@@ -12,9 +14,18 @@ import unittest
 import warnings
 
 import torch
+from torch.export import export
+from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch.dynamo import autograd_compilers
 
-from . import scoreboard
-from .run import check
+from .. import scoreboard
+from .run import assert_same, compiled, flat
+
+GROUP = 12  # samples in one program
+ENOUGH = 24  # failures of one entry, after which its other samples are not tried
+GRADIENTS = "/gradients"
+# Their elements are not defined.
+EMPTY = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 
 
 def _database():
@@ -38,12 +49,28 @@ def operators():
     return {name_of(op): op for op in _database() if torch.float32 in op.dtypes}
 
 
+def entries():
+    """The names of the operators, and of the gradients of those that have one."""
+    differentiable = [n for n, op in operators().items() if op.supports_autograd]
+    return [*operators(), *(name + GRADIENTS for name in differentiable)]
+
+
+def tensors_of(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for v in value for t in tensors_of(v)] if isinstance(value, (list, tuple)) else []
+
+
 class Sample(torch.nn.Module):
     """A call of an operator as a model of its tensors; complex results as pairs of numbers."""
 
-    def __init__(self, function, args, kwargs):
+    def __init__(self, function, sample, finish=None):
         super().__init__()
-        self.function, self.args, self.kwargs = function, args, kwargs
+        self.function, self.finish = function, finish
+        self.args, self.kwargs = (sample.input, *sample.args), sample.kwargs
+        self.tensors = tensors_of((self.args, self.kwargs))
 
     def forward(self, *tensors):
         remaining = iter(tensors)
@@ -58,6 +85,7 @@ class Sample(torch.nn.Module):
             return value
 
         result = self.function(*filled(self.args), **filled(self.kwargs))
+        result = self.finish(result) if self.finish else result
         items = result if isinstance(result, (list, tuple)) else [result]
         return [
             torch.view_as_real(item.resolve_conj())
@@ -67,45 +95,132 @@ class Sample(torch.nn.Module):
         ]
 
 
-def tensors_of(value):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [t for v in value for t in tensors_of(v)] if isinstance(value, (list, tuple)) else []
+class Samples(torch.nn.Module):
+    """Several calls as one model of all their tensors."""
+
+    def __init__(self, samples):
+        super().__init__()
+        self.samples = samples
+        self.tensors = [t for sample in samples for t in sample.tensors]
+
+    def forward(self, *tensors):
+        remaining = iter(tensors)
+        return [s(*itertools.islice(remaining, len(s.tensors))) for s in self.samples]
 
 
-def samples(op, count=None):
-    """(model, tensors) for the samples of an operator; `count` of them, chosen by its name."""
-    every = list(op.sample_inputs("cpu", torch.float32, requires_grad=False))
+def samples(op, count=None, requires_grad=False):
+    """The samples of an operator; `count` of them, chosen by its name. Of results of which there
+    are many (vectors of either sign) gradients have a meaning for a function of them alone."""
+    every = list(op.sample_inputs("cpu", torch.float32, requires_grad=requires_grad))
     if count is not None and len(every) > count:
         every = random.Random(name_of(op)).sample(every, count)
-    for sample in every:
-        args = (sample.input, *sample.args)
-        yield Sample(op.op, args, sample.kwargs), tuple(tensors_of((args, sample.kwargs)))
+    return [
+        Sample(op.op, sample, sample.output_process_fn_grad if requires_grad else None)
+        for sample in every
+    ]
+
+
+def _is_random(graph):
+    return any(
+        torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        for node in graph.nodes
+    )
+
+
+def check_results(model, has_values=True):
+    """The results of an exported program."""
+    tensors = tuple(model.tensors)
+    with torch.no_grad():
+        program = export(model, tensors)
+        main = compiled(from_exported_program(program))
+        ours = main(*tensors)
+        versions = [t._version for t in tensors]
+        results = model(*tensors)
+        # The new values of inputs lead the results.
+        changed = [t for t, old in zip(tensors, versions, strict=True) if t._version != old]
+        theirs = changed + results
+    if has_values and not _is_random(program.graph):
+        assert_same(ours, theirs)
+        return
+    # Distributions have a test of their own.
+    kinds = [[(tuple(v.shape), str(v.dtype)) for v in flat(r)] for r in (ours, theirs)]
+    assert kinds[0] == [(shape, t.removeprefix("torch.")) for shape, t in kinds[1]], kinds
+
+
+def gradients_of(function, tensors):
+    """The differentiable results, and the gradients of a sum of them with fixed weights."""
+    leaves = [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
+    # An operator that changes its argument cannot change a leaf.
+    results = flat(function(*(t.clone() if t.requires_grad else t for t in leaves)))
+    results = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+    weights = [torch.cos(torch.arange(r.numel(), dtype=r.dtype)).reshape(r.shape) for r in results]
+    wanted = [t for t in leaves if t.requires_grad]
+    if not results:
+        return []
+    gradients = torch.autograd.grad(results, wanted, weights, allow_unused=True)
+    zeros = [
+        torch.zeros_like(t) if g is None else g for g, t in zip(gradients, wanted, strict=True)
+    ]
+    return results + [torch.view_as_real(g.resolve_conj()) if g.is_complex() else g for g in zeros]
+
+
+def check_gradients(model, has_values=True):
+    """The gradients, by functions that the backend of torch.compile makes."""
+    from torch._functorch.aot_autograd import aot_function
+
+    function = aot_function(model, **autograd_compilers())
+    theirs = gradients_of(model, model.tensors)
+    ours = gradients_of(function, model.tensors)
+    if has_values:
+        assert_same(ours, theirs, 1e-3)
 
 
 def failure(name, count=None):
-    """Why an operator does not pass, or None."""
-    op = operators()[name]
+    """Why an entry does not pass, or None."""
+    operator = name.removesuffix(GRADIENTS)
+    with_gradients = operator != name
+    check = check_gradients if with_gradients else check_results
     torch.manual_seed(0)
     logging.disable(logging.CRITICAL)
-    done = 0
+    failures = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for model, tensors in samples(op, count):
-                check(model, tensors)
-                done += 1
+            warnings.filterwarnings("error", message=".*PyTorch runs")
+            every = samples(operators()[operator], count, with_gradients)
+            for begin in range(0, len(every), GROUP):
+                if len(failures) < ENOUGH:
+                    failures |= _failures(every, begin, check, operator not in EMPTY)
     except Exception as error:
-        return f"sample {done}: {scoreboard.reason_of(error)}"
+        return scoreboard.reason_of(error)
     finally:
         logging.disable(logging.NOTSET)
-    return None
+    if not failures:
+        return None
+    first = min(failures)
+    return f"{len(failures)} of {len(every)} samples, first {first}: {failures[first]}"
+
+
+def _failures(every, begin, check, has_values):
+    """{number: reason} of a group of samples, which are tried alone where they fail together."""
+    group = every[begin : begin + GROUP]
+    try:
+        check(Samples(group), has_values)
+        return {}
+    except Exception as error:
+        if len(group) == 1:
+            return {begin: scoreboard.reason_of(error)}
+    reasons = {}
+    for i, sample in enumerate(group, begin):
+        try:
+            check(Samples([sample]), has_values)
+        except Exception as error:
+            reasons[i] = scoreboard.reason_of(error)
+    return reasons
 
 
 if __name__ == "__main__":
     # A number of samples of each, instead of all of them.
     count = int(os.environ["SAMPLES"]) if "SAMPLES" in os.environ else None
-    outcome = scoreboard.main(__doc__, operators(), functools.partial(failure, count=count))
+    outcome = scoreboard.main(__doc__, entries(), functools.partial(failure, count=count))
     sys.exit(any(outcome.values()))

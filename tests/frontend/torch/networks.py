@@ -11,8 +11,8 @@ import tvm
 from torch.export import Dim, export
 from tvm.relax.frontend.torch import from_exported_program, relax_dynamo
 
+from .. import scoreboard
 from ..architectures import NETWORKS, has
-from . import scoreboard
 from .run import assert_same, compiled
 
 WAYS = ("export", "export-dynamic", "compile", "compile-dynamic")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from . import scoreboard
+from .. import scoreboard
 from .networks import check
 
 ROOT = Path(__file__).parents[3]

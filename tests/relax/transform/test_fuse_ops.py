@@ -303,3 +303,55 @@ def test_fuse_ops_operators_that_are_not_lowered():
     after = transform.FuseOps()(bb.get())
     assert groups(after) == ["fused_sin_exp"]
     assert transform.FuseTIR()(after).same_as(after)
+
+
+def heads_then_product(bb, x, w):
+    a = bb.emit(relax.op.permute_dims(relax.op.reshape(x, (2, 4, 4)), (1, 0, 2)))
+    return bb.emit_output(relax.op.matmul(relax.op.reshape(a, (8, 4)), w))
+
+
+def test_fuse_ops_by_cost_leaves_reshapes_at_the_ends():
+    mod = flow(heads_then_product, var("x", 8, 4), var("w", 4, 3))
+    assert groups(fused(mod)) == ["fused_reshape_transpose_reshape1"]
+    assert groups(fused(mod, by_cost=True)) == []
+
+
+def test_fuse_ops_by_cost_reshapes_between_and_results():
+    def between(bb, x):
+        a = bb.emit(relax.op.reshape(relax.op.permute_dims(x), (2, 4, 4)))
+        return bb.emit_output(relax.op.permute_dims(a))
+
+    def result(bb, x):
+        return bb.emit_output(relax.op.reshape(relax.op.exp(x), (8, 4)))
+
+    for body, names in (
+        (between, ["fused_transpose_reshape_transpose1"]),
+        (result, ["fused_tir_exp_reshape"]),
+    ):
+        assert groups(fused(flow(body, var("x", 4, 8)), by_cost=True)) == names
+
+
+def scores(bb, q, k):
+    kt = bb.emit(relax.op.permute_dims(k, (0, 2, 1)))
+    return bb.emit_output(relax.op.multiply(relax.op.matmul(q, kt), relax.const(0.5)))
+
+
+@pytest.mark.parametrize("keys", [5, tvm.tir.Var("n", "int64")])
+@pytest.mark.parametrize(
+    ("rows", "name"), [(1, "fused_transpose_matmul_multiply"), (2, "fused_matmul_multiply")]
+)
+def test_fuse_ops_by_cost_transpose_into_a_product_of_one_row(rows, keys, name):
+    mod = flow(scores, var("q", 3, rows, 8), var("k", 3, keys, 8))
+    check = fused if isinstance(keys, int) else lambda mod, **o: transform.FuseOps(**o)(mod)
+    assert groups(check(mod, by_cost=True)) == [name]
+    assert groups(check(mod)) == ["fused_matmul_multiply"]
+
+
+def test_fuse_ops_by_cost_transpose_that_others_read():
+    def body(bb, q, k):
+        kt = bb.emit(relax.op.permute_dims(k, (0, 2, 1)))
+        a = bb.emit_output(relax.op.matmul(q, kt))
+        return bb.emit_output(relax.Tuple([a, bb.emit_output(relax.op.sum(kt, 1))]))
+
+    mod = flow(body, var("q", 3, 1, 8), var("k", 3, 5, 8))
+    assert groups(fused(mod, by_cost=True)) == []

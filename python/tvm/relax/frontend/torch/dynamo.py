@@ -6,6 +6,7 @@ import warnings
 
 import torch
 import tvm_ffi
+from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
@@ -52,11 +53,7 @@ def _runs_here(node):
         return True
     if node.op != "call_function":
         return False
-    name = target_name(node.target)
-    values = node.meta.get("val")
-    values = values if isinstance(values, (list, tuple)) else [values]
-    is_complex = any(isinstance(v, torch.Tensor) and v.is_complex() for v in values)
-    return _is_supported(name) and node.target not in _DROPOUT and not is_complex
+    return _is_supported(target_name(node.target)) and node.target not in _DROPOUT
 
 
 def _is_random(node):
@@ -78,22 +75,41 @@ def import_graph_module(graph_module):
 
 
 class _Compiled(torch.nn.Module):
-    """A compiled graph in the place of the PyTorch module it was made from."""
+    """A compiled graph in the place of the PyTorch module it was made from. Complex tensors are
+    pairs of numbers there."""
 
-    def __init__(self, main, single, random):
+    def __init__(self, main, output, random):
         super().__init__()
-        self._main, self._single, self._random = main, single, random
+        self._main, self._random = main, random
+        self._single = isinstance(output, fx.Node)
+        outputs = [output] if self._single else output
+        self._complex = [_is_complex(value) for value in outputs]
 
     def forward(self, *args):
         if self._random:  # torch.manual_seed decides what comes
             _seed(int(torch.randint(2**62, ())))
-        values = [a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in args]
-        results = tuple(_to_torch(value) for value in self._main(*values))
+        results = self._main(*(_to_tvm(a) if isinstance(a, torch.Tensor) else a for a in args))
+        results = [_to_torch(*pair) for pair in zip(results, self._complex, strict=True)]
         return results[0] if self._single else results
 
 
-def _to_torch(value):
-    return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else value
+def _is_complex(node):
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
+def _to_tvm(tensor):
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    return tensor.resolve_neg().contiguous()
+
+
+def _to_torch(value, is_complex):
+    if not hasattr(value, "__dlpack__"):
+        return value
+    tensor = torch.from_dlpack(value)
+    return torch.view_as_complex(tensor) if is_complex else tensor
 
 
 def _compile(graph_module, pipeline):
@@ -109,7 +125,7 @@ def _compile(graph_module, pipeline):
     machine = relax.VirtualMachine(tvm.compile(mod, target), dev)
     (output,) = (n for n in graph_module.graph.nodes if n.op == "output")
     random = any(_is_random(node) for node in graph_module.graph.nodes)
-    return _Compiled(machine["main"], not isinstance(output.args[0], (list, tuple)), random)
+    return _Compiled(machine["main"], output.args[0], random)
 
 
 def _compile_parts(graph_module, example_inputs, pipeline):
@@ -140,20 +156,28 @@ def _decompositions():
     return own | torch._decomp.get_decompositions(_DROPOUT)
 
 
+def autograd_compilers(pipeline=None):
+    """What PyTorch's functions for ahead-of-time autograd take: compilers of forward and backward
+    graphs, and the decompositions that they expect."""
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    def compiler(graph_module, example_inputs):
+        return make_boxed_func(_compile_parts(graph_module, example_inputs, pipeline).forward)
+
+    return {
+        "fw_compiler": compiler,
+        "bw_compiler": compiler,
+        "decompositions": _decompositions(),
+    }
+
+
 def relax_dynamo(pipeline=None):
     """A backend for torch.compile(model, backend=relax_dynamo()), for training as well. `pipeline`
     is a pass that the graph goes through first, or the name of one that tvm.relax.get_pipeline
     knows."""
     from torch._dynamo.backends.common import aot_autograd
 
-    def compiler(graph_module, example_inputs):
-        from torch._functorch.aot_autograd import make_boxed_func
-
-        return make_boxed_func(_compile_parts(graph_module, example_inputs, pipeline).forward)
-
-    return aot_autograd(
-        fw_compiler=compiler, bw_compiler=compiler, decompositions=_decompositions()
-    )
+    return aot_autograd(**autograd_compilers(pipeline))
 
 
 def tvm_relax(graph_module, example_inputs, *, options=None):

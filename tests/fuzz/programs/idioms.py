@@ -9,7 +9,7 @@ from .changing import Changing
 from .expressions import call, const
 from .numbers import FLOATS, INTEGERS, Value
 
-OBSERVE_TENSOR = "testing.fuzz.observe_tensor"
+OBSERVE_TENSOR = "fuzz.observe_tensor"
 _ZERO = const(0, "int32")
 
 

@@ -9,7 +9,7 @@ from tvm import tir
 from tvm.ir import IRModule, Op
 from tvm.tir import PrimExpr, PrimFunc, Stmt
 
-from .numbers import scalar_type
+__all__ = ["minimise"]
 
 _TRUE = tir.const(True, "bool")
 
@@ -102,7 +102,7 @@ def _simpler_exprs(e):
             if abs(smaller) < abs(value):
                 yield tir.const(smaller, dtype)
         return
-    scalar = scalar_type(dtype)
+    scalar = str(tvm_ffi.dtype(dtype).with_lanes(1))
     lanes = tvm_ffi.dtype(dtype).lanes
     for number in (0, 1):
         made = tir.const(number, scalar)

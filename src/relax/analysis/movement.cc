@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrimFuncs that move elements in order: reshapes.
+// PrimFuncs that move elements: in order (reshapes), axis by axis (transposes); how often others
+// read what they moved.
+#include "relax/analysis/movement.h"
+
+#include <unordered_set>
+
 #include "tvm/arith/analyzer.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/tir/function.h"
@@ -37,7 +42,16 @@ struct StoreFinder : Visitor<StoreFinder, tir::BlockObj, tir::BufferStoreObj> {
  private:
   const tir::BlockObj* block_ = nullptr;
 };
-
+/// The variables that index a buffer; nothing where an index is neither one of its own nor a
+/// constant.
+std::optional<std::unordered_set<const Object*>> PlainIndices(const Array<PrimExpr>& indices) {
+  std::unordered_set<const Object*> vars;
+  for (const PrimExpr& index : indices) {
+    if (index.as<IntImmObj>()) continue;
+    if (!index.as<tir::VarObj>() || !vars.insert(index.get()).second) return std::nullopt;
+  }
+  return vars;
+}
 }  // namespace
 
 bool HasReshapePattern(const tir::PrimFunc& func) {
@@ -62,6 +76,44 @@ bool HasReshapePattern(const tir::PrimFunc& func) {
   return analyzer.CanProveEqual(NumElements(source), NumElements(target)) &&
          analyzer.CanProveEqual(FlatIndex(source, load->indices),
                                 FlatIndex(target, found.store->indices));
+}
+
+bool IsTranspose(const tir::PrimFunc& func) {
+  StoreFinder found;
+  found(func->body);
+  auto* load = found.store ? found.store->value.as<tir::BufferLoadObj>() : nullptr;
+  if (found.stores != 1 || !load) return false;
+  auto from = PlainIndices(load->indices), to = PlainIndices(found.store->indices);
+  return from && to && from == to;
+}
+
+bool ReadsEachOnce(const tir::PrimFunc& func, const tir::Buffer& buffer) {
+  struct Loads : Visitor<Loads, tir::BufferLoadObj, tir::BlockObj> {
+    const tir::Buffer& buffer;
+    const tir::BlockObj *block = nullptr, *block_of_load = nullptr;
+    const tir::BufferLoadObj* load = nullptr;
+    int count = 0;
+    explicit Loads(const tir::Buffer& buffer) : buffer(buffer) {}
+    void Visit(const tir::BufferLoadObj* op) {
+      VisitChildren(op, *this);
+      if (!op->buffer.same_as(buffer)) return;
+      ++count;
+      load = op;
+      block_of_load = block;
+    }
+    void Visit(const tir::BlockObj* op) {
+      const tir::BlockObj* outer = std::exchange(block, op);
+      (*this)(op->body);
+      block = outer;
+    }
+  } loads(buffer);
+  loads(func->body);
+  auto vars = loads.count == 1 ? PlainIndices(loads.load->indices) : std::nullopt;
+  if (!vars || !loads.block_of_load) return false;
+  const Array<tir::IterVar>& iters = loads.block_of_load->iter_vars;
+  return std::all_of(iters.begin(), iters.end(), [&](const tir::IterVar& iter) {
+    return vars->count(iter->var.get()) || (iter->dom && IsOne(iter->dom.value()->extent));
+  });
 }
 
 namespace {

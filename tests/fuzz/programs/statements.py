@@ -2,7 +2,6 @@
 """Random statements: in bounds, every element written before it is read, no races, few steps."""
 
 import numpy as np
-
 from tvm import tir
 from tvm.ir import PointerType, PrimType, Range
 from tvm.tir import ForKind, IterVar, Var
@@ -24,7 +23,7 @@ from .numbers import (
 
 TRUE = tir.const(True, "bool")
 MAX_STEPS = 48  # iterations of a loop nest
-OBSERVE = "testing.fuzz.observe"
+OBSERVE = "fuzz.observe"
 _LOOP_NOTES = [
     {"note": 1},
     {"pragma_loop_partition_hint": 1},

@@ -5,6 +5,7 @@ stopped and go on, or be shared out."""
 import argparse
 import json
 import multiprocessing
+import re
 import time
 from pathlib import Path
 
@@ -61,10 +62,10 @@ def write_section(path, key, lines):
 
 
 def main(doc, names, check, argv=None, table=None):
-    """Runs the checks that are named, or all, or a share of them; prints those that fail. With
-    --docs the lines of table(results) go to that page."""
+    """Runs the checks whose whole names match one of the patterns, or all, or a share of them;
+    prints those that fail. With --docs the lines of table(results) go to that page."""
     parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", default=[".*"], help="regular expressions")
     parser.add_argument(
         "--results", type=Path, help="file of results, whose rows are not run again"
     )
@@ -72,20 +73,23 @@ def main(doc, names, check, argv=None, table=None):
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th, from i")
     parser.add_argument("--report", action="store_true", help="run nothing, show the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each")
+    parser.add_argument("--time", type=float, default=1e9, help="seconds for all; the rest is left")
     if table is not None:
         parser.add_argument("--docs", type=Path, help="page that gets the scoreboard")
     options = parser.parse_args(argv)
     index, count = map(int, options.shard.split("/"))
-    wanted = (options.names or sorted(names))[index::count]
+    pattern = re.compile("|".join(f"(?:{name})" for name in options.names))
+    wanted = [name for name in sorted(names) if pattern.fullmatch(name)][index::count]
     known = read(options.results) if options.results else {}
     if options.again:
         known = {name: reason for name, reason in known.items() if reason is None}
     results = {name: known[name] for name in wanted if name in known}
+    end = time.monotonic() + options.time
     for name in wanted:
-        if name in results or options.report:
-            continue
         begin = time.monotonic()
-        results[name] = reason = isolated(check, name, options.limit)
+        if name in results or options.report or begin > end:
+            continue
+        results[name] = reason = isolated(check, name, min(options.limit, end - begin + 20))
         seconds = round(time.monotonic() - begin, 1)
         if options.results:
             with options.results.open("a") as file:

@@ -8,7 +8,6 @@ assert program.difference(expected, found) is None
 """
 
 from .kernels import generate_kernel
-from .minimise import minimise
 from .program import Outcome, Program, generate, node_kinds, shares
 
-__all__ = ["Outcome", "Program", "generate", "generate_kernel", "minimise", "node_kinds", "shares"]
+__all__ = ["Outcome", "Program", "generate", "generate_kernel", "node_kinds", "shares"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import tvm_ffi
-
 from tvm import tir
 from tvm.ir import GlobalVar, IRModule, PointerType, PrimType
 from tvm.tir import ForKind, PrimFunc, Var

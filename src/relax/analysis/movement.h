@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What decides whether moving data is worth a kernel of its own.
+#pragma once
+#include "tvm/tir/function.h"
+
+namespace tvm::relax {
+
+/// Whether the function only puts the axes of a buffer into another order.
+bool IsTranspose(const tir::PrimFunc& func);
+/// Whether no element of `buffer` is read twice: as a product of one row does with its matrix.
+bool ReadsEachOnce(const tir::PrimFunc& func, const tir::Buffer& buffer);
+
+}  // namespace tvm::relax
