@@ -361,9 +361,11 @@ def test_long_chains_take_time_in_proportion():
         value = x[0]
         for i in range(length):
             value = tir.floordiv(value * (i % 7 + 2) + x[i % 8] * x[(i + 1) % 8], i % 5 + 2)
-        begin = time.process_time()
-        arith.Analyzer().simplify(value)
-        return time.process_time() - begin
+        taken = []
+        for _ in range(3):  # the shortest: others have waited for the machine
+            begin = time.process_time()
+            arith.Analyzer().simplify(value)
+            taken.append(time.process_time() - begin)
+        return min(taken)
 
-    seconds(100)
-    assert seconds(3000) < 100 * max(seconds(1000), 0.005)  # 3 as a rule
+    assert seconds(8000) < 30 * seconds(1000)  # 8 in proportion, 64 where it grows by the square

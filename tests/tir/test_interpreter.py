@@ -406,6 +406,10 @@ def test_packed_function():
     call = op("tvm_call_packed", "int32", call.args[0], tir.const(True, "bool"))
     interpret(tir.PrimFunc([], tir.Evaluate(call)))()
     assert seen[1] is True
+    a, x = tir.decl_buffer((4,), "float32", name="A"), np.zeros(4, "float32")
+    call = op("tvm_call_packed", "int32", call.args[0], a.data)
+    interpret(function(tir.Evaluate(call), a))(x)
+    assert seen[2].value == x.ctypes.data
 
 
 def test_errors_of_the_program():

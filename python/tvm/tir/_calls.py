@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of operators that the interpreter does not evaluate lane by lane: one method each."""
 
+import ctypes
 import math
 import re
 
@@ -185,7 +186,7 @@ class Calls:
         name, *args = (
             bool(self.eval(a)) if str(a.dtype) == "bool" else self.eval(a) for a in e.args
         )
-        args = [tvm_ffi.core.c_void_p(a.address()) if isinstance(a, Pointer) else a for a in args]
+        args = [ctypes.c_void_p(a.address()) if isinstance(a, Pointer) else a for a in args]
         result = tvm_ffi.get_global_func(name)(*args)
         return 0 if result is None else result
 
