@@ -6,29 +6,48 @@ import pathlib
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-# A pass or primitive has a test file of its name.
+# Folders in which a source is a pass or a primitive with a test file of its name, and the sources
+# that are tested with others: by the file that is named.
 ROOMS = {
-    "src/tir/transform": "tests/tir/transform",
-    "src/schedule/primitive": "tests/schedule/primitive",
-}
-# Sources that define none: their tests are those of what they serve.
-PARTS = {
     "src/tir/transform": {
-        "config",  # names of options, tests/tir/test_pass_list.py
-        "packed_arguments",  # of make_packed_api
+        "config": "tests/tir/test_pass_list.py",
+        "packed_arguments": "tests/tir/transform/test_make_packed_api.py",
     },
     "src/schedule/primitive": {
-        "cache",  # of cache_read and cache_write
-        "layout",  # of transform_layout and reindex
-        "move",  # of compute_at and reverse_compute_at
+        "cache": "tests/schedule/primitive/test_cache_read.py",
+        "layout": "tests/schedule/primitive/test_transform_layout.py",
+        "move": "tests/schedule/primitive/test_compute_at.py",
+    },
+    "src/relax/transform": {
+        "allocate_workspace": "tests/relax/transform/test_fuse_ops_by_pattern.py",
+        "apply_empty_mutator": "tests/relax/transform/test_together.py",
+        "arena_layout": "tests/relax/transform/test_pack_storages.py",
+        "bundle_model_params": "tests/relax/transform/test_lift_transform_params.py",
+        "call_site": "tests/relax/transform/test_specialize_prim_func_based_on_call_site.py",
+        "fold_batchnorm_to_conv2d": "tests/relax/transform/test_decompose_ops_for_inference.py",
+        "lazy_get_input": "tests/relax/transform/test_lift_transform_params.py",
+        "lazy_set_output": "tests/relax/transform/test_lift_transform_params.py",
+        "lazy_transform_params": "tests/relax/transform/test_lift_transform_params.py",
+        "legalize_ops": "tests/relax/legalize/test_legalize_ops.py",
+        "lowering": "tests/relax/transform/test_lowered_runs.py",
+        "merge_composite_functions": "tests/relax/transform/test_fuse_ops_by_pattern.py",
+        "normalize_global_var": "tests/relax/transform/test_together.py",
+        "optimize_layout_transform": "tests/relax/transform/test_alter_op_impl.py",
+        "products": "tests/relax/transform/test_adjust_matmul_order.py",
+        "recover_attention": "tests/relax/transform/test_recover_structure.py",
+        "recover_norm": "tests/relax/transform/test_recover_structure.py",
+        "run_codegen": "tests/relax/transform/test_fuse_ops_by_pattern.py",
+        "signature": "tests/relax/transform/test_remove_unused_parameters.py",
+        "spelled": "tests/relax/transform/test_recover_structure.py",
     },
 }
 
 
-@pytest.mark.parametrize("source, tests", ROOMS.items())
-def test_every_source_has_a_test_of_its_name(source, tests):
-    sources = {path.stem for path in (ROOT / source).glob("*.cc")}
-    assert PARTS[source] <= sources, "remove from PARTS what is gone"
-    without = {name for name in sources if not (ROOT / tests / f"test_{name}.py").exists()}
-    assert sorted(without - PARTS[source]) == [], f"expected {tests}/test_<name>.py for each"
-    assert sorted(PARTS[source] - without) == [], "remove from PARTS what has tests"
+@pytest.mark.parametrize("folder", ROOMS)
+def test_every_source_has_tests_of_its_name(folder):
+    sources = {path.stem for path in (ROOT / folder).glob("*.cc")}
+    tests = ROOT / folder.replace("src", "tests", 1)
+    named = {name for name in sources if (tests / f"test_{name}.py").exists()}
+    assert sorted(sources - named - set(ROOMS[folder])) == [], f"expected {tests}/test_<name>.py"
+    assert all((ROOT / where).exists() for where in ROOMS[folder].values())
+    assert sorted(set(ROOMS[folder]) - sources) == [], "remove what is gone"

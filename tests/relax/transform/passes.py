@@ -24,3 +24,6 @@ def check(run, before, after, *shared, settles=True):
     if settles:
         ir.assert_structural_equal(run(result), result)
     return result
+
+
+INFOS = 'I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0, "global")]})\n'

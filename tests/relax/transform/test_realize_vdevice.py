@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices of tensors: hints become devices and copies; a device is replaced by another."""
+"""Hints where tensors shall be become devices in struct info, and copies where that changes."""
 
 import pytest
-import tvm
 from tvm import ir
-from tvm.relax.transform import RealizeVDevice, UpdateVDevice
+from tvm.relax.transform import RealizeVDevice
 
-from .passes import module
-
-INFOS = 'I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0, "global")]})\n'
+from tests.relax.transform.passes import INFOS, module
 
 
 def test_hint_reaches_what_a_tensor_is_computed_from():
@@ -60,20 +57,3 @@ def test_device_that_is_not_declared():
         ValueError, match="RealizeVDevice: expected hint_on_device to name a device"
     ):
         RealizeVDevice()(mod)
-
-
-def test_update():
-    text = """
-    @R.function
-    def main(x: R.Tensor((2,), "float32", "llvm:0"), t: R.Tuple(R.Tensor((2,), "float32", "{0}"))):
-        a = R.to_vdevice(x, "{0}")
-        b = t[0]
-        c = R.add(a, b)
-        return c
-    """
-    infos = 'I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("metal")]})\n'
-    update = UpdateVDevice(tvm.ir.VDevice("metal"), 1)
-    result = update(module(INFOS, text.format("cuda:0")))
-    ir.assert_structural_equal(result, module(infos, text.format("metal:0")))
-    with pytest.raises(ValueError, match="one of the module's 2 devices, got 2"):
-        UpdateVDevice(tvm.ir.VDevice("metal"), 2)(result)

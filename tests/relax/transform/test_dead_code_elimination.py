@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bindings and functions that nobody uses go."""
+
+import pytest
+from tvm import ir, relax, tir
+from tvm.relax import TensorStructInfo as T
+from tvm.relax import transform
+
+from tests.relax.transform.bindings import EFFECT, F32, build, f, g, same
+
+
+def test_dead_code_elimination_of_bindings():
+    def before(bb, x):
+        with bb.dataflow():
+            bb.emit(f(bb.emit(g(x))))
+            y = bb.emit_output(f(x))
+        bb.emit(relax.Call(EFFECT, [x]))
+        bb.emit(g(y))
+        return y
+
+    def expected(bb, x):
+        with bb.dataflow():
+            y = bb.emit_output(f(x))
+        bb.emit(relax.Call(EFFECT, [x]))
+        return y
+
+    after = transform.DeadCodeElimination()(build(before, pure=False))
+    same(after, build(expected, pure=False))
+    once = relax.analysis.remove_all_unused(build(before, pure=False)["main"])
+    ir.assert_structural_equal(once, after["main"])
+
+
+def test_dead_code_elimination_keeps_casts_that_define():
+    n = tir.Var("n", "int64")
+
+    def body(bb, x):
+        bb.match_cast(x, T([n], "float32"))
+        return bb.emit(relax.ShapeExpr([n]))
+
+    mod = build(body, params=[relax.Var("x", T(dtype="float32", ndim=1))])
+    same(transform.DeadCodeElimination()(mod), mod)
+
+
+def test_dead_code_elimination_of_functions():
+    bb = relax.BlockBuilder()
+    for name in ("used", "unused"):
+        p = relax.Var("p", F32)
+        with bb.function(name, [p], private=True):
+            bb.emit_func_output(bb.emit(f(p) if name == "used" else g(p)))
+    x = relax.Var("x", F32)
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.Call(bb.get().get_global_var("used"), [x])))
+    mod = bb.get()
+    names = lambda m: [v.name_hint for v in m.get_global_vars()]
+    assert names(transform.DeadCodeElimination()(mod)) == ["main", "used"]
+    assert names(transform.DeadCodeElimination(["unused"])(mod)) == ["unused"]
+    with pytest.raises(ValueError, match="got 'nobody'"):
+        transform.DeadCodeElimination(["nobody"])(mod)
