@@ -117,7 +117,7 @@ class LowBatchGEMV(GPUScheduleRule):
         epilogue_info, batch_pad,
     ):  # fmt: skip
         """A block of threads for each row: a thread takes a part of it, for all vectors."""
-        threads = threads_of(target)
+        threads = threads_of(target, 256)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])
         steps, part = sch.split(k, [None, threads])
@@ -141,7 +141,7 @@ class LowBatchGEMV(GPUScheduleRule):
         epilogue_info, batch_pad,
     ):  # fmt: skip
         """A thread for each row, with the sums of all vectors."""
-        threads = threads_of(target)
+        threads = threads_of(target, 256)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])
         rows, thread = sch.split(row, [None, threads])
