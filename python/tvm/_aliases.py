@@ -8,6 +8,16 @@ import sys
 
 _SUPPORT = ("cc", "clang", "emcc", "ndk", "nvcc", "popen_pool", "rocm", "tar", "utils", "xcode")
 
+_SCHEDULED = (
+    "analysis",
+    "data_layout",
+    "pipeline",
+    "schedule",
+    "stmt",
+    "tensor_intrin",
+    "transform",
+)
+
 # module -> the module it is
 MODULES = {
     **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _SUPPORT},
@@ -16,9 +26,12 @@ MODULES = {
     "tvm.container": "tvm.ir.container",
     "tvm.transform": "tvm.ir.transform",
     "tvm.tirx": "tvm.tir",
+    "tvm.sym": "tvm.arith",
+    "tvm.script.tirx": "tvm.script.parser.tir",
+    **{f"tvm.s_tir.{name}": f"tvm.tir.{name}" for name in _SCHEDULED},
+    "tvm.s_tir.dlight": "tvm.dlight",
     "tvm.tir.transform.transform": "tvm.tir.transform",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
-    "tvm.s_tir.schedule": "tvm.tir.schedule",
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
@@ -131,9 +144,22 @@ NAMES = {
         "ShapeTuple": "tvm_ffi.Shape",
     },
     "tvm.s_tir": {
-        **{name: f"tvm.tir.{name}" for name in ("Schedule", "ScheduleError", "TensorIntrin")},
-        **{name: f"tvm.tir.schedule.{name}" for name in ("BlockRV", "LoopRV", "Trace")},
+        **{
+            name: f"tvm.tir.{name}"
+            for name in ("MatchBufferRegion", "Schedule", "ScheduleError", "TensorIntrin")
+        },
+        **{
+            name: f"tvm.tir.schedule.{name}"
+            for name in ("BlockRV", "LoopRV", "ScheduleState", "StmtSRef", "Trace")
+        },
+        "SBlock": "tvm.tir.Block",
+        "SBlockRealize": "tvm.tir.BlockRealize",
         "SBlockRV": "tvm.tir.schedule.BlockRV",
+        "SBlockScope": "tvm.tir.schedule.BlockScope",
+        "SLayout": "tvm.tir.Layout",
+        "SBijectiveLayout": "tvm.tir.BijectiveLayout",
+        "slayout": "tvm.tir.layout",
+        "sbijective_layout": "tvm.tir.bijective_layout",
     },
     "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
     "tvm.runtime.object_generic": {"const": "tvm.tir.const"},

@@ -305,6 +305,20 @@ TVM_REGISTER() {
       "The smallest range the bounds give, or None.", Arg("self"));
   Def("arith._group_bounds_from_range", &IntGroupBounds::FromRange,
       "The bounds a range stands for.", Arg("rng"));
+  Def(
+      "arith._variables_of",
+      [](Array<PrimExpr> relations) {
+        Array<Var> found;
+        for (const PrimExpr& e : relations) {
+          PostOrderVisit(e, [&](const ObjectRef& node) {
+            auto var = node.as<Var>();
+            auto same = [&](const Var& v) { return v.same_as(node); };
+            if (var && std::none_of(found.begin(), found.end(), same)) found.push_back(*var);
+          });
+        }
+        return found;
+      },
+      "In the order in which they occur.", Arg("relations"));
   Def("arith._solve_equations", &SolveLinearEquations,
       "The solutions of linear equations in new, independent variables.", Arg("system"));
   Def("arith._solve_inequalities", &SolveInequalitiesToRange,

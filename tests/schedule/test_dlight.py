@@ -183,7 +183,7 @@ def test_block_info():
     assert not product.is_gemv() and not product.is_elementwise(sch)
     assert str(product) == 'BlockInfo("C", "SSR", [16, 8, 12])'
     assert str(product.iters[0]) == 'Iter("S", 16)'
-    assert [sch.get(x).loop_var.name for x in product.get_loops()] == ["i", "j", "k"]
+    assert [sch.get(x).loop_var.name for x in product.get_loops()] == ["ax0", "ax1", "ax2"]
     sch, (one,) = infos(elementwise)
     assert one.is_elementwise(sch) and one.is_injective() and not one.is_reduction()
     sch, (moved,) = infos(transpose)
@@ -198,12 +198,94 @@ def test_block_info():
 def test_gemv_analysis():
     sch, (product,) = infos(gemv)
     assert [b.name for b in analysis.is_gemv(sch, product)] == ["x"]
-    assert str(analysis.detect_dominant_read(sch.get(product.block_rv))) == "vi * 50 + vk"
+    assert str(analysis.detect_dominant_read(sch.get(product.block_rv))) == "v0 * 50 + v1"
     assert analysis.normalize(sch, product) is True
     assert product.dom_kind() == "SR"
     for func in (elementwise, row_sums):
         sch, (first, *_) = infos(func)
         assert analysis.is_gemv(sch, first) is None
+
+
+def test_iterators_of_extent_one_are_dropped():
+    @T.prim_func
+    def func(A: T.Buffer((1, 8, 1), "float32"), B: T.Buffer((1,), "float32")):
+        for i, j, k in T.grid(1, 8, 1):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SRS", [i, j, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vj, vk]
+
+    sch, (total,) = infos(func)
+    assert total.dom_kind() == "SR" and total.dom() == [1, 8]
+    assert sch.get(total.block_rv).iter_vars[0].var.dtype == "int64"
+    same_results(func, sch.mod["main"])
+
+
+def loops_of(schedule, name):
+    """(extent, thread) of the loops around a block."""
+    loops = [schedule.get(loop) for loop in schedule.get_loops(name)]
+    return [(int(loop.extent), getattr(loop.thread_binding, "thread_tag", None)) for loop in loops]
+
+
+def test_structure_of_reductions():
+    """Each thread adds up a part in a register, then the threads add up the parts."""
+
+    @T.prim_func
+    def rows(A: T.Buffer((6, 64), "float32"), C: T.Buffer((6,), "float32")):
+        for i, k in T.grid(6, 64):
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + A[vi, vk]
+
+    schedule = gpu.Reduction().apply(rows, CUDA, False)
+    same_results(rows, schedule.mod["main"])
+    threads = [(6, "blockIdx.x"), (64, "threadIdx.x")]
+    assert loops_of(schedule, "C_rf_update") == [*threads, (1, None)]
+    assert loops_of(schedule, "C_rf_init") == loops_of(schedule, "C") == threads
+    assert str(schedule.get(schedule.get_block("C_rf_update")).writes[0].buffer.scope()) == "local"
+    (_, _, last) = (schedule.get(x) for x in schedule.get_loops("C_rf_update"))
+    assert last.annotations["pragma_auto_unroll_max_step"] == 256
+
+    @T.prim_func
+    def columns(A: T.Buffer((16, 8), "float32"), C: T.Buffer((8,), "float32")):
+        for i, k in T.grid(8, 16):
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + A[vk, vi]
+
+    schedule = gpu.Reduction().apply(columns, CUDA, False)
+    same_results(columns, schedule.mod["main"])
+    threads = [(1, "blockIdx.x"), (8, "threadIdx.x"), (16, "threadIdx.y")]
+    assert loops_of(schedule, "C") == threads
+    assert loops_of(schedule, "C_rf_update") == [*threads, (1, None)]
+
+
+def test_structure_of_rows():
+    schedule = gpu.GeneralReduction().apply(softmax, CUDA, False)
+    for name in ("B", "C", "D"):
+        loops = [schedule.get(loop) for loop in schedule.get_loops(name)]
+        assert loops_of(schedule, name)[0] == (5, "blockIdx.x")
+        assert loops_of(schedule, name)[-2:] == [(256, "threadIdx.x"), (1, None)]
+        assert loops[-1].annotations["pragma_auto_unroll_max_step"] == 256
+
+
+def test_structure_of_transposes():
+    schedule = gpu.Transpose().apply(transpose, CUDA, False)
+    assert (8, "threadIdx.y") in loops_of(schedule, "B")
+    assert (16, "threadIdx.x") in loops_of(schedule, "B")
+
+
+def test_sizes_of_fallback_and_products():
+    schedule = gpu.Fallback().apply(elementwise, CUDA, False)
+    assert loops_of(schedule, "B")[-1] == (1024, "threadIdx.x")
+    config = gpu.Matmul().get_configs(CUDA)
+    assert (config.block_size_x, config.block_size_y, config.micro_size_k) == (8, 16, 16)
+    assert config.vector_size == 2 and config.storage_align
 
 
 def test_broadcast_epilogue():

@@ -114,3 +114,31 @@ def test_rules_of_riscv_vectors_are_as_long_as_those_of_the_target():
     assert "rvv_dot_64int8_8x64int8_8int32" in names
     with pytest.raises(ValueError, match="expected a target for the rules 'rvv'"):
         ms.ScheduleRule.create("rvv")
+
+
+# ---- the lists that scripts build on -------------------------------------------------------------
+def names_of(kind):
+    return [type(rule).__name__ for rule in ms.ScheduleRule.create(kind)]
+
+
+def test_documented_rules():
+    assert names_of("llvm") == [
+        "ApplyCustomRule", "InlineConstantScalars", "AutoInline", "AddRFactor", "MultiLevelTiling",
+        "ParallelizeVectorizeUnroll", "RandomComputeLocation",
+    ]  # fmt: skip
+    assert names_of("cuda") == [
+        "ApplyCustomRule", "MultiLevelTiling", "InlineConstantScalars", "AutoInline",
+        "CrossThreadReduction", "ParallelizeVectorizeUnroll", "AutoBind",
+    ]  # fmt: skip
+    *_, unroll, _ = ms.ScheduleRule.create("llvm")
+    assert list(unroll.unroll_max_steps) == [0, 16, 64, 512]
+    _, tiling, _, _, threads, unroll, bind = ms.ScheduleRule.create("cuda")
+    assert list(tiling.vector_load_lens) == [1, 2, 3, 4, 8, 16]
+    assert list(threads.thread_extents) == [4, 8, 16, 32, 64, 128, 256, 512]
+    assert list(unroll.unroll_max_steps) == [0, 16, 64, 512, 1024]
+    assert list(bind.thread_extents) == [32, 64, 128, 256, 512, 1024]
+
+
+def test_tuning_has_rules_of_its_own():
+    own = [type(rule).__name__ for rule in ms.schedule_rule.tuning_rules("llvm")]
+    assert {"AroundDefault", "RegisterTiling", "SpatialTiling"} <= set(own)

@@ -4,6 +4,7 @@
 from tvm._derive import Node, fill, function, register_node
 
 _from_range = function("arith._group_bounds_from_range", __name__)
+_variables_of = function("arith._variables_of", __name__)
 _equations = function("arith._solve_equations", __name__)
 _inequalities = function("arith._solve_inequalities", __name__)
 _deskewed = function("arith._solve_inequalities_deskew", __name__)
@@ -26,19 +27,8 @@ def _system(equations, variables, ranges):
     if isinstance(equations, IntConstraints):
         return equations
     if variables is None:
-        variables = _variables(equations)
+        variables = _variables_of(equations)
     return IntConstraints(variables, ranges or {}, equations)
-
-
-def _variables(equations):
-    """Those of the equations, in the order in which they occur."""
-    from tvm.tir import Var
-    from tvm.tir.stmt_functor import post_order_visit
-
-    found = {}
-    for equation in equations:
-        post_order_visit(equation, lambda e: found.setdefault(e, e) if isinstance(e, Var) else None)
-    return list(found)
 
 
 def solve_linear_equations(equations, variables=None, ranges=None):

@@ -4,6 +4,8 @@
 import importlib
 import pkgutil
 
+from tvm import _aliases
+
 _NAMES = {
     "ir_module": ("parser", "ir_module"),
     "from_source": ("parser", "parse"),
@@ -20,6 +22,8 @@ def _languages():
 
 def __getattr__(name):
     if name in _MODULES:
+        value = importlib.import_module(f"tvm.script.{name}")
+    elif f"tvm.script.{name}" in _aliases.MODULES:
         value = importlib.import_module(f"tvm.script.{name}")
     elif name in _languages():
         value = importlib.import_module(f"tvm.script.parser.{name}")

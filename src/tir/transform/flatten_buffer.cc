@@ -64,11 +64,11 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
       first.push_back(range->min);
       last.push_back(range->min + range->extent - 1);
     }
-    first = FlatIndices(region->buffer, first), last = FlatIndices(region->buffer, last);
+    first = FlatIndices(region->buffer, first);
+    last = FlatIndices(region->buffer, last);
     Array<Range> ranges;
     for (size_t i = 0; i < first.size(); ++i) {
-      ranges.push_back(
-          Range::FromMinExtent(first[i], analyzer.Simplify(last[i] - first[i] + 1)));
+      ranges.push_back(Range::FromMinExtent(first[i], analyzer.Simplify(last[i] - first[i] + 1)));
     }
     return BufferRegion(buffer, ranges);
   }
@@ -83,7 +83,8 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     Array<BufferRegion> reads = regions(op->reads), writes = regions(op->writes);
     Block block = ffi::GetRef<Block>(op);
     auto* n = Edit(&block);
-    n->reads = reads, n->writes = writes;
+    n->reads = reads;
+    n->writes = writes;
     n->alloc_buffers = n->alloc_buffers.Map([&](const Buffer& b) { return Mutate(b); });
     n->body = Mutate(op->body);
     if (op->init.has_value()) n->init = Mutate(op->init.value());

@@ -126,6 +126,10 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
     }
     AddReadReuse(t);
     t->sch.Annotate(t->block, "meta_schedule.tiling_structure", structure);
+    if (!tile_binds.has_value() || !target.has_value()) return;
+    const Machine& machine = Machine::Of(target.value());
+    t->sch.Annotate(t->block, "meta_schedule.thread_extent_low_inclusive", machine->warp);
+    t->sch.Annotate(t->block, "meta_schedule.thread_extent_high_inclusive", machine->max_threads);
   }
   /// The consumer that writes the result out, if there is a suitable one; else a copy.
   void AddWriteCache(Tiling* t, const Reuse& write) {

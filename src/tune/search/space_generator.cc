@@ -94,7 +94,12 @@ Parts::iterator FindPart(Parts* parts, std::string_view name) {
   return std::find_if(parts->begin(), parts->end(),
                       [&](const auto& part) { return part.first == name; });
 }
-Parts CpuRules(const Array<String>& intrinsics) {
+/// Whose lists: what tuning uses, or the documented ones that scripts build on.
+enum class ListOf { kTuning, kScripts };
+void Erase(Parts* parts, std::initializer_list<const char*> names) {
+  for (const char* name : names) parts->erase(FindPart(parts, name));
+}
+Parts CpuRules(const Array<String>& intrinsics, ListOf whose) {
   Parts rules = {{"AroundDefault", {}},
                  {"ApplyCustomRule", {}},
                  {"InlineConstantScalars", {}},
@@ -120,10 +125,15 @@ Parts CpuRules(const Array<String>& intrinsics) {
                                     {"max_innermost_factor", 64},
                                     {"reuse_write", ReuseConfig("may", {1, 2}, "global")}}});
   }
+  if (whose == ListOf::kScripts) {
+    Erase(&rules, {"AroundDefault", "RegisterTiling", "SpatialTiling"});
+    FindPart(&rules, "ParallelizeVectorizeUnroll")
+        ->second.Set("unroll_max_steps", Array<int64_t>{0, 16, 64, 512});
+  }
   return rules;
 }
 /// The rules that threads are bound by; with matrix units, products that they fit go there.
-Parts GpuRules(bool tensor_cores) {
+Parts GpuRules(bool tensor_cores, ListOf whose) {
   Parts rules = {
       {"ApplyCustomRule", {}},
       {"InlineConstantScalars", {}},
@@ -142,6 +152,17 @@ Parts GpuRules(bool tensor_cores) {
         {"unroll_max_steps", Array<int64_t>{0, 16, 64, 512}},
         {"unroll_explicit", true}}},
       {"AutoBind", {{"max_threadblocks", 256}}}};
+  if (whose == ListOf::kScripts) {
+    auto tiling = FindPart(&rules, "MultiLevelTiling");
+    tiling->second.Set("vector_load_lens", Array<int64_t>{1, 2, 3, 4, 8, 16});
+    std::rotate(rules.begin() + 1, tiling, tiling + 1);
+    auto set = [&](const char* name, const char* option, Array<int64_t> value) {
+      FindPart(&rules, name)->second.Set(option, value);
+    };
+    set("CrossThreadReduction", "thread_extents", {4, 8, 16, 32, 64, 128, 256, 512});
+    set("ParallelizeVectorizeUnroll", "unroll_max_steps", {0, 16, 64, 512, 1024});
+    set("AutoBind", "thread_extents", {32, 64, 128, 256, 512, 1024});
+  }
   if (!tensor_cores) return rules;
   static const Function groups = Function::GetGlobalRequired("meta_schedule._tensor_core_groups");
   rules.insert(FindPart(&rules, "MultiLevelTiling"),
@@ -172,12 +193,12 @@ Parts HexagonRules() {
 }
 /// What is searched, and how, for a kind of target.
 struct Defaults {
-  std::function<Parts(const Target&)> rules;  // the target may be none
+  std::function<Parts(const Target&, ListOf)> rules;  // the target may be none
   Parts postprocs;
   std::vector<std::tuple<const char*, Options, double>> mutators;
 };
 const Defaults& DefaultsFor(const String& kind, const char* what) {
-  static const Defaults cpu = {[](const Target&) { return CpuRules({}); },
+  static const Defaults cpu = {[](const Target&, ListOf whose) { return CpuRules({}, whose); },
                                {{"DisallowDynamicLoop", {}},
                                 {"RewriteTensorize", {}},
                                 {"RewriteParallelVectorizeUnroll", {}},
@@ -187,7 +208,7 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
                                 {"MutateUnroll", {}, 0.03},
                                 {"MutateParallel", {{"max_jobs_per_core", 16}}, 0.02}}};
   static const Defaults gpu = {
-      [](const Target&) { return GpuRules(false); },
+      [](const Target&, ListOf whose) { return GpuRules(false, whose); },
       {{"DisallowDynamicLoop", {}},
        {"RewriteCooperativeFetch", {}},
        {"RewriteUnboundBlock", {}},
@@ -197,12 +218,12 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
       {{"MutateTileSize", {}, 0.9}, {"MutateUnroll", {}, 0.08}, {"MutateThreadBinding", {}, 0.02}}};
   static const Defaults tensor_core = [] {
     Defaults set = gpu;
-    set.rules = [](const Target&) { return GpuRules(true); };
+    set.rules = [](const Target&, ListOf whose) { return GpuRules(true, whose); };
     // Before reductions are taken apart: the intrinsics have their own way to begin one.
     set.postprocs.insert(FindPart(&set.postprocs, "RewriteUnboundBlock"), {"RewriteTensorize", {}});
     return set;
   }();
-  static const Defaults hexagon = {[](const Target&) { return HexagonRules(); },
+  static const Defaults hexagon = {[](const Target&, ListOf) { return HexagonRules(); },
                                    {{"DisallowDynamicLoop", {}},
                                     {"RewriteParallelVectorizeUnroll", {}},
                                     {"RewriteReductionBlock", {}},
@@ -215,8 +236,8 @@ const Defaults& DefaultsFor(const String& kind, const char* what) {
     std::vector<Defaults> sets;
     for (const SpecialCpu& special : SpecialCpus()) {
       sets.push_back(cpu);
-      sets.back().rules = [&special](const Target& target) {
-        return CpuRules(IntrinsicsOf(special, target));
+      sets.back().rules = [&special](const Target& target, ListOf whose) {
+        return CpuRules(IntrinsicsOf(special, target), whose);
       };
     }
     return sets;
@@ -251,7 +272,8 @@ Array<R> MakeAll(const Parts& parts) {
 }  // namespace
 
 Array<ScheduleRule> DefaultScheduleRules(const String& kind, const Target& target) {
-  return MakeAll<ScheduleRule>(DefaultsFor(kind, "schedule rules").rules(target));
+  const Defaults& set = DefaultsFor(kind, "schedule rules");
+  return MakeAll<ScheduleRule>(set.rules(target, ListOf::kTuning));
 }
 Array<Postproc> DefaultPostprocs(const String& kind) {
   return MakeAll<Postproc>(DefaultsFor(kind, "postprocessors").postprocs);
@@ -465,8 +487,13 @@ TVM_REGISTER() {
   RegisterNode<TuneContextObj>("One task: what is tuned, for which target, and by what means.");
   Def(
       "meta_schedule._default_schedule_rules",
-      [](String kind) { return DefaultScheduleRules(kind, Target::Current()); },
-      "Of a kind of target.", Arg("kind"));
+      [](String kind, bool own) {
+        const Defaults& set = DefaultsFor(kind, "schedule rules");
+        return MakeAll<ScheduleRule>(
+            set.rules(Target::Current(), own ? ListOf::kTuning : ListOf::kScripts));
+      },
+      "Of a kind of target; `own`: those that tuning uses without being told.", Arg("kind"),
+      Arg("own", false));
   Def("meta_schedule._default_postprocs", &DefaultPostprocs, "Of a kind of target.", Arg("kind"));
   Def("meta_schedule._default_mutators", &DefaultMutators, "Of a kind of target.", Arg("kind"));
   Def(

@@ -38,7 +38,7 @@ class Conv2d(AdrenoScheduleRule):
     @or_none
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no convolution of NCHW4c."""
-        sch, infos = start(func)
+        sch, infos = start(func, keep_units=True)
         sums = [info for info in infos if info.is_reduction()]
         if len(sums) != 1 or sums[0].dom_kind() not in ("SSSSSRRR", "SSSSSRRRR"):
             return None

@@ -14,7 +14,7 @@ LANES = 4  # of a register, and of an element of a texture
 def threads_here():
     """How many threads a block has on the current target, 64 where there is none."""
     target = Target.current()
-    return 64 if target is None else threads_of(target)
+    return 64 if target is None else threads_of(target, 256)
 
 
 def schedule_inline_blocks(sch, blocks=None):
@@ -50,7 +50,8 @@ def schedule_fallback(sch, blk):
     if len(order) > 1:
         sch.reorder(*order)
     inside = [*others, *([] if lanes is None else [lanes])]
-    bind_to_grid(sch, inside[0] if inside else blk, spatial, threads_here())
+    loops = [i.loop_rv for i in spatial]
+    bind_to_grid(sch, inside[0] if inside else blk, loops, threads_here())
     parts = [blk]
     if info.is_reduction() and others:
         parts.append(sch.decompose_reduction(blk, others[0]))

@@ -113,19 +113,24 @@ def _drop_unit_iters(sch, block):
     sch.transform_block_layout(block, lambda *values: [*first, *(values[n] for n in kept)])
 
 
-def normalize_prim_func(sch):
-    """The BlockInfo of each block of the function, in program order, without iterators of extent 1.
-    None where a block has blocks inside, or iterators that are not its loops."""
-    blocks = list(sch.get_child_blocks(get_root_block(sch)))
-    if any(sch.get_child_blocks(b) or get_block_info(sch, b) is None for b in blocks):
-        return None
-    try:
-        for block in blocks:
-            _drop_unit_iters(sch, block)
-    except tir.ScheduleError:
+def get_block_infos(sch):
+    """The BlockInfo of each block of the function, in program order. None where a block has blocks
+    inside, or iterators that are not its loops."""
+    blocks = sch.get_child_blocks(get_root_block(sch))
+    if any(sch.get_child_blocks(block) for block in blocks):
         return None
     infos = [get_block_info(sch, block) for block in blocks]
     return None if None in infos else infos
+
+
+def normalize_prim_func(sch):
+    """The same, without iterators of extent 1."""
+    for info in get_block_infos(sch) or ():
+        try:
+            _drop_unit_iters(sch, info.block_rv)
+        except tir.ScheduleError:  # its loops are those of another block, too
+            pass
+    return get_block_infos(sch)
 
 
 def get_root_block(sch, func_name="main"):

@@ -6,6 +6,7 @@ import functools
 from tvm import tir
 
 from ..analysis import normalize_prim_func
+from ..analysis.common_analysis import get_block_infos
 from ..base import ScheduleRule, max_threads_per_block
 
 
@@ -21,13 +22,13 @@ class DoesNotFit(Exception):
     """A rule cannot begin with a function."""
 
 
-def start(func):
+def start(func, keep_units=False):
     """A schedule of the function and its blocks; DoesNotFit where the function is no sequence of
-    plain blocks."""
+    plain blocks. Iterators of extent 1 are dropped, unless their places count."""
     if not isinstance(func, tir.PrimFunc) or not isinstance(func.body, tir.BlockRealize):
         raise DoesNotFit
     sch = tir.Schedule(func)
-    infos = normalize_prim_func(sch)
+    infos = get_block_infos(sch) if keep_units else normalize_prim_func(sch)
     if not infos:
         raise DoesNotFit
     return sch, infos

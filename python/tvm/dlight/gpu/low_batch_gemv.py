@@ -120,7 +120,7 @@ class LowBatchGEMV(GPUScheduleRule):
 
         What is around the block is found in the program: `dequantize_block`, `pad_input_block`,
         `vector_input_buffers` and `epilogue_info` have no effect."""
-        threads = threads_of(target)
+        threads = threads_of(target, 256)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])
         steps, part = sch.split(k, [None, threads])
@@ -147,7 +147,7 @@ class LowBatchGEMV(GPUScheduleRule):
 
         What is around the block is found in the program: `dequantize_block`, `pad_input_block`,
         `vector_input_buffers` and `epilogue_info` have no effect."""
-        threads = threads_of(target)
+        threads = threads_of(target, 256)
         batch, row, k = self._begin(sch, block)
         outer, inner = sch.split(batch, [None, batch_pad])
         rows, thread = sch.split(row, [None, threads])

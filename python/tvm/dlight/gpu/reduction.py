@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions over several threads."""
 
+from tvm import tir
+
 from ..analysis import get_block_info, is_broadcast_epilogue
 from ..analysis.common_analysis import detect_dominant_read
 from ..analysis.gemv import step_of
@@ -41,14 +43,31 @@ def _epilogue_on(sch, block, epilogue, grid, threads):
     bind_to_threads(sch, fused(sch, epilogue.block_rv, left), threads)
 
 
-def inner_reduction(sch, target, info, epilogue, part):
+def _divides(width, extent):
+    """Whether a loop of the extent splits into whole parts, as far as is known."""
+    return not isinstance(extent, tir.IntImm) or int(extent) % width == 0
+
+
+def _uneven(sch, block, epilogue, grid, part, threads):
+    """Parts of different sizes: threads without anything left to add leave steps out."""
+    _, thread = sch.split(part, [None, threads])
+    sch.bind(grid, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    if epilogue is not None:
+        _epilogue_on(sch, block, epilogue, grid, threads)
+    return sch
+
+
+def inner_reduction(sch, target, info, epilogue, spatial, part):
     """A block of threads for each element: each thread sums a part, then all of them together."""
     (threads,) = suggest_threads_per_block(target, [sch.get(part)])
+    if not _divides(threads, sch.get(part).extent):
+        return _uneven(sch, info.block_rv, epilogue, spatial, part, threads)
     _, thread = sch.split(part, [None, threads])
     own = sch.rfactor(thread, 0)
     block = info.block_rv
     # Each thread's part.
-    thread, grid, rest = sch.get_loops(own)
+    grid, rest, thread = sch.get_loops(own)
     sch.reorder(grid, thread, rest)
     sch.bind(grid, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
@@ -66,13 +85,14 @@ def inner_reduction(sch, target, info, epilogue, part):
 def inner_spatial(sch, info, epilogue, spatial, part):
     """Memory runs along the rows: so do threadIdx.x; threadIdx.y share the reduction."""
     extent = sch.get(spatial).extent
+    if not _divides(_ACROSS, sch.get(part).extent):
+        return _uneven(sch, info.block_rv, epilogue, spatial, part, _ACROSS)
     width = next(w for w in range(_ACROSS, 0, -1) if _divides(w, extent))
     grid, row = sch.split(spatial, [None, width])
     _, thread = sch.split(part, [None, _ACROSS])
-    sch.reorder(grid, row, thread)
     own = sch.rfactor(thread, 0)
     block = info.block_rv
-    thread, grid, row, rest = sch.get_loops(own)
+    grid, row, rest, thread = sch.get_loops(own)
     sch.reorder(grid, row, thread, rest)
     sch.bind(grid, "blockIdx.x")
     sch.bind(row, "threadIdx.x")
@@ -89,10 +109,6 @@ def inner_spatial(sch, info, epilogue, spatial, part):
     return sch
 
 
-def _divides(width, extent):
-    return hasattr(extent, "value") and int(extent) % width == 0 or width == 1
-
-
 class Reduction(GPUScheduleRule):
     """One reduction, and at most one block that uses its result."""
 
@@ -107,5 +123,5 @@ class Reduction(GPUScheduleRule):
             return None
         spatial, part, is_inner = spatial_and_reduce(sch, info)
         if is_inner:
-            return inner_reduction(sch, target, info, epilogue, part)
+            return inner_reduction(sch, target, info, epilogue, spatial, part)
         return inner_spatial(sch, info, epilogue, spatial, part)

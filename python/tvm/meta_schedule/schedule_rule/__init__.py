@@ -74,11 +74,16 @@ class ScheduleRule(_derive.Node):
     def create(kind):
         """The rules for a kind of target: "llvm", "cuda", "hexagon", …; with matrix units
         "cuda-tensorcore", of CPUs with dot products "vnni", "avx512", "dotprod", "asimd" and "rvv"
-        (for the current target)."""
+        (for the current target). Tuning adds rules of its own: see tuning_rules."""
         return list(_defaults(kind))
 
 
 create = ScheduleRule.create
+
+
+def tuning_rules(kind):
+    """The rules that tuning uses for a kind of target when it gets none."""
+    return list(_defaults(kind, True))
 
 
 def _class(name):
