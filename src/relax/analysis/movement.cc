@@ -3,8 +3,10 @@
 // read what they moved.
 #include "relax/analysis/movement.h"
 
+#include <algorithm>
 #include <unordered_set>
 
+#include "tir/any_stmt.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/tir/function.h"
@@ -85,6 +87,23 @@ bool IsTranspose(const tir::PrimFunc& func) {
   if (found.stores != 1 || !load) return false;
   auto from = PlainIndices(load->indices), to = PlainIndices(found.store->indices);
   return from && to && from == to;
+}
+bool KeepsRows(const tir::PrimFunc& func) {
+  if (!IsTranspose(func)) return false;
+  StoreFinder found;
+  found(func->body);
+  const auto &from = found.store->value.as<tir::BufferLoadObj>()->indices,
+             &to = found.store->indices;
+  return !from.empty() && from.back().same_as(to.back());
+}
+bool SumsOverOneAxis(const tir::PrimFunc& func) {
+  return tir::AnyStmt<tir::BlockObj>(func->body, [](const tir::BlockObj* block) {
+    auto is_sum = [](const tir::IterVar& iter) {
+      return iter->iter_type == tir::IterVarType::kCommReduce;
+    };
+    return block->init &&
+           std::count_if(block->iter_vars.begin(), block->iter_vars.end(), is_sum) == 1;
+  });
 }
 
 bool ReadsEachOnce(const tir::PrimFunc& func, const tir::Buffer& buffer) {

@@ -51,11 +51,14 @@ struct BlockBuilderObj::Impl {
   std::vector<Scope> scopes;
   // Few ask for values and new names: what was bound is entered into the tables when someone does.
   std::unordered_map<const Object*, std::pair<Id, Expr>> values;  // by Id
-  std::vector<Binding> without_value;                             // not in `values` yet
-  std::vector<Id> without_name;                                   // not in `var_names` yet
-  std::unordered_multimap<uint64_t, GlobalVar> by_outline;        // of the module's functions
-  std::unordered_map<const Object*, uint64_t> outlines;           // by GlobalVar
-  bool is_indexed = false;  // whether functions are in the tables
+  /// Branches in normal form. A mutator that rewrites nested branches from the inside normalises
+  /// each of them again with all that are around it.
+  std::unordered_map<const Object*, SeqExpr> branches;
+  std::vector<Binding> without_value;                       // not in `values` yet
+  std::vector<Id> without_name;                             // not in `var_names` yet
+  std::unordered_multimap<uint64_t, GlobalVar> by_outline;  // of the module's functions
+  std::unordered_map<const Object*, uint64_t> outlines;     // by GlobalVar
+  bool is_indexed = false;                                  // whether functions are in the tables
   mutable std::unique_ptr<arith::Analyzer> analyzer;
   mutable std::vector<PrimExpr> not_negative;  // not told to the analyzer yet
 

@@ -210,8 +210,14 @@ class Normalizer {
     }
     return result;
   }
-  /// Symbolic variables that the branch defines are not known behind it.
   SeqExpr Branch(const SeqExpr& branch) {
+    if (impl_->branches.count(branch.get())) return branch;
+    SeqExpr normal = NewBranch(branch);
+    impl_->branches.emplace(normal.get(), normal);
+    return normal;
+  }
+  /// Symbolic variables that the branch defines are not known behind it.
+  SeqExpr NewBranch(const SeqExpr& branch) {
     builder_->BeginScope();
     SeqExpr result = Sequence(branch);
     std::unordered_set<const Object*> inner(impl_->scopes.back().defined.begin(),

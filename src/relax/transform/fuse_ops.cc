@@ -109,13 +109,13 @@ class FusionGraph {
 /// How kernels move data: each is looked at once.
 struct KernelMoves {
   bool is_view = false;  // a reshape: without a kernel it costs nothing
-  bool is_transpose = false;
+  bool is_transpose = false, keeps_rows = false;
 };
 class KnownMoves {
  public:
   const KernelMoves& Of(const tir::PrimFunc& func) {
     auto [it, is_new] = known_.try_emplace(func.get());
-    if (is_new) it->second = {HasReshapePattern(func), IsTranspose(func)};
+    if (is_new) it->second = {HasReshapePattern(func), IsTranspose(func), KeepsRows(func)};
     return it->second;
   }
 
@@ -135,12 +135,14 @@ class Fuser {
       : nodes_(std::move(graph.nodes)), limits_(limits), moves_(moves) {
     parent_.resize(nodes_.size());
     std::iota(parent_.begin(), parent_.end(), 0);
-    for (const FusionNode& node : nodes_) groups_.push_back({node.kind, 1, node.args});
+    for (const FusionNode& node : nodes_)
+      groups_.push_back({node.kind, 1, node.args, static_cast<int>(groups_.size())});
   }
   Grouping Run() {
-    for (int phase : {0, 1, 2}) {
-      for (size_t i = 0; i < nodes_.size(); ++i) Consider(static_cast<int>(i), phase);
-    }
+    Consider(&Fuser::JoinElementwise);
+    if (moves_) Consider(&Fuser::JoinRowsOfProduct);
+    Consider(&Fuser::JoinMovements);
+    if (moves_) Consider(&Fuser::JoinTransposeIntoProduct);
     DropForeignItems();
     if (moves_) DropLastViews();
     return Collect();
@@ -150,6 +152,7 @@ class Fuser {
   struct Group {
     OpPatternKind kind;  // that of its hardest member
     size_t size, args;
+    int anchor;  // that member
   };
   int Root(int i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
@@ -157,56 +160,79 @@ class Fuser {
   }
   Group& GroupOf(int i) { return groups_[Root(i)]; }
 
-  /// The rules. What multiplies takes along what follows element by element; that goes into
-  /// anything that reads it once, and movements of data join each other.
-  void Consider(int i, int phase) {
+  // ---- rules ------------------------------------------------------------------------------------
+  void Consider(void (Fuser::*rule)(int)) {
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+      if (nodes_[i].meet != kNone && Root(i) != Root(nodes_[i].meet)) (this->*rule)(i);
+    }
+  }
+  /// What multiplies takes along what follows element by element; that goes into anything that
+  /// reads it once.
+  void JoinElementwise(int i) {
     const FusionNode& node = nodes_[i];
-    if (node.meet == kNone || Root(i) == Root(node.meet)) return;
     OpPatternKind kind = GroupOf(i).kind;
-    if (IsView(i) && GroupOf(i).size == 1) return;  // what comes first in a group
-    if (phase == 0 && kind == kOutEWiseFusable && node.way <= kBroadcast) {
+    if (kind == kOutEWiseFusable && node.way <= kBroadcast) {
       Join(i, [&](const FusionNode& next, int at) {
         return next.kind <= kBroadcast && GroupOf(at).kind < kCommReduce;
       });
-    } else if (phase == 0 && kind <= kBroadcast && node.way <= kCommReduce) {
+    } else if (kind <= kBroadcast && node.way <= kCommReduce && !IsFirstView(i)) {
       Join(i, [&](const FusionNode& next, int at) {
         return next.kind <= kBroadcast || (at == node.meet && next.kind <= kCommReduce);
       });
-    } else if (phase == 1 && kind <= kInjective && node.way <= kInjective) {
-      Join(i, [&](const FusionNode& next, int) { return next.kind <= kInjective; });
-    } else if (phase == 2 && IsTranspose(i) && GroupOf(i).size == 1 && IsReadOnce(i)) {
-      Join(i, [&](const FusionNode&, int at) { return at == node.meet; });
     }
   }
-
-  // ---- costs ------------------------------------------------------------------------------------
-  const KernelMoves* MovesOf(int i) {
-    auto& kernel = nodes_[i].kernel;
-    return moves_ && kernel && nodes_[i].kind <= kInjective ? &moves_->Of(kernel.value()) : nullptr;
+  /// Movements of data join each other.
+  void JoinMovements(int i) {
+    if (GroupOf(i).kind > kInjective || nodes_[i].way > kInjective || IsFirstView(i)) return;
+    Join(i, [&](const FusionNode& next, int) { return next.kind <= kInjective; });
   }
-  bool IsView(int i) {
-    const KernelMoves* moves = MovesOf(i);
-    return moves && moves->is_view;
+  /// A product writes its rows to where a transpose would move them.
+  void JoinRowsOfProduct(int i) {
+    const auto& product = nodes_[GroupOf(i).anchor].kernel;
+    if (GroupOf(i).kind != kOutEWiseFusable || !product || !SumsOverOneAxis(product.value()))
+      return;
+    std::vector<int> way{i};
+    auto go_on = [&] {
+      int next = nodes_[way.back()].meet;
+      if (next == kNone || !IsOnlyReadBy(way.back(), next) || GroupOf(next).size > 1) return false;
+      way.push_back(next);
+      return true;
+    };
+    while (go_on() && Moves(way.back()).is_view) {
+    }
+    if (!Moves(way.back()).keeps_rows) return;
+    for (size_t at = 0; at + 1 < way.size(); ++at)
+      Join(way[at], [](const FusionNode&, int) { return true; });
   }
-  bool IsTranspose(int i) {
-    const KernelMoves* moves = MovesOf(i);
-    return moves && moves->is_transpose;
-  }
-  /// Whether a product is all that reads a value, each element once: in whatever order it does, it
-  /// costs less than to write the elements in another order first.
-  bool IsReadOnce(int i) {
+  /// A product that reads each element once may do so in any order: that costs less than to write
+  /// them in another order first.
+  void JoinTransposeIntoProduct(int i) {
     const FusionNode& reader = nodes_[nodes_[i].meet];
-    bool is_direct = std::all_of(nodes_[i].consumers.begin(), nodes_[i].consumers.end(),
-                                 [&](const auto& c) { return c.first == nodes_[i].meet; });
-    if (!is_direct || reader.kind != kOutEWiseFusable || !reader.kernel) return false;
+    if (!Moves(i).is_transpose || GroupOf(i).size > 1 || !IsOnlyReadBy(i, nodes_[i].meet) ||
+        reader.kind != kOutEWiseFusable || !reader.kernel)
+      return;
     auto* args = Any(ValueOf(reader.binding)).cast<Call>()->args[1].as<TupleObj>();
     for (size_t at = 0; args && at < args->fields.size(); ++at) {
       auto* var = args->fields[at].as<VarObj>();
       if (!var || !var->vid.same_as(nodes_[i].binding->var->vid)) continue;
       const tir::PrimFunc& func = reader.kernel.value();
-      if (!ReadsEachOnce(func, func.BufferOf(func->params[at]))) return false;
+      if (!ReadsEachOnce(func, func.BufferOf(func->params[at]))) return;
     }
-    return args;
+    Join(i, [](const FusionNode&, int) { return true; });
+  }
+
+  // ---- costs ------------------------------------------------------------------------------------
+  KernelMoves Moves(int i) {
+    const auto& kernel = nodes_[i].kernel;
+    return moves_ && kernel && nodes_[i].kind <= kInjective ? moves_->Of(kernel.value())
+                                                            : KernelMoves();
+  }
+  /// Before all others of a group a reshape is not part of its kernel.
+  bool IsFirstView(int i) { return GroupOf(i).size == 1 && Moves(i).is_view; }
+  bool IsOnlyReadBy(int i, int reader) const {
+    const auto& consumers = nodes_[i].consumers;
+    return std::all_of(consumers.begin(), consumers.end(),
+                       [&](const auto& c) { return c.first == reader; });
   }
   /// Reshapes that a group would end with: behind its kernel they are views.
   void DropLastViews() {
@@ -216,7 +242,7 @@ class Fuser {
         return is_dropped_[c.first] || Root(c.first) != Root(i);
       };
       if (!nodes_[i].escapes && std::all_of(consumers.begin(), consumers.end(), is_outside))
-        is_dropped_[i] = is_dropped_[i] || IsView(i);
+        is_dropped_[i] = is_dropped_[i] || Moves(i).is_view;
     }
   }
 
@@ -250,9 +276,9 @@ class Fuser {
     for (int root : roots) {
       if (root == target) continue;
       parent_[root] = target;
-      groups_[target] = {std::max(groups_[target].kind, groups_[root].kind),
-                         groups_[target].size + groups_[root].size,
-                         groups_[target].args + groups_[root].args};
+      Group &all = groups_[target], &more = groups_[root];
+      all = {std::max(all.kind, more.kind), all.size + more.size, all.args + more.args,
+             more.kind > all.kind ? more.anchor : all.anchor};
     }
   }
   /// Items of tuples that come from outside are taken before the call.
@@ -316,8 +342,9 @@ TVM_RELAX_PASS(
     R"(Groups calls of dataflow blocks that shall be one kernel into private functions with the
 attribute Primitive: what follows a product element by element, chains of elementwise operators up
 to a reduction, chains that move data. Level 0 fuses nothing, -1 takes the level of the context.
-By cost, reshapes at the ends of a group stay outside, where they are views, and a transpose goes
-into a product that reads each of its elements once.
+By cost, reshapes at the ends of a group stay outside, where they are views; a transpose that keeps
+rows whole is written by the product before it, and any transpose is read by the product behind it
+if that reads each element once.
 
 lv = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((4, 8), dtype="float32"))
 gv = R.call_tir(cls.relu, (lv,), out_sinfo=R.Tensor((4, 8), dtype="float32"))

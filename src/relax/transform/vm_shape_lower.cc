@@ -125,6 +125,23 @@ class ShapeLowerer : public ExprMutator {
         name_(std::move(name)),
         with_context_(with_context) {}
 
+  /// Whether the pass has been here: a heap comes first, then something is checked or matched.
+  static bool IsLowered(const Function& func) {
+    if (func->body->blocks.empty() || func->body->blocks[0]->bindings.size() < 2) return false;
+    const Array<Binding>& bindings = func->body->blocks[0]->bindings;
+    auto* heap = ValueOf(bindings[0]).as<CallObj>();
+    auto* check = ValueOf(bindings[1]).as<CallObj>();
+    auto calls = [](const Expr& callee, std::string_view name) {
+      auto* packed = callee.as<ExternFuncObj>();
+      return packed && View(packed->global_symbol).starts_with(name);
+    };
+    const LoweredOps& ops = LoweredOps::Get();
+    bool has_heap =
+        heap && (heap->Is(ops.null_value) || (heap->Is(ops.call_with_vm) &&
+                                              calls(heap->args[0], "vm.builtin.alloc_shape_heap")));
+    return has_heap && check &&
+           (calls(check->op, "vm.builtin.check_") || calls(check->op, "vm.builtin.match_"));
+  }
   Function Lower(const Function& func) {
     SlotFinder finder(&heap_);
     for (const Var& param : func->params) finder.Add(GetStructInfo(param));
@@ -462,7 +479,7 @@ IRModule VMShapeLower(IRModule mod, bool emit_err_ctx) {
   std::vector<std::pair<GlobalVar, Function>> lowered;
   for (const auto& [var, base] : mod->Sorted()) {
     auto func = base.as<Function>();
-    if (!func) continue;
+    if (!func || ShapeLowerer::IsLowered(*func)) continue;
     ShapeLowerer lowerer(mod, functions, var->name_hint, emit_err_ctx);
     lowered.emplace_back(var, lowerer.Lower(*func));
   }

@@ -66,6 +66,7 @@ class CpuDevice : public DeviceAPI {
     if (!scope.empty() && scope != "global") {
       TVM_FFI_THROW(ValueError) << "cpu: expected the memory scope 'global', got '" << scope << "'";
     }
+    constexpr uint64_t kHuge = uint64_t{2} << 20;
     void* data = nullptr;
     ledger_.CheckLimit(device, nbytes);
     nbytes = std::max<uint64_t>(nbytes, 1);
@@ -73,7 +74,7 @@ class CpuDevice : public DeviceAPI {
     if (nbytes <= uint64_t{PTRDIFF_MAX}) {
       if (hook) {
         data = hook->alloc(hook->self, nbytes, alignment);
-      } else if (posix_memalign(&data, alignment, nbytes) != 0) {
+      } else if (posix_memalign(&data, nbytes >= kHuge ? kHuge : alignment, nbytes) != 0) {
         data = nullptr;
       }
     }
@@ -82,9 +83,9 @@ class CpuDevice : public DeviceAPI {
     }
     ledger_.Add(data, nbytes);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    // Fewer TLB misses on large tensors; only whole huge pages inside the block are affected.
-    constexpr uint64_t kHuge = uint64_t{2} << 20;
-    if (!hook && nbytes >= 4 * kHuge) {
+    // Fewer TLB misses on large tensors, weights of a layer among them: how fast they are read does
+    // not depend on where pages happen to lie. Only whole huge pages inside the block are affected.
+    if (!hook && nbytes >= kHuge) {
       uint64_t begin = (reinterpret_cast<uint64_t>(data) + kHuge - 1) / kHuge * kHuge;
       uint64_t end = (reinterpret_cast<uint64_t>(data) + nbytes) / kHuge * kHuge;
       madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);

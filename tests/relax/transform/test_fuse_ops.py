@@ -355,3 +355,33 @@ def test_fuse_ops_by_cost_transpose_that_others_read():
 
     mod = flow(body, var("q", 3, 1, 8), var("k", 3, 5, 8))
     assert groups(fused(mod, by_cost=True)) == []
+
+
+@pytest.mark.parametrize("rows", [6, tvm.tir.Var("n", "int64")])
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ((1, 0, 2), ["fused_matmul_add_reshape_transpose"]),
+        ((1, 2, 0), ["fused_matmul_add"]),  # it tears rows apart
+    ],
+)
+def test_fuse_ops_by_cost_product_writes_transposed_rows(order, names, rows):
+    def body(bb, x, w, b):
+        y = bb.emit(relax.op.add(relax.op.matmul(x, w), b))
+        heads = bb.emit(relax.op.permute_dims(relax.op.reshape(y, (rows, 2, 4)), order))
+        return bb.emit_output(relax.op.nn.softmax(heads))
+
+    mod = flow(body, var("x", rows, 3), var("w", 3, 8), var("b", 8))
+    check = fused if isinstance(rows, int) else lambda mod, **o: transform.FuseOps(**o)(mod)
+    assert groups(check(mod, by_cost=True)) == names
+    assert groups(check(mod)) == ["fused_matmul_add", "fused_reshape_transpose"]
+
+
+def test_fuse_ops_by_cost_windows_write_as_they_did():
+    def body(bb, x, w):
+        y = bb.emit(relax.op.reshape(relax.op.nn.conv2d(x, w), (1, 2, 2, 4, 4)))
+        y = bb.emit(relax.op.permute_dims(y, (0, 2, 1, 3, 4)))
+        return bb.emit_output(relax.op.nn.softmax(y))
+
+    mod = flow(body, var("x", 1, 3, 6, 6), var("w", 4, 3, 3, 3))
+    assert groups(fused(mod, by_cost=True)) == []

@@ -57,6 +57,19 @@ def many(n):
     return bb.get()
 
 
+def nested(n):
+    """Branches inside of branches."""
+    tensor = relax.TensorStructInfo([8], "float32")
+    x, c = relax.Var("x", tensor), relax.Var("c", relax.PrimStructInfo("bool"))
+    bb = relax.BlockBuilder()
+    body = x
+    for _ in range(n):
+        body = relax.If(c, relax.op.exp(x), body)
+    with bb.function("main", [x, c]):
+        bb.emit_func_output(bb.emit(body))
+    return bb.get()
+
+
 def _times(mod):
     times = {}
     for name in LOWERING:
@@ -67,7 +80,9 @@ def _times(mod):
     return times, mod
 
 
-@pytest.mark.parametrize("make, small, large", [(chain, 1000, 4000), (many, 200, 800)])
+@pytest.mark.parametrize(
+    "make, small, large", [(chain, 1000, 4000), (many, 200, 800), (nested, 150, 600)]
+)
 def test_linear(make, small, large):
     """4 times as much takes less than 10 times as long; a quadratic pass would take 16 times."""
     first, _ = _times(make(small))

@@ -268,3 +268,23 @@ def test_context_names_function_and_argument():
 def test_errors(text, message):
     with pytest.raises(ValueError, match=f"VMShapeLower: {message}"):
         VMShapeLower()(module(text))
+
+
+def test_twice_is_once():
+    mod = module(
+        """
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32"), s: R.Shape(["n"])) -> R.Tensor(("n * 3",), "float32"):
+        R.func_attr({"relax.force_pure": True})
+        n = T.int64()
+        y = R.call_packed("f", x, R.shape([n * 3]), sinfo_args=[R.Tensor((n * 3,), "float32")])
+        return y
+
+    @R.function
+    def static(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"relax.force_pure": True})
+        return x
+    """
+    )
+    once = lower(mod)
+    ir.assert_structural_equal(lower(once), once)
