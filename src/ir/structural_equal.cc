@@ -71,6 +71,10 @@ const Plan* PlanOf(int32_t type_index) {
   const Plan* plan = plans[type_index].load(std::memory_order_acquire);
   return plan ? plan : &MakePlan(type_index);
 }
+void Prefetch(const Any& value) {
+  if (value.type_index() >= ffi::TypeIndex::kTVMFFIDynObjectBegin)
+    __builtin_prefetch(ObjectIn(value).get());
+}
 bool IsText(int32_t t) { return t == kTVMFFISmallStr || t == kTVMFFIStr; }
 
 }  // namespace
@@ -108,7 +112,12 @@ bool Comparison::Objects(const ObjectRef& a, const ObjectRef& b, bool defines) {
     auto *x = static_cast<const ffi::ArrayObj*>(a.get()),
          *y = static_cast<const ffi::ArrayObj*>(b.get());
     if (x->size() != y->size()) return false;
+    constexpr size_t kAhead = 8;  // long lists of nodes wait for memory otherwise
     for (size_t i = 0; i < x->size(); ++i) {
+      if (i + kAhead < x->size()) {
+        Prefetch((*x)[i + kAhead]);
+        Prefetch((*y)[i + kAhead]);
+      }
       if (!Values((*x)[i], (*y)[i], defines)) return false;
     }
     return true;

@@ -179,6 +179,9 @@ Array<Range> IndexMap::MapRanges(const Array<Range>& ranges, arith::Analyzer* an
   for (const auto& [var, range] : known) local.Bind(var, range);
   return get()->final_indices.Map([&](const PrimExpr& e) {
     arith::IntSet set = arith::EvalSet(local.Simplify(e), sets);
+    if (set.IsNothing()) {  // it follows from an index that has no values
+      return Range::FromMinExtent(MakeConst(e.dtype(), 0), MakeConst(e.dtype(), 0));
+    }
     if (!set.HasLowerBound() || !set.HasUpperBound()) {
       TVM_FFI_THROW(ValueError) << "IndexMap: expected indices with bounds, got one without";
     }
