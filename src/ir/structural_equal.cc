@@ -267,7 +267,18 @@ class Outline {
     if (!plan || plan->kind == kTVMFFISEqHashKindFreeVar) return;
     if (plan->kind == kTVMFFISEqHashKindUniqueInstance)
       return Add(reinterpret_cast<uintptr_t>(node));
-    for (const Step& step : plan->steps) {
+    if (plan->steps.empty()) return;
+    // What stands in several places is looked at once: f(y, y) of y = f(x, x) of x = ...
+    bool is_shared = !node->unique();
+    if (const uint64_t* known = is_shared ? shared_.Find(node) : nullptr) return Add(*known);
+    uint64_t before = std::exchange(hash, 0);
+    Steps(node, *plan);
+    uint64_t own = std::exchange(hash, before);
+    Add(own);
+    if (is_shared) shared_.Insert(node, own);
+  }
+  void Steps(const Object* node, const Plan& plan) {
+    for (const Step& step : plan.steps) {
       const char* at = reinterpret_cast<const char*>(node) + step.offset;
       switch (step.kind) {
         case Step::kBytes:
@@ -284,6 +295,7 @@ class Outline {
       }
     }
   }
+  PointerMap<uint64_t> shared_;
 };
 }  // namespace
 
