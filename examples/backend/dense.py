@@ -74,7 +74,7 @@ def network(rng):
     """relu(x · w₁ + b₁) · w₂ + b₂ with random weights, and the weights."""
     weights = [rng.standard_normal(s).astype("float32") for s in ((64, 32), (32,), (32, 10), (10,))]
     w1, b1, w2, b2 = map(relax.const, weights)
-    x = relax.Var("x", relax.TensorStructInfo((8, 64), "float32"))
+    x = relax.Var("x", relax.TensorStructInfo((2, 64), "float32"))
     bb = relax.BlockBuilder()
     with bb.function("main", [x]):
         with bb.dataflow():
@@ -91,7 +91,7 @@ def main(path):
     compiled = tvm.compile(mod, target="llvm")
     compiled.export_library(path)
     vm = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())
-    x = rng.standard_normal((8, 64)).astype("float32")
+    x = rng.standard_normal((2, 64)).astype("float32")
     result = vm["main"](tvm.runtime.tensor(x)).numpy()
     np.testing.assert_allclose(result, np.maximum(x @ w1 + b1, 0) @ w2 + b2, rtol=1e-4, atol=1e-4)
     print("two products built by 'dense', results as NumPy's")

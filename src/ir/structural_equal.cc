@@ -71,6 +71,10 @@ const Plan* PlanOf(int32_t type_index) {
   const Plan* plan = plans[type_index].load(std::memory_order_acquire);
   return plan ? plan : &MakePlan(type_index);
 }
+void Prefetch(const Any& value) {
+  if (value.type_index() >= ffi::TypeIndex::kTVMFFIDynObjectBegin)
+    __builtin_prefetch(ObjectIn(value).get());
+}
 bool IsText(int32_t t) { return t == kTVMFFISmallStr || t == kTVMFFIStr; }
 
 }  // namespace
@@ -108,7 +112,12 @@ bool Comparison::Objects(const ObjectRef& a, const ObjectRef& b, bool defines) {
     auto *x = static_cast<const ffi::ArrayObj*>(a.get()),
          *y = static_cast<const ffi::ArrayObj*>(b.get());
     if (x->size() != y->size()) return false;
+    constexpr size_t kAhead = 8;  // long lists of nodes wait for memory otherwise
     for (size_t i = 0; i < x->size(); ++i) {
+      if (i + kAhead < x->size()) {
+        Prefetch((*x)[i + kAhead]);
+        Prefetch((*y)[i + kAhead]);
+      }
       if (!Values((*x)[i], (*y)[i], defines)) return false;
     }
     return true;
@@ -258,7 +267,18 @@ class Outline {
     if (!plan || plan->kind == kTVMFFISEqHashKindFreeVar) return;
     if (plan->kind == kTVMFFISEqHashKindUniqueInstance)
       return Add(reinterpret_cast<uintptr_t>(node));
-    for (const Step& step : plan->steps) {
+    if (plan->steps.empty()) return;
+    // What stands in several places is looked at once: f(y, y) of y = f(x, x) of x = ...
+    bool is_shared = !node->unique();
+    if (const uint64_t* known = is_shared ? shared_.Find(node) : nullptr) return Add(*known);
+    uint64_t before = std::exchange(hash, 0);
+    Steps(node, *plan);
+    uint64_t own = std::exchange(hash, before);
+    Add(own);
+    if (is_shared) shared_.Insert(node, own);
+  }
+  void Steps(const Object* node, const Plan& plan) {
+    for (const Step& step : plan.steps) {
       const char* at = reinterpret_cast<const char*>(node) + step.offset;
       switch (step.kind) {
         case Step::kBytes:
@@ -275,6 +295,7 @@ class Outline {
       }
     }
   }
+  PointerMap<uint64_t> shared_;
 };
 }  // namespace
 

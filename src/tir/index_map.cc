@@ -178,6 +178,12 @@ Array<Range> IndexMap::MapRanges(const Array<Range>& ranges, arith::Analyzer* an
   arith::Analyzer local;
   for (const auto& [var, range] : known) local.Bind(var, range);
   return get()->final_indices.Map([&](const PrimExpr& e) {
+    auto has_no_values = [&](const VarObj* var) {
+      auto range = known.Get(ffi::GetRef<Var>(var));
+      return range && AsConstInt(range.value()->extent) == 0;
+    };
+    if (UsesVar(e, has_no_values))
+      return Range::FromMinExtent(MakeConst(e.dtype(), 0), MakeConst(e.dtype(), 0));
     arith::IntSet set = arith::EvalSet(local.Simplify(e), sets);
     if (!set.HasLowerBound() || !set.HasUpperBound()) {
       TVM_FFI_THROW(ValueError) << "IndexMap: expected indices with bounds, got one without";

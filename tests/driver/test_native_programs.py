@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 
@@ -82,6 +83,20 @@ def test_a_cpp_program(build_example, model):
     result = run(program, model)
     assert result.returncode == 0, result.stderr
     assert first_element(result.stdout) == pytest.approx(EXPECTED, rel=1e-4)
+
+
+def test_a_cpp_program_runs_what_a_users_backend_built(build_example, tmp_path):
+    """The kernels of examples/backend are in the library: neither it nor the compiler is needed."""
+    program = build_example(
+        "examples/cpp/run_model.cc", "c++", "-std=c++20", "-Wno-invalid-offsetof"
+    )
+    dense = runpy.run_path(str(ROOT / "examples/backend/dense.py"))
+    dense["main"](str(tmp_path / "model.so"))
+    result = run(program, tmp_path / "model.so")
+    assert result.returncode == 0, result.stderr
+    _, (w1, b1, w2, b2) = dense["network"](np.random.default_rng(0))
+    expected = np.maximum(np.ones((2, 64), "float32") @ w1 + b1, 0) @ w2 + b2
+    assert first_element(result.stdout) == pytest.approx(expected[0, 0], rel=1e-4)
 
 
 def test_two_threads_share_a_model(build_example, model, tmp_path):

@@ -93,6 +93,20 @@ def test_a_difference_has_a_place():
         ir.assert_structural_equal(one, two)
 
 
+def test_what_is_shared_is_looked_at_once():
+    """f(y, y) of y = f(x, x), and so on: 2 ** 60 ways lead to x."""
+
+    def func():
+        x = y = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+        for _ in range(60):
+            y = relax.op.add(y, y)
+        return relax.Function([x], y, x.struct_info)
+
+    assert ir.structural_equal(func(), func())
+    bb = relax.BlockBuilder()
+    assert bb.add_func(func(), "f").same_as(bb.add_func(func(), "g"))
+
+
 def test_a_chain_deeper_than_the_stack():
     deep = [relax.Var("x", relax.TensorStructInfo((2,), "float32"))] * 2
     for _ in range(20000):

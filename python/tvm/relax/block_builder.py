@@ -125,7 +125,9 @@ class BlockBuilder(Node):
 
     def emit(self, expr, name_hint=""):
         """Binds an expression to a new variable."""
-        return _emit(self, expr if isinstance(expr, Expr) else convert_to_expr(expr), name_hint)
+        if not isinstance(expr, Expr):
+            expr = convert_to_expr(expr)
+        return _emit(self, expr, name_hint)
 
     def emit_output(self, output, name_hint=""):
         """Binds an expression to a variable that is seen behind the dataflow block."""

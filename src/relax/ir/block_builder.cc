@@ -201,6 +201,10 @@ void BlockBuilderObj::EndScope() {
   TVM_FFI_CHECK(!impl_->scopes.empty(), RuntimeError)
       << "BlockBuilder: expected an open scope to end, got none";
   impl_->scopes.pop_back();
+  if (!impl_->scopes.empty()) return;
+  // What was known belongs to that function, and questions take longer the more is known.
+  impl_->analyzer.reset();
+  impl_->not_negative.clear();
 }
 void BlockBuilderObj::BeginBindingBlock() { impl_->frames.emplace_back(); }
 void BlockBuilderObj::BeginDataflowBlock() { impl_->frames.emplace_back().is_dataflow = true; }

@@ -138,6 +138,16 @@ Call TEArgumentsObj::CallTIR(const BlockBuilder& builder, const String& name,
                              const Array<te::Tensor>& outputs) const {
   static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
   CallTIRInputs inputs = Finish(outputs);
+  // Outside more is known of dimensions: max(min(n, 1), 0) of a dimension n is min(n, 1).
+  for (size_t i = 0; i < inputs.outputs.size(); ++i) {
+    auto* info = inputs.outputs[i].as<TensorStructInfoObj>();
+    Array<PrimExpr> known = info->Dims().value();
+    Array<PrimExpr> dims = known.Map([&](const PrimExpr& e) {
+      return e.as<IntImmObj>() ? e : builder->analyzer()->Simplify(e);
+    });
+    if (!dims.same_as(known))
+      inputs.outputs.Set(i, TensorStructInfo(dims, info->dtype, info->vdevice));
+  }
   GlobalVar var = builder->AddFunction(inputs.func, name);
   Array<Expr> args{var, Tuple(inputs.args)};
   if (inputs.tir_vars) args.push_back(inputs.tir_vars.value());

@@ -232,6 +232,7 @@ Any ConvertAttr(const std::string& type, Any value) {
 
 Attrs MakeAttrs(const OperatorInfo& info, const std::vector<AnyView>& params) {
   if (info.attrs_type == 0) {
+    if (info.call_args.size() == info.params.size()) return Attrs(nullptr);
     Map<String, Any> dict;
     for (size_t i = 0; i < params.size(); ++i) {
       if (info.params[i].kind == ParamKind::kAttr) dict.Set(info.args[i].name, Any(params[i]));

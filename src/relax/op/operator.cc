@@ -83,9 +83,9 @@ StructInfo InferOperator(const Call& call, const BlockBuilder& builder) {
 /// The dtype of the first tensor among the values: numbers beside it take it over.
 DataType NeighbourType(const std::vector<AnyView>& values) {
   for (const AnyView& value : values) {
-    auto expr = AsExpr(value);
-    if (!expr) continue;
-    if (auto* tensor = GetStructInfoAs<TensorStructInfoObj>(*expr)) return tensor->dtype;
+    auto* expr = value.as<RelaxExprObj>();
+    auto* tensor = expr ? expr->struct_info_.as<TensorStructInfoObj>() : nullptr;
+    if (tensor) return tensor->dtype;
   }
   return DataType::Void();
 }
@@ -149,7 +149,9 @@ Expr CallOperator(const OperatorInfo& info, const std::vector<AnyView>& given) {
     TVM_FFI_THROW(TypeError) << info.name << ": expected at most " << info.args.size()
                              << " arguments, got " << given.size();
   }
-  std::vector<AnyView> params = given;
+  std::vector<AnyView> params;
+  params.reserve(info.args.size());
+  params.assign(given.begin(), given.end());
   for (size_t i = given.size(); i < info.args.size(); ++i) {
     if (!info.args[i].has_default) {
       TVM_FFI_THROW(TypeError) << info.name << ": missing argument '" << info.args[i].name << "'";

@@ -68,10 +68,13 @@ std::unordered_map<const Object*, Var> RenamedOutputs(const DataflowBlockObj* bl
 class Canonicalizer : public ExprMutator {
  public:
   void VisitBindingBlock(const BindingBlock& block) final {
-    if (auto* dataflow = block.as<DataflowBlockObj>()) {
-      for (auto& [id, var] : RenamedOutputs(dataflow)) renamed_.insert_or_assign(id, var);
-    }
+    auto* dataflow = block.as<DataflowBlockObj>();
+    if (!dataflow) return ExprMutator::VisitBindingBlock(block);
+    for (auto& [id, var] : RenamedOutputs(dataflow)) renamed_.insert_or_assign(id, var);
+    auto outer = std::exchange(inside_, {});
+    for (const Binding& binding : block->bindings) inside_.insert(binding->var->vid.get());
     ExprMutator::VisitBindingBlock(block);
+    inside_ = std::move(outer);
   }
   void VisitBinding_(const VarBindingObj* binding) final {
     auto it = renamed_.find(binding->var->vid.get());
@@ -105,6 +108,11 @@ class Canonicalizer : public ExprMutator {
     if (value.as<DataflowVarObj>() && !var.as<DataflowVarObj>()) return false;
     return IsBaseOf(GetStructInfo(var), GetStructInfo(value));
   }
+  /// Not a variable of another dataflow block, which a value of an output may use.
+  bool IsSeen(const Expr& expr) const {
+    auto* var = expr.as<DataflowVarObj>();
+    return !var || inside_.count(var->vid.get());
+  }
   Optional<Expr> Known(const Expr& expr) const {
     auto* var = expr.as<VarObj>();
     return var ? LookupBinding(ffi::GetRef<Var>(var)) : Optional<Expr>();
@@ -113,7 +121,7 @@ class Canonicalizer : public ExprMutator {
     if (auto* item = expr.as<TupleGetItemObj>()) {
       Optional<Expr> value = Known(item->tuple_value);
       auto* tuple = value ? value.value().as<TupleObj>() : nullptr;
-      return tuple ? tuple->fields[item->index] : expr;
+      return tuple && IsSeen(tuple->fields[item->index]) ? tuple->fields[item->index] : expr;
     }
     auto* tuple = expr.as<TupleObj>();
     if (!tuple || tuple->fields.empty()) return expr;
@@ -127,8 +135,10 @@ class Canonicalizer : public ExprMutator {
       whole = item->tuple_value;
     }
     auto* info = GetStructInfoAs<TupleStructInfoObj>(whole.value());
-    return info && info->fields.size() == tuple->fields.size() ? whole.value() : expr;
+    bool is_whole = info && info->fields.size() == tuple->fields.size() && IsSeen(whole.value());
+    return is_whole ? whole.value() : expr;
   }
+  std::unordered_set<const Object*> inside_;  // variables of the block that is being visited
   std::unordered_map<const Object*, Var> renamed_;
   std::unordered_set<const Object*> done_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that match a backend's patterns become functions of their own.
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "relax/fuse/groups.h"
@@ -26,8 +27,8 @@ class PatternGroups {
     for (const Binding& binding : block->bindings) {
       auto* bind = binding.as<VarBindingObj>();
       if (!bind) continue;
+      index_[bind->var->vid.get()] = bindings_.size();
       bindings_.push_back(bind);
-      values_[bind->var->vid.get()] = bind->value;
     }
     block_ = block;
   }
@@ -38,8 +39,8 @@ class PatternGroups {
       if (grouping_.group_of.count(binding->var->vid.get())) continue;
       PatternMatch match(
           [this](const Var& var) -> Optional<Expr> {
-            auto it = values_.find(var->vid.get());
-            return it == values_.end() ? Optional<Expr>() : it->second;
+            auto it = index_.find(var->vid.get());
+            return it == index_.end() ? Optional<Expr>() : bindings_[it->second]->value;
           },
           true);
       if (match.Find(pattern->pattern, binding->var)) Add(pattern, match, binding);
@@ -49,14 +50,15 @@ class PatternGroups {
 
  private:
   void Add(const FusionPattern& pattern, const PatternMatch& match, const VarBindingObj* root) {
-    std::unordered_set<const Object*> members;
+    std::set<size_t> members;  // as indices, in the order of the bindings
     for (const DFPattern& part : match.Patterns()) {
       bool is_computation = part.as<CallPatternObj>() || part.as<TupleGetItemPatternObj>() ||
                             part.as<TuplePatternObj>();
       auto* var = is_computation ? match[part].as<VarObj>() : nullptr;
-      if (!var || !values_.count(var->vid.get())) continue;
+      auto found = var ? index_.find(var->vid.get()) : index_.end();
+      if (found == index_.end()) continue;
       if (grouping_.group_of.count(var->vid.get())) return;
-      members.insert(var->vid.get());
+      members.insert(found->second);
     }
     if (members.empty()) return;
     Map<String, Expr> annotated;
@@ -69,10 +71,9 @@ class PatternGroups {
     group.attrs = {{"Composite", pattern->name}, {"Primitive", true}};
     if (pattern->attrs_getter) AddAttributes(pattern, annotated, &group.attrs);
     group.name = "fused";
-    for (const VarBindingObj* binding : bindings_) {
-      if (!members.count(binding->var->vid.get())) continue;
-      grouping_.group_of[binding->var->vid.get()] = grouping_.groups.size();
-      auto* call = binding->value.as<CallObj>();
+    for (size_t i : members) {
+      grouping_.group_of[bindings_[i]->var->vid.get()] = grouping_.groups.size();
+      auto* call = bindings_[i]->value.as<CallObj>();
       if (call) group.name += "_" + CalleeName(call);
     }
     grouping_.groups.push_back(std::move(group));
@@ -88,16 +89,12 @@ class PatternGroups {
     return name;
   }
   bool Accepts(const FusionPattern& pattern, const VarBindingObj* root,
-               const Map<String, Expr>& annotated,
-               const std::unordered_set<const Object*>& members) {
+               const Map<String, Expr>& annotated, const std::set<size_t>& members) {
     if (!usages_) FillBlockFacts();
     auto context = New<PatternCheckContext>([&](PatternCheckContextObj* n) {
       n->matched_expr = root->value;
       n->annotated_expr = annotated;
-      for (const VarBindingObj* binding : bindings_) {
-        if (members.count(binding->var->vid.get()))
-          n->matched_bindings.Set(binding->var, binding->value);
-      }
+      for (size_t i : members) n->matched_bindings.Set(bindings_[i]->var, bindings_[i]->value);
       n->var_usages = usages_.value();
       n->value_to_bound_var = bound_vars_;
     });
@@ -136,7 +133,7 @@ class PatternGroups {
   bool bind_constants_;
   DataflowBlock block_;
   std::vector<const VarBindingObj*> bindings_;
-  std::unordered_map<const Object*, Expr> values_;
+  std::unordered_map<const Object*, size_t> index_;  // in bindings_, by Id
   Grouping grouping_;
   Optional<Map<Var, Array<Var>>> usages_;
   Map<Expr, Var> bound_vars_;

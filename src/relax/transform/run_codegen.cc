@@ -32,6 +32,16 @@ class ExternalCaller : public ExprMutator {
   const std::unordered_set<std::string>& built_;
 };
 
+/// What was cut out for a backend as functions like any others.
+class MarkRemover : public ExprMutator {
+ public:
+  Expr VisitExpr_(const FunctionObj* op) final {
+    auto func = As<Function>(ExprMutator::VisitExpr_(op));
+    for (const char* key : {"Codegen", "Composite", "Primitive"}) func = WithoutAttr(func, key);
+    return func;
+  }
+};
+
 std::unordered_set<std::string> Reachable(const IRModule& mod, const Array<String>& entries) {
   std::unordered_set<std::string> seen;
   std::vector<std::string> open;
@@ -49,7 +59,7 @@ std::unordered_set<std::string> Reachable(const IRModule& mod, const Array<Strin
   return seen;
 }
 
-/// Calls the generator of one backend.
+/// Calls the generator of one backend; an error says what it was to build.
 Array<ffi::Module> BuildBy(const std::string& backend, const Array<Function>& functions,
                            const Map<String, Any>& options,
                            const Map<Constant, String>& constant_names) {
@@ -63,7 +73,15 @@ Array<ffi::Module> BuildBy(const std::string& backend, const Array<Function>& fu
     TVM_FFI_THROW(ValueError) << "RunCodegen: expected a code generator '" << name
                               << "' for the functions " << symbols << ", got none of that name";
   }
-  Any result = CallBack(*generator, functions, options, constant_names);
+  Any result;
+  try {
+    result = CallBack(*generator, functions, options, constant_names);
+  } catch (const ffi::Error& e) {
+    std::string text = "RunCodegen: expected '" + name + "' to build " + symbols + ", got " +
+                       std::string(e.kind()) + ": " + std::string(e.message());
+    for (const Function& func : functions) text += "\n" + tir::TextOf(func);
+    throw ffi::Error(e.kind(), text, e.backtrace());
+  }
   auto modules = result.try_cast<Array<ffi::Module>>();
   if (!modules) {
     TVM_FFI_THROW(TypeError) << "RunCodegen: expected '" << name
@@ -73,7 +91,7 @@ Array<ffi::Module> BuildBy(const std::string& backend, const Array<Function>& fu
 }
 
 IRModule RunCodegen(IRModule mod, Optional<Map<String, Map<String, Any>>> target_options,
-                    Optional<Array<String>> entry_functions) {
+                    Optional<Array<String>> entry_functions, bool fallback) {
   std::map<std::string, std::vector<std::pair<GlobalVar, Function>>> by_backend;
   Array<String> entries = entry_functions.value_or({});
   std::unordered_set<std::string> reachable = Reachable(mod, entries);
@@ -92,6 +110,7 @@ IRModule RunCodegen(IRModule mod, Optional<Map<String, Map<String, Any>>> target
       mod->attrs.Get<Map<String, ffi::Tensor>>("const_name_to_constant").value_or({});
   Array<ffi::Module> modules = mod->attrs.Get<Array<ffi::Module>>("external_mods").value_or({});
   Map<GlobalVar, BaseFunc> functions = mod->functions;
+  Map<String, String> failures;
   std::unordered_set<std::string> built;
   for (const auto& [backend, members] : by_backend) {
     Array<Function> list;
@@ -104,22 +123,35 @@ IRModule RunCodegen(IRModule mod, Optional<Map<String, Map<String, Any>>> target
         constants.Set(unique, constant->data);
       });
       list.push_back(func);
-      built.insert(var->name_hint);
-      functions.erase(var);
     }
     Map<String, Any> options =
         target_options.value_or({}).Get(String(backend)).value_or(Map<String, Any>());
-    for (const ffi::Module& made : BuildBy(backend, list, options, constant_names))
-      modules.push_back(made);
+    try {
+      for (const ffi::Module& made : BuildBy(backend, list, options, constant_names))
+        modules.push_back(made);
+    } catch (const ffi::Error& e) {
+      if (!fallback || e.kind() == "KeyboardInterrupt") throw;
+      failures.Set(backend, std::string(e.message()));
+      for (const auto& [var, func] : members) {
+        Expr plain = MarkRemover().VisitExpr(WithoutAttr(func, tvm::attr::kGlobalSymbol));
+        functions.Set(var, As<Function>(plain));
+      }
+      continue;
+    }
+    for (const auto& [var, func] : members) {
+      built.insert(var->name_hint);
+      functions.erase(var);
+    }
   }
   ExternalCaller caller(mod, built);
   for (const auto& [var, base] : mod->Sorted()) {
     auto* func = base.as<FunctionObj>();
-    if (!func || built.count(var->name_hint)) continue;
+    if (!func || func->GetAttr<String>("Codegen")) continue;
     Expr changed = caller.VisitExpr(ffi::GetRef<Function>(func));
     if (!changed.same_as(base)) functions.Set(var, As<Function>(changed));
   }
   DictAttrs attrs = WithAttr(mod->attrs, "external_mods", modules);
+  if (!failures.empty()) attrs = WithAttr(attrs, "codegen_failures", failures);
   if (!constants.empty()) attrs = WithAttr(attrs, "const_name_to_constant", constants);
   return IRModule(functions, attrs, mod->global_infos);
 }
@@ -128,6 +160,8 @@ TVM_RELAX_PASS(
     RunCodegen, 0,
     R"(Functions {"Codegen": backend} (those that the entry functions reach) are given to the
 registered function relax.ext.<backend>(functions, options, names of constants), which returns
-modules: they are kept in the attribute external_mods, and calls become call_dps_packed.)",
-    Arg("target_options", nullptr), Arg("entry_functions", nullptr));
+modules: they are kept in the attribute external_mods, and calls become call_dps_packed. With
+fallback, what a backend fails to build becomes functions like any others, and the attribute
+codegen_failures says why.)",
+    Arg("target_options", nullptr), Arg("entry_functions", nullptr), Arg("fallback", false));
 }  // namespace tvm::relax

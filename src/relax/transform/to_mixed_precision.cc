@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "relax/transform/signature.h"
+#include "tvm/expr/op.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
@@ -29,6 +30,12 @@ bool IsHigh(const StructInfo& info) {
 bool HasHighOperand(const CallObj* call) {
   return std::any_of(call->args.begin(), call->args.end(),
                      [](const Expr& arg) { return IsHigh(GetStructInfo(arg)); });
+}
+
+/// A scalar in float32 that is known when the program runs: it cannot be cast.
+bool IsHighScalar(const Expr& arg) {
+  auto* prim = GetStructInfoAs<PrimStructInfoObj>(arg);
+  return prim && prim->dtype == kHigh && !arg.as<PrimValueObj>();
 }
 
 /// Which variables of dataflow blocks are kept in the low precision: those that only products use,
@@ -117,7 +124,8 @@ class PrecisionRewriter : public ExprMutator {
           call->sinfo_args, call->span);
       return As(builder_->Normalize(product), low ? low_ : kHigh);
     }
-    bool follows = policy == kFollow && HasHighOperand(call) && low;
+    bool follows = policy == kFollow && HasHighOperand(call) && low &&
+                   std::none_of(call->args.begin(), call->args.end(), IsHighScalar);
     Call same(call->op, Operands(call, follows ? low_ : kHigh), call->attrs, call->sinfo_args,
               call->span);
     return As(builder_->Normalize(same), low ? low_ : kHigh);
@@ -137,6 +145,8 @@ class PrecisionRewriter : public ExprMutator {
     if (auto* tuple = before.as<TupleObj>())
       return Tuple(tuple->fields.Map([&](const Expr& f) { return As(f, dtype); }));
     Expr expr = before.as<VarObj>() ? VisitExpr(before) : before;
+    if (auto* scalar = expr.as<PrimValueObj>(); scalar && scalar->value.dtype() == kHigh)
+      return PrimValue(cast(dtype, scalar->value));
     StructInfo info = GetStructInfo(expr);
     if (auto* tuple = info.as<TupleStructInfoObj>()) return AsTuple(expr, tuple, dtype);
     auto* tensor = info.as<TensorStructInfoObj>();

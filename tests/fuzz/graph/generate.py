@@ -311,7 +311,10 @@ class Body:
         if x is None or x.struct_info.ndim == 0:
             return None
         indices = relax.const(np.zeros(self.rng.randint(1, 3), "int64"))
-        return op.take(x, indices, axis=self.rng.randrange(x.struct_info.ndim))
+        axis = self.rng.randrange(x.struct_info.ndim)
+        size = x.struct_info.shape.values[axis]
+        is_empty = isinstance(size, tir.IntImm) and size.value == 0
+        return None if is_empty else op.take(x, indices, axis=axis)
 
     def make_broadcast(self):
         x = self.tensor()

@@ -33,6 +33,11 @@ def test_random_graphs(check):
         (376, "passes"),
         (496, "passes"),
         (8008394, "roundtrip"),
+        (3368, "passes"),  # float16 is not float32
+        (100655, "passes"),  # an item of a tuple, outside of the block that made it
+        (200141, "legalized"),  # a dimension was said to be less than is known of it
+        (301352, "evaluated"),  # an element of nothing
+        (400794, "passes"),  # a scalar beside a tensor in low precision
     ],
 )
 def test_seeds_that_failed(seed, check):

@@ -322,6 +322,36 @@ def test_run_codegen_errors():
         transform.RunCodegen()(cut)
 
 
+def test_a_backend_that_fails():
+    """It is named, with what it was to build; what it leaves is compiled when that is asked for."""
+
+    @tvm_ffi.register_global_func("relax.ext.fails_test", override=True)
+    def build(functions, options, constant_names):
+        raise NotImplementedError("no such shape")
+
+    cut = transform.FuseOpsByPattern([dense(name="fails_test.dense")], annotate_codegen=True)(Dense)
+    before = tvm.ir.load_json(tvm.ir.save_json(cut))
+    named = "(?s)'relax.ext.fails_test' to build 'fused_.*', got .*no such shape.*R.matmul"
+    with pytest.raises(NotImplementedError, match=named):
+        transform.RunCodegen()(cut)
+    tvm.ir.assert_structural_equal(cut, before)
+    after = transform.RunCodegen(fallback=True)(cut)
+    assert relax.analysis.well_formed(after)
+    assert "no such shape" in after.attrs["codegen_failures"]["fails_test"]
+    left = "".join(func.script() for func in after.functions.values())
+    assert "Codegen" not in left and "Composite" not in left
+    rng = np.random.default_rng(0)
+    shapes = [[int(d) for d in p.struct_info.shape.values] for p in Dense["main"].params]
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    results = [
+        relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"](
+            *map(tvm.runtime.tensor, arrays)
+        )
+        for mod in (Dense, after)
+    ]
+    np.testing.assert_allclose(results[0].numpy(), results[1].numpy(), rtol=1e-5, atol=1e-5)
+
+
 def test_constants_have_names():
     names = {}
 

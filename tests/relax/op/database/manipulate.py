@@ -114,6 +114,7 @@ entry(
         case(T(2, 8), _block, symbolic=False),
         case(T(2, 7), _block, pad_value=0, symbolic=False),
         case(T(1, 4), _block, symbolic=False),
+        case(T(0, 8), _block, symbolic=False),
     ],
 )
 
