@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network that comes as an ONNX file ends in as many kernels as one that PyTorch hands over."""
+"""A network that comes as an ONNX file ends in no more kernels than one that PyTorch hands over."""
 
 import re
 
@@ -18,11 +18,11 @@ def kernels(mod):
     return sum(not name.startswith("vm.") for name in re.findall(r"call\s+(\S+)", text))
 
 
-@pytest.mark.parametrize("name", ["resnet", "mobilenet", "unet"])
-def test_both_doors_end_in_as_many_kernels(name):
+@pytest.mark.parametrize("name", ["resnet", "mobilenet", "unet", "encoder"])
+def test_a_file_ends_in_no_more_kernels(name):
     make, random, shape = MODELS[name][:3]
     torch.manual_seed(0)
     model, x = make().eval(), random(*shape)
     program = torch.export.export(model, (x,))
     count = kernels(from_onnx(exported(model, x, {})))
-    assert 0 < count == kernels(from_exported_program(program))
+    assert 0 < count <= kernels(from_exported_program(program))
