@@ -28,7 +28,7 @@ def _model(nodes, weights, functions=()):
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph(nodes, "g", [x], [y], tensors)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
+    opsets = [helper.make_opsetid(*o) for o in (("", 21), ("f", 1), ("ai.onnx.ml", 3))]
     proto = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
     return proto.SerializeToString()
 
@@ -51,7 +51,51 @@ def seeds():
     function = helper.make_function(
         "f", "twice", ["a"], ["b"], [_node("Add", "a a", "b")], [helper.make_opsetid("", 21)]
     )
+    body = helper.make_graph(
+        [_node("Identity", "go", "on"), _node("SequenceInsert", "q x", "r")],
+        "b",
+        [helper.make_tensor_value_info(*v) for v in (("i", 7, []), ("go", 9, []))]
+        + [helper.make_tensor_sequence_value_info("q", 1, None)],
+        [helper.make_tensor_value_info("on", 9, [])]
+        + [helper.make_tensor_sequence_value_info("r", 1, None)],
+    )
+    sequences = [
+        _node("SequenceConstruct", "x x", "q0"),
+        _node("SequenceErase", "q0", "q1"),
+        helper.make_node("Loop", ["m", "", "q1"], ["q2"], body=body),
+        _node("ConcatFromSequence", "q2", "y", axis=1),
+    ]
+    strings = [
+        _node("Constant", "", "words", value_strings=["ab", "c-d", ""]),
+        _node("StringConcat", "words words", "twice"),
+        _node("StringSplit", "twice", "parts counts", delimiter="-"),
+        _node("RegexFullMatch", "twice", "full", pattern="(a|b)+"),
+        _node("LabelEncoder", "parts", "y", domain="ai.onnx.ml", keys_strings=["ab", "c"],
+              values_floats=[1.0, 2.0], default_float=0.5),
+    ]  # fmt: skip
+    tree = {
+        "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0],
+        "nodes_values": [0.5, 0.0, 0.0], "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "n_targets": 1,
+        "target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0],
+        "target_weights": [1.0, 2.0],
+    }  # fmt: skip
+    learned = [
+        _node("Reshape", "x rows", "h"),
+        _node("Scaler", "h", "i", domain="ai.onnx.ml", offset=[0.5], scale=[2.0]),
+        _node("TreeEnsembleRegressor", "i", "y", domain="ai.onnx.ml", **tree),
+    ]
+    quantised = [
+        _node("DynamicQuantizeLinear", "x", "q s z"),
+        _node("ConvInteger", "q k z", "h", pads=[1, 1, 1, 1]),
+        _node("DequantizeLinear", "h s", "y"),
+    ]
+    weights |= {"rows": np.array([-1, 4]), "k": rng.integers(0, 9, (2, 3, 3, 3)).astype("uint8")}
     return [
+        _model(sequences, weights),
+        _model(strings, weights),
+        _model(learned, weights),
+        _model(quantised, weights),
         _model([conv, *shapes], weights),
         _model([conv, choice], weights),
         _model([conv, _node("twice", "h", "y", domain="f")], weights, [function]),

@@ -140,6 +140,33 @@ Items SplitToSequence(Tensor x, Tensor each, int64_t axis, bool keeps_axis) {
   }
   return items;
 }
+/// A map for each row of a matrix: from the keys of its columns to the numbers.
+Items MapsOfRows(Tensor x, Any keys) {
+  Items names;
+  if (auto numbers = keys.try_cast<Tensor>(); numbers && keys != nullptr) {
+    if (DataType(numbers->dtype()) != DataType::Int(64))
+      TVM_FFI_THROW(TypeError) << "sequence: expected keys of int64, got "
+                               << DataType(numbers->dtype());
+    auto* data = static_cast<int64_t*>(numbers->data_ptr());
+    for (int64_t i = 0; i < numbers->numel(); ++i) names.push_back(data[i]);
+  } else {
+    names = keys.cast<Items>();
+  }
+  auto columns = static_cast<int64_t>(names.size());
+  if (DataType(x.dtype()) != DataType::Float(32) || columns == 0 || x.numel() % columns)
+    TVM_FFI_THROW(ValueError) << "sequence: expected rows of " << columns << " float32, got "
+                              << Shape(x.shape()) << " of " << DataType(x.dtype());
+  Tensor host = Empty(x.shape(), x.dtype(), {kDLCPU, 0});
+  CopyTensor(x, host);
+  auto* number = static_cast<float*>(host.data_ptr());
+  Items maps;
+  for (int64_t row = 0; row < x.numel() / columns; ++row) {
+    ffi::Map<Any, Any> map;
+    for (const Any& name : names) map.Set(name, static_cast<double>(*number++));
+    maps.push_back(map);
+  }
+  return maps;
+}
 Tensor HasElement(Any value) { return MakeScalar(value != nullptr, DataType::Bool()); }
 Any GetElement(Any value) {
   if (value == nullptr)
@@ -162,6 +189,9 @@ TVM_REGISTER() {
       Arg("dtype"), Arg("rank"));
   Def("vm.builtin.sequence.split", &SplitToSequence, "Parts of a tensor, of one size but the last.",
       Arg("x"), Arg("size"), Arg("axis"), Arg("keeps_axis"));
+  Def("vm.builtin.sequence.maps_of_rows", &MapsOfRows,
+      "A map for each row: from the keys of its columns, a vector or an array, to the numbers.",
+      Arg("x"), Arg("keys"));
   Def("vm.builtin.optional.has", &HasElement, "Whether there is a value.", Arg("value"));
   Def("vm.builtin.optional.get", &GetElement, "The value; ValueError when there is none.",
       Arg("value"));

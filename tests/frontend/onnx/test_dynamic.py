@@ -265,3 +265,52 @@ def test_sizes_computed_from_shapes_are_sizes():
     mod = from_onnx(proto)
     assert "Select" not in mod.script() and "match_cast" not in mod.script()
     check(proto, {"x": f32(2, 1, 100)}, {"x": f32(1, 1, 47)})
+
+
+RECURRENT = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+@pytest.mark.parametrize("op", RECURRENT)
+@pytest.mark.parametrize("with_lengths", [False, True])
+def test_sequences_of_any_length(op, with_lengths):
+    """One compilation for all lengths and batches, in both directions."""
+    size, width, gates = 4, 3, RECURRENT[op]
+    rng = np.random.default_rng(gates)
+    weights = {
+        "w": rng.standard_normal((2, gates * size, width)).astype("float32"),
+        "r": rng.standard_normal((2, gates * size, size)).astype("float32") / 2,
+        "b": rng.standard_normal((2, 2 * gates * size)).astype("float32"),
+    }
+    inputs = [value("x", ("t", "n", width))]
+    if with_lengths:
+        inputs.append(value("lengths", ("n",), TensorProto.INT32))
+    names = ["x", "w", "r", "b", "lengths" if with_lengths else ""]
+    results = ["y", "h", "c"][: 3 if op == "LSTM" else 2]
+    made = helper.make_node(op, names, results, hidden_size=size, direction="bidirectional")
+    proto = model([made], inputs, [value(r, None) for r in results], weights)
+    data = []
+    for steps, batch in ((5, 2), (1, 3), (40, 1)):
+        given = {"x": f32(steps, batch, width)}
+        if with_lengths:
+            given["lengths"] = np.arange(batch, dtype="int32") % steps + 1
+        data.append(given)
+    check(proto, *data)
+
+
+def test_long_sequences_are_a_loop():
+    weights = {"w": f32(1, 4, 2) / 4, "r": f32(1, 4, 1) / 4}
+    made = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=1)
+    check(model([made], [value("x", (1000, 1, 2))], [value("y", None)], weights),
+          {"x": f32(1000, 1, 2)})  # fmt: skip
+
+
+def test_attention_of_any_number_of_heads():
+    """More heads of queries than of keys, and the size of a head, as running tells."""
+    shapes = [("q", ("b", "h", "s", "d")), ("k", ("b", "g", "t", "d")), ("v", ("b", "g", "t", "d"))]
+    made = node("Attention", "q k v", "y", is_causal=1)
+    proto = model([made], [value(*s) for s in shapes], [value("y", None)], opset=23)
+    check(
+        proto,
+        {"q": f32(2, 4, 5, 8), "k": f32(2, 2, 5, 8), "v": f32(2, 2, 5, 8)},
+        {"q": f32(1, 2, 3, 4), "k": f32(1, 2, 3, 4), "v": f32(1, 2, 3, 4)},
+    )

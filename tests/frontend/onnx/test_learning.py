@@ -112,3 +112,35 @@ def test_nodes_that_lead_back_are_an_error():
     )  # fmt: skip
     with pytest.raises(tvm.error.OpError, match="expected trees, got nodes that lead back"):
         from_onnx(m)
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vectors(kernel):
+    rng = np.random.default_rng(3)
+    numbers = {"support_vectors": rng.standard_normal(12), "coefficients": rng.standard_normal(3)}
+    check("SVMRegressor", X, [TensorProto.FLOAT], opset=1, kernel_type=kernel, n_supports=3,
+          kernel_params=[0.5, 0.25, 3.0], rho=[0.1], **numbers)  # fmt: skip
+
+
+def test_support_vectors_of_one_class():
+    check("SVMRegressor", X, [TensorProto.FLOAT], opset=1, kernel_type="LINEAR", n_supports=0,
+          coefficients=[0.5, -1.0, 2.0, 0.3], kernel_params=[0.0, 0.0, 0.0], rho=[0.1],
+          one_class=1)  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 7, 5], ["a", "b", "c", "d"]])
+def test_rows_as_maps(labels):
+    is_text = isinstance(labels[0], str)
+    attributes = {"classlabels_strings" if is_text else "classlabels_int64s": labels}
+    m = model(
+        [helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **attributes)],
+        [value("x", ("n", 4))], [value("y", None)], opsets=[helper.make_opsetid("ai.onnx.ml", 1)],
+    )  # fmt: skip
+    m.graph.output[0].ClearField("type")
+    kind = m.graph.output[0].type.sequence_type.elem_type.map_type
+    kind.key_type = TensorProto.STRING if is_text else TensorProto.INT64
+    kind.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    (expected,) = onnxruntime.InferenceSession(m.SerializeToString()).run(None, {"x": X})
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(m), target="llvm"), tvm.cpu())
+    got = [dict(row.items()) for row in vm["main"](tvm.runtime.tensor(X))]
+    assert got == expected

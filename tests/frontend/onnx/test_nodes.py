@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from .node_cases import cases, complaint, operator_of, reason
+from .node_cases import cases, complaint, is_expected, operator_of, reason
 
 
 def sample():
@@ -21,8 +21,5 @@ def sample():
 
 @pytest.mark.parametrize("name", sample())
 def test_node(name):
-    said, expected = complaint(cases()[name]), reason("static", name)
-    if expected is None:
-        assert said is None, said
-    else:
-        assert said is not None, f"passes, but is expected to fail: {expected}"
+    said = complaint(cases()[name])
+    assert is_expected("static", name, said), said or f"passes, but: {reason('static', name)}"

@@ -6,6 +6,7 @@ import time
 import warnings
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import tvm
@@ -222,6 +223,26 @@ def test_loop_collects_values_whose_shape_only_running_tells():
     y, everything = main(np.array(4), x)
     np.testing.assert_array_equal(y.numpy(), 16 * x)
     np.testing.assert_array_equal(everything.numpy(), [x, 2 * x, 4 * x, 8 * x])
+
+
+def test_loop_fills_a_sequence_that_does_not_say_its_elements():
+    """Exporters declare no more than the type of the numbers."""
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    carried, longer = (onnx.ValueInfoProto(name=n, type=kind) for n in ("s", "t"))
+    body = helper.make_graph(
+        [node("Identity", "go", "again"), node("SequenceInsert", "s x", "t")],
+        "body", [value("i", (), INT64), value("go", (), TensorProto.BOOL), carried],
+        [value("again", (), TensorProto.BOOL), longer],
+    )  # fmt: skip
+    nodes = [
+        node("SequenceEmpty", "", "none"),
+        helper.make_node("Loop", ["count", "", "none"], ["all"], body=body),
+        node("ConcatFromSequence", "all", "y", axis=0),
+    ]
+    inputs = [value("count", (), INT64), value("x", ("n", 2))]
+    main = compiled(model(nodes, inputs, [value("y", ("k", 2))]))
+    x = np.arange(6, dtype="float32").reshape(3, 2)
+    np.testing.assert_array_equal(main(np.array(4), x).numpy(), np.concatenate([x] * 4))
 
 
 def test_random_numbers_are_distributed_as_said():

@@ -97,6 +97,30 @@ def test_to_and_from_quantised_numbers():
     cases.check()
 
 
+@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear"])
+def test_parameters_of_a_length_that_only_running_tells(op):
+    """One scale for all, or one for each element of an axis."""
+    kinds = (TensorProto.FLOAT, TensorProto.UINT8)
+    x = value("x", ("n", "m"), kinds[0] if op == "QuantizeLinear" else kinds[1])
+    inputs = [x, value("s", ("k",)), value("z", ("k",), TensorProto.UINT8)]
+    made = helper.make_node(op, ["x", "s", "z"], ["y"], axis=1)
+    proto = model([made], inputs, [value("y", (None, None), kinds[op == "QuantizeLinear"])])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(proto), target="llvm"), tvm.cpu())
+    data = f32(3, 5) if op == "QuantizeLinear" else u8(3, 5)
+    for size in (1, 5):
+        given = {"x": data, "s": scale(size), "z": u8(size)}
+        got = vm["main"](*map(tvm.runtime.tensor, given.values())).numpy()
+        if size == 1:  # ONNX Runtime takes a scalar for one
+            given |= {name: given[name].reshape(()) for name in "sz"}
+            session = onnxruntime.InferenceSession(
+                model([made], [x, value("s", ()), value("z", (), TensorProto.UINT8)],
+                      list(proto.graph.output)).SerializeToString()
+            )  # fmt: skip
+        else:
+            session = onnxruntime.InferenceSession(proto.SerializeToString())
+        np.testing.assert_array_equal(got, session.run(None, given)[0])
+
+
 def test_products():
     cases = Cases()
     point = np.array(131, "uint8")

@@ -7,9 +7,22 @@
 namespace tvm::frontend::onnx {
 namespace {
 Expr RepeatedHeads(Node& n, const Expr& x, const Expr& like) {
-  int64_t have = n.StaticDim(x, 1), want = n.StaticDim(like, 1);
-  if (have == 0 || want % have) n.Fail("query heads to be a multiple of key heads", "others");
-  return have == want ? x : n("repeat", x, want / have, 1);
+  PrimExpr have = Node::Shape(x)[1], want = Node::Shape(like)[1];
+  if (n.importer.builder()->analyzer()->CanProveEqual(have, want)) return x;
+  auto few = AsConstInt(have), many = AsConstInt(want);
+  if (few && many) {
+    if (*few == 0 || *many % *few) n.Fail("query heads to be a multiple of key heads", "others");
+    return n("repeat", x, *many / *few, 1);
+  }
+  Te te(n);
+  te::Tensor t = te(x);
+  PrimExpr group = n.Simplify(floordiv(te(want), max(te(have), Num(1))));
+  Dims shape = t->shape;
+  shape.Set(1, te(want));
+  return ComputeElements(n, "repeat", te, shape, [&](Index i) {
+    i[1] = floordiv(i[1], group);
+    return topi::At(t, i);
+  });
 }
 /// The scores, -inf where a query does not see a key.
 Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
@@ -61,7 +74,7 @@ AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOp
   v = RepeatedHeads(n, v, q);
   AttentionStages stages;
   // The root of the scale on both sides keeps products of half precision small.
-  Expr root = n.Scalar(std::sqrt(o.scale), t);
+  Expr root = PowerOfScale(n, q, o.scale, 0.5, t);
   stages.raw =
       n("matmul", n("multiply", q, root), Transposed(n, n("multiply", k, root), {0, 1, 3, 2}));
   stages.capped = stages.raw;
@@ -85,8 +98,15 @@ AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOp
   stages.result = n("matmul", stages.weights, v);
   return stages;
 }
-double DefaultScale(Node& n, const Expr& q) {
-  return 1 / std::sqrt(static_cast<double>(n.StaticDim(q, 3)));
+Expr PowerOfScale(Node& n, const Expr& q, double scale, double power, DataType t) {
+  PrimExpr size = Node::Shape(q)[3];
+  auto known = AsConstInt(size);
+  if (scale != 0) return n.Scalar(std::pow(scale, power), t);
+  if (known) return n.Scalar(std::pow(static_cast<double>(*known), -power / 2), t);
+  Te te(n);
+  PrimExpr real = tvm::cast(DataType::Float(64), te(size));
+  PrimExpr value = pow(real, Num(DataType::Float(64), -power / 2));
+  return ComputeElements(n, "scale", te, {}, [&](const Index&) { return tvm::cast(t, value); });
 }
 Expr Behind(Node& n, const Expr& past, const Expr& fresh) {
   return n("concat", relax::Tuple({past, fresh}), 2);
@@ -138,7 +158,7 @@ Outputs ConvertAttention(Node& n) {
     v = Behind(n, n.In(5), v);
   }
   if (n.Has(6)) o.lengths = n.Cast(n.In(6), DataType::Int(64));
-  o.scale = n.HasAttr("scale") ? n.Float("scale") : DefaultScale(n, q);
+  o.scale = n.Float("scale", 0);
   o.softcap = n.Float("softcap", 0);
   if (n.Int("softmax_precision", 0)) o.precise = n.Type("softmax_precision");
   int64_t shown = n.Int("qk_matmul_output_mode", 0);
@@ -162,8 +182,7 @@ Outputs ConvertRotaryEmbedding(Node& n) {
 Outputs ConvertFlexAttention(Node& n) {
   Expr q = n.In(0), k = RepeatedHeads(n, n.In(1), q), v = RepeatedHeads(n, n.In(2), q);
   DataType t = Node::TypeOf(q);
-  double scale =
-      n.HasAttr("scale") ? n.Float("scale") : 1 / std::sqrt(static_cast<double>(n.StaticDim(q, 3)));
+  double scale = n.Float("scale", 0);
   DataType precise = t == DataType::Float(64) ? t : DataType::Float(32);
   if (n.Int("softmax_precision", 0)) precise = n.Type("softmax_precision");
   auto changed = [&](Name name, Expr e) {
@@ -174,7 +193,7 @@ Outputs ConvertFlexAttention(Node& n) {
     return n.importer.TensorOf(&results[0]);
   };
   Expr scores = n("matmul", n.Cast(q, precise), Transposed(n, n.Cast(k, precise), {0, 1, 3, 2}));
-  scores = changed("score_mod", n("multiply", scores, n.Scalar(scale, precise)));
+  scores = changed("score_mod", n("multiply", scores, PowerOfScale(n, q, scale, 1, precise)));
   Expr weights = changed("prob_mod", n("nn.softmax", scores, -1));
   return n.Cast(n("matmul", weights, n.Cast(v, precise)), t);
 }
@@ -196,7 +215,6 @@ Outputs ConvertLinearAttention(Node& n) {
        k = n.Cast(ByHeads(n, n.In(1), kv_heads), real),
        v = n.Cast(ByHeads(n, n.In(2), kv_heads), real);
   double scale = n.Float("scale", 0);
-  if (scale == 0) scale = DefaultScale(n, q);
   Dims ks = Node::Shape(k);
   PrimExpr width = Node::Shape(v)[3];
   Expr state = n.Has(3) ? n.Cast(n.In(3), real)
@@ -232,7 +250,7 @@ Outputs ConvertLinearAttention(Node& n) {
     outputs.push_back(n("matmul", n("expand_dims", token(q, i), List({2})), all));
   }
   Expr y = n("concat", relax::Tuple(Array<Expr>(outputs.begin(), outputs.end())), 2);
-  y = n("multiply", y, n.Scalar(scale, real));
+  y = n("multiply", y, PowerOfScale(n, q, scale, 1, real));
   return std::vector<Expr>{n.Cast(JoinedHeads(n, y), t), n.Cast(state, kept)};
 }
 /// A convolution along time of each channel, with what came before.

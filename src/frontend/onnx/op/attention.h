@@ -18,15 +18,16 @@ struct AttentionOptions {
   std::optional<Expr> starts;     // the same for each batch
   std::optional<Expr> lengths;    // keys of each batch that count
   std::optional<Expr> mask;       // bool, or numbers that are added
-  double scale = 1, softcap = 0;
-  DataType precise;  // in which weights are computed
+  double scale = 0, softcap = 0;  // scale 0: one by the root of the size of a head
+  DataType precise;               // in which weights are computed
   bool Hides() const { return causal || lengths || mask || left >= 0 || right >= 0; }
 };
 struct AttentionStages {
   Expr raw, capped, masked, weights, result;
 };
 AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOptions& options);
-double DefaultScale(Node& n, const Expr& q);
+/// A power of the scale of scores, a scalar; 0 is one by the root of the size of a head.
+Expr PowerOfScale(Node& n, const Expr& q, double scale, double power, DataType t);
 /// Keys or values behind those of the past.
 Expr Behind(Node& n, const Expr& past, const Expr& fresh);
 

@@ -54,11 +54,15 @@ Expr NamedAxesApart(Node& n, const Expr& x, const std::vector<PrimExpr>& named) 
   Dims shape;
   for (size_t i = 0; i < rank; ++i) shape.push_back(tir::Select(is[i], Num(1), t->shape[i]));
   for (size_t i = 0; i < rank; ++i) shape.push_back(tir::Select(is[i], t->shape[i], Num(1)));
-  return ComputeElements(n, "move_axes", te, shape, [&](const Index& i) {
+  Expr apart = ComputeElements(n, "move_axes", te, shape, [&](const Index& i) {
     Index from;
     for (size_t k = 0; k < rank; ++k) from.push_back(i[k] + i[rank + k]);  // one of them is 0
     return topi::At(t, from);
   });
+  // Sizes with names of their own are simpler for what follows.
+  Dims named_sizes;
+  for (size_t i = 0; i < 2 * rank; ++i) named_sizes.push_back(n.importer.FreshDim());
+  return n.Fitted(apart, named_sizes);
 }
 Expr NamedAxesLast(Node& n, const Expr& x, const RuntimeAxes& axes) {
   Te te(n);

@@ -90,9 +90,14 @@ Expr WithKernelShape(Node& n, const Expr& w) {
   }
   return n.Fitted(w, shape);
 }
-std::vector<int64_t> KernelOf(Node& n, const Expr& w) {
+/// The sizes of a weight's window. Without automatic padding nothing depends on one that only
+/// running tells, which is 1 here.
+std::vector<int64_t> KernelOf(Node& n, const Expr& w, bool is_needed) {
   std::vector<int64_t> kernel;
-  for (int64_t i = 2; i < Node::Rank(w); ++i) kernel.push_back(n.StaticDim(w, i));
+  for (int64_t i = 2; i < Node::Rank(w); ++i) {
+    auto size = AsConstInt(Node::Shape(w)[i]);
+    kernel.push_back(size || is_needed ? n.StaticDim(w, i) : 1);
+  }
   return kernel;
 }
 }  // namespace
@@ -100,9 +105,11 @@ std::vector<int64_t> KernelOf(Node& n, const Expr& w) {
 Expr Convolve(Node& n, Expr x, Expr weight, const Any& out_dtype,
               const std::optional<Expr>& padding) {
   weight = WithKernelShape(n, weight);
-  Window w = ReadWindow(n, x, KernelOf(n, weight));
+  bool is_same = n.Str("auto_pad", "NOTSET").rfind("SAME", 0) == 0;
+  std::vector<int64_t> kernel = KernelOf(n, weight, is_same);
+  Window w = ReadWindow(n, x, kernel);
   int64_t group = n.Int("group", 1);
-  if (w.kernel != KernelOf(n, weight)) n.Fail("kernel_shape to be that of the weight", "another");
+  if (w.kernel != kernel) n.Fail("kernel_shape to be that of the weight", "another");
   if (w.size() < 1 || w.size() > 3)
     n.Unsupported("a convolution of " + std::to_string(w.size()) + " dimensions");
   auto pads = w.ConstPads();
@@ -127,7 +134,7 @@ Outputs ConvertConvTranspose(Node& n) {
   std::string auto_pad = n.Str("auto_pad", "NOTSET");
   // Its SAME padding is that of the result.
   n.attributes.erase("auto_pad");
-  Window w = ReadWindow(n, x, KernelOf(n, weight));
+  Window w = ReadWindow(n, x, KernelOf(n, weight, true));
   size_t rank = w.size();
   if (rank < 1 || rank > 3)
     n.Unsupported("a convolution of " + std::to_string(rank) + " dimensions");

@@ -36,10 +36,19 @@ Expr PlainTuples(Node& n, const Expr& indices, const Dims& shape) {
     return tir::Select(at < Num(0), at + dim, at);
   });
 }
+/// Indices whose tuples have that size, where they do not say theirs.
+Expr WithTupleSize(Node& n, const Expr& indices, int64_t size) {
+  Dims shape = Node::Shape(indices);
+  if (shape.empty() || AsConstInt(shape.back()) || size < 0) return indices;
+  shape.Set(static_cast<int64_t>(shape.size()) - 1, Num(size));
+  return n.Fitted(indices, shape);
+}
 Outputs ConvertGatherND(Node& n) {
   Expr x = n.In(0), indices = n.In(1);
   int64_t batch = n.Int("batch_dims", 0);
   Dims shape = Node::Shape(x);
+  if (auto rank = n.DeclaredRank(0))
+    indices = WithTupleSize(n, indices, Node::Rank(indices) + Node::Rank(x) - batch - 1 - *rank);
   Dims rest(shape.begin() + std::min<int64_t>(batch, Node::Rank(x)), shape.end());
   return n("gather_nd", x, PlainTuples(n, indices, rest), batch);
 }
@@ -54,8 +63,10 @@ Outputs ConvertScatterElements(Node& n) {
   return n("scatter_elements", x, indices, n.In(2), axis, Reduction(n));
 }
 Outputs ConvertScatterND(Node& n) {
-  Expr x = n.In(0);
-  return n("scatter_nd", x, PlainTuples(n, n.In(1), Node::Shape(x)), n.In(2), Reduction(n));
+  Expr x = n.In(0), indices = n.In(1), updates = n.In(2);
+  indices =
+      WithTupleSize(n, indices, Node::Rank(indices) - 1 + Node::Rank(x) - Node::Rank(updates));
+  return n("scatter_nd", x, PlainTuples(n, indices, Node::Shape(x)), updates, Reduction(n));
 }
 Outputs ConvertOneHot(Node& n) {
   Expr indices = n.Cast(n.In(0), DataType::Int(64)), values = n.In(2);

@@ -25,7 +25,6 @@ Outputs ConvertMultiHeadAttention(Node& n) {
   AttentionOptions o;
   o.causal = n.Int("unidirectional", 0) != 0;
   o.scale = n.Float("scale", 0);
-  if (o.scale == 0) o.scale = DefaultScale(n, q);
   if (n.Has(4)) {
     Expr keys = n.In(4);
     if (Node::Rank(keys) != 2 || n.Has(5)) n.Unsupported("this mask of keys");
@@ -88,7 +87,6 @@ Outputs ConvertGroupQueryAttention(Node& n) {
   }
   Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], kv_heads),
        v = ByHeads(n, parts[2], kv_heads);
-  if (o.scale == 0) o.scale = DefaultScale(n, q);
   PrimExpr fresh = Node::Shape(k)[2], total = n.Integer(6);
   Expr ends = n.Reshape(n.Cast(n.In(5), DataType::Int(64)), {Node::Shape(q)[0]});
   o.lengths = n("add", ends, n.Scalar(1, DataType::Int(64)));

@@ -84,7 +84,6 @@ Outputs ConvertMicrosoftAttention(Node& n) {
   AttentionOptions o;
   o.causal = n.Int("unidirectional", 0) != 0;
   o.scale = n.Float("scale", 0);
-  if (o.scale == 0) o.scale = DefaultScale(n, q);
   if (n.Has(4)) {
     Expr past = n.In(4);
     o.past = Node::Shape(past)[3];

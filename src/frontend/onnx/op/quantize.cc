@@ -26,12 +26,24 @@ Blocks ReadBlocks(Node& n, const Expr& x, const Expr& scale) {
 /// The scale (or zero point) of the element at `i`.
 PrimExpr Parameter(const te::Tensor& p, const Blocks& b, const te::Tensor& x, const Index& i) {
   if (p->shape.empty()) return p(Array<PrimExpr>());
-  if (p->shape.size() == 1) return p(IsOne(p->shape[0]) ? Num(0) : i[b.axis]);
+  if (p->shape.size() == 1) {
+    PrimExpr size = p->shape[0];
+    // Only running tells whether there is one for all.
+    if (AsConstInt(size) || topi::SameDim(size, x->shape[b.axis]))
+      return p(IsOne(size) ? Num(0) : i[b.axis]);
+    return p(tir::Select(equal(size, Num(1)), Num(0), i[b.axis]));
+  }
   Index at = i;
   PrimExpr block =
       b.block ? Num(b.block) : topi::Simplified(floordiv(x->shape[b.axis], p->shape[b.axis]));
   at[b.axis] = floordiv(i[b.axis], block);
   return topi::At(p, at);
+}
+/// Whether the sizes of a parameter say if there is one for all.
+bool IsDecided(Node& n, const Expr& p, const Expr& x, int64_t axis) {
+  Dims own = Node::Shape(p);
+  if (own.size() != 1 || AsConstInt(own[0])) return true;
+  return n.importer.builder()->analyzer()->CanProveEqual(own[0], Node::Shape(x)[axis]);
 }
 bool IsHalf(DataType t) { return t == DataType::Float(16) || t == DataType::Float(32); }
 bool IsSmall(DataType t) { return t.is_integer() && (t.bits() == 8 || t.bits() == 16); }
@@ -42,7 +54,8 @@ Expr Quantized(Node& n, const Expr& x, const Expr& scale, const Expr& zero, cons
   bool same_scale =
       Node::TypeOf(scale) == DataType::Float(32) || Node::TypeOf(scale) == Node::TypeOf(x);
   if (b.is_plain && IsHalf(Node::TypeOf(x)) && IsHalf(Node::TypeOf(scale)) && same_scale &&
-      IsSmall(to) && Node::Rank(x) > 0)
+      IsSmall(to) && Node::Rank(x) > 0 && IsDecided(n, scale, x, b.axis) &&
+      IsDecided(n, zero, x, b.axis))
     return n("quantize", x, scale, zero, b.axis, to);
   Te te(n);
   te::Tensor data = te(x), scales = te(scale), zeros = te(zero);
@@ -64,7 +77,8 @@ Expr Dequantized(Node& n, const Expr& x, const Expr& scale, const Expr& zero, co
                  DataType to) {
   DataType from = Node::TypeOf(x);
   if (b.is_plain && (IsSmall(from) || from == DataType::Int(32)) && IsHalf(Node::TypeOf(scale)) &&
-      IsHalf(to) && Node::Rank(x) > 0)
+      IsHalf(to) && Node::Rank(x) > 0 && IsDecided(n, scale, x, b.axis) &&
+      IsDecided(n, zero, x, b.axis))
     return n("dequantize", x, scale, zero, b.axis, to);
   Te te(n);
   te::Tensor data = te(x), scales = te(scale), zeros = te(zero);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent networks, one step after the other.
-#include "frontend/onnx/op/op.h"
+#include "frontend/onnx/op/loop.h"
 
 namespace tvm::frontend::onnx {
 namespace {
-constexpr int64_t kMaxSteps = 512;
+constexpr int64_t kMostUnrolled = 512;  // more steps, or any number of them, are a loop
 
 /// An activation by its name, with its numbers.
 using Activation = std::function<Expr(const Expr&)>;
@@ -57,10 +57,7 @@ class Recurrent {
     reverse_first_ = direction == "reverse";
     x_ = n.In(0);
     if (batch_first_) x_ = Transposed(n, x_, {1, 0, 2});
-    hidden = n.Int("hidden_size", n.StaticDim(n.In(2), 2));
-    steps_ = n.StaticDim(x_, 0);
-    if (steps_ > kMaxSteps)
-      n.Unsupported("sequences of more than " + std::to_string(kMaxSteps) + " steps");
+    hidden = n.HasAttr("hidden_size") ? n.Int("hidden_size") : n.StaticDim(n.In(2), 2);
     if (n.HasAttr("clip")) clip_ = n.Float("clip");
     n.Ignore("output_sequence");  // of opset 1: what is wanted says it
     auto names = n.Strs("activations");
@@ -81,7 +78,7 @@ class Recurrent {
       if (takes >= 2 && next_beta < betas.size()) beta = betas[next_beta++];
       activations_.push_back(MakeActivation(n, name, alpha, beta));
     }
-    if (n.Has(4)) lengths_ = n.Cast(n.In(4), DataType::Int(64));
+    if (n.Has(4)) lengths_ = n.Cast(n.Fitted(n.In(4), {Node::Shape(x_)[1]}), DataType::Int(64));
   }
   /// One step: the new (h, c) from what the input gives to the gates, and (h, c).
   struct State {
@@ -142,7 +139,7 @@ class Recurrent {
     if (n_.Has(i)) {
       Expr all = n_.In(i);
       if (batch_first_) all = Transposed(n_, all, {1, 0, 2});
-      return Entry(all, d);
+      return Entry(n_.Fitted(all, {Num(directions_), Node::Shape(x_)[1], Num(hidden)}), d);
     }
     return n_("zeros", relax::ShapeExpr({Node::Shape(x_)[1], Num(hidden)}), Node::TypeOf(x_));
   }
@@ -159,18 +156,73 @@ class Recurrent {
     });
   }
   /// `fresh` while the sequence lasts, `old` afterwards.
-  Expr While(int64_t step, const Expr& fresh, const Expr& old) {
-    if (!lengths_) return fresh;
-    Expr lasts = n_("greater", *lengths_, n_.Scalar(static_cast<double>(step), DataType::Int(64)));
-    return n_("where", n_("expand_dims", lasts, List({1})), fresh, old);
+  Expr While(const std::optional<Expr>& lengths, const Expr& step, const Expr& fresh,
+             const Expr& old) {
+    if (!lengths) return fresh;
+    return n_("where", n_("expand_dims", n_("greater", *lengths, step), List({1})), fresh, old);
   }
+  /// The state behind one step, and what the step shows.
+  std::pair<State, Expr> Advance(const Direction& dir, const Step& step, const Expr& i,
+                                 const Expr& gates, const State& s,
+                                 const std::optional<Expr>& lengths) {
+    State next = step(dir, n_("take", gates, i, 0), s);
+    Expr shown = While(lengths, i, next.h, n_.Scalar(0, Node::TypeOf(x_)));
+    next.h = While(lengths, i, next.h, s.h);
+    if (has_cell_) next.c = While(lengths, i, next.c, s.c);
+    return {next, shown};
+  }
+  /// The steps as a loop, which carries along what it does not change.
+  std::pair<Expr, State> RunLoop(const Direction& dir, const Step& step, const Expr& gates,
+                                 const State& first) {
+    LoopSpec loop;
+    Value count{Known{{}, DataType::Int(64), {Node::Shape(x_)[0]}}};
+    loop.count = n_.importer.TensorOf(&count);
+    loop.carried = {first.h};
+    std::vector<Expr> fixed{gates, dir.r};
+    for (const Expr& e : {dir.bias_r, dir.peepholes, lengths_.value_or(Expr())}) {
+      if (e.defined()) fixed.push_back(e);
+    }
+    if (has_cell_) loop.carried.emplace_back(first.c);
+    size_t states = loop.carried.size();
+    loop.carried.insert(loop.carried.end(), fixed.begin(), fixed.end());
+    loop.num_collected = 1;
+    loop.turn = [&](const Expr& i, const std::vector<Value>& values, const Scope&) {
+      size_t at = states;
+      auto next_of = [&](const Expr& e) { return e.defined() ? values[at++].expr : e; };
+      Expr all = next_of(gates);
+      Direction inner = dir;
+      inner.r = next_of(dir.r);
+      inner.bias_r = next_of(dir.bias_r);
+      inner.peepholes = next_of(dir.peepholes);
+      PrimExpr batch = Node::Shape(all)[1];
+      std::optional<Expr> lengths;
+      if (lengths_) lengths = n_.Fitted(next_of(*lengths_), {batch});
+      State s{n_.Fitted(values[0].expr, {batch, Num(hidden)}), {}};
+      if (has_cell_) s.c = n_.Fitted(values[1].expr, {batch, Num(hidden)});
+      auto [state, shown] = Advance(inner, step, i, all, s, lengths);
+      Turn turn{{}, {state.h}, {shown}};
+      if (has_cell_) turn.carried.emplace_back(state.c);
+      turn.carried.insert(turn.carried.end(), values.begin() + states, values.end());
+      return turn;
+    };
+    std::vector<Value> results = EmitLoop(n_, loop);
+    Dims shape = Node::Shape(gates);
+    Dims of_state{shape[1], Num(hidden)};
+    State last{n_.Fitted(results[0].expr, of_state), {}};
+    if (has_cell_) last.c = n_.Fitted(results[1].expr, of_state);
+    return {n_.Fitted(results.back().expr, {shape[0], shape[1], Num(hidden)}), last};
+  }
+  /// A weight with the sizes that are known of it.
+  Expr Weight(size_t i, const Dims& sizes) { return n_.Fitted(n_.In(i), sizes); }
   std::pair<Expr, State> RunDirection(int64_t d, bool reverse, const Step& step) {
     Direction dir;
-    Expr w = Transposed(n_, Entry(n_.In(1), d), {1, 0});
-    dir.r = Transposed(n_, Entry(n_.In(2), d), {1, 0});
+    int64_t size = gates_ * hidden;
+    PrimExpr count = Num(directions_);
+    Expr w = Entry(Weight(1, {count, Num(size), Node::Shape(x_)[2]}), d);
+    w = Transposed(n_, w, {1, 0});
+    dir.r = Transposed(n_, Entry(Weight(2, {count, Num(size), Num(hidden)}), d), {1, 0});
     if (n_.Has(3)) {
-      Expr both = Entry(n_.In(3), d);
-      int64_t size = gates_ * hidden;
+      Expr both = Entry(Weight(3, {count, Num(2 * size)}), d);
       auto part = [&](int64_t i) {
         return n_("strided_slice", both, List({0}), Dims{Num(i * size)}, Dims{Num((i + 1) * size)},
                   Dims{Num(1)}, true);
@@ -178,26 +230,30 @@ class Recurrent {
       dir.bias_w = part(0);
       dir.bias_r = part(1);
     }
-    if (has_cell_ && n_.Has(7)) dir.peepholes = Entry(n_.In(7), d);
+    if (has_cell_ && n_.Has(7)) dir.peepholes = Entry(Weight(7, {count, Num(3 * hidden)}), d);
     for (size_t i = 0; i < per_direction_; ++i)
       dir.act.push_back(activations_[d * per_direction_ + i]);
     Expr x = reverse ? Reversed(x_) : x_;
     Expr all = n_("matmul", x, w);
     if (dir.bias_w.defined()) all = n_("add", all, dir.bias_w);
     State state{Initial(5, d), has_cell_ ? Initial(6, d) : Expr()};
-    Expr zero = n_.Scalar(0, Node::TypeOf(x_));
-    std::vector<Expr> outputs;
-    for (int64_t t = 0; t < steps_; ++t) {
-      State next = step(dir, Entry(all, t), state);
-      outputs.push_back(While(t, next.h, zero));
-      state.h = While(t, next.h, state.h);
-      if (has_cell_) state.c = While(t, next.c, state.c);
+    Expr y;
+    auto steps = AsConstInt(Node::Shape(x_)[0]);
+    if (!steps || *steps > kMostUnrolled || *steps == 0) {
+      std::tie(y, state) = RunLoop(dir, step, all, state);
+    } else {
+      Array<Expr> outputs;
+      for (int64_t t = 0; t < *steps; ++t) {
+        Expr i = n_.Scalar(static_cast<double>(t), DataType::Int(64)), shown;
+        std::tie(state, shown) = Advance(dir, step, i, all, state, lengths_);
+        outputs.push_back(shown);
+      }
+      y = n_("stack", relax::Tuple(outputs), 0);
     }
-    Expr y = n_("stack", relax::Tuple(Array<Expr>(outputs.begin(), outputs.end())), 0);
     return {reverse ? Reversed(y) : y, state};
   }
   Node& n_;
-  int64_t gates_, directions_ = 1, steps_ = 0;
+  int64_t gates_, directions_ = 1;
   bool has_cell_, batch_first_ = false, reverse_first_ = false;
   size_t per_direction_ = 0;
   std::optional<double> clip_;

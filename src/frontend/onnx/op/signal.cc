@@ -30,10 +30,17 @@ Outputs ConvertHammingWindow(Node& n) { return CosineWindow(n, 25.0 / 46, 21.0 /
 Outputs ConvertBlackmanWindow(Node& n) { return CosineWindow(n, 0.42, 0.5, 0.08); }
 
 // ---- Fourier transforms, by their definition ----------------------------------------------------
-/// Sum over `length` samples of (re, im) · exp(∓2πi·k·t / length) as (re, im).
 struct Sample {
   PrimExpr re, im;
 };
+/// The imaginary part where the last axis has two elements, which only running may tell; else 0.
+template <class F>
+PrimExpr SecondPart(const te::Tensor& t, F part) {
+  PrimExpr parts = t->shape.back(), none = MakeZero(t->dtype);
+  if (AsConstInt(parts)) return *AsConstInt(parts) == 2 ? part() : none;
+  return if_then_else(equal(parts, Num(2)), part(), none);
+}
+/// Sum over `length` samples of (re, im) · exp(∓2πi·k·t / length) as (re, im).
 te::Tensor Transform(const Dims& shape, size_t frequency_axis, const PrimExpr& length, bool inverse,
                      const std::function<Sample(const Index& at, const PrimExpr& t)>& sample,
                      DataType dtype) {
@@ -89,7 +96,6 @@ Outputs ConvertDFT(Node& n) {
     axis = given ? given->at(0) : -2;
   }
   axis = n.Axis(axis, rank);
-  bool is_complex = n.StaticDim(x, rank - 1) == 2;
   PrimExpr length = n.Has(1) ? n.Integer(1) : Node::Shape(x)[axis];
   Te te(n);
   te::Tensor t = te(x);
@@ -114,7 +120,7 @@ Outputs ConvertDFT(Node& n) {
       from[rank - 1] = Num(p);
       return if_then_else(place < given, sign * topi::At(t, from), MakeZero(t->dtype));
     };
-    return Sample{part(0), is_complex ? part(1) : MakeZero(t->dtype)};
+    return Sample{part(0), SecondPart(t, [&] { return part(1); })};
   };
   Expr y = te.Done("dft", Transform(shape, axis, size, inverse, sample, t->dtype));
   return named ? NamedAxesBack(n, y, *named, ShapeMovedBack(n, whole, *named, Node::Shape(y))) : y;
@@ -125,7 +131,6 @@ Outputs ConvertSTFT(Node& n) {
   PrimExpr step = n.Integer(1);
   if (!n.Has(2) && !n.Has(3)) n.Fail("a window or a frame_length", "neither");
   PrimExpr length = n.Has(3) ? n.Integer(3) : Node::Shape(n.In(2))[0];
-  bool is_complex = Node::Rank(signal) == 3 && n.StaticDim(signal, 2) == 2;
   Te te(n);
   te::Tensor t = te(signal);
   std::optional<te::Tensor> window;
@@ -141,11 +146,11 @@ Outputs ConvertSTFT(Node& n) {
       PrimExpr e = topi::At(t, from);
       return window ? e * (*window)(at) : e;
     };
-    return Sample{part(0), is_complex ? part(1) : MakeZero(t->dtype)};
+    PrimExpr none = MakeZero(t->dtype);
+    return Sample{part(0), t->shape.size() == 3 ? SecondPart(t, [&] { return part(1); }) : none};
   };
   return te.Done("stft", Transform(shape, 2, frame, false, sample, t->dtype));
 }
-/// Triangles of the mel scale over the bins of a spectrum.
 /// Triangles over the bins of a spectrum, evenly apart on the scale of pitches.
 Outputs ConvertMelWeightMatrix(Node& n) {
   DataType to = n.Type("output_datatype", DataType::Float(32)), real = DataType::Float(64);
