@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need Python: python -m tvm verify model.onnx
+"""Commands that need Python: python -m tvm verify model.onnx, or model.pt2
 
 The others (compile, run, bench, inspect) are those of the program `tvm`."""
 
@@ -31,8 +31,8 @@ def _limit_memory(gigabytes):
 def main(argv=None):
     parser = argparse.ArgumentParser("python -m tvm", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    verify = commands.add_parser("verify", help="compare a model with ONNX Runtime")
-    verify.add_argument("model", help="a path, .onnx")
+    verify = commands.add_parser("verify", help="compare a model with its own framework")
+    verify.add_argument("model", help="a path, .onnx or .pt2")
     verify.add_argument("--shape", action="append", help="of an input: name=2,3,224,224")
     verify.add_argument("--tolerance", type=float, default=1e-4, help="max|a-b| / max|b|")
     verify.add_argument("--target", default="llvm")
@@ -41,7 +41,10 @@ def main(argv=None):
     options = parser.parse_args(argv)
     if options.memory is not None:
         _limit_memory(options.memory)
-    from tvm.relax.frontend.onnx import verify as run
+    if options.model.endswith(".pt2"):
+        from tvm.relax.frontend.torch import verify as run
+    else:
+        from tvm.relax.frontend.onnx import verify as run
 
     found = run(
         options.model,

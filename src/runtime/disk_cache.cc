@@ -173,6 +173,19 @@ TVM_REGISTER() {
       },
       "The folder of the cache of compiled functions; None where it is turned off.");
   Def(
+      "runtime._find_cached",
+      [](String key) -> Optional<ffi::Bytes> {
+        auto found = DiskCache::Global().Find({key.data(), key.size()});
+        return found ? Optional<ffi::Bytes>(ffi::Bytes(*found)) : std::nullopt;
+      },
+      "What the cache of compiled functions has for a key, or None.", Arg("key"));
+  Def(
+      "runtime._store_cached",
+      [](String key, ffi::Bytes value) {
+        DiskCache::Global().Store({key.data(), key.size()}, {value.data(), value.size()});
+      },
+      "Keeps bytes in the cache of compiled functions.", Arg("key"), Arg("value"));
+  Def(
       "runtime.clear_cache", [] { DiskCache::Global().Clear(); },
       "Empties the cache of compiled functions.");
 }

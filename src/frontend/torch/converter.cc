@@ -66,8 +66,15 @@ void Converter(const char* overloads, const char* schema, ConvertFn convert, con
   }
   for (const std::string& overload : SplitBy(overloads, ' ')) {
     // Operators of other libraries, and functions of Python, are named in full.
-    static constexpr const char* kOthers[] = {
-        "_operator.", "torch.", "math.", "fx.", "higher_order.", "quantized_decomposed."};
+    static constexpr const char* kOthers[] = {"_operator.",
+                                              "torch.",
+                                              "math.",
+                                              "fx.",
+                                              "higher_order.",
+                                              "prims.",
+                                              "quantized_decomposed.",
+                                              "torchvision.",
+                                              "transformers."};
     bool is_aten = std::none_of(std::begin(kOthers), std::end(kOthers),
                                 [&](const char* prefix) { return overload.starts_with(prefix); });
     Converters()[is_aten ? "aten." + overload : overload] = info;
@@ -296,6 +303,11 @@ Expr Conversion::As(const Any& operand, DataType dtype) {
 }
 
 // ---- results ------------------------------------------------------------------------------------
+void Conversion::Change(size_t i, const Expr& value) {
+  auto* ref = i < node_->args.size() ? node_->args[i].as<ValueRefObj>() : nullptr;
+  if (!ref) TVM_REFUSE(*this, ValueError) << "expected an input as '" << info_.params[i] << "'";
+  importer_->Assign(ref->name, value, node_);
+}
 Expr Conversion::EmitCall(const char* name, const std::vector<AnyView>& args) {
   std::string full = std::string("relax.") + name;
   return bb->Emit(relax::CallOperator(full.c_str(), args));

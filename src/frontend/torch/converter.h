@@ -135,6 +135,8 @@ class Conversion {
   // ---- the node ---------------------------------------------------------------------------------
   /// Whether that item of a result of several values is used.
   bool Used(size_t item) const { return importer_->Used(node_, item); }
+  /// The node has given an argument this value, which its schema does not say.
+  void Change(size_t i, const Expr& value);
   const Any& meta() const { return node_->meta; }
   ImporterObj* importer() const { return importer_; }
   /// "aten.conv2d.default: "

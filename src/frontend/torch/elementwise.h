@@ -7,6 +7,10 @@ namespace tvm::frontend::torch {
 
 /// Whether the elements are not 0.
 Expr ToBool(Conversion& c, const Expr& x);
+/// The positions (rank, n) of the elements that are not 0; n is a new size.
+Expr Positions(Conversion& c, const Expr& x);
+/// A size as a tensor of int64 without dimensions.
+Expr SizeTensor(Conversion& c, const PrimExpr& size);
 /// The tensors in their common shape.
 Array<Expr> Broadcast(Conversion& c, const Array<Expr>& operands);
 /// A function that no operator computes, of tensors that broadcast: one kernel.

@@ -66,16 +66,50 @@ std::vector<Any> Arrange(const GraphNodeObj* node, const ConverterInfo& info,
   return args;
 }
 
-/// All operators that have no converter, once each, with the places that call them.
-void CheckSupported(const Array<GraphNode>& nodes) {
+/// float32[2, s0]
+std::string TextOfMeta(const Any& meta) {
+  auto* tensor = meta.as<TensorMetaObj>();
+  if (!tensor) return meta.as<ScalarMetaObj>() ? "a number" : "a value";
+  std::string text = std::string(tensor->dtype) + "[";
+  for (size_t i = 0; i < tensor->sizes.size(); ++i) {
+    if (i) text += ", ";
+    const Any& size = tensor->sizes[i];
+    if (auto known = size.try_cast<int64_t>()) {
+      text += std::to_string(*known);
+      continue;
+    }
+    // Of a symbol alone its name, else just that it is symbolic.
+    std::string expr = size.try_cast<String>() ? std::string(size.cast<String>()) : "";
+    size_t begin = expr.find("Symbol('"), end = expr.find('\'', begin + 8);
+    text += begin == 0 ? expr.substr(8, end - 8) : "?";
+  }
+  return text + "]";
+}
+
+/// All operators that have no converter, once each, with a place that calls them: the node, what
+/// it is called with, the line of the user's program.
+void CheckSupported(const Array<GraphNode>& nodes,
+                    const std::unordered_map<std::string, Any>& env) {
   std::map<std::string, std::string> missing;
+  std::unordered_map<std::string, Any> metas;
   for (const GraphNode& node : nodes) {
+    metas[node->name] = node->meta;
     if (node->convert.has_value() || FindConverter(node->target)) continue;
     std::string& place = missing[node->target];
-    if (place.empty()) {
-      place = "node " + std::string(node->name);
-      if (!node->source.empty()) place += ", " + std::string(node->source);
+    if (!place.empty()) continue;
+    place = "node " + std::string(node->name);
+    std::string inputs;
+    for (const Any& arg : node->args) {
+      CollectRefs(arg, [&](const std::string& name) {
+        if (!inputs.empty()) inputs += ", ";
+        auto known = env.find(name);
+        bool is_tensor = known != env.end() && IsTensor(known->second);
+        inputs += is_tensor ? relax::TextOf(relax::GetStructInfo(known->second.cast<Expr>()))
+                            : TextOfMeta(metas[name]);
+      });
     }
+    if (!inputs.empty()) place += " of " + inputs;
+    if (!node->source.empty()) place += ", " + std::string(node->source);
   }
   if (missing.empty()) return;
   std::string names, places;
@@ -224,7 +258,7 @@ Any ImporterObj::ConvertComplex(const GraphNodeObj* node, const ConverterInfo& i
 }
 
 void ImporterObj::ConvertNodes(const Array<GraphNode>& nodes) {
-  CheckSupported(nodes);
+  CheckSupported(nodes, env);
   for (const GraphNode& node : nodes) {
     for (const Any& arg : node->args) {
       CollectRefs(arg, [&](const std::string& name) {

@@ -40,6 +40,9 @@ struct ImporterObj : NodeObj {
   StructInfo StructInfoOf(const Any& meta);
   /// A number that no other call of the program has.
   int64_t NextCall() { return calls_++; }
+  /// A node has changed what has that name: so has what that is a view of, and so have all other
+  /// views of that.
+  void Assign(const std::string& name, Any value, const GraphNodeObj* node);
   /// The inputs that the program has changed.
   const std::unordered_set<std::string>& mutated() const { return mutated_; }
 
@@ -51,8 +54,7 @@ struct ImporterObj : NodeObj {
   Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info, std::vector<Any> args);
   /// Remembers that the node's value is a view of its first argument.
   void NoteView(const GraphNodeObj* node);
-  /// The node has changed its first argument: so has what that is a view of, and so have all other
-  /// views of that.
+  /// The node has changed its first argument.
   void Mutate(const GraphNodeObj* node);
   /// The base of a view with the view's elements replaced.
   Any Unview(const GraphNodeObj* view, const Any& base, const Any& value);

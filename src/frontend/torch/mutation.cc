@@ -134,12 +134,16 @@ void ImporterObj::NoteView(const GraphNodeObj* node) {
 }
 
 void ImporterObj::Mutate(const GraphNodeObj* node) {
-  std::vector<std::string> changed = {BaseOf(node)};
-  Any old = env[changed[0]];
+  std::string name = BaseOf(node);
   // The tensor keeps its type and shape.
-  Any value = Apply("aten.copy.default", {old, env[node->name]});
+  Any value = Apply("aten.copy.default", {env[name], env[node->name]});
   env[node->name] = value;
-  env[changed[0]] = value;
+  Assign(name, value, node);
+}
+
+void ImporterObj::Assign(const std::string& name, Any value, const GraphNodeObj* node) {
+  std::vector<std::string> changed = {name};
+  env[name] = value;
   while (views_.count(changed.back())) {
     const GraphNodeObj* view = views_[changed.back()];
     std::string base = BaseOf(view);

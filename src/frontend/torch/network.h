@@ -18,6 +18,9 @@ Expr Convolve(Conversion& c, const Expr& x, const Expr& weight, const ConvParams
 /// The transposed one, with a kernel (I, O / groups, …).
 Expr ConvolveTransposed(Conversion& c, const Expr& x, const Expr& weight, const ConvParams& p,
                         int64_t dims);
+/// An image in another size, by "nearest", "linear" or "cubic", where factors map its points.
+Expr Resampled(Conversion& c, const Expr& x, const Dims& size, const std::string& method,
+               const Any& factors);
 /// Computes on a tensor of rank `rank`: one without its batch gets one for it.
 Expr WithBatch(Conversion& c, const Expr& x, int64_t rank,
                const std::function<Expr(const Expr&)>& compute);

@@ -160,21 +160,9 @@ Any AvgPoolBackward(Conversion& c) {
   }
   return is_batch ? result : c.Emit("squeeze", result, Array<Any>{0});
 }
-/// Each gradient goes to where the maximum came from.
-Any MaxPoolBackward(Conversion& c) {
-  Expr grad = c.Tensor(0), x = c.Tensor(1), indices = c.Tensor(7);
-  Dims shape = ShapeOf(x), pooled = ShapeOf(grad);
-  int64_t rank = RankOf(x);
-  Dims planes(shape.begin(), shape.end() - 2), flat = planes;
-  planes.push_back(c.Simplify(shape[rank - 2] * shape[rank - 1]));
-  flat.push_back(c.Simplify(pooled[rank - 2] * pooled[rank - 1]));
-  Expr zeros = c.Emit("zeros", planes, TypeOf(x));
-  Expr sums = c.Emit("scatter_elements", zeros, c.Reshape(indices, flat), c.Reshape(grad, flat),
-                     rank - 2, String("add"));
-  return c.Reshape(sums, shape);
-}
 /// Each element of the input takes part in the windows o with o·in // out ≤ i < ceil((o+1)·in/out).
 Any AdaptiveAvgPoolBackward(Conversion& c) {
+  size_t dims = c.op[0] - '0';
   return c.Compute(
       "adaptive_avg_pool_backward", {c.Tensor(0), c.Tensor(1)},
       [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
@@ -182,18 +170,18 @@ Any AdaptiveAvgPoolBackward(Conversion& c) {
         size_t rank = x->shape.size();
         auto wide = [](const PrimExpr& e) { return cast(DataType::Int(64), e); };
         Array<tir::IterVar> windows;
-        for (size_t i = rank - 2; i < rank; ++i) {
+        for (size_t i = rank - dims; i < rank; ++i) {
           windows.push_back(
               te::reduce_axis(Range::FromMinExtent(IntImm::Int64(0), wide(grad->shape[i]))));
         }
         return {te::compute(
             x->shape,
             [&](const Array<tir::Var>& i) {
-              Array<PrimExpr> at(i.begin(), i.end() - 2);
+              Array<PrimExpr> at(i.begin(), i.end() - dims);
               PrimExpr inside = const_true(), count = IntImm::Int64(1);
-              for (size_t d = 0; d < 2; ++d) {
-                PrimExpr o = wide(windows[d]->var), n = wide(x->shape[rank - 2 + d]),
-                         m = wide(grad->shape[rank - 2 + d]), p = wide(i[rank - 2 + d]);
+              for (size_t d = 0; d < dims; ++d) {
+                PrimExpr o = wide(windows[d]->var), n = wide(x->shape[rank - dims + d]),
+                         m = wide(grad->shape[rank - dims + d]), p = wide(i[rank - dims + d]);
                 PrimExpr begin = floordiv(o * n, m);
                 PrimExpr end = ceildiv((o + IntImm::Int64(1)) * n, m);
                 inside = inside && begin <= p && p < end;
@@ -235,10 +223,10 @@ TVM_REGISTER() {
             "grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, "
             "divisor_override",
             &AvgPoolBackward);
-  Converter("max_pool2d_with_indices_backward.default",
-            "grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices",
-            &MaxPoolBackward);
-  Converter("_adaptive_avg_pool2d_backward.default", "grad_output, self", &AdaptiveAvgPoolBackward);
+  Converter("_adaptive_avg_pool2d_backward.default", "grad_output, self", &AdaptiveAvgPoolBackward,
+            "2");
+  Converter("_adaptive_avg_pool3d_backward.default", "grad_output, self", &AdaptiveAvgPoolBackward,
+            "3");
   Converter("embedding_dense_backward.default",
             "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq",
             &EmbeddingBackward);

@@ -220,6 +220,12 @@ Any IntOfNumber(Conversion& c) {
 /// Assertions of the exporter: what they say is checked with the arguments' shapes.
 Any Nothing(Conversion& c) { return c[0]; }
 
+Any SumOfSizes(Conversion& c) {
+  PrimExpr sum = IntImm::Int64(0);
+  for (const PrimExpr& size : c.Sizes(0)) sum = sum + size;
+  return c.Simplify(sum);
+}
+
 TVM_REGISTER() {
   const char* schema = "self, other";
   struct Row {
@@ -282,6 +288,7 @@ TVM_REGISTER() {
   Converter("_operator.neg", "a", &NegateSize);
   Converter("_operator.pow", "a, b", &PowerOfSize);
   Converter("sym_size.int", "self, dim", &SizeOf);
+  Converter("torch.sym_sum", "args", &SumOfSizes);
   Converter("sym_stride.int", "self, dim", &StrideOf);
   Converter("sym_numel.default", "self", &NumElements);
   Converter("torch.sym_float torch.sym_int_to_float", "a", &FloatOfSize);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "complex.h"
+#include "elementwise.h"
 #include "network.h"
 #include "tvm/runtime/tensor.h"
 
@@ -227,7 +228,10 @@ Any ViewAsComplex(Conversion& c) {
   Expr re = c.Emit("take", x, c.Const(static_cast<int64_t>(0)), last);
   return Complex(re, c.Emit("take", x, c.Const(static_cast<int64_t>(1)), last));
 }
-Any MakeComplex(Conversion& c) { return Complex(c.Tensor(0), c.Tensor(1)); }
+Any MakeComplex(Conversion& c) {
+  Array<Expr> parts = Broadcast(c, {c.Tensor(0), c.Tensor(1)});
+  return Complex(parts[0], parts[1]);
+}
 Any Polar(Conversion& c) {
   Expr size = c.Tensor(0), angle = c.Tensor(1);
   return Complex(Times(c, size, c.Emit("cos", angle)), Times(c, size, c.Emit("sin", angle)));

@@ -156,16 +156,31 @@ Any AvgPool(Conversion& c) {
   int64_t dims = DimsOfPool(c);
   Window w = WindowOf(c, dims);
   bool ceil_mode = c.Flag(4), include_pad = c.Flag(5);
-  bool overrides = c.Given(6);
   return WithBatch(c, c.Tensor(0), dims + 2, [&](const Expr& x) {
-    // With another divisor: the sum over all of a window, then divided.
-    Expr out = c.Emit(OpName("nn.avg_pool", dims).c_str(), x, AnyArray(w.size), AnyArray(w.stride),
-                      AnyArray(w.padding), AnyArray(w.dilation), ceil_mode,
-                      include_pad || overrides, String(DataLayout(dims)));
-    if (!overrides) return out;
+    const std::string name = OpName("nn.avg_pool", dims);
+    String layout = DataLayout(dims);
+    if (!c.Given(6)) {
+      return c.Emit(name.c_str(), x, AnyArray(w.size), AnyArray(w.stride), AnyArray(w.padding),
+                    AnyArray(w.dilation), ceil_mode, include_pad, layout);
+    }
+    // With another divisor: windows that are whole thanks to zeros, so that all have one count.
+    std::vector<int64_t> widths(4, 0);
     double count = 1;
-    for (int64_t k : w.size) count *= static_cast<double>(k);
-    return c.Emit("multiply", out, c.Const(count / c.Number(6), TypeOf(x)));
+    for (int64_t i = 0; i < dims; ++i) {
+      auto n = AsConstInt(ShapeOf(x)[2 + i]);
+      if (!n) TVM_REFUSE(c, NotImplementedError) << "divisor_override: expected constant sizes";
+      int64_t room = *n + 2 * w.padding[i] - w.size[i] + (ceil_mode ? w.stride[i] - 1 : 0);
+      int64_t last = room / w.stride[i];
+      if (ceil_mode && last * w.stride[i] >= *n + w.padding[i]) --last;
+      widths.push_back(w.padding[i]);
+      widths.push_back(std::max<int64_t>(last * w.stride[i] + w.size[i] - *n - w.padding[i], 0));
+      count *= static_cast<double>(w.size[i]);
+    }
+    Expr padded = c.Emit("nn.pad", x, AnyArray(widths), String("constant"), 0.0);
+    std::vector<int64_t> none(dims, 0);
+    Expr mean = c.Emit(name.c_str(), padded, AnyArray(w.size), AnyArray(w.stride), AnyArray(none),
+                       AnyArray(w.dilation), false, true, layout);
+    return c.Emit("multiply", mean, c.Const(count / c.Number(6), TypeOf(x)));
   });
 }
 Expr MaxPoolOf(Conversion& c, const Expr& x, const Window& w, bool ceil_mode, int64_t dims) {

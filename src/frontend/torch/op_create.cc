@@ -182,6 +182,7 @@ TVM_REGISTER() {
   Converter("hamming_window.periodic", "window_length, periodic, dtype=None", &HammingWindowPlain);
   Converter("to.dtype", "self, dtype, non_blocking=False, copy=False, memory_format=None", &To);
   Converter("_to_copy.default", "self, dtype=None", &To);
+  Converter("prims.convert_element_type.default", "a, dtype", &To);
   Converter("lift_fresh_copy.default", "self, dtype=None", &To);
   Converter("to.device",
             "self, device, dtype=None, non_blocking=False, copy=False, "

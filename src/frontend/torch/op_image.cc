@@ -2,7 +2,7 @@
 // Images in other sizes and at other points.
 #include <cmath>
 
-#include "converter.h"
+#include "network.h"
 
 namespace tvm::frontend::torch {
 namespace {
@@ -32,19 +32,17 @@ Dims TargetSize(Conversion& c, const Dims& from, const Any& size, const Any& fac
   }
   return result;
 }
-/// Factors that do not divide the sizes exactly map points by themselves, not by the sizes.
-void CheckFactors(Conversion& c, const Dims& from, const Dims& to, const Any& factors) {
+/// Whether factors do not give whole sizes: then they map points by themselves, not by the sizes.
+bool HasOddFactors(const Dims& from, const Dims& to, const Any& factors) {
   auto list = ListOf(factors);
-  if (!list) return;
+  if (!list) return false;
   for (size_t i = 0; i < (*list).size() && i < from.size(); ++i) {
     if ((*list)[i] == nullptr) continue;
     auto a = AsConstInt(from[i]), b = AsConstInt(to[i]);
     double f = (*list)[i].cast<double>();
-    if (a && b && static_cast<double>(*a) * f != static_cast<double>(*b)) {
-      TVM_REFUSE(c, NotImplementedError)
-          << "scale_factors: expected factors that give whole sizes, got " << f << " for " << *a;
-    }
+    if (a && b && static_cast<double>(*a) * f != static_cast<double>(*b)) return true;
   }
+  return false;
 }
 Expr Resize(Conversion& c, const Expr& x, const Dims& size, const char* method,
             const char* coordinates, const char* rounding, const char* layout = "NCHW") {
@@ -56,14 +54,14 @@ Any UpsampleSmooth(Conversion& c) {
   Expr x = c.Tensor(0);
   Dims dims = ShapeOf(x), from(dims.begin() + 2, dims.end());
   Dims size = TargetSize(c, from, c[1], c[3]);
-  if (!c.Flag(2)) CheckFactors(c, from, size, c[3]);
+  if (!c.Flag(2) && HasOddFactors(from, size, c[3])) return Resampled(c, x, size, c.op, c[3]);
   return Resize(c, x, size, c.op, c.Flag(2) ? "align_corners" : "half_pixel", "round");
 }
 Any UpsampleNearest(Conversion& c) {
   Expr x = c.Tensor(0);
   Dims dims = ShapeOf(x), from(dims.begin() + 2, dims.end());
   Dims size = TargetSize(c, from, c[1], c[2]);
-  CheckFactors(c, from, size, c[2]);
+  if (HasOddFactors(from, size, c[2])) return Resampled(c, x, size, "nearest", c[2]);
   // The pixel whose area holds the corner of the new one.
   return Resize(c, x, size, "nearest_neighbor", "asymmetric", "floor");
 }

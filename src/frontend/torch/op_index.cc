@@ -6,6 +6,18 @@
 #include "elementwise.h"
 
 namespace tvm::frontend::torch {
+
+Expr Positions(Conversion& c, const Expr& x) {
+  tir::SizeVar n(c.bb->GetUniqueName("num_true"), DataType::Int(64));
+  relax::TensorStructInfo info(Dims{IntImm::Int64(RankOf(x)), n}, DataType::Int(64));
+  return c.bb->EmitMatchCast(c.Emit("nonzero", x), info);
+}
+Expr SizeTensor(Conversion& c, const PrimExpr& size) {
+  if (auto known = AsConstInt(size)) return c.Const(*known);
+  Expr zero = c.Emit("zeros", Array<Any>{1}, DataType::Int(64));
+  return c.Reshape(c.Emit("add", zero, PrimValue(size)), {});
+}
+
 namespace {
 
 constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
@@ -93,6 +105,11 @@ Any Unfold(Conversion& c) {
 // ---- indices that are tensors -------------------------------------------------------------------
 Any Gather(Conversion& c) {
   Expr x = c.Tensor(0), indices = c.Tensor(2);
+  Dims taken = ShapeOf(indices);
+  // No indices take nothing, whatever their rank.
+  if (std::any_of(taken.begin(), taken.end(), [](const PrimExpr& n) { return IsZero(n); })) {
+    return c.Emit("zeros", taken, TypeOf(x));
+  }
   if (RankOf(x) == 0 || RankOf(indices) == 0) {
     // A scalar counts as a vector of one element.
     auto vector = [&](const Expr& e) {
@@ -140,14 +157,9 @@ std::vector<Any> ExpandMasks(Conversion& c, const Array<Any>& given) {
       indices.push_back(index);
       continue;
     }
-    Expr positions = c.Emit("nonzero", index.cast<Expr>());
-    int64_t rank = RankOf(index.cast<Expr>());
-    // The number of positions is a new size: the same for all axes.
-    tir::SizeVar n(c.bb->GetUniqueName("num_true"), DataType::Int(64));
-    Expr known = c.bb->EmitMatchCast(
-        positions, relax::TensorStructInfo(Dims{IntImm::Int64(rank), n}, DataType::Int(64)));
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      indices.push_back(c.Emit("take", known, c.Const(axis), 0));
+    Expr positions = Positions(c, index.cast<Expr>());
+    for (int64_t axis = 0; axis < RankOf(index.cast<Expr>()); ++axis) {
+      indices.push_back(c.Emit("take", positions, c.Const(axis), 0));
     }
   }
   return indices;
@@ -241,13 +253,13 @@ Any MaskedSelect(Conversion& c) {
     }
   }
   Expr flat = c.Emit("reshape", x, Array<Any>{-1});
-  Expr positions = c.Emit("nonzero", c.Emit("reshape", mask, Array<Any>{-1}));
+  Expr positions = Positions(c, c.Emit("reshape", mask, Array<Any>{-1}));
   return c.Emit("take", flat, c.Emit("squeeze", positions, Array<Any>{0}), 0);
 }
 Any NonZero(Conversion& c) {
   Expr x = c.Tensor(0);
-  Expr positions = c.Emit("nonzero", RankOf(x) == 0 ? c.Reshape(x, {IntImm::Int64(1)}) : x);
-  Expr result = c.Emit("permute_dims", positions, Array<Any>{1, 0});
+  Expr positions = Positions(c, RankOf(x) == 0 ? c.Reshape(x, {IntImm::Int64(1)}) : x);
+  Expr result = c.Permute(positions, {1, 0});
   // A scalar has no axes to give positions along.
   return RankOf(x) > 0 ? result : c.Slice(result, 1, IntImm::Int64(0), IntImm::Int64(0));
 }
@@ -384,9 +396,9 @@ Any MaskedFill(Conversion& c) {
 }
 /// Elements of the source one after the other where the mask holds.
 Any MaskedScatter(Conversion& c) {
-  Expr x = c.Tensor(0), source = c.Tensor(2);
+  Array<Expr> both = Broadcast(c, {c.Tensor(0), c.Tensor(1)});
+  Expr x = both[0], mask = both[1], source = c.Tensor(2);
   Dims shape = ShapeOf(x);
-  Expr mask = c.BroadcastTo(c.Tensor(1), shape);
   Expr flat = RankOf(mask) == 1 ? mask : c.Emit("reshape", mask, Array<Any>{-1});
   Expr counts = c.Emit("cumsum", c.Cast(flat, DataType::Int(32)), 0, DataType::Int(32));
   Expr at = c.Emit("subtract", counts, c.Const(1.0, DataType::Int(32)));

@@ -2,6 +2,7 @@
 // Products of matrices, attention, embeddings, losses.
 #include <cmath>
 
+#include "attention.h"
 #include "converter.h"
 #include "network.h"
 
@@ -117,6 +118,26 @@ Expr Attention(Conversion& c, Expr q, Expr k, Expr v, const Optional<Expr>& mask
   Expr out = c.Emit("nn.attention", q, k, v, bias, factor, causal);
   return c.Permute(out, {0, 2, 1, 3});
 }
+}  // namespace
+double AttentionScale(const Expr& q, const Any& scale) {
+  if (scale != nullptr) return scale.cast<double>();
+  auto size = AsConstInt(ShapeOf(q)[RankOf(q) - 1]);
+  if (!size) TVM_FFI_THROW(NotImplementedError) << "attention: expected a constant size of heads";
+  return 1 / std::sqrt(static_cast<double>(*size));
+}
+Expr AttentionScores(Conversion& c, const Expr& q, const Expr& k, const Optional<Expr>& mask,
+                     bool is_causal, const Any& scale) {
+  DataType t = TypeOf(q);
+  Expr scores = MatMul(c, q, c.Permute(k, {0, 1, 3, 2}));
+  scores = c.Emit("multiply", scores, c.Const(AttentionScale(q, scale), t));
+  if (mask.has_value()) scores = c.Emit("add", scores, MaskToBias(c, *mask, t));
+  if (!is_causal) return scores;
+  Dims dims = ShapeOf(scores);
+  Expr row = c.Emit("expand_dims", c.Arange(dims[2]), 1), column = c.Arange(dims[3]);
+  Expr none = c.Const(-std::numeric_limits<double>::infinity(), t);
+  return c.Emit("where", c.Emit("less_equal", column, row), scores, none);
+}
+namespace {
 Any ScaledDotProductAttention(Conversion& c) {
   if (c.Number(4) != 0) {
     TVM_REFUSE(c, AssertionError) << "dropout_p: expected 0, got " << c.Number(4);
@@ -126,7 +147,15 @@ Any ScaledDotProductAttention(Conversion& c) {
 /// The kernel of PyTorch's CPU: also the logarithm of the softmax's denominator.
 Any FlashAttention(Conversion& c) {
   if (c.Used(1)) {
-    TVM_REFUSE(c, NotImplementedError) << "expected no use of logsumexp, got one";
+    DataType t = TypeOf(c.Tensor(0));
+    Expr scores =
+        AttentionScores(c, c.Tensor(0), c.Tensor(1), c.OptionalTensor(5), c.Flag(4), c[6]);
+    Expr top = c.Emit("max", scores, Array<Any>{-1}, true);
+    Expr powers = c.Emit("exp", c.Emit("subtract", scores, top));
+    Expr sum = c.Emit("sum", powers, Array<Any>{-1}, true);
+    Expr out = MatMul(c, c.Emit("divide", powers, sum), c.Tensor(2));
+    Expr logs = c.Emit("squeeze", c.Emit("add", top, c.Emit("log", sum)), Array<Any>{-1});
+    return Array<Any>{out, t.bits() < 32 ? c.Cast(logs, DataType::Float(32)) : logs};
   }
   Expr out =
       Attention(c, c.Tensor(0), c.Tensor(1), c.Tensor(2), c.OptionalTensor(5), c.Flag(4), c[6]);

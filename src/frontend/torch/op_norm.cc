@@ -59,10 +59,6 @@ Expr BatchNormOf(Conversion& c, bool training, double momentum, double eps) {
                 momentum, training);
 }
 Any BatchNormInference(Conversion& c) { return BatchNormOf(c, false, c.Number(5), c.Number(6)); }
-Any BatchNorm(Conversion& c) {
-  bool training = c.Flag(5) || !c.Given(3);
-  return c.Bind(TupleGetItem(BatchNormOf(c, training, c.Number(6, 0.1), c.Number(7)), 0));
-}
 /// The statistics of the batch, and what becomes of the running ones.
 struct BatchStatistics {
   Expr mean, var, unbiased;
@@ -82,10 +78,20 @@ Expr Running(Conversion& c, const Expr& old, const Expr& batch, double momentum)
   Expr kept = c.Emit("multiply", old, c.Const(1 - momentum, t));
   return c.Emit("add", kept, c.Emit("multiply", c.Cast(batch, t), c.Const(momentum, t)));
 }
+void ChangeRunning(Conversion& c, const BatchStatistics& batch, double momentum) {
+  c.Change(3, Running(c, c.Tensor(3), batch.mean, momentum));
+  c.Change(4, Running(c, c.Tensor(4), batch.unbiased, momentum));
+}
+/// In training the running statistics are changed, too.
+Any BatchNorm(Conversion& c) {
+  bool training = c.Flag(5) || !c.Given(3);
+  double momentum = c.Number(6, 0.1);
+  Expr norm = BatchNormOf(c, training, momentum, c.Number(7));
+  if (training && c.Given(3)) ChangeRunning(c, StatisticsOf(c, c.Tensor(0)), momentum);
+  return c.Bind(TupleGetItem(norm, 0));
+}
 /// (result, mean, 1 / deviation, new running mean, new running variance)
-Any BatchNormFunctional(Conversion& c) {
-  double momentum = c.Number(6), eps = c.Number(7);
-  bool training = c.Flag(5);
+Any BatchNormFunctionalOf(Conversion& c, bool training, double momentum, double eps) {
   Expr x = c.Tensor(0);
   Expr norm = BatchNormOf(c, training, momentum, eps);
   Array<Any> results = {c.Bind(TupleGetItem(norm, 0))};
@@ -100,12 +106,22 @@ Any BatchNormFunctional(Conversion& c) {
   results.push_back(Running(c, c.Tensor(4), batch.unbiased, momentum));
   return results;
 }
+Any BatchNormFunctional(Conversion& c) {
+  return BatchNormFunctionalOf(c, c.Flag(5), c.Number(6), c.Number(7));
+}
+/// The same, with a tensor that only a GPU's library would fill.
+Any BatchNormWithUpdate(Conversion& c) {
+  Array<Any> r = BatchNormFunctionalOf(c, true, c.Number(5), c.Number(6)).cast<Array<Any>>();
+  Expr reserve = c.Emit("zeros", Array<Any>{0}, DataType::UInt(8));
+  return Array<Any>{r[0], r[1], r[2], reserve, r[3], r[4]};
+}
 Any NativeBatchNorm(Conversion& c) {
   bool training = c.Flag(5);
   Expr norm = BatchNormOf(c, training, c.Number(6), c.Number(7));
   Array<Any> results = {c.Bind(TupleGetItem(norm, 0)), nullptr, nullptr};
-  if (training && (c.Used(1) || c.Used(2))) {
+  if (training && (c.Used(1) || c.Used(2) || c.Given(3))) {
     BatchStatistics batch = StatisticsOf(c, c.Tensor(0));
+    if (c.Given(3)) ChangeRunning(c, batch, c.Number(6));
     results.Set(1, batch.mean);
     results.Set(2, InverseDeviation(c, batch.var, c.Number(7)));
   } else if (c.Used(1) || c.Used(2)) {
@@ -137,9 +153,16 @@ Any InstanceNorm(Conversion& c) {
   if (!c.Flag(5)) {
     return c.Bind(TupleGetItem(BatchNormOf(c, false, c.Number(6), c.Number(7)), 0));
   }
-  Dims channels = {ShapeOf(x)[1]};
+  Dims shape = ShapeOf(x), channels = {shape[1]};
   std::vector<int64_t> axes = Axes(RankOf(x));
   axes.erase(axes.begin(), axes.begin() + 2);
+  if (c.Given(3)) {  // the running statistics follow the means of those of all instances
+    PrimExpr n = cast(t, c.Simplify(Count(Dims(shape.begin() + 2, shape.end()))));
+    Expr var = c.Emit("mean", c.Emit("variance", x, AnyArray(axes)), Array<Any>{0});
+    Expr unbiased = c.Emit("multiply", var, PrimValue(div(n, n - MakeConst(t, 1))));
+    Expr mean = c.Emit("mean", x, AnyArray(AllBut(RankOf(x), 1)));
+    ChangeRunning(c, {mean, var, unbiased}, c.Number(6));
+  }
   Expr gamma = Channelwise(c, 1, channels, 1, t), beta = Channelwise(c, 2, channels, 0, t);
   return c.Emit("nn.instance_norm", x, gamma, beta, 1, AnyArray(axes), c.Number(7));
 }
@@ -224,6 +247,8 @@ TVM_REGISTER() {
   Converter("_native_batch_norm_legit_functional.default",
             "input, weight, bias, running_mean, running_var, training, momentum, eps",
             &BatchNormFunctional);
+  Converter("_batch_norm_with_update_functional.default",
+            "input, weight, bias, running_mean, running_var, momentum, eps", &BatchNormWithUpdate);
   Converter("native_batch_norm.default _native_batch_norm_legit.default",
             "input, weight, bias, running_mean, running_var, training, momentum, eps",
             &NativeBatchNorm);

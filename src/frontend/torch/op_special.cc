@@ -45,12 +45,10 @@ PrimExpr LogGamma(const PrimExpr& z) {
   return Choose(is_pole || isinf(z), Real(kInf), finite);
 }
 /// The recurrence up to 10, then the asymptotic series; the reflection below 0.
-PrimExpr DigammaUp(PrimExpr x) {
-  PrimExpr sum = Real(0);
+PrimExpr DigammaUp(const PrimExpr& from) {
+  PrimExpr steps = max(ceil(Real(10) - from), Real(0)), sum = Real(0), x = from + steps;
   for (int i = 0; i < 10; ++i) {
-    PrimExpr is_small = x < Real(10);
-    sum = Choose(is_small, sum - Real(1) / x, sum);
-    x = Choose(is_small, x + Real(1), x);
+    sum = sum - Choose(Real(i) < steps, Real(1) / (from + Real(i)), Real(0));
   }
   PrimExpr r = Real(1) / (x * x);
   PrimExpr series = Polynomial(r, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132});

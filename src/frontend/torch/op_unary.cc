@@ -135,7 +135,6 @@ Any Clamp(Conversion& c) {
   for (size_t i : {1, 2}) {
     if (!c.Given(i)) continue;
     Expr bound = c.As(c[i], t);
-    if (IsTensor(bound) && RankOf(bound) <= RankOf(x)) bound = c.BroadcastTo(bound, ShapeOf(x));
     result = c.Emit(i == 1 ? "maximum" : "minimum", result, bound);
   }
   return Clip(c, result, nullptr, nullptr);
@@ -279,7 +278,7 @@ struct UnaryRow {
 };
 constexpr UnaryRow kUnary[] = {
     {"abs.default absolute.default", "abs", &Same},
-    {"neg.default negative.default", "negative", &Same},
+    {"neg.default negative.default _neg_view.default", "negative", &Same},
     {"sign.default sgn.default", "sign", &Same},
     {"positive.default", nullptr, &PassThrough},
     {"square.default", "square", &Same},

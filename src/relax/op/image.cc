@@ -38,14 +38,19 @@ StructInfo InferGridSample(Infer& in) {
   auto* attrs = in.attrs<GridSampleAttrsObj>();
   in.ExpectOneOf(attrs->method, {"nearest", "bilinear", "bicubic"}, "method");
   in.ExpectOneOf(attrs->padding_mode, {"zeros", "border", "reflection"}, "padding_mode");
-  in.ExpectOneOf(attrs->layout, {"NCHW"}, "layout");
-  in.ExpectRank(data, 4, "data");
-  in.ExpectRank(grid, 4, "grid");
-  if (!DimsOf(data) || !DimsOf(grid)) return in.Result(Shape::Rank(4), data->dtype);
+  in.ExpectOneOf(attrs->layout, {"NCHW", "NCDHW"}, "layout");
+  int64_t rank = std::string(attrs->layout).size();
+  in.ExpectRank(data, rank, "data");
+  in.ExpectRank(grid, rank, "grid");
+  if (!DimsOf(data) || !DimsOf(grid)) return in.Result(Shape::Rank(rank), data->dtype);
   const Dims &x = *DimsOf(data), &g = *DimsOf(grid);
   in.ExpectSame(x[0], g[0], "the batches of data and grid");
-  in.ExpectSame(g[3], Dim(2), "the last dimension of grid and 2");
-  return in.Result(Dims{x[0], x[1], g[1], g[2]}, data->dtype);
+  in.ExpectSame(
+      g[rank - 1], Dim(rank - 2),
+      rank == 4 ? "the last dimension of grid and 2" : "the last dimension of grid and 3");
+  Dims dims = {x[0], x[1]};
+  dims.insert(dims.end(), g.begin() + 1, g.end() - 1);
+  return in.Result(dims, data->dtype);
 }
 StructInfo InferNMS(Infer& in) {
   const TensorStructInfoObj *boxes = in.Tensor(0), *scores = in.Tensor(1);

@@ -35,7 +35,9 @@ def assert_same(ours, theirs, tolerance=1e-4):
     ours, theirs = flat(ours), flat(theirs)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
-        a, b = np.asarray(to_numpy(a)), np.asarray(to_numpy(b))
+        a = np.asarray(to_numpy(a))
+        # A number has no type of its own.
+        b = np.asarray(to_numpy(b), a.dtype if isinstance(b, (int, float)) else None)
         assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, a.dtype, b.shape, b.dtype)
         if b.dtype.kind not in "fc":
             np.testing.assert_array_equal(a, b)

@@ -2,16 +2,20 @@
 """torch.compile with our backend: inference, training, symbolic sizes, what PyTorch runs itself."""
 
 import copy
+import importlib.metadata
+import tomllib
 import warnings
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
+import tvm  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from tvm.relax.frontend.torch import relax_dynamo  # noqa: E402
 
-from .models import MLP, ResNet18  # noqa: E402
+from .models import MLP, Bert, ResNet18  # noqa: E402
 from .run import assert_same  # noqa: E402
 
 
@@ -66,6 +70,24 @@ def test_a_training_step_has_the_loss_and_gradients_of_pytorch(make, shape):
         assert_same(ours, theirs)
 
 
+def test_a_training_step_of_bert_has_the_loss_and_gradients_of_pytorch():
+    model = Bert().train()
+    other = copy.deepcopy(model)
+    tokens, mask = torch.randint(0, 60, (2, 6)), torch.ones(2, 6)
+    mask[1, 4:] = 0
+
+    def step(network, parameters):
+        states, pooled = network(tokens, mask)
+        loss = states.square().mean() + pooled.sum()
+        loss.backward()
+        return [loss] + [p.grad for p in parameters]
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*PyTorch runs")
+        ours = step(torch.compile(model, backend=backend()), model.parameters())
+    assert_same(ours, step(other, other.parameters()), 1e-3)
+
+
 def test_a_hundred_steps_follow_the_loss():
     model = MLP((4, 16, 1))
     other = copy.deepcopy(model)
@@ -118,3 +140,66 @@ def test_an_unknown_option_is_refused():
 
     with pytest.raises(ValueError, match=r"expected the option 'pipeline', got \['speed'\]"):
         tvm_relax(None, [], options={"speed": 1})
+
+
+def test_changes_of_inputs_and_buffers_are_kept():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(3))
+
+        def forward(self, x):
+            before = self.count.clone()
+            self.count.add_(x)
+            x[1:].mul_(2.0)
+            return before, self.count + x, x[1:]
+
+    ours, theirs = Counter(), Counter()
+    function = torch.compile(ours, backend=backend())
+    with torch.no_grad():
+        for step in range(3):
+            a, b = torch.arange(3.0) + step, torch.arange(3.0) + step
+            assert_same(function(a), theirs(b))
+            assert_same([a, ours.count], [b, theirs.count])
+
+
+def test_inputs_of_any_strides_and_complex_ones():
+    def function(x, z):
+        return x @ x.mT, torch.fft.ifft(z * 2.0).conj(), z.imag.neg()
+
+    x = torch.randn(5, 3).T
+    z = torch.randn(4, 2, dtype=torch.complex64).T.conj()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*PyTorch runs")
+        ours = torch.compile(function, backend=backend())(x, z)
+    for a, b in zip(ours, function(x, z), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_compiled_graphs_are_read_from_the_disk(monkeypatch):
+    if tvm.runtime.cache_dir() is None:
+        pytest.skip("the cache is turned off")
+    model, x = MLP((16, 7, 3)).eval(), torch.randn(4, 16)
+    with torch.no_grad():
+        torch.compile(model, backend=backend())(x)
+        torch._dynamo.reset()
+
+        def refuse(*args, **kwargs):
+            raise AssertionError("compiled again")
+
+        monkeypatch.setattr(tvm, "compile", refuse)
+        assert_same(torch.compile(model, backend=backend())(x), model(x))
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="compiled again"):
+            torch.compile(model, backend=backend())(x.double().float()[:3])
+
+
+def test_the_entry_point_is_the_backend():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    group = "torch_dynamo_backends"
+    ((name, value),) = project["project"]["entry-points"][group].items()
+    loaded = importlib.metadata.EntryPoint(name, value, group).load()
+    assert name == "tvm_relax"
+    model, x = MLP().eval(), torch.randn(4, 16)
+    with torch.no_grad():
+        assert_same(torch.compile(model, backend=loaded)(x), model(x))

@@ -13,11 +13,6 @@ NOT_YET = {
     "corrcoef": "torch.export refuses it",
     "cov": "torch.export refuses it",
     "equal": "torch.export refuses it",
-    "exponential": "random",
-    "native_batch_norm": "changes its arguments: their new values lead the results",
-    "new_empty_strided": "its elements are not defined",
-    "normal.in_place": "random",
-    "rand_like": "random",
     "sparse.mm.reduce": "no converter",
     "sparse.sampled_addmm": "no converter",
 }

@@ -11,7 +11,7 @@ from tvm.script import relax as R
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.export import Dim, export  # noqa: E402
-from tvm.relax.frontend.torch import from_exported_program  # noqa: E402
+from tvm.relax.frontend.torch import from_archive, from_exported_program  # noqa: E402
 
 from .run import assert_same, check, compiled  # noqa: E402
 
@@ -269,6 +269,30 @@ def test_mutations_are_functionalised_without_decomposition():
     assert tvm.relax.analysis.well_formed(mod)
 
 
+@pytest.mark.parametrize("decomposed", [True, False])
+def test_running_statistics_change_in_training(decomposed, tmp_path):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.batch = nn.BatchNorm1d(3)
+            self.instance = nn.InstanceNorm1d(3, affine=True, track_running_stats=True)
+
+        def forward(self, x):
+            return self.batch(x) + self.instance(2.0 * x)
+
+    model, x = Model().train(), torch.randn(2, 3, 5) + 1.0
+    program = torch.export.export(model, (x,))
+    mod = from_exported_program(program, run_ep_decomposition=decomposed)
+    ours = compiled(mod)(x)  # before PyTorch changes the buffers, which are shared
+    result = model(x)
+    buffers = dict(model.named_buffers())
+    buffers.pop("instance.num_batches_tracked")  # that no program changes
+    assert_same(ours, [*buffers.values(), result])
+    if not decomposed:
+        torch.export.save(program, tmp_path / "m.pt2")
+        tvm.ir.assert_structural_equal(from_archive(str(tmp_path / "m.pt2")), mod)
+
+
 def test_none_and_numbers_among_results():
     class Mixed(nn.Module):
         def forward(self, x):
@@ -325,6 +349,8 @@ def test_all_unsupported_operators_come_in_one_error():
     text = str(error.value)
     assert "tvm_test.first.default" in text and "tvm_test.second.default" in text
     assert "return second(first(x))" in text  # the line of the program
+    assert 'tvm_test.first.default: node first of R.Tensor((2,), dtype="float32")' in text
+    assert "tvm_test.second.default: node second of float32[2]" in text
 
 
 def test_something_else_is_refused():

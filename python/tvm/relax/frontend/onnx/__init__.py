@@ -3,7 +3,8 @@
 
 from tvm._derive import fill
 
+from ..comparison import Difference, Verification
 from .onnx_frontend import from_onnx, inspect
-from .verification import Difference, Verification, verify
+from .verification import verify
 
 __getattr__, __dir__ = fill(__name__)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares an ONNX model with ONNX Runtime, and names the first value that differs."""
 
-import dataclasses
 import os
 import pathlib
 import tempfile
@@ -12,41 +11,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..comparison import Verification, arrays, difference
 from .onnx_frontend import from_onnx
-
-
-@dataclasses.dataclass
-class Difference:
-    """A value of the model and how far apart the two results are: max|a - b| / max|b|."""
-
-    name: str
-    node: str  # that gives it, "" for one of the outputs
-    error: float
-    what: str  # in words
-
-    def __str__(self):
-        node = f", of node {self.node}" if self.node else ""
-        return f"'{self.name}'{node}: {self.what}"
-
-
-@dataclasses.dataclass
-class Verification:
-    """What `verify` found: `outputs` in order, and the first value that differs, or None."""
-
-    tolerance: float
-    outputs: list[Difference]
-    first: Difference | None = None
-
-    @property
-    def agrees(self):
-        return all(d.error <= self.tolerance for d in self.outputs)
-
-    def __str__(self):
-        lines = [f"output {d}" for d in self.outputs]
-        lines.append("agrees with ONNX Runtime" if self.agrees else "differs from ONNX Runtime")
-        if self.first is not None:
-            lines.append(f"the first value that differs: {self.first}")
-        return "\n".join(lines)
 
 
 def _peer():
@@ -88,30 +54,6 @@ def _random_inputs(onnx, model, shape_dict, seed):
     return inputs
 
 
-def _difference(name, node, got, expected):
-    got, expected = np.asarray(got), np.asarray(expected)
-    if got.shape != expected.shape or got.dtype != expected.dtype:
-        what = f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
-        return Difference(name, node, float("inf"), what)
-    if got.dtype.kind == "O":
-        same = bool((got == expected).all())
-        return Difference(name, node, 0.0 if same else float("inf"), "equal" if same else "others")
-    a, b = got.astype("float64"), expected.astype("float64")
-    finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return Difference(name, node, float("inf"), "other infinities or NaN")
-    largest = float(np.abs(b[finite]).max()) if finite.any() else 0.0
-    apart = float(np.abs(a - b)[finite].max()) if finite.any() else 0.0
-    error = apart / largest if largest else apart
-    return Difference(name, node, error, f"{error:.1e} apart, relative to the largest element")
-
-
-def _arrays(result):
-    if isinstance(result, (tvm.runtime.Tensor, tvm.runtime.StringTensor)):
-        return [result.numpy()]
-    return [array for item in result for array in _arrays(item)]
-
-
 def _compare(session, path, names, nodes, inputs, shape_dict, target):
     """Differences of the named values, in order."""
     expected = session.run(names, inputs)
@@ -119,9 +61,9 @@ def _compare(session, path, names, nodes, inputs, shape_dict, target):
         warnings.simplefilter("ignore")  # inputs that get other names
         mod = from_onnx(path, shape_dict=shape_dict)
     vm = relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu())
-    got = _arrays(vm["main"](*(tvm.runtime.tensor(value) for value in inputs.values())))
+    got = arrays(vm["main"](*(tvm.runtime.tensor(value) for value in inputs.values())))
     found = zip(names, got, expected, strict=True)
-    return [_difference(name, nodes.get(name, ""), a, b) for name, a, b in found]
+    return [difference(name, nodes.get(name, ""), a, b) for name, a, b in found]
 
 
 def _session(onnxruntime, path):

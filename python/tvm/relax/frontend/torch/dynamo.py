@@ -2,16 +2,19 @@
 """Models through torch.compile: a backend, and the graphs that it would compile."""
 
 import functools
+import os
+import tempfile
 import warnings
 
 import torch
 import tvm_ffi
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 import tvm
-from tvm import relax
+from tvm import _libs, relax
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .fx_translator import TorchFXImporter
@@ -19,7 +22,8 @@ from .program import dtype_name, program_of, target_name
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
-
+_find_cached = tvm_ffi.get_global_func("runtime._find_cached")
+_store_cached = tvm_ffi.get_global_func("runtime._store_cached")
 _seed = tvm_ffi.get_global_func("relax.run.random.seed")
 
 # What imported programs take as the identity, because they are for inference.
@@ -78,19 +82,39 @@ class _Compiled(torch.nn.Module):
     """A compiled graph in the place of the PyTorch module it was made from. Complex tensors are
     pairs of numbers there."""
 
-    def __init__(self, main, output, random):
+    def __init__(self, main, graph):
         super().__init__()
-        self._main, self._random = main, random
+        self._main = main
+        self._random = any(_is_random(node) for node in graph.nodes)
+        (output,) = (n.args[0] for n in graph.nodes if n.op == "output")
         self._single = isinstance(output, fx.Node)
-        outputs = [output] if self._single else output
+        outputs = [output] if self._single else list(output)
         self._complex = [_is_complex(value) for value in outputs]
+        self._copied = [i for i, value in enumerate(outputs) if _may_share(value, outputs)]
 
     def forward(self, *args):
         if self._random:  # torch.manual_seed decides what comes
             _seed(int(torch.randint(2**62, ())))
-        results = self._main(*(_to_tvm(a) if isinstance(a, torch.Tensor) else a for a in args))
-        results = [_to_torch(*pair) for pair in zip(results, self._complex, strict=True)]
+        # Tensors of PyTorch cross without copies, and results come back as such.
+        results = list(self._main(*[a if _is_plain(a) else _plain(a) for a in args]))
+        for i, is_complex in enumerate(self._complex):
+            if is_complex or isinstance(results[i], tvm.runtime.Tensor):
+                results[i] = _to_torch(results[i], is_complex)
+        if self._copied:
+            self._copy_shared(args, results)
         return results[0] if self._single else results
+
+    def _copy_shared(self, args, results):
+        """What is a copy in PyTorch's graph does not lie in the memory of an input, which may be
+        changed afterwards, or of another result."""
+        memory = {value.data_ptr() for value in args if isinstance(value, torch.Tensor)}
+        for i, value in enumerate(results):
+            if i not in self._copied and isinstance(value, torch.Tensor):
+                memory.add(value.data_ptr())
+        for i in self._copied:
+            if results[i].data_ptr() in memory:
+                results[i] = results[i].clone()
+            memory.add(results[i].data_ptr())
 
 
 def _is_complex(node):
@@ -98,7 +122,26 @@ def _is_complex(node):
     return isinstance(value, torch.Tensor) and value.is_complex()
 
 
-def _to_tvm(tensor):
+def _may_share(node, outputs):
+    """Whether a result may have the memory of an input or of another result: its elements come from
+    there, one for one. An input that is returned as it is stays what it is."""
+    if not isinstance(node, fx.Node) or not isinstance(node.meta.get("val"), torch.Tensor):
+        return False
+    while node.op == "call_function" and len(node.all_input_nodes) == 1:
+        (node,) = node.all_input_nodes
+        if node.op == "placeholder" or node in outputs:
+            return True
+    return False
+
+
+def _is_plain(value):
+    """Whether kernels take a value as it is: a number, or a tensor in row-major order."""
+    if not isinstance(value, torch.Tensor):
+        return True
+    return value.is_contiguous() and not value.is_complex() and not value.is_neg()
+
+
+def _plain(tensor):
     tensor = tensor.detach()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
@@ -106,26 +149,52 @@ def _to_tvm(tensor):
 
 
 def _to_torch(value, is_complex):
-    if not hasattr(value, "__dlpack__"):
-        return value
-    tensor = torch.from_dlpack(value)
+    tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
     return torch.view_as_complex(tensor) if is_complex else tensor
+
+
+@functools.lru_cache(None)
+def _build_of_the_compiler():
+    """What changes whenever the compiler does."""
+    files = [os.stat(path) for path in map(_libs.find, _libs.NAMES) if path]
+    return ";".join(f"{file.st_size} {file.st_mtime_ns}" for file in files)
+
+
+def _machine(mod, target, device, pipeline):
+    """The virtual machine of a module. Programs of earlier processes are read from the disk, unless
+    a pass of the user's has a part in them."""
+
+    def compiled():
+        if pipeline is None:
+            return tvm.compile(mod, target)
+        with target:
+            change = relax.get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+            return tvm.compile(change(mod), target)
+
+    if not (pipeline is None or isinstance(pipeline, str)) or tvm.runtime.cache_dir() is None:
+        return relax.VirtualMachine(compiled(), device)
+    parts = [_build_of_the_compiler(), str(target), pipeline or "", tvm.ir.save_json(mod)]
+    key = "torch.compile\n" + "\n".join(parts)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "graph.so")
+        found = _find_cached(key)
+        if found is None:
+            compiled().export_library(path)
+            with open(path, "rb") as file:
+                _store_cached(key, file.read())
+        else:
+            with open(path, "wb") as file:
+                file.write(found)
+        return relax.VirtualMachine(tvm.runtime.load_module(path), device)
 
 
 def _compile(graph_module, pipeline):
     """Compiles a graph whose operators all have converters."""
     placeholders = [n.meta["val"] for n in graph_module.graph.nodes if n.op == "placeholder"]
-    dev, target = _place(device_from_inputs(placeholders))
-    mod = import_graph_module(graph_module)
-    if isinstance(pipeline, str):
-        pipeline = relax.get_pipeline(pipeline)
-    if pipeline is not None:
-        with target:
-            mod = pipeline(mod)
-    machine = relax.VirtualMachine(tvm.compile(mod, target), dev)
-    (output,) = (n for n in graph_module.graph.nodes if n.op == "output")
-    random = any(_is_random(node) for node in graph_module.graph.nodes)
-    return _Compiled(machine["main"], output.args[0], random)
+    device, target = _place(device_from_inputs(placeholders))
+    with unset_fake_temporarily():  # constants of the graph are real
+        machine = _machine(import_graph_module(graph_module), target, device, pipeline)
+    return _Compiled(machine["main"], graph_module.graph)
 
 
 def _compile_parts(graph_module, example_inputs, pipeline):

@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def _value(ep, spec):
+def parameter_value(ep, spec):
     """The tensor behind a parameter, buffer or lifted constant."""
     if spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and spec.persistent):
         return ep.state_dict[spec.target]
@@ -51,7 +51,10 @@ def _inputs(ep):
         if isinstance(spec.arg, ConstantArgument):
             meta, value = None, spec.arg.value
         elif kind != "user":
-            value = tensor_of(_value(ep, spec))
+            try:
+                value = tensor_of(parameter_value(ep, spec))
+            except ValueError as error:
+                raise ValueError(f"{spec.kind.name.lower()} '{spec.target}': {error}") from None
         inputs.append(ProgramInput(name, kind, meta, value))
     return inputs + attributes_of(ep.graph, ep.graph_module)
 
@@ -66,11 +69,11 @@ def _outputs(ep):
     return outputs
 
 
-def _is_functional(graph):
-    return not any(
-        isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
-        for node in graph.nodes
-    )
+def _changes_in_place(graph):
+    """Whether operators change tensors in ways that the importer does not follow: those that say so
+    by their name (add_) it does."""
+    targets = {n.target for n in graph.nodes if isinstance(n.target, torch._ops.OpOverload)}
+    return any(t._schema.is_mutable and not t._opname.endswith("_") for t in targets)
 
 
 def _decomposed(exported_program):
@@ -101,12 +104,14 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         unwrap_unit_return_tuple,
         no_bind_return_tuple,
         custom_convert_map=None,
+        outputs=None,
     ):
+        """The module; `outputs`, when given, are returned in the place of the program's own."""
         self.update_convert_map(custom_convert_map or {})
         program = Program(
             _inputs(exported_program),
             nodes_of(exported_program.graph, self._custom),
-            _outputs(exported_program),
+            _outputs(exported_program) if outputs is None else outputs,
             ranges_of(exported_program.range_constraints),
             dtype_name(torch.get_default_dtype()),
         )
@@ -145,14 +150,23 @@ def from_exported_program(
             "from_exported_program: expected a torch.export.ExportedProgram, "
             f"got {type(exported_program).__name__}"
         )
+
+    def imported(program):
+        return ExportedProgramImporter().from_exported_program(
+            program,
+            keep_params_as_input,
+            unwrap_unit_return_tuple,
+            no_bind_return_tuple,
+            custom_convert_map,
+        )
+
     if run_ep_decomposition:
-        exported_program = _decomposed(exported_program)
-    elif not _is_functional(exported_program.graph):
-        exported_program = exported_program.run_decompositions({})
-    return ExportedProgramImporter().from_exported_program(
-        exported_program,
-        keep_params_as_input,
-        unwrap_unit_return_tuple,
-        no_bind_return_tuple,
-        custom_convert_map,
-    )
+        return imported(_decomposed(exported_program))
+    if _changes_in_place(exported_program.graph):
+        return imported(exported_program.run_decompositions({}))
+    try:
+        return imported(exported_program)
+    except NotImplementedError as error:
+        if "a change in place seen through" not in str(error):
+            raise
+    return imported(exported_program.run_decompositions({}))

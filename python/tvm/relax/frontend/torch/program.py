@@ -51,8 +51,11 @@ def meta_of(value):
 
 
 def tensor_of(tensor):
-    """The tensor without a copy where it lies in row-major order."""
-    tensor = tensor.detach()
+    """The tensor in the processor's memory, without a copy where it lies there in row-major
+    order."""
+    if tensor.device.type == "meta" or isinstance(tensor, torch._subclasses.FakeTensor):
+        raise ValueError(f"expected a tensor with elements, got one of device {tensor.device}")
+    tensor = tensor.detach().cpu()
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
     if tensor.is_complex():
