@@ -46,6 +46,8 @@ class KernelText : public source::FunctionWriter {
   Value Statement(const std::string& text);
 
   // ---- instructions (ptx.cc) ----
+  /// One of registers alone that a pure external call names: "ex2.approx.ftz.f32".
+  Value Instruction(const CallObj* op, const std::string& name);
   Value Mma(const CallObj* op);
   Value LoadMatrix(const CallObj* op);
   Value CopyAsync(const CallObj* op);

@@ -222,6 +222,8 @@ Value KernelText::RaiseError(const CallObj* op) {
 Value KernelText::CallExtern(const CallObj* op, bool pure) {
   auto* name = op->args[0].as<StringImmObj>();
   if (!name) Unsupported("expected the name of the external function first", op->span);
+  if (pure && View(name->value).find('.') != std::string_view::npos)
+    return Instruction(op, std::string(name->value));
   Value call = Apply(std::string(name->value), GenAll({op->args.begin() + 1, op->args.end()}));
   call.reads = true;
   if (op->dtype.is_bool()) {

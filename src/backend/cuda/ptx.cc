@@ -77,6 +77,31 @@ std::string KernelText::SharedAddress(const PrimExpr& pointer, const PrimExpr& o
   return "(uint32_t)__cvta_generic_to_shared(" + Offset(pointer, offset) + ")";
 }
 
+Value KernelText::Instruction(const CallObj* op, const std::string& name) {
+  auto constraint = [&](DataType t) {
+    bool is_known = t.is_scalar() && (t.is_integer() || t.is_float()) &&
+                    (t.bits() == 16 || t.bits() == 32 || t.bits() == 64);
+    if (!is_known) Unsupported("an operand of type " + t.str() + " for " + name, op->span);
+    if (t.is_float() && t.bits() > 16) return t.bits() == 32 ? "f" : "d";
+    return t.bits() == 16 ? "h" : t.bits() == 32 ? "r" : "l";
+  };
+  std::string function = "ptx_" + source::Identifier(name), text = name + " %0", inputs, params;
+  for (size_t i = 1; i < op->args.size(); ++i) {
+    DataType t = op->args[i].dtype();
+    std::string operand = "x" + std::to_string(i), comma = i > 1 ? ", " : "";
+    text += ", %" + std::to_string(i);
+    inputs += comma + "\"" + constraint(t) + "\"(" + operand + ")";
+    params += comma + source::TypeName(t) + " " + operand;
+    function += "_" + t.str();
+  }
+  std::string type = source::TypeName(op->dtype);
+  std::string definition = "\nstatic __device__ __forceinline__ " + type + " " + function + "(" +
+                           params + ") {\n  " + type + " y;\n  asm(\"" + text +
+                           ";\" : \"=" + constraint(op->dtype) + "\"(y) : " + inputs +
+                           ");\n  return y;\n}\n";
+  if (file_.Reserve(function)) file_.AddTop(definition);
+  return source::Apply(function, GenAll({op->args.begin() + 1, op->args.end()}));
+}
 /// (shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, a, a_index, b, b_index, c, c_index,
 /// saturate[, operator])
 Value KernelText::Mma(const CallObj* op) {

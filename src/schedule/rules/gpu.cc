@@ -174,6 +174,8 @@ bool BlockByBlock(const Schedule& sch, BlockRV root, const Machine& machine) {
 
 const std::vector<Rule>& GpuRules() {
   static const std::vector<Rule> rules = {
+      {"GpuAttention", "Attention in one kernel: scores and weights are never stored.",
+       gpu::ScheduleAttention},
       {"GpuRowByRow", "All stages of a row in one block of threads: softmax, normalisation.",
        gpu::RowByRow},
       {"GpuBlockByBlock", "Every block in a kernel of its own: elementwise, reductions, products.",

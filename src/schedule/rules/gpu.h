@@ -29,6 +29,8 @@ bool IsRowReduction(const BlockLook& look);
 void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// Any block by itself.
 bool ScheduleBlock(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A function that is attention, in one kernel.
+bool ScheduleAttention(const Schedule& sch, BlockRV root, const Machine& machine);
 /// Stages over the same rows: softmax, normalisation.
 bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine);
 

@@ -39,8 +39,16 @@ constexpr int64_t kCopyBytes = 16;  // at once, at most
 /// A size that is not known counts as one that is large.
 constexpr int64_t kUnknownSize = 4096;
 
+std::optional<int64_t> SizeOf(const IterVar& iter) { return AsConstInt(iter->dom.value()->extent); }
+}  // namespace
+
+PrimExpr WithoutCast(PrimExpr e) {
+  while (auto* cast = e.as<CastObj>()) e = cast->value;
+  return e;
+}
+
 // ---- what a block computes ----------------------------------------------------------------------
-const ProductType* FindType(DataType factor, DataType sum) {
+const ProductType* FindProductType(DataType factor, DataType sum) {
   for (const ProductType& type : kProductTypes) {
     // A sum of small floats is one of float32, rounded at the end.
     if (type.factor == factor && (sum == type.sum || sum == factor)) {
@@ -48,10 +56,6 @@ const ProductType* FindType(DataType factor, DataType sum) {
     }
   }
   return nullptr;
-}
-PrimExpr WithoutCast(PrimExpr e) {
-  while (auto* cast = e.as<CastObj>()) e = cast->value;
-  return e;
 }
 bool MatchFactor(PrimExpr e, Factor* factor) {
   e = WithoutCast(e);
@@ -73,10 +77,6 @@ bool Uses(const Factor& factor, const Var& var) {
   return UsesVar(factor.load, is_it) ||
          (factor.condition.defined() && UsesVar(factor.condition, is_it));
 }
-std::optional<int64_t> SizeOf(const IterVar& iter) { return AsConstInt(iter->dom.value()->extent); }
-/// Finds the iterator along which a factor lies in memory, makes it the last one of its side, and
-/// says how many elements may be copied at once. The order of iterators along the depth is that of
-/// both factors: `may_reorder` says whether it is still free.
 void LayOut(Factor* factor, Side* side, Side* depth, bool may_reorder, int64_t most) {
   arith::Analyzer analyzer;
   PrimExpr flat = factor->load->buffer->FlatIndices(factor->load->indices)[0];
@@ -124,12 +124,12 @@ void LayOut(Factor* factor, Side* side, Side* depth, bool may_reorder, int64_t m
     return;
   }
 }
-/// Whether every iterator of the block is a loop.
 bool RunsThroughItsDomain(const BlockLook& look) {
   return look.axes.size() == look.block->iter_vars.size() &&
          std::all_of(look.axes.begin(), look.axes.end(),
                      [](const Axis& axis) { return axis.iter.defined(); });
 }
+namespace {
 bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   BlockLook look = LookAt(sch, rv);
   const BlockRealizeObj* realize = sch.state().realize({sch.IdOf(rv)});
@@ -144,7 +144,7 @@ bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   p.result = form.buffers[0];
   p.at = form.indices;
   DataType type = p.left.load.dtype();
-  p.type = FindType(type, p.result->dtype);
+  p.type = FindProductType(type, p.result->dtype);
   if (!p.type || p.right.load.dtype() != type) return false;
   // What is multiplied is what is stored, or as precise.
   DataType computed = times->dtype;
@@ -303,6 +303,20 @@ PrimExpr BeginsAtMultiple(const Buffer& buffer, int64_t elements) {
   PrimExpr rest = bitwise_and(reinterpret(word, buffer->data), MakeConst(word, bytes - 1));
   return equal(rest, MakeZero(word));
 }
+}  // namespace
+
+void TakeDemands(Factor* factor, std::vector<PrimExpr>* demands) {
+  if (factor->lanes == 1) return;
+  demands->insert(demands->end(), factor->demands.begin(), factor->demands.end());
+  demands->push_back(BeginsAtMultiple(factor->load->buffer, factor->lanes));
+  factor->lanes = 1;
+}
+const StmtObj* NestOf(const State& state, BlockId block) {
+  auto loops = state.LoopsAbove(block);
+  return loops.empty() ? static_cast<const StmtObj*>(state.realize(block)) : state.loop(loops[0]);
+}
+
+namespace {
 /// The product and, where there is one, its last step become a kernel; a second one is for sizes
 /// and addresses of which nothing is known.
 void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& user,
@@ -316,27 +330,18 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   Block root = ffi::GetRef<Block>(state.block(scope));
   std::vector<PrimExpr> demands;
   Product plain = p;
-  for (Factor* factor : {&plain.left, &plain.right}) {
-    if (factor->lanes == 1) continue;
-    demands.insert(demands.end(), factor->demands.begin(), factor->demands.end());
-    demands.push_back(BeginsAtMultiple(factor->load->buffer, factor->lanes));
-    factor->lanes = 1;
-  }
+  for (Factor* factor : {&plain.left, &plain.right}) TakeDemands(factor, &demands);
   if (!demands.empty()) {
     ProductTile any = WithStages(TilesFor(p).back(), plain, machine);
     kernel = IfThenElse(AllOf(demands), kernel, write(plain, any, &memory));
   }
   StmtMap with;
-  auto nest = [&](BlockId b) -> const StmtObj* {
-    auto loops = state.LoopsAbove(b);
-    return loops.empty() ? static_cast<const StmtObj*>(state.realize(b)) : state.loop(loops[0]);
-  };
   if (user.defined()) {
-    with[nest(id)] = Evaluate::Nothing();
-    with[nest({sch.IdOf(user)})] = kernel;
+    with[NestOf(state, id)] = Evaluate::Nothing();
+    with[NestOf(state, {sch.IdOf(user)})] = kernel;
     root = WithoutAllocated(root, p.result);
   } else {
-    with[nest(id)] = kernel;
+    with[NestOf(state, id)] = kernel;
   }
   for (const Buffer& buffer : memory) Edit(&root)->alloc_buffers.push_back(buffer);
   Commit(state, scope, WithBody(root, ReplaceStmts(root->body, with)));

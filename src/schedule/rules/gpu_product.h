@@ -51,6 +51,24 @@ struct ProductTile {
   int64_t Warps() const { return rows / warp_rows * (columns / warp_columns); }
 };
 
+// ---- what a block computes ----
+PrimExpr WithoutCast(PrimExpr e);
+/// The row for these factors and their sum, or null.
+const ProductType* FindProductType(DataType factor, DataType sum);
+/// Whether an expression is what a factor may be; fills it.
+bool MatchFactor(PrimExpr e, Factor* factor);
+bool Uses(const Factor& factor, const Var& var);
+/// Finds the iterator along which a factor lies in memory, makes it the last one of its side, and
+/// says how many elements may be copied at once. The order of iterators along the depth is that of
+/// both factors: `may_reorder` says whether it is still free.
+void LayOut(Factor* factor, Side* side, Side* depth, bool may_reorder, int64_t most);
+/// Whether every iterator of the block is a loop.
+bool RunsThroughItsDomain(const BlockLook& look);
+/// Makes a factor one that is copied element by element; what has to hold where it is not is added.
+void TakeDemands(Factor* factor, std::vector<PrimExpr>* demands);
+/// The outermost loop of a block, or the block.
+const StmtObj* NestOf(const State& state, BlockId block);
+
 /// The statement that computes a product, on matrix units or plain cores: a kernel or, where the
 /// reduction is in parts, two with memory between them.
 Stmt MmaKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory);

@@ -35,7 +35,7 @@ class CoreWriter : public ProductWriter {
       PrimExpr along = floormod(number, I(line)) * I(lanes), across = floordiv(number, I(line));
       PrimExpr side = deep ? across : along, depth = deep ? along : across;
       PrimExpr to = stage + part.begin + depth * I(LineOf(part)) + side;
-      return CopyElements(part, lanes, to, side, step, depth);
+      return CopyPart(part, lanes, to, side, step, depth);
     });
   }
   Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const final {

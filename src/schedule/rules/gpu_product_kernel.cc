@@ -30,9 +30,6 @@ Stmt Unrolled(const char* name, int64_t count, const std::function<Stmt(const Pr
   Var var(name, DataType::Int(32));
   return For(var, I(0), I(count), ForKind::kUnrolled, body(var));
 }
-namespace {
-constexpr int64_t kRowGroup = 8;  // tiles below each other that run together: they share columns
-
 Stmt If(const PrimExpr& condition, const Stmt& body) {
   return IsTrue(condition) ? body : IfThenElse(condition, body);
 }
@@ -40,9 +37,13 @@ Stmt BindTo(const char* tag, const Var& var, const PrimExpr& extent, const Stmt&
   IterVar thread(Optional<Range>(), Var(tag, var.dtype()), IterVarType::kThreadIndex, tag);
   return For(var, I(0), extent, ForKind::kThreadBinding, body, thread);
 }
+Map<String, Any> InOneLoop() { return {{"irregular_loop_mark", 1}}; }
 Stmt Sync() {
   return Evaluate(Call(DataType::Int(32), builtin::tvm_storage_sync(), {StringImm("shared.dyn")}));
 }
+namespace {
+constexpr int64_t kRowGroup = 8;  // tiles below each other that run together: they share columns
+
 /// Puts a value in the place of what is loaded from a buffer.
 struct LoadReplacer : Mutator<LoadReplacer, BufferLoadObj> {
   const Buffer& from;
@@ -54,41 +55,44 @@ struct LoadReplacer : Mutator<LoadReplacer, BufferLoadObj> {
 };
 }  // namespace
 
-PrimExpr ProductWriter::InRange(const Side& side, const PrimExpr& number, int64_t multiple) const {
+PrimExpr InRange(const Side& side, const PrimExpr& number, int64_t multiple) {
   PrimExpr extent = side.Extent();
   auto size = AsConstInt(extent);
   return size && *size % multiple == 0 ? const_true() : number < extent;
 }
 
 // ---- copies -------------------------------------------------------------------------------------
-Stmt ProductWriter::CopyElements(const Part& part, int64_t lanes, const PrimExpr& to,
-                                 const PrimExpr& side, const PrimExpr& step,
-                                 const PrimExpr& depth) const {
-  const Factor& factor = *part.factor;
+Stmt CopyElements(const Factor& factor, const Map<Var, PrimExpr>& values, PrimExpr inside,
+                  int64_t lanes, const Buffer& to, const PrimExpr& at) {
+  if (factor.condition.defined()) inside = inside && Substitute(factor.condition, values);
+  BufferLoad load = Substitute(factor.load, values);
+  int64_t bytes = lanes * load.dtype().bits() / 8;
+  if (bytes < 4) {  // less than what is copied asynchronously
+    PrimExpr value = IsTrue(inside) ? load : if_then_else(inside, load, MakeZero(load.dtype()));
+    return BufferStore(to, value, {at});
+  }
+  PrimExpr offset = load->buffer->FlatIndices(load->indices)[0] + load->buffer->elem_offset;
+  Array<PrimExpr> args{to->data, at, load->buffer->data, offset, I(bytes)};
+  if (!IsTrue(inside)) args.push_back(inside);
+  return Do(builtin::ptx_cp_async(), args);
+}
+Stmt SharedAmong(const Var& thread, int64_t threads, int64_t count,
+                 const std::function<Stmt(const PrimExpr&)>& copy) {
+  return Unrolled("chunk", (count + threads - 1) / threads, [&](const PrimExpr& i) {
+    PrimExpr number = thread + i * I(threads);
+    return count % threads == 0 ? copy(number) : If(number < I(count), copy(number));
+  });
+}
+Stmt ProductWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to,
+                             const PrimExpr& side, const PrimExpr& step,
+                             const PrimExpr& depth) const {
   PrimExpr row = part.first + side, at = (first_step_ + step) * I(t_.depth) + depth;
   Map<Var, PrimExpr> values;
   p_.batch.Decompose(batch_, &values);
   part.side->Decompose(row, &values);
   p_.depth.Decompose(at, &values);
   PrimExpr inside = InRange(*part.side, row, part.extent) && InRange(p_.depth, at, t_.depth);
-  if (factor.condition.defined()) inside = inside && Substitute(factor.condition, values);
-  BufferLoad load = Substitute(factor.load, values);
-  int64_t bytes = lanes * p_.type->Bytes();
-  if (bytes < 4) {  // less than what is copied asynchronously
-    PrimExpr value = IsTrue(inside) ? load : if_then_else(inside, load, MakeZero(load.dtype()));
-    return BufferStore(ring_, value, {to});
-  }
-  PrimExpr offset = load->buffer->FlatIndices(load->indices)[0] + load->buffer->elem_offset;
-  Array<PrimExpr> args{ring_->data, to, load->buffer->data, offset, I(bytes)};
-  if (!IsTrue(inside)) args.push_back(inside);
-  return Do(builtin::ptx_cp_async(), args);
-}
-Stmt ProductWriter::Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const {
-  int64_t threads = t_.Warps() * kWarp;
-  return Unrolled("chunk", (count + threads - 1) / threads, [&](const PrimExpr& i) {
-    PrimExpr number = thread_ + i * I(threads);
-    return count % threads == 0 ? copy(number) : If(number < I(count), copy(number));
-  });
+  return CopyElements(*part.factor, values, inside, lanes, ring_, to);
 }
 /// Begins the copies for a step of the reduction, if there is one.
 Stmt ProductWriter::CopyStage(const PrimExpr& step) const {
@@ -227,9 +231,10 @@ Stmt ProductWriter::Write(Array<Buffer>* memory) {
     return BufferStore(sums_, MakeZero(p_.type->sum), {i});
   });
   Stmt begin = Unrolled("first", t_.stages - 1, [&](const PrimExpr& i) { return CopyStage(i); });
-  Stmt all = SeqStmt::Flatten({clear, begin, wait, Sync(), LoadPiece(0, I(0)),
-                               For(step, I(0), steps_, ForKind::kSerial, SeqStmt::Flatten(body)),
-                               Store()});
+  Stmt all = SeqStmt::Flatten(
+      {clear, begin, wait, Sync(), LoadPiece(0, I(0)),
+       For(step, I(0), steps_, ForKind::kSerial, SeqStmt::Flatten(body), {}, InOneLoop()),
+       Store()});
   all = LetStmt(row, (group + floormod(within, size)) * I(t_.rows),
                 LetStmt(column, floordiv(within, size) * I(t_.columns), all));
   // Loops are left to the compiler of the text, which is shorter then.

@@ -11,6 +11,41 @@ inline PrimExpr I(int64_t value) { return PrimExpr(static_cast<int>(value)); }
 Stmt Do(const Op& op, Array<PrimExpr> args);
 /// Repeats a body that is written `count` times.
 Stmt Unrolled(const char* name, int64_t count, const std::function<Stmt(const PrimExpr&)>& body);
+Stmt If(const PrimExpr& condition, const Stmt& body);
+/// The body for all values of a variable that is an index of the launch.
+Stmt BindTo(const char* tag, const Var& var, const PrimExpr& extent, const Stmt& body);
+/// Annotations of a long loop: it is not copied for iterations in which conditions are known.
+Map<String, Any> InOneLoop();
+/// The threads of a block wait for each other.
+Stmt Sync();
+/// Calls `copy` on the numbers below `count`, shared among the threads.
+Stmt SharedAmong(const Var& thread, int64_t threads, int64_t count,
+                 const std::function<Stmt(const PrimExpr&)>& copy);
+/// Whether a number is below the extent, of which `multiple` at a time are looked at.
+PrimExpr InRange(const Side& side, const PrimExpr& number, int64_t multiple);
+/// Copies `lanes` elements of a factor to shared memory, asynchronously if they are 4 bytes or
+/// more: zeros unless `inside`. `values` are those of the iterators.
+Stmt CopyElements(const Factor& factor, const Map<Var, PrimExpr>& values, PrimExpr inside,
+                  int64_t lanes, const Buffer& to, const PrimExpr& at);
+
+/// A matrix in shared memory, of which matrix units multiply pieces: lines of up to 8 chunks of 16
+/// bytes. The chunks of a line are permuted by its number, so that neither copies nor loads of 8
+/// chunks below each other meet in a bank.
+struct SharedMatrix {
+  static constexpr int64_t kChunkBytes = 16;
+  int64_t lines, chunks;  ///< Chunks of a line.
+  int64_t per_chunk;      ///< Elements.
+  bool along_depth;       ///< Neighbours in a line are summed up, else lines are.
+  PrimExpr begin;         ///< In elements.
+  int64_t Size() const { return lines * chunks * per_chunk; }
+  /// The first element of a chunk.
+  PrimExpr Place(const PrimExpr& line, const PrimExpr& chunk) const;
+  /// Loads what a lane of a warp has of 16 x (depth of an instruction): rows of the left factor or
+  /// columns of the right one from `side` on. `depth` is in chunks where they lie along it, else in
+  /// lines.
+  Stmt Load(const Buffer& to, const PrimExpr& at, const Buffer& from, const PrimExpr& stage,
+            bool is_left, const PrimExpr& side, const PrimExpr& depth, const PrimExpr& lane) const;
+};
 
 class ProductWriter {
  public:
@@ -46,10 +81,11 @@ class ProductWriter {
 
   // ---- steps they share ----
   /// Copies `lanes` elements of a factor to `to` in the ring, those from `side` and `depth` on.
-  Stmt CopyElements(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
-                    const PrimExpr& step, const PrimExpr& depth) const;
-  /// Calls `copy` on the numbers below `count`, shared among the threads.
-  Stmt Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const;
+  Stmt CopyPart(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
+                const PrimExpr& step, const PrimExpr& depth) const;
+  Stmt Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const {
+    return SharedAmong(thread_, t_.Warps() * kWarp, count, copy);
+  }
   /// Stores `count` sums, from `sum` on, at columns next to each other of the tile.
   Stmt StoreSums(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum,
                  int64_t count) const;
@@ -70,8 +106,6 @@ class ProductWriter {
   Stmt CopyStage(const PrimExpr& step) const;
   Stmt LoadPiece(int64_t piece, const PrimExpr& step) const;
   PrimExpr StageOf(const PrimExpr& step) const { return floormod(step, I(t_.stages)) * I(stage_); }
-  /// Whether a number is below the extent, of which `multiple` at a time are looked at.
-  PrimExpr InRange(const Side& side, const PrimExpr& number, int64_t multiple) const;
   /// Stores a sum, or what the last step makes of it.
   Stmt StoreResult(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum) const;
   /// Where the sum of a part is among all of them.

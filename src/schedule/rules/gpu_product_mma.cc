@@ -1,35 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products on matrix units (mma.sync, from sm_80 on).
-//
-// In shared memory a stage is lines of up to 8 chunks of 16 bytes; the chunks of a line are
-// permuted by its number, so that neither copies nor loads of 8 chunks below each other meet in a
-// bank.
 #include <algorithm>
 
 #include "schedule/rules/gpu_product_kernel.h"
 
 namespace tvm::tir::gpu {
-namespace {
-constexpr int64_t kChunkBytes = 16;
+PrimExpr SharedMatrix::Place(const PrimExpr& line, const PrimExpr& chunk) const {
+  int64_t width = std::min<int64_t>(8, chunks), repeat = 8 / width;
+  PrimExpr key = floormod(floordiv(line, I(repeat)), I(width));
+  PrimExpr row = (floordiv(chunk, I(width)) * I(lines) + line) * I(width);
+  return begin + (row + bitwise_xor(floormod(chunk, I(width)), key)) * I(per_chunk);
+}
+/// The addresses that lanes give are those of lines of 8 x 8 matrices, four of them after each
+/// other.
+Stmt SharedMatrix::Load(const Buffer& to, const PrimExpr& at, const Buffer& from,
+                        const PrimExpr& stage, bool is_left, const PrimExpr& side,
+                        const PrimExpr& depth, const PrimExpr& lane) const {
+  PrimExpr matrix = floordiv(lane, I(8)), within = floormod(lane, I(8));
+  // Which of the four matrices are 8 further along the side, and along the depth.
+  PrimExpr aside = is_left ? floormod(matrix, I(2)) : floordiv(matrix, I(2));
+  PrimExpr deeper = is_left ? floordiv(matrix, I(2)) : floormod(matrix, I(2));
+  PrimExpr line = along_depth ? side + aside * I(8) + within : depth + deeper * I(8) + within;
+  PrimExpr chunk = along_depth ? depth + deeper : floordiv(side, I(8)) + aside;
+  return Do(builtin::ptx_ldmatrix(),
+            {along_depth ? const_false() : const_true(), I(4), StringImm(".b16"), to->data, at,
+             from->data, stage + Place(line, chunk)});
+}
 
+namespace {
 class MmaWriter : public ProductWriter {
  public:
   using ProductWriter::ProductWriter;
 
  private:
-  int64_t PerChunk() const { return kChunkBytes / p_.type->Bytes(); }
-  int64_t Lines(const Part& part) const {
-    return part.factor->along_depth ? part.extent : t_.depth;
-  }
-  int64_t Chunks(const Part& part) const {  // of a line
-    return (part.factor->along_depth ? t_.depth : part.extent) / PerChunk();
-  }
-  /// Where a chunk is.
-  PrimExpr Place(const Part& part, const PrimExpr& line, const PrimExpr& chunk) const {
-    int64_t width = std::min<int64_t>(8, Chunks(part)), repeat = 8 / width;
-    PrimExpr key = floormod(floordiv(line, I(repeat)), I(width));
-    PrimExpr row = (floordiv(chunk, I(width)) * I(Lines(part)) + line) * I(width);
-    return part.begin + (row + bitwise_xor(floormod(chunk, I(width)), key)) * I(PerChunk());
+  int64_t PerChunk() const { return SharedMatrix::kChunkBytes / p_.type->Bytes(); }
+  SharedMatrix MatrixOf(const Part& part) const {
+    bool deep = part.factor->along_depth;
+    return {deep ? part.extent : t_.depth, (deep ? t_.depth : part.extent) / PerChunk(), PerChunk(),
+            deep, part.begin};
   }
   int64_t RowTiles() const { return t_.warp_rows / 16; }
   int64_t ColumnTiles() const { return t_.warp_columns / 8; }
@@ -42,36 +50,28 @@ class MmaWriter : public ProductWriter {
   }
   DataType RegisterType() const final { return DataType::UInt(32); }
   Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const final {
-    return Shared(Lines(part) * Chunks(part), [&](const PrimExpr& number) {
-      PrimExpr line = floordiv(number, I(Chunks(part))), chunk = floormod(number, I(Chunks(part)));
-      PrimExpr to = stage + Place(part, line, chunk);
+    SharedMatrix matrix = MatrixOf(part);
+    return Shared(matrix.lines * matrix.chunks, [&](const PrimExpr& number) {
+      PrimExpr line = floordiv(number, I(matrix.chunks)),
+               chunk = floormod(number, I(matrix.chunks));
+      PrimExpr to = stage + matrix.Place(line, chunk);
       int64_t lanes = part.factor->lanes;
       return Unrolled("piece", PerChunk() / lanes, [&](const PrimExpr& i) {
         PrimExpr along = chunk * I(PerChunk()) + i * I(lanes);
-        bool deep = part.factor->along_depth;
-        return CopyElements(part, lanes, to + i * I(lanes), deep ? line : along, step,
-                            deep ? along : line);
+        bool deep = matrix.along_depth;
+        return CopyPart(part, lanes, to + i * I(lanes), deep ? line : along, step,
+                        deep ? along : line);
       });
     });
   }
-  /// Loads what a warp multiplies in one instruction's depth. The addresses that lanes give are
-  /// those of lines of 8 x 8 matrices, four of them after each other.
   Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const final {
-    const Buffer& to = part.is_left ? left_regs_ : right_regs_;
+    SharedMatrix matrix = MatrixOf(part);
     int64_t count = part.is_left ? RowTiles() : ColumnTiles() / 2;
     PrimExpr first = part.is_left ? WarpRow() : WarpColumn();
-    PrimExpr matrix = floordiv(Lane(), I(8)), within = floormod(Lane(), I(8));
-    // Which of the four matrices are 8 further along the side, and along the depth.
-    PrimExpr side = part.is_left ? floormod(matrix, I(2)) : floordiv(matrix, I(2));
-    PrimExpr depth = part.is_left ? floordiv(matrix, I(2)) : floormod(matrix, I(2));
-    bool deep = part.factor->along_depth;
     return Unrolled("i", count, [&](const PrimExpr& i) {
-      PrimExpr begin = first + i * I(16);
-      PrimExpr line = deep ? begin + side * I(8) + within : I(piece * 16) + depth * I(8) + within;
-      PrimExpr chunk = deep ? I(piece * 2) + depth : floordiv(begin, I(8)) + side;
-      return Do(builtin::ptx_ldmatrix(),
-                {deep ? const_false() : const_true(), I(4), StringImm(".b16"), to->data,
-                 (I(set * count) + i) * I(4), ring_->data, stage + Place(part, line, chunk)});
+      return matrix.Load(part.is_left ? left_regs_ : right_regs_, (I(set * count) + i) * I(4),
+                         ring_, stage, part.is_left, first + i * I(16),
+                         I(piece * (matrix.along_depth ? 2 : 16)), Lane());
     });
   }
   Stmt Multiply(int64_t set) const final {

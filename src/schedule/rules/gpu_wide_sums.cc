@@ -18,7 +18,8 @@ PrimExpr Widened(const PrimExpr& e) {
   auto* times = e.as<MulObj>();
   return times ? mul(cast(wide, times->a), cast(wide, times->b)) : cast(wide, e);
 }
-/// Whether a block writes all of a buffer, each element in an iteration of its own.
+}  // namespace
+
 bool WritesAll(const BlockObj* block, const Buffer& buffer, const Array<PrimExpr>& indices) {
   std::vector<const Object*> seen;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -32,6 +33,8 @@ bool WritesAll(const BlockObj* block, const Buffer& buffer, const Array<PrimExpr
   }
   return true;
 }
+
+namespace {
 struct SumWidener : Mutator<SumWidener, BlockObj> {
   ObjectRef Rewrite(const BlockObj* op) {
     Block block = Below<Block>(op);

@@ -74,6 +74,9 @@ PrimFunc Prepared(PrimFunc func);
 /// Sums of small floats as sums of float32 that are rounded at the end.
 PrimFunc WithWideSums(PrimFunc func);
 
+/// Whether a block writes all of a buffer, each element in an iteration of its own.
+bool WritesAll(const BlockObj* block, const Buffer& buffer, const Array<PrimExpr>& indices);
+
 /// Runs `attempt` and keeps what it did; when it returns false or a primitive refuses, the schedule
 /// is what it was before.
 bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
