@@ -44,9 +44,10 @@ RegisterTile TileOf(int64_t most_vectors, const Machine& machine) {
   }
   return best;
 }
-/// The rows of a task that leave least beside a number of queries.
+/// The rows of a task that leave least beside a number of queries: few where it is not known, which
+/// may be one.
 int64_t RowsOf(std::optional<int64_t> queries) {
-  int64_t best = kMostRows;
+  int64_t best = queries ? kMostRows : kLeastRows;
   auto all = [&](int64_t rows) { return (*queries + rows - 1) / rows * rows; };
   for (int64_t rows = kMostRows; queries && rows >= kLeastRows; rows -= kLeastRows) {
     if (all(rows) < all(best)) best = rows;
