@@ -117,7 +117,7 @@ def test_instructions(types):
     for instruction in (INSTRUCTIONS[types], "ldtilecfg", "tileloadd", "tilestored", "tilerelease"):
         assert f"\t{instruction}" in text
     if runs_here(CPU, "amx-bf16" if types[0] == "bfloat16" else "amx-int8"):
-        for m, n, k in [(64, 64, 128), *SIZES, (300, 500, 1000)]:
+        for m, n, k in [(64, 64, 128), *SIZES, (300, 500, 1000), (256, 512, 256)]:
             func = product(m, n, k, *types, result)
             check(func, types, ((m, k), (k, n)), f"llvm -num-cores=4 -mcpu={CPU}")
 
@@ -150,6 +150,7 @@ def test_rows_are_read_as_they_lie(types):
     text = scheduled(product(128, 256, 512, *types, result), target).script()
     assert "A_words" not in text and text.count("T.parallel") == 1
     assert "A_words" in scheduled(product(120, 256, 512, *types, result), target).script()
+    assert f"\t{INSTRUCTIONS[types]}" in assembly(product(128, 256, 512, *types, result), target)
     large = scheduled(product(4096, 4096, 4096, *types, result), target).script()
     assert "A_words" not in large and large.count("T.parallel") == 2
 
