@@ -158,6 +158,22 @@ def _convolution(channels, size, filters, window, step=1, depthwise=False):
     return Kernel([(1, channels, size, size), weight], tensor, torch=peer)
 
 
+def _attention(tokens, causal=False, heads=12, size=64):
+    """Queries, keys and values of (1, tokens, heads, size)."""
+
+    def tensor(te, q, k, v):
+        from tvm import topi
+
+        return topi.nn.attention(q, k, v, causal_mask="TopLeft" if causal else None)
+
+    def peer(torch, q, k, v):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        attention = torch.nn.functional.scaled_dot_product_attention
+        return attention(q, k, v, is_causal=causal).transpose(1, 2)
+
+    return Kernel([(1, tokens, heads, size)] * 3, tensor, torch=peer)
+
+
 def _listed():
     sides = [(n, n, n) for n in (127, 512, 1000, 1024, 2048)]
     linear = [(128, 768, 768), (128, 3072, 768), (1, 4096, 4096)]
@@ -180,6 +196,8 @@ def _listed():
         (128, 56, 128, 3, 2),
     ]:
         yield "convolution " + " ".join(map(str, shape)), _convolution(*shape)
+    for tokens, causal in [(128, False), (1024, False), (1024, True)]:
+        yield f"attention {tokens}" + (" causal" if causal else ""), _attention(tokens, causal)
 
 
 LISTED = dict(_listed())

@@ -20,8 +20,10 @@ def prepare(name, inputs, entry="main"):
 
     kernel = (KERNELS | LISTED)[name]
     tensors = [te.placeholder(x.shape, kernel.dtype, f"A{i}") for i, x in enumerate(inputs)]
-    result = kernel.te(te, *tensors)
-    module = tvm.compile(te.create_prim_func([*tensors, result]), target=host_target())
+    target = tvm.target.Target(host_target())
+    with target:
+        result = kernel.te(te, *tensors)
+    module = tvm.compile(te.create_prim_func([*tensors, result]), target=target)
     function = module[entry] if entry else module
     out = tvm.runtime.empty([int(s) for s in result.shape], result.dtype)
     if kernel.dtype == "bfloat16":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need Python: python -m tvm verify model.onnx, or model.pt2
+"""Commands that need Python: python -m tvm verify model.onnx, python -m tvm explain model.pt2
 
 The others (compile, run, bench, inspect) are those of the program `tvm`."""
 
@@ -38,7 +38,16 @@ def main(argv=None):
     verify.add_argument("--target", default="llvm")
     verify.add_argument("--seed", type=int, default=0, help="of the random inputs")
     verify.add_argument("--memory", type=float, help="gigabytes of address space at most")
+    explain = commands.add_parser("explain", help="the kernels of a model, and how fast they are")
+    explain.add_argument("model", help="a path, .onnx or .pt2")
+    explain.add_argument("--target", default="llvm")
+    explain.add_argument("--report", default=True, help="a page to write: kernels are measured")
     options = parser.parse_args(argv)
+    if options.command == "explain":
+        import tvm
+
+        tvm.compile(options.model, options.target, explain=options.report)
+        return 0
     if options.memory is not None:
         _limit_memory(options.memory)
     if options.model.endswith(".pt2"):

@@ -22,17 +22,19 @@ Map<String, Array<String>> ChannelsLast(const Call& call) {
 Pass DefaultPipeline(const Target& target) {
   PassList list;
   bool has_matrix_units = target.defined() && Machine::Of(target)->Has("async-copy");
+  bool is_host = target.defined() && Machine::Of(target)->is_host;
   Array<Any> layouts{Map<String, Array<String>>(), ffi::Function::FromTyped(&ChannelsLast)};
   // clang-format off
   list("relax.LambdaLift")
       ("relax.CanonicalizeTIRVariables")
       ("relax.CanonicalizeRelaxBindings")
       ("relax.ConvertToDataflow")
+      .If(is_host, "relax.FoldDequantize")  // before its constants are numbers of float32
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
       ("relax.FoldConstant")  // weights that were scaled
-      ("relax.RecoverStructure", {false})  // products are faster as they are spelled out
+      ("relax.RecoverStructure", {false, is_host})  // other products are faster as they are spelled out
       ("relax.BlockChannels")  // on processors
       .If(has_matrix_units, "relax.ConvertLayout", layouts)
       ("relax.PackWeights")

@@ -14,7 +14,6 @@ namespace tvm::tir::amx {
 namespace {
 constexpr int kSide = 16;      // rows of a tile, and words in a row
 constexpr int kRegisters = 8;  // tile registers
-constexpr int64_t kBytes = 4;  // of a word or sum
 
 PrimExpr Number(int value) { return IntImm::Int32(value); }
 
@@ -79,7 +78,8 @@ Stmt Move(const char* instruction, int tile, const Buffer& matrix, int row, int 
   PrimExpr at = Call(DataType::Handle(), builtin::address_of(),
                      {BufferLoad(matrix, {Number(row * kSide), Number(column * kSide)})});
   PrimExpr pitch = cast(DataType::Int(64), matrix->strides[0]);
-  return Do(instruction, {Register(tile), at, pitch * MakeConst(DataType::Int(64), kBytes)});
+  int64_t bytes = matrix->dtype.bits() / 8;
+  return Do(instruction, {Register(tile), at, pitch * MakeConst(DataType::Int(64), bytes)});
 }
 
 TensorIntrin Zero(const Grid& grid, DataType t) {
@@ -113,6 +113,11 @@ struct Kind {
   const char* instruction;
   const char* dot;  // of the words
   DataType left, right, sum;
+  int Group() const { return sum.is_float() ? 2 : 4; }
+  /// What words on the left are made of.
+  DataType Number() const {
+    return sum.is_float() ? DataType::BFloat16() : DataType(left.code(), 8);
+  }
 };
 const Kind kKinds[] = {
     {"bf", "llvm.x86.tdpbf16ps", "tir.dot_bfloat16", DataType::UInt(32), DataType::UInt(32),
@@ -126,12 +131,18 @@ const Kind kKinds[] = {
     {"uu", "llvm.x86.tdpbuud", "tir.dot_bytes", DataType::UInt(32), DataType::UInt(32),
      DataType::Int(32)},
 };
-TensorIntrin Dot(const Grid& grid, const Kind& kind, bool is_reversed) {
-  Buffer a = Matrix("A", grid.rows * kSide, kSide, kind.left, "global");
+TensorIntrin Dot(const Grid& grid, const Kind& kind, bool is_reversed, bool is_direct) {
+  int group = is_direct ? kind.Group() : 1;
+  Buffer a = Matrix("A", grid.rows * kSide, kSide * group, is_direct ? kind.Number() : kind.left,
+                    "global");
   Buffer b = Matrix("B", kSide, grid.columns * kSide, kind.right, "global");
   Buffer c = Sums(grid, kind.sum);
   Var i("i", DataType::Int(32)), j("j", DataType::Int(32)), k("k", DataType::Int(32));
   PrimExpr left = BufferLoad(a, {i, k}), right = BufferLoad(b, {k, j});
+  if (is_direct) {
+    PrimExpr numbers = BufferLoad(a, {i, Ramp(k * Number(group), Number(1), Number(group))});
+    left = reinterpret(kind.left, reinterpret(DataType::UInt(32), numbers));
+  }
   if (is_reversed) std::swap(left, right);
   PrimExpr dot = Call(kind.sum, Op::Get(kind.dot), {left, right});
   Array<Stmt> steps;
@@ -164,9 +175,12 @@ Optional<TensorIntrin> Make(std::string_view text) {
   Grid grid{size[0] - '0', size[2] - '0'};
   if (grid.rows < 1 || grid.columns < 1 || grid.Right(grid.columns) > kRegisters) return {};
   if (what == "dot") {
+    std::string_view first = Next(&text), second = Next(&text);
+    bool is_reversed = first == "reversed", is_direct = (is_reversed ? second : first) == "direct";
+    size_t known = is_reversed + is_direct, given = !first.empty() + !second.empty();
     for (const Kind& kind : kKinds) {
-      if (type == kind.name && (text.empty() || text == "reversed"))
-        return Dot(grid, kind, !text.empty());
+      if (type == kind.name && known == given && text.empty())
+        return Dot(grid, kind, is_reversed, is_direct);
     }
     return {};
   }

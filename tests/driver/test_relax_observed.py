@@ -50,7 +50,8 @@ def test_passes_can_be_left_out():
 def test_the_explanation(capsys):
     executable = tvm.compile(Mod, "llvm", explain=True)
     text = capsys.readouterr().out
-    assert text.splitlines()[0].split() == ["kernel", "calls", "MFLOP", "rule", "operators"]
+    head = ["kernel", "calls", "MFLOP", "MB", "rule", "blocking", "operators"]
+    assert text.splitlines()[0].split() == head
     vm = relax.VirtualMachine(executable, tvm.cpu())
     x, w = np.ones((8, 16), "float32"), np.ones((16, 4), "float32")
     np.testing.assert_array_equal(vm["main"](x, w).numpy(), 16)
@@ -59,4 +60,29 @@ def test_the_explanation(capsys):
     (row,) = explain.kernels(lower(Mod, target), target)
     assert row["calls"] == 1 and len(row["operators"]) == 2
     assert row["flops"] >= 2 * 8 * 16 * 4
+    assert row["bytes"] == 4 * (8 * 16 + 16 * 4 + 8 * 4)
     assert row["rule"] in ("BlockByBlock", "RowByRow")
+
+
+def test_the_report(capsys, tmp_path):
+    """Every kernel with its time, and a plot under the limits of the machine."""
+    tvm.compile(Mod, "llvm -num-cores=1", explain=str(tmp_path / "report.html"))
+    assert "% of the limit" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<circle") == 1 and "GFLOP/s" in page and "fused_matmul_relu" in page
+
+
+def test_blocking_of_a_product():
+    target = tvm.target.Target("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512 -num-cores=4")
+    rows = explain.kernels(lower(product(256), target), target)
+    assert "parallel" in rows[0]["blocking"] and "16 lanes" in rows[0]["blocking"]
+
+
+def product(n):
+    bb = relax.BlockBuilder()
+    x, w = (relax.Var(name, relax.TensorStructInfo((n, n), "float32")) for name in "xw")
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.matmul(x, w))
+        bb.emit_func_output(y)
+    return bb.get()

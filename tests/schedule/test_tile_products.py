@@ -13,8 +13,8 @@ from tvm import te, tir
 from tvm.target import Target
 from tvm.tir.schedule import apply_default_rules
 
+from .primitive.test_pack_products import product, values
 from .test_dot_products import assembly, check, reference, runs_here
-from .test_pack_products import product, values
 
 CPU = "sapphirerapids"
 TARGET = f"llvm -mtriple=x86_64-linux-gnu -num-cores=1 -mcpu={CPU}"
@@ -117,7 +117,7 @@ def test_instructions(types):
     for instruction in (INSTRUCTIONS[types], "ldtilecfg", "tileloadd", "tilestored", "tilerelease"):
         assert f"\t{instruction}" in text
     if runs_here(CPU, "amx-bf16" if types[0] == "bfloat16" else "amx-int8"):
-        for m, n, k in [(64, 64, 128), *SIZES, (300, 500, 1000)]:
+        for m, n, k in [(64, 64, 128), *SIZES, (300, 500, 1000), (256, 512, 256)]:
             func = product(m, n, k, *types, result)
             check(func, types, ((m, k), (k, n)), f"llvm -num-cores=4 -mcpu={CPU}")
 
@@ -140,6 +140,19 @@ def test_grids_fill_the_registers():
         rows, columns = map(int, grid.split("x"))
         assert text.count("llvm.x86.tilezero") == rows * columns
         assert text.count("llvm.x86.tileloadd64") == rows + columns
+
+
+@pytest.mark.parametrize("types", [("bfloat16", "bfloat16"), ("uint8", "int8")])
+def test_rows_are_read_as_they_lie(types):
+    """And where they stay in a cache, threads pack the columns of their own."""
+    result = "float32" if types[0] == "bfloat16" else "int32"
+    target = TARGET.replace("-num-cores=1", "-num-cores=4 -l2-cache-bytes=2097152")
+    text = scheduled(product(128, 256, 512, *types, result), target).script()
+    assert "A_words" not in text and text.count("T.parallel") == 1
+    assert "A_words" in scheduled(product(120, 256, 512, *types, result), target).script()
+    assert f"\t{INSTRUCTIONS[types]}" in assembly(product(128, 256, 512, *types, result), target)
+    large = scheduled(product(4096, 4096, 4096, *types, result), target).script()
+    assert "A_words" not in large and large.count("T.parallel") == 2
 
 
 def epilogue(m, n, k, dtype="int8"):

@@ -169,16 +169,26 @@ Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
 
-Function RecoverStructure(Function func, IRModule, bool products) {
-  auto rule = [products](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
+/// Whether processors have attention in one kernel for this last product of it, (batch, heads,
+/// queries, size): of float32, and of several queries.
+bool IsInOneKernel(const Call& call) {
+  constexpr int64_t kFewQueries = 8;
+  auto dims = DimsOfTensor(call);
+  auto* info = GetStructInfoAs<TensorStructInfoObj>(call);
+  if (!dims || dims.value().size() < 2 || info->dtype != DataType::Float(32)) return false;
+  return AsConstInt(dims.value()[dims.value().size() - 2]).value_or(0) >= kFewQueries;
+}
+Function RecoverStructure(Function func, IRModule, bool products, bool attention) {
+  auto rule = [=](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
     auto* node = value.as<CallObj>();
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
                          &RecoverLinear, &MergePermutations}) {
-      bool is_product = recover == &RecoverAttention || recover == &RecoverLinear;
-      if (is_product && !products) continue;
+      bool is_attention = recover == &RecoverAttention;
+      bool is_kept = is_attention ? attention && IsInOneKernel(call) : recover != &RecoverLinear;
+      if (!products && !is_kept) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }
     return std::nullopt;
@@ -190,11 +200,12 @@ TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softmax, layer, RMS
 and group norm, transpositions one behind the other, and unless told otherwise products: attention
-(with masks, causal, with shared heads) and those between reshapes.
+(with masks, causal, with shared heads) and those between reshapes. Without products, `attention`
+asks for that which processors compute in one kernel.
 
 lv = R.sigmoid(x)
 gv = R.multiply(x, lv)
 ->
 gv = R.nn.silu(x))",
-    Arg("products", true));
+    Arg("products", true), Arg("attention", false));
 }  // namespace tvm::relax

@@ -132,8 +132,15 @@ struct Comparer {
     size_t more = at.size() - described.size();
     Array<PrimExpr> begin;
     for (size_t i = 0; i < at.size(); ++i) {
-      PrimExpr start = at[i];
-      if (i >= more) start = start - cast(start.dtype(), Substitute(described[i - more], vars));
+      PrimExpr start = at[i], want = i < more ? PrimExpr(0) : described[i - more];
+      // A few elements at once: as many from some element on.
+      auto *word = start.as<RampObj>(), *described_word = want.as<RampObj>();
+      if (word && described_word && ExprDeepEqual(word->stride, described_word->stride) &&
+          word->dtype.lanes() == described_word->dtype.lanes()) {
+        start = word->base;
+        want = described_word->base;
+      }
+      if (i >= more) start = start - cast(start.dtype(), Substitute(want, vars));
       begin.push_back(analyzer.Simplify(start));
       if (UsesAny(begin[i], inside)) {
         return Fail(Text("expected index ", i < more ? PrimExpr(0) : described[i - more],

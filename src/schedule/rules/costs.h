@@ -14,6 +14,8 @@ inline constexpr int64_t kTasksPerCore = 4;
 /// How much longer than with all cores busy to the end it may take before loops are shared in
 /// another way: where the other way costs locality, and where it is as good.
 inline constexpr double kIdle = 1.15, kIdleTiles = 1.05;
+/// The same where it saves that all threads wait until a factor is packed.
+inline constexpr double kIdlePackers = 1.4;
 /// Elements of a reduction that pay for a second pass over the results of its parts.
 inline constexpr int64_t kDeep = 4096;
 /// Bytes of a row that a thread reads at once: from a cache, and from memory, which is fastest

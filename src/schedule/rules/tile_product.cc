@@ -6,7 +6,9 @@
 //     amx_zero   [reduction] amx_dot   amx_store   what is made of the result
 //
 // The words of the factors lie grid by grid: rows as [row / grid] [depth / 16] [row % grid] [16],
-// columns as [column / grid] [depth / 16] [16] [column % grid].
+// columns as [column / grid] [depth / 16] [16] [column % grid]. Rows that fill tiles as they lie in
+// memory are read from there. Where all rows stay in the second cache threads share the stretches,
+// and pack the columns of their own.
 #include <limits>
 
 #include "schedule/rules/look.h"
@@ -130,9 +132,35 @@ IndexMap GridLayout(const Block& product, const Buffer& words, const Var& side, 
   return IndexMap(from, to, {});
 }
 
+/// Whether words are numbers as they lie in memory.
+bool AreInMemory(const Schedule& sch, const BlockRV& packing) {
+  auto* store = sch.Get(packing)->body.as<BufferStoreObj>();
+  PrimExpr word = store ? store->value : PrimExpr();
+  while (word.defined() && word.as<CallObj>() && word.as<CallObj>()->Is(builtin::reinterpret()))
+    word = word.as<CallObj>()->args[0];
+  return word.defined() && word.as<BufferLoadObj>();
+}
+/// How many grids of columns a thread takes at once if all of them share the columns, each with all
+/// rows; none where the rows do not stay close, or threads would wait for each other.
+std::optional<int64_t> GridsOfThread(const BlockLook& look, const TileRoles& roles, int64_t width,
+                                     const Machine& machine) {
+  auto size = [&](size_t axis) { return look.axes[axis].size; };
+  auto others = look.Size([&](const Axis& a) {
+    auto i = static_cast<size_t>(&a - look.axes.data());
+    return !a.reduce && i != roles.row && i != roles.column;
+  });
+  if (!size(roles.row) || !size(roles.column) || !size(roles.depth) || others != 1)
+    return std::nullopt;
+  if (*size(roles.row) * *size(roles.depth) * 4 > machine->l2_bytes) return std::nullopt;
+  int64_t grids = *size(roles.column) / width;
+  int64_t close = LargestDivisor(grids, std::max<int64_t>(1, grids / machine->cores));
+  if (Unevenness(grids / close, machine->cores) > cost::kIdlePackers) return std::nullopt;
+  return close;
+}
 /// The nest of loops around the intrinsics.
 void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
-             const TileGrid& grid, const std::string& types, const Machine& machine) {
+             const TileGrid& grid, const std::string& dot, std::optional<int64_t> own,
+             const BlockRV& columns, const Machine& machine) {
   const BlockRV& block = look.rv;
   BlockRV stored = sch.CacheWrite(block, 0, "amx.tile");
   Array<BlockRV> consumers = sch.GetConsumers(stored);
@@ -147,7 +175,7 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
       row = parts[1];
     } else if (i == roles.column) {
       int64_t stretch = StretchOf(look, roles.row, roles.column, machine) / width;
-      int64_t close = LargestDivisor(axis.size.value_or(width) / width, stretch);
+      int64_t close = own ? *own : LargestDivisor(axis.size.value_or(width) / width, stretch);
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(width)});
       stretches = parts[0];
       column_grids = parts[1];
@@ -161,8 +189,9 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
     }
   }
   outer.push_back(stretches);
-  outer.push_back(row_grids);
+  if (!own) outer.push_back(row_grids);
   Array<LoopRV> order = outer;
+  if (own) order.push_back(row_grids);
   order.push_back(column_grids);
   for (const LoopRV& loop : reduction) order.push_back(loop);
   for (const LoopRV& loop : {row, column, depth}) order.push_back(loop);
@@ -182,8 +211,11 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
   tensorize(init, "amx_zero_" + grid.str() + "_" + sum);
   tensorize(stored,
             "amx_store_" + grid.str() + "_" + sum + (consumers.empty() ? "_global" : "_local"));
-  sch.Tensorize(row, "amx_dot_" + grid.str() + "_" + types + (roles.left == 0 ? "" : "_reversed"));
-  ShareTiles(sch, outer, column_grids, machine, look.TotalWork());
+  sch.Tensorize(row, "amx_dot_" + grid.str() + "_" + dot);
+  if (!own) return ShareTiles(sch, outer, column_grids, machine, look.TotalWork());
+  sch.ComputeAt(columns, stretches);
+  VectorizeInner(sch, columns, machine);
+  ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
 }
 }  // namespace
 
@@ -218,17 +250,28 @@ bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machin
     if (!is_left && !factors[factor]->StepsBy(roles->column, 1)) {
       turned.push_back(copy);
       copy = CopyOperand(sch, look, *factors[factor], roles->column, 0);
-      if (!copy.defined()) return false;
     }
-    LayOut(sch, copy,
-           GridLayout(sch.Get(block), sch.Get(copy)->writes[0]->buffer, side.iter, width,
-                      look.axes[roles->depth].iter, is_left));
-    copies.push_back(copy);
-    return true;
+    if (copy.defined()) {
+      LayOut(sch, copy,
+             GridLayout(sch.Get(block), sch.Get(copy)->writes[0]->buffer, side.iter, width,
+                        look.axes[roles->depth].iter, is_left));
+    }
+    return copy;
   };
-  if (!lay_out(roles->left, look.axes[roles->row], rows.to)) return false;
-  if (!lay_out(roles->right, look.axes[roles->column], columns.to)) return false;
-  InGrids(sch, look, *roles, grid, way->types, machine);
+  BlockRV words_of_rows = packings[static_cast<int64_t>(roles->left)];
+  bool is_direct = rows.IsEven() && AreInMemory(sch, words_of_rows);
+  if (is_direct) {
+    sch.ComputeInline(words_of_rows);
+  } else {
+    copies.push_back(lay_out(roles->left, look.axes[roles->row], rows.to));
+  }
+  BlockRV words_of_columns = lay_out(roles->right, look.axes[roles->column], columns.to);
+  if (!words_of_columns.defined()) return false;
+  auto own = turned.empty() ? GridsOfThread(look, *roles, columns.to, machine) : std::nullopt;
+  if (!own) copies.push_back(words_of_columns);
+  std::string dot =
+      way->types + (roles->left == 0 ? "" : "_reversed") + (is_direct ? "_direct" : "");
+  InGrids(sch, look, *roles, grid, dot, own, words_of_columns, machine);
   for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
   for (const BlockRV& packing : turned) SchedulePacking(sch, packing, machine);
   return true;

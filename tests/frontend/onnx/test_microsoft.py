@@ -112,12 +112,14 @@ def packed(rows, blocks, size, seed=0):
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-def test_matmul_nbits(zeros):
-    k, rows, block = 64, 6, 32
-    arrays = [f32(3, k), packed(rows, k // block, block // 2), np.abs(f32(rows, k // block)) / 10]
+@pytest.mark.parametrize("m, k, rows", [(3, 64, 6), (1, 256, 128), (9, 80, 100)])
+def test_matmul_nbits(m, k, rows, zeros):
+    """Also columns that panels of 64 do not divide, and a last block that is not full."""
+    block, blocks = 32, -(-k // 32)
+    arrays = [f32(m, k), packed(rows, blocks, block // 2), np.abs(f32(rows, blocks)) / 10]
     arrays[2] = arrays[2].reshape(-1)
     if zeros:
-        arrays.append(packed(rows, 1, 1).reshape(-1))
+        arrays.append(packed(rows, 1, -(-blocks // 2)).reshape(-1))
     attributes = {"K": k, "N": rows, "bits": 4, "block_size": block}
     check("MatMulNBits", arrays, attributes, weights=range(1, len(arrays)), atol=1e-3)
 

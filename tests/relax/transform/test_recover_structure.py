@@ -355,6 +355,19 @@ def test_attention_with_a_mask(shape):
     np.testing.assert_allclose(run(after), run(before), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("queries", [3, 40])
+def test_attention_that_processors_have_a_kernel_for(queries):
+    def make(q, k, v):
+        q, v = (op.permute_dims(x, [0, 2, 1, 3]) for x in (q, v))
+        p = op.matmul(q, op.permute_dims(k, [0, 2, 3, 1])) * const(0.25)
+        return op.permute_dims(op.matmul(op.nn.softmax(p), v), [0, 2, 1, 3])
+
+    mod = build(make, (2, queries, 3, 16), (2, 50, 3, 16), (2, 50, 3, 16))
+    after = operators(transform.RecoverStructure(products=False, attention=True)(mod))
+    assert ("nn.attention" in after) == (queries == 40)
+    assert "nn.attention" not in operators(transform.RecoverStructure(products=False)(mod))
+
+
 LOW = np.where(np.tril(np.ones((S, K), bool)), 0, -np.inf).astype("float32")
 
 

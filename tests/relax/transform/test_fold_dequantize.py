@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FoldDequantize: products of dequantised bytes on the bytes themselves."""
+
+import numpy as np
+import pytest
+import tvm
+import tvm.testing
+from tvm import relax
+from tvm.relax import transform
+
+HERE = tvm.testing.host_target("-num-cores=2")
+random = np.random.default_rng(0)
+
+
+def some(shape, dtype):
+    info = np.iinfo(dtype)
+    return random.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+def graph(x, build):
+    """A function of one tensor of bytes."""
+    var = relax.Var("x", relax.TensorStructInfo(x.shape, str(x.dtype)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [var]):
+        with bb.dataflow():
+            out = bb.emit_output(build(bb, var))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def dequantized(bb, x, scale, zero, axis=-1):
+    scale, zero = np.asarray(scale, "float32"), np.asarray(zero)
+    return bb.emit(relax.op.dequantize(x, relax.const(scale), relax.const(zero), axis=axis))
+
+
+def exact(x, scale, zero, axis=0):
+    shape = [1] * x.ndim
+    if np.ndim(scale) == 1:
+        shape[axis] = -1
+    return (x.astype("float64") - float(zero)) * np.reshape(np.asarray(scale, "float64"), shape)
+
+
+def run(mod, x):
+    machine = relax.VirtualMachine(tvm.compile(mod, HERE), tvm.cpu())
+    return machine["main"](tvm.runtime.tensor(x)).numpy()
+
+
+def convolved(x, w, padding, stride, groups=1):
+    x = np.pad(x, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    views = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
+    views = views[:, :, ::stride, ::stride]
+    parts = zip(np.split(views, groups, 1), np.split(w, groups, 0), strict=True)
+    return np.concatenate([np.einsum("ncyxij,ocij->noyx", v, f) for v, f in parts], 1)
+
+
+@pytest.mark.parametrize("padding, stride, groups", [(0, 1, 1), (1, 1, 1), (1, 2, 1), (1, 1, 2)])
+@pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")])
+def test_convolutions(types, padding, stride, groups):
+    """Around the image is the zero point, which stands for 0."""
+    x, w = some((1, 8, 9, 11), types[0]), some((6, 8 // groups, 3, 3), types[1])
+    zero = np.array(101, types[0])
+    scales = random.random(6).astype("float32") + 0.1
+
+    def build(bb, x):
+        data = dequantized(bb, x, 0.02, zero)
+        weight = dequantized(bb, relax.const(w), scales, np.zeros(6, types[1]), axis=0)
+        y = bb.emit(
+            relax.op.nn.conv2d(data, weight, strides=stride, padding=padding, groups=groups)
+        )
+        return relax.op.nn.relu(y)
+
+    mod = graph(x, build)
+    text = transform.FoldDequantize()(mod).script()
+    assert 'out_dtype="int32"' in text and "R.dequantize" not in text
+    want = convolved(exact(x, 0.02, zero), exact(w, scales, 0), padding, stride, groups)
+    np.testing.assert_allclose(run(mod, x), np.maximum(want, 0), 1e-5, 1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("zero", [0, 7])
+def test_products(zero, per_column):
+    x, w = some((3, 20, 40), "int8"), some((40, 24), "int8")
+    scale = random.random(24).astype("float32") + 0.1 if per_column else np.float32(0.3)
+
+    def build(bb, x):
+        data = dequantized(bb, x, [0.5], np.array([zero], "int8"))
+        weight = dequantized(bb, relax.const(w), scale, np.zeros(np.shape(scale), "int8"), axis=1)
+        return relax.op.matmul(data, weight)
+
+    mod = graph(x, build)
+    assert 'out_dtype="int32"' in transform.FoldDequantize()(mod).script()
+    want = exact(x, 0.5, zero) @ exact(w, scale, 0, 1)
+    np.testing.assert_allclose(run(mod, x), want, 1e-5, 1e-5 * np.abs(want).max())
+
+
+def test_a_whole_island():
+    """Dequantise, convolve, add a bias, quantise: within one step of float64."""
+    x, w = some((1, 16, 8, 8), "uint8"), some((16, 16, 1, 1), "int8")
+    bias = random.normal(0, 3, (1, 16, 1, 1)).astype("float32")
+
+    def build(bb, x):
+        data = dequantized(bb, x, 0.02, np.array(128, "uint8"))
+        weight = dequantized(bb, relax.const(w), 0.01, np.array(0, "int8"))
+        y = bb.emit(relax.op.nn.conv2d(data, weight))
+        y = bb.emit(relax.op.add(y, relax.const(bias)))
+        scale, zero = relax.const(np.float32(0.1)), relax.const(np.array(100, "uint8"))
+        return relax.op.quantize(y, scale, zero, out_dtype="uint8")
+
+    got = run(graph(x, build), x)
+    y = convolved(exact(x, 0.02, 128), exact(w, 0.01, 0), 0, 1) + bias
+    want = np.clip(np.round(y / 0.1) + 100, 0, 255)
+    assert got.dtype == np.uint8 and np.abs(got - want).max() <= 1
+
+
+def weight_zero(bb, x):
+    weight = dequantized(bb, relax.const(some((40, 24), "int8")), 0.1, np.array(3, "int8"))
+    return relax.op.matmul(dequantized(bb, x, 0.5, np.array(0, "int8")), weight)
+
+
+def scales_of_data(bb, x):
+    data = dequantized(bb, x, np.full(40, 0.5), np.zeros(40, "int8"))
+    weight = dequantized(bb, relax.const(some((40, 24), "int8")), 0.1, np.array(0, "int8"))
+    return relax.op.matmul(data, weight)
+
+
+def plain_weight(bb, x):
+    data = dequantized(bb, x, 0.5, np.array(0, "int8"))
+    return relax.op.matmul(data, relax.const(random.random((40, 24)).astype("float32")))
+
+
+def scales_along_the_sum(bb, x):
+    weight = relax.const(some((40, 24), "int8"))
+    weight = dequantized(bb, weight, np.full(40, 0.5), np.zeros(40, "int8"), axis=0)
+    return relax.op.matmul(dequantized(bb, x, 0.5, np.array(0, "int8")), weight)
+
+
+@pytest.mark.parametrize("build", [weight_zero, scales_of_data, plain_weight, scales_along_the_sum])
+def test_others_stay(build):
+    mod = graph(some((20, 40), "int8"), build)
+    tvm.ir.assert_structural_equal(transform.FoldDequantize()(mod), mod)
