@@ -31,7 +31,8 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.FoldConstant")  // weights that were scaled
-      ("relax.RecoverStructure", {false})  // products are faster as they are spelled out
+      // Products are faster as they are spelled out, but for attention that is one kernel.
+      ("relax.RecoverStructure", {false, has_matrix_units})
       ("relax.BlockChannels")  // on processors
       .If(has_matrix_units, "relax.ConvertLayout", layouts)
       ("relax.PackWeights")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/rounded_math.h"
 #include "tir/threads.h"
 #include "tvm/expr/op.h"
 
@@ -72,7 +73,7 @@ KernelFile::KernelFile(const FunctionList& kernels)
   std::string definitions;
   for (const auto& [var, info] : kernels) {
     FunctionInfo own = info;
-    own.func = source::Scalarize(info.func, *this, /*keep_moves=*/true);
+    own.func = WithRoundedMath(source::Scalarize(info.func, *this, /*keep_moves=*/true));
     std::string definition = KernelText(*this, own).Define();
     definitions += std::exchange(body_, {}) + definition;
   }

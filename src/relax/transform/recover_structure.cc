@@ -169,16 +169,22 @@ Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
 
-Function RecoverStructure(Function func, IRModule, bool products) {
-  auto rule = [products](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
+bool IsSmallFloat(const Call& call) {
+  auto* tensor = GetStructInfoAs<TensorStructInfoObj>(call);
+  return tensor && tensor->dtype.is_float() && tensor->dtype.bits() == 16;
+}
+Function RecoverStructure(Function func, IRModule, bool products, bool small_attention) {
+  auto rule = [products, small_attention](const Expr& value,
+                                          const Bindings& bindings) -> Optional<Expr> {
     auto* node = value.as<CallObj>();
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
                          &RecoverLinear, &MergePermutations}) {
-      bool is_product = recover == &RecoverAttention || recover == &RecoverLinear;
-      if (is_product && !products) continue;
+      bool is_attention = recover == &RecoverAttention;
+      bool is_wanted = products || (is_attention && small_attention && IsSmallFloat(call));
+      if ((is_attention || recover == &RecoverLinear) && !is_wanted) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }
     return std::nullopt;
@@ -190,11 +196,12 @@ TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softmax, layer, RMS
 and group norm, transpositions one behind the other, and unless told otherwise products: attention
-(with masks, causal, with shared heads) and those between reshapes.
+(with masks, causal, with shared heads) and those between reshapes. With small_attention, that of
+float16 and bfloat16 in any case.
 
 lv = R.sigmoid(x)
 gv = R.multiply(x, lv)
 ->
 gv = R.nn.silu(x))",
-    Arg("products", true));
+    Arg("products", true), Arg("small_attention", false));
 }  // namespace tvm::relax

@@ -309,6 +309,25 @@ def test_attention():
     check(lambda q, k, v: attend(scores(q, k), v), PLAIN, *QKV)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("small_attention", [False, True])
+def test_attention_of_small_floats_alone(dtype, small_attention):
+    builder = relax.BlockBuilder()
+    q, k, v = (
+        relax.Var(name, relax.TensorStructInfo((B, length, N, H), dtype))
+        for name, length in (("q", S), ("k", K), ("v", K))
+    )
+    with builder.function("main", [q, k, v]):
+        with builder.dataflow():
+            turned = [op.permute_dims(x, (0, 2, 1, 3)) for x in (q, v)]
+            product = op.matmul(turned[0], op.permute_dims(k, (0, 2, 3, 1)))
+            weights = op.nn.softmax(op.multiply(product, relax.const(0.25, dtype)))
+            out = builder.emit_output(builder.normalize(op.matmul(weights, turned[1])))
+        builder.emit_func_output(out)
+    after = operators(transform.RecoverStructure(False, small_attention)(builder.get()))
+    assert ("nn.attention" in after) == (small_attention and dtype != "float32")
+
+
 def test_attention_scaled_elsewhere():
     """Queries and keys scaled before their product; a scale of its own; none."""
     root = const(1 / np.sqrt(np.sqrt(H)))
