@@ -119,6 +119,17 @@ def torch_module(model):
 
 
 # ---- Relax ---------------------------------------------------------------------------------------
+def tensor_info(shape, dtype):
+    """What is known of a tensor: struct info, which newer versions of Apache TVM call a type."""
+    from tvm import relax
+
+    return (getattr(relax, "TensorStructInfo", None) or relax.TensorType)(shape, dtype)
+
+
+def info_of(expr):
+    return expr.struct_info if hasattr(expr, "struct_info") else expr.ty
+
+
 class RelaxOps:
     """Emits into a BlockBuilder; also Apache TVM's."""
 
@@ -163,7 +174,7 @@ class RelaxOps:
     def embedding(self, ids, table):
         flat = self.emit(self.op.reshape(ids, (-1,)))
         taken = self.emit(self.op.take(table, flat, axis=0))
-        shape = [*ids.struct_info.shape, table.struct_info.shape[1]]
+        shape = [*info_of(ids).shape, info_of(table).shape[1]]
         return self.emit(self.op.reshape(taken, shape))
 
     def relu(self, x):
@@ -206,22 +217,24 @@ class RelaxOps:
         return self.emit(self.op.concat(list(xs), axis))
 
     def shape(self, x):
-        return [int(dim) if hasattr(dim, "value") else dim for dim in x.struct_info.shape]
+        return [int(dim) if hasattr(dim, "value") else dim for dim in info_of(x).shape]
 
     def cut(self, x, axis, begin, end):
         part = self.emit(self.op.strided_slice(x, [axis], [begin], [end]))
         if isinstance(end, int):
             return part
         # That a symbolic end lies inside is not known.
-        shape = [*x.struct_info.shape]
+        shape = [*info_of(x).shape]
         shape[axis] = end - begin
-        return self.builder.match_cast(part, self.relax.TensorStructInfo(shape, self.dtype))
+        return self.builder.match_cast(part, tensor_info(shape, self.dtype))
 
 
 def relax_module(model):
     """Dimensions of the model's signature that have a name are symbolic."""
-    from tvm import relax, tir
+    import tvm
+    from tvm import relax
 
+    tir = tvm.tir if hasattr(tvm, "tir") else tvm.tirx  # what newer versions call it
     builder, symbols = relax.BlockBuilder(), {}
 
     def extents(shape):
@@ -231,7 +244,7 @@ def relax_module(model):
         return [symbols.get(dim, dim) for dim in shape]
 
     params = [
-        relax.Var(name, relax.TensorStructInfo(extents(shape), dtype))
+        relax.Var(name, tensor_info(extents(shape), dtype))
         for name, (dtype, shape) in model.signature.items()
     ]
     with builder.function("main", params):

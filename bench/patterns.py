@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns over a graph, in the spelling that we share with Apache TVM."""
 
-from programs import Timed  # this file runs in workers
+from model_ops import tensor_info  # this file runs in workers
+from programs import Timed
 
 _UNARY = ("exp", "sin", "cos", "tanh", "sigmoid", "sqrt", "abs", "floor", "ceil", "round")
 
@@ -11,7 +12,7 @@ def graph(bindings):
     from tvm import relax
 
     bb = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorStructInfo((16, 16), "float32"))
+    x = relax.Var("x", tensor_info((16, 16), "float32"))
     with bb.function("main", [x]):
         with bb.dataflow():
             value = x

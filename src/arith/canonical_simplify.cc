@@ -90,8 +90,8 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     }
     // Below any other node the parts are simplified one by one, then the node by the rules.
     PrimExpr below = Any(MapChildren(e.get(), *this)).cast<PrimExpr>();
-    if (below.same_as(e)) return e;
-    return facts_->RewriteSimplify(below);
+    bool compares = e.as<LTObj>() || e.as<LEObj>() || e.as<GTObj>() || e.as<GEObj>();
+    return below.same_as(e) && !compares ? e : facts_->RewriteSimplify(below);
   }
 
   Sum Atom(const PrimExpr& e) {

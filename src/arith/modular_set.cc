@@ -28,6 +28,16 @@ Residue Product(const Residue& a, const Residue& b) {
   };
   return Residue::Make(gcd(gcd(mn, ms), nr), Wide{a.base} * b.base);
 }
+/// (c m k + r) // c = m k + r // c
+Residue Quotient(const Residue& a, int64_t c) {
+  return a.coeff != 0 && a.coeff % c == 0 ? Residue::Make(a.coeff / c, FloorDivInt(a.base, c))
+                                          : Residue{};
+}
+/// Subtracting multiples of c keeps the number modulo gcd(coeff, c).
+Residue Remainder(const Residue& a, int64_t c) {
+  return a.coeff % c == 0 ? Residue::Make(0, FloorModInt(a.base, c))
+                          : Residue::Make(std::gcd(a.coeff, c), a.base);
+}
 /// What is left of a class when only the low `bits` are kept: they determine the number modulo
 /// 2^bits.
 Residue Wrapped(const Residue& r, int bits) {
@@ -70,22 +80,23 @@ Residue Analyzer::Impl::ComputeResidue(const PrimExpr& e) {
   if (auto* n = e.as<BroadcastObj>()) return ResidueOf(n->value);
   if (auto* n = e.as<FloorDivObj>()) {
     auto c = AsConstInt(n->b);
-    Residue a = ResidueOf(n->a);
-    // (c m k + r) // c = m k + r // c
-    if (c && *c > 0 && a.coeff != 0 && a.coeff % *c == 0) {
-      return Residue::Make(a.coeff / *c, FloorDivInt(a.base, *c));
-    }
-    return {};
+    return c && *c > 0 ? Quotient(ResidueOf(n->a), *c) : Residue{};
   }
   if (auto* n = e.as<FloorModObj>()) {
     auto c = AsConstInt(n->b);
-    Residue a = ResidueOf(n->a);
-    // Subtracting multiples of c keeps the number modulo gcd(coeff, c).
-    if (c && *c > 0) {
-      if (a.coeff % *c == 0) return Residue::Make(0, FloorModInt(a.base, *c));
-      return Residue::Make(std::gcd(a.coeff, *c), a.base);
-    }
-    return {};
+    return c && *c > 0 ? Remainder(ResidueOf(n->a), *c) : Residue{};
+  }
+  if (auto* n = e.as<ModObj>()) {
+    auto c = AsConstInt(n->b);
+    return c && *c > 0 ? Residue::Make(std::gcd(ResidueOf(n->a).coeff, *c), ResidueOf(n->a).base)
+                       : Residue{};
+  }
+  if (auto* n = e.as<LetObj>()) {
+    auto known = KnownOf(n->var.get());
+    SetKnown(n->var.get(), KnownAs(n->value));
+    Residue r = ResidueOf(n->body);
+    SetKnown(n->var.get(), known);
+    return r;
   }
   if (auto* n = e.as<CastObj>(); n && n->value.dtype().is_integer()) {
     Interval value = BoundOf(n->value), domain = Interval::OfType(type);
@@ -102,6 +113,16 @@ Residue Analyzer::Impl::ComputeResidue(const PrimExpr& e) {
         return Wrapped(Product(ResidueOf(n->args[0]), Residue::Make(0, int64_t{1} << *s)),
                        type.bits());
       }
+    }
+    if (n->Is(builtin::shift_right()) && type.is_int()) {
+      if (auto s = AsConstInt(n->args[1]); s && *s >= 0 && *s < std::min(type.bits(), 62)) {
+        return Quotient(ResidueOf(n->args[0]), int64_t{1} << *s);
+      }
+    }
+    if (n->Is(builtin::bitwise_and())) {
+      auto mask = AsConstInt(n->args[1]);
+      if (mask && *mask > 0 && *mask < (int64_t{1} << 61) && (*mask & (*mask + 1)) == 0)
+        return Remainder(ResidueOf(n->args[0]), *mask + 1);
     }
   }
   return {};

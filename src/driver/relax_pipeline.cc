@@ -30,6 +30,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.ConvertToDataflow")
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
+      ("relax.PackWeights")  // before they are transposed: each weight is moved once
       ("relax.FoldConstant")  // weights that were scaled
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, has_matrix_units})

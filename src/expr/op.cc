@@ -328,7 +328,10 @@ PrimExpr Const(Any value, Optional<DataType> dtype, Optional<Span> span) {
     bool small = *i >= INT32_MIN && *i <= INT32_MAX;
     return MakeConst(dtype.value_or(DataType::Int(small ? 32 : 64)), *i, span);
   }
-  if (auto f = value.as<double>()) return MakeConst(dtype.value_or(DataType::Float(32)), *f, span);
+  if (auto f = value.as<double>()) {
+    bool large = std::isfinite(*f) && std::abs(*f) > std::numeric_limits<float>::max();
+    return MakeConst(dtype.value_or(DataType::Float(large ? 64 : 32)), *f, span);
+  }
   TVM_FFI_THROW(TypeError) << "const: expected a number, got " << value.GetTypeKey();
   TVM_FFI_UNREACHABLE();
 }

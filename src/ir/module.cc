@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ir/global_vars.h"
+#include "ir/structural_equal.h"
 
 namespace tvm {
 
@@ -149,17 +150,14 @@ struct Parts {
     }
   }
 };
-bool ModuleEqual(IRModule lhs, IRModule rhs, Function equal) {
-  Parts a(lhs.get()), b(rhs.get());
-  auto same = [&](Any x, Any y, int region, const char* field) {
-    return equal(x, y, region, field).cast<bool>();
-  };
-  return same(lhs->attrs, rhs->attrs, kTVMFFIDefRegionKindNone, "attrs") &&
-         same(lhs->global_infos, rhs->global_infos, kTVMFFIDefRegionKindNone, "global_infos") &&
-         same(a.names, b.names, kTVMFFIDefRegionKindNone, "names") &&
-         same(a.vars, b.vars, kTVMFFIDefRegionKindPattern, "functions") &&
-         same(a.functions, b.functions, kTVMFFIDefRegionKindNone, "functions");
-}
+constexpr auto kModuleEqual = [](const IRModuleObj* lhs, const IRModuleObj* rhs, auto equal) {
+  Parts a(lhs), b(rhs);
+  constexpr int kUse = kTVMFFIDefRegionKindNone, kDefine = kTVMFFIDefRegionKindPattern;
+  return equal(lhs->attrs, rhs->attrs, kUse, "attrs") &&
+         equal(lhs->global_infos, rhs->global_infos, kUse, "global_infos") &&
+         equal(a.names, b.names, kUse, "names") && equal(a.vars, b.vars, kDefine, "functions") &&
+         equal(a.functions, b.functions, kUse, "functions");
+};
 int64_t ModuleHash(IRModule module, int64_t seed, Function hash) {
   Parts parts(module.get());
   seed = hash(module->attrs, seed, static_cast<int>(kTVMFFIDefRegionKindNone)).cast<int64_t>();
@@ -184,7 +182,7 @@ TVM_REGISTER() {
   RegisterNode<VDeviceObj>("A device that tensors of the module may live on.");
   RegisterNode<IRModuleObj>("The functions of a program, by name.");
   int32_t index = IRModuleObj::RuntimeTypeIndex();
-  SetTypeAttr(index, "__s_equal__", Function::FromTyped(&ModuleEqual));
+  SetStructuralEqual<IRModuleObj>(kModuleEqual);
   SetTypeAttr(index, "__s_hash__", Function::FromTyped(&ModuleHash));
 
   Def(

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "ir/structural_equal.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm {
@@ -423,6 +424,7 @@ void InitLoaded(const ObjectRef& node, std::unordered_map<const Object*, bool>* 
 }  // namespace
 
 bool StructuralEqual(const Any& a, const Any& b, bool map_free_vars) {
+  if (auto known = CompareFields(a, b, map_free_vars, false)) return *known;
   return CallDeep(TVM_FFI_FUNCTION("ffi.StructuralEqual"), a, b, map_free_vars, false).cast<bool>();
 }
 int64_t StructuralHash(const Any& a, bool map_free_vars) {
@@ -444,6 +446,7 @@ Any LoadJson(const String& text) {
 namespace {
 /// Access paths of the first difference, or None.
 Any FirstMismatch(Any a, Any b, bool map_free_vars, bool skip_tensor_content) {
+  if (CompareFields(a, b, map_free_vars, skip_tensor_content).value_or(false)) return nullptr;
   return CallDeep(TVM_FFI_FUNCTION("ffi.GetFirstStructuralMismatch"), a, b, map_free_vars,
                   skip_tensor_content);
 }

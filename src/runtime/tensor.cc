@@ -212,9 +212,10 @@ Tensor CreateView(const Tensor& data, ShapeView shape, DLDataType dtype, int64_t
   }
   uint64_t have = DataSize(data.shape(), data.dtype()), need = DataSize(shape, dtype);
   if (byte_offset < 0 || static_cast<uint64_t>(byte_offset) > have || need > have - byte_offset) {
-    TVM_FFI_THROW(ValueError) << "view: shape " << Str(shape) << " of " << Str(dtype) << " at byte "
-                              << byte_offset << " needs " << need << " bytes, the tensor has "
-                              << have;
+    TVM_FFI_THROW(ValueError) << "view: shape " << Str(shape) << " of " << Str(dtype)
+                              << " would occupy bytes " << byte_offset << " <= i_byte < "
+                              << static_cast<int64_t>(byte_offset + need) << ", the tensor only contains "
+                              << have << " bytes";
   }
   return Tensor::FromNDAlloc(Sharing{data}, shape, dtype, data.device(), Data(data) + byte_offset);
 }

@@ -10,20 +10,40 @@ namespace tvm::te {
 using namespace tir;
 namespace {
 
-std::unordered_set<const Object*> WrittenBuffers(const Stmt& body) {
-  std::unordered_set<const Object*> written;
-  PostOrderVisit(body, [&](const ObjectRef& node) {
-    if (const auto* store = node.as<BufferStoreObj>()) written.insert(store->buffer.get());
-    if (const auto* block = node.as<BlockObj>()) {
+/// What a body does to buffers. What blocks say counts: a reduction does not read its result.
+struct Uses {
+  std::unordered_set<const Object*> read, written;
+  explicit Uses(const Stmt& body) {
+    PreOrderVisit(body, [&](const ObjectRef& node) {
+      if (const auto* load = node.as<BufferLoadObj>()) read.insert(load->buffer.get());
+      if (const auto* store = node.as<BufferStoreObj>()) written.insert(store->buffer.get());
+      const auto* block = node.as<BlockObj>();
+      if (!block || (block->reads.empty() && block->writes.empty())) return true;
+      for (const BufferRegion& region : block->reads) read.insert(region->buffer.get());
       for (const BufferRegion& region : block->writes) written.insert(region->buffer.get());
-    }
-  });
-  return written;
+      return false;
+    });
+  }
+};
+
+/// The parameters that are outputs: those only written; without any, the last one that is written.
+std::unordered_set<const Object*> OutputParams(const PrimFunc& func) {
+  Uses uses(func->body);
+  std::unordered_set<const Object*> outputs;
+  const Object* in_place = nullptr;
+  for (const Var& param : func->params) {
+    Buffer buffer = func.BufferOf(param);
+    if (!buffer.defined() || !uses.written.count(buffer.get())) continue;
+    in_place = param.get();
+    if (!uses.read.count(buffer.get())) outputs.insert(param.get());
+  }
+  if (outputs.empty() && in_place) outputs.insert(in_place);
+  return outputs;
 }
 
 /// [input buffers, output buffers, body] with the shapes of the inputs put in.
 Array<Any> SplitPrimFunc(const Array<Tensor>& inputs, PrimFunc func) {
-  auto written = WrittenBuffers(func->body);
+  auto outputs = OutputParams(func);
   Map<Var, Variant<Buffer, PrimExpr>> shapes;
   size_t count = 0;
   for (const Var& param : func->params) {
@@ -32,7 +52,7 @@ Array<Any> SplitPrimFunc(const Array<Tensor>& inputs, PrimFunc func) {
       TVM_FFI_THROW(ValueError)
           << "extern_primfunc: expected buffers as parameters, got the scalar " << param->name_hint;
     }
-    if (written.count(buffer.get())) continue;
+    if (outputs.count(param.get())) continue;
     if (count < inputs.size()) {
       const Tensor& tensor = inputs[count];
       shapes.Set(param, Buffer::Decl(tensor->shape, tensor->dtype, buffer->name));
@@ -41,16 +61,16 @@ Array<Any> SplitPrimFunc(const Array<Tensor>& inputs, PrimFunc func) {
   }
   if (count != inputs.size()) {
     TVM_FFI_THROW(ValueError) << "extern_primfunc: expected " << count
-                              << " tensors, one per buffer that the function only reads, got "
+                              << " tensors, one per buffer that the function reads, got "
                               << inputs.size();
   }
   // Its own variables: the function may be used more than once.
   func = RenewDefs(Specialize(func, shapes));
-  written = WrittenBuffers(func->body);
+  outputs = OutputParams(func);
   Array<Buffer> ins, outs;
   for (const Var& param : func->params) {
     Buffer buffer = func.BufferOf(param);
-    (written.count(buffer.get()) ? outs : ins).push_back(buffer);
+    (outputs.count(param.get()) ? outs : ins).push_back(buffer);
   }
   return {ins, outs, func->body};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixing parameters of a function: scalars to values, buffers to ones of known shape.
+#include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/function.h"
@@ -53,6 +54,20 @@ class BufferMatcher {
   String name_;
 };
 
+/// Sizes that are numbers now are written as such.
+struct SizeFolder : Mutator<SizeFolder, BufferObj> {
+  arith::Analyzer analyzer;
+  ObjectRef Rewrite(const BufferObj* op) {
+    Buffer buffer = ffi::GetRef<Buffer>(op);
+    Array<PrimExpr> shape = op->shape.Map([&](const PrimExpr& extent) {
+      PrimExpr value = analyzer.Simplify(extent);
+      return AsConstInt(value) ? value : extent;
+    });
+    if (!shape.same_as(op->shape)) Edit(&buffer)->shape = shape;
+    return buffer;
+  }
+};
+
 }  // namespace
 
 PrimFunc Specialize(PrimFunc func, const Map<Var, Variant<Buffer, PrimExpr>>& param_map) {
@@ -92,7 +107,7 @@ PrimFunc Specialize(PrimFunc func, const Map<Var, Variant<Buffer, PrimExpr>>& pa
     if (!matcher.vars.count(param)) left.push_back(param);
   }
   Edit(&func)->params = left;
-  return Substitute(func, matcher.vars);
+  return SizeFolder().Mutate(Substitute(func, matcher.vars));
 }
 
 namespace {

@@ -115,10 +115,8 @@ def test_group_bounds():
     with pytest.raises(ValueError, match="IntGroupBounds: expected a positive coefficient, got 0"):
         int_solver.IntGroupBounds(0, [], [], [])
 
-
 def test_errors():
-    with pytest.raises(TypeError, match="variables: expected a list of variables"):
-        arith.solve_linear_equations([x == 1])
+
     with pytest.raises(TypeError, match="expected bool relations, got int32"):
         arith.solve_linear_equations([x + 1], [x])
     with pytest.raises(TypeError, match="expected variables of type int32 or int64"):
@@ -140,7 +138,7 @@ def test_detect_linear_equation():
 def test_detect_clip_bound():
     bounds = arith.detect_clip_bound(tir.all(x >= 3, x < 10, y < 5, x <= n), [x, y])
     assert bounds[0].value == 3 and bounds[2] is None and bounds[3].value == 4
-    assert_structural_equal(bounds[1], tir.min(n, 9))
+    assert_structural_equal(bounds[1], tir.min(9, n))
     assert len(arith.detect_clip_bound(x + y < 3, [x, y])) == 0
     assert len(arith.detect_clip_bound(tir.any(x < 3, x > 5), [x])) == 0
 

@@ -28,14 +28,38 @@ CASES = [
     (floordiv(max_(x * 8, y), 4), max_(x * 2, floordiv(y, 4))),
     (truncdiv(x, 8) < 2, x < 16),
     (truncdiv(x, 8) < -2, x < -23),
-    (truncdiv(x, 8) > -2, tir.LE(-15, x)),
-    (truncdiv(x, 8) * 8 < x, tir.LE(1, truncmod(x, 8))),
+    (truncdiv(x, 8) > -2, tir.LT(-16, x)),
+    (truncdiv(x, 8) * 8 < x, tir.LT(0, truncmod(x, 8))),
     (truncdiv(x, 8) * 8 < x - y, y < truncmod(x, 8)),
     (max_(truncdiv(x, 8), truncdiv(y, 8)), truncdiv(max_(x, y), 8)),
     (min_(floordiv(x, -8), floordiv(y, -8)), floordiv(max_(x, y), -8)),
     (x <= floordiv(x, 8) * 8, tir.EQ(floormod(x, 8), 0)),
     (tir.all(tir.EQ(floordiv(x, 8), 2), tir.EQ(floormod(x, 8), 3)), tir.EQ(x, 19)),
+    (y - floordiv(y - z, 8) * 8, floormod(y - z, 8) + z),
+    (floordiv(x + 7, 8) * 8 >= x - y, floormod(x + 7, 8) <= y + 7),
+    (floormod(x, 8) <= 0, tir.EQ(floormod(x, 8), 0)),
+    # Comparisons keep their strictness; constants are added, on one side.
+    (x > y, tir.LT(y, x)),
+    (x >= y, tir.LE(y, x)),
+    (x <= 5, tir.LE(x, 5)),
+    (x > 5, tir.LT(5, x)),
+    (x >= 5, tir.LE(5, x)),
+    (tir.Not(x <= 5), tir.LT(5, x)),
+    (x + 3 < y, tir.LT(x + 3, y)),
+    (x - 3 < y, tir.LT(x, y + 3)),
+    (x < y - 3, tir.LT(x + 3, y)),
+    (x + 3 <= y, tir.LE(x + 3, y)),
+    (x <= y - 3, tir.LE(x + 3, y)),
+    (x + 5 < y + 3, tir.LT(x + 2, y)),
+    (x - 1 < y, tir.LE(x, y)),
+    (x <= y - 1, tir.LT(x, y)),
+    (floordiv(x, 8) <= 3, tir.LE(x, 31)),
+    (x * 8 <= 63, tir.LE(x, 7)),
+    # Sums are factored to the left, minima and maxima keep their order.
+    (x * y + 3 * x, (y + 3) * x),
+    (tir.Max(tir.IntImm("int32", 5), x), tir.Max(tir.IntImm("int32", 5), x)),
 ]
+COMPARISONS = [given for given, _ in CASES if isinstance(given, (tir.LT, tir.LE, tir.GT, tir.GE))]
 
 
 @pytest.mark.parametrize(("given", "expected"), CASES, ids=lambda e: str(e)[:40])
@@ -45,6 +69,69 @@ def test_simplified(given, expected):
     for values in itertools.product(range(-19, 20, 3), repeat=3):
         named = dict(zip((x, y, z), values, strict=True))
         assert evaluate(given, named) == evaluate(expected, named), values
+
+
+@pytest.mark.parametrize("given", COMPARISONS, ids=lambda e: str(e)[:40])
+def test_canonical_comparisons(given):
+    analyzer = arith.Analyzer()
+    tvm.ir.assert_structural_equal(analyzer.canonical_simplify(given), analyzer.simplify(given))
+
+
+def test_simplified_twice_is_the_same():
+    """Spelling does not depend on what was asked before."""
+    analyzer = arith.Analyzer()
+    for given, _ in CASES:
+        for _ in range(2):
+            tvm.ir.assert_structural_equal(
+                analyzer.simplify(given), arith.Analyzer().simplify(given)
+            )
+
+
+DIVIDED = [  # by sizes, which are not 0
+    (floordiv(x + z + y, z), floordiv(x + y, z) + 1),
+    (floordiv(x * z * 3 + y, z * 3), x + floordiv(y, z * 3)),
+    (floormod(x * z * 4, z * 4), 0),
+    (floormod(x * z * 4 + y, z * 4), floormod(y, z * 4)),
+    (floormod(x + z + y, z), floormod(x + y, z)),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), DIVIDED, ids=lambda e: str(e)[:40])
+def test_divided_by_sizes(given, expected):
+    analyzer = arith.Analyzer()
+    analyzer.bind(z, tvm.ir.Range(1, 100))
+    tvm.ir.assert_structural_equal(analyzer.simplify(given), tir.convert(expected))
+    for values in itertools.product(range(-19, 20, 3), range(-19, 20, 3), range(1, 9)):
+        named = dict(zip((x, y, z), values, strict=True))
+        assert evaluate(given, named) == evaluate(tir.convert(expected), named), values
+
+
+@pytest.mark.parametrize(
+    ("given", "coeff", "base"),
+    [
+        (tir.shift_right(x * 8 + 4, tir.const(1, "int32")), 4, 2),
+        (tir.Let(y, x * 4, y + 1), 4, 1),
+        (truncmod(x * 8 + 1, 4), 4, 1),
+        (tir.bitwise_and(x * 4 + 1, tir.const(7, "int32")), 4, 1),
+    ],
+    ids=str,
+)
+def test_residues(given, coeff, base):
+    found = arith.Analyzer().modular_set(given)
+    assert (int(found.coeff), int(found.base)) == (coeff, base)
+
+
+def test_constant_leading_zeros():
+    simplify = arith.Analyzer().simplify
+    assert int(simplify(tir.clz(tir.const(8, "int32")))) == 28
+    assert int(simplify(tir.clz(tir.const(8, "int64")))) == 60
+    assert int(simplify(tir.clz(tir.const(0, "int32")))) == 32
+    assert int(simplify(tir.clz(tir.const(-1, "int32")))) == 0
+
+
+def test_solve_for_all_variables():
+    solution = arith.solve_linear_equations([tir.EQ(x + y, 3)])
+    assert list(solution.src.variables) == [x, y]
 
 
 # ---- iterators split by sizes --------------------------------------------------------------------

@@ -54,8 +54,8 @@ def test_default_target_is_c():
         ["tests/expr/test_math.py", "-k", "two_arguments or round_once"],
         [
             "tests/schedule/test_default_rules_inputs.py",
-            "tests/schedule/test_rolling_buffer.py",
-            "tests/schedule/test_read_write_at.py",
+            "tests/schedule/primitive/test_rolling_buffer.py",
+            "tests/schedule/primitive/test_read_at.py",
             "-k",
             "(test_types and float32) or booleans or compiled or compiles",
         ],

@@ -6,6 +6,7 @@ exception with a message. A crash ends the process, and the last seeds printed a
 did it.
 """
 
+import contextlib
 import functools
 import random
 import signal
@@ -74,6 +75,18 @@ def _stop(*_):
     raise Stopped("a loop")
 
 
+@contextlib.contextmanager
+def _at_most(seconds):
+    """Stopped after as much time of the processor: others may keep it busy."""
+    old = signal.signal(signal.SIGVTALRM, _stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, old)
+
+
 def _changed(rng, data, files):
     if rng.random() < 0.3:
         return mutate(rng, data, files)
@@ -98,16 +111,14 @@ def run(data, kernels):
     executable = relax.VMExecutable(mod)
     try:
         executable.as_text()
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        machine = relax.VirtualMachine(executable, tvm.cpu())
-        for rows, flag in ((3, True), (2, False)):
-            machine["main"](np.ones((rows, 8), "float32"), np.array(flag))
+        with _at_most(0.5):
+            machine = relax.VirtualMachine(executable, tvm.cpu())
+            for rows, flag in ((3, True), (2, False)):
+                machine["main"](np.ones((rows, 8), "float32"), np.array(flag))
     except Exception as error:
         if not str(error):
             raise AssertionError(f"{type(error).__name__} without a message") from error
         return "failed"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
     return "ran"
 
 
@@ -115,15 +126,12 @@ def check(seed, outcomes=None):
     """None, or what is wrong with a mutated executable; `outcomes` collects what became of it."""
     rng = random.Random(seed)
     data, kernels = rng.choice(seeds())
-    old = signal.signal(signal.SIGALRM, _stop)
     try:
         outcome = run(_changed(rng, data, [file for file, _ in seeds()]), kernels)
         if outcomes is not None:
             outcomes.append(outcome)
     except Exception as error:
         return f"seed {seed}: {type(error).__name__}: {error}"
-    finally:
-        signal.signal(signal.SIGALRM, old)
     return None
 
 

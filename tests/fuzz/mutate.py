@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts small defects into the passes, one at a time, and asks whether random programs find them:
+"""Puts small defects into the passes and asks whether random programs find them:
 
-python -m tests.fuzz.mutate --count 100 --seed 0 --seconds 600
+python -m tests.fuzz.mutate draw --tree COPY --count 100 --seed 0
+python -m tests.fuzz.mutate run --tree COPY --seconds 600 --jobs 16
 
 A defect is a changed comparison, a dropped condition, a wrong operand or a skipped statement, in a
-line drawn from the sources of all passes. Those that do not compile are drawn again. What nobody
-found within the time is printed at the end: it computes the same, or random programs lack
-something. The sources are put back, and the libraries built again, whatever happens. It needs a
-tree without other changes in those files.
+line drawn from the sources of all passes. COPY is another checkout of the repository, configured
+for building: `draw` puts all defects into its sources, each behind a switch that the variable
+TVM_MUTANT of the environment throws, and builds it once; what does not compile is drawn again.
+`run` throws one switch after the other. What nobody found within the time is printed at the end:
+it computes the same, or random programs lack something.
 """
 
 import argparse
+import concurrent.futures
+import json
+import os
 import pathlib
 import random
 import re
@@ -18,7 +23,6 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/tir/transform",)
 CHECKS = "pipeline,passes,compile,kernels"
 # name: (what is looked for, what takes its place)
@@ -28,107 +32,220 @@ OPERATORS = {
         (r" != ", " == "),
     ],
     "condition": [
-        (r"\bif \((?!constexpr)[^;{]*\)(?= [^|&]|$)", "if (true)"),
-        (r"\bif \((?!constexpr)[^;{]*\)(?= [^|&]|$)", "if (false)"),
-        (r" && ", " || "), (r" \|\| ", " && "), (r"\(!", "("),
+        (r"^.*$", "true"), (r"^.*$", "false"), (r" && ", " || "), (r" \|\| ", " && "),
+        (r"(?<![\w)])!(?=[\w(])", ""),
     ],
     "operand": [
         (r"->a\b", "->b"), (r"->b\b", "->a"), (r"->min\b", "->extent"), (r"->extent\b", "->min"),
         (r" \+ ", " - "), (r" - ", " + "), (r"\b1\b", "2"), (r"\b0\b", "1"),
         (r"->then_case\b", "->else_case.value()"), (r"->value\b", "->body"),
     ],
-    "statement": [
-        (r"^(\s+)(?!return|auto|const |using|case|break)\w[\w.>\-\[\]]*(\(| = | \|= ).*;$", r"\1;"),
-    ],
+    "statement": [(r"^.*$", "")],
 }  # fmt: skip
+# The parts of a line that an expression fills, or a whole statement.
+CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()(.+)(\)(?: \{| return.*;| continue;)?)$")
+VALUE = re.compile(r"^(\s*(?:return |(?!using|auto\* )[\w:<>*&, .\->\[\]]+ [|&]?= ))(.+)(;)$")
+STATEMENT = re.compile(r"^(\s+)(?!return\b|if\b|while\b|for\b)(\w[\w.>\-\[\]]*(?:\(| = | \|= ).*)(;)$")
+SWITCH = """#pragma once
+#include <cstdlib>
+inline bool IsMutant(int number) {
+  static const int chosen = [] {
+    const char* text = std::getenv("TVM_MUTANT");
+    return text ? std::atoi(text) : -1;
+  }();
+  return chosen == number;
+}
+"""
 
 
-def lines_of(path):
-    """(number, text) of the lines that hold code; texts and errors are left out."""
+def balanced(text):
+    depth = 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def lines_of(text):
+    """(number, line) of those that hold code; texts and errors are left out."""
     raw = False
-    for number, line in enumerate(path.read_text().split("\n")):
+    for number, line in enumerate(text.split("\n")):
         starts = 'R"(' in line
         if not raw and not starts and '"' not in line and not line.lstrip().startswith(("//", "#")):
             yield number, line
         raw = (raw or starts) and ')"' not in line
 
 
-def defects(rng):
-    """Endlessly: (file, line number, name, the line before, the line after)."""
-    files = sorted(f for folder in FOLDERS for f in (ROOT / folder).glob("*.cc"))
+def switched(line, kind, pattern, replacement, rng):
+    """(the line with the defect behind a switch {k}, the line as the defect has it), or None."""
+    if kind == "statement":
+        found = STATEMENT.match(line)
+        if not found or not balanced(found[2]):
+            return None
+        return f"{found[1]}if (!IsMutant({{k}})) {found[2]};", f"{found[1]};"
+    found = CONDITION.match(line)
+    if found and (" = " in found[2] or ";" in found[2]):  # it declares something
+        return None
+    found = found or (VALUE.match(line) if pattern != r"^.*$" else None)
+    if not found or not balanced(found[2]) or not balanced(found[1] + "x" + found[3].rstrip("{")):
+        return None
+    places = list(re.finditer(pattern, found[2]))
+    if not places:
+        return None
+    at = rng.choice(places)
+    wrong = found[2][: at.start()] + replacement + found[2][at.end() :]
+    return (
+        f"{found[1]}IsMutant({{k}}) ? ({wrong}) : ({found[2]}){found[3]}",
+        f"{found[1]}{wrong}{found[3]}",
+    )
+
+
+def defects(tree, rng):
+    """Endlessly: (file, line number, kind, the line, with a switch, with the defect)."""
+    files = sorted(f for folder in FOLDERS for f in (tree / folder).glob("*.cc"))
+    texts = {f: list(lines_of(f.read_text())) for f in files}
     while True:
         path, kind = rng.choice(files), rng.choice(list(OPERATORS))
         pattern, replacement = rng.choice(OPERATORS[kind])
         found = [
-            (number, line, match)
-            for number, line in lines_of(path)
-            for match in re.finditer(pattern, line)
+            (number, line, result)
+            for number, line in texts[path]
+            if (result := switched(line, kind, pattern, replacement, rng))
         ]
         if found:
-            number, line, match = rng.choice(found)
-            after = line[: match.start()] + match.expand(replacement) + line[match.end() :]
-            yield path, number, kind, line, after
+            number, line, (both, wrong) = rng.choice(found)
+            yield path, number, kind, line, both, wrong
 
 
-def build():
-    command = ["ninja", "-C", str(ROOT / "build"), "--quiet"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def write(tree, originals, chosen):
+    """The sources with all chosen defects behind their switches."""
+    (tree / "mutant.h").write_text(SWITCH)
+    for path, original in originals.items():
+        lines = original.split("\n")
+        for k, (_, number, _, _, both, _) in chosen.items():
+            if chosen[k][0] == path:
+                lines[number] = both.replace("{k}", str(k))
+        text = "\n".join(lines)
+        if text != original:
+            text = f'#include "{tree / "mutant.h"}"\n#line 1 "{path}"\n' + text
+        if path.read_text() != text:
+            path.write_text(text)
 
 
-def find(seconds, seed):
-    """Whether random programs find that something is wrong, and what they say."""
-    command = [
-        sys.executable, "-m", "tests.fuzz", "--seconds", str(seconds), "--check", CHECKS,
-        "--no-reduce", "--seed", str(seed),
-    ]  # fmt: skip
-    try:
-        run = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=2 * seconds + 60, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return "it did not end"
+def wrong_lines(tree):
+    """(file, line number) of what the compiler refuses; None where it refuses nothing."""
+    command = ["ninja", "-C", str(tree / "build"), "-k", "0"]
+    run = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     if run.returncode == 0:
         return None
+    found = set()
+    for name, line in re.findall(r"^(?:\S*?)(src/\S+\.cc):(\d+):\d+: error", run.stdout, re.M):
+        found.add((tree / name, int(line) - 1))
+    # An error inside a template says where it comes from further up.
+    for name, line in re.findall(r"(src/\S+\.cc):(\d+):\d+:\s+required from", run.stdout):
+        found.add((tree / name, int(line) - 1))
+    if not found:
+        sys.exit(run.stdout[-4000:])
+    return found
+
+
+def draw(options):
+    tree = options.tree.resolve()
+    source = defects(tree, random.Random(options.seed))
+    originals = {f: f.read_text() for folder in FOLDERS for f in (tree / folder).glob("*.cc")}
+    chosen, refused, k = {}, set(), 0
+    while True:
+        while len(chosen) < options.count:
+            defect = next(source)
+            place = defect[0], defect[1]
+            if place not in refused and all((d[0], d[1]) != place for d in chosen.values()):
+                chosen[k] = defect
+                k += 1
+        write(tree, originals, chosen)
+        wrong = wrong_lines(tree)
+        if wrong is None:
+            break
+        dropped = [k for k, d in chosen.items() if (d[0], d[1]) in wrong]
+        print(f"{len(dropped)} of {len(chosen)} do not compile", flush=True)
+        if not dropped:
+            sys.exit(f"errors outside of the lines that were changed: {sorted(wrong)}")
+        for number in dropped:
+            refused.add(chosen.pop(number)[:2])
+    table = {
+        k: f"{d[0].relative_to(tree)}:{d[1] + 1}: {d[2]}: {d[3].strip()} -> {d[5].strip()}"
+        for k, d in chosen.items()
+    }
+    (tree / "mutants.json").write_text(json.dumps(table, indent=1))
+    print(f"seed {options.seed}: {len(table)} defects in {tree / 'mutants.json'}")
+
+
+def find(tree, number, seconds, seed, checks):
+    """(what random programs say that is wrong, or None, and how long they took)."""
+    command = [
+        sys.executable, "-m", "tests.fuzz", "--seconds", str(seconds), "--check", checks,
+        "--no-reduce", "--seed", str(seed),
+    ]  # fmt: skip
+    env = {**os.environ, "TVM_MUTANT": number, "TVM_NUM_THREADS": "1", "PYTHONPATH": "python"}
+    start = time.time()
+    try:
+        run = subprocess.run(
+            command, cwd=tree, env=env, capture_output=True, text=True, timeout=2 * seconds + 60,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "it did not end", time.time() - start
     said = [line for line in run.stdout.splitlines() if line.startswith("seed ")]
-    return said[0] if said else f"status {run.returncode}"
+    failed = said or (run.returncode not in (0, 1)) or "Error" in run.stderr
+    text = said[0] if said else f"status {run.returncode}: {run.stderr.strip()[-200:]}"
+    return (text if failed else None), time.time() - start
+
+
+def run_all(options):
+    tree = options.tree.resolve()
+    table = json.loads((tree / "mutants.json").read_text())
+    numbers = [n for n in table if options.only is None or n in options.only.split(",")]
+    healthy, _ = find(tree, "-1", 5, options.seed, options.check)
+    if healthy is not None:
+        sys.exit(f"without a defect, random programs say: {healthy}")
+    survivors = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        jobs = {
+            pool.submit(find, tree, n, options.seconds, options.seed, options.check): n
+            for n in numbers
+        }
+        for job in concurrent.futures.as_completed(jobs):
+            said, seconds = job.result()
+            where = f"{jobs[job]}. {table[jobs[job]]}"
+            print(f"{where}\n   {said or 'SURVIVED'} ({seconds:.0f} s)", flush=True)
+            if said is None:
+                survivors.append(where)
+    print(f"{len(numbers)} defects, {len(numbers) - len(survivors)} found, not found:")
+    print("\n".join(f"  {s}" for s in survivors))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.mutate", description=__doc__)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0, help="of the defects and of the programs")
-    parser.add_argument("--seconds", type=float, default=600, help="for each defect")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz.mutate",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True)
+    for name, function in {"draw": draw, "run": run_all}.items():
+        command = commands.add_parser(name)
+        command.set_defaults(function=function)
+        command.add_argument("--tree", type=pathlib.Path, required=True, help="the other checkout")
+        command.add_argument("--seed", type=int, default=0)
+        if name == "draw":
+            command.add_argument("--count", type=int, default=100)
+            continue
+        command.add_argument("--seconds", type=float, default=600, help="for each defect")
+        command.add_argument("--jobs", type=int, default=os.cpu_count())
+        command.add_argument("--check", default=CHECKS)
+        command.add_argument("--only", help="numbers of defects, with commas")
     options = parser.parse_args()
-    print(f"seed {options.seed}", flush=True)
-    drawn, survivors = 0, []
-    for path, number, kind, before, after in defects(random.Random(options.seed)):
-        if drawn == options.count:
-            break
-        original = path.read_text()
-        lines = original.split("\n")
-        lines[number] = after
-        try:
-            path.write_text("\n".join(lines))
-            if not build():
-                continue
-            drawn += 1
-            start = time.time()
-            said = find(options.seconds, options.seed)
-        finally:
-            path.write_text(original)
-        where = (
-            f"{path.relative_to(ROOT)}:{number + 1}: {kind}: {before.strip()} -> {after.strip()}"
-        )
-        print(
-            f"{drawn}. {where}\n   {said or 'SURVIVED'} ({time.time() - start:.0f} s)", flush=True
-        )
-        if said is None:
-            survivors.append(where)
-    build()
-    print(f"{drawn} defects drawn, {drawn - len(survivors)} found, {len(survivors)} not found:")
-    print("\n".join(f"  {s}" for s in survivors))
-    return 0
+    options.function(options)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -231,3 +231,107 @@ def intrinsic(name, op):
 
 SCALE4 = intrinsic("test.scale4", lambda x: x * T.float32(2))
 ADD4 = intrinsic("test.add4", lambda x: x + T.float32(1))
+
+
+@T.prim_func
+def two(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16))
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+
+
+@T.prim_func
+def stencil(A: T.Buffer((20,), "float32"), C: T.Buffer((18,), "float32")):
+    B = T.alloc_buffer((20,))
+    for i in range(20):
+        with T.block("B"):
+            vi = T.axis.spatial(20, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(18):
+        with T.block("C"):
+            vi = T.axis.spatial(18, i)
+            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
+
+
+@T.prim_func
+def matmul_relu(
+    A: T.Buffer((8, 6), "float32"), B: T.Buffer((6, 10), "float32"), D: T.Buffer((8, 10), "float32")
+):
+    C = T.alloc_buffer((8, 10))
+    for i, j, k in T.grid(8, 10, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(8, 10):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], 0.0)
+
+
+@T.prim_func
+def dynamic_sums(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8))
+    C = T.match_buffer(c, (n,))
+    B = T.alloc_buffer((n, 8))
+    for i, j in T.grid(n, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, k in T.grid(n, 8):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0.0
+            C[vi] = C[vi] + B[vi, vk]
+
+
+@T.prim_func
+def stages_inlined(A: T.Buffer((16, 8), "float32"), C: T.Buffer((16, 8), "float32")):
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * 2.0 + 1.0
+
+
+@T.prim_func
+def dynamic_transposed(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8))
+    C = T.match_buffer(c, (8, n))
+    B = T.alloc_buffer((n, 8))
+    for i, j in T.grid(n, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(8, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi] + 1.0
+
+
+@T.prim_func
+def tiled(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for io, jo, ii, ji in T.grid(2, 2, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, io * 4 + ii)
+            vj = T.axis.spatial(8, jo * 4 + ji)
+            B[vi, vj] = A[vi, vj] * 2.0
+
+
+@T.prim_func
+def rows(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]

@@ -11,7 +11,7 @@ from tvm import te, tir
 from tvm.target import Target
 from tvm.tir.schedule import apply_default_rules
 
-from .test_pack_products import product, values
+from .primitive.test_pack_products import product, values
 
 # Processors, what they multiply bytes with, and what this machine must have to run that.
 BYTES = {

@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.script import ir as I
 from tvm.script import tir as T
 
-from .programs import elementwise, matmul, two_stages
+from tests.schedule.programs import elementwise, matmul, two_stages
 
 
 def test_stale_variables():
@@ -103,27 +103,6 @@ def test_only_functions_that_changed_are_marked():
     tvm.ir.assert_structural_equal(sch.mod["second"], Two["second"])
 
 
-def test_unknown_blocks():
-    sch = tir.Schedule(two_stages)
-    with pytest.raises(tir.ScheduleError, match="with the name: roof, in 'main', did you"):
-        sch.get_block("roof")
-
-    @T.prim_func
-    def twice(A: T.Buffer((8,), "float32")):
-        for i in range(8):
-            with T.block("A"):
-                vi = T.axis.spatial(8, i)
-                A[vi] = 1.0
-        for i in range(8):
-            with T.block("A"):
-                vi = T.axis.spatial(8, i)
-                A[vi] = 2.0
-
-    with pytest.raises(tir.ScheduleError, match="expected one block named 'A', got 2") as error:
-        tir.Schedule(twice).get_block("A")
-    assert str(error.value).count("^^^") >= 2
-
-
 def test_render_levels():
     def message(level):
         sch = tir.Schedule(elementwise, error_render_level=level)
@@ -174,23 +153,6 @@ def test_shared_statements_get_their_own_variables():
     first, second = sch.get_child_blocks(sch.get_block("root"))
     sch.unroll(sch.get_loops(first)[0])
     assert sch.get(sch.get_loops(second)[0]).kind == tir.ForKind.SERIAL
-
-
-def test_seeds():
-    def draws(seed):
-        sch = tir.Schedule(elementwise, seed=seed)
-        i, _ = sch.get_loops("B")
-        tiles = [[sch.get(v) for v in sch.sample_perfect_tile(i, 3)] for _ in range(8)]
-        return tiles, sch.fork_seed()
-
-    assert draws(1) == draws(1) != draws(2)
-    sch = tir.Schedule(elementwise)
-    sch.seed(7)
-    first = sch.fork_seed()
-    sch.seed(7)
-    assert first == sch.fork_seed() > 0
-    with pytest.raises(ValueError, match=r"Schedule.seed: expected -1 or a number in \[0, "):
-        sch.seed(-2)
 
 
 def test_a_refused_primitive_draws_nothing():
@@ -263,21 +225,6 @@ def test_dependence_kinds():
     kinds = [d.kind for d in scope.get_deps_by_dst(sch.get_sref(sch.get_block("again")))]
     assert sorted(kinds) == [1, 2]
     assert [d.kind for d in scope.get_deps_by_dst(sch.get_sref(sch.get_block("writes")))] == [2]
-
-
-def test_relations():
-    sch = tir.Schedule(two_stages)
-
-    def names(blocks):
-        return [sch.get(b).name_hint for b in blocks]
-
-    assert names(sch.get_child_blocks(sch.get_block("root"))) == ["B", "C"]
-    assert names(sch.get_child_blocks(sch.get_loops("C")[0])) == ["C"]
-    assert names(sch.get_consumers("B")) == ["C"] and names(sch.get_producers("B")) == []
-    assert names(sch.get_producers("C")) == ["B"] and names(sch.get_consumers("C")) == []
-    assert names(sch.get_output_blocks("root")) == ["C"]
-    with pytest.raises(tir.ScheduleError, match="got a root block"):
-        sch.get_producers("root")
 
 
 def test_te_and_build():

@@ -239,3 +239,122 @@ def test_ir_builder_refuses_nonsense():
     ib.for_range(0, 8)
     with pytest.raises(RuntimeError, match="expected all scopes to have ended"):
         ib.get()
+
+
+# ---- what else programs say ---------------------------------------------------------------------
+class Filler:
+    def __init__(self, value):
+        self.value = value
+
+    @T.macro
+    def fill(self, A, i):
+        A[i] = self.value
+
+
+def test_macros_are_methods():
+    seven = Filler(7.0)
+
+    @T.prim_func
+    def func(A: T.Buffer((2,), "float32")):
+        seven.fill(A, 1)
+
+    @T.prim_func
+    def expected(A: T.Buffer((2,), "float32")):
+        A[1] = T.float32(7)
+
+    tvm.ir.assert_structural_equal(
+        func.without_attr("global_symbol"), expected.without_attr("global_symbol")
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["v = T.axis.spatial(8, i)\n            v = T.axis.spatial(8, i)", "B = T.alloc_buffer((8,))\n"
+     "            B = T.alloc_buffer((8,))\n            v = T.axis.spatial(8, i)"],
+)  # fmt: skip
+def test_names_are_bound_once_in_a_scope(lines):
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("b"):
+            {lines}
+            A[v] = T.float32(1)
+"""
+    with pytest.raises(DiagnosticError, match="expected a new name, got '[vB]'"):
+        from_source(text)
+
+
+def test_slices_of_scalable_vectors():
+    @T.prim_func
+    def func(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        B[0 : T.vscale() * 4] = A[0 : T.vscale() * 4]
+
+    assert func.body.value.dtype == "float32xvscalex4"
+    with pytest.raises(DiagnosticError, match=r"or a multiple of T.vscale\(\), in dimension 0"):
+        from_source(
+            "@T.prim_func\ndef f(A: T.Buffer((8,), 'float32'), n: T.int32):\n    A[0:n] = A[0:n]\n"
+        )
+
+
+def test_realize_in_any_scope():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        T.realize(A[0:8], "")
+        A[0] = T.float32(1)
+
+    assert isinstance(func.body, tir.BufferRealize)
+
+    @T.prim_func
+    def shared(A: T.Buffer((8,), "float32")):
+        T.realize(A[0:8], "shared")
+        A[0] = T.float32(1)
+
+    assert shared.body.attr_key == "realize_scope" and shared.body.value.value == "shared"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn"])
+def test_floats_print_with_a_point(dtype):
+    assert str(tir.const(1.0, dtype)) == f"T.{dtype}(1.0)"
+    assert str(tir.const(-2.0, dtype)) == f"T.{dtype}(-2.0)"
+
+
+def test_reducers_print_as_functions():
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    one = tir.CommReducer([x], [y], [x + y], [tir.const(0, "int32")])
+    assert one.script() == "T.comm_reducer(lambda x, y: x + y, [0])"
+    two = tir.CommReducer([x, i], [y, j], [tir.max(x, y), i], [tir.const(0), tir.const(1)])
+    assert two.script() == "T.comm_reducer(lambda x, i, y, j: (T.max(x, y), i), [0, 1])"
+
+
+def test_constants_of_numpy():
+    assert tir.const(np.float16(1)).dtype == "float16"
+    assert tir.const(np.int8(1)).dtype == "int8"
+    assert tir.const(1e40).dtype == "float64"
+    assert str(tir.const(2**64 - 1)) == "T.uint64(18446744073709551615)"
+
+
+def test_equality_shows_both_programs():
+    a, b = tir.Var("a", "int32"), tir.Var("b", "int32")
+    with pytest.raises(ValueError, match="StructuralEqual check failed, caused by lhs at .*:\n"):
+        tvm.ir.assert_structural_equal(tir.Evaluate(a + 1), tir.Evaluate(a + 2))
+    with pytest.raises(ValueError, match="\nand rhs at <root>"):
+        tvm.ir.assert_structural_equal(a + 1, b + 1)
+
+
+def test_specialize_folds_sizes():
+    @T.prim_func
+    def func(a: T.handle, c: T.handle, n: T.int32):
+        m = T.int32()
+        A = T.match_buffer(a, (m, n))
+        C = T.match_buffer(c, (m, n * 2))
+        for i, j in T.grid(m, n):
+            C[i, j] = A[i, j]
+
+    a, c, n = func.params
+    k = tir.Var("k", "int32")
+    of_buffer = func.specialize({a: tir.decl_buffer((k, 8))})
+    assert int(of_buffer.buffer_map[of_buffer.params[1]].shape[1]) == 16
+    of_value = func.specialize({n: k * 4})
+    tvm.ir.assert_structural_equal(of_value.buffer_map[of_value.params[0]].shape[1], k * 4)

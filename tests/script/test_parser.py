@@ -32,7 +32,7 @@ def test_matmul_is_complete():
     block = root.body.body.body.body.block
     assert [str(r) for r in block.writes] == ["C[vi, vj]"]
     assert {str(r.buffer.name) for r in block.reads} >= {"A", "B"}
-    assert str(block.init).strip() == "C[vi, vj] = T.float32(0)"
+    assert str(block.init).strip() == "C[vi, vj] = T.float32(0.0)"
 
 
 def test_closure_and_meta_programming():
@@ -162,7 +162,7 @@ def test_statements():
     for line in ("while n < 3:", "break", "continue", "return n",
                  'assert n > 0, "n must be positive"',
                  'C = T.decl_buffer((4,), "int32")', 'tx = T.launch_thread("threadIdx.x", 8)',
-                 "A[0:4] = B[0:4] + T.Broadcast(T.float32(1), 4)",
+                 "A[0:4] = B[0:4] + T.Broadcast(T.float32(1.0), 4)",
                  "elif i == 3 or n > 2 and not i < 1:"):  # fmt: skip
         assert line in text, line
 
@@ -235,7 +235,7 @@ def test_builder_by_hand():
         '    T.func_attr({"tir.noalias": True})',
         "    for i in range(16):",
         "        if i < 4:",
-        "            A[i] = T.float32(0)",
+        "            A[i] = T.float32(0.0)",
         "        else:",
         "            T.evaluate(0)",
     ]

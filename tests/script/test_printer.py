@@ -118,13 +118,13 @@ def test_fragments_are_bare():
     buffer = tir.decl_buffer((4, n), "float32", "A")
     assert str(buffer) == 'A = T.Buffer((4, n), "float32")'.replace("A = ", "n = T.int32()\nA = ")
     loop = tir.For(i, 0, 4, 0, tir.BufferStore(buffer, tir.const(0, "float32"), [i, 0]))
-    assert str(loop) == "for i in range(4):\n    A[i, 0] = T.float32(0)"
+    assert str(loop) == "for i in range(4):\n    A[i, 0] = T.float32(0.0)"
     assert str(tvm.ir.Range(0, 4)) == "I.Range(0, 4)"
     assert loop.script(verbose_expr=True).splitlines() == [
         "n = T.int32()",
         'A = T.Buffer((4, n), "float32")',
         "for i in range(4):",
-        "    A[i, 0] = T.float32(0)",
+        "    A[i, 0] = T.float32(0.0)",
     ]
 
 
@@ -144,7 +144,7 @@ def test_options():
         'def other(A: tir.Buffer((tir.int32(4),), "float32"), x: tir.int64):',
         '  tir.func_attr({"global_symbol": "func"})',
         "  for i in range(tir.int32(4)):",
-        '    A[i] = A[i] + 2 * tir.Cast("float32", x + 1)',
+        '    A[i] = A[i] + 2.0 * tir.Cast("float32", x + 1)',
     ]
     assert func.script(print_line_numbers=True).splitlines()[2] == "3 @T.prim_func"
 

@@ -280,7 +280,7 @@ def test_round_trip_buffers():
     ]
     stores = [tir.BufferStore(b, tir.const(1, b.dtype), [0] * len(b.shape)) for b in buffers]
     text = same(function(tir.SeqStmt(stores), handles, dict(zip(handles, buffers, strict=True))))
-    assert 'E: T.Buffer((), "float32")' in text and "E[()] = T.float32(1)" in text
+    assert 'E: T.Buffer((), "float32")' in text and "E[()] = T.float32(1.0)" in text
 
 
 def test_round_trip_undeclared_buffer():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tvm
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir import interpret
 
 
@@ -160,3 +161,29 @@ def test_extern_primfunc_used_twice():
     func = te.create_prim_func([X, Z])
     x = np.arange(4, dtype="float32")
     np.testing.assert_allclose(run(func, x, shape=(4,)), x * 25)
+
+
+def test_extern_primfunc_reads_what_it_changes():
+    """A buffer that is read is an input, even if it is written; without any other the last one is
+    the output."""
+
+    @T.prim_func
+    def both(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("both"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v] + T.float32(1)
+                A[v] = T.float32(0)
+
+    X = te.placeholder((4,), name="X")
+    Y = te.extern_primfunc([X], both)
+    assert list(Y.op.inputs) == [X] and Y.op.num_outputs == 1
+
+    @T.prim_func
+    def in_place(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("in_place"):
+                v = T.axis.spatial(4, i)
+                B[v] = B[v] + A[v]
+
+    assert te.extern_primfunc([X], in_place).op.num_outputs == 1

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Visitors and mutators written in Python."""
 
+import pytest
 import tvm
 from tvm import tir
+
+from tests.tir.transform.build_ir import buffer, func, loop, store, when
 
 
 def _program():
@@ -65,3 +68,28 @@ def test_the_decorator_spelling():
 
     loop = _program()[1]
     assert Same().visit_stmt(loop).same_as(loop)
+
+
+def test_renew_defs_makes_everything_new():
+    A = buffer((4,))
+    before = func([A], loop(4, lambda i: when(i < 2, store(A, i, 1.0))))
+    after = tir.stmt_functor.renew_defs(before)
+    tvm.ir.assert_structural_equal(before, after)
+    assert not after.body.loop_var.same_as(before.body.loop_var)
+    assert not after.params[0].same_as(before.params[0])
+    assert after.body.body.then_case.buffer.same_as(after.buffer_map[after.params[0]])
+
+
+def test_ir_transform_pre_and_post():
+    A, x = buffer((4,), "int32"), tir.Var("x", "int32")
+    stmt = store(A, 0, x + 1)
+    doubled = tir.stmt_functor.ir_transform(
+        stmt, None, lambda op: op * 2 if op.same_as(x) else None, ["tir.Var"]
+    )
+    assert isinstance(doubled.value.a, tir.Mul)
+    kept = tir.stmt_functor.ir_transform(stmt, lambda op: op, lambda op: 1 / 0, ["tir.BufferStore"])
+    assert kept.same_as(stmt)
+    with pytest.raises(
+        ValueError, match="expected the type key of a node in only_enable, got 'tir.Nothing'"
+    ):
+        tir.stmt_functor.ir_transform(stmt, None, None, ["tir.Nothing"])

@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 import tvm
 from tvm import te, tir
+from tvm.tir import transform as tt
 from tvm.tir.pipeline import finalize_host_passes, get_default_tir_pipeline
+
+from tests.tir.programs import transpose
 
 
 def _elementwise():
@@ -125,3 +128,16 @@ def test_passes_can_be_added_by_phase():
     with tvm.transform.PassContext(config={"tir.add_lower_pass": [[0, spy], [1, spy]]}):
         get_default_tir_pipeline("c")(mod)
     assert seen == ["BlockRealize", "DeclBuffer"]
+
+
+def test_default_pipeline_for_a_device():
+    target = tvm.target.Target("opencl", host="llvm")
+    mod = tvm.IRModule({"main": transpose.with_attr("global_symbol", "main")})
+    mod = tt.BindTarget(target)(mod)
+    with target:
+        mod = tir.get_default_tir_pipeline(target)(mod)
+    names = {v.name_hint for v in mod.functions}
+    assert {"main", "main_compute_", "main_kernel"} <= names
+    assert str(mod["main_kernel"].attrs["target"].kind) == "opencl"
+    assert str(mod["main"].attrs["target"].kind) == "llvm"
+    assert "call_packed" in mod["main_compute_"].script()

@@ -279,7 +279,7 @@ def test_auto_inline():
         tvm.te.create_prim_func([A, C]),
         space=PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={}),
     ).generate_design_space()
-    assert "(A[v_i] + T.float32(1)) * T.float32(2)" in space.mod.script()
+    assert "(A[v_i] + T.float32(1.0)) * T.float32(2.0)" in space.mod.script()
 
 
 def test_rules_are_named_by_target():

@@ -18,6 +18,9 @@ struct OnnxOptions {
   std::optional<int64_t> opset;    // instead of the model's own
   bool keep_params = false;  // weights are parameters; their values are the attribute "params"
   bool sanitize_names = true;
+  /// Bytes that the import may take beyond the file, about: a small file can describe a large
+  /// model.
+  int64_t memory_limit = int64_t{4} << 30;
 };
 struct OnnxModule {
   IRModule mod;

@@ -26,8 +26,10 @@ struct BlockBuilderObj : NodeObj {
   ~BlockBuilderObj();
 
   // ---- the module -----------------------------------------------------------------------------
-  /// The module as it is now.
+  /// The module as it is now, as a copy.
   IRModule GetModule() const;
+  /// The same, to look something up in: the next change of the builder may change it.
+  const IRModule& module() const;
   /// The same with names of functions in order: public ones have theirs, private ones yield.
   IRModule Finalize();
   /// Adds a function under a name like `name_hint`; when the module has an equal one, it is that
@@ -91,6 +93,8 @@ struct BlockBuilder : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(BlockBuilder, ObjectRef, BlockBuilderObj);
 };
 
+/// What a call gives, by the operator's inference or the callee's signature.
+StructInfo InferCall(const Call& call, const BlockBuilder& builder);
 /// Whether the expression can stand as an argument.
 bool IsLeaf(const Expr& expr);
 /// A leaf, or a tuple of such.

@@ -337,7 +337,7 @@ StructInfo GetStructInfo(const Expr& expr);
 /// The same as an `Obj`, or null.
 template <class Obj>
 const Obj* GetStructInfoAs(const Expr& expr) {
-  return expr->struct_info_.has_value() ? expr->struct_info_.value().as<Obj>() : nullptr;
+  return expr->struct_info_.template as<Obj>();  // without counting a reference
 }
 /// Nodes are immutable to everybody but who fills in what inference found.
 inline void UpdateStructInfo(const Expr& expr, StructInfo info) {

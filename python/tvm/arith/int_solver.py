@@ -26,10 +26,19 @@ def _system(equations, variables, ranges):
     if isinstance(equations, IntConstraints):
         return equations
     if variables is None:
-        raise TypeError(
-            "variables: expected a list of variables beside a list of equations, got None"
-        )
+        variables = _variables(equations)
     return IntConstraints(variables, ranges or {}, equations)
+
+
+def _variables(equations):
+    """Those of the equations, in the order in which they occur."""
+    from tvm.tir import Var
+    from tvm.tir.stmt_functor import post_order_visit
+
+    found = {}
+    for equation in equations:
+        post_order_visit(equation, lambda e: found.setdefault(e, e) if isinstance(e, Var) else None)
+    return list(found)
 
 
 def solve_linear_equations(equations, variables=None, ranges=None):

@@ -53,11 +53,11 @@ def assert_structural_equal(lhs, rhs, map_free_vars=False):
         return
     left, right = mismatch
     raise ValueError(
-        "assert_structural_equal: expected equal programs, got a first difference at\n"
-        f"  left  {left}\n  right {right}\nleft:\n{_text(lhs)}\nright:\n{_text(rhs)}"
+        f"StructuralEqual check failed, caused by lhs at {left}:\n{_text(lhs, left)}\n"
+        f"and rhs at {right}:\n{_text(rhs, right)}"
     )
 
 
-def _text(node):
-    text = str(node)
+def _text(node, path):
+    text = node.script(path_to_underline=[path]) if isinstance(node, Node) else str(node)
     return text if len(text) < 20000 else text[:20000] + "\n..."

@@ -27,6 +27,15 @@ class PassInfo(Node):
     pass
 
 
+class _Options(dict):
+    """The options of a pass, which are attributes as well."""
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(f"expected one of the options {', '.join(self)}, got '{name}'")
+
+
 @register_node("transform.PassContext")
 class PassContext(Node):
     """Options that hold while passes run: `with PassContext(opt_level=3, config={...}):`."""
@@ -59,6 +68,15 @@ class PassContext(Node):
     def list_configs():
         """{option: {"type", "default", "doc"}}"""
         return {str(k): dict(v.items()) for k, v in _list_configs().items()}
+
+
+def _config(context, plain=PassContext.config):
+    """{option: value}; the options of one pass are attributes, too."""
+    options = plain.__get__(context).items()
+    return {str(k): _Options(v.items()) if isinstance(v, tvm_ffi.Map) else v for k, v in options}
+
+
+PassContext.config = property(_config)
 
 
 @register_node("transform.Pass")

@@ -7,10 +7,11 @@ import tvm_ffi
 
 from tvm._derive import Node, register_node
 
-from .expr import Function, SeqExpr, Tuple, Var
+from .expr import Expr, Function, SeqExpr, Tuple, Var
 from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
+_emit = tvm_ffi.get_global_func("relax.BlockBuilder._emit")
 _make_seq = tvm_ffi.get_global_func("relax.MakeSeq")
 
 
@@ -124,7 +125,7 @@ class BlockBuilder(Node):
 
     def emit(self, expr, name_hint=""):
         """Binds an expression to a new variable."""
-        return self._emit(convert_to_expr(expr), name_hint)
+        return _emit(self, expr if isinstance(expr, Expr) else convert_to_expr(expr), name_hint)
 
     def emit_output(self, output, name_hint=""):
         """Binds an expression to a variable that is seen behind the dataflow block."""

@@ -13,10 +13,10 @@ from . import expr as _expr
 def convert_to_expr(value):
     """The expression that a Python value means: numbers and scalar expressions are PrimValues,
     texts StringImms, tuples and lists Tuples, arrays Constants."""
-    from tvm.tir import StringImm as TirStringImm
-
     if isinstance(value, _expr.Expr):
         return value
+    from tvm.tir import StringImm as TirStringImm
+
     if isinstance(value, TirStringImm):
         raise TypeError("convert_to_expr: expected a text or relax.StringImm, got tir.StringImm")
     if isinstance(value, (bool, int, float, np.integer, np.floating, PrimExpr)):

@@ -4,16 +4,28 @@
 import functools
 import inspect
 
+import numpy as np
 import tvm_ffi
 
 from tvm._derive import fill
-from tvm.ir import Array, GlobalVar, Op
+from tvm.ir import Array, GlobalVar, IntImm, Op
 from tvm.ir.expr import _op
 
 from .expr import Call, CommReducer, IterVar, Reduce, StringImm, Var, convert
 from .generic import add, multiply, subtract  # noqa: F401
 
 _derived, __dir__ = fill("tvm.tir")
+_const = _derived("const")
+
+
+# ---- constants --------------------------------------------------------------------------------
+def const(value, dtype=None, span=None):
+    """A constant; a number of NumPy keeps its type, an int beyond 64 bits with a sign is uint64."""
+    if dtype is None and isinstance(value, np.generic):
+        dtype, value = str(value.dtype), value.item()
+    if isinstance(value, int) and 2**63 <= value < 2**64 and dtype in (None, "uint64"):
+        return IntImm("uint64", value - 2**64, span)  # its bits
+    return _const(value, dtype, span)
 
 
 # ---- calls ------------------------------------------------------------------------------------
@@ -30,7 +42,7 @@ def _pack(value):
         return convert(value)
     shape = Call("handle", "tir.tvm_stack_make_shape", value.shape)
     strides = Call("handle", "tir.tvm_stack_make_shape", value.strides) if value.strides else 0
-    arguments = [value.data, shape, strides, len(value.shape), _derived("const")(0, value.dtype)]
+    arguments = [value.data, shape, strides, len(value.shape), const(0, value.dtype)]
     return Call("handle", "tir.tvm_stack_make_array", [*arguments, value.elem_offset])
 
 
@@ -68,7 +80,7 @@ def _llvm_intrinsic(dtype, op, name, args, span):
     number = codegen.llvm_lookup_intrinsic_id(name) if isinstance(name, str) else name
     if number == 0:
         raise ValueError(f"{op}: expected the name of an LLVM intrinsic, got '{name}'")
-    return call_intrin(dtype, "tir." + op, _derived("const")(number, "uint32"), *args, span=span)
+    return call_intrin(dtype, "tir." + op, const(number, "uint32"), *args, span=span)
 
 
 def call_llvm_intrin(dtype, name, *args, span=None):
@@ -205,7 +217,7 @@ def logaddexp(a, b, span=None):
     # Two infinities of one sign have no difference.
     same = _op.equal(larger, smaller, None)
     grown = larger + _derived("log1p")(_derived("exp")(smaller - larger))
-    doubled = larger + _derived("const")(0.6931471805599453, larger.dtype)
+    doubled = larger + const(0.6931471805599453, larger.dtype)
     return _derived("Select")(same, doubled, grown)
 
 
@@ -258,7 +270,7 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     return reducer
 
 
-sum = comm_reducer(lambda x, y: x + y, lambda t: _derived("const")(0, t), name="sum")
+sum = comm_reducer(lambda x, y: x + y, lambda t: const(0, t), name="sum")
 min = comm_reducer(lambda x, y: _op.min(x, y, None), lambda t: _derived("max_value")(t), name="min")
 max = comm_reducer(lambda x, y: _op.max(x, y, None), lambda t: _derived("min_value")(t), name="max")
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rewrite simplifier: bottom-up through an expression, with the tables of rules at every node.
+#include <bit>
 #include <numeric>
 
 #include "arith/rewrite/match.h"
@@ -7,6 +8,15 @@
 
 namespace tvm::arith {
 namespace {
+
+/// The mark of x < y + 1 that was x <= y: comparisons keep their strictness where they are spelled.
+const Span& LooseMark() {
+  static const auto* mark = new Span(New<Span>([](SpanObj*) {}));
+  return *mark;
+}
+bool IsLoose(const LTObj* n) {
+  return n->span.has_value() && n->span.value().same_as(LooseMark());
+}
 
 class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
                                 CommReducerObj> {
@@ -134,13 +144,22 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
     if (auto* n = AsBinary(e)) {
       PrimExpr turned = Turn(e, n);
-      if (turned.defined()) return Make(turned);
+      if (turned.defined()) {
+        PrimExpr result = Make(turned);
+        auto* less = e.as<LEObj>() ? result.as<LTObj>() : nullptr;
+        return less && !IsLoose(less) ? LT(less->a, less->b, LooseMark()) : result;
+      }
       PrimExpr simple = Neutral(e);
       if (!simple.same_as(e)) return simple;
       e = Ordered(e, n);
       if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
     } else if (auto* n = e.as<NotObj>()) {
       if (auto c = AsConstInt(n->a)) return MakeConst(t, *c == 0 ? 1 : 0);
+      // Not x <= c is c < x.
+      auto* less = n->a.as<LTObj>();
+      auto limit = less && IsLoose(less) ? AsConstInt(less->b) : std::nullopt;
+      if (limit && less->b.dtype().is_scalar())
+        return Make(LT(MakeConst(less->b.dtype(), *limit - 1), less->a));
     } else if (auto* n = e.as<SelectObj>()) {
       if (auto c = AsConstInt(n->condition)) return *c ? n->true_value : n->false_value;
     } else if (auto* n = e.as<CastObj>()) {
@@ -148,6 +167,11 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       if (folded.defined()) return folded;
     } else if (auto* n = e.as<CallObj>()) {
       if (n->Is(builtin::likely()) && AsConstInt(n->args[0])) return n->args[0];
+      if (auto c = n->Is(builtin::clz()) ? AsConstInt(n->args[0]) : std::nullopt) {
+        DataType of = n->args[0].dtype();
+        uint64_t bits = static_cast<uint64_t>(*c) << (64 - of.bits());
+        return MakeConst(t, bits ? std::countl_zero(bits) : of.bits());
+      }
     }
     if (t.is_integer() && facts_->TraitsOf(e).pure) {
       Interval bound = facts_->BoundOf(e);
@@ -209,9 +233,11 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     auto* n = AsBinary(e);
     return n && n->a.dtype().is_vector();
   }
-  /// Constants folded, or on the right.
+  /// Constants folded, or on the right; min and max keep the order they were written in.
   static PrimExpr Ordered(const PrimExpr& e, const BinaryOpFields* n) {
     if (!AsConstInt(n->a) && !n->a.as<FloatImmObj>()) return e;
+    bool extreme = e.as<MinObj>() || e.as<MaxObj>();
+    if (extreme && !AsConstInt(n->b) && !n->b.as<FloatImmObj>()) return e;
     PrimExpr folded = MakeBinaryNode(e->type_index(), n->a, n->b);
     auto* m = AsBinary(folded);
     return m && m->a.same_as(n->a) ? e : folded;
@@ -292,7 +318,8 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   int depth_ = 0;
 };
 
-/// The readable spellings: x - 1 for x + (-1), x <= y for x < y + 1, c <= x for c - 1 < x, x != y.
+/// The readable spellings: x - 1 for x + (-1), x != y, x <= y for x < y + 1, x + 2 < y for
+/// x < y + (-2); x <= 5 and 5 <= x stay as they were written.
 class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
                                 CommReducerObj> {
  public:
@@ -320,18 +347,40 @@ class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerOb
     return Below<Add>(n);
   }
   ObjectRef Spell(const LTObj* n) {
-    auto* low = n->a.as<IntImmObj>();
+    bool loose = IsLoose(n);
     DataType t = n->a.dtype();
-    // uint64 keeps its constants: they may be beyond int64.
-    if (low && t.bits() < 64 && low->value < Interval::OfType(t).hi) {
-      return LE(IntImm(t, low->value + 1), Mutate(n->b), n->span);
-    }
-    if (low && t.is_int() && low->value != INT64_MAX)
-      return LE(IntImm(t, low->value + 1), Mutate(n->b), n->span);
+    auto* low = n->a.as<IntImmObj>();
+    auto* high = n->b.as<IntImmObj>();
+    if (loose && low && low->value < Interval::OfType(t).hi)
+      return LE(IntImm(t, low->value + 1), Mutate(n->b));
+    if (loose && high && high->value > Interval::OfType(t).lo)
+      return LE(Mutate(n->a), IntImm(t, high->value - 1));
     auto* sum = n->b.as<AddObj>();
-    if (sum && IsOne(sum->b) && facts_->IsIndex(n->b))
-      return LE(Mutate(n->a), Mutate(sum->a), n->span);
-    return Below<LT>(n);
+    auto* shift = sum && t.is_int() ? sum->b.as<IntImmObj>() : nullptr;
+    if (!shift || shift->value == INT64_MIN || !facts_->IsIndex(n->b)) {
+      return loose ? LT(Mutate(n->a), Mutate(n->b)) : Below<LT>(n);
+    }
+    // a < b + shift
+    bool equal = shift->value == 1 || (loose && shift->value != 0);
+    int64_t rest = shift->value - (equal ? 1 : 0);
+    PrimExpr a = Mutate(n->a), b = Mutate(sum->a);
+    if (rest > 0) b = Add(b, IntImm(t, rest));
+    if (rest < 0 && -rest <= Interval::OfType(t).hi)
+      a = Plus(a, -rest);
+    else if (rest < 0)
+      b = Add(b, IntImm(t, rest));
+    if (auto* less = b.as<SubObj>(); less && rest == 0) {  // a sum that was never taken apart
+      if (auto* c = less->b.as<IntImmObj>(); c && c->value > 0) {
+        a = Plus(a, c->value);
+        b = less->a;
+      }
+    }
+    return equal ? ObjectRef(LE(a, b)) : ObjectRef(LT(a, b));
+  }
+  /// The constant joins one that is there.
+  static PrimExpr Plus(const PrimExpr& e, int64_t c) {
+    if (auto sum = AsConstInt(e)) return MakeConst(e.dtype(), *sum + c);
+    return Add(e, IntImm(e.dtype(), c));
   }
   ObjectRef Spell(const NotObj* n) {
     if (auto* eq = n->a.as<EQObj>()) return NE(Mutate(eq->a), Mutate(eq->b), n->span);

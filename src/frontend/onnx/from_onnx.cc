@@ -27,9 +27,11 @@ std::shared_ptr<const onnx::Model> ReadSource(const Source& source) {
 }
 Array<Any> FromOnnx(const Source& model, Map<String, Array<Any>> shape_dict,
                     Map<String, DataType> dtype_dict, Optional<int64_t> opset,
-                    bool keep_params_in_input, bool sanitize_input_names) {
+                    bool keep_params_in_input, bool sanitize_input_names,
+                    Optional<int64_t> memory_limit) {
   OnnxOptions options{shape_dict, dtype_dict, opset ? std::optional(*opset) : std::nullopt,
                       keep_params_in_input, sanitize_input_names};
+  if (memory_limit) options.memory_limit = *memory_limit;
   OnnxModule imported = ImportModel(ReadSource(model), options);
   return {imported.mod, AsStrings(imported.warnings)};
 }
@@ -49,7 +51,7 @@ TVM_REGISTER() {
   Def("relax.frontend.onnx._from_onnx", &FromOnnx,
       "[module, warnings] of a model: a path, or the bytes of one.", Arg("model"),
       Arg("shape_dict"), Arg("dtype_dict"), Arg("opset"), Arg("keep_params_in_input"),
-      Arg("sanitize_input_names"));
+      Arg("sanitize_input_names"), Arg("memory_limit", nullptr));
   Def(
       "relax.frontend.onnx._inspect",
       [](Source model) { return String(onnx::InspectModel(*ReadSource(model))); },

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "frontend/onnx/dimension.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/ir/stack.h"
+#include "tvm/relax/infer.h"
 #include "tvm/relax/transform.h"
 #include "tvm/runtime/signals.h"
 
@@ -13,7 +15,7 @@ namespace tvm::frontend::onnx {
 namespace {
 // What is read or computed at most, so that a small file cannot take all time and memory.
 constexpr int kMaxCalls = 200;        // functions inside of functions
-constexpr int kMaxNodes = 5'000'000;  // after functions have been inlined
+constexpr int64_t kNodeBytes = 4096;  // that a node takes in the graph, about
 constexpr int64_t kMaxKnown = 1024;   // elements whose contents are kept
 constexpr int64_t kNewestOpset = 28;
 
@@ -41,6 +43,15 @@ PrimExpr ReadElement(const char* data, DataType t) {
   if (t.is_bool()) return IntImm::Bool(as(uint8_t{}) != 0);
   if (t.is_int()) return IntImm::Int64(t.bits() == 32 ? as(int32_t{}) : as(int64_t{}));
   return MakeConst(t, t.bits() == 32 ? static_cast<double>(as(float{})) : as(double{}));
+}
+/// Whether a size is divided by a size: what was asked for with a dimension of -1.
+bool HasOpenDivision(const PrimExpr& e) {
+  bool found = false;
+  tir::PostOrderVisit(e, [&](const ObjectRef& part) {
+    auto* quotient = part.as<tir::FloorDivObj>();
+    found |= quotient && !AsConstInt(quotient->b);
+  });
+  return found;
 }
 /// The constant of known elements, or nothing when one is symbolic.
 std::optional<runtime::Tensor> TensorOfKnown(const Known& known) {
@@ -86,11 +97,50 @@ std::vector<std::string_view> ListConverters(Name domain) {
 Importer::Importer(std::shared_ptr<const Model> model, OnnxOptions options)
     : model_(std::move(model)),
       options_(std::move(options)),
-      builder_(relax::BlockBuilder::Create()) {}
+      builder_(relax::BlockBuilder::Create()) {
+  if (options_.memory_limit < 0)
+    TVM_FFI_THROW(ValueError) << "from_onnx: expected a memory_limit of at least 0, got "
+                              << options_.memory_limit;
+}
+
+// ---- what it may take ---------------------------------------------------------------------------
+void Importer::Charge(uint64_t bytes, const std::function<std::string()>& what) {
+  if (bytes > static_cast<uint64_t>(options_.memory_limit) - charged_)
+    TVM_FFI_THROW(MemoryError) << "onnx: expected a model that takes at most "
+                               << options_.memory_limit
+                               << " bytes beyond its file (memory_limit), got more with " << what();
+  charged_ += bytes;
+}
+runtime::Tensor Importer::DenseOf(const SparseTensorProto& proto) {
+  auto dtype = DataTypeOf(proto.values.data_type);
+  runtime::ShapeView shape(proto.dims.data(), proto.dims.size());
+  if (dtype)
+    Charge(runtime::DataSize(shape, *dtype),
+           [&] { return "the sparse tensor '" + std::string(proto.values.name) + "'"; });
+  return MakeDense(*model_, proto);
+}
 
 // ---- values -------------------------------------------------------------------------------------
 tir::Var Importer::FreshDim(const std::string& name) {
   return tir::SizeVar(name + "_" + std::to_string(fresh_++), DataType::Int(64));
+}
+tir::Var Importer::DataVar() {
+  tir::Var var = FreshDim("value");
+  data_vars_.insert(var.get());
+  return var;
+}
+bool Importer::DependsOnData(const PrimExpr& e) const {
+  return tir::UsesVar(e, [&](const tir::VarObj* var) { return data_vars_.count(var) != 0; });
+}
+std::optional<int64_t> Importer::DeclaredRank(Name value) const {
+  auto rank_of = [](const TypeProto& type) -> std::optional<int64_t> {
+    return type.shape ? std::optional<int64_t>(type.shape->size()) : std::nullopt;
+  };
+  if (auto it = declared_.find(value); it != declared_.end()) return rank_of(*it->second);
+  for (const ValueInfo& output : model_->graph.outputs) {
+    if (output.name == value) return rank_of(output.type);
+  }
+  return std::nullopt;
 }
 Expr Importer::Emit(Expr e) {
   bool is_bound = relax::IsLeaf(e) && e->struct_info_.has_value();
@@ -226,8 +276,11 @@ Value Importer::WithDeclaredDims(Name name, Value value) {
   if (!declared || declared->size() != dims.size()) return value;
   bool changes = false;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (AsConstInt(dims[i]) || dims[i].as<tir::VarObj>() || (*declared)[i].value) continue;
-    auto said = FindDim((*declared)[i].param);
+    if (AsConstInt(dims[i]) || dims[i].as<tir::VarObj>()) continue;
+    const Dimension& dim = (*declared)[i];
+    // Numbers in files are sometimes those of an example: only where ours say nothing.
+    if (dim.value && !HasOpenDivision(dims[i])) continue;
+    auto said = dim.value ? std::optional<PrimExpr>(IntImm::Int64(*dim.value)) : FindDim(dim.param);
     if (!said || builder_->analyzer()->CanProveEqual(*said, dims[i])) continue;
     dims.Set(i, *said);
     changes = true;
@@ -258,7 +311,7 @@ void Importer::AddInitializers(const Graph& graph, Scope* scope) {
     }
   }
   for (const SparseTensorProto& sparse : graph.sparse_initializers)
-    add(sparse.values.name, MakeDense(*model_, sparse));
+    add(sparse.values.name, DenseOf(sparse));
 }
 
 // ---- nodes --------------------------------------------------------------------------------------
@@ -312,10 +365,8 @@ void Importer::RunFunction(const FunctionProto& function, Node& call) {
   --call_depth_;
 }
 void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* scope) {
-  if (++num_nodes_ > kMaxNodes)
-    TVM_FFI_THROW(ValueError) << "onnx: expected at most " << kMaxNodes
-                              << " nodes once functions are inlined";
-  if (num_nodes_ % 64 == 0) CheckSignals();
+  Charge(kNodeBytes, [&] { return "its " + std::to_string(num_nodes_) + " nodes"; });
+  if (++num_nodes_ % 64 == 0) CheckSignals();
   Node node(*this, proto, context, scope, OpsetOf(context, proto.domain));
   if (const FunctionProto* function = FindFunction(proto)) {
     Recurse([&] { RunFunction(*function, node); });
@@ -338,6 +389,23 @@ void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* sc
       node.Fail("a new name of its output", "'" + std::string(proto.outputs[i]) + "' again");
   }
 }
+std::string Importer::Circumstances(const NodeProto& node, const Context& context,
+                                    const Scope& scope) const {
+  std::string text = "  opset " + std::to_string(OpsetOf(context, node.domain));
+  if (!model_->path.empty()) text += " of " + model_->path;
+  for (Name input : node.inputs) {
+    const Value* value = scope.Find(input);
+    if (!value) continue;
+    text += "\n  input '" + std::string(input) + "': ";
+    const char* other = value->Otherwise();
+    if (other || !value->expr.defined()) {
+      text += other ? other : "small, known " + value->known->dtype.str();
+    } else {
+      text += Node::TypeOf(value->expr).str() + relax::Show(Node::Shape(value->expr));
+    }
+  }
+  return text;
+}
 void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope) {
   for (const NodeProto& node : nodes) {
     try {
@@ -346,7 +414,9 @@ void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& cont
       std::string message = error.message();
       if (message.rfind("onnx", 0) == 0) throw;
       std::string name = node.name.empty() ? "" : " '" + std::string(node.name) + "'";
-      throw ffi::Error(error.kind(), "onnx: node" + name + " (" + FullName(node) + "): " + message,
+      throw ffi::Error(error.kind(),
+                       "onnx: node" + name + " (" + FullName(node) + "): " + message + "\n" +
+                           Circumstances(node, context, *scope),
                        error.backtrace());
     }
   }

@@ -67,6 +67,8 @@ struct Value {
   /// Whether numbers computed from it must not be computed now. Integers say how a program looks.
   bool IsOpen() const { return is_kept && DataType(constant->dtype()).is_float(); }
 };
+/// Whether the type of a sequence says how its elements look.
+bool SaysElements(const TypeProto& type);
 struct Outputs : std::vector<Value> {
   Outputs(Expr expr) : vector{Value(std::move(expr))} {}                           // NOLINT(*)
   Outputs(Value value) : vector{std::move(value)} {}                               // NOLINT(*)
@@ -118,8 +120,15 @@ class Node {
   const Value& StringsIn(size_t i);
   /// The contents of a small tensor of numbers, or nullptr.
   const Known* KnownOf(size_t i);
-  /// The contents of a vector (or scalar) of integers, also where only running tells them.
-  std::vector<PrimExpr> Integers(size_t i);
+  /// The contents of a vector (or scalar) of integers, also where only running tells them. A length
+  /// that the model does not say is `length`, which running checks.
+  std::vector<PrimExpr> Integers(size_t i, std::optional<int64_t> length = {});
+  /// The same; of a length that only running tells there are `count`, the last of them `fill`.
+  std::vector<PrimExpr> IntegersUpTo(size_t i, int64_t count, int64_t fill);
+  /// The only one.
+  PrimExpr Integer(size_t i);
+  /// The length of a vector, 1 for a scalar; nothing when only running tells.
+  std::optional<int64_t> LengthOf(size_t i);
   /// The same when they are constants.
   std::optional<std::vector<int64_t>> TryConstInts(size_t i);
   /// The same where constants are needed: OpNotImplemented for others.
@@ -129,6 +138,8 @@ class Node {
   std::optional<PrimExpr> ScalarOf(size_t i);
   /// Whether output `i` is wanted by somebody.
   bool Wants(size_t i) const { return i < proto.outputs.size() && !proto.outputs[i].empty(); }
+  /// The rank that the model declares for output `i`.
+  std::optional<int64_t> DeclaredRank(size_t i) const;
 
   // ---- attributes ------------------------------------------------------------------------------
   bool HasAttr(Name name) const { return attributes.count(name) != 0; }
@@ -253,6 +264,9 @@ class Importer {
   Expr ObjectOf(Value* value);
   /// The type of a sequence or an optional, as an object.
   std::shared_ptr<const TypeProto> ObjectType(const Value& value);
+  /// The same of a sequence into which an item goes: it says how elements look where the sequence
+  /// does not.
+  std::shared_ptr<const TypeProto> TypeWithItem(const Value& sequence, const Value& item);
   /// The value of a type that an object holds. Dimensions are new but for constants where the
   /// object is an element of a sequence, and those of the graph's inputs otherwise.
   Value FromObject(const Expr& object, const TypeProto& type, bool is_element);
@@ -264,6 +278,10 @@ class Importer {
   /// Another number with every call.
   int64_t NextSerial() { return fresh_++; }
   tir::Var FreshDim(const std::string& name = "n");
+  std::optional<int64_t> DeclaredRank(Name value) const;
+  /// A variable for a number that is computed when the program runs, and may be negative.
+  tir::Var DataVar();
+  bool DependsOnData(const PrimExpr& e) const;
   /// Imports the nodes; their outputs are in the scope afterwards.
   void RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope);
   void AddInitializers(const Graph& graph, Scope* scope);
@@ -271,8 +289,15 @@ class Importer {
   std::vector<Value> RunGraph(const Graph& graph, const std::vector<Value>& inputs,
                               const Context& context, const Scope* outer);
   Value Constant(runtime::Tensor tensor);
+  /// The tensor with the values of a sparse one.
+  runtime::Tensor DenseOf(const SparseTensorProto& proto);
 
  private:
+  /// Notes memory that the model takes; MemoryError beyond the limit.
+  void Charge(uint64_t bytes, const std::function<std::string()>& what);
+  /// Opset, file and inputs of a node, for errors.
+  std::string Circumstances(const NodeProto& node, const Context& context,
+                            const Scope& scope) const;
   /// A call of a broadcasting operator with operands that fit each other once they run; nothing
   /// where they are known to.
   std::optional<relax::Call> Aligned(const relax::Call& call);
@@ -294,6 +319,7 @@ class Importer {
   OnnxOptions options_;
   relax::BlockBuilder builder_;
   std::map<std::string, tir::Var> dims_;
+  std::set<const tir::VarObj*> data_vars_;
   std::unordered_map<Name, const TypeProto*> declared_;  // of values of the graph itself
   const Scope* main_scope_ = nullptr;
   std::set<std::string> names_;
@@ -301,6 +327,7 @@ class Importer {
   Array<runtime::Tensor> kept_;
   int64_t num_inputs_ = 0;
   int call_depth_ = 0, num_nodes_ = 0, fresh_ = 0;
+  uint64_t charged_ = 0;
 };
 
 }  // namespace tvm::frontend::onnx

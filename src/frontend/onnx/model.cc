@@ -383,10 +383,14 @@ FunctionProto ReadFunction(std::string_view bytes) {
 }
 }  // namespace
 
-std::shared_ptr<const Model> ReadModel(Bytes bytes, std::string folder) {
+std::shared_ptr<const Model> ReadModel(Bytes bytes, std::string path) {
   auto model = std::make_shared<Model>();
   model->bytes = std::move(bytes);
-  model->folder = std::move(folder);
+  if (!path.empty()) {
+    model->folder = std::filesystem::path(path).parent_path().string();
+    if (model->folder.empty()) model->folder = ".";
+  }
+  model->path = std::move(path);
   bool has_graph = false;
   for (Wire w(model->bytes.view, "ModelProto"); w.Next();) {
     switch (w.field()) {
@@ -417,8 +421,7 @@ std::shared_ptr<const Model> ReadModel(Bytes bytes, std::string folder) {
   return model;
 }
 std::shared_ptr<const Model> ReadModelFile(const std::string& path) {
-  auto folder = std::filesystem::path(path).parent_path().string();
-  return ReadModel(MapFile(path), folder.empty() ? "." : folder);
+  return ReadModel(MapFile(path), path);
 }
 
 }  // namespace tvm::frontend::onnx

@@ -109,11 +109,11 @@ struct Model {
   std::vector<FunctionProto> functions;
 
   Bytes bytes;
-  std::string folder;  // where external data may lie; empty when the model is no file
+  std::string path, folder;  // folder: where external data may lie; empty when it is no file
 };
 
 /// ValueError for bytes that are no model.
-std::shared_ptr<const Model> ReadModel(Bytes bytes, std::string folder = "");
+std::shared_ptr<const Model> ReadModel(Bytes bytes, std::string path = "");
 std::shared_ptr<const Model> ReadModelFile(const std::string& path);
 
 /// The type of elements; nothing for what is no number (strings, undefined).

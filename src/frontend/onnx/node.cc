@@ -72,12 +72,37 @@ const Known* Node::KnownOf(size_t i) {
   Input(i);
   return importer.KnownOf(&inputs[i]);
 }
-std::vector<PrimExpr> Node::Integers(size_t i) {
+std::vector<PrimExpr> Node::Integers(size_t i, std::optional<int64_t> length) {
   if (const Known* known = KnownOf(i)) {
     if (known->dtype.is_float()) Fail("integers as input " + std::to_string(i), known->dtype.str());
     return known->elements;
   }
-  return RuntimeIntegers(In(i));
+  Expr e = In(i);
+  return RuntimeIntegers(length ? Fitted(e, {IntImm::Int64(*length)}) : e);
+}
+std::vector<PrimExpr> Node::IntegersUpTo(size_t i, int64_t count, int64_t fill) {
+  if (LengthOf(i)) return Integers(i);
+  Te te(*this);
+  te::Tensor t = te(Cast(In(i), DataType::Int(64)));
+  auto element = [&](const Array<tir::Var>& at) {
+    return if_then_else(at[0] < t->shape[0], t(at[0]), IntImm::Int64(fill));
+  };
+  return RuntimeIntegers(
+      te.Done("fill_up", te::compute({IntImm::Int64(count)}, element, "fill_up")));
+}
+PrimExpr Node::Integer(size_t i) {
+  std::vector<PrimExpr> values = Integers(i, 1);
+  if (values.size() != 1)
+    Fail("one integer as input " + std::to_string(i), std::to_string(values.size()));
+  return values[0];
+}
+std::optional<int64_t> Node::LengthOf(size_t i) {
+  if (const Known* known = KnownOf(i)) return known->elements.size();
+  Dims shape = Shape(In(i));
+  return shape.empty() ? std::optional<int64_t>(1) : AsConstInt(shape[0]);
+}
+std::optional<int64_t> Node::DeclaredRank(size_t i) const {
+  return Wants(i) ? importer.DeclaredRank(proto.outputs[i]) : std::nullopt;
 }
 std::vector<PrimExpr> Node::RuntimeIntegers(const Expr& e) {
   // Shapes hold no negative numbers, so they travel with an offset.
@@ -87,13 +112,19 @@ std::vector<PrimExpr> Node::RuntimeIntegers(const Expr& e) {
     Fail("a vector of integers whose length is known", TypeOf(e).str() + relax::Show(shape));
   int64_t size = shape.empty() ? 1 : *AsConstInt(shape[0]);
   if (size == 0) return {};
-  Expr vector = Reshape(Cast(e, DataType::Int(64)), {IntImm::Int64(size)});
-  Expr raised = (*this)("add", vector, Scalar(static_cast<double>(kOffset), DataType::Int(64)));
+  // What is farther away (the end of a slice, say) is as good as the offset.
+  Te te(*this);
+  te::Tensor t = te(Reshape(Cast(e, DataType::Int(64)), {IntImm::Int64(size)}));
+  PrimExpr offset = IntImm::Int64(kOffset);
+  auto element = [&](const Array<tir::Var>& at) {
+    return max(min(t(at[0]), offset), neg(offset)) + offset;
+  };
+  Expr raised = te.Done("raise", te::compute(t->shape, element, "raise"));
   Expr as_shape = importer.builder()->Emit(relax::CallOperator("relax.tensor_to_shape", {raised}));
   Dims fresh;
   std::vector<PrimExpr> result;
   for (int64_t i = 0; i < size; ++i) {
-    fresh.push_back(importer.FreshDim("value"));
+    fresh.push_back(importer.DataVar());
     result.push_back(fresh.back() - IntImm::Int64(kOffset));
   }
   importer.builder()->EmitMatchCast(as_shape, relax::ShapeStructInfo(fresh), "lv");

@@ -55,6 +55,16 @@ std::shared_ptr<const TypeProto> Importer::ObjectType(const Value& value) {
   }
   return type;
 }
+bool SaysElements(const TypeProto& type) {
+  return type.element && (type.element->kind != TypeProto::kTensor || type.element->shape);
+}
+std::shared_ptr<const TypeProto> Importer::TypeWithItem(const Value& sequence, const Value& item) {
+  auto type = ObjectType(sequence);
+  if (SaysElements(*type)) return type;
+  auto more = std::make_shared<TypeProto>(*type);
+  more->element = std::make_shared<TypeProto>(*ObjectType(item));
+  return more;
+}
 Value Importer::FromObject(const Expr& object, const TypeProto& type, bool is_element) {
   if (type.kind != TypeProto::kTensor)
     return Value::Object(object, std::make_shared<TypeProto>(type));

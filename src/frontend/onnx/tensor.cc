@@ -113,9 +113,6 @@ runtime::Tensor MakeDense(const Model& model, const SparseTensorProto& proto) {
   if (indices.numel() != count * per_value ||
       (per_value != 1 && per_value != static_cast<int64_t>(shape.size())))
     FailTensor(proto.values, "an index for every value", "another number of them");
-  constexpr uint64_t kMostBytes = 1 << 30;  // a few bytes must not become all memory
-  if (runtime::DataSize(shape, values.dtype()) > kMostBytes)
-    FailTensor(proto.values, "a sparse tensor of at most 1 GiB", "a larger one");
   runtime::Tensor dense = runtime::Empty(shape, values.dtype(), {kDLCPU, 0});
   std::memset(dense.data_ptr(), 0, runtime::DataSize(shape, values.dtype()));
   auto* index = static_cast<const int64_t*>(indices.data_ptr());

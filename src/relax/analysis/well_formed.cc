@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/pointer_map.h"
 #include "relax/analysis/symbolic_vars.h"
 #include "tir/text.h"
 #include "tvm/relax/analysis.h"
@@ -26,9 +27,8 @@ class WellFormedChecker : public ExprVisitor {
 
   void CheckFunction(const std::string& name, const Function& func) {
     function_ = name;
+    ++function_number_;
     binding_ = Binding();
-    visible_.clear();
-    gone_.clear();
     symbolic_.clear();
     if (auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
         symbol && mod_ && View(symbol.value()) != name) {
@@ -61,24 +61,27 @@ class WellFormedChecker : public ExprVisitor {
   Message Complain() { return Message(this); }
 
   // ---- variables ------------------------------------------------------------------------------
+  struct Definition {
+    int function = 0;
+    bool is_visible = false, is_output = false;
+  };
   void Define(const Var& var) {
     const Object* id = var->vid.get();
-    if (!defined_.insert(id).second)
+    auto [definition, is_new] = definitions_.Insert(id, {});
+    if (!is_new)
       Complain() << "expected each variable to be defined once, got '" << var->name_hint()
                  << "' twice";
     if (var.as<DataflowVarObj>() && !in_dataflow_)
       Complain() << "expected dataflow variables in dataflow blocks only, got '" << var->name_hint()
                  << "' outside";
-    visible_.insert(id);
+    bool is_output = in_dataflow_ && !var.as<DataflowVarObj>();
+    *definition = {function_number_, true, is_output};
     scope_.push_back(id);
     owned_.push_back(var->vid);
   }
   void LeaveTo(size_t depth) {
-    while (scope_.size() > depth) {
-      visible_.erase(scope_.back());
-      gone_.insert(scope_.back());
-      scope_.pop_back();
-    }
+    for (size_t i = depth; i < scope_.size(); ++i) definitions_[scope_[i]].is_visible = false;
+    scope_.resize(depth);
   }
   void DefineSymbolic(const StructInfo& info) {
     for (const tir::Var& var : DefinableTIRVarsInStructInfo(info)) {
@@ -90,15 +93,23 @@ class WellFormedChecker : public ExprVisitor {
     }
   }
   void VisitStructInfo(const StructInfo& info) final {
+    if (static_.Find(info.get())) return;
+    bool is_static = true;
     VisitSymbolicExprs(info, [&](const PrimExpr& e, SymbolicExpr place) {
+      is_static = is_static && e.as<IntImmObj>();
       if (place == SymbolicExpr::kDim && e.dtype() != DataType::Int(64))
         Complain() << "expected dimensions of type int64, got " << tir::TextOf(e) << " of type "
                    << e.dtype();
       VisitVars(e, [&](const tir::VarObj* var) { UseSymbolic(var); });
     });
-    if (auto* tensor = info.as<TensorStructInfoObj>()) {
-      if (tensor->shape && tensor->shape.value().as<VarObj>()) VisitExpr(tensor->shape.value());
+    if (auto* tensor = info.as<TensorStructInfoObj>();
+        tensor && tensor->shape && tensor->shape.value().as<VarObj>()) {
+      VisitExpr(tensor->shape.value());
+      is_static = false;
     }
+    if (!is_static) return;
+    static_.Insert(info.get(), true);
+    owned_infos_.push_back(info);
   }
   void UseSymbolic(const tir::VarObj* var) {
     if (!symbolic_.count(var))
@@ -119,9 +130,10 @@ class WellFormedChecker : public ExprVisitor {
     ExprVisitor::VisitExpr(expr);
   }
   void VisitExpr_(const VarObj* op) final {
-    if (visible_.count(op->vid.get())) return;
+    const Definition* known = definitions_.Find(op->vid.get());
+    if (known && known->is_visible) return;
     const char* reason = "before its definition";
-    if (gone_.count(op->vid.get())) {
+    if (known && known->function == function_number_) {
       reason = op->IsInstance<DataflowVarObj>() ? "outside of its dataflow block"
                                                 : "outside of the branch that defines it";
     }
@@ -171,12 +183,8 @@ class WellFormedChecker : public ExprVisitor {
   }
   void CheckInference(const Call& call) {
     Guard("expected a call whose struct info can be inferred", [&] {
-      Call again(call->op, call->args, call->attrs, call->sinfo_args, call->span);
-      builder_->BeginBindingBlock();
-      size_t depth = builder_->Depth();
-      Expr normal = builder_->Normalize(again);
-      builder_->UnwindTo(depth - 1);
-      StructInfo known = GetStructInfo(call), inferred = GetStructInfo(normal);
+      StructInfo known = GetStructInfo(call), inferred = InferCall(call, builder_);
+      if (known.same_as(inferred)) return;
       if (StructInfoBaseCheck(known, inferred) == BaseCheckResult::kFailL0)
         Complain() << "expected what is recorded of a call to agree with what is inferred, "
                    << tir::TextOf(inferred) << ", got " << tir::TextOf(known);
@@ -249,13 +257,12 @@ class WellFormedChecker : public ExprVisitor {
     in_dataflow_ = outer;
     std::vector<const Object*> outputs;
     for (size_t i = depth; i < scope_.size(); ++i) {
-      if (outputs_.count(scope_[i])) outputs.push_back(scope_[i]);
+      if (definitions_[scope_[i]].is_output) outputs.push_back(scope_[i]);
     }
     LeaveTo(depth);
     for (const Object* id : outputs) {
-      visible_.insert(id);
+      definitions_[id].is_visible = true;
       scope_.push_back(id);
-      gone_.erase(id);
     }
   }
   void VisitBinding_(const VarBindingObj* binding) final {
@@ -271,11 +278,11 @@ class WellFormedChecker : public ExprVisitor {
     binding_ = ffi::GetRef<Binding>(binding);
     if (!is_function) DefineBound(binding->var);
     if (!check_struct_info_ || !complaint.empty() || !value->struct_info_) return;
-    auto check = StructInfoBaseCheck(GetStructInfo(binding->var), GetStructInfo(value));
-    if (check == BaseCheckResult::kFailL0)
-      Complain() << "expected a variable to be what its value is, "
-                 << tir::TextOf(GetStructInfo(value)) << ", got "
-                 << tir::TextOf(GetStructInfo(binding->var));
+    StructInfo known = GetStructInfo(binding->var), actual = GetStructInfo(value);
+    if (known.same_as(actual)) return;
+    if (StructInfoBaseCheck(known, actual) == BaseCheckResult::kFailL0)
+      Complain() << "expected a variable to be what its value is, " << tir::TextOf(actual)
+                 << ", got " << tir::TextOf(known);
   }
   void VisitBinding_(const MatchCastObj* binding) final {
     binding_ = ffi::GetRef<Binding>(binding);
@@ -291,18 +298,20 @@ class WellFormedChecker : public ExprVisitor {
                  << "'";
     Define(var);
     ExprVisitor::VisitVarDef(var);
-    if (in_dataflow_ && !var.as<DataflowVarObj>()) outputs_.insert(var->vid.get());
   }
 
   Optional<IRModule> mod_;
   BlockBuilder builder_;
   bool check_struct_info_, check_normal_form_;
   std::string function_;
-  Binding binding_;  // where we are
-  std::unordered_set<const Object*> visible_, gone_, outputs_, symbolic_;
-  std::unordered_set<const Object*> defined_;  // in the whole program
-  std::vector<const Object*> scope_;           // visible variables, the newest last
-  std::vector<Id> owned_;                      // keeps the addresses unique
+  int function_number_ = 0;
+  Binding binding_;                     // where we are
+  PointerMap<Definition> definitions_;  // in the whole program, by Id
+  std::vector<const Object*> scope_;    // visible variables, the newest last
+  std::unordered_set<const Object*> symbolic_;
+  PointerMap<bool> static_;              // struct info without symbolic expressions
+  std::vector<Id> owned_;                // keeps the addresses unique
+  std::vector<StructInfo> owned_infos_;  // likewise
   std::unordered_map<const Object*, std::string> symbolic_owner_;
   bool in_dataflow_ = false, is_pure_ = false;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockBuilder: the module, scopes, blocks and bindings. normalize.cc has the normal form.
+// BlockBuilder: the module, names, scopes, blocks and bindings. normalize.cc has the normal form.
 #include "tvm/relax/block_builder.h"
 
+#include <algorithm>
+#include <functional>
+
+#include "ir/structural_equal.h"
 #include "relax/analysis/symbolic_vars.h"
 #include "relax/ir/builder_impl.h"
 #include "tir/text.h"
@@ -11,27 +15,86 @@
 
 namespace tvm::relax {
 
-String NameTable::Unique(std::string_view hint) {
-  std::string name(hint);
-  for (char& c : name) {
-    if (!isalnum(static_cast<unsigned char>(c)) && c != '_') c = '_';
+// ---- names ------------------------------------------------------------------------------------
+namespace {
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+}  // namespace
+
+void NameTable::Take(std::string_view name) {
+  if (last_.find(name) != last_.end()) return;
+  last_.emplace(name, 0);
+  some_end_in_digit_ |= !name.empty() && IsDigit(name.back());
+}
+bool NameTable::IsNumbered(std::string_view name) const {
+  int64_t number = 0, unit = 1;
+  for (size_t at = name.size(); at-- > 1 && IsDigit(name[at]) && unit < 1000000000; unit *= 10) {
+    number += (name[at] - '0') * unit;
+    auto it = name[at] == '0' ? last_.end() : last_.find(name.substr(0, at));
+    if (it != last_.end() && number <= it->second) return true;
   }
-  auto [it, is_new] = taken_.try_emplace(name, 0);
-  if (is_new) return name;
-  std::string fresh;
-  do fresh = name + std::to_string(++it->second);
-  while (taken_.count(fresh));
-  taken_.emplace(fresh, 0);
-  return fresh;
+  return false;
+}
+bool NameTable::IsTaken(std::string_view name) const {
+  return last_.find(name) != last_.end() || IsNumbered(name);
+}
+String NameTable::Unique(std::string_view hint) {
+  auto fits = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string name;
+  if (!std::all_of(hint.begin(), hint.end(), fits)) {
+    name = hint;
+    std::replace_if(name.begin(), name.end(), std::not_fn(fits), '_');
+    hint = name;
+  }
+  auto it = last_.find(hint);
+  if (it == last_.end()) {
+    bool is_numbered = IsNumbered(hint);
+    Take(hint);
+    if (!is_numbered) return std::string(hint);
+    it = last_.find(hint);
+  }
+  for (;;) {
+    std::string fresh = it->first + std::to_string(it->second + 1);
+    bool is_taken = some_end_in_digit_ && IsTaken(fresh);
+    ++it->second;
+    if (!is_taken) return fresh;
+  }
 }
 
 // ---- state ------------------------------------------------------------------------------------
 BlockBuilderObj::Impl::Impl(const Optional<IRModule>& start, bool apply_f_normalize)
-    : mod(start ? IRModule(start.value()->functions, start.value()->attrs,
-                           start.value()->global_infos)
-                : IRModule(Map<GlobalVar, BaseFunc>())),
-      apply_f_normalize(apply_f_normalize) {
-  for (const auto& [var, func] : mod->functions) function_names.Take(View(var->name_hint));
+    : mod(start ? start.value() : IRModule(Map<GlobalVar, BaseFunc>())),
+      owns_mod(!start),
+      apply_f_normalize(apply_f_normalize) {}
+namespace {
+uint64_t OutlineOf(const BaseFunc& func) {
+  return OnDeepStack([&] { return OutlineHash(func); });
+}
+}  // namespace
+IRModuleObj* BlockBuilderObj::Impl::Own() {
+  if (!std::exchange(owns_mod, true)) mod = IRModule(mod->functions, mod->attrs, mod->global_infos);
+  return const_cast<IRModuleObj*>(mod.get());
+}
+void BlockBuilderObj::Impl::IndexFunction(const GlobalVar& var, uint64_t outline) {
+  function_names.Take(View(var->name_hint));
+  outlines.emplace(var.get(), outline);
+  by_outline.emplace(outline, var);
+}
+void BlockBuilderObj::Impl::RemoveFromIndex(const GlobalVar& var) {
+  auto known = outlines.find(var.get());
+  if (known == outlines.end()) return;
+  auto [begin, end] = by_outline.equal_range(known->second);
+  outlines.erase(known);
+  by_outline.erase(
+      std::find_if(begin, end, [&](const auto& item) { return item.second.same_as(var); }));
+}
+void BlockBuilderObj::Impl::IndexFunctions() {
+  if (std::exchange(is_indexed, true)) return;
+  for (const auto& [var, func] : mod->functions) IndexFunction(var, OutlineOf(func));
+}
+String BlockBuilderObj::Impl::UniqueName(std::string_view hint) {
+  for (const Id& id : without_name) var_names.Take(View(id->name_hint));
+  without_name.clear();
+  return var_names.Unique(hint);
 }
 BlockBuilderObj::Impl::Frame& BlockBuilderObj::Impl::Top() {
   if (frames.empty()) {
@@ -59,7 +122,7 @@ Var BlockBuilderObj::Impl::NewVar(bool is_dataflow, const String& name_hint,
                                   const StructInfo& info) {
   std::string_view hint = View(name_hint);
   if (hint.empty()) hint = is_dataflow ? "lv" : "gv";
-  Id id(var_names.Unique(hint));
+  Id id(UniqueName(hint));
   return is_dataflow ? DataflowVar(id, info) : Var(id, info);
 }
 void BlockBuilderObj::Impl::Push(const Binding& binding) {
@@ -69,13 +132,8 @@ void BlockBuilderObj::Impl::Push(const Binding& binding) {
                                  "dataflow blocks only, got '"
                               << binding->var->name_hint() << "' in a plain block";
   }
-  if (auto* cast = binding.as<MatchCastObj>()) {
-    Define(cast->struct_info);
-    values.insert_or_assign(binding->var->vid.get(), std::pair(binding->var->vid, cast->value));
-  } else {
-    values.insert_or_assign(binding->var->vid.get(),
-                            std::pair(binding->var->vid, binding.as<VarBindingObj>()->value));
-  }
+  if (auto* cast = binding.as<MatchCastObj>()) Define(cast->struct_info);
+  without_value.push_back(binding);
   frame.bindings.push_back(binding);
 }
 
@@ -96,30 +154,17 @@ arith::Analyzer* BlockBuilderObj::analyzer() const {
 }
 
 // ---- module -----------------------------------------------------------------------------------
-namespace {
-/// Contents of tensors do not count: hashing large weights would cost more than comparing them in
-/// the rare case that all else is equal.
-int64_t HashWithoutData(const BaseFunc& func) {
-  static const ffi::Function hash = ffi::Function::GetGlobalRequired("ffi.StructuralHash");
-  return OnDeepStack([&] { return hash(func, false, true).cast<int64_t>(); });
-}
-IRModuleObj* Mutable(const IRModule& mod) { return const_cast<IRModuleObj*>(mod.get()); }
-}  // namespace
-
 IRModule BlockBuilderObj::GetModule() const {
   const IRModule& mod = impl_->mod;
   return IRModule(mod->functions, mod->attrs, mod->global_infos);
 }
+const IRModule& BlockBuilderObj::module() const { return impl_->mod; }
 IRModule BlockBuilderObj::Finalize() { return NormalizeGlobalVar(GetModule()); }
 GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_hint) {
-  if (!impl_->hashed) {
-    for (const auto& [var, known] : impl_->mod->functions)
-      impl_->by_hash.emplace(HashWithoutData(known), var);
-    impl_->hashed = true;
-  }
-  int64_t hash = HashWithoutData(func);
+  impl_->IndexFunctions();
+  uint64_t outline = OutlineOf(func);
   GlobalVar found;
-  auto [begin, end] = impl_->by_hash.equal_range(hash);
+  auto [begin, end] = impl_->by_outline.equal_range(outline);
   for (auto it = begin; it != end; ++it) {
     const GlobalVar& var = it->second;
     if (found.defined() && View(found->name_hint) < View(var->name_hint)) continue;
@@ -128,18 +173,16 @@ GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_
   if (found.defined()) return found;
   GlobalVar var(impl_->function_names.Unique(View(name_hint)));
   UpdateStructInfo(var, GetStructInfo(func));
-  Mutable(impl_->mod)->Update(var, func);
-  impl_->by_hash.emplace(hash, var);
+  impl_->Own()->Update(var, func);
+  impl_->IndexFunction(var, outline);
   return var;
 }
 void BlockBuilderObj::UpdateFunction(const GlobalVar& var, const BaseFunc& func) {
-  impl_->function_names.Take(View(var->name_hint));
+  GlobalVar before = impl_->mod->FindGlobalVar(var->name_hint);
+  if (before.defined()) impl_->RemoveFromIndex(before);
   UpdateStructInfo(var, GetStructInfo(func));
-  if (impl_->hashed) {
-    std::erase_if(impl_->by_hash, [&](const auto& item) { return item.second.same_as(var); });
-    impl_->by_hash.emplace(HashWithoutData(func), var);
-  }
-  Mutable(impl_->mod)->Update(var, func);
+  impl_->Own()->Update(var, func);
+  if (impl_->is_indexed) impl_->IndexFunction(var, OutlineOf(func));
 }
 
 // ---- scopes and blocks ------------------------------------------------------------------------
@@ -256,16 +299,21 @@ Var BlockBuilderObj::EmitMatchCast(const Expr& value, const StructInfo& info,
   return var;
 }
 void BlockBuilderObj::EmitNormalized(const Binding& binding) {
-  impl_->var_names.Take(View(binding->var->name_hint()));
+  impl_->without_name.push_back(binding->var->vid);
   impl_->Push(binding);
 }
 Optional<Expr> BlockBuilderObj::LookupBinding(const Var& var) const {
+  for (const Binding& binding : impl_->without_value) {
+    auto* bind = binding.as<VarBindingObj>();
+    const Expr& value = bind ? bind->value : binding.as<MatchCastObj>()->value;
+    const Id& id = binding->var->vid;
+    impl_->values.insert_or_assign(id.get(), std::pair(id, value));
+  }
+  impl_->without_value.clear();
   auto it = impl_->values.find(var->vid.get());
   return it == impl_->values.end() ? Optional<Expr>() : it->second.second;
 }
-String BlockBuilderObj::GetUniqueName(const String& name) {
-  return impl_->var_names.Unique(View(name));
-}
+String BlockBuilderObj::GetUniqueName(const String& name) { return impl_->UniqueName(View(name)); }
 
 Var WithStructInfo(const Var& var, const StructInfo& info) {
   if (var->struct_info_ && var->struct_info_.value().same_as(info)) return var;
@@ -281,8 +329,15 @@ TVM_REGISTER() {
       "relax.BlockBuilder." name, [] params { return call; }, doc, \
       Arg("self") __VA_OPT__(, ) __VA_ARGS__)
   using B = BlockBuilder;
-  Def("relax.BlockBuilder._create", &BlockBuilder::Create, "", Arg("mod", nullptr),
-      Arg("apply_f_normalize", true));
+  Def(
+      "relax.BlockBuilder._create",
+      [](Optional<IRModule> mod, bool apply_f_normalize) {
+        // The caller may change its module while the builder lives.
+        if (mod)
+          mod = IRModule(mod.value()->functions, mod.value()->attrs, mod.value()->global_infos);
+        return BlockBuilder::Create(mod, apply_f_normalize);
+      },
+      "", Arg("mod", nullptr), Arg("apply_f_normalize", true));
   METHOD("get", "The module as it is now.", b->GetModule(), (B b));
   METHOD("finalize", "The module, with names of functions in order.", b->Finalize(), (B b));
   METHOD("add_func", "Adds a function, or finds an equal one.", b->AddFunction(f, name),

@@ -10,14 +10,22 @@
 
 namespace tvm::relax {
 
-/// Names that are taken, each with the last number that was tried behind it.
+/// Names that are taken. Those made by numbers behind a name are not kept one by one: all up to the
+/// last number are taken.
 class NameTable {
  public:
   String Unique(std::string_view hint);
-  void Take(std::string_view name) { taken_.try_emplace(std::string(name), 0); }
+  void Take(std::string_view name);
 
  private:
-  std::unordered_map<std::string, int> taken_;
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  bool IsTaken(std::string_view name) const;
+  /// Whether a number behind another name gives this one.
+  bool IsNumbered(std::string_view name) const;
+  std::unordered_map<std::string, int, Hash, std::equal_to<>> last_;  // number behind a name
+  bool some_end_in_digit_ = false;  // else no number makes a name that is taken
 };
 
 struct BlockBuilderObj::Impl {
@@ -35,18 +43,29 @@ struct BlockBuilderObj::Impl {
   };
   explicit Impl(const Optional<IRModule>& start, bool apply_f_normalize);
 
-  IRModule mod;
+  IRModule mod;           // that of whoever made the builder until something changes
+  bool owns_mod = false;  // from then on a copy
   bool apply_f_normalize;
   NameTable var_names, function_names;
   std::vector<Frame> frames;
   std::vector<Scope> scopes;
+  // Few ask for values and new names: what was bound is entered into the tables when someone does.
   std::unordered_map<const Object*, std::pair<Id, Expr>> values;  // by Id
-  std::unordered_multimap<int64_t, GlobalVar> by_hash;            // of the module's functions
-  bool hashed = false;
+  std::vector<Binding> without_value;                             // not in `values` yet
+  std::vector<Id> without_name;                                   // not in `var_names` yet
+  std::unordered_multimap<uint64_t, GlobalVar> by_outline;        // of the module's functions
+  std::unordered_map<const Object*, uint64_t> outlines;           // by GlobalVar
+  bool is_indexed = false;  // whether functions are in the tables
   mutable std::unique_ptr<arith::Analyzer> analyzer;
   mutable std::vector<PrimExpr> not_negative;  // not told to the analyzer yet
 
   Frame& Top();
+  /// The module, to be changed.
+  IRModuleObj* Own();
+  void IndexFunctions();
+  void IndexFunction(const GlobalVar& var, uint64_t outline);
+  void RemoveFromIndex(const GlobalVar& var);
+  String UniqueName(std::string_view hint);
   void Define(const StructInfo& info);
   /// Ends the open block of a sequence.
   void Flush(Frame* frame);

@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "ir/structural_equal.h"
 #include "tir/text.h"
 #include "tvm/expr/index_type.h"
 #include "tvm/relax/analysis.h"
@@ -290,22 +291,22 @@ StructInfo GetStructInfo(const Expr& expr) {
 namespace {
 constexpr int kUse = kTVMFFIDefRegionKindNone, kDefine = kTVMFFIDefRegionKindPattern;
 
-bool VarEqual(Var a, Var b, ffi::Function equal) {
-  return equal(a->vid, b->vid, kUse, "vid").cast<bool>() &&
-         equal(a->struct_info_, b->struct_info_, kUse, "struct_info_").cast<bool>();
-}
+constexpr auto kVarEqual = [](const VarObj* a, const VarObj* b, auto equal) {
+  return equal(a->vid, b->vid, kUse, "vid") &&
+         equal(a->struct_info_, b->struct_info_, kUse, "struct_info_");
+};
 int64_t VarHash(Var var, int64_t seed, ffi::Function hash) {
   seed = hash(var->vid, seed, kUse).cast<int64_t>();
   return hash(var->struct_info_, seed, kUse).cast<int64_t>();
 }
 /// A value cannot use the variable it is bound to, but a local function can.
-bool BindingEqual(VarBinding a, VarBinding b, ffi::Function equal) {
-  auto values = [&] { return equal(a->value, b->value, kUse, "value").cast<bool>(); };
+constexpr auto kBindingEqual = [](const VarBindingObj* a, const VarBindingObj* b, auto equal) {
+  auto values = [&] { return equal(a->value, b->value, kUse, "value"); };
   bool value_first = !a->value.as<FunctionObj>();
   if (value_first && !values()) return false;
-  if (!equal(a->var, b->var, kDefine, "var").cast<bool>()) return false;
+  if (!equal(a->var, b->var, kDefine, "var")) return false;
   return value_first || values();
-}
+};
 int64_t BindingHash(VarBinding binding, int64_t seed, ffi::Function hash) {
   auto value = [&] { seed = hash(binding->value, seed, kUse).cast<int64_t>(); };
   bool is_function = binding->value.as<FunctionObj>();
@@ -336,12 +337,11 @@ TVM_REGISTER() {
   RegisterNode<IfObj>("One of two sequences.");
   RegisterNode<FunctionObj>("A function.");
   RegisterNode<ExternFuncObj>("A function that is found by name at run time.");
-  for (int32_t index : {VarObj::RuntimeTypeIndex(), DataflowVarObj::RuntimeTypeIndex()}) {
-    SetTypeAttr(index, "__s_equal__", ffi::Function::FromTyped(&VarEqual));
+  SetStructuralEqual<VarObj>(kVarEqual);
+  SetStructuralEqual<DataflowVarObj>(kVarEqual);
+  SetStructuralEqual<VarBindingObj>(kBindingEqual);
+  for (int32_t index : {VarObj::RuntimeTypeIndex(), DataflowVarObj::RuntimeTypeIndex()})
     SetTypeAttr(index, "__s_hash__", ffi::Function::FromTyped(&VarHash));
-  }
-  SetTypeAttr(VarBindingObj::RuntimeTypeIndex(), "__s_equal__",
-              ffi::Function::FromTyped(&BindingEqual));
   SetTypeAttr(VarBindingObj::RuntimeTypeIndex(), "__s_hash__",
               ffi::Function::FromTyped(&BindingHash));
 

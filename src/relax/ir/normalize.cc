@@ -33,6 +33,23 @@ bool IsLeafOrTuple(const Expr& expr) {
   });
 }
 
+StructInfo InferCall(const Call& call, const BlockBuilder& builder) {
+  if (auto* op = call->op.as<OpObj>()) {
+    const InferStructInfoFn* infer = FInferStructInfo.Find(op);
+    if (!infer) {
+      TVM_FFI_THROW(OpValueError) << op->name
+                                  << ": expected an operator with FInferStructInfo, got none";
+    }
+    return (*infer)(call, builder);
+  }
+  auto* func = GetStructInfoAs<FuncStructInfoObj>(call->op);
+  if (!func) {
+    TVM_FFI_THROW(OpValueError) << "Call: expected a function whose struct info is known, got "
+                                << tir::TextOf(call->op);
+  }
+  return DeriveCallRetStructInfo(ffi::GetRef<FuncStructInfo>(func), call, builder);
+}
+
 namespace {
 bool SameBindings(const BindingBlock& a, const Array<Binding>& bindings) {
   return std::equal(a->bindings.begin(), a->bindings.end(), bindings.begin(), bindings.end(),
@@ -100,11 +117,7 @@ class Normalizer {
       ~Leave() { --depth; }
     } leave{depth_};
     if (auto* call = expr.as<CallObj>()) return VisitCall(ffi::GetRef<Call>(call));
-    if (auto* var = expr.as<VarObj>()) {
-      if (var->struct_info_ && IsVoidStructInfo(var->struct_info_.value()))
-        return Tuple(Array<Expr>());
-      return expr;
-    }
+    if (expr.as<VarObj>()) return IsVoid(expr) ? Tuple(Array<Expr>()) : expr;
     if (auto* tuple = expr.as<TupleObj>()) return VisitTuple(ffi::GetRef<Tuple>(tuple));
     if (auto* item = expr.as<TupleGetItemObj>()) return VisitItem(ffi::GetRef<TupleGetItem>(item));
     if (auto* seq = expr.as<SeqExprObj>()) return Inline(seq);
@@ -122,10 +135,20 @@ class Normalizer {
     auto it = bound.find(expr.get());
     return it == bound.end() ? nullptr : &it->second.second;
   }
+  /// Whether the expression is an argument as it is: true for nearly all.
+  static bool StaysAsIs(const Expr& expr) {
+    if (expr.as<GlobalVarObj>()) return expr->struct_info_.has_value();
+    return IsLeaf(expr) && !(expr.as<VarObj>() && IsVoid(expr));
+  }
+  static bool IsVoid(const Expr& var) {
+    auto* tuple = GetStructInfoAs<TupleStructInfoObj>(var);
+    return tuple && tuple->fields.empty();
+  }
   Array<Expr> Arguments(const Array<Expr>& exprs) {
     Array<Expr> result = exprs;
     for (size_t i = 0; i < exprs.size(); ++i) {
       const Expr before = exprs[i];
+      if (StaysAsIs(before)) continue;
       Expr now = Argument(before);
       if (!now.same_as(before)) result.Set(i, now);
     }
@@ -134,33 +157,17 @@ class Normalizer {
 
   // ---- expressions ----------------------------------------------------------------------------
   Expr VisitCall(Call call) {
-    Expr op = Argument(call->op);
+    Expr op = StaysAsIs(call->op) ? call->op : Argument(call->op);
     Array<Expr> args = Arguments(call->args);
     if (!op.same_as(call->op) || !args.same_as(call->args))
       call = Call(op, args, call->attrs, call->sinfo_args, call->span);
-    if (!call->struct_info_) UpdateStructInfo(call, InferCall(call));
+    if (!call->struct_info_)
+      UpdateStructInfo(call, InferCall(call, ffi::GetRef<BlockBuilder>(builder_)));
     if (!impl_->apply_f_normalize) return call;
     const RewriteCallFn* normalize = FNormalize.Find(call->op);
     if (!normalize) return call;
     Expr normal = (*normalize)(ffi::GetRef<BlockBuilder>(builder_), call);
     return normal.same_as(call) ? normal : Visit(normal);
-  }
-  StructInfo InferCall(const Call& call) {
-    auto builder = ffi::GetRef<BlockBuilder>(builder_);
-    if (auto* op = call->op.as<OpObj>()) {
-      const InferStructInfoFn* infer = FInferStructInfo.Find(op);
-      if (!infer) {
-        TVM_FFI_THROW(OpValueError)
-            << op->name << ": expected an operator with FInferStructInfo, got none";
-      }
-      return (*infer)(call, builder);
-    }
-    auto* func = GetStructInfoAs<FuncStructInfoObj>(call->op);
-    if (!func) {
-      TVM_FFI_THROW(OpValueError) << "Call: expected a function whose struct info is known, got "
-                                  << tir::TextOf(call->op);
-    }
-    return DeriveCallRetStructInfo(ffi::GetRef<FuncStructInfo>(func), call, builder);
   }
   Expr VisitTuple(const Tuple& tuple) {
     Array<Expr> fields = Arguments(tuple->fields);

@@ -245,7 +245,7 @@ Optional<VDevice> Infer::Device() const {
 }
 Optional<VDevice> Infer::DeviceAt(int64_t index) const {
   if (!builder_->defined()) return std::nullopt;
-  auto infos = (*builder_)->GetModule()->global_infos;
+  const auto& infos = (*builder_)->module()->global_infos;
   auto devices = infos.find("vdevice");
   if (devices == infos.end() || index < 0) return std::nullopt;
   const Array<GlobalInfo> all = (*devices).second;

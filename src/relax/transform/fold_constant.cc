@@ -21,9 +21,9 @@ namespace tvm::relax {
 namespace {
 using runtime::Tensor;
 
-/// One kernel to run.
+/// One kernel to run, or a reshape.
 struct FoldStep {
-  String kernel;
+  String kernel;              // "": the result is a view of the operand
   std::vector<Any> operands;  // tensors, numbers, or an undefined one: the result of `producers`
   std::vector<int> producers;
   TensorStructInfo out{nullptr};
@@ -152,7 +152,9 @@ class ConstantFolder {
       if (!size) return;
       bytes *= static_cast<double>(size->value);
     }
-    if (bytes > bytes_ || !IsQuick(func)) return;
+    bool is_view = IsView(func);
+    if (is_view) bytes = 0;
+    if (bytes > bytes_ || (!is_view && !IsQuick(func))) return;
     FoldStep step;
     step.out = ffi::GetRef<TensorStructInfo>(out);
     if (auto* args = call->args[1].as<TupleObj>()) {
@@ -169,7 +171,7 @@ class ConstantFolder {
       }
     }
     bytes_ -= bytes;
-    step.kernel = NameOf(func);
+    if (!is_view) step.kernel = NameOf(func);
     known_[var->vid.get()] = {{}, static_cast<int>(steps_.size())};
     steps_.push_back(std::move(step));
   }
@@ -199,6 +201,11 @@ class ConstantFolder {
     auto target = func->GetAttr<Target>(tvm::attr::kTarget);
     return (!target || is_cpu(target.value())) &&
            (!out->vdevice || is_cpu(out->vdevice.value()->target));
+  }
+  bool IsView(const tir::PrimFunc& func) {
+    auto [it, is_new] = views_.try_emplace(func.get(), func, false);
+    if (is_new) it->second.second = HasReshapePattern(func);
+    return it->second.second;
   }
   /// Whether what is left of the time is enough.
   bool IsQuick(const tir::PrimFunc& func) {
@@ -244,7 +251,9 @@ class ConstantFolder {
       functions.Set(GlobalVar(name), WithAttr(kernel, tvm::attr::kGlobalSymbol, name));
     }
     static const ffi::Function build = ffi::Function::GetGlobalRequired("driver.Build");
-    auto code = build(IRModule(functions), DefaultHost(), nullptr).cast<ffi::Module>();
+    Optional<ffi::Module> code;
+    if (!functions.empty())
+      code = build(IRModule(functions), DefaultHost(), nullptr).cast<ffi::Module>();
     using Clock = std::chrono::steady_clock;
     double budget = context_->GetConfig<double>("relax.FoldConstant.max_seconds");
     auto end = Clock::now() +
@@ -264,12 +273,16 @@ class ConstantFolder {
       }
     }
   }
-  void RunStep(const ffi::Module& code, FoldStep* step) {
+  void RunStep(const Optional<ffi::Module>& code, FoldStep* step) {
     std::vector<int64_t> shape;
     for (const PrimExpr& dim : step->out->Dims().value())
       shape.push_back(dim.as<IntImmObj>()->value);
-    Tensor result = runtime::Empty(ffi::ShapeView(shape.data(), shape.size()), step->out->dtype,
-                                   DLDevice{kDLCPU, 0});
+    bool is_view = step->kernel.empty();
+    Tensor result;
+    if (!is_view) {
+      result = runtime::Empty(ffi::ShapeView(shape.data(), shape.size()), step->out->dtype,
+                              DLDevice{kDLCPU, 0});
+    }
     std::vector<Any> args = step->operands;
     for (size_t i = 0; i < args.size(); ++i) {
       int producer = step->producers[i];
@@ -278,10 +291,16 @@ class ConstantFolder {
       if (&source != step && !source.result.defined()) return;
       args[i] = &source == step ? result : source.result;
     }
+    if (is_view) {
+      auto source = args[0].cast<Tensor>();
+      if (source.is_contiguous())
+        step->result = runtime::CreateView(source, ffi::Shape(shape), step->out->dtype);
+      return;
+    }
     std::vector<AnyView> views(args.begin(), args.end());
     try {
       Any ignored;
-      runtime::GetFunction(code, step->kernel)
+      runtime::GetFunction(code.value(), step->kernel)
           .CallPacked(views.data(), static_cast<int32_t>(views.size()), &ignored);
       step->result = result;
     } catch (const ffi::Error&) {
@@ -331,6 +350,7 @@ class ConstantFolder {
   std::vector<FoldStep> steps_;
   std::unordered_map<const Object*, std::string> names_;
   std::vector<tir::PrimFunc> kernels_;
+  std::unordered_map<const Object*, std::pair<tir::PrimFunc, bool>> views_;  // which are reshapes
   std::unordered_set<std::string> called_;  // kernels of the module, maybe for the last time
 };
 

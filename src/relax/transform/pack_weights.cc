@@ -3,8 +3,11 @@
 //
 // A matrix (K, N) in panels of p columns is (N/p, K, p): a tile of the product reads one run of
 // memory, whatever N is.
+#include <array>
+
 #include "tvm/expr/op.h"
 #include "tvm/ir/machine.h"
+#include "tvm/relax/analysis.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/call_te.h"
 #include "tvm/relax/expr_functor.h"
@@ -21,7 +24,9 @@ class WeightPacker : public ExprMutator {
       auto func = base.as<Function>();
       if (!func) continue;
       Expr changed = VisitExpr(*func);
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
+      // Without transposes that nobody reads any more: folding would compute them.
+      if (!changed.same_as(base))
+        builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
     }
     return builder_->GetModule();
   }
@@ -36,8 +41,26 @@ class WeightPacker : public ExprMutator {
   Expr Make(const char* name, const std::vector<AnyView>& params) {
     return builder_->Emit(CallOperator(name, params));
   }
+  /// The constant matrix that is a factor, or whose transpose is.
+  struct Factor {
+    const ConstantObj* weight;
+    bool is_transposed;
+  };
+  Factor FactorOf(const Expr& expr) const {
+    static const Op& permute = *new Op(Op::Get("relax.permute_dims"));
+    if (auto* weight = expr.as<ConstantObj>()) return {weight, false};
+    auto* var = expr.as<VarObj>();
+    auto value = var ? LookupBinding(ffi::GetRef<Var>(var)) : Optional<Expr>();
+    auto* call = value ? value.value().as<CallObj>() : nullptr;
+    if (!call || !call->Is(permute)) return {nullptr, false};
+    auto* weight = call->args[0].as<ConstantObj>();
+    // The other order of two axes, [0, 1], leaves a matrix as it is.
+    const auto& axes = call->attrs.value().as<PermuteDimsAttrsObj>()->axes;
+    bool swaps = !axes || axes.value()[0]->value % 2 != 0;
+    return {swaps ? weight : nullptr, true};
+  }
   Expr Packed(const Call& call) {
-    auto* weight = call->args[1].as<ConstantObj>();
+    auto [weight, is_transposed] = FactorOf(call->args[1]);
     auto* data = GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
     if (!weight || weight->data.ndim() != 2 || !data || !data->Dims() || data->ndim < 2)
       return call;
@@ -46,21 +69,26 @@ class WeightPacker : public ExprMutator {
     if (!is_float(data->dtype) || !is_float(DataType(weight->data.dtype())) ||
         !(out.is_void() || is_float(out)))
       return call;
-    int64_t depth = weight->data.size(0), columns = weight->data.size(1);
+    int64_t depth = weight->data.size(is_transposed), columns = weight->data.size(!is_transposed);
     // A part of a panel that nobody uses has to be small beside the rest.
     int64_t panels = (columns + width_ - 1) / width_, all = panels * width_;
     if (columns < width_ || (all != columns && panels < kManyPanels)) return call;
-    Expr matrix = call->args[1];
+    auto matrix = ffi::GetRef<Expr>(weight);
     if (all != columns) {
       Ints margins;
-      for (int64_t n : {int64_t{0}, int64_t{0}, int64_t{0}, all - columns})
+      for (int64_t n : {int64_t{0}, is_transposed ? all - columns : 0, int64_t{0},
+                        is_transposed ? 0 : all - columns})
         margins.push_back(IntImm::Int32(n));
       matrix = Make("relax.nn.pad", {matrix, margins});
     }
+    using Numbers = std::array<int64_t, 3>;
     Array<PrimExpr> split;
-    for (int64_t n : {depth, panels, width_}) split.push_back(IntImm::Int64(n));
     Ints order;
-    for (int axis : {1, 0, 2}) order.push_back(IntImm::Int32(axis));
+    for (int64_t n :
+         is_transposed ? Numbers{panels, width_, depth} : Numbers{depth, panels, width_})
+      split.push_back(IntImm::Int64(n));
+    for (int64_t axis : is_transposed ? Numbers{0, 2, 1} : Numbers{1, 0, 2})
+      order.push_back(IntImm::Int32(axis));
     matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
     matrix = Make("relax.permute_dims", {matrix, order});
     Expr product = Product(call->args[0], matrix, depth, all);
@@ -101,9 +129,9 @@ IRModule PackWeights(IRModule mod, Optional<int64_t> width) {
 }  // namespace
 TVM_RELAX_PASS(
     PackWeights, 0,
-    R"(Products of float32 by a constant matrix become calls of a kernel that reads the matrix in
-panels of `width` columns, by default two vectors of the processor. The panels are made by
-operators that FoldConstant computes.
+    R"(Products of float32 by a constant matrix, or the transpose of one, become calls of a
+kernel that reads the matrix in panels of `width` columns, by default two vectors of the processor.
+The panels are made by operators that FoldConstant computes.
 
 y = R.matmul(x, w)  # w: (K, N)
 ->

@@ -8,6 +8,8 @@
 
 namespace tvm::tir {
 namespace {
+constexpr int kBlocks = 256;  // of threads, where the number of iterations is not known
+
 bool BindThreads(const Schedule& sch, const BlockRV& block, int64_t threads) {
   Array<LoopRV> order, reduced;
   for (const Axis& axis : LookAt(sch, block).axes) {
@@ -24,9 +26,17 @@ bool BindThreads(const Schedule& sch, const BlockRV& block, int64_t threads) {
     if (order.size() > 1) sch.Reorder(order);
     all = spatial.size() == 1 ? spatial[0] : sch.Fuse(spatial);
   }
-  if (auto size = AsConstInt(sch.Get(all)->extent))
-    threads = std::clamp<int64_t>(*size, 1, threads);
-  Array<LoopRV> parts = sch.Split(all, {std::nullopt, PrimExpr(static_cast<int>(threads))});
+  auto size = AsConstInt(sch.Get(all)->extent);
+  if (size) threads = std::clamp<int64_t>(*size, 1, threads);
+  PrimExpr width(static_cast<int>(threads));
+  Array<LoopRV> parts;
+  if (size) {
+    parts = sch.Split(all, {std::nullopt, width});
+  } else {  // a grid of fixed size, which takes as many rounds as are needed
+    Array<LoopRV> three = sch.Split(all, {std::nullopt, PrimExpr(kBlocks), width});
+    parts = {three[1], three[2]};
+    sch.Reorder({three[1], three[2], three[0]});
+  }
   sch.Bind(parts[0], "blockIdx.x");
   sch.Bind(parts[1], "threadIdx.x");
   return true;
@@ -45,7 +55,8 @@ IRModule DefaultGPUSchedule(const IRModule& mod) {
     for (const BlockRV& block : sch.GetChildBlocks(sch.NewBlockRV(root))) {
       Attempt(sch, [&] { return BindThreads(sch, block, Machine::Of(target)->max_threads); });
     }
-    functions.Set(var, sch.mod()->Lookup(var));
+    auto result = Any(sch.mod()->Lookup(var)).cast<PrimFunc>();
+    functions.Set(var, WithAttr(std::move(result), attr::kIsScheduled, true));
   }
   return IRModule(functions, mod->attrs, mod->global_infos);
 }
@@ -63,7 +74,7 @@ before(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] + 1.0
 after:
-    T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_80", "max_threads_per_block": 128})})
+    T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_80", "max_threads_per_block": 128}), "tir.is_scheduled": True})
     for i_j_fused_0 in T.thread_binding(4, "blockIdx.x"):
         for i_j_fused_1 in T.thread_binding(128, "threadIdx.x"):
             with T.block("B"):

@@ -143,12 +143,15 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
     const Axis& axis = look.axes[i];
     if (i == roles.row) {
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(height)});
-      row_grids = parts[0], row = parts[1];
+      row_grids = parts[0];
+      row = parts[1];
     } else if (i == roles.column) {
       int64_t stretch = StretchOf(look, roles.row, roles.column, machine) / width;
       int64_t close = LargestDivisor(axis.size.value_or(width) / width, stretch);
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(width)});
-      stretches = parts[0], column_grids = parts[1], column = parts[2];
+      stretches = parts[0];
+      column_grids = parts[1];
+      column = parts[2];
     } else if (i == roles.depth) {
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(kTileSide)});
       reduction.push_back(parts[0]);
@@ -157,7 +160,8 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
       (axis.reduce ? reduction : outer).push_back(axis.loop);
     }
   }
-  outer.push_back(stretches), outer.push_back(row_grids);
+  outer.push_back(stretches);
+  outer.push_back(row_grids);
   Array<LoopRV> order = outer;
   order.push_back(column_grids);
   for (const LoopRV& loop : reduction) order.push_back(loop);

@@ -98,9 +98,7 @@ void PrintFloat(Printer& p, double value) {
   }
   char buffer[64];
   std::string_view text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr - buffer);
-  // An integer literal keeps neither the sign of zero nor, beyond 64 bits, its value.
-  bool integer = text.find_first_of(".e") == std::string_view::npos;
-  p << text << (integer && (text.size() > 15 || (value == 0 && std::signbit(value))) ? ".0" : "");
+  p << text << (text.find_first_of(".e") == std::string_view::npos ? ".0" : "");
 }
 void PrintIntImm(Printer& p, const IntImmObj* n) {
   Tir(p, n->dtype.str()) << "(";
@@ -257,6 +255,34 @@ void PrintLet(Printer& p, const LetObj* n) {
   PrintExpr(p, n->value);
   p << "})";
 }
+void PrintCommReducer(Printer& p, const CommReducerObj* n) {
+  // Variables that are others' as well cannot be those of a lambda.
+  for (const Array<Var>& side : {n->lhs, n->rhs}) {
+    for (const Var& v : side) {
+      if (p.Known(v.get())) return p.Construct(n);
+    }
+  }
+  Printer::Scope scope(p);
+  Tir(p, "comm_reducer(");
+  {
+    Printer::List params(p, "lambda ", ": ");
+    for (const Array<Var>& side : {n->lhs, n->rhs}) {
+      for (const Var& v : side) params.Item() << p.Define(v.get(), v->name_hint);
+    }
+  }
+  if (n->result.size() == 1) {
+    PrintExpr(p, n->result[0]);
+  } else {
+    Printer::List results(p, "(", ")");
+    PrintExprs(results, n->result);
+  }
+  p << ", ";
+  {
+    Printer::List identity(p, "[", "]");
+    PrintExprs(identity, n->identity_element);
+  }
+  p << ")";
+}
 void PrintLoad(Printer& p, const BufferLoadObj* n) {
   PrintAccess(p, n->buffer, n->indices, n->predicate);
 }
@@ -412,6 +438,7 @@ TVM_REGISTER() {
   DefPrint<VarObj, &PrintVar>();
   DefPrint<CastObj, &PrintCast>();
   DefPrint<LetObj, &PrintLet>();
+  DefPrint<CommReducerObj, &PrintCommReducer>();
   DefPrint<CallObj, &PrintCall>();
   DefPrint<BufferLoadObj, &PrintLoad>();
   DefPrint<ProducerLoadObj, &PrintProducerLoad>();

@@ -62,7 +62,8 @@ namespace {
 
 /// What a function uses, and what in it defines something: the difference has to be declared.
 struct Scan : Visitor<Scan, VarObj, BufferObj, ForObj, LetStmtObj, AllocateObj, AllocateConstObj,
-                      DeclBufferObj, BufferRealizeObj, AttrStmtObj, BlockObj, GlobalVarObj> {
+                      DeclBufferObj, BufferRealizeObj, AttrStmtObj, BlockObj, GlobalVarObj,
+                      CommReducerObj> {
   std::unordered_set<const Object*> defined, seen;
   std::vector<const VarObj*> vars;
   std::vector<const BufferObj*> buffers;
@@ -77,6 +78,12 @@ struct Scan : Visitor<Scan, VarObj, BufferObj, ForObj, LetStmtObj, AllocateObj, 
     VisitChildren(buffer, *this);
   }
   void Visit(const GlobalVarObj*) { has_global = true; }
+  void Visit(const CommReducerObj* n) {
+    for (const Array<Var>& side : {n->lhs, n->rhs}) {
+      for (const Var& v : side) defined.insert(v.get());
+    }
+    VisitChildren(n, *this);
+  }
   void Visit(const ForObj* n) {
     // The statement declares the variable of a bound thread; see LoopHeader.
     if (n->thread_binding.has_value()) defined.insert(n->thread_binding.value()->var.get());

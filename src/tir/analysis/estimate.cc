@@ -77,12 +77,6 @@ struct FlopCounter
     count += std::max(a, b);
   }
   void Visit(const CallObj* op) {
-    if (op->Is(builtin::if_then_else())) {
-      (*this)(op->args[0]);
-      double a = Measure([&] { (*this)(op->args[1]); }), b = Measure([&] { (*this)(op->args[2]); });
-      count += std::max(a, b);
-      return;
-    }
     for (const PrimExpr& a : op->args) (*this)(a);
   }
   void Visit(const PrimExprObj* op) {

@@ -55,9 +55,39 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     if (has_offset) flat.Set(0, flat[0] + source->elem_offset);
     return flat.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
   }
+  /// From the first element of a region to its last one.
+  BufferRegion FlatRegion(const BufferRegion& region) {
+    Buffer buffer = Mutate(region->buffer);
+    if (buffer.same_as(region->buffer)) return Mutate(region);
+    Array<PrimExpr> first, last;
+    for (const Range& range : region->region) {
+      first.push_back(range->min);
+      last.push_back(range->min + range->extent - 1);
+    }
+    first = FlatIndices(region->buffer, first), last = FlatIndices(region->buffer, last);
+    Array<Range> ranges;
+    for (size_t i = 0; i < first.size(); ++i) {
+      ranges.push_back(
+          Range::FromMinExtent(first[i], analyzer.Simplify(last[i] - first[i] + 1)));
+    }
+    return BufferRegion(buffer, ranges);
+  }
   ObjectRef Rewrite(const BlockObj* op) {
-    TVM_FFI_THROW(ValueError) << "FlattenBuffer: expected no blocks, got block " << op->name_hint
-                              << ": run LowerOpaqueBlock first";
+    if (!op->match_buffers.empty()) {
+      TVM_FFI_THROW(ValueError) << "FlattenBuffer: expected blocks without match_buffer, got block "
+                                << op->name_hint << ": run LowerMatchBuffer first";
+    }
+    auto regions = [&](const Array<BufferRegion>& old) {
+      return old.Map([&](const BufferRegion& r) { return FlatRegion(r); });
+    };
+    Array<BufferRegion> reads = regions(op->reads), writes = regions(op->writes);
+    Block block = ffi::GetRef<Block>(op);
+    auto* n = Edit(&block);
+    n->reads = reads, n->writes = writes;
+    n->alloc_buffers = n->alloc_buffers.Map([&](const Buffer& b) { return Mutate(b); });
+    n->body = Mutate(op->body);
+    if (op->init.has_value()) n->init = Mutate(op->init.value());
+    return block;
   }
   Optional<PrimExpr> Predicate(const Optional<PrimExpr>& predicate) {
     return predicate.has_value() ? Optional<PrimExpr>(Mutate(predicate.value())) : predicate;

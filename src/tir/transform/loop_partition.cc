@@ -16,6 +16,7 @@ struct ConditionFinder
   arith::DomMap inner;
   std::vector<std::pair<PrimExpr, arith::DomMap>> found;
   std::unordered_map<const VarObj*, bool> opaque;  // depend on more than loops
+  bool choices = false;                            // those of if_then_else count as well
 
   void Add(const PrimExpr& cond) {
     if (auto* both = cond.as<AndObj>()) {
@@ -44,7 +45,7 @@ struct ConditionFinder
     VisitChildren(op, *this);
   }
   void Visit(const CallObj* op) {
-    if (op->Is(builtin::likely())) Add(op->args[0]);
+    if (op->Is(builtin::likely()) || (choices && op->Is(builtin::if_then_else()))) Add(op->args[0]);
     VisitChildren(op, *this);
   }
   void Visit(const LetStmtObj* op) {
@@ -94,7 +95,7 @@ struct ConditionRemover : Mutator<ConditionRemover, IfThenElseObj, CallObj, AndO
 
 struct Partitioner : AnalyzedStmtMutator<Partitioner> {
   using Base::Rewrite;
-  bool partition_const_loop = false;
+  bool partition_const_loop = false, keep_single = false, unroll_hinted = false;
   bool made_copies = false;
   arith::DomMap outer;
 
@@ -105,9 +106,15 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
                (!is_const || partition_const_loop || hinted) &&
                !op->annotations.count("irregular_loop_mark") && !HasJumps(op->body);
     if (may) {
-      if (Stmt result = TryPartition(op); result.defined()) return result;
+      if (Stmt result = TryPartition(op, partition_const_loop || hinted); result.defined())
+        return result;
     }
-    return Inside(op);
+    if (!hinted) return Inside(op);
+    For loop = ffi::GetRef<For>(op);
+    auto* n = Edit(&loop);
+    n->annotations.erase("pragma_loop_partition_hint");
+    if (may && unroll_hinted) n->kind = ForKind::kUnrolled;
+    return Inside(loop.get());
   }
   ObjectRef Inside(const ForObj* op) {
     outer.Set(op->loop_var, IntSet::FromMinExtent(op->min, op->extent));
@@ -115,8 +122,9 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
     outer.erase(op->loop_var);
     return loop;
   }
-  Stmt TryPartition(const ForObj* op) {
+  Stmt TryPartition(const ForObj* op, bool choices) {
     ConditionFinder find;
+    find.choices = choices;
     find.var = op->loop_var.get();
     find(op->body);
     PrimExpr begin = op->min, end = op->min + op->extent;
@@ -156,7 +164,7 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
         n->body = remove.Mutate(op->body);
         loop = Any(Inside(loop.get())).cast<For>();
       }
-      seq.push_back(loop);
+      seq.push_back(FromZero(loop));
     };
     add(begin, first, false);
     add(first, last, true);
@@ -164,19 +172,33 @@ struct Partitioner : AnalyzedStmtMutator<Partitioner> {
     made_copies |= seq.size() > 1;
     return SeqStmt::Flatten(seq);
   }
+  /// The loop counting from 0; a single iteration is its body.
+  Stmt FromZero(For loop) {
+    if (IsOne(loop->extent) && !keep_single && loop->annotations.empty())
+      return Substitute(loop->body, {{loop->loop_var, loop->min}});
+    if (IsZero(loop->min)) return loop;
+    auto* n = Edit(&loop);
+    n->body = Substitute(n->body, {{n->loop_var, n->loop_var + n->min}});
+    n->min = MakeZero(n->min.dtype());
+    return loop;
+  }
 };
 }  // namespace
 
-PrimFunc LoopPartition(PrimFunc func, bool partition_const_loop) {
+PrimFunc LoopPartition(PrimFunc func, bool partition_const_loop,
+                       bool no_unroll_loop_with_extent_one,
+                       bool unroll_loop_with_partition_hint_no_interval) {
   Partitioner partition;
   partition.partition_const_loop = partition_const_loop;
+  partition.keep_single = no_unroll_loop_with_extent_one;
+  partition.unroll_hinted = unroll_loop_with_partition_hint_no_interval;
   partition.LearnParams(func);
   func = RewriteBody(std::move(func), partition);
   return partition.made_copies ? ConvertSSA(std::move(func)) : func;
 }
 TVM_PASS(
     tir, LoopPartition,
-    R"(Splits loops so that conditions are tested only where they may fail. Loops of constant extent are split with partition_const_loop or the annotation pragma_loop_partition_hint.
+    R"(Splits loops so that conditions are tested only where they may fail. Loops of constant extent, and those with conditions of if_then_else, are split with partition_const_loop or the annotation pragma_loop_partition_hint. The parts count from 0; a single iteration is no loop, unless no_unroll_loop_with_extent_one. With unroll_loop_with_partition_hint_no_interval a loop that has the annotation and cannot be split is unrolled.
 
 config: {"tir.LoopPartition": {"partition_const_loop": True}}
 before(A: T.Buffer((14,), "float32")):
@@ -187,9 +209,9 @@ before(A: T.Buffer((14,), "float32")):
 after:
     for i, j in T.grid(3, 4):
         A[i * 4 + j] = T.float32(1)
-    for i in range(3, 4):
-        for j in range(4):
-            if T.likely(i * 4 + j < 14):
-                A[i * 4 + j] = T.float32(1))",
-    Arg("partition_const_loop", false))
+    for j in range(4):
+        if T.likely(12 + j < 14):
+            A[12 + j] = T.float32(1))",
+    Arg("partition_const_loop", false), Arg("no_unroll_loop_with_extent_one", false),
+    Arg("unroll_loop_with_partition_hint_no_interval", false))
 }  // namespace tvm::tir

@@ -46,7 +46,10 @@ PrimFunc MakeUnpackedAPI(PrimFunc func) {
         SeqStmt::Flatten({body, Evaluate(Call(DataType::Int(32), builtin::ret(), {PrimExpr(0)}))});
   }
   n->body = body;
-  return func;
+  // The function runs on the host, from where it launches others.
+  auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
+  if (!target.has_value() || !target.value().Host().has_value()) return func;
+  return WithAttr(std::move(func), ::tvm::attr::kTarget, target.value().Host().value());
 }
 TVM_PASS(
     tir, MakeUnpackedAPI,

@@ -22,8 +22,9 @@ struct NoOpRemover : Mutator<NoOpRemover, ForObj, WhileObj, IfThenElseObj, LetSt
     return SeqStmt::Flatten(seq);
   }
   ObjectRef Rewrite(const ForObj* op) {
-    auto extent = AsConstInt(op->extent);
-    if (extent && *extent <= 0) return Effects({op->min});
+    PrimExpr count = op->extent;
+    if (!count.as<IntImmObj>() && !count.as<VarObj>()) count = arith::Analyzer().Simplify(count);
+    if (auto extent = AsConstInt(count); extent && *extent <= 0) return Effects({op->min});
     For loop = Below<For>(op);
     if (IsNothing(loop->body)) return Effects({op->min, op->extent});
     return loop;

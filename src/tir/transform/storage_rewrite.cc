@@ -84,8 +84,9 @@ struct Planner {
 };
 
 /// Moves allocations that share memory to the beginning of their region, one for each group.
-struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
+struct Rewriter : Mutator<Rewriter, AllocateObj, DeclBufferObj, ForObj, AttrStmtObj, VarObj> {
   const Planner& planner;
+  std::unordered_set<const VarObj*> unused;  // memory that nobody touches
   std::unordered_map<const VarObj*, Var> pointers;
   std::unordered_map<const StmtObj*, std::vector<const Shared*>> at;  // by the region's statement
 
@@ -95,6 +96,9 @@ struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
       at[lives.allocations.at(s->owner->buffer_var.get()).region->stmt].push_back(s.get());
       for (const AllocateObj* member : s->members)
         pointers.emplace(member->buffer_var.get(), s->owner->buffer_var);
+    }
+    for (const auto& [var, a] : lives.allocations) {
+      if (a.last < 0 && !a.is_exposed && a.op->annotations.empty()) unused.insert(var);
     }
   }
   Stmt WithAllocations(const StmtObj* region, Stmt body) {
@@ -115,8 +119,12 @@ struct Rewriter : Mutator<Rewriter, AllocateObj, ForObj, AttrStmtObj, VarObj> {
     return it == pointers.end() ? ffi::GetRef<ObjectRef>(op) : ObjectRef(it->second);
   }
   ObjectRef Rewrite(const AllocateObj* op) {
-    if (pointers.count(op->buffer_var.get())) return Mutate(op->body);
-    return MapChildren(op, *this);
+    bool gone = pointers.count(op->buffer_var.get()) || unused.count(op->buffer_var.get());
+    return gone ? ObjectRef(Mutate(op->body)) : MapChildren(op, *this);
+  }
+  ObjectRef Rewrite(const DeclBufferObj* op) {
+    bool gone = unused.count(op->buffer->data.get());
+    return gone ? ObjectRef(Mutate(op->body)) : MapChildren(op, *this);
   }
   ObjectRef Rewrite(const ForObj* op) {
     For loop = Below<For>(op);
@@ -137,16 +145,15 @@ PrimFunc StorageRewrite(PrimFunc func) {
   if (!ContentsOf(func->body).Has<AllocateObj>()) return func;
   LifetimeFinder lives;
   lives(func->body);
-  if (lives.order.size() < 2) return func;
   Planner planner(lives);
   Rewriter rewrite(planner, lives);
-  if (rewrite.pointers.empty()) return func;
+  if (rewrite.pointers.empty() && rewrite.unused.empty()) return func;
   Stmt body = rewrite.WithAllocations(nullptr, rewrite.Mutate(func->body));
   return WithBody(std::move(func), body);
 }
 TVM_PASS(
     tir, StorageRewrite,
-    R"(Lets allocations of one scope share memory when their lives do not overlap, or when one is computed from the other element by element.
+    R"(Lets allocations of one scope share memory when their lives do not overlap, or when one is computed from the other element by element. Those that nobody uses are gone.
 
 before(A: T.Buffer((1024,), "float32"), E: T.Buffer((1024,), "float32")):
     B = T.decl_buffer((1024,))

@@ -2,6 +2,7 @@
 // Attention: softmax(q · kᵀ · scale + bias) · v, of heads side by side.
 #include <cmath>
 
+#include "topi/nn/attention.h"
 #include "topi/reduce.h"
 #include "tvm/topi/create.h"
 #include "tvm/topi/elementwise.h"
@@ -18,19 +19,6 @@ Tensor ByHead(const Tensor& t) {
   Tensor turned = transpose(t, Any(Array<Any>{0, 2, 1, 3}));
   return reshape(turned, {Simplified(t->shape[0] * t->shape[2]), t->shape[1], t->shape[3]});
 }
-/// Queries attend to keys up to their own place, counted from the first or from the last ones; and
-/// not to those further back than a window.
-struct Mask {
-  bool from_end = false, causal = false;
-  std::optional<int64_t> window;
-  PrimExpr Allows(const PrimExpr& query, const PrimExpr& key, const PrimExpr& queries,
-                  const PrimExpr& keys) const {
-    PrimExpr last = from_end ? query + (keys - queries) : query, allowed = const_true();
-    if (causal) allowed = key <= last;
-    if (window) allowed = allowed && last - MakeConst(query.dtype(), *window - 1) <= key;
-    return allowed;
-  }
-};
 /// Softmax of what the mask leaves.
 Tensor MaskedSoftmax(const Tensor& p, const Mask& mask) {
   const PrimExpr &queries = p->shape[1], &keys = p->shape[2];
@@ -61,12 +49,24 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
   for (const Tensor& t : {query, key, value}) CheckRank(op, "(batch, sequence, heads, size)", t, 4);
   const PrimExpr &b = query->shape[0], &s = query->shape[1], &h = query->shape[2],
                  &d = query->shape[3], &keys = key->shape[1], &out = value->shape[3];
+  for (const Tensor& t : {key, value}) {
+    auto have = AsConstInt(t->shape[2]), want = AsConstInt(h);
+    if (have && want && (*have == 0 || *want % *have != 0))
+      Complain(op, "heads of queries that are a multiple of those of keys", Text(t->shape));
+  }
+  Mask mask;
+  if (causal_mask) {
+    if (*causal_mask != "TopLeft" && *causal_mask != "BottomRight")
+      Complain(op, "causal_mask \"TopLeft\" or \"BottomRight\"",
+               '"' + std::string(*causal_mask) + '"');
+    mask.causal = true;
+    mask.from_end = *causal_mask == "BottomRight";
+  }
+  if (window_size) mask.window = window_size.value();
+  if (auto one = AttentionInOneKernel({query, key, value, bias, scale, mask})) return *one;
   auto same_heads = [&](const Tensor& t) {  // heads of keys that several heads of queries share
     const PrimExpr& heads = t->shape[2];
     if (SameDim(heads, h)) return t;
-    auto have = AsConstInt(heads), want = AsConstInt(h);
-    if (have && want && (*have == 0 || *want % *have != 0))
-      Complain(op, "heads of queries that are a multiple of those of keys", Text(t->shape));
     Shape shape = t->shape;
     shape.Set(2, h);
     auto element = [&](const Index& i) {
@@ -89,15 +89,6 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
     Shape apart = {b, h, s, keys}, together = p->shape;
     p = reshape(Of(add, reshape(p, apart), Operand(*bias)), together);
   }
-  Mask mask;
-  if (causal_mask) {
-    if (*causal_mask != "TopLeft" && *causal_mask != "BottomRight")
-      Complain(op, "causal_mask \"TopLeft\" or \"BottomRight\"",
-               '"' + std::string(*causal_mask) + '"');
-    mask.causal = true;
-    mask.from_end = *causal_mask == "BottomRight";
-  }
-  if (window_size) mask.window = window_size.value();
   Tensor weights = mask.causal || mask.window ? MaskedSoftmax(p, mask) : softmax(p, -1);
   Tensor result = batch_matmul(weights, v, std::nullopt, false, false);
   return transpose(reshape(result, {b, h, s, out}), Any(Array<Any>{0, 2, 1, 3}));

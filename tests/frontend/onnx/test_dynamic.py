@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
-from .models import INT64, model, node, value
+from .models import FLOAT, INT64, model, node, value
 
 BOOL = TensorProto.BOOL
 
@@ -191,3 +191,77 @@ def test_scan_of_a_length_that_is_data():
     made = node("Scan", "s0 x", "y z", body=body, num_scan_inputs=1)
     proto = model([made], [value("s0", (6,)), value(*X)], [value("y", None), value("z", None)])
     check(proto, {"s0": f32(6), "x": f32(3, 6)}, {"s0": f32(6), "x": f32(80, 6)})
+
+
+FAR = np.iinfo("int64").max
+
+
+def unknown(op, rank, inputs, **attributes):
+    """A model of one node whose vectors have lengths that only running tells, and a result of a
+    known rank."""
+    infos = [value(name, shape, dtype) for name, shape, dtype in inputs]
+    made = node(op, " ".join(i[0] for i in inputs), "y", **attributes)
+    return model([made], infos, [value("y", [None] * rank)])
+
+
+def test_slice_of_unknown_count():
+    names = [("s", ("a",), INT64), ("e", ("b",), INT64), ("d", ("c",), INT64), ("t", ("f",), INT64)]
+    proto = unknown("Slice", 2, [("x", ("n", "m"), FLOAT), *names])
+    check(
+        proto,
+        {"x": f32(5, 6), "s": ints(1), "e": ints(FAR), "d": ints(-1), "t": ints(2)},
+        {"x": f32(5, 6), "s": ints(-1, 0), "e": ints(-FAR, 4), "d": ints(0, 1), "t": ints(-2, 1)},
+    )
+    proto = unknown("Slice", 2, [("x", ("n", "m"), FLOAT), *names[:2]])
+    check(
+        proto,
+        {"x": f32(5, 6), "s": ints(1), "e": ints(3)},
+        {"x": f32(5, 6), "s": ints(1, 2), "e": ints(3, FAR)},
+    )
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceLogSumExp"])
+def test_reduction_of_unknown_count(op):
+    inputs = [("x", ("n", "m", 4), FLOAT), ("a", ("k",), INT64)]
+    data = [{"x": f32(2, 3, 4), "a": a} for a in (ints(1), ints(-1, 0), ints())]
+    check(unknown(op, 3, inputs), *data)
+    check(unknown(op, 1, inputs, keepdims=0), data[1])
+
+
+def test_axes_of_unknown_count():
+    x = ("x", ("n", "m", "k"), FLOAT)
+    check(unknown("Squeeze", 2, [x, ("a", ("i",), INT64)]), {"x": f32(2, 1, 3), "a": ints(1)})
+    check(unknown("Unsqueeze", 4, [x, ("a", ("i",), INT64)]), {"x": f32(2, 1, 3), "a": ints(-2)})
+
+
+def test_shapes_of_unknown_length():
+    x = ("x", ("n", "m"), FLOAT)
+    shape = ("s", ("k",), INT64)
+    data = {"x": f32(2, 6)}
+    check(unknown("Reshape", 3, [x, shape]), data | {"s": ints(3, -1, 2)})
+    check(unknown("Expand", 3, [x, shape]), data | {"s": ints(4, 1, 6)})
+    check(unknown("Tile", 2, [x, shape]), data | {"s": ints(2, 1)})
+    check(unknown("ConstantOfShape", 2, [shape]), {"s": ints(2, 3)})
+    check(unknown("Pad", 2, [x, shape]), data | {"s": ints(0, 1, 2, 0)})
+
+
+def test_length_that_the_model_contradicts():
+    proto = unknown("Reshape", 3, [("x", (6,), FLOAT), ("s", ("k",), INT64)])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(proto), target="llvm"), tvm.cpu())
+    with pytest.raises(RuntimeError, match="expected 3, got 2"):
+        vm["main"](tvm.runtime.tensor(f32(6)), tvm.runtime.tensor(ints(2, 3)))
+
+
+def test_sizes_computed_from_shapes_are_sizes():
+    """An element of a shape is no -1 and no 0 that stands for another dimension."""
+    nodes = [
+        node("Conv", "x w", "c", strides=[5]),
+        node("Shape", "c", "s"),
+        node("Reshape", "c s", "r"),
+        node("Add", "r c", "y"),
+    ]
+    weights = {"w": f32(4, 1, 10)}
+    proto = model(nodes, [value("x", ("b", 1, "n"))], [value("y", None)], weights)
+    mod = from_onnx(proto)
+    assert "Select" not in mod.script() and "match_cast" not in mod.script()
+    check(proto, {"x": f32(2, 1, 100)}, {"x": f32(1, 1, 47)})

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs: names, shapes, weights as parameters, functions, subgraphs, errors."""
 
+import pathlib
+
 import numpy as np
 import onnx
 import pytest
@@ -13,6 +15,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
 
+from . import operators
 from .models import INT64, linear, model, node, value
 
 
@@ -293,3 +296,10 @@ def test_names_are_given_once():
         from_onnx(model(nodes, [value("x", (2,))], [value("y", (2,))]))
     with pytest.raises(ValueError, match="a value for the output 'q', got none"):
         from_onnx(model(nodes[:1], [value("x", (2,))], [value("q", (2,))]))
+
+
+def test_tables_of_operators_are_current():
+    page = (pathlib.Path(__file__).parents[3] / "docs/import.md").read_text()
+    marks = f"<!-- {operators.SECTION} -->\n", f"\n<!-- end of {operators.SECTION} -->"
+    written = page.partition(marks[0])[2].partition(marks[1])[0]
+    assert written.splitlines() == operators.lines()

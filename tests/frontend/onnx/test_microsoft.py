@@ -122,23 +122,36 @@ def test_matmul_nbits(zeros):
     check("MatMulNBits", arrays, attributes, weights=range(1, len(arrays)), atol=1e-3)
 
 
-QUANTISED = [
-    ("QuantizeLinear", [f32(3, 4) * 9, s(0.1), s(7, "uint8")], {}),
-    ("QuantizeLinear", [f32(3, 4) * 9, np.abs(f32(4)) + 0.01, i8(4)], {"axis": 1}),
-    ("DequantizeLinear", [i8(3, 4), np.abs(f32(3)), i8(3)], {"axis": 0}),
-    ("DynamicQuantizeLinear", [f32(5, 7)], {}),
-    ("MatMulInteger", [u8(3, 4), i8(4, 5), s(9, "uint8"), s(3, "int8")], {}),
-    ("ConvInteger", [u8(1, 2, 5, 5), i8(3, 2, 3, 3), s(9, "uint8")], {"pads": [1, 1, 1, 1]}),
-    ("QLinearMatMul", [u8(3, 4), s(0.02), s(9, "uint8"), i8(4, 5), s(0.03), s(3, "int8"), s(0.5),
-                       s(40, "uint8")], {}),
-    ("QLinearConv", [u8(1, 2, 5, 5), s(0.02), s(9, "uint8"), i8(3, 2, 3, 3),
-                     np.array([0.01, 0.02, 0.03], "float32"), np.zeros(3, "int8"), s(0.2),
-                     s(60, "uint8"), np.array([5, -100, 40], "int32")], {"pads": [1, 1, 1, 1]}),
+def ids(high, *shape):
+    return np.random.default_rng(high).integers(0, high, shape).astype("int32")
+
+
+FUSED = [
+    ("FusedConv", [f32(1, 3, 6, 6), f32(4, 3, 3, 3), f32(4), f32(1, 4, 6, 6)],
+     {"pads": [1, 1, 1, 1], "activation": "LeakyRelu", "activation_params": [0.25]}, 1),
+    ("FusedGemm", [f32(3, 5), f32(4, 5), f32(4)],
+     {"transB": 1, "alpha": 0.5, "activation": "Relu"}, 1),
+    ("EmbedLayerNormalization",
+     [ids(20, 2, 5), ids(2, 2, 5), f32(20, 8), f32(9, 8), f32(2, 8), f32(8), f32(8),
+      np.array([[1, 1, 1, 0, 0], [1] * 5], "int32")], {"epsilon": 1e-5}, 2),
+    ("Attention", [f32(2, 5, 8), f32(8, 24), f32(24)], {"num_heads": 2, "unidirectional": 1}, 1),
+    ("Attention", [f32(2, 5, 8), f32(8, 24), f32(24), np.array([3, 5], "int32")],
+     {"num_heads": 2}, 1),
+    ("Attention", [f32(2, 3, 8), f32(8, 24), f32(24), None, f32(2, 2, 2, 4, 4)],
+     {"num_heads": 2, "unidirectional": 1}, 2),
+    ("DynamicQuantizeMatMul", [f32(5, 16), i8(16, 6) // 2, f32(6) ** 2 / 10], {}, 1),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "arrays", "attributes"), QUANTISED)
-def test_quantised(op, arrays, attributes):
-    weights = range(3, 9) if op == "QLinearConv" else ()
-    weights = [i for i in weights if i < len(arrays)]
-    check(op, arrays, attributes, 3 if op.startswith("Dynamic") else 1, "", weights)
+@pytest.mark.parametrize(("op", "arrays", "attributes", "outputs"), FUSED)
+def test_fused(op, arrays, attributes, outputs):
+    check(op, arrays, attributes, outputs)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_gather_block_quantized(zeros):
+    arrays = [u8(6, 16), ids(6, 2, 3), np.abs(f32(6, 2)) + 0.1]
+    if zeros:
+        arrays.append(u8(6, 1))
+    attributes = {"block_size": 16, "quantize_axis": 1, "bits": 4}
+    check("GatherBlockQuantized", arrays, attributes, weights=(0, 2, 3)[: len(arrays) - 1])

@@ -10,7 +10,7 @@ import tvm
 from onnx import TensorProto, helper
 from tvm.relax.frontend.onnx import from_onnx, inspect
 
-from .models import linear, model, node, value
+from .models import INT64, linear, model, node, value
 
 
 def test_path_bytes_and_proto_give_the_same(tmp_path):
@@ -177,6 +177,65 @@ def test_sparse_weights():
     proto.graph.sparse_initializer[0].indices.int64_data[0] = 3
     with pytest.raises(ValueError, match="expected indices below 3, got 3"):
         from_onnx(proto)
+
+
+def test_memory_limit_holds_for_sparse_weights():
+    values = helper.make_tensor("s", TensorProto.FLOAT, [1], [5.0])
+    indices = helper.make_tensor("i", TensorProto.INT64, [1], [1])
+    proto = model([node("Identity", "s", "y")], [], [value("y", None)])
+    proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [1 << 40]))
+    with pytest.raises(MemoryError, match="at most 4294967296 bytes .* the sparse tensor 's'"):
+        from_onnx(proto)
+    with pytest.raises(ValueError, match="a memory_limit of at least 0, got -1"):
+        from_onnx(proto, memory_limit=-1)
+
+
+def test_memory_limit_holds_for_functions_that_double():
+    """40 functions, each of which calls the one before twice."""
+    opset = helper.make_opsetid("", 21)
+    own = helper.make_opsetid("f", 1)
+    functions = [helper.make_function("f", "f0", ["a"], ["b"], [node("Neg", "a", "b")], [opset])]
+    for i in range(1, 40):
+        calls = [node(f"f{i - 1}", "a", "c", domain="f"), node(f"f{i - 1}", "c", "b", domain="f")]
+        functions.append(helper.make_function("f", f"f{i}", ["a"], ["b"], calls, [opset, own]))
+    nodes = [node("f39", "x", "y", domain="f")]
+    proto = model(nodes, [value("x", (2,))], [value("y", (2,))], functions=functions, opsets=[own])
+    with pytest.raises(MemoryError, match="at most 1000000 bytes .* got more with its 244 nodes"):
+        from_onnx(proto, memory_limit=1000000)
+
+
+def loop(turns, nodes):
+    """A loop that counts up from 0 by carrying `c`; `nodes` give `more`, whether it goes on."""
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [value("i", (), INT64), value("go", (), TensorProto.BOOL), value("c", (), INT64)],
+        [value("more", (), TensorProto.BOOL), value("next", (), INT64)],
+    )
+    weights = {"turns": np.array(turns), "zero": np.array(0), "one": np.array(1)}
+    made = helper.make_node("Loop", ["turns", "", "zero"], ["y"], body=body)
+    return model([made], [value("last", (), INT64)], [value("y", (), INT64)], weights)
+
+
+def test_loop_of_all_turns_there_are():
+    """Such a number is written where only the condition ends a loop."""
+    nodes = [node("Add", "c one", "next"), node("Less", "next last", "more")]
+    mod = from_onnx(loop(2**63 - 1, nodes))
+    vm = tvm.relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
+    assert int(vm["main"](tvm.runtime.tensor(np.array(5000))).numpy()) == 5000
+    with pytest.raises(RecursionError, match="the stack is used up"):
+        vm["main"](tvm.runtime.tensor(np.array(2**62)))
+
+
+def test_errors_say_what_the_node_was_given(tmp_path):
+    path = tmp_path / "bad.onnx"
+    nodes = [node("MatMul", "x w", "y")]
+    proto = model(nodes, [value("x", ("n", 4))], [value("y", None)], {"w": np.ones((3, 2), "f4")})
+    onnx.save(proto, path)
+    with pytest.raises(ValueError, match=r"\(MatMul\)") as error:
+        from_onnx(path)
+    for part in ("opset 21", "bad.onnx", "input 'x': float32(n, 4)", "input 'w': float32(3, 2)"):
+        assert part in str(error.value)
 
 
 def test_inspect(tmp_path):

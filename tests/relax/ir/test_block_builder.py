@@ -315,3 +315,45 @@ def test_finalize_gives_public_functions_their_names():
     mod = bb.finalize()
     assert sorted(v.name_hint for v in mod.get_global_vars()) == ["f", "f1"]
     assert "global_symbol" in mod["f"].attrs and "global_symbol" not in mod["f1"].attrs
+
+
+def test_names_that_numbers_make_are_taken():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", F32)
+    with bb.function("main", [x]):
+        hints = ["", "", "", "lv", "lv1", "gv2", "gv2", "gv", "gv01", "gv1", "gv21", "gv2"]
+        names = [bb.emit(relax.Call(FLAT, [x]), name_hint=hint).name_hint for hint in hints]
+        bb.emit_func_output(x)
+    assert names[:3] == ["gv", "gv1", "gv2"]
+    assert names[3:] == ["lv", "lv1", "gv21", "gv22", "gv3", "gv01", "gv11", "gv211", "gv23"]
+    assert len(set(names)) == len(names)
+
+
+def test_unique_names_see_bindings_that_were_there():
+    bb = relax.BlockBuilder()
+    x, given = relax.Var("x", F32), relax.Var("gv", F32)
+    with bb.function("main", [x]):
+        bb.emit_normalized(relax.VarBinding(given, relax.Call(FLAT, [x])))
+        assert bb.lookup_binding(given).op.same_as(FLAT)
+        later = bb.emit(relax.Call(FLAT, [given]))
+        assert later.name_hint == "gv1"
+        assert bb.lookup_binding(later).args[0].same_as(given)
+        bb.emit_func_output(later)
+
+
+def test_the_module_it_began_with_stays():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", F32)
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.Call(FLAT, [x])))
+    first = bb.get()
+    more = relax.BlockBuilder(first)
+    added = more.add_func(relax.Function([x], x, F32), "other")
+    again = more.add_func(relax.Function([given := relax.Var("y", F32)], given, F32), "other")
+    assert added.same_as(again)
+    more.update_func(added, first["main"].without_attr("global_symbol"))
+    assert more.add_func(relax.Function([x], x, F32), "other").name_hint == "other1"
+    assert [v.name_hint for v in first.get_global_vars()] == ["main"]
+    assert [v.name_hint for v in more.get().get_global_vars()] == ["main", "other", "other1"]
+    first["late"] = relax.Function([x], x, F32)
+    assert [v.name_hint for v in more.get().get_global_vars()] == ["main", "other", "other1"]

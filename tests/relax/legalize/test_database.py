@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from ..op.database import ENTRIES, arrays, expected, make_call
+from ..op.database import ENTRIES, arrays, expected, make_call, tensors
 from .evaluate import evaluate
 
 # What is not computed by PrimFuncs: calls, devices, memory, collectives; or stays for later passes.
@@ -31,8 +31,8 @@ def flat(values):
     return [values]
 
 
-def inputs(entry, case):
-    return [a for a in flat(arrays(entry, case)) if isinstance(a, np.ndarray)]
+def inputs(entry, case, edges=False):
+    return [a for a in flat(arrays(entry, case, edges)) if isinstance(a, np.ndarray)]
 
 
 def legalized(entry, case, variant):
@@ -43,10 +43,10 @@ def legalized(entry, case, variant):
     return relax.transform.LegalizeOps()(builder.finalize()), variables.values()
 
 
-def check(entry, case, variant):
+def check(entry, case, variant, edges=False):
     mod, sizes = legalized(entry, case, variant)
-    got = flat(evaluate(mod, inputs(entry, case), sizes))
-    for g, e in zip(got, flat(expected(entry, case)), strict=True):
+    got = flat(evaluate(mod, inputs(entry, case, edges), sizes))
+    for g, e in zip(got, flat(expected(entry, case, edges)), strict=True):
         assert g.shape == e.shape and g.dtype == e.dtype, (g.shape, g.dtype, e.shape, e.dtype)
         if g.dtype.kind not in "fV":
             np.testing.assert_array_equal(g, e)
@@ -58,6 +58,31 @@ def check(entry, case, variant):
 @pytest.mark.parametrize("entry, case", CASES, ids=ids(CASES))
 def test_static(entry, case):
     check(entry, case, "static")
+
+
+def _takes_edges(case):
+    free = [t for t in tensors(case) if t.values is None and t.dtype == "float32"]
+    return any(0 not in t.shape for t in free)
+
+
+# Where the references leave open what they do, or do it by another formula.
+OPEN = {
+    "nn.conv1d_transpose": "zeros put between elements meet infinite weights",
+    "nn.conv2d_transpose": "zeros put between elements meet infinite weights",
+    "grad.max_pool2d_backward": "which of several NaN is the maximum",
+    "image.resize2d": "an infinite neighbour of weight 0",
+}
+EDGES = [
+    (entry, next(c for c in entry.cases if _takes_edges(c)))
+    for entry in ENTRIES.values()
+    if entry.name not in {*ELSEWHERE, *OPEN} and any(map(_takes_edges, entry.cases))
+]
+
+
+@pytest.mark.parametrize("entry, case", EDGES, ids=ids(EDGES))
+def test_edge_values(entry, case):
+    """NaN, infinities and zeros of both signs among the numbers."""
+    check(entry, case, "static", edges=True)
 
 
 SYMBOLIC = [c for c in CASES if c[1].symbolic]

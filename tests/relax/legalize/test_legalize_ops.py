@@ -138,3 +138,40 @@ def test_a_tuple_of_one_stays_a_tuple():
 def test_a_scalar_constant_is_cast_to_its_value(dtype):
     mod = legalize(graph(lambda: relax.op.astype(relax.const(3.0, "float32"), dtype)))
     assert float(evaluate(mod, [])) == 3.0
+
+
+def test_what_repeats_is_lowered_once_and_computes_its_own():
+    """Same operator, same shapes: one function, called with each call's own arguments."""
+
+    def make(x, y):
+        op, two, three = relax.op, relax.const(2.0, "float32"), relax.const(3.0, "float32")
+        parts = [op.subtract(x, y), op.subtract(y, x), op.subtract(x, x)]
+        parts += [op.multiply(x, two), op.multiply(x, three), op.multiply(y, two)]
+        parts += [op.sum(x, [0]), op.sum(x, [1]), op.sum(y, [0])]
+        parts += [op.concat([x, y]), op.concat([y, x]), op.concat([y, x], 1), op.concat([x, x])]
+        parts += [op.broadcast_to(op.sum(y), (2, 2)), op.broadcast_to(op.sum(x), (4, 2))]
+        return relax.Tuple(parts)
+
+    x, y = np.arange(4.0).reshape(2, 2).astype("float32"), np.full((2, 2), 5, "float32")
+    expected = [x - y, y - x, x - x, x * 2, x * 3, y * 2, x.sum(0), x.sum(1), y.sum(0)]
+    expected += [np.concatenate(p) for p in ([x, y], [y, x])] + [np.concatenate([y, x], 1)]
+    expected += [np.concatenate([x, x]), np.full((2, 2), 20), np.full((4, 2), 6)]
+    for attrs in ({}, {"target": Target("llvm")}):
+        mod = legalize(graph(make, tensor(2, 2), tensor(2, 2), **attrs))
+        for got, want in zip(evaluate(mod, [x, y]), expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+        kinds = ["broadcast_to", "broadcast_to1", "concatenate", "concatenate1", "multiply"]
+        kinds += ["multiply1", "subtract", "sum", "sum1", "sum2"]
+        assert functions(mod) == kinds
+
+
+def test_lowerings_of_users_see_every_call():
+    calls = []
+
+    def lower(builder, call):
+        calls.append(call)
+        return builder.call_te(topi.exp, call.args[0])
+
+    mod = graph(lambda x: relax.op.exp(relax.op.exp(relax.op.exp(x))), tensor(3))
+    assert functions(legalize(mod, {"relax.exp": lower})) == ["exp"]
+    assert len(calls) == 3

@@ -144,3 +144,18 @@ def test_fold_constant_in_branches_and_of_several_functions():
     for name in ("f", "g"):
         (binding,) = after[name].body.blocks[0].bindings
         np.testing.assert_allclose(binding.value.args[1][1].data.numpy(), np.exp(c), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lowered", [True, False])
+def test_fold_constant_reshapes_without_a_copy(lowered):
+    weight = relax.const(RNG.random((4, 8), "float32"))
+
+    def body(bb, x):
+        return relax.op.matmul(x, relax.op.reshape(weight, (8, 4)))
+
+    after = transform.FoldConstant()(program(body, var("x", 3, 8), lowered=lowered))
+    (call,) = calls(after)
+    folded = (call.args[1] if lowered else call.args)[1].data
+    np.testing.assert_array_equal(folded.numpy(), weight.data.numpy().reshape(8, 4))
+    addresses = {np.from_dlpack(t).__array_interface__["data"][0] for t in (folded, weight.data)}
+    assert len(addresses) == 1

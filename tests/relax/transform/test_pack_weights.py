@@ -77,3 +77,26 @@ def test_pack_weights_as_wide_as_two_vectors_of_the_target(mcpu, width):
         after = transform.FoldConstant()(transform.PackWeights()(mod))
     binding = after["main"].body.blocks[0].bindings[0]
     assert tuple(binding.value.args[1][1].data.shape) == (64 // width, 40, width)
+
+
+@pytest.mark.parametrize("columns", [64, 333])
+def test_pack_weights_transposed(columns):
+    """Panels are made of the matrix as it lies: no transpose of the whole stays."""
+    w = RNG.standard_normal((columns, 40)).astype("float32")
+    mod = product((3, 40), relax.op.permute_dims(relax.const(w)))
+    packed = transform.PackWeights(16)(mod)
+    assert relax.analysis.well_formed(packed)
+    folded = transform.FoldConstant()(packed)
+    x = RNG.standard_normal((3, 40)).astype("float32")
+    lowered = transform.LegalizeOps()(folded)
+    np.testing.assert_allclose(evaluate(lowered, [x]), x @ w.T, rtol=1e-4, atol=1e-4)
+    assert [tuple(p.data.shape) for p in constants(folded)] == [(-(-columns // 16), 40, 16)]
+    assert "axes=[0, 2, 1]" in packed.script() and "axes=None" not in packed.script()
+
+
+def constants(mod):
+    found = []
+    relax.analysis.post_order_visit(
+        mod["main"], lambda e: found.append(e) if isinstance(e, relax.Constant) else None
+    )
+    return found

@@ -4,6 +4,7 @@
 import time
 
 import pytest
+import tvm
 from tvm import relax, tir
 from tvm.relax import transform
 
@@ -74,6 +75,31 @@ def test_linear(make, small, large):
     slow = {n: (first[n], t) for n, t in second.items() if t > 10 * first[n] and t > 0.3}
     assert not slow
     assert relax.analysis.well_formed(mod)
+
+
+@pytest.mark.parametrize("make, small, large", [(chain, 4000, 16000), (many, 400, 1600)])
+def test_the_language_is_linear(make, small, large):
+    """Building, normal form, checks and comparison, as above."""
+
+    def times(n):
+        measured = {}
+
+        def run(name, action):
+            begin = time.process_time()
+            result = action()
+            measured[name] = time.process_time() - begin
+            return result
+
+        mod, other = run("build", lambda: make(n)), make(n)
+        run("normalise", lambda: transform.Normalize()(mod))
+        assert run("well_formed", lambda: relax.analysis.well_formed(mod))
+        assert run("compare", lambda: tvm.ir.structural_equal(mod, other))
+        run("print", mod.script)
+        return measured
+
+    first, second = times(small), times(large)
+    slow = {n: (first[n], t) for n, t in second.items() if t > 10 * first[n] and t > 0.3}
+    assert not slow
 
 
 def test_deep_nesting():

@@ -71,7 +71,7 @@ def test_parses_from_python_and_prints():
 
         @T.prim_func
         def zero(A: T.Buffer((1,), "float32")):
-            A[0] = T.float32(0)
+            A[0] = T.float32(0.0)
 
     assert Module.script() == TEXT
 

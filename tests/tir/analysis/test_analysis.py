@@ -133,6 +133,9 @@ def test_flops_count_values_not_indices():
     )
     A = buffer((16,))
     assert analysis.estimate_tir_flops(loop(16, lambda i: store(A, i * 1 + 0, A[i]))) == 0
+    # Both sides of a choice of values are computed.
+    chosen = tir.if_then_else(A[0] < 1.0, A[0] + 1.0, A[0] * 2.0)
+    assert analysis.estimate_tir_flops(store(A, 0, chosen)) == 2
 
 
 def test_allocated_bytes_by_scope():

@@ -8,7 +8,7 @@ from tvm import tir
 from tvm.script import tir as T
 from tvm.tir import transform as tt
 
-from tests.tir.transform.build_ir import buffer, func, loop, store
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store
 
 
 def sharing(make):
@@ -111,3 +111,18 @@ def test_loop_variables_inside_opaque_blocks_and_of_inner_loops_are_fine():
                             A[vi, vj, k] = k
 
     assert tir.analysis.verify_well_formed(made)
+
+
+def test_convert_ssa():
+    A = buffer((4,))
+    i = tir.Var("i", "int32")
+    twice = tir.For(i, 0, 4, tir.ForKind.SERIAL, store(A, i, 1.0))
+    before = func([A], seq(twice, twice))
+    assert not tir.analysis.verify_ssa(before)
+    result = apply(tt.ConvertSSA(), before)
+    assert tir.analysis.verify_ssa(result)
+    check(
+        tt.ConvertSSA(),
+        before,
+        func([A], seq(*(loop(4, lambda i: store(A, i, 1.0)) for _ in range(2)))),
+    )

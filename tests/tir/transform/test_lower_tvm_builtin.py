@@ -28,12 +28,6 @@ def test_assertion_becomes_an_error(message, kind, text):
     check(tt.LowerTVMBuiltin(), before, expected)
 
 
-def test_skip_assert():
-    A, n = buffer((4,)), tir.Var("n", "int32")
-    before = func([A, n], tir.AssertStmt(n > 0, tir.StringImm("n"), store(A, 0, 1.0)))
-    check(tt.SkipAssert(), before, func([A, n], store(A, 0, 1.0)))
-
-
 @pytest.mark.parametrize("elements, on_stack", [(64, True), (1 << 20, False), ("n", False)])
 def test_large_allocations_come_from_the_workspace(elements, on_stack):
     n = tir.Var("n", "int32")
@@ -89,14 +83,6 @@ def test_packed_call_in_a_branch_of_an_expression_is_refused():
         ValueError, match="expected the values of if_then_else without packed calls"
     ):
         apply(tt.LowerTVMBuiltin(), func([A, n], store(A, 0, value)))
-
-
-def test_access_pointer_becomes_an_address():
-    A = buffer((32,))
-    pointer = A.access_ptr("r", offset=8)
-    before = func([A], tir.Evaluate(tir.call_extern("int32", "f", pointer)))
-    call = apply(tt.LowerDeviceStorageAccessInfo(), before).body.value
-    assert call.args[1].op.name == "tir.address_of" and int(call.args[1].args[0].indices[0]) == 8
 
 
 def test_an_error_gives_the_workspace_back():

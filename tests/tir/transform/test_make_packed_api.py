@@ -6,7 +6,7 @@ import tvm
 from tvm import tir
 from tvm.tir import transform as tt
 
-from tests.tir.transform.build_ir import apply, buffer, func, loop, seq, store
+from tests.tir.transform.build_ir import buffer, func, loop, seq, store
 
 
 def _packed(function, name="main"):
@@ -118,38 +118,3 @@ def test_calls_hand_errors_on():
     assert isinstance(first, tir.IfThenElse) and first.condition.a.op.name_hint == "helper"
     assert first.condition.a.dtype == "int32"
     assert tir.analysis.verify_well_formed(mod)
-
-
-def test_unpacked_api_has_the_order_of_the_parameters():
-    A, n = buffer((4,)), tir.Var("n", "int32")
-    before = func([n, A], store(A, 0, 1.0), global_symbol="f")
-    result = apply(tt.MakeUnpackedAPI(), before)
-    assert [p.name for p in result.params] == ["n", "A"] and len(result.buffer_map) == 0
-
-
-@pytest.mark.parametrize("what", ["shape", "strides", "offset"])
-def test_unpacked_api_has_no_tensor_to_take_numbers_from(what):
-    m = tir.Var("m", "int32")
-    shape, strides = [m if what == "shape" else 4], [m] if what == "strides" else []
-    offset = m if what == "offset" else None
-    A = tir.decl_buffer(shape, name="A", strides=strides, elem_offset=offset)
-    with pytest.raises(
-        ValueError, match=f"expected constants or scalar parameters as the {what} of A"
-    ):
-        apply(tt.MakeUnpackedAPI(), func([A], tir.Evaluate(0), global_symbol="f"))
-
-
-def test_annotate_entry_func_marks_the_only_one():
-    mod = tvm.IRModule({"f": func([buffer((4,))], tir.Evaluate(0), global_symbol="f")})
-    assert bool(tt.AnnotateEntryFunc()(mod)["f"].attrs["tir.is_entry_func"])
-    mod["g"] = func([buffer((4,))], tir.Evaluate(0), global_symbol="g")
-    assert "tir.is_entry_func" not in tt.AnnotateEntryFunc()(mod)["f"].attrs
-
-
-def test_bind_target_prefers_what_is_there():
-    c = tvm.target.Target("c")
-    mod = tvm.IRModule({"f": func([], tir.Evaluate(0)), "g": func([], tir.Evaluate(0), target=c)})
-    mod = tt.BindTarget(tvm.target.Target("llvm -mcpu=skylake"))(mod)
-    assert (
-        mod["f"].attrs["target"].kind.name == "llvm" and mod["g"].attrs["target"].kind.name == "c"
-    )

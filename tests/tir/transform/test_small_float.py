@@ -8,73 +8,13 @@ import tvm
 from tvm import tir
 from tvm.tir import transform as tt
 
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, store
+from tests.tir.transform.build_ir import apply, buffer, loop, plain, store
 
 FORMATS = [
     "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e4m3b11fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float6_e2m3fn", "float6_e3m2fn",
 ]  # fmt: skip
-
-
-def test_each_operation_is_rounded():
-    A, B = buffer((4,), "bfloat16", name="A"), buffer((4,), "bfloat16", name="B")
-    wide = lambda e: tir.Cast("float32", e)
-    before = func([A, B], loop(4, lambda i: store(B, i, A[i] * A[i] + A[i])))
-    product = lambda i: tir.Cast("bfloat16", tir.Mul(wide(A[i]), wide(A[i])))
-    expected = func(
-        [A, B],
-        loop(4, lambda i: store(B, i, tir.Cast("bfloat16", tir.Add(wide(product(i)), wide(A[i]))))),
-    )
-    check(tt.BF16ComputeLegalize(), before, expected)
-
-
-def test_what_is_exact_is_not_rounded():
-    A, B = buffer((4,), "bfloat16", name="A"), buffer((4,), "bfloat16", name="B")
-    wide = lambda e: tir.Cast("float32", e)
-    zero = tir.const(0.0, "bfloat16")
-    before = func([A, B], loop(4, lambda i: store(B, i, tir.Max(A[i], zero) * A[i])))
-    inner = lambda i: tir.Max(wide(A[i]), tir.const(0.0, "float32"))
-    expected = func(
-        [A, B], loop(4, lambda i: store(B, i, tir.Cast("bfloat16", tir.Mul(inner(i), wide(A[i])))))
-    )
-    check(tt.BF16ComputeLegalize(), before, expected)
-
-
-def test_promotion_type_of_fp8():
-    A = buffer((4,), "float8_e5m2")
-    before = func([A], loop(4, lambda i: store(A, i, A[i] + A[i])))
-    result = apply(tt.FP8ComputeLegalize("float16"), before)
-    assert result.body.body.value.value.dtype == "float16"
-    with pytest.raises(
-        ValueError, match="expected float16, float32 or float64 as promote_dtype, got int8"
-    ):
-        apply(tt.FP8ComputeLegalize("int8"), before)
-
-
-def test_storage_needs_plain_parameters():
-    A = buffer((4,), "bfloat16")
-    with pytest.raises(ValueError, match="expected a function without buffer_map"):
-        apply(tt.BF16StorageLegalize(), func([A], store(A, 0, A[1])))
-
-
-@pytest.mark.parametrize("make", [tir.Add, tir.LT, lambda a, b: tir.exp(a), tir.Max])
-def test_storage_needs_arithmetic_in_wide_types(make):
-    """The bits are no numbers: what computes with them would be wrong."""
-    A, B = buffer((4,), "float8_e5m2", name="A"), buffer((4,), "float32", name="B")
-    value = tir.Cast("float32", make(A[0], A[1]))
-    with pytest.raises(
-        ValueError,
-        match="FP8StorageLegalize: expected no arithmetic of float8_e5m2, run FP8ComputeLegalize",
-    ):
-        apply(tt.FP8StorageLegalize(), _plain(store(B, 0, value), A, B))
-
-
-def _plain(body, *buffers):
-    """A function whose parameters are the data pointers of buffers."""
-    for b in reversed(buffers):
-        body = tir.DeclBuffer(b, body)
-    return tir.PrimFunc([b.data for b in buffers], body)
 
 
 def _numpy_type(name):
@@ -92,7 +32,7 @@ def _convert(source, values, target):
     n = len(values)
     legalize = [tt.BF16StorageLegalize(), tt.FP8StorageLegalize()]
     A, B = buffer((n,), source, name="A"), buffer((n,), target, name="B")
-    f = apply(legalize, _plain(loop(n, lambda i: store(B, i, tir.Cast(target, A[i]))), A, B))
+    f = apply(legalize, plain(loop(n, lambda i: store(B, i, tir.Cast(target, A[i]))), A, B))
     a, b = f.params
     kept = [str(p.type_annotation.element_type.dtype) for p in (a, b)]
     assert all(k.startswith("uint") or k in ("float32", "float64") for k in kept)

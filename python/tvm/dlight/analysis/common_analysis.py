@@ -103,17 +103,29 @@ def get_block_info(sch, block):
     return BlockInfo(stmt.name_hint, iters, block, stmt.init is not None)
 
 
+def _drop_unit_iters(sch, block):
+    """Loops ax0, ax1, … and iterators v0, v1, … without those of extent 1; a block without spatial
+    ones gets one, the constant 0."""
+    iters = sch.get(block).iter_vars
+    kept = [n for n, i in enumerate(iters) if not _is_one(i.dom.extent)]
+    has_spatial = any(iters[n].iter_type == tir.IterVar.DataPar for n in kept)
+    first = [] if has_spatial else [tir.const(0, "int64")]
+    sch.transform_block_layout(block, lambda *values: [*first, *(values[n] for n in kept)])
+
+
 def normalize_prim_func(sch):
-    """The BlockInfo of each block of the function, in program order. None where a block has blocks
-    inside, or iterators that are not its loops."""
-    root = get_root_block(sch)
-    infos = []
-    for block in sch.get_child_blocks(root):
-        info = None if sch.get_child_blocks(block) else get_block_info(sch, block)
-        if info is None:
-            return None
-        infos.append(info)
-    return infos
+    """The BlockInfo of each block of the function, in program order, without iterators of extent 1.
+    None where a block has blocks inside, or iterators that are not its loops."""
+    blocks = list(sch.get_child_blocks(get_root_block(sch)))
+    if any(sch.get_child_blocks(b) or get_block_info(sch, b) is None for b in blocks):
+        return None
+    try:
+        for block in blocks:
+            _drop_unit_iters(sch, block)
+    except tir.ScheduleError:
+        return None
+    infos = [get_block_info(sch, block) for block in blocks]
+    return None if None in infos else infos
 
 
 def get_root_block(sch, func_name="main"):

@@ -33,12 +33,23 @@ def start(func):
     return sch, infos
 
 
-def threads_of(target, most=256):
+def threads_of(target, most=1024):
     """A power of two of threads that a block has."""
-    limit, count = min(max_threads_per_block(target), most), 1
-    while count * 2 <= limit:
-        count *= 2
-    return count
+    limit = min(max_threads_per_block(target), most)
+    return 1 << (limit.bit_length() - 1)
+
+
+def threads_of_rows(target):
+    """(threads for a row, how far the loops of each of them are unrolled)."""
+    wide = target.kind.name in ("cuda", "opencl")
+    unroll = 256 if target.kind.name == "cuda" else 64
+    return threads_of(target, 256 if wide else 64), unroll
+
+
+def unroll_inside(sch, loop, steps):
+    """Asks for the loop, and what is in it, to be unrolled up to so many steps."""
+    sch.annotate(loop, "pragma_auto_unroll_max_step", steps)
+    sch.annotate(loop, "pragma_unroll_explicit", 1)
 
 
 def fused(sch, block, loops):
@@ -47,24 +58,20 @@ def fused(sch, block, loops):
     return sch.fuse(*loops) if loops else sch.add_unit_loop(block)
 
 
-def bind_to_threads(sch, loop, threads):
-    """Runs the iterations on `threads` threads; what is more runs one after the other."""
-    _, thread = sch.split(loop, [None, threads])
+def bind_to_threads(sch, loop, threads, unroll=0):
+    """Runs the iterations on `threads` threads; what is more runs one after the other, inside of
+    the thread's loop where it is to be unrolled."""
+    more, thread = sch.split(loop, [None, threads])
+    if unroll:
+        sch.reorder(thread, more)
+        unroll_inside(sch, more, unroll)
     sch.bind(thread, "threadIdx.x")
     return thread
 
 
-def bind_to_grid(sch, around, iters, threads):
-    """Runs the iterations on threads of as many blocks as it takes. Loops of unknown extent are
-    not split when they are fused: their iterators could not be told apart any more."""
-    known = [i.loop_rv for i in iters if isinstance(i.dom, int)]
-    unknown = [i.loop_rv for i in iters if not isinstance(i.dom, int)]
-    outer, inner = (unknown, known) if known else (unknown[:-1], unknown[-1:])
-    if outer and inner:
-        sch.reorder(*outer, *inner)
-    if outer:
-        sch.bind(sch.fuse(*outer), "blockIdx.y")
-    block, thread = sch.split(fused(sch, around, inner), [None, threads])
+def bind_to_grid(sch, around, loops, threads):
+    """Runs the iterations on threads of as many blocks as it takes."""
+    block, thread = sch.split(fused(sch, around, loops), [None, threads])
     sch.bind(block, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
 

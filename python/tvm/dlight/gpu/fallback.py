@@ -18,7 +18,7 @@ class Fallback(GPUScheduleRule):
             if others:
                 sch.reorder(*(i.loop_rv for i in spatial), *others)
             around = others[0] if others else info.block_rv
-            bind_to_grid(sch, around, spatial, threads_of(target))
+            bind_to_grid(sch, around, [i.loop_rv for i in spatial], threads_of(target))
             if info.is_reduction() and others:
                 sch.decompose_reduction(info.block_rv, others[0])
         return sch

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix-vector products."""
 
-from ..analysis import get_block_info, is_gemv
-from .base import GPUScheduleRule, or_none, threads_of
-from .reduction import across_threads, one_reduction
+from ..analysis import is_gemv
+from .base import GPUScheduleRule, or_none
+from .reduction import inner_reduction, inner_spatial, one_reduction, spatial_and_reduce
 
 
 class GEMV(GPUScheduleRule):
@@ -13,15 +13,10 @@ class GEMV(GPUScheduleRule):
     def apply(self, func, target, _):
         """The scheduled function, or None where it is no matrix-vector product."""
         found = one_reduction(func)
-        if found is None:
+        if found is None or is_gemv(found[0], found[1]) is None:
             return None
         sch, info, epilogue = found
-        vectors = is_gemv(sch, info)
-        if vectors is None:
-            return None
-        return self.sch_inner_reduction(sch, target, info.block_rv, vectors, epilogue)
-
-    def sch_inner_reduction(self, sch, target, block, vector_input_buffers, epilogue_info):
-        """Each thread of a block takes a part of the row."""
-        threads = threads_of(target)
-        return across_threads(sch, get_block_info(sch, block), epilogue_info, threads)
+        spatial, part, is_inner = spatial_and_reduce(sch, info)
+        if is_inner:
+            return inner_reduction(sch, target, info, epilogue, spatial, part)
+        return inner_spatial(sch, info, epilogue, spatial, part)

@@ -2,7 +2,7 @@
 """Several stages over the same rows, as in softmax and normalisations."""
 
 from ..base import try_inline_contiguous_spatial
-from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, threads_of
+from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, threads_of_rows
 
 
 def _rows_of(kind):
@@ -11,7 +11,7 @@ def _rows_of(kind):
     return leading if "R" in kind or leading == 1 else leading - 1
 
 
-def schedule_rows(sch, infos, threads):
+def schedule_rows(sch, infos, threads, unroll):
     """A block of threads for each row, with what one stage gives the next in shared memory; None
     where the blocks are not stages over the same rows."""
     kinds = [info.dom_kind() for info in infos]
@@ -25,13 +25,13 @@ def schedule_rows(sch, infos, threads):
     last = infos[-1].block_rv
     block = sch.fuse(*sch.get_loops(last)[:rows])
     sch.bind(block, "blockIdx.x")
-    bind_to_threads(sch, fused(sch, last, sch.get_loops(last)[1:]), threads)
+    bind_to_threads(sch, fused(sch, last, sch.get_loops(last)[1:]), threads, unroll)
     for info in reversed(infos[:-1]):
         sch.compute_at(info.block_rv, block, preserve_unit_loops=True)
         sch.set_scope(info.block_rv, 0, "shared")
         inner = sch.get_loops(info.block_rv)[1:]
         # One row: what is left of its loops are those of the reduction, or of its elements.
-        bind_to_threads(sch, sch.fuse(*inner), threads)
+        bind_to_threads(sch, sch.fuse(*inner), threads, unroll)
     return sch
 
 
@@ -44,4 +44,4 @@ class GeneralReduction(GPUScheduleRule):
         """The scheduled function, or None."""
         sch, infos = start(func)
         infos = try_inline_contiguous_spatial(sch, infos)
-        return schedule_rows(sch, infos, threads_of(target))
+        return schedule_rows(sch, infos, *threads_of_rows(target))

@@ -178,7 +178,10 @@ class Matmul(GPUScheduleRule):
     def get_configs(self, target):
         """The sizes for a target."""
         if "cuda" in target.keys:
-            return Matmul.Config(block_size_x=16, storage_align=True, inner_x=True)
+            return Matmul.Config(
+                block_size_x=8, block_size_y=16, micro_size_k=16, vector_size=2,
+                storage_align=True, inner_x=True,
+            )  # fmt: skip
         return Matmul.Config()
 
     @or_none

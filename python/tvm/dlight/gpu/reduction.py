@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions over several threads."""
 
-from ..analysis import get_block_info
-from ..base import try_inline_contiguous_spatial
-from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, threads_of
+from ..analysis import get_block_info, is_broadcast_epilogue
+from ..analysis.common_analysis import detect_dominant_read
+from ..analysis.gemv import step_of
+from ..base import suggest_threads_per_block, try_inline_contiguous_spatial
+from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, unroll_inside
+
+_ACROSS = 16  # threads along the rows, and along the reduction, where memory runs along the rows
 
 
 def one_reduction(func):
@@ -17,21 +21,76 @@ def one_reduction(func):
     return sch, get_block_info(sch, infos[0].block_rv), infos[1] if len(infos) == 2 else None
 
 
-def across_threads(sch, info, epilogue, threads):
-    """A block of threads for each element, each thread takes a part of the reduction."""
+def spatial_and_reduce(sch, info):
+    """The loops of the block fused to one spatial and one of the reduction, and whether memory runs
+    along the latter."""
     spatial = [i.loop_rv for i in info.iters if i.kind == "S"]
-    reduce = [i.loop_rv for i in info.iters if i.kind == "R"]
-    sch.reorder(*spatial, *reduce)
-    part = fused(sch, None, reduce)
-    block = fused(sch, part, spatial)
+    reduce = [i for i in info.iters if i.kind == "R"]
+    step = step_of(detect_dominant_read(sch.get(info.block_rv)), reduce[-1].var)
+    sch.reorder(*spatial, *(i.loop_rv for i in reduce))
+    part = sch.fuse(*(i.loop_rv for i in reduce))
+    return fused(sch, part, spatial), part, step in (None, 0, 1)
+
+
+def _epilogue_on(sch, block, epilogue, grid, threads):
+    """What uses the result, where it is computed."""
+    is_broadcast = is_broadcast_epilogue(sch, block, epilogue.block_rv)
+    sch.reverse_compute_at(epilogue.block_rv, grid)
+    sch.set_scope(block, 0, "shared" if is_broadcast else "local")
+    left = sch.get_loops(epilogue.block_rv)[1:]
+    bind_to_threads(sch, fused(sch, epilogue.block_rv, left), threads)
+
+
+def inner_reduction(sch, target, info, epilogue, spatial, part):
+    """A block of threads for each element: each thread sums a part, then all of them together."""
+    (threads,) = suggest_threads_per_block(target, [sch.get(part)])
     _, thread = sch.split(part, [None, threads])
-    sch.bind(block, "blockIdx.x")
+    own = sch.rfactor(thread, 0)
+    block = info.block_rv
+    # Each thread's part.
+    thread, grid, rest = sch.get_loops(own)
+    sch.reorder(grid, thread, rest)
+    sch.bind(grid, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
+    unroll_inside(sch, rest, 256)
+    sch.set_scope(own, 0, "local")
+    sch.decompose_reduction(own, rest)
+    # The sum of the parts.
+    sch.reverse_compute_at(block, grid)
+    sch.bind(sch.get_loops(block)[-1], "threadIdx.x")
     if epilogue is not None:
-        sch.reverse_compute_at(epilogue.block_rv, block)
-        left = sch.get_loops(epilogue.block_rv)[1:]
-        bind_to_threads(sch, fused(sch, epilogue.block_rv, left), threads)
+        _epilogue_on(sch, block, epilogue, grid, threads)
     return sch
+
+
+def inner_spatial(sch, info, epilogue, spatial, part):
+    """Memory runs along the rows: so do threadIdx.x; threadIdx.y share the reduction."""
+    extent = sch.get(spatial).extent
+    width = next(w for w in range(_ACROSS, 0, -1) if _divides(w, extent))
+    grid, row = sch.split(spatial, [None, width])
+    _, thread = sch.split(part, [None, _ACROSS])
+    sch.reorder(grid, row, thread)
+    own = sch.rfactor(thread, 0)
+    block = info.block_rv
+    thread, grid, row, rest = sch.get_loops(own)
+    sch.reorder(grid, row, thread, rest)
+    sch.bind(grid, "blockIdx.x")
+    sch.bind(row, "threadIdx.x")
+    sch.bind(thread, "threadIdx.y")
+    unroll_inside(sch, rest, 256)
+    sch.set_scope(own, 0, "local")
+    sch.decompose_reduction(own, rest)
+    sch.reverse_compute_at(block, grid, preserve_unit_loops=True)
+    row, thread = sch.get_loops(block)[-2:]
+    sch.bind(row, "threadIdx.x")
+    sch.bind(thread, "threadIdx.y")
+    if epilogue is not None:
+        _epilogue_on(sch, block, epilogue, grid, width)
+    return sch
+
+
+def _divides(width, extent):
+    return hasattr(extent, "value") and int(extent) % width == 0 or width == 1
 
 
 class Reduction(GPUScheduleRule):
@@ -46,4 +105,7 @@ class Reduction(GPUScheduleRule):
         sch, info, epilogue = found
         if any(i.kind == "O" for i in info.iters) or "R" not in info.dom_kind():
             return None
-        return across_threads(sch, info, epilogue, threads_of(target))
+        spatial, part, is_inner = spatial_and_reduce(sch, info)
+        if is_inner:
+            return inner_reduction(sch, target, info, epilogue, spatial, part)
+        return inner_spatial(sch, info, epilogue, spatial, part)

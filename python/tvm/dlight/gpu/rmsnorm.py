@@ -4,7 +4,7 @@
 from tvm import tir
 
 from ..base import ScheduleRule, try_inline_contiguous_spatial
-from .base import or_none, start, threads_of
+from .base import or_none, start, threads_of_rows
 from .general_reduction import schedule_rows
 
 
@@ -56,4 +56,6 @@ class RMSNorm(ScheduleRule):
         behind = [n for n, info in enumerate(infos) if info.is_reduction()][0] + 1
         if not any(_calls_rsqrt(value) for value in values[behind:]):
             return None
-        return schedule_rows(sch, try_inline_contiguous_spatial(sch, infos), threads_of(target))
+        return schedule_rows(
+            sch, try_inline_contiguous_spatial(sch, infos), *threads_of_rows(target)
+        )

@@ -4,9 +4,12 @@
 from tvm import tir
 
 from ..base import try_inline
-from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, threads_of
+from .base import GPUScheduleRule, or_none, start
 
-_TILE = 16
+
+def _threads_of(target):
+    """How many of x and of y; a tile is a square of the first."""
+    return (16, 8) if target.kind.name in ("cuda", "opencl") else (8, 4)
 
 
 class Transpose(GPUScheduleRule):
@@ -37,16 +40,24 @@ class Transpose(GPUScheduleRule):
         by_var = {i.var: i.loop_rv for i in info.iters}
         across = by_var.pop(block.reads[0].region[-1].min)
         along = by_var.pop(block.body.indices[-1])
-        a_outer, a_inner = sch.split(across, [None, _TILE])
-        l_outer, l_inner = sch.split(along, [None, _TILE])
+        tx, ty = _threads_of(target)
+
+        def bind_tile(rows, columns):
+            """The loops of a square: columns on threads, rows on as many as there are."""
+            _, thread = sch.split(rows, [None, ty])
+            sch.bind(thread, "threadIdx.y")
+            sch.bind(columns, "threadIdx.x")
+
+        a_outer, a_inner = sch.split(across, [None, tx])
+        l_outer, l_inner = sch.split(along, [None, tx])
         sch.reorder(*by_var.values(), a_outer, l_outer, a_inner, l_inner)
         grid = sch.fuse(*by_var.values(), a_outer, l_outer)
         sch.bind(grid, "blockIdx.x")
-        threads = min(threads_of(target), _TILE * _TILE)
-        bind_to_threads(sch, sch.fuse(a_inner, l_inner), threads)
+        bind_tile(a_inner, l_inner)
         tile = sch.cache_read(info.block_rv, 0, "shared")
-        sch.compute_at(tile, grid)
+        sch.compute_at(tile, grid, preserve_unit_loops=True)
         # Rows of the tile do not begin in the same bank.
-        sch.storage_align(tile, 0, axis=len(info.iters) - 2, factor=32, offset=1)
-        bind_to_threads(sch, fused(sch, tile, sch.get_loops(tile)[1:]), threads)
+        sch.storage_align(tile, 0, axis=-2, factor=32, offset=1)
+        *outer, columns = sch.get_loops(tile)[1:]
+        bind_tile(sch.fuse(*outer), columns)
         return sch

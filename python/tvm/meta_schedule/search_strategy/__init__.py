@@ -18,6 +18,9 @@ def _class(name):
 class MeasureCandidate(_derive.Node):
     """A schedule to measure, and the parameters of its function."""
 
+    def __init__(self, sch, args_info):
+        _derive.construct(self, sch, args_info or [])
+
     def __repr__(self):
         steps = len(self.sch.trace.insts) if self.sch.trace is not None else 0
         args = ", ".join(str(info) for info in self.args_info)

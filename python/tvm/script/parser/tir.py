@@ -230,6 +230,9 @@ def _bind(parser, node, value):
     elif isinstance(value, (_Buffer, _IterVar)) or (
         isinstance(value, _Var) and not value.name_hint
     ):
+        # A statement may be read several times, in a loop of Python.
+        if parser.scopes[-1].setdefault(("bound", name), node) is not node:
+            raise ParserError(node, f"expected a new name, got '{name}', which this scope has")
         IRBuilder.name(name, value)
     elif is_symbolic(value) or (
         isinstance(value, (bool, int, float)) and not isinstance(value, type)

@@ -14,20 +14,23 @@ std::vector<PrimExpr> IsAxis(const std::vector<PrimExpr>& axes, int64_t i, int64
   for (const PrimExpr& a : axes) is.push_back(equal(a, Num(i)) || equal(a, Num(i - rank)));
   return is;
 }
-RuntimeAxes ReadAxes(Node& n, size_t input, int64_t rank) {
-  std::vector<PrimExpr> given = n.Integers(input);
+RuntimeAxes ReadAxes(Node& n, size_t input, int64_t rank, std::optional<int64_t> count) {
+  // What fills up is no axis.
+  std::vector<PrimExpr> given =
+      count ? n.Integers(input, count) : n.IntegersUpTo(input, rank, rank);
+  if (auto length = n.LengthOf(input)) count = length;
   RuntimeAxes axes;
-  axes.count = given.size();
-  PrimExpr named_before = Num(0);
-  int64_t others = rank - static_cast<int64_t>(given.size());
+  std::vector<PrimExpr> before{Num(0)};  // how many are named before each axis
   for (int64_t i = 0; i < rank; ++i) {
     PrimExpr named = const_false();
     for (const PrimExpr& is : IsAxis(given, i, rank)) named = named || is;
     axes.named.push_back(n.Simplify(named));
-    axes.place.push_back(
-        n.Simplify(tir::Select(named, Num(others) + named_before, Num(i) - named_before)));
-    named_before = named_before + tir::Select(named, Num(1), Num(0));
+    before.push_back(before.back() + tir::Select(named, Num(1), Num(0)));
   }
+  PrimExpr others = Num(rank) - (count ? Num(*count) : before.back());
+  for (int64_t i = 0; i < rank; ++i)
+    axes.place.push_back(
+        n.Simplify(tir::Select(axes.named[i], others + before[i], Num(i) - before[i])));
   return axes;
 }
 namespace {
@@ -37,6 +40,26 @@ std::vector<PrimExpr> IsPlace(const std::vector<PrimExpr>& place, size_t j) {
   return is;
 }
 }  // namespace
+Dims DimsThatStay(Node& n, const Dims& shape, const RuntimeAxes& axes, int64_t count) {
+  Dims dims;
+  for (int64_t j = 0; j < count; ++j)
+    dims.push_back(n.Simplify(SelectSum(IsPlace(axes.place, j), {shape.begin(), shape.end()})));
+  return dims;
+}
+Expr NamedAxesApart(Node& n, const Expr& x, const std::vector<PrimExpr>& named) {
+  Te te(n);
+  te::Tensor t = te(x);
+  std::vector<PrimExpr> is = te(named);
+  size_t rank = is.size();
+  Dims shape;
+  for (size_t i = 0; i < rank; ++i) shape.push_back(tir::Select(is[i], Num(1), t->shape[i]));
+  for (size_t i = 0; i < rank; ++i) shape.push_back(tir::Select(is[i], t->shape[i], Num(1)));
+  return ComputeElements(n, "move_axes", te, shape, [&](const Index& i) {
+    Index from;
+    for (size_t k = 0; k < rank; ++k) from.push_back(i[k] + i[rank + k]);  // one of them is 0
+    return topi::At(t, from);
+  });
+}
 Expr NamedAxesLast(Node& n, const Expr& x, const RuntimeAxes& axes) {
   Te te(n);
   te::Tensor t = te(x);

@@ -70,15 +70,25 @@ Expr WithBias(Node& n, const Expr& y, const Expr& bias) {
   shape.Set(1, Node::Shape(bias)[0]);
   return n("add", y, n.Reshape(bias, shape));
 }
-/// Data padded by symbolic sizes.
-Expr PadSymbolic(Node& n, const Expr& x, const Window& w) {
+/// Padded data.
+Expr Padded(Node& n, const Expr& x, const Window& w, const std::optional<Expr>& padding) {
   std::vector<PrimExpr> before(2, Num(0)), after(2, Num(0));
   before.insert(before.end(), w.before.begin(), w.before.end());
   after.insert(after.end(), w.after.begin(), w.after.end());
   Te te(n);
   te::Tensor t = te(x);
-  return te.Done("pad",
-                 topi::nn::pad(t, DimsOf(te(before)), DimsOf(te(after)), MakeZero(t->dtype)));
+  PrimExpr value = padding ? te(n.Reshape(*padding, {}))(Array<PrimExpr>()) : MakeZero(t->dtype);
+  return te.Done("pad", topi::nn::pad(t, DimsOf(te(before)), DimsOf(te(after)), value));
+}
+/// The weight with the sizes of kernel_shape where it does not say its own.
+Expr WithKernelShape(Node& n, const Expr& w) {
+  std::vector<int64_t> kernel = n.Ints("kernel_shape");
+  Dims shape = Node::Shape(w);
+  if (kernel.size() + 2 != shape.size()) return w;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if (!AsConstInt(shape[i + 2])) shape.Set(i + 2, Num(kernel[i]));
+  }
+  return n.Fitted(w, shape);
 }
 std::vector<int64_t> KernelOf(Node& n, const Expr& w) {
   std::vector<int64_t> kernel;
@@ -87,15 +97,18 @@ std::vector<int64_t> KernelOf(Node& n, const Expr& w) {
 }
 }  // namespace
 
-Expr Convolve(Node& n, Expr x, const Expr& weight, const Any& out_dtype) {
+Expr Convolve(Node& n, Expr x, Expr weight, const Any& out_dtype,
+              const std::optional<Expr>& padding) {
+  weight = WithKernelShape(n, weight);
   Window w = ReadWindow(n, x, KernelOf(n, weight));
   int64_t group = n.Int("group", 1);
   if (w.kernel != KernelOf(n, weight)) n.Fail("kernel_shape to be that of the weight", "another");
   if (w.size() < 1 || w.size() > 3)
     n.Unsupported("a convolution of " + std::to_string(w.size()) + " dimensions");
   auto pads = w.ConstPads();
-  if (!pads) {
-    x = PadSymbolic(n, x, w);
+  bool is_padded = !pads || std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p; });
+  if (!pads || (padding && is_padded)) {
+    x = Padded(n, x, w, padding);
     pads = std::vector<int64_t>(2 * w.size(), 0);
   }
   std::string letters = SpatialLetters(w.size());
@@ -110,7 +123,7 @@ Outputs ConvertConv(Node& n) {
   return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
 }
 Outputs ConvertConvTranspose(Node& n) {
-  Expr x = n.In(0), weight = n.In(1);
+  Expr x = n.In(0), weight = WithKernelShape(n, n.In(1));
   std::string auto_pad = n.Str("auto_pad", "NOTSET");
   // Its SAME padding is that of the result.
   n.attributes.erase("auto_pad");

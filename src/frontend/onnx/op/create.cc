@@ -18,7 +18,7 @@ Outputs ConvertConstant(Node& n) {
     return n.importer.Constant(MakeTensor(n.importer.model(), *a->tensor));
   }
   if (const Attribute* a = n.Find("sparse_value", Attribute::kSparse))
-    return n.importer.Constant(MakeDense(n.importer.model(), *a->sparse));
+    return n.importer.Constant(n.importer.DenseOf(*a->sparse));
   if (const Attribute* a = n.Find("value_int", Attribute::kInt))
     return numbers(std::vector<int64_t>{a->i}, DataType::Int(64), true);
   if (const Attribute* a = n.Find("value_ints", Attribute::kInts))
@@ -39,7 +39,7 @@ Outputs ConvertConstantOfShape(Node& n) {
     fill = relax::Constant(runtime::CreateView(fill.as<relax::ConstantObj>()->data,
                                                runtime::ShapeView(nullptr, 0), Node::TypeOf(fill)));
   }
-  return n("full", relax::ShapeExpr(DimsOf(n.Integers(0))), fill);
+  return n("full", relax::ShapeExpr(DimsOf(n.Integers(0, n.DeclaredRank(0)))), fill);
 }
 Outputs ConvertShape(Node& n) {
   Dims shape = Node::Shape(n.In(0));

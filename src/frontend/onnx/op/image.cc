@@ -138,7 +138,7 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
 std::vector<PrimExpr> SizesFromScales(Node& n, const Expr& x, const Expr& scales,
                                       const std::vector<int64_t>& axes) {
   Te te(n);
-  te::Tensor t = te(scales);
+  te::Tensor t = te(n.Fitted(scales, {Num(static_cast<int64_t>(axes.size()))}));
   Dims dims;
   for (int64_t a : axes) dims.push_back(te(Node::Shape(x)[n.Axis(a, Node::Rank(x), "axes")]));
   Expr sizes = ComputeElements(n, "sizes", te, t->shape, [&](const Index& i) {
@@ -179,7 +179,7 @@ Outputs ConvertResize(Node& n) {
   if (n.Has(1)) n.Input(1);
   std::vector<PrimExpr> scales, sizes;
   const Known* known = by_scale ? n.KnownOf(2) : nullptr;
-  if (by_size) sizes = n.Integers(3);
+  if (by_size) sizes = n.Integers(3, axes.size());
   if (known) scales = known->elements;
   if (by_scale && !known) sizes = SizesFromScales(n, x, n.In(2), axes);
   if ((known ? scales.size() : sizes.size()) != axes.size())
@@ -297,7 +297,7 @@ Outputs ConvertGridSample(Node& n) {
 Outputs ConvertAffineGrid(Node& n) {
   Expr theta = n.In(0);
   bool aligned = n.Int("align_corners", 0) != 0;
-  std::vector<PrimExpr> size = n.Integers(1);
+  std::vector<PrimExpr> size = n.Integers(1, n.DeclaredRank(0));
   auto axes = static_cast<int64_t>(size.size()) - 2;
   if (axes != 2 && axes != 3) n.Fail("a size of 4 or 5 numbers", std::to_string(size.size()));
   Te te(n);

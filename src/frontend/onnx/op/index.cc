@@ -63,7 +63,8 @@ Outputs ConvertOneHot(Node& n) {
   if (auto known = n.ScalarOf(1)) {
     depth = n.Simplify(tvm::cast(DataType::Int(64), *known));
   } else {
-    depth = n.RuntimeIntegers(n.Cast(n.In(1), DataType::Int(64))).at(0);
+    Expr one = n.Fitted(n.In(1), Dims(Node::Rank(n.In(1)), Num(1)));
+    depth = n.RuntimeIntegers(n.Cast(one, DataType::Int(64))).at(0);
   }
   int64_t axis = n.Axis(n.Int("axis", -1), Node::Rank(indices) + 1);
   Te te(n);
@@ -92,8 +93,8 @@ Outputs ConvertTopK(Node& n) {
   int64_t axis = n.Axis(n.Int("axis", -1), Node::Rank(x));
   bool largest = n.Int("largest", 1) != 0;
   n.Int("sorted", 1);  // sorted ones are good where any order is
-  std::vector<PrimExpr> k = n.Integers(1);
-  auto count = AsConstInt(k.at(0));
+  PrimExpr k = n.Integer(1);
+  auto count = AsConstInt(k);
   if (count && *count > 0) {
     Expr both = n("topk", x, *count, axis, "both", largest, DataType::Int(64));
     return std::vector<Expr>{n.Item(both, 0), n.Item(both, 1)};
@@ -101,7 +102,7 @@ Outputs ConvertTopK(Node& n) {
   Expr both = n("topk", x, 0, axis, "both", largest, DataType::Int(64));
   std::vector<Expr> results;
   for (int64_t i : {0, 1}) {
-    results.push_back(n("strided_slice", n.Item(both, i), List({axis}), Dims{Num(0)}, Dims{k[0]},
+    results.push_back(n("strided_slice", n.Item(both, i), List({axis}), Dims{Num(0)}, Dims{k},
                         Dims{Num(1)}, true));
   }
   return results;

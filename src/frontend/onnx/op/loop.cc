@@ -237,7 +237,14 @@ class LoopBuilder {
   bool Fits(Turn& turn, const std::vector<Value>& carried, bool is_first) {
     bool fits = !is_first;
     for (size_t k = 0; k < carried.size(); ++k) {
-      if (objects_[k]) continue;
+      if (objects_[k]) {
+        auto type = n_.importer.ObjectType(turn.carried[k]);
+        if (SaysElements(*type) && !SaysElements(*objects_[k])) {
+          objects_[k] = type;
+          fits = false;
+        }
+        continue;
+      }
       Expr e = n_.importer.TensorOf(&turn.carried[k]);
       Dims now = Node::Shape(e), then = Node::Shape(carried[k].expr);
       if (now.size() != then.size() || Node::TypeOf(e) != Node::TypeOf(carried[k].expr))

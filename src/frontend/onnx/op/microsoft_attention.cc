@@ -89,7 +89,7 @@ Outputs ConvertGroupQueryAttention(Node& n) {
   Expr q = ByHeads(n, parts[0], heads), k = ByHeads(n, parts[1], kv_heads),
        v = ByHeads(n, parts[2], kv_heads);
   if (o.scale == 0) o.scale = DefaultScale(n, q);
-  PrimExpr fresh = Node::Shape(k)[2], total = n.Integers(6).at(0);
+  PrimExpr fresh = Node::Shape(k)[2], total = n.Integer(6);
   Expr ends = n.Reshape(n.Cast(n.In(5), DataType::Int(64)), {Node::Shape(q)[0]});
   o.lengths = n("add", ends, n.Scalar(1, DataType::Int(64)));
   // The first tokens begin at 0, later ones behind what is valid.

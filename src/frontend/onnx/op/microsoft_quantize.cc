@@ -60,32 +60,39 @@ Outputs ConvertQLinearWhere(Node& n) {
   Expr y = n("where", n.In(0), DequantizedInput(n, 1), DequantizedInput(n, 4));
   return QuantizedOutput(n, y, 7, Node::TypeOf(n.In(1)));
 }
-Expr WithoutZero(Node& n, const Expr& x, size_t zero) {
-  Expr wide = n.Cast(x, DataType::Int(32));
-  return n.Has(zero) ? n("subtract", wide, n.Cast(n.In(zero), DataType::Int(32))) : wide;
-}
 Outputs ConvertQGemm(Node& n) {
-  Expr a = WithoutZero(n, n.In(0), 2), b = WithoutZero(n, n.In(3), 5);
+  Expr a = n.In(0), b = n.In(3), scale = n.In(1);
   double alpha = n.Float("alpha", 1);
   if (n.Int("transA", 0)) a = Transposed(n, a, {1, 0});
   if (n.Int("transB", 0)) b = Transposed(n, b, {1, 0});
-  Expr sum = n("matmul", a, b);
+  Expr sum = IntegerProduct(n, a, b, ZeroOffset(n, 2), ZeroOffset(n, 5));
   if (n.Has(6)) sum = n("add", sum, n.In(6));
-  Expr scale = n("multiply", n.In(1), n.In(4));
+  if (alpha != 1) scale = n("multiply", scale, n.Scalar(alpha, DataType::Float(32)));
+  scale = n("multiply", scale, n.In(4));
+  if (n.Has(7)) return Requantized(n, sum, scale, 7, 8, Node::TypeOf(n.In(0)));
+  return n("multiply", n.Cast(sum, DataType::Float(32)), scale);
+}
+/// Sums in float, scaled, and the bias that may be an input.
+Outputs Rescaled(Node& n, const Expr& sum, const Expr& scale, size_t bias) {
   Expr y = n("multiply", n.Cast(sum, DataType::Float(32)), scale);
-  if (alpha != 1) y = n("multiply", y, n.Scalar(alpha, DataType::Float(32)));
-  return n.Has(7) ? QuantizedOutput(n, y, 7, Node::TypeOf(n.In(0))) : y;
+  return n.Has(bias) ? n("add", y, n.In(bias)) : y;
 }
 Outputs ConvertMatMulIntegerToFloat(Node& n) {
-  Expr sum = n("matmul", WithoutZero(n, n.In(0), 4), WithoutZero(n, n.In(1), 5));
-  Expr y = n("multiply", n.Cast(sum, DataType::Float(32)), n("multiply", n.In(2), n.In(3)));
-  return n.Has(6) ? n("add", y, n.In(6)) : y;
+  Expr sum = IntegerProduct(n, n.In(0), n.In(1), ZeroOffset(n, 4), ZeroOffset(n, 5));
+  return Rescaled(n, sum, n("multiply", n.In(2), n.In(3)), 6);
+}
+Outputs ConvertDynamicQuantizeMatMul(Node& n) {
+  DynamicNumbers a = DynamicallyQuantized(n, n.In(0));
+  Expr zero = n.Cast(a.zero, DataType::Int(32));
+  Expr sum = IntegerProduct(n, a.data, n.In(1), zero, ZeroOffset(n, 3));
+  return Rescaled(n, sum, n("multiply", a.scale, n.In(2)), 4);
 }
 }  // namespace
 
 TVM_REGISTER() {
   constexpr const char* kDomain = "com.microsoft";
   AddConverters({
+      {"DynamicQuantizeMatMul", &ConvertDynamicQuantizeMatMul, kDomain},
       {"MatMulIntegerToFloat", &ConvertMatMulIntegerToFloat, kDomain},
       {"QGemm", &ConvertQGemm, kDomain},
       {"QLinearAdd", &QLinearBinary<"add">, kDomain},

@@ -185,7 +185,7 @@ Outputs ConvertMaxUnpool(Node& n) {
     pooled.Set(i + 2, n.Simplify((shape[i + 2] - Num(1)) * Num(w.strides[i]) + Num(w.kernel[i]) -
                                  w.before[i] - w.after[i]));
   }
-  Dims out = n.Has(2) ? DimsOf(n.Integers(2)) : pooled;
+  Dims out = n.Has(2) ? DimsOf(n.Integers(2, Node::Rank(x))) : pooled;
   // The indices count in the smaller tensor, of which a larger output is an extension.
   Dims flat{n.Simplify(ProductOf(pooled))}, few{n.Simplify(ProductOf(shape))};
   Expr zeros = n("zeros", relax::ShapeExpr(flat), Node::TypeOf(x));

@@ -102,80 +102,120 @@ Outputs ConvertDequantizeLinear(Node& n) {
   DataType to = n.Int("output_dtype", 0) ? n.Type("output_dtype") : Node::TypeOf(scale);
   return Dequantized(n, x, scale, ZeroPoint(n, 2, scale, Node::TypeOf(x)), b, to);
 }
-/// uint8 over the range of the data, which is made to include 0.
-Outputs ConvertDynamicQuantizeLinear(Node& n) {
-  Expr x = n.In(0), zero = n.Scalar(0, DataType::Float(32));
+}  // namespace
+
+DynamicNumbers DynamicallyQuantized(Node& n, const Expr& x) {
+  Expr zero = n.Scalar(0, DataType::Float(32));
   Expr high = n("maximum", n("max", x), zero), low = n("minimum", n("min", x), zero);
-  Expr range = n("subtract", high, low);
-  Expr scale = n("divide", range, n.Scalar(255, DataType::Float(32)));
+  Expr range = n("divide", n("subtract", high, low), n.Scalar(255, DataType::Float(32)));
+  // Of nothing but zeros any scale is right; 0 would make NaN of them.
+  Expr scale = n("where", n("equal", range, zero), n.Scalar(1, DataType::Float(32)), range);
   Expr start = n("divide", n("subtract", zero, low), scale);
   Expr place = n("round", n("clip", start, 0.0, 255.0));
   Expr point = n.Cast(place, DataType::UInt(8));
-  return std::vector<Expr>{Quantized(n, x, scale, point, {}, DataType::UInt(8)), scale, point};
+  return {Quantized(n, x, scale, point, {}, DataType::UInt(8)), scale, point};
+}
+
+namespace {
+Outputs ConvertDynamicQuantizeLinear(Node& n) {
+  DynamicNumbers q = DynamicallyQuantized(n, n.In(0));
+  return std::vector<Expr>{q.data, q.scale, q.zero};
 }
 
 // ---- operators on quantised numbers -------------------------------------------------------------
-/// x - zero in int32; a vector of zeros belongs to the rows (or columns) of a matrix.
-Expr Centred(Node& n, const Expr& x, size_t zero, bool is_left) {
-  Expr wide = n.Cast(x, DataType::Int(32));
-  if (!n.Has(zero)) return wide;
-  Expr z = n.Cast(n.In(zero), DataType::Int(32));
-  if (Node::Rank(z) == 1 && !IsOne(Node::Shape(z)[0]) && is_left)
-    z = n.Reshape(z, {Node::Shape(z)[0], Num(1)});
-  return n("subtract", wide, z);
+// Sums of products of 8-bit numbers as they are, in int32; zero points are corrected behind them,
+// so that the products stay those of small numbers. All of it wraps alike, so results are exact.
+const DataType kSum = DataType::Int(32);
+
+/// A zero point or scale per row of a matrix as one that broadcasts, others as they are.
+Expr PerRow(Node& n, const Expr& e) {
+  if (Node::Rank(e) != 1 || IsOne(Node::Shape(e)[0])) return e;
+  return n.Reshape(e, {Node::Shape(e)[0], Num(1)});
 }
-Outputs ConvertMatMulInteger(Node& n) {
-  return n("matmul", Centred(n, n.In(0), 2, true), Centred(n, n.In(1), 3, false));
+/// One per output channel along axis `axis` of a tensor.
+Expr PerChannel(Node& n, const Expr& e, int64_t rank, int64_t axis) {
+  if (Node::Rank(e) != 1 || IsOne(Node::Shape(e)[0])) return n.Reshape(e, {});
+  Dims shape(rank, Num(1));
+  shape.Set(axis, Node::Shape(e)[0]);
+  return n.Reshape(e, shape);
 }
-Outputs ConvertConvInteger(Node& n) {
-  Expr w = n.Cast(n.In(1), DataType::Int(32));
-  if (n.Has(3)) {
-    Expr zero = n.Cast(n.In(3), DataType::Int(32));
-    if (Node::Rank(zero) == 1) {
-      Dims shape(Node::Rank(w), Num(1));
-      shape.Set(0, Node::Shape(zero)[0]);
-      zero = n.Reshape(zero, shape);
-    }
-    w = n("subtract", w, zero);
+}  // namespace
+
+std::optional<Expr> ZeroOffset(Node& n, size_t i) {
+  if (!n.Has(i)) return std::nullopt;
+  const Value& value = n.Input(i);
+  if (value.constant && !value.is_kept) {
+    const runtime::Tensor& t = *value.constant;
+    auto* data = static_cast<const char*>(t.data_ptr());
+    uint64_t size = runtime::DataSize(t.shape(), t.dtype());
+    if (std::all_of(data, data + size, [](char c) { return c == 0; })) return std::nullopt;
   }
-  // Padding is the zero point: 0 once that has been subtracted.
-  return Convolve(n, Centred(n, n.In(0), 2, false), w, nullptr);
+  return n.Cast(n.In(i), kSum);
 }
-/// Sums in int32, scaled to the quantised type of the result.
+Expr IntegerProduct(Node& n, const Expr& a, const Expr& b, const std::optional<Expr>& zero_a,
+                    const std::optional<Expr>& zero_b) {
+  if (!Node::TypeOf(a).is_integer() || !Node::TypeOf(b).is_integer())
+    n.Unsupported("a product of " + Node::TypeOf(a).str() + " and " + Node::TypeOf(b).str());
+  Expr sum = n("matmul", a, b, kSum), centred = n.Cast(a, kSum);
+  bool is_vector = Node::Rank(b) == 1;
+  if (zero_a) {
+    Expr rows = PerRow(n, *zero_a), columns = n.Cast(b, kSum);
+    columns = n("sum", columns, List({is_vector ? 0 : -2}), !is_vector);
+    sum = n("subtract", sum, n("multiply", rows, columns));
+    centred = n("subtract", centred, rows);
+  }
+  if (zero_b) {
+    Expr rows = n("sum", centred, List({-1}), !is_vector);
+    sum = n("subtract", sum, n("multiply", rows, *zero_b));
+  }
+  return sum;
+}
 Expr Requantized(Node& n, const Expr& sum, const Expr& factor, size_t scale, size_t zero,
-                 int64_t axis) {
-  DataType real = DataType::Float(32), to = Node::TypeOf(n.In(zero));
+                 DataType to) {
+  DataType real = DataType::Float(32);
   Expr f = n("divide", factor, n.Cast(n.In(scale), real));
-  if (Node::Rank(f) == 1 && !IsOne(Node::Shape(f)[0])) {
-    Dims shape(Node::Rank(sum), Num(1));
-    shape.Set(axis, Node::Shape(f)[0]);
-    f = n.Reshape(f, shape);
-  }
   Expr scaled = n("round", n("multiply", n.Cast(sum, real), f));
-  Expr moved = n("add", scaled, n.Cast(n.In(zero), real));
+  if (n.Has(zero)) scaled = n("add", scaled, n.Cast(n.In(zero), real));
   double low = to.is_uint() ? 0 : -128, high = to.is_uint() ? 255 : 127;
-  return n.Cast(n("clip", moved, low, high), to);
+  return n.Cast(n("clip", scaled, low, high), to);
 }
+
+namespace {
+Outputs ConvertMatMulInteger(Node& n) {
+  return IntegerProduct(n, n.In(0), n.In(1), ZeroOffset(n, 2), ZeroOffset(n, 3));
+}
+/// The sums of a convolution, in int32; zero points are inputs.
+Expr IntegerConvolution(Node& n, const Expr& x, const Expr& w, size_t zero_x, size_t zero_w) {
+  int64_t rank = Node::Rank(w);
+  auto of_x = ZeroOffset(n, zero_x), of_w = ZeroOffset(n, zero_w);
+  if (of_x) of_x = n.Reshape(*of_x, {});
+  if (of_w) {
+    // Its correction would be another convolution.
+    Expr data = n.Cast(x, kSum), centre = PerChannel(n, *of_w, rank, 0);
+    if (of_x) data = n("subtract", data, *of_x);
+    return Convolve(n, data, n("subtract", n.Cast(w, kSum), centre), nullptr);
+  }
+  if (!of_x) return Convolve(n, x, w, kSum);
+  // Padding means 0, which is the zero point here.
+  Expr sum = Convolve(n, x, w, kSum, n.In(zero_x));
+  std::vector<int64_t> inner;
+  for (int64_t i = 1; i < rank; ++i) inner.push_back(i);
+  Expr weights = n("sum", n.Cast(w, kSum), List(inner), false);
+  return n("subtract", sum, PerChannel(n, n("multiply", *of_x, weights), rank, 1));
+}
+Outputs ConvertConvInteger(Node& n) { return IntegerConvolution(n, n.In(0), n.In(1), 2, 3); }
 Outputs ConvertQLinearMatMul(Node& n) {
   DataType real = DataType::Float(32);
-  Expr sum = n("matmul", Centred(n, n.In(0), 2, true), Centred(n, n.In(3), 5, false));
-  Expr sa = n.Cast(n.In(1), real), sb = n.Cast(n.In(4), real);
-  return Requantized(n, sum, n("multiply", sa, sb), 6, 7, Node::Rank(sum) - 1);
+  Expr sum = IntegerProduct(n, n.In(0), n.In(3), ZeroOffset(n, 2), ZeroOffset(n, 5));
+  Expr factor = n("multiply", PerRow(n, n.Cast(n.In(1), real)), n.Cast(n.In(4), real));
+  return Requantized(n, sum, factor, 6, 7, Node::TypeOf(n.In(7)));
 }
 Outputs ConvertQLinearConv(Node& n) {
-  Expr w = n.Cast(n.In(3), DataType::Int(32)), zero = n.Cast(n.In(5), DataType::Int(32));
-  if (Node::Rank(zero) == 1) {
-    Dims shape(Node::Rank(w), Num(1));
-    shape.Set(0, Node::Shape(zero)[0]);
-    zero = n.Reshape(zero, shape);
-  }
-  Expr sum = Convolve(n, Centred(n, n.In(0), 2, false), n("subtract", w, zero), nullptr);
-  if (n.Has(8)) {
-    Dims shape(Node::Rank(sum), Num(1));
-    shape.Set(1, Node::Shape(n.In(8))[0]);
-    sum = n("add", sum, n.Reshape(n.In(8), shape));
-  }
-  return Requantized(n, sum, n("multiply", n.In(1), n.In(4)), 6, 7, 1);
+  Expr sum = IntegerConvolution(n, n.In(0), n.In(3), 2, 5);
+  int64_t rank = Node::Rank(sum);
+  if (n.Has(8)) sum = n("add", sum, PerChannel(n, n.In(8), rank, 1));
+  Expr factor = n("multiply", n.Reshape(n.In(1), {}), PerChannel(n, n.In(4), rank, 1));
+  return Requantized(n, sum, factor, 6, 7, Node::TypeOf(n.In(7)));
 }
 }  // namespace
 

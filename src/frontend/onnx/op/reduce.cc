@@ -5,7 +5,7 @@
 
 namespace tvm::frontend::onnx {
 namespace {
-/// What is reduced along which axes. Axes that only running tells are made the last ones.
+/// What is reduced along which axes. Axes that only running tells are set apart.
 class Reduction {
  public:
   explicit Reduction(Node& n) : n_(n), x_(n.In(0)), shape_(Node::Shape(x_)) {
@@ -17,8 +17,16 @@ class Reduction {
         axes_ = *given;
       } else {
         named_ = ReadAxes(n, 1, rank);
-        x_ = NamedAxesLast(n, x_, *named_);
-        for (size_t i = named_->count; i > 0; --i) axes_.push_back(rank - static_cast<int64_t>(i));
+        if (auto count = n.LengthOf(1)) {
+          stay_ = rank - *count;
+        } else {
+          stay_ = n.DeclaredRank(0);
+          PrimExpr none = equal(Node::Shape(n.In(1))[0], Num(0));
+          for (PrimExpr& named : named_->named) named = noop ? named : named || none;
+        }
+        x_ = NamedAxesApart(n, x_, named_->named);
+        for (int64_t i = 0; i < rank; ++i) axes_.push_back(rank + i);
+        return;
       }
     }
     if (axes_.empty() && !noop) {
@@ -36,16 +44,13 @@ class Reduction {
   }
   /// The result in its shape, from one without the axes.
   Expr Finish(const Expr& e) const {
-    if (!keep_ || is_noop()) return e;
-    Dims dims = shape_;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      bool reduced = std::count(axes_.begin(), axes_.end(), static_cast<int64_t>(i)) != 0;
-      if (named_) {
-        dims.Set(i, n_.Simplify(tir::Select(named_->named[i], Num(1), shape_[i])));
-      } else if (reduced) {
-        dims.Set(i, Num(1));
-      }
+    if (named_ && !keep_) {
+      if (!stay_) n_.Fail("axes whose number is known", "a vector of any length");
+      return n_.Reshape(e, DimsThatStay(n_, shape_, *named_, *stay_));
     }
+    if (!keep_ || is_noop() || named_) return e;
+    Dims dims = shape_;
+    for (int64_t axis : axes_) dims.Set(axis, Num(1));
     return n_.Reshape(e, dims);
   }
 
@@ -56,6 +61,7 @@ class Reduction {
   bool keep_ = true;
   std::vector<int64_t> axes_;
   std::optional<RuntimeAxes> named_;
+  std::optional<int64_t> stay_;  // how many axes are not named
 };
 template <Text op>
 Outputs Reduce(Node& n) {
@@ -118,7 +124,7 @@ Outputs Running(Node& n) {
   std::optional<RuntimeAxes> named;
   Dims shape = Node::Shape(x);
   if (!given) {
-    named = ReadAxes(n, 1, Node::Rank(x));
+    named = ReadAxes(n, 1, Node::Rank(x), 1);
     x = NamedAxesLast(n, x, *named);
   }
   int64_t axis = n.Axis(given ? given->at(0) : -1, Node::Rank(x));

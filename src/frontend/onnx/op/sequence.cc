@@ -62,7 +62,8 @@ Outputs ConvertSequenceInsert(Node& n) {
     Array<Expr> args = RuntimeArgs(n, 2);
     Value item = n.Input(1);
     args.insert(args.begin() + 1, n.importer.ObjectOf(&item));
-    return SequenceLike(n, n.importer.CallRuntime("sequence.insert", args), SequenceIn(n, 0));
+    return Value::Object(n.importer.CallRuntime("sequence.insert", args),
+                         n.importer.TypeWithItem(SequenceIn(n, 0), n.Input(1)));
   }
   std::vector<Value> items = SequenceOf(n, 0);
   auto size = static_cast<int64_t>(items.size());
@@ -183,7 +184,7 @@ Outputs MapAtRuntime(Node& n, const Graph& body) {
       Expr longer = n.importer.CallRuntime(
           "sequence.insert",
           {so_far.expr, n.importer.ObjectOf(&results[k]), n.importer.ObjectOf(&none)});
-      turn.carried.push_back(Value::Object(longer, so_far.object));
+      turn.carried.push_back(Value::Object(longer, n.importer.TypeWithItem(so_far, results[k])));
     }
     return turn;
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements.
+#include <limits>
 #include <numeric>
 
 #include "frontend/onnx/op/axes.h"
@@ -10,37 +11,48 @@
 namespace tvm::frontend::onnx {
 namespace {
 // ---- reshapes -----------------------------------------------------------------------------------
-/// a / b, where no size is 0 for what is simplified: of an empty tensor any other dimension is as
-/// good.
-PrimExpr QuotientOfSizes(const PrimExpr& a, const PrimExpr& b) {
+/// The product of `sizes` by that of `others`, where no size is 0 for what is simplified: of an
+/// empty tensor any other dimension is as good.
+PrimExpr QuotientOfSizes(std::vector<PrimExpr> sizes, std::vector<PrimExpr> others) {
   arith::Analyzer analyzer;
-  relax::VisitVars(a, [&](const tir::VarObj* var) {
-    auto ref = ffi::GetRef<tir::Var>(var);
-    analyzer.Bind(ref, Range::FromMinExtent(Num(1), Num(int64_t{1} << 40)), true);
+  for (const PrimExpr& size : sizes) {
+    relax::VisitVars(size, [&](const tir::VarObj* var) {
+      auto ref = ffi::GetRef<tir::Var>(var);
+      analyzer.Bind(ref, Range::FromMinExtent(Num(1), Num(int64_t{1} << 40)), true);
+    });
+  }
+  std::erase_if(others, [&](const PrimExpr& other) {
+    auto same = std::find_if(sizes.begin(), sizes.end(), [&](const PrimExpr& size) {
+      return analyzer.CanProveEqual(size, other);
+    });
+    if (same == sizes.end()) return false;
+    sizes.erase(same);
+    return true;
   });
-  return analyzer.Simplify(floordiv(a, b));
+  return analyzer.Simplify(floordiv(ProductOf(DimsOf(sizes)), ProductOf(DimsOf(others))));
 }
 Outputs ConvertReshape(Node& n) {
   Expr x = n.In(0);
   Dims from = Node::Shape(x), to;
   bool allow_zero = n.Int("allowzero", 0) != 0;
-  std::vector<PrimExpr> wanted = n.Integers(1);
-  // Dimensions only known when the program runs may be -1 or 0 as well.
-  PrimExpr rest = Num(1);
+  std::vector<PrimExpr> wanted = n.Integers(1, n.DeclaredRank(0));
+  // Numbers from data may be -1 or 0 as well; those from shapes are sizes.
+  std::vector<PrimExpr> others;
   for (size_t i = 0; i < wanted.size(); ++i) {
     PrimExpr& d = wanted[i];
+    bool is_data = n.importer.DependsOnData(d);
     if (!allow_zero && i < from.size())
-      d = IsZero(d) ? from[i] : AsConstInt(d) ? d : tir::Select(equal(d, Num(0)), from[i], d);
+      d = IsZero(d) ? from[i] : is_data ? tir::Select(equal(d, Num(0)), from[i], d) : d;
     d = n.Simplify(d);
-    rest = rest * (IsConstInt(d, -1) ? Num(1)
-                   : AsConstInt(d)   ? d
-                                     : n.Simplify(tir::Select(d < Num(0), Num(1), d)));
+    if (!IsConstInt(d, -1))
+      others.push_back(is_data ? n.Simplify(tir::Select(d < Num(0), Num(1), d)) : d);
   }
+  PrimExpr left = QuotientOfSizes({from.begin(), from.end()}, others);
   for (const PrimExpr& d : wanted) {
-    PrimExpr left = QuotientOfSizes(ProductOf(from), rest);
-    to.push_back(n.Simplify(IsConstInt(d, -1) ? left
-                            : AsConstInt(d)   ? d
-                                              : tir::Select(d < Num(0), left, d)));
+    bool is_data = n.importer.DependsOnData(d);
+    to.push_back(IsConstInt(d, -1) ? left
+                 : is_data         ? n.Simplify(tir::Select(d < Num(0), left, d))
+                                   : d);
   }
   return n.Reshape(x, to);
 }
@@ -63,14 +75,10 @@ Outputs ConvertSqueeze(Node& n) {
   if (n.Has(1)) {
     auto given = n.TryConstInts(1);
     if (!given) {
-      RuntimeAxes named = ReadAxes(n, 1, Node::Rank(x));
-      // The dimensions that stay, in their order.
-      for (size_t j = 0; j + named.count < shape.size(); ++j) {
-        std::vector<PrimExpr> is;
-        for (const PrimExpr& p : named.place) is.push_back(equal(p, Num(static_cast<int64_t>(j))));
-        to.push_back(n.Simplify(SelectSum(is, {shape.begin(), shape.end()})));
-      }
-      return n.Reshape(x, to);
+      std::optional<int64_t> stay = n.DeclaredRank(0);
+      if (auto count = n.LengthOf(1)) stay = Node::Rank(x) - *count;
+      if (!stay) n.Fail("axes whose number is known", "a vector of any length");
+      return n.Reshape(x, DimsThatStay(n, shape, ReadAxes(n, 1, Node::Rank(x)), *stay));
     }
     for (int64_t a : *given) axes.insert(n.Axis(a, Node::Rank(x), "axes"));
   }
@@ -82,8 +90,11 @@ Outputs ConvertUnsqueeze(Node& n) {
   auto given = n.TryConstInts(1);
   if (!given) {
     Dims shape = Node::Shape(x), to;
-    int64_t rank = static_cast<int64_t>(shape.size()) + n.StaticDim(n.In(1), 0);
-    RuntimeAxes named = ReadAxes(n, 1, rank);
+    std::optional<int64_t> declared = n.DeclaredRank(0);
+    if (auto count = n.LengthOf(1)) declared = Node::Rank(x) + *count;
+    if (!declared) n.Fail("axes whose number is known", "a vector of any length");
+    int64_t rank = *declared;
+    RuntimeAxes named = ReadAxes(n, 1, rank, rank - Node::Rank(x));
     for (int64_t i = 0; i < rank; ++i) {
       std::vector<PrimExpr> is;
       for (size_t j = 0; j < shape.size(); ++j)
@@ -155,7 +166,7 @@ Outputs ConvertSplit(Node& n) {
   PrimExpr dim = Node::Shape(x)[axis];
   std::vector<PrimExpr> sizes;
   if (n.Has(1)) {
-    sizes = n.Integers(1);
+    sizes = n.Integers(1, parts);
     if (static_cast<int64_t>(sizes.size()) != parts)
       n.Fail("a size for each of " + std::to_string(parts) + " outputs",
              std::to_string(sizes.size()));
@@ -194,13 +205,19 @@ PrimExpr SlicePlace(const PrimExpr& e, const PrimExpr& dim, const PrimExpr& step
   PrimExpr at = tir::Select(e < Num(0), e + dim, e), forward = step > Num(0);
   return tir::Select(forward, max(min(at, dim), Num(0)), max(min(at, dim - Num(1)), Num(-1)));
 }
-/// A slice whose axes or steps only running tells: every axis has a start and a step.
-Outputs SliceRuntimeAxes(Node& n, const Expr& x, const std::vector<PrimExpr>& starts,
-                         const std::vector<PrimExpr>& ends) {
-  std::vector<PrimExpr> axes, steps(starts.size(), Num(1));
-  for (size_t i = 0; i < starts.size(); ++i) axes.push_back(Num(static_cast<int64_t>(i)));
-  if (n.Has(3)) axes = n.Integers(3);
-  if (n.Has(4)) steps = n.Integers(4);
+/// A slice whose axes or steps, or the number of them, only running tells: every axis has a start
+/// and a step.
+Outputs SliceRuntimeAxes(Node& n, const Expr& x, std::optional<int64_t> length) {
+  int64_t rank = Node::Rank(x), count = length.value_or(rank);
+  auto read = [&](size_t i, int64_t fill) {
+    return length ? n.Integers(i, length) : n.IntegersUpTo(i, rank, fill);
+  };
+  // What fills up is a slice of all.
+  std::vector<PrimExpr> starts = read(1, 0), ends = read(2, std::numeric_limits<int64_t>::max());
+  std::vector<PrimExpr> axes, steps(count, Num(1));
+  for (int64_t i = 0; i < count; ++i) axes.push_back(Num(i));
+  if (n.Has(3)) axes = read(3, rank);
+  if (n.Has(4)) steps = read(4, 1);
   if (ends.size() != axes.size() || starts.size() != axes.size() || steps.size() != axes.size())
     n.Fail("starts, ends, axes and steps of one length", "different ones");
   Te te(n);
@@ -227,11 +244,15 @@ Outputs SliceRuntimeAxes(Node& n, const Expr& x, const std::vector<PrimExpr>& st
 }
 Outputs ConvertSlice(Node& n) {
   Expr x = n.In(0);
-  std::vector<PrimExpr> starts = n.Integers(1), ends = n.Integers(2);
+  std::optional<int64_t> length;
+  for (size_t i = 1; i < 5 && !length; ++i) {
+    if (n.Has(i)) length = n.LengthOf(i);
+  }
+  if (!length || (n.Has(3) && !n.TryConstInts(3)) || (n.Has(4) && !n.TryConstInts(4)))
+    return SliceRuntimeAxes(n, x, length);
+  std::vector<PrimExpr> starts = n.Integers(1, length), ends = n.Integers(2, length);
   std::vector<int64_t> axes(starts.size()), steps(starts.size(), 1);
   std::iota(axes.begin(), axes.end(), 0);
-  if ((n.Has(3) && !n.TryConstInts(3)) || (n.Has(4) && !n.TryConstInts(4)))
-    return SliceRuntimeAxes(n, x, starts, ends);
   if (n.Has(3)) axes = n.ConstInts(3);
   if (n.Has(4)) steps = n.ConstInts(4);
   if (ends.size() != axes.size() || starts.size() != axes.size() || steps.size() != axes.size())
@@ -284,7 +305,7 @@ Outputs ConvertSlice(Node& n) {
 Outputs ConvertTrilu(Node& n) {
   Expr x = n.In(0);
   bool upper = n.Int("upper", 1) != 0;
-  PrimExpr k = n.Has(1) ? n.Integers(1).at(0) : Num(0);
+  PrimExpr k = n.Has(1) ? n.Integer(1) : Num(0);
   Te te(n);
   return te.Done("trilu", topi::trilu(te(x), te(k), upper));
 }
@@ -298,7 +319,7 @@ Outputs ConvertReverseSequence(Node& n) {
 Outputs ConvertExpand(Node& n) {
   Expr x = n.In(0);
   Dims from = Node::Shape(x);
-  std::vector<PrimExpr> wanted = n.Integers(1);
+  std::vector<PrimExpr> wanted = n.Integers(1, n.DeclaredRank(0));
   std::vector<PrimExpr> own(from.begin(), from.end());
   if (own.size() < wanted.size()) own.insert(own.begin(), wanted.size() - own.size(), Num(1));
   if (wanted.size() < own.size()) wanted.insert(wanted.begin(), own.size() - wanted.size(), Num(1));
@@ -336,7 +357,7 @@ Outputs ConvertExpand(Node& n) {
 }
 Outputs ConvertTile(Node& n) {
   Expr x = n.In(0);
-  std::vector<PrimExpr> repeats = n.Integers(1);
+  std::vector<PrimExpr> repeats = n.Integers(1, Node::Rank(x));
   if (repeats.size() != Node::Shape(x).size())
     n.Fail(std::to_string(Node::Rank(x)) + " repeats", std::to_string(repeats.size()));
   Te te(n);
@@ -364,9 +385,13 @@ Outputs ConvertPad(Node& n) {
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     n.Fail("mode to be constant, edge, reflect or wrap", mode);
   int64_t rank = Node::Rank(x);
-  std::vector<PrimExpr> axes, pads = n.Integers(1), before, after;
+  std::vector<PrimExpr> axes, before, after;
   for (int64_t i = 0; i < rank; ++i) axes.push_back(Num(i));
-  if (n.Has(3)) axes = n.Integers(3);
+  if (n.Has(3)) {
+    std::optional<int64_t> pads = n.LengthOf(1);
+    axes = n.Integers(3, pads ? std::optional(*pads / 2) : std::nullopt);
+  }
+  std::vector<PrimExpr> pads = n.Integers(1, 2 * axes.size());
   if (pads.size() != 2 * axes.size())
     n.Fail(std::to_string(2 * axes.size()) + " pads", std::to_string(pads.size()));
   bool constant = true;
@@ -416,7 +441,7 @@ Outputs ConvertCenterCropPad(Node& n) {
   std::vector<int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   axes = n.Ints("axes", axes);
-  std::vector<PrimExpr> wanted = n.Integers(1);
+  std::vector<PrimExpr> wanted = n.Integers(1, axes.size());
   if (wanted.size() != axes.size())
     n.Fail(std::to_string(axes.size()) + " sizes", std::to_string(wanted.size()));
   Te te(n);

@@ -14,7 +14,7 @@ const DataType kDouble = DataType::Float(64);
 Expr CosineWindow(Node& n, double a0, double a1, double a2) {
   bool periodic = n.Int("periodic", 1) != 0;
   DataType to = n.Type("output_datatype", DataType::Float(32));
-  PrimExpr size = n.Integers(0).at(0);
+  PrimExpr size = n.Integer(0);
   Te te(n);
   PrimExpr length = te(size);
   PrimExpr period = max(periodic ? length : length - Num(1), Num(1));
@@ -81,7 +81,7 @@ Outputs ConvertDFT(Node& n) {
     auto given = n.TryConstInts(2);
     if (!given) {
       // The parts stay behind it.
-      named = ReadAxes(n, 2, rank - 1);
+      named = ReadAxes(n, 2, rank - 1, 1);
       named->named.push_back(const_false());
       named->place.push_back(Num(rank - 1));
       x = NamedAxesLast(n, x, *named);
@@ -90,7 +90,7 @@ Outputs ConvertDFT(Node& n) {
   }
   axis = n.Axis(axis, rank);
   bool is_complex = n.StaticDim(x, rank - 1) == 2;
-  PrimExpr length = n.Has(1) ? n.Integers(1).at(0) : Node::Shape(x)[axis];
+  PrimExpr length = n.Has(1) ? n.Integer(1) : Node::Shape(x)[axis];
   Te te(n);
   te::Tensor t = te(x);
   PrimExpr size = te(length), have = t->shape[axis];
@@ -122,9 +122,9 @@ Outputs ConvertDFT(Node& n) {
 Outputs ConvertSTFT(Node& n) {
   Expr signal = n.In(0);
   bool onesided = n.Int("onesided", 1) != 0;
-  PrimExpr step = n.Integers(1).at(0);
+  PrimExpr step = n.Integer(1);
   if (!n.Has(2) && !n.Has(3)) n.Fail("a window or a frame_length", "neither");
-  PrimExpr length = n.Has(3) ? n.Integers(3).at(0) : Node::Shape(n.In(2))[0];
+  PrimExpr length = n.Has(3) ? n.Integer(3) : Node::Shape(n.In(2))[0];
   bool is_complex = Node::Rank(signal) == 3 && n.StaticDim(signal, 2) == 2;
   Te te(n);
   te::Tensor t = te(signal);
@@ -149,7 +149,7 @@ Outputs ConvertSTFT(Node& n) {
 /// Triangles over the bins of a spectrum, evenly apart on the scale of pitches.
 Outputs ConvertMelWeightMatrix(Node& n) {
   DataType to = n.Type("output_datatype", DataType::Float(32)), real = DataType::Float(64);
-  PrimExpr bands = n.Integers(0).at(0), length = n.Integers(1).at(0);
+  PrimExpr bands = n.Integer(0), length = n.Integer(1);
   PrimExpr bins = n.Simplify(floordiv(length, Num(2)) + Num(1));
   Te te(n);
   auto scalar = [&](size_t i) {
@@ -182,8 +182,9 @@ Outputs ConvertMelWeightMatrix(Node& n) {
 /// Adds the blocks in the columns up to an image.
 Outputs ConvertCol2Im(Node& n) {
   Expr x = n.In(0);
-  std::vector<PrimExpr> image = n.Integers(1);
-  std::vector<PrimExpr> block = n.Integers(2);
+  std::optional<int64_t> axes = n.DeclaredRank(0);
+  if (axes) *axes -= 2;
+  std::vector<PrimExpr> image = n.Integers(1, axes), block = n.Integers(2, axes);
   size_t rank = block.size();
   auto strides = n.Ints("strides", std::vector<int64_t>(rank, 1));
   auto dilations = n.Ints("dilations", std::vector<int64_t>(rank, 1));

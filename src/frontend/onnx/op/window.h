@@ -19,7 +19,9 @@ struct Window {
 Window ReadWindow(Node& n, const Expr& x, std::vector<int64_t> kernel = {});
 /// The size of the result along spatial axis `i`.
 PrimExpr WindowCount(Node& n, const Window& w, size_t i, const PrimExpr& dim);
-/// The convolution of (N, C, …) that the node's attributes describe, without bias.
-Expr Convolve(Node& n, Expr x, const Expr& weight, const Any& out_dtype);
+/// The convolution of (N, C, …) that the node's attributes describe, without bias. What the data is
+/// padded with is 0, or the scalar `padding`.
+Expr Convolve(Node& n, Expr x, Expr weight, const Any& out_dtype,
+              const std::optional<Expr>& padding = {});
 
 }  // namespace tvm::frontend::onnx

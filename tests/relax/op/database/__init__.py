@@ -2,4 +2,4 @@
 """The operator database: an entry for every operator, from which the tests of them follow."""
 
 from . import calls, create, elementwise, image, index, manipulate, nn, reduce
-from .core import ENTRIES, VARIANTS, arrays, expected, infer, make_call
+from .core import ENTRIES, VARIANTS, S, arrays, expected, infer, make_call, tensors

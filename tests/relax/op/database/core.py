@@ -205,13 +205,39 @@ def infer(entry, case, variant):
         return builder.normalize(call).struct_info, variables
 
 
-def arrays(entry, case):
-    """The parameters of the reference, always the same for one case."""
+def tensors(case):
+    """All tensor parameters of a case."""
+    found = []
+
+    def visit(param):
+        if isinstance(param, T):
+            found.append(param)
+        elif isinstance(param, list):
+            list(map(visit, param))
+
+    list(map(visit, case.params))
+    return found
+
+
+def put_edges(array, rng):
+    """The array with what arithmetic goes wrong on in about a third of its places."""
+    values = np.array(EDGE["float"][:6], "float64").astype(array.dtype)
+    array = array.copy()
+    places = rng.random(array.shape) < 0.34
+    array[places] = rng.choice(values, int(places.sum()))
+    return array
+
+
+def arrays(entry, case, edges=False):
+    """The parameters of the reference, always the same for one case; `edges`: with NaN, infinities
+    and zeros among the numbers of floating-point tensors."""
     rng = np.random.default_rng(zlib.crc32(f"{entry.name}({case})".encode()))
 
     def convert(param):
         if isinstance(param, T):
-            return param.array(rng)
+            array = param.array(rng)
+            has_place = edges and param.values is None and param.dtype.startswith("float")
+            return put_edges(array, rng) if has_place else array
         if isinstance(param, list):
             return [convert(p) for p in param]
         return list(param) if isinstance(param, S) else param
@@ -219,10 +245,10 @@ def arrays(entry, case):
     return [convert(p) for p in case.params]
 
 
-def expected(entry, case):
+def expected(entry, case, edges=False):
     """The arrays that the reference gives, as a nested tuple."""
     with np.errstate(all="ignore"):
-        result = entry.reference(*arrays(entry, case), **case.attrs)
+        result = entry.reference(*arrays(entry, case, edges), **case.attrs)
     if isinstance(result, (tuple, list)):
         return tuple(map(np.asarray, result))
     return np.asarray(result)

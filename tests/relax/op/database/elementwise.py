@@ -63,12 +63,16 @@ entry("round", np.round, [*_unary(), case(T(values=[0.5, 1.5, 2.5, -0.5, -1.5]))
 entry(
     "bitwise_not",
     np.bitwise_not,
-    [*with_dtypes([*INTS, "bool"], T(3, 5)), case(T(dtype="int32")), *_edges("int32", "uint8")],
+    [
+        *with_dtypes([*INTS, "bool"], T(3, 5)),
+        *(case(T(*shape, dtype="int32")) for shape in ((), (0, 3))),
+        *_edges("int32", "uint8"),
+    ],
 )
 entry(
     "logical_not",
     np.logical_not,
-    [case(T(3, 5, dtype="bool")), case(T(dtype="bool")), case(T(0, dtype="bool"))],
+    [*(case(T(*shape, dtype="bool")) for shape in ((3, 5), (), (0,))), *_edges("bool")],
 )
 entry(
     "clip",
@@ -178,9 +182,16 @@ for _name in ("add", "subtract", "multiply", "maximum", "minimum"):
         [*_numbers([*FLOATS, *INTS]), *_pairs("float32", "int8", "int32", "uint8")],
     )
 entry("divide", _truncdiv, [*_numbers(["float32", "float64", "int32"]), *_pairs("float32")])
+
+
+def _floor_divide(a, b):
+    """The quotient rounded down; NumPy makes it NaN where it is infinite."""
+    return np.floor(a / b) if a.dtype.kind == "f" else _zero_safe(np.floor_divide)(a, b)
+
+
 entry(
     "floor_divide",
-    _zero_safe(np.floor_divide),
+    _floor_divide,
     [*_numbers(["int8", "int32", "uint8"], low=1), *_pairs("int32", "uint8")],
 )
 entry("mod", _zero_safe(np.fmod), [*_numbers(["int8", "int32", "uint8"]), *_pairs("int32")])
@@ -194,14 +205,21 @@ for _name in ("equal", "greater", "greater_equal", "less", "less_equal", "not_eq
         [*_numbers([*FLOATS, *INTS]), *_pairs("float32", "int32")],
     )
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    entry(_name, getattr(np, _name), _binary("bool"))
+    entry(_name, getattr(np, _name), [*_binary("bool"), *_pairs("bool")])
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
     entry(_name, getattr(np, _name), [*_numbers(INTS, dtype="int32"), *_pairs("int32", "uint8")])
 for _name in ("left_shift", "right_shift"):
     entry(
         _name,
         getattr(np, _name),
-        [*_binary("int32", 0, 7), *with_dtypes(INTS, T(3, 4, low=0, high=7), T(4, low=0, high=7))],
+        [
+            *_binary("int32", 0, 7),
+            *with_dtypes(INTS, T(3, 4, low=0, high=7), T(4, low=0, high=7)),
+            case(
+                T(values=edge_values("int32"), dtype="int32"),
+                T(values=[0, 1, 2, 31, 32, 33, 40, 31, 31, 32, 32, 63], dtype="int32"),
+            ),
+        ],
     )
 entry(
     "ewise_fma",

@@ -115,6 +115,13 @@ entry(
             T(values=0.5),
             T(values=0.1),
         ),
+        case(
+            T(1, 0, 4, fixed=(2,)),
+            T(1, 2, 0),
+            T(values=3, dtype="int64"),
+            T(values=0.5),
+            T(values=0.1),
+        ),
     ],
 )
 

@@ -86,6 +86,7 @@ entry(
         case(T(2, 9), T(2, 4), 1, 9, 2, axis=1, symbolic=False),
         case(T(5, 3), T(0, 3), 2, 2, 1, symbolic=False),
         case(T(1, 3), T(1, 3), 0, 1, 1, symbolic=False),
+        case(T(8, 5, fixed=(0,)), T(3, 5, fixed=(0,)), 1, 4, 1),
     ],
 )
 entry(
@@ -222,6 +223,7 @@ entry(
         case(_indices(high=3), 1, 0, 3),
         case(_indices(0, high=3), 1, 0, 3),
         case(_indices(4, low=-3, high=9), 1, 0, 3),
+        case(T(values=[-1, 0, 2, 3, 2**31 - 1, -(2**31)], dtype="int32"), 1, 0, 3),
     ],
 )
 

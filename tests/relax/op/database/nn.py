@@ -445,7 +445,7 @@ def _cross_entropy(predictions, labels):
 entry(
     "nn.cross_entropy_with_logits",
     _cross_entropy,
-    [case(T(3), T(3)), case(T(5, 3), T(5, 3)), case(T(2, 3, 4), T(2, 3, 4))],
+    [case(T(*shape), T(*shape)) for shape in ((3,), (5, 3), (2, 3, 4), (2, 0))],
 )
 
 
@@ -518,6 +518,7 @@ entry(
         case(T(), T(4, 5), _classes(4, high=5)),
         case(T(4), T(4, 5), _classes(4, high=5), T(5, low=0.5, high=1), reduction="none"),
         case(T(), T(2, 5, 3), _classes(2, 3, high=5), reduction="sum"),
+        case(T(0), T(0, 5), _classes(0, high=5), reduction="none"),
     ],
 )
 
@@ -547,6 +548,7 @@ for _kind in ("max", "avg"):
                 T(1, 2, 4, 4), T(1, 2, 8, 8), pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)
             ),
             case(T(1, 1, 1, 1), T(1, 1, 1, 1)),
+            case(T(0, 2, 3, 3), T(0, 2, 6, 6), pool_size=(2, 2), strides=(2, 2)),
         ],
     )
 
@@ -647,6 +649,7 @@ entry(
             T(values=5, dtype="int32"),
             scale=0.2,
         ),
+        case(*[T(1, 0, 3, 8)] * 3, T(values=[0, 0], dtype="int32"), T(values=0, dtype="int32")),
     ],
     rtol=1e-4,
 )

@@ -16,6 +16,7 @@ def _cases(dtypes):
         case(T(1, 17), axis=0),
         case(T(), axis=None),
         case(T(3, 5), axis=[]),
+        case(T(0, 3), axis=1),
     ]
 
 

@@ -39,19 +39,23 @@ def from_onnx(
     opset=None,
     keep_params_in_input=False,
     sanitize_input_names=True,
+    *,
+    memory_limit=None,
 ):
     """The module whose `main` computes an ONNX model.
 
     `model` is a path, the bytes of a model or a ModelProto. `shape_dict` gives shapes of inputs by
     name, of numbers, expressions or names of dimensions; `dtype_dict`, where it is a dict, their
     types. `opset` counts instead of the model's own. With `keep_params_in_input` the weights are
-    parameters behind the inputs, and `detach_params` gives their values.
+    parameters behind the inputs, and `detach_params` gives their values. `memory_limit` is
+    about how many bytes the import may take beyond the file, 4 GiB by default; MemoryError for
+    more.
     """
     model = _source(model, "from_onnx")
     shapes = {name: list(shape) for name, shape in (shape_dict or {}).items()}
     dtypes = dtype_dict if isinstance(dtype_dict, dict) else {}
     mod, complaints = _from_onnx(
-        model, shapes, dtypes, opset, keep_params_in_input, sanitize_input_names
+        model, shapes, dtypes, opset, keep_params_in_input, sanitize_input_names, memory_limit
     )
     for text in complaints:
         warnings.warn(f"from_onnx: {text}", stacklevel=2)

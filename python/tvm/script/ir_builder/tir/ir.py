@@ -46,15 +46,15 @@ def vector_indices(region):
     indices = []
     for i, dom in enumerate(region.region):
         extent = dom.extent
-        if not isinstance(extent, tir.IntImm):
+        try:
+            lanes = int(extent.value) if isinstance(extent, tir.IntImm) else extent
+            ramp = tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes) if not isinstance(lanes, int) or lanes != 1 else None
+        except (TypeError, ValueError, RuntimeError):
             raise ValueError(
-                f"{region.buffer.name}: expected a slice of constant length in dimension {i}, "
-                f"got {extent}"
-            )
-        lanes = int(extent.value)
-        indices.append(
-            dom.min if lanes == 1 else tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes)
-        )
+                f"{region.buffer.name}: expected a slice of constant length, or a multiple of "
+                f"T.vscale(), in dimension {i}, got {extent}"
+            ) from None
+        indices.append(dom.min if ramp is None else ramp)
     return indices
 
 
@@ -482,14 +482,14 @@ def let(v, value, body=None):
 def realize(buffer_slice, storage_scope, condition=True):
     region = _regions([buffer_slice], "realize")[0]
     condition = _condition(condition)
-    if storage_scope != region.buffer.scope():
-        raise ValueError(
-            f"realize: expected the scope of {region.buffer.name}, '{region.buffer.scope()}', "
-            f"got '{storage_scope}'"
-        )
-    return frame.RealizeFrame(
-        lambda body: tir.BufferRealize(region.buffer, region.region, condition, body)
-    )
+
+    def realized(body):
+        body = tir.BufferRealize(region.buffer, region.region, condition, body)
+        if storage_scope in ("", region.buffer.scope()):
+            return body
+        return tir.AttrStmt(region.buffer, "realize_scope", tir.StringImm(storage_scope), body)
+
+    return frame.RealizeFrame(realized)
 
 
 def allocate(

@@ -4,6 +4,7 @@
 import ast
 import builtins
 import contextlib
+import functools
 import inspect
 import threading
 
@@ -199,6 +200,10 @@ class ScriptMacro:
 
     def __repr__(self):
         return f"<macro {self.__name__}>"
+
+    def __get__(self, instance, owner=None):
+        """A macro in a class is a method."""
+        return self if instance is None else functools.partial(self, instance)
 
     def _bind(self, args, kwargs):
         spec, params = self.definition.args, []

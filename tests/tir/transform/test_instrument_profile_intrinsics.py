@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records when functions and loops begin and end."""
+
+import pytest
+from tvm.script import tir as T
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply
+
+
+@T.prim_func
+def nests(A: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(8):
+            A[i, j] = T.float32(1)
+        for j in range(8):
+            A[i, j] = A[i, j] + T.float32(1)
+    for i in T.parallel(8):
+        for j in range(8):
+            A[i, j] = A[i, j] * T.float32(2)
+
+
+# The function is 0, its nests are 1 and 4, the inner loops of the first are 2 and 3.
+@pytest.mark.parametrize(
+    "options, count",
+    [
+        ({}, 3),  # the function and the two nests: the height is 1 by default
+        ({"lwp_min_height": 0}, 5),  # the loops in the first nest are siblings
+        ({"lwp_min_height": 0, "lwp_max_depth": 1}, 3),
+        ({"lwp_min_height": 0, "lwp_disable_func_prof": True}, 4),
+        ({"lwp_min_height": 2}, 1),
+    ],
+)
+def test_which_loops_are_recorded(options, count):
+    config = {f"tir.{key}": value for key, value in options.items()}
+    text = apply(
+        tt.InstrumentProfileIntrinsics(), nests, **{"tir.reset_start_id": True, **config}
+    ).script()
+    numbers = [f"profile_intrinsic({i})" for i in range(count)]
+    assert text.count("start_profile_intrinsic") == text.count("end_profile_intrinsic") == count
+    assert all(text.count(number) == 2 for number in numbers)
+
+
+def test_loops_without_siblings_on_demand():
+    @T.prim_func
+    def one(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = T.float32(1)
+
+    config = {"tir.lwp_min_height": 0, "tir.reset_start_id": True}
+    for siblings, count in ((True, 1), (False, 2)):
+        after = apply(
+            tt.InstrumentProfileIntrinsics(), one, **config, **{"tir.instr_siblings": siblings}
+        )
+        assert after.script().count("start_profile_intrinsic") == count

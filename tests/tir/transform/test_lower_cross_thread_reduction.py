@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over threads: each thread reduces its part, then all of them together."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script import tir as T
+from tvm.tir import transform as tt
+
+from tests.fuzz.steps import check_every_step, run
+from tests.tir.programs import floats
+
+
+@T.prim_func
+def row_max_and_where(
+    A: T.Buffer((2, 6), "float32"), where: T.Buffer((2,), "int32"), top: T.Buffer((2,), "float32")
+):
+    for i in T.thread_binding(2, "threadIdx.y"):
+        for t in T.thread_binding(6, "threadIdx.x"):
+            with T.block("argmax"):
+                vi, vk = T.axis.remap("SR", [i, t])
+                with T.init():
+                    where[vi] = -1
+                    top[vi] = T.min_value("float32")
+                v_where: T.int32 = T.Select(top[vi] >= A[vi, vk], where[vi], vk)
+                v_top: T.float32 = T.Select(top[vi] >= A[vi, vk], top[vi], A[vi, vk])
+                where[vi] = v_where
+                top[vi] = v_top
+
+
+def test_cross_thread_reduction_of_two_values():
+    A = floats(2, 6)
+    out = [np.zeros(2, "int32"), np.zeros(2, "float32")]
+    mod = check_every_step(row_max_and_where, [A, *out])
+    _, where, top = run(mod, A, *out)
+    np.testing.assert_array_equal(where, A.argmax(1))
+    np.testing.assert_array_equal(top, A.max(1))
+
+
+def test_cross_thread_reduction_beside_other_statements_is_an_error():
+    @T.prim_func
+    def shared_loop(A: T.Buffer((8, 32), "float32"), B: T.Buffer((1,), "float32")):
+        C = T.alloc_buffer((8, 32), scope="local")
+        for t in T.thread_binding(32, "threadIdx.x"):
+            for o in range(8):
+                with T.block("C"):
+                    vo, vt = T.axis.remap("SS", [o, t])
+                    C[vo, vt] = A[vo, vt]
+                with T.block("B"):
+                    vo, vt = T.axis.remap("RR", [o, t])
+                    with T.init():
+                        B[0] = T.float32(0)
+                    B[0] = B[0] + C[vo, vt]
+
+    with pytest.raises(ValueError, match="expected block B, .* but loop o has other statements"):
+        tt.LowerCrossThreadReduction()(tvm.IRModule({"main": shared_loop}))
+
+
+def test_cross_thread_reduction_of_another_form():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        for t in T.thread_binding(8, "threadIdx.x"):
+            with T.block("B"):
+                vk = T.axis.reduce(8, t)
+                with T.init():
+                    B[0] = T.float32(0)
+                B[0] = T.exp(B[0]) - A[vk]
+
+    with pytest.raises(ValueError, match="block B, which reduces over threads"):
+        tt.LowerCrossThreadReduction()(tvm.IRModule({"main": before}))

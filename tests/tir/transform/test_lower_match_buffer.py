@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replaces views of buffer regions inside blocks by accesses of the buffers themselves."""
+
+import tvm
+from tvm import tir
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply, block, buffer, func, loop, region, store
+
+
+def test_lower_match_buffer_offsets_accesses():
+    A = buffer((32, 32), name="A")
+    view = tir.decl_buffer(
+        (4, 4),
+        "float32",
+        name="V",
+        strides=[tir.Var("s", "int32"), 1],
+        elem_offset=tir.Var("o", "int32"),
+        offset_factor=1,
+    )
+
+    def body(i, lowered):
+        if lowered:
+            return block([], store(A, [i * 4 + 1, 2], 1.0))
+        match = tir.MatchBufferRegion(view, region(A, (i * 4, 4), (0, 4)))
+        return block([], store(view, [1, 2], 1.0), match_buffers=[match])
+
+    before, expected = (func([A], loop(8, lambda i, k=k: body(i, k))) for k in (False, True))
+    result = apply([tt.LowerMatchBuffer(), tt.Simplify()], before)
+    tvm.ir.assert_structural_equal(result, apply(tt.Simplify(), expected), map_free_vars=True)

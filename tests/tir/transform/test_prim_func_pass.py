@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over functions that are given by a callback, and passes that choose among functions."""
+
+import tvm
+from tvm import tir
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import func
+
+
+def test_filter_and_apply():
+    mod = tvm.IRModule({"f": func([], tir.Evaluate(0), keep=True), "g": func([], tir.Evaluate(0))})
+    kept = tt.Filter(lambda f: "keep" in f.attrs)(mod)
+    assert [v.name_hint for v in kept.get_global_vars()] == ["f"]
+    marked = tt.Apply(lambda f: f.with_attr("mark", 1))(mod)
+    assert all("mark" in f.attrs for f in marked.functions.values())

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removes branches by computing more than is needed."""
+
+import tvm
+from tvm.script import tir as T
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import apply
+
+
+def test_overcompute_stays_inside_of_buffers():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((14,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            if i < 14:
+                B[i] = A[i]
+            else:
+                B[i] = T.call_intrin("float32", "tir.undef")
+
+    after = apply(tt.ReduceBranchingThroughOvercompute(), before)
+    tvm.ir.assert_structural_equal(after, before)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes selections evaluate only the side they choose where the other one may fail."""
+
+from tvm import tir
+from tvm.tir import transform as tt
+
+from tests.tir.transform.build_ir import buffer, check, func, loop, store
+
+
+def test_unsafe_select_evaluates_one_side():
+    n = tir.Var("n", "int32")
+    A, B = buffer((n,), name="A"), buffer((16,), name="B")
+    x = tir.const(0.0, "float32")
+    before = func([A, B], loop(16, lambda i: store(B, i, tir.Select(i > 0, A[i - 1], x))))
+    expected = func([A, B], loop(16, lambda i: store(B, i, tir.if_then_else(i > 0, A[i - 1], x))))
+    check(tt.RewriteUnsafeSelect(), before, expected)
+
+
+def test_select_inside_of_the_buffer_is_safe():
+    A, B = buffer((16,), name="A"), buffer((16,), name="B")
+    before = func([A, B], loop(16, lambda i: store(B, i, tir.Select(A[i] > 0.0, A[i], A[0]))))
+    check(tt.RewriteUnsafeSelect(), before, before)
