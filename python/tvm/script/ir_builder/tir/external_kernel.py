@@ -30,8 +30,8 @@ class SourceKernel(BaseKernel):
         self.source_code = source_code
 
     def compile_to_device_module(self, grid, *args, **kwargs):
-        """Compiles the text for the current target, or for the first GPU. The grid is the numbers of
-        blocks and of threads, of up to three dimensions each: [[16, 2], [256]] or [16, 256]."""
+        """Compiles the text for the current target, or for the first GPU. The grid is the numbers
+        of blocks and of threads, of up to three dimensions each: [[16, 2], [256]] or [16, 256]."""
         if kwargs:
             raise TypeError(f"SourceKernel: expected no further arguments, got {', '.join(kwargs)}")
         names = re.findall(r"__global__[\w\s]*?(?:\([^()]*\))?\s(\w+)\s*\(", self.source_code)
