@@ -214,8 +214,8 @@ Tensor CreateView(const Tensor& data, ShapeView shape, DLDataType dtype, int64_t
   if (byte_offset < 0 || static_cast<uint64_t>(byte_offset) > have || need > have - byte_offset) {
     TVM_FFI_THROW(ValueError) << "view: shape " << Str(shape) << " of " << Str(dtype)
                               << " would occupy bytes " << byte_offset << " <= i_byte < "
-                              << static_cast<int64_t>(byte_offset + need) << ", the tensor only contains "
-                              << have << " bytes";
+                              << static_cast<int64_t>(byte_offset + need)
+                              << ", the tensor only contains " << have << " bytes";
   }
   return Tensor::FromNDAlloc(Sharing{data}, shape, dtype, data.device(), Data(data) + byte_offset);
 }

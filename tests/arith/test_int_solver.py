@@ -115,6 +115,7 @@ def test_group_bounds():
     with pytest.raises(ValueError, match="IntGroupBounds: expected a positive coefficient, got 0"):
         int_solver.IntGroupBounds(0, [], [], [])
 
+
 def test_errors():
 
     with pytest.raises(TypeError, match="expected bool relations, got int32"):

@@ -45,7 +45,9 @@ OPERATORS = {
 # The parts of a line that an expression fills, or a whole statement.
 CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()(.+)(\)(?: \{| return.*;| continue;)?)$")
 VALUE = re.compile(r"^(\s*(?:return |(?!using|auto\* )[\w:<>*&, .\->\[\]]+ [|&]?= ))(.+)(;)$")
-STATEMENT = re.compile(r"^(\s+)(?!return\b|if\b|while\b|for\b)(\w[\w.>\-\[\]]*(?:\(| = | \|= ).*)(;)$")
+STATEMENT = re.compile(
+    r"^(\s+)(?!return\b|if\b|while\b|for\b)(\w[\w.>\-\[\]]*(?:\(| = | \|= ).*)(;)$"
+)
 SWITCH = """#pragma once
 #include <cstdlib>
 inline bool IsMutant(int number) {

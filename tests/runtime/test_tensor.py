@@ -137,9 +137,21 @@ def test_conversion_on_copyfrom():
         (lambda: empty((3,))[0, 0], IndexError, "at most 1 indices, got 2"),
         (lambda: empty((3,))["x"], TypeError, "integers and slices as index, got str"),
         (lambda: empty((4,), "int4")[1:], ValueError, "share bytes"),
-        (lambda: empty((3,))._create_view((4,)), ValueError, "would occupy bytes 0 <= i_byte < 16, the tensor only contains 12 bytes"),
-        (lambda: empty((3,))._create_view((1,), relative_byte_offset=-4), ValueError, "would occupy bytes -4 <="),
-        (lambda: empty((3,))._create_view((1,), relative_byte_offset=12), ValueError, "would occupy bytes 12 <="),
+        (
+            lambda: empty((3,))._create_view((4,)),
+            ValueError,
+            "would occupy bytes 0 <= i_byte < 16, the tensor only contains 12 bytes",
+        ),
+        (
+            lambda: empty((3,))._create_view((1,), relative_byte_offset=-4),
+            ValueError,
+            "would occupy bytes -4 <=",
+        ),
+        (
+            lambda: empty((3,))._create_view((1,), relative_byte_offset=12),
+            ValueError,
+            "would occupy bytes 12 <=",
+        ),
         (
             lambda: empty((4, 4))[:, 1]._create_view((4,)),
             ValueError,

@@ -14,9 +14,7 @@ const Span& LooseMark() {
   static const auto* mark = new Span(New<Span>([](SpanObj*) {}));
   return *mark;
 }
-bool IsLoose(const LTObj* n) {
-  return n->span.has_value() && n->span.value().same_as(LooseMark());
-}
+bool IsLoose(const LTObj* n) { return n->span.has_value() && n->span.value().same_as(LooseMark()); }
 
 class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
                                 CommReducerObj> {

@@ -155,6 +155,7 @@ void KernelText::Emit(const AssertStmtObj* op) {
 // ---- memory -------------------------------------------------------------------------------------
 void KernelText::Emit(const AllocateObj* op) {
   std::string scope(ScopeOf(op->buffer_var.get()));
+  if (scope.starts_with("wmma.")) return DeclareFragments(op, scope);
   DataType t = op->dtype.element();
   std::string type = MemoryName(t), name = Bind(op->buffer_var);
   element_[op->buffer_var.get()] = t;

@@ -92,7 +92,8 @@ const BufferStoreObj* CheckProducer(const Focus& at, StoreForm* form) {
   const auto* store = block->body.as<BufferStoreObj>();
   if (!store || store->predicate.has_value() || block->init.has_value() ||
       !block->alloc_buffers.empty() || !block->match_buffers.empty()) {
-    Refuse("expected a complete block whose body is one store, got block " + std::string(block->name_hint),
+    Refuse("expected a complete block whose body is one store, got block " +
+               std::string(block->name_hint),
            {where});
   }
   Require(WhyNotComplete(scope, p), {where});

@@ -67,8 +67,7 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     first = FlatIndices(region->buffer, first), last = FlatIndices(region->buffer, last);
     Array<Range> ranges;
     for (size_t i = 0; i < first.size(); ++i) {
-      ranges.push_back(
-          Range::FromMinExtent(first[i], analyzer.Simplify(last[i] - first[i] + 1)));
+      ranges.push_back(Range::FromMinExtent(first[i], analyzer.Simplify(last[i] - first[i] + 1)));
     }
     return BufferRegion(buffer, ranges);
   }

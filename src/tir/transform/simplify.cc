@@ -123,8 +123,8 @@ struct Simplifier
 
 PrimFunc Simplify(PrimFunc func, bool transitively_prove_inequalities,
                   bool propagate_knowns_to_prove_conditional,
-                  bool propagate_knowns_to_simplify_expressions,
-                  bool convert_boolean_to_and_of_ors, bool apply_constraints_to_boolean_branches) {
+                  bool propagate_knowns_to_simplify_expressions, bool convert_boolean_to_and_of_ors,
+                  bool apply_constraints_to_boolean_branches) {
   Simplifier simplify;
   simplify.knows_conditions = propagate_knowns_to_prove_conditional;
   simplify.knows_values = propagate_knowns_to_simplify_expressions;

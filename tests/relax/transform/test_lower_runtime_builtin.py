@@ -133,5 +133,7 @@ def test_what_the_machine_runs():
         get("vm.builtin.tensor_shape_i")(x, 2)
     view = get("vm.builtin.view")(x, tvm.runtime.ShapeTuple([2]), tvm.DataType("float32"), 8)
     np.testing.assert_array_equal(view.numpy(), [2, 3])
-    with pytest.raises(ValueError, match="would occupy bytes .* <= i_byte < .*, the tensor only contains 24"):
+    with pytest.raises(
+        ValueError, match="would occupy bytes .* <= i_byte < .*, the tensor only contains 24"
+    ):
         get("vm.builtin.view")(x, tvm.runtime.ShapeTuple([4]), tvm.DataType("float32"), 12)

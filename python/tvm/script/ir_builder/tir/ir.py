@@ -48,7 +48,11 @@ def vector_indices(region):
         extent = dom.extent
         try:
             lanes = int(extent.value) if isinstance(extent, tir.IntImm) else extent
-            ramp = tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes) if not isinstance(lanes, int) or lanes != 1 else None
+            ramp = (
+                tir.Ramp(dom.min, tir.const(1, dom.min.dtype), lanes)
+                if not isinstance(lanes, int) or lanes != 1
+                else None
+            )
         except (TypeError, ValueError, RuntimeError):
             raise ValueError(
                 f"{region.buffer.name}: expected a slice of constant length, or a multiple of "
