@@ -17,6 +17,7 @@ PARTS = (
 # with a dot where they are the beginning of several.
 CALLS_UPWARD = {
     "runtime": {
+        "cuda.nvrtc_compile": "one binary of many kernels, where the compiler is there",
         "runtime.dtype_of_foreign_object": "types of other libraries are known to Python",
         "runtime.run_signal_handlers": "Ctrl-C is Python's where there is Python",
         "runtime.write_stdout": "Python may have put another stream in the place of stdout",

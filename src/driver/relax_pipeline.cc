@@ -23,6 +23,9 @@ Pass DefaultPipeline(const Target& target) {
   PassList list;
   bool has_matrix_units = target.defined() && Machine::Of(target)->Has("async-copy");
   bool is_host = target.defined() && Machine::Of(target)->is_host;
+  Array<String> attention;  // of these types it is one kernel
+  if (is_host) attention = {"float32"};
+  if (has_matrix_units) attention = {"float16", "bfloat16"};
   Array<Any> layouts{Map<String, Array<String>>(), ffi::Function::FromTyped(&ChannelsLast)};
   // clang-format off
   list("relax.LambdaLift")
@@ -34,7 +37,8 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
       ("relax.FoldConstant")  // weights that were scaled
-      ("relax.RecoverStructure", {false, is_host})  // other products are faster as they are spelled out
+      // Products are faster as they are spelled out, but for attention that is one kernel.
+      ("relax.RecoverStructure", {false, attention})
       ("relax.BlockChannels")  // on processors
       .If(has_matrix_units, "relax.ConvertLayout", layouts)
       ("relax.PackWeights")

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import tvm
-from tvm import te, tir, topi
+from tvm import relax, te, tir, topi
 
 from tests.backend.cuda.attention import attention, expected
 from tests.gpu.test_kernels import run
@@ -66,9 +66,11 @@ def test_grouped_heads(key_heads):
     check(2, 100, 8, 64, key_heads=key_heads, causal="TopLeft")
 
 
-@pytest.mark.parametrize("key_heads", [2, 8])
+@pytest.mark.parametrize("key_heads", [1, 2, 8])
 def test_decoding(key_heads):
     check(2, 1, 8, 128, keys=2000, key_heads=key_heads, dtype="bfloat16")
+    check(2, 3, 8, 64, keys=333, key_heads=key_heads, causal="BottomRight")
+    check(1, 4, 8, 64, keys=1000, key_heads=key_heads, bias=(1, 8, 4, 1000))
 
 
 def test_many_heads():
@@ -127,3 +129,28 @@ def test_tensors_that_are_not_aligned():
         out = torch.full_like(x, 77)
         mod(x, x, x, out)
         close(out.cpu().numpy(), expected(*[x.cpu().numpy()] * 3))
+
+
+def test_graphs_that_spell_it_out():
+    q, k, v = arrays(2, 40, 4, 32, keys=50)
+    mask = random((2, 1, 1, 50), "float16")
+    builder = relax.BlockBuilder()
+    params = [
+        relax.Var(n, relax.TensorStructInfo(x.shape, "float16"))
+        for n, x in zip("qkvm", (q, k, v, mask), strict=True)
+    ]
+    with builder.function("main", params):
+        with builder.dataflow():
+            a, b, c = (relax.op.permute_dims(x, (0, 2, 1, 3)) for x in params[:3])
+            scores = relax.op.matmul(a, relax.op.permute_dims(b, (0, 1, 3, 2)))
+            scores = relax.op.multiply(scores, relax.const(0.25, "float16"))
+            weights = relax.op.nn.softmax(relax.op.add(scores, params[3]))
+            out = relax.op.permute_dims(relax.op.matmul(weights, c), (0, 2, 1, 3))
+            out = builder.emit_output(builder.normalize(out))
+        builder.emit_func_output(out)
+    executable = tvm.compile(builder.get(), "cuda")
+    (host,) = executable.mod.imports
+    assert "softmax" not in host.imports[0].inspect_source()
+    vm = relax.VirtualMachine(executable, tvm.cuda(0))
+    got = vm["main"](*(tvm.runtime.tensor(x, tvm.cuda(0)) for x in (q, k, v, mask)))
+    close(got.numpy(), expected(q, k, v, mask, scale=0.25))

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import te
 
-from tests.backend.cuda.products import product
+from tests.backend.cuda.products import product, wmma_product
 from tests.gpu.test_kernels import run
 
 RNG = np.random.default_rng(1)
@@ -73,6 +73,15 @@ def test_batches_and_last_steps():
 def test_long_sums_in_parts(m, n, k, dtype, out):
     check(m, n, k, dtype, out, last="bias")
     check(m, n, k, dtype, out, batch=2, trans_b=True)
+
+
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("dtype, out", [("float16", "float32"), ("int8", "int32")])
+def test_fragments_of_wmma(dtype, out, trans_b):
+    a, b = random((128, 128), dtype), random((128, 128), dtype)
+    got = run(wmma_product(128, dtype, out, trans_b), a, b, np.full((128, 128), 77, out))
+    expected = a.astype("float64") @ (b.T if trans_b else b).astype("float64")
+    assert np.linalg.norm(got - expected) <= BOUND[out] * np.linalg.norm(expected)
 
 
 def test_sums_over_nothing():

@@ -77,7 +77,21 @@ ffi::Module Build(IRModule mod, Target target) {
   });
   return runtime::cuda::MakeModule(binaries, kernels, source);
 }
+/// A module of one kernel that somebody wrote as text.
+ffi::Module ModuleFromSource(String source, String name, Array<String> params, Array<String> launch,
+                             Target target) {
+  runtime::cuda::KernelInfo kernel;
+  kernel.name = std::string(name);
+  for (const String& type : params) kernel.params.push_back(DataType(type));
+  for (const String& word : launch) kernel.launch.emplace_back(word);
+  std::string text(source);
+  return runtime::cuda::MakeModule({Compile(text, ArchOf(target))}, {kernel}, text);
+}
 TVM_REGISTER() {
+  Def("cuda.module_from_source", &ModuleFromSource,
+      "Compiles CUDA text to a module of one kernel, whose arguments have these types; after them "
+      "come the values that launch names: blockIdx.x, threadIdx.x and so on.",
+      Arg("source"), Arg("name"), Arg("params"), Arg("launch"), Arg("target"));
   RegisterBackend({.kind = "cuda", .final_passes = {"tir.FP16ComputeLegalize"}});
   Def("target.build.cuda", &Build, "Compiles the lowered kernels of a module for NVIDIA's GPUs.",
       Arg("mod"), Arg("target"));

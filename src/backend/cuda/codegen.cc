@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/rounded_math.h"
 #include "tir/threads.h"
 #include "tvm/expr/op.h"
 
@@ -72,7 +73,7 @@ KernelFile::KernelFile(const FunctionList& kernels)
   std::string definitions;
   for (const auto& [var, info] : kernels) {
     FunctionInfo own = info;
-    own.func = source::Scalarize(info.func, *this, /*keep_moves=*/true);
+    own.func = WithRoundedMath(source::Scalarize(info.func, *this, /*keep_moves=*/true));
     std::string definition = KernelText(*this, own).Define();
     definitions += std::exchange(body_, {}) + definition;
   }
@@ -154,6 +155,7 @@ void KernelText::Emit(const AssertStmtObj* op) {
 // ---- memory -------------------------------------------------------------------------------------
 void KernelText::Emit(const AllocateObj* op) {
   std::string scope(ScopeOf(op->buffer_var.get()));
+  if (scope.starts_with("wmma.")) return DeclareFragments(op, scope);
   DataType t = op->dtype.element();
   std::string type = MemoryName(t), name = Bind(op->buffer_var);
   element_[op->buffer_var.get()] = t;

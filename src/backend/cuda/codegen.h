@@ -53,6 +53,26 @@ class KernelText : public source::FunctionWriter {
   Value CopyAsync(const CallObj* op);
   Value FillMatrix(const CallObj* op);
   Value StoreMatrix(const CallObj* op);
+  /// A matrix that the threads of a warp hold together, in an order that is theirs (WMMA).
+  struct Fragment {
+    char part = 0;  ///< 'a', 'b', or 'c' for what is added to.
+    int64_t m = 0, n = 0, k = 0;
+    DataType type;
+    std::string layout;     ///< "row" or "col", as it was loaded.
+    int64_t registers = 0;  ///< Of a thread, 32 bits each.
+    bool IsFloat() const { return type == DataType::Float(32); }
+    const char* Holder() const { return IsFloat() ? "float" : "uint32_t"; }
+    const char* Constraint() const { return IsFloat() ? "f" : "r"; }
+    std::string Shape() const;
+  };
+  void DeclareFragments(const AllocateObj* op, const std::string& scope);
+  const Fragment& FragmentOf(const PrimExpr& pointer, const CallObj* op) const;
+  /// Where the registers of a fragment begin.
+  std::string FragmentAt(const PrimExpr& pointer, const PrimExpr& number, const CallObj* op);
+  Value LoadFragment(const CallObj* op);
+  Value StoreFragment(const CallObj* op);
+  Value FillFragment(const CallObj* op);
+  Value MultiplyFragments(const CallObj* op);
   std::string Offset(const PrimExpr& pointer, const PrimExpr& offset);
   std::string SharedAddress(const PrimExpr& pointer, const PrimExpr& offset);
 
@@ -62,7 +82,8 @@ class KernelText : public source::FunctionWriter {
   /// moves; other memory is.
   bool MayBeUnaligned(const Buffer& buffer);
 
-  arith::Analyzer analyzer_;       ///< Knows the bound variables.
+  std::unordered_map<const Object*, Fragment> fragments_;  ///< By their memory.
+  arith::Analyzer analyzer_;                               ///< Knows the bound variables.
   std::set<std::string> aligned_;  ///< Parameters that are moved in vectors.
   bool is_product_ = false;        ///< Long, and moves vectors at its end.
   std::string aligned_name_;       ///< The variable that says whether all of them are aligned.

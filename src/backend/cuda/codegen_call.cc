@@ -145,6 +145,10 @@ Value KernelText::Emit(const CallObj* op) {
     row(bi::sigmoid(),
         [](Self g, Call o) { return Apply(g->file_.Helper("sigmoid"), g->GenAll({o->args[0]})); });
     row(bi::ptx_mma(), [](Self g, Call o) { return g->Mma(o); });
+    row(bi::tvm_load_matrix_sync(), [](Self g, Call o) { return g->LoadFragment(o); });
+    row(bi::tvm_store_matrix_sync(), [](Self g, Call o) { return g->StoreFragment(o); });
+    row(bi::tvm_fill_fragment(), [](Self g, Call o) { return g->FillFragment(o); });
+    row(bi::tvm_mma_sync(), [](Self g, Call o) { return g->MultiplyFragments(o); });
     row(bi::ptx_ldmatrix(), [](Self g, Call o) { return g->LoadMatrix(o); });
     row(bi::ptx_cp_async(), [](Self g, Call o) { return g->CopyAsync(o); });
     row(bi::mma_fill(), [](Self g, Call o) { return g->FillMatrix(o); });

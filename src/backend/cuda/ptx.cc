@@ -4,6 +4,7 @@
 
 #include "backend/cuda/codegen.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::codegen::cuda {
 namespace {
@@ -169,6 +170,118 @@ Value KernelText::CopyAsync(const CallObj* op) {
   }
   return Statement(registers.Asm(text + ";"));
 }
+// ---- fragments ----------------------------------------------------------------------------------
+namespace {
+/// The type of a fragment's elements as PTX spells it; null where there is none.
+const char* PtxName(DataType t) {
+  const MatrixType* known = FindType(t.str());
+  return known ? known->ptx : nullptr;
+}
+}  // namespace
+
+std::string KernelText::Fragment::Shape() const {
+  return "m" + std::to_string(m) + "n" + std::to_string(n) + "k" + std::to_string(k);
+}
+void KernelText::DeclareFragments(const AllocateObj* op, const std::string& scope) {
+  Fragment f;
+  f.type = op->dtype.element();
+  f.part = scope == "wmma.matrix_a" ? 'a' : scope == "wmma.matrix_b" ? 'b' : 'c';
+  // What is loaded, filled or stored says how large it is.
+  PostOrderVisit(op->body, [&](const ObjectRef& node) {
+    auto* call = node.as<CallObj>();
+    bool loads = call && call->Is(tir::builtin::tvm_load_matrix_sync());
+    if (!loads && !(call && (call->Is(tir::builtin::tvm_store_matrix_sync()) ||
+                             call->Is(tir::builtin::tvm_fill_fragment()))))
+      return;
+    if (!call->args[0].same_as(op->buffer_var)) return;
+    f.m = AsConstInt(call->args[1]).value_or(0);
+    f.n = AsConstInt(call->args[2]).value_or(0);
+    f.k = AsConstInt(call->args[3]).value_or(0);
+    if (loads) f.layout = TextOf(call->args[7]).substr(0, 3);
+  });
+  int64_t elements = (f.part == 'b' ? f.k : f.m) * (f.part == 'a' ? f.k : f.n);
+  if (elements == 0 || !PtxName(f.type))
+    Unsupported("fragments of " + f.type.str() + " whose size is not known", op->span);
+  // Those of float16 that are multiplied are held twice.
+  bool is_twice = f.part != 'c' && f.type.is_float16();
+  f.registers = is_twice ? 8 : elements * f.type.bits() / 32 / 32;
+  int64_t count = (op->ConstantSize() * op->dtype.lanes() + elements - 1) / elements;
+  std::string name = Bind(op->buffer_var);
+  Line(std::string(f.Holder()) + " " + name + "[" + std::to_string(count * f.registers) + "];");
+  fragments_[op->buffer_var.get()] = f;
+  is_product_ = true;
+  Gen(op->body);
+}
+const KernelText::Fragment& KernelText::FragmentOf(const PrimExpr& pointer,
+                                                   const CallObj* op) const {
+  auto found = fragments_.find(pointer.get());
+  if (found == fragments_.end())
+    Unsupported("expected memory of a scope such as wmma.matrix_a", op->span);
+  return found->second;
+}
+std::string KernelText::FragmentAt(const PrimExpr& pointer, const PrimExpr& number,
+                                   const CallObj* op) {
+  int64_t registers = FragmentOf(pointer, op).registers;
+  return Offset(pointer, number * MakeConst(number.dtype(), registers));
+}
+/// (fragment, m, n, k, number, pointer, stride, layout)
+Value KernelText::LoadFragment(const CallObj* op) {
+  const Fragment& f = FragmentOf(op->args[0], op);
+  Registers registers;
+  std::string to = registers.Add(FragmentAt(op->args[0], op->args[4], op), f.Holder(),
+                                 std::string("=") + f.Constraint(), static_cast<int>(f.registers));
+  std::vector<Value> v = GenAll({op->args[5], op->args[6]});
+  std::string from = registers.AddInput(v[0].text, "l"),
+              stride = registers.AddInput(v[1].text, "r");
+  return Statement(registers.Asm(std::string("wmma.load.") + f.part + ".sync.aligned." +
+                                 TextOf(op->args[7]).substr(0, 3) + "." + f.Shape() + "." +
+                                 PtxName(f.type) + " " + to + ", [" + from + "], " + stride + ";"));
+}
+Value KernelText::StoreFragment(const CallObj* op) {
+  const Fragment& f = FragmentOf(op->args[0], op);
+  Registers registers;
+  std::vector<Value> v = GenAll({op->args[5], op->args[6]});
+  std::string to = registers.AddInput(v[0].text, "l");
+  std::string from = registers.Add(FragmentAt(op->args[0], op->args[4], op), f.Holder(),
+                                   f.Constraint(), static_cast<int>(f.registers));
+  std::string stride = registers.AddInput(v[1].text, "r");
+  return Statement(registers.Asm("wmma.store.d.sync.aligned." + TextOf(op->args[7]).substr(0, 3) +
+                                 "." + f.Shape() + "." + PtxName(f.type) + " [" + to + "], " +
+                                 from + ", " + stride + ";"));
+}
+/// (fragment, m, n, k, number, value)
+Value KernelText::FillFragment(const CallObj* op) {
+  const Fragment& f = FragmentOf(op->args[0], op);
+  PrimExpr value = cast(f.type, op->args[5]);
+  DataType word = DataType::UInt(f.type.bits());
+  // Of small numbers a register has several.
+  if (!f.IsFloat()) value = cast(DataType::UInt(32), reinterpret(word, value));
+  for (int64_t bits = f.type.bits(); bits < 32; bits *= 2)
+    value = bitwise_or(value, shift_left(value, MakeConst(DataType::UInt(32), bits)));
+  std::string to = FragmentAt(op->args[0], op->args[4], op), text = Gen(value).text;
+  for (int64_t i = 0; i < f.registers; ++i)
+    Line(to + "[" + std::to_string(i) + "] = " + text + ";");
+  ++effects_;
+  return source::Nothing();
+}
+/// (d, number, a, number, b, number, c, number)
+Value KernelText::MultiplyFragments(const CallObj* op) {
+  const Fragment &d = FragmentOf(op->args[0], op), &a = FragmentOf(op->args[2], op),
+                 &b = FragmentOf(op->args[4], op), &c = FragmentOf(op->args[6], op);
+  Registers registers;
+  auto add = [&](size_t i, const Fragment& f, const char* kind) {
+    return registers.Add(FragmentAt(op->args[i], op->args[i + 1], op), f.Holder(),
+                         std::string(kind) + f.Constraint(), static_cast<int>(f.registers));
+  };
+  std::string to = add(0, d, "="), left = add(2, a, ""), right = add(4, b, ""), sum = add(6, c, "");
+  std::string types = std::string(".") + PtxName(d.type);
+  if (!a.type.is_float16()) types += std::string(".") + PtxName(a.type) + "." + PtxName(b.type);
+  return Statement(registers.Asm("wmma.mma.sync.aligned." + a.layout + "." + b.layout + "." +
+                                     d.Shape() + types + "." + PtxName(c.type) + " " + to + ", " +
+                                     left + ", " + right + ", " + sum + ";",
+                                 /*on_memory=*/false));
+}
+
 /// (local_size, local_ptr, offset)
 Value KernelText::FillMatrix(const CallObj* op) {
   auto size = AsConstInt(op->args[0]);

@@ -2,6 +2,8 @@
 // From a row, or by hand, to the call of a PrimFunc; see the header.
 #include "relax/legalize/lowering.h"
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <unordered_map>
 
@@ -53,6 +55,18 @@ Expr LowerByRow(const LoweringRow& row, const BlockBuilder& builder, const Call&
 }
 
 // ---- arguments ----------------------------------------------------------------------------------
+namespace {
+/// The number that 16 bits are, of which so many are the fraction; none where it is not finite.
+std::optional<double> SmallFloat(uint16_t bits, int fraction_bits) {
+  int most = (1 << (15 - fraction_bits)) - 1, exponent = bits >> fraction_bits & most;
+  if (exponent == most) return std::nullopt;
+  int fraction = bits & ((1 << fraction_bits) - 1), bias = most / 2;
+  if (exponent > 0) fraction += 1 << fraction_bits;
+  double size = std::ldexp(fraction, std::max(exponent, 1) - bias - fraction_bits);
+  return bits >> 15 ? -size : size;
+}
+}  // namespace
+
 PrimExpr ScalarOf(const Expr& expr) {
   auto* constant = expr.as<ConstantObj>();
   if (!constant || !constant->IsScalar()) return PrimExpr();
@@ -71,9 +85,11 @@ PrimExpr ScalarOf(const Expr& expr) {
     case 16:
       if (t.is_int()) return MakeConst(t, static_cast<int64_t>(read(int16_t{})));
       if (t.is_uint()) return MakeConst(t, static_cast<int64_t>(read(uint16_t{})));
-      if (t.is_float16() || t.is_bfloat16())
-        return reinterpret(t,
-                           MakeConst(DataType::UInt(16), static_cast<int64_t>(read(uint16_t{}))));
+      if (t.is_float16() || t.is_bfloat16()) {
+        uint16_t bits = read(uint16_t{});
+        if (auto number = SmallFloat(bits, t.is_float16() ? 10 : 7)) return FloatImm(t, *number);
+        return reinterpret(t, MakeConst(DataType::UInt(16), static_cast<int64_t>(bits)));
+      }
       break;
     case 32:
       if (t.is_int()) return MakeConst(t, static_cast<int64_t>(read(int32_t{})));

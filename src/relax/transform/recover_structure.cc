@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators re-formed from what exporters spell out.
+#include <algorithm>
+
 #include "relax/transform/spelled.h"
 #include "tvm/relax/transform.h"
 
@@ -169,16 +171,18 @@ Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
 
-/// Whether processors have attention in one kernel for this last product of it, (batch, heads,
-/// queries, size): of float32, and of several queries.
-bool IsInOneKernel(const Call& call) {
+/// Whether attention is one kernel of a target that has one for these types. Processors compute that
+/// of few queries faster as products.
+bool IsInOneKernel(const Call& call, const Array<String>& types) {
   constexpr int64_t kFewQueries = 8;
-  auto dims = DimsOfTensor(call);
+  auto dims = DimsOfTensor(call);  // of its last product: (batch, heads, queries, size)
   auto* info = GetStructInfoAs<TensorStructInfoObj>(call);
-  if (!dims || dims.value().size() < 2 || info->dtype != DataType::Float(32)) return false;
-  return AsConstInt(dims.value()[dims.value().size() - 2]).value_or(0) >= kFewQueries;
+  if (!dims || dims.value().size() < 2) return false;
+  if (std::find(types.begin(), types.end(), info->dtype.str()) == types.end()) return false;
+  bool has_many = AsConstInt(dims.value()[dims.value().size() - 2]).value_or(0) >= kFewQueries;
+  return has_many || info->dtype.bits() < 32;
 }
-Function RecoverStructure(Function func, IRModule, bool products, bool attention) {
+Function RecoverStructure(Function func, IRModule, bool products, Array<String> attention) {
   auto rule = [=](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
     auto* node = value.as<CallObj>();
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
@@ -187,7 +191,8 @@ Function RecoverStructure(Function func, IRModule, bool products, bool attention
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
                          &RecoverLinear, &MergePermutations}) {
       bool is_attention = recover == &RecoverAttention;
-      bool is_kept = is_attention ? attention && IsInOneKernel(call) : recover != &RecoverLinear;
+      bool is_kept =
+          is_attention ? IsInOneKernel(call, attention) : recover != &RecoverLinear;
       if (!products && !is_kept) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }
@@ -201,11 +206,11 @@ TVM_RELAX_FUNCTION_PASS(
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softmax, layer, RMS
 and group norm, transpositions one behind the other, and unless told otherwise products: attention
 (with masks, causal, with shared heads) and those between reshapes. Without products, `attention`
-asks for that which processors compute in one kernel.
+lists the types of which a target computes it in one kernel.
 
 lv = R.sigmoid(x)
 gv = R.multiply(x, lv)
 ->
 gv = R.nn.silu(x))",
-    Arg("products", true), Arg("attention", false));
+    Arg("products", true), Arg("attention", Array<String>()));
 }  // namespace tvm::relax

@@ -271,6 +271,7 @@ class AttentionFinder {
       Side& side = is_one || key || query == value ? a_.batch : query ? a_.rows : a_.columns;
       side.iters.push_back(iter);
     }
+    PackHeads();
     constexpr int64_t kMostColumns = 256;
     for (const Side* side : {&a_.columns, &a_.depth}) {
       auto size = AsConstInt(side->Extent());
@@ -294,6 +295,48 @@ class AttentionFinder {
       }
     }
     return true;
+  }
+
+  /// Where heads share their keys and have few rows, all rows of such heads are those of one tile:
+  /// keys are read once for them. Head c is number c % g of group c / g.
+  void PackHeads() {
+    constexpr int64_t kFewRows = 64;
+    auto rows = AsConstInt(a_.rows.Extent());
+    for (size_t i = 0; rows && i < a_.batch.iters.size(); ++i) {
+      const IterVar head = a_.batch.iters[i];
+      auto heads = AsConstInt(head->dom.value()->extent);
+      int64_t shared = 1;
+      PostOrderVisit(a_.key.load, [&](const ObjectRef& node) {
+        auto* quotient = node.as<FloorDivObj>();
+        if (quotient && quotient->a.same_as(head->var))
+          shared = AsConstInt(quotient->b).value_or(1);
+      });
+      if (!heads || shared < 2 || *heads % shared != 0 || *rows * shared > kFewRows) continue;
+      DataType t = head->var.dtype();
+      auto part = [&](const char* name, int64_t extent) {
+        return IterVar(Range::FromMinExtent(MakeZero(t), MakeConst(t, extent)), Var(name, t),
+                       IterVarType::kDataPar);
+      };
+      IterVar group = part("group", *heads / shared), member = part("member", shared);
+      Learn(group);
+      Learn(member);
+      Attention before = a_;
+      Map<Var, PrimExpr> values{{head->var, group->var * MakeConst(t, shared) + member->var}};
+      for (Factor* factor : {&a_.query, &a_.key, &a_.value}) {
+        BufferLoad load = Substitute(factor->load, values);
+        Array<PrimExpr> at =
+            load->indices.Map([&](const PrimExpr& e) { return analyzer_.Simplify(e); });
+        factor->load = BufferLoad(load->buffer, at);
+        if (factor->condition.defined()) factor->condition = Substitute(factor->condition, values);
+      }
+      a_.exponent = Substitute(a_.exponent, values);
+      for (PrimExpr& condition : a_.allowed) condition = Substitute(condition, values);
+      a_.store = Substitute(a_.store, values);
+      a_.batch.iters[i] = group;
+      a_.rows.iters.insert(a_.rows.iters.begin(), member);
+      if (!Uses(a_.key, member->var) && !Uses(a_.value, member->var)) return;
+      a_ = before;
+    }
   }
 
   const Schedule& sch_;

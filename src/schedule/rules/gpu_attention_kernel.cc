@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in one kernel (mma.sync, from sm_80 on): a block of threads has some rows of queries
-// and goes through the keys, a tile at a time. The scores of a tile stay in registers, where they
-// become weights relative to the largest exponent so far; when that grows, sums so far shrink.
-#include <cmath>
+// What the kernel of attention does with a tile of keys.
+#include "schedule/rules/gpu_attention_kernel.h"
+
 #include <limits>
 
 #include "schedule/rewrite.h"
-#include "schedule/rules/gpu_attention.h"
-#include "schedule/rules/gpu_product_kernel.h"
 #include "tir/threads.h"
 #include "tvm/arith/pattern.h"
 
 namespace tvm::tir::gpu {
 namespace {
-constexpr int64_t kStages = 2;  // tiles of keys and of values that are under way
-constexpr double kLog2E = 1.4426950408889634;
-
 /// What the units multiply at once divides it, and lines of shared memory hold it.
 int64_t Padded(const Side& side) {
   int64_t size = AsConstInt(side.Extent()).value(), padded = 16;
@@ -26,131 +20,19 @@ PrimExpr Instruction(DataType type, const char* name, Array<PrimExpr> operands) 
   operands.insert(operands.begin(), StringImm(name));
   return Call(type, builtin::call_pure_extern(), operands);
 }
-/// 2 to that power, to a relative error of 2^-22; results below the smallest normal number are 0.
+}  // namespace
+
 PrimExpr PowerOfTwo(const PrimExpr& e) {
   return Instruction(DataType::Float(32), "ex2.approx.ftz.f32", {e});
 }
-PrimExpr F(double value) { return MakeConst(DataType::Float(32), value); }
 
-/// A condition on a row and a key as a limit of the key.
-struct Limit {
-  PrimExpr at;    ///< Undefined where it is none.
-  bool is_upper;  ///< Keys up to it, else those from it on.
-};
-
-class AttentionWriter {
- public:
-  AttentionWriter(const Attention& attention, const AttentionTile& tile)
-      : a_(attention), t_(tile), threads_(t_.Warps() * kWarp) {
-    int64_t depth = Padded(a_.depth), columns = Padded(a_.columns), chunk = PerChunk();
-    query_ = {t_.rows, depth / chunk, chunk, true, I(0)};
-    key_ = {t_.keys, depth / chunk, chunk, true, I(query_.Size())};
-    value_ = {t_.keys, columns / chunk, chunk, false, I(query_.Size() + kStages * key_.Size())};
-  }
-  int64_t SharedElements() const { return query_.Size() + kStages * (key_.Size() + value_.Size()); }
-  Stmt Write(Array<Buffer>* memory);
-
- private:
-  int64_t PerChunk() const { return SharedMatrix::kChunkBytes / a_.type->Bytes(); }
-  int64_t RowTiles() const { return t_.warp_rows / 16; }
-  int64_t KeyTiles() const { return t_.keys / 8; }
-  int64_t ColumnTiles() const { return value_.chunks; }
-  int64_t Rows() const { return RowTiles() * 2; }  // of a thread
-  PrimExpr Lane() const { return floormod(thread_, I(kWarp)); }
-  /// The row of a tile that a thread has as its number `row`.
-  PrimExpr RowAt(const PrimExpr& row) const {
-    return floordiv(thread_, I(kWarp)) * I(t_.warp_rows) + row * I(8) + floordiv(Lane(), I(4));
-  }
-  /// The first of two neighbours that a thread has of every 8.
-  PrimExpr Pair() const { return floormod(Lane(), I(4)) * I(2); }
-  /// Where the two numbers of a row of a thread are among those of its tiles of 16 x 8.
-  PrimExpr At(const PrimExpr& row, const PrimExpr& tile, int64_t tiles) const {
-    return (floordiv(row, I(2)) * I(tiles) + tile) * I(4) + floormod(row, I(2)) * I(2);
-  }
-  Map<Var, PrimExpr> ValuesAt(const PrimExpr& row) const {
-    Map<Var, PrimExpr> values;
-    a_.batch.Decompose(batch_, &values);
-    a_.rows.Decompose(row, &values);
-    return values;
-  }
-  static Stmt Set(const Buffer& buffer, const PrimExpr& at, const PrimExpr& value) {
-    return BufferStore(buffer, value, {at});
-  }
-  static PrimExpr Get(const Buffer& buffer, const PrimExpr& at) { return BufferLoad(buffer, {at}); }
-  Stmt Fill(const Buffer& buffer, int64_t count, double value) const {
-    return Unrolled("i", count, [&](const PrimExpr& i) { return Set(buffer, i, F(value)); });
-  }
-  /// The four lanes of a row combine a number each has for it.
-  template <class Combine>
-  Stmt CombineLanes(const Buffer& buffer, const PrimExpr& at, Combine&& combine) const {
-    auto step = [&](int64_t distance) {
-      Var other("other", DataType::Float(32));
-      PrimExpr shuffled = Call(DataType::Float(32), builtin::tvm_warp_shuffle(),
-                               {MakeConst(DataType::UInt(32), int64_t{0xffffffff}), Get(buffer, at),
-                                bitwise_xor(Lane(), I(distance)), I(kWarp), I(kWarp)});
-      return LetStmt(other, shuffled, Set(buffer, at, combine(Get(buffer, at), PrimExpr(other))));
-    };
-    return SeqStmt::Flatten({step(1), step(2)});
-  }
-
-  // ---- copies
-  Stmt CopyTile(const Factor& factor, const SharedMatrix& matrix, const Side& lines,
-                const Side& along, const PrimExpr& first, const PrimExpr& stage) const;
-  Stmt CopyKeys(const PrimExpr& tile, const PrimExpr& step) const {
-    Stmt copy = CopyTile(a_.key, key_, a_.keys, a_.depth, tile * I(t_.keys),
-                         floormod(step, I(kStages)) * I(key_.Size()));
-    return SeqStmt::Flatten({If(tile < end_, copy), Do(builtin::ptx_commit_group(), {})});
-  }
-  Stmt CopyValues(const PrimExpr& tile, const PrimExpr& step) const {
-    Stmt copy = CopyTile(a_.value, value_, a_.keys, a_.columns, tile * I(t_.keys),
-                         floormod(step, I(kStages)) * I(value_.Size()));
-    return SeqStmt::Flatten({If(tile < end_, copy), Do(builtin::ptx_commit_group(), {})});
-  }
-  Stmt WaitForOlder() const {
-    return SeqStmt::Flatten({Do(builtin::ptx_wait_group(), {I(1)}), Sync()});
-  }
-
-  // ---- a tile of keys
-  Stmt Mma(const Buffer& left, const PrimExpr& left_at, const PrimExpr& right_at,
-           const Buffer& sums, const PrimExpr& at) const {
-    StringImm factor(a_.type->factor_name), sum(a_.type->sum_name);
-    return Do(builtin::ptx_mma(),
-              {StringImm("m16n8k16"), StringImm("row"), StringImm("col"), factor, factor, sum,
-               left->data, left_at, right_regs_->data, right_at, sums->data, at, const_false()});
-  }
-  Stmt Scores(const PrimExpr& step) const;
-  Stmt Exponents(const PrimExpr& tile) const;
-  Stmt Weights() const;
-  Stmt Weighted(const PrimExpr& step) const;
-
-  // ---- which keys count
-  void FindLimits();
-  /// The limit for the first or the last row of the tile of rows.
-  PrimExpr LimitAt(const Limit& limit, bool is_last_row) const;
-
-  // ---- results
-  Stmt Store() const;
-  Stmt StorePart() const;
-  /// Stores the two numbers that `value` gives for `column` and the next one.
-  Stmt StorePair(const PrimExpr& row, const PrimExpr& column,
-                 const std::function<Stmt(const PrimExpr&)>& store) const;
-  Stmt StoreResult(const PrimExpr& row, const PrimExpr& column, const PrimExpr& result) const;
-  Stmt CombineParts() const;
-  Array<BufferRegion> Reads() const;
-  PrimExpr Lines() const { return a_.batch.Extent() * a_.rows.Extent(); }
-
-  const Attention& a_;
-  const AttentionTile& t_;
-  int64_t threads_;
-  SharedMatrix query_, key_, value_;
-  Var block_{"block", DataType::Int(32)}, thread_{"thread", DataType::Int(32)};
-  Var first_row_{"first_row", DataType::Int(32)}, begin_{"begin", DataType::Int(32)},
-      end_{"end", DataType::Int(32)};  // rows of the result; tiles of keys
-  PrimExpr batch_, part_;
-  std::vector<Limit> limits_;  // for each condition
-  Buffer ring_, left_regs_, right_regs_, scores_, sums_, top_, high_, total_;
-  Buffer partial_, partial_top_, partial_total_;
-};
+AttentionWriter::AttentionWriter(const Attention& attention, const AttentionTile& tile)
+    : a_(attention), t_(tile), threads_(t_.Warps() * kWarp) {
+  int64_t depth = Padded(a_.depth), columns = Padded(a_.columns), chunk = PerChunk();
+  query_ = {t_.rows, depth / chunk, chunk, true, I(0)};
+  key_ = {t_.keys, depth / chunk, chunk, true, I(query_.Size())};
+  value_ = {t_.keys, columns / chunk, chunk, false, I(query_.Size() + kStages * key_.Size())};
+}
 
 // ---- copies -------------------------------------------------------------------------------------
 Stmt AttentionWriter::CopyTile(const Factor& factor, const SharedMatrix& matrix, const Side& lines,
@@ -343,122 +225,6 @@ PrimExpr AttentionWriter::LimitAt(const Limit& limit, bool is_last_row) const {
   return cast(DataType::Int(32), Substitute(limit.at, ValuesAt(row)));
 }
 
-// ---- results ------------------------------------------------------------------------------------
-Stmt AttentionWriter::StoreResult(const PrimExpr& row, const PrimExpr& column,
-                                  const PrimExpr& result) const {
-  Map<Var, PrimExpr> values = ValuesAt(row);
-  a_.columns.Decompose(column, &values);
-  values.Set(a_.result, result);
-  return Substitute(a_.store, values);
-}
-Stmt AttentionWriter::StorePair(const PrimExpr& row, const PrimExpr& column,
-                                const std::function<Stmt(const PrimExpr&)>& store) const {
-  Var lane("lane", DataType::Int(32));
-  int64_t columns = AsConstInt(a_.columns.Extent()).value();
-  PrimExpr inside = InRange(a_.rows, row, t_.rows);
-  if (columns % 2 == 0) {
-    inside = inside && InRange(a_.columns, column, ColumnTiles() * 8);
-    return If(inside, For(lane, I(0), I(2), ForKind::kVectorized, store(lane)));
-  }
-  return If(inside, For(lane, I(0), I(2), ForKind::kUnrolled,
-                        If(InRange(a_.columns, column + lane, ColumnTiles() * 8), store(lane))));
-}
-Stmt AttentionWriter::Store() const {
-  return Unrolled("r", Rows(), [&](const PrimExpr& r) {
-    Var by("by", DataType::Float(32));
-    PrimExpr row = first_row_ + RowAt(r);
-    Stmt total =
-        CombineLanes(total_, r, [](const PrimExpr& a, const PrimExpr& b) { return a + b; });
-    Stmt store = Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
-      PrimExpr column = j * I(8) + Pair(), at = At(r, j, ColumnTiles());
-      return StorePair(row, column, [&](const PrimExpr& lane) {
-        return StoreResult(row, column + lane, Get(sums_, at + lane) * by);
-      });
-    });
-    return SeqStmt::Flatten({total, LetStmt(by, div(F(1), Get(total_, r)), store)});
-  });
-}
-/// Sums, and for every row the largest exponent and the sum of weights.
-Stmt AttentionWriter::StorePart() const {
-  PrimExpr columns = a_.columns.Extent();
-  return Unrolled("r", Rows(), [&](const PrimExpr& r) {
-    PrimExpr row = first_row_ + RowAt(r);
-    PrimExpr line = part_ * Lines() + batch_ * a_.rows.Extent() + row;
-    Stmt total =
-        CombineLanes(total_, r, [](const PrimExpr& a, const PrimExpr& b) { return a + b; });
-    Stmt store = Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
-      PrimExpr column = j * I(8) + Pair(), at = At(r, j, ColumnTiles());
-      return StorePair(row, column, [&](const PrimExpr& lane) {
-        return Set(partial_, line * columns + column + lane, Get(sums_, at + lane));
-      });
-    });
-    Stmt of_row = SeqStmt::Flatten(
-        {Set(partial_top_, line, Get(top_, r)), Set(partial_total_, line, Get(total_, r))});
-    PrimExpr is_first = InRange(a_.rows, row, t_.rows) && equal(floormod(Lane(), I(4)), I(0));
-    return SeqStmt::Flatten({total, store, If(is_first, of_row)});
-  });
-}
-/// A thread has an element of the result.
-Stmt AttentionWriter::CombineParts() const {
-  constexpr int64_t kThreads = 256;
-  Var block("block", DataType::Int(32)), thread("thread", DataType::Int(32));
-  PrimExpr columns = a_.columns.Extent(), count = Lines() * columns;
-  PrimExpr number = block * I(kThreads) + thread, line = floordiv(number, columns);
-  Buffer high = Buffer::Decl({I(1)}, DataType::Float(32), "high", "local"),
-         sums = Buffer::Decl({I(2)}, DataType::Float(32), "sums", "local");
-  double scale = a_.scale * kLog2E;
-  auto for_parts = [&](const std::function<Stmt(const PrimExpr&)>& body) {
-    Var part("part", DataType::Int(32));
-    return For(part, I(0), I(t_.parts), ForKind::kSerial, body(part * Lines() + line));
-  };
-  PrimExpr none = -infinity(DataType::Float(32)), top = Get(high, I(0));
-  Var weight("weight", DataType::Float(32));
-  Stmt largest = for_parts([&](const PrimExpr& at) {
-    return Set(high, I(0), max(Get(high, I(0)), Get(partial_top_, at)));
-  });
-  Stmt add = for_parts([&](const PrimExpr& at) -> Stmt {
-    PrimExpr base = Select(equal(top, none), F(0), top * F(scale));
-    Stmt both = SeqStmt::Flatten(
-        {Set(sums, I(0),
-             Get(sums, I(0)) +
-                 Get(partial_, at * columns + floormod(number, columns)) * PrimExpr(weight)),
-         Set(sums, I(1), Get(sums, I(1)) + Get(partial_total_, at) * PrimExpr(weight))});
-    return LetStmt(weight, PowerOfTwo(Get(partial_top_, at) * F(scale) - base), both);
-  });
-  AttentionWriter own = *this;
-  own.batch_ = floordiv(line, a_.rows.Extent());
-  Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns),
-                               div(Get(sums, I(0)), Get(sums, I(1))));
-  Stmt all = SeqStmt::Flatten(
-      {Set(high, I(0), none), Set(sums, I(0), F(0)), Set(sums, I(1), F(0)), largest, add, store});
-  Array<BufferRegion> reads = Reads();
-  for (const Buffer& buffer : {partial_, partial_top_, partial_total_})
-    reads.push_back(BufferRegion::Full(buffer));
-  Block body({}, reads, {BufferRegion::Full(a_.store->buffer)}, "parts", If(number < count, all),
-             {}, {high, sums});
-  Stmt kernel = BindTo("threadIdx.x", thread, I(kThreads), BlockRealize({}, const_true(), body));
-  return BindTo("blockIdx.x", block, ceildiv(count, I(kThreads)), kernel);
-}
-Array<BufferRegion> AttentionWriter::Reads() const {
-  std::vector<Buffer> buffers;
-  auto add = [&](const ObjectRef& e) {
-    PostOrderVisit(e, [&](const ObjectRef& node) {
-      auto* load = node.as<BufferLoadObj>();
-      if (!load) return;
-      bool is_known = std::any_of(buffers.begin(), buffers.end(),
-                                  [&](const Buffer& b) { return b.same_as(load->buffer); });
-      if (!is_known) buffers.push_back(load->buffer);
-    });
-  };
-  for (const Factor* factor : {&a_.query, &a_.key, &a_.value}) add(factor->load);
-  add(a_.exponent);
-  add(a_.store->value);
-  for (const PrimExpr& condition : a_.allowed) add(condition);
-  Array<BufferRegion> reads;
-  for (const Buffer& buffer : buffers) reads.push_back(BufferRegion::Full(buffer));
-  return reads;
-}
-
 // ---- the kernel ---------------------------------------------------------------------------------
 Stmt AttentionWriter::Write(Array<Buffer>* memory) {
   DataType f32 = DataType::Float(32), word = DataType::UInt(32);
@@ -533,8 +299,6 @@ Stmt AttentionWriter::Write(Array<Buffer>* memory) {
   kernel = BindTo("blockIdx.x", block_, in_parts ? blocks * I(t_.parts) : blocks, kernel);
   return in_parts ? SeqStmt::Flatten({kernel, CombineParts()}) : kernel;
 }
-}  // namespace
-
 int64_t SharedBytes(const Attention& attention, const AttentionTile& tile) {
   return AttentionWriter(attention, tile).SharedElements() * attention.type->Bytes();
 }

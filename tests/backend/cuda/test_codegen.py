@@ -135,8 +135,10 @@ def test_kernels_are_saved_in_a_library(text_only, tmp_path):
     assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
     with pytest.raises(ValueError, match="expected the format cu or ptx, got 'cubin'; write_to_fi"):
         kernels.inspect_source("cubin")
-    with pytest.raises(ValueError, match="inspect_source: expected the format cu or cubin, got"):
-        kernels.inspect_source("ptx")
+    with pytest.raises(
+        ValueError, match="write_to_file: expected the format cu, ptx or cubin, got"
+    ):
+        kernels.write_to_file(str(tmp_path / "k.exe"), "exe")
 
 
 def softmax(n, m, dtype="float32"):
@@ -170,6 +172,17 @@ def test_a_softmax_is_one_kernel(text_only):
 def test_products_have_tiles_in_shared_memory(text_only):
     text = text_of(matmul(256))
     assert text.count("__shared__") == 2 and "__launch_bounds__(256)" in text
+
+
+@needs_nvrtc
+def test_many_kernels_are_one_binary(tmp_path):
+    funcs = {f"f{i}": elementwise("float32").with_attr("global_symbol", f"f{i}") for i in range(6)}
+    target = tvm.target.Target({"kind": "cuda", "arch": "sm_90"}, host="c")
+    kernels = tvm.compile(tvm.IRModule(funcs), target).imports[0]
+    kernels.write_to_file(str(tmp_path / "k.cubin"), "cubin")
+    binary = (tmp_path / "k.cubin").read_bytes()
+    assert all(f"f{i}_kernel".encode() in binary for i in range(6))
+    assert ".entry f5_kernel" in kernels.inspect_source("ptx")
 
 
 @needs_nvrtc

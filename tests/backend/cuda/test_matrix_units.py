@@ -6,7 +6,7 @@ import pytest
 import tvm
 from tvm import relax, te
 
-from tests.backend.cuda.products import product
+from tests.backend.cuda.products import product, wmma_product
 from tests.backend.cuda.test_codegen import (  # noqa: F401
     kernels_of,
     needs_nvrtc,
@@ -114,6 +114,26 @@ def test_old_and_narrow_things_stay_on_plain_cores(text_only):  # noqa: F811
     assert "mma.sync" not in text_of(product(256, 256, 256, "float16"), "sm_75")
     assert "mma.sync" not in text_of(product(1, 256, 256, "float16"))
     assert "mma.sync" not in text_of(product(256, 256, 256, "float32"))
+
+
+@pytest.mark.parametrize(
+    "dtype, out, trans_b, instruction",
+    [
+        ("float16", "float32", False, "row.row.m16n16k16.f32.f32"),
+        ("float16", "float32", True, "row.col.m16n16k16.f32.f32"),
+        ("int8", "int32", False, "row.row.m16n16k16.s32.s8.s8.s32"),
+    ],
+)
+def test_fragments_of_wmma(text_only, dtype, out, trans_b, instruction):  # noqa: F811
+    (kernel,) = kernels_of(text_of(wmma_product(128, dtype, out, trans_b)))
+    assert f"wmma.mma.sync.aligned.{instruction}" in kernel
+    assert "wmma.load.a.sync.aligned.row" in kernel and "wmma.store.d.sync" in kernel
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype, out", [("float16", "float32"), ("int8", "int32")])
+def test_fragments_compile(dtype, out):
+    assert "wmma.mma" in text_of(wmma_product(64, dtype, out), "sm_75")
 
 
 @needs_nvrtc

@@ -309,6 +309,25 @@ def test_attention():
     check(lambda q, k, v: attend(scores(q, k), v), PLAIN, *QKV)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("types", [[], ["float16", "bfloat16"]])
+def test_attention_of_small_floats_alone(dtype, types):
+    builder = relax.BlockBuilder()
+    q, k, v = (
+        relax.Var(name, relax.TensorStructInfo((B, length, N, H), dtype))
+        for name, length in (("q", S), ("k", K), ("v", K))
+    )
+    with builder.function("main", [q, k, v]):
+        with builder.dataflow():
+            turned = [op.permute_dims(x, (0, 2, 1, 3)) for x in (q, v)]
+            product = op.matmul(turned[0], op.permute_dims(k, (0, 2, 3, 1)))
+            weights = op.nn.softmax(op.multiply(product, relax.const(0.25, dtype)))
+            out = builder.emit_output(builder.normalize(op.matmul(weights, turned[1])))
+        builder.emit_func_output(out)
+    after = operators(transform.RecoverStructure(False, types)(builder.get()))
+    assert ("nn.attention" in after) == (dtype in types)
+
+
 def test_attention_scaled_elsewhere():
     """Queries and keys scaled before their product; a scale of its own; none."""
     root = const(1 / np.sqrt(np.sqrt(H)))
@@ -363,7 +382,7 @@ def test_attention_that_processors_have_a_kernel_for(queries):
         return op.permute_dims(op.matmul(op.nn.softmax(p), v), [0, 2, 1, 3])
 
     mod = build(make, (2, queries, 3, 16), (2, 50, 3, 16), (2, 50, 3, 16))
-    after = operators(transform.RecoverStructure(products=False, attention=True)(mod))
+    after = operators(transform.RecoverStructure(products=False, attention=["float32"])(mod))
     assert ("nn.attention" in after) == (queries == 40)
     assert "nn.attention" not in operators(transform.RecoverStructure(products=False)(mod))
 

@@ -178,11 +178,11 @@ class CudaModuleObj : public ffi::ModuleObj {
                               << "'; write_to_file writes binaries (" << Format() << ")";
     TVM_FFI_UNREACHABLE();
   }
-  Array<String> GetWriteFormats() const final { return {"cu", Format()}; }
+  Array<String> GetWriteFormats() const final { return {"cu", "ptx", Format()}; }
   void WriteToFile(const String& file_name, const String& format) const final {
     std::string name(file_name), kind(format);
     if (kind.empty()) kind = name.substr(name.find_last_of('.') + 1);
-    const std::string& bytes = Render(kind, "write_to_file");
+    std::string bytes = Render(kind, "write_to_file");
     std::ofstream file(name, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file.close();
@@ -212,16 +212,22 @@ class CudaModuleObj : public ffi::ModuleObj {
   }
 
  private:
-  const std::string& Render(const std::string& kind, const char* what) const {
+  /// The text, or all kernels as one binary: that of the module, or one that the compiler makes.
+  std::string Render(const std::string& kind, const char* what) const {
     if (kind == "cu" || kind == "cuda") return source_;
-    if (kind == Format() && binaries_.size() > 1) {
-      TVM_FFI_THROW(ValueError) << what << ": expected a module of few kernels, which are one "
-                                << kind << ", got one of " << binaries_.size();
+    if (kind == Format() && binaries_.size() == 1) return binaries_[0].code;
+    if (kind != Format() && kind != "ptx" && kind != "cubin") {
+      TVM_FFI_THROW(ValueError) << what << ": expected the format cu, ptx or " << Format()
+                                << ", got '" << kind << "'";
     }
-    if (kind == Format()) return binaries_[0].code;
-    TVM_FFI_THROW(ValueError) << what << ": expected the format cu or " << Format() << ", got '"
-                              << kind << "'";
-    TVM_FFI_UNREACHABLE();
+    auto compile = Function::GetGlobal("cuda.nvrtc_compile");
+    if (!compile) {
+      TVM_FFI_THROW(ValueError) << what << ": expected the compiler, which makes one " << kind
+                                << " of all kernels, got the runtime alone";
+    }
+    auto bytes = (*compile)(source_, kind, binaries_[0].arch, Array<String>{"--std=c++17"})
+                     .cast<ffi::Bytes>();
+    return {bytes.data(), bytes.size()};
   }
   const std::string& Format() const { return binaries_.at(0).format; }
   struct Kernel {
