@@ -142,7 +142,8 @@ def test_instruction_sets(cpu):
 
 
 @pytest.mark.parametrize(
-    "shapes, dtype", [(shapes_of(1, 1, 2, 64, keys=40), "float32"), (shapes_of(1, 40, 2, 64), "float16")]
+    "shapes, dtype",
+    [(shapes_of(1, 1, 2, 64, keys=40), "float32"), (shapes_of(1, 40, 2, 64), "float16")],
 )
 def test_others_are_steps(shapes, dtype):
     """One query is no product, and sums of float16 are another matter."""

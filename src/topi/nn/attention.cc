@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention: softmax(q · kᵀ · scale + bias) · v, of heads side by side.
+#include "topi/nn/attention.h"
+
 #include <cmath>
 
-#include "topi/nn/attention.h"
 #include "topi/reduce.h"
 #include "tvm/topi/create.h"
 #include "tvm/topi/elementwise.h"

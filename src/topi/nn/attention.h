@@ -22,8 +22,8 @@ struct Mask {
     return allowed;
   }
 };
-/// Tensors (batch, sequence, heads, size); keys and values may have fewer heads, which several heads
-/// of queries share.
+/// Tensors (batch, sequence, heads, size); keys and values may have fewer heads, which several
+/// heads of queries share.
 struct AttentionInputs {
   Tensor query, key, value;
   Optional<Tensor> bias;  // (batch or 1, heads or 1, queries or 1, keys)

@@ -20,10 +20,10 @@
 namespace tvm::topi::nn {
 using namespace tir;
 namespace {
-constexpr int64_t kBlock = 128;     // keys whose scores stay in the first cache
-constexpr int64_t kMostRows = 32;   // queries of a task
-constexpr int64_t kLeastRows = 8;   // queries for which keys are worth packing
-constexpr int64_t kChains = 4;      // vectors that are reduced next to each other
+constexpr int64_t kBlock = 128;    // keys whose scores stay in the first cache
+constexpr int64_t kMostRows = 32;  // queries of a task
+constexpr int64_t kLeastRows = 8;  // queries for which keys are worth packing
+constexpr int64_t kChains = 4;     // vectors that are reduced next to each other
 
 /// Rows and vectors of a tile in registers: most products per operand loaded.
 struct RegisterTile {
@@ -34,7 +34,8 @@ RegisterTile TileOf(int64_t most_vectors, const Machine& machine) {
   double least = 2;  // loads per product
   int64_t accumulators = machine->vector_registers * 3 / 4;
   for (int64_t rows = 1; rows <= kLeastRows; rows *= 2) {
-    for (int64_t vectors = 1; vectors <= most_vectors && rows * vectors <= accumulators; ++vectors) {
+    for (int64_t vectors = 1; vectors <= most_vectors && rows * vectors <= accumulators;
+         ++vectors) {
       double loads = static_cast<double>(rows + vectors) / static_cast<double>(rows * vectors);
       if (most_vectors % vectors != 0 || loads >= least) continue;
       least = loads;
@@ -130,9 +131,7 @@ class AttentionWriter {
     return Simplified(floordiv(head, floordiv(heads_, key_heads_)));
   }
   /// A key that is there; what is read in the place of others does not count.
-  PrimExpr Inside(const PrimExpr& key) const {
-    return even_keys_ ? key : min(key, keys_ - I(1));
-  }
+  PrimExpr Inside(const PrimExpr& key) const { return even_keys_ ? key : min(key, keys_ - I(1)); }
   PrimExpr InsideRows(const PrimExpr& row) const {
     return even_rows_ ? row : min(row, queries_ - I(1));
   }
@@ -207,7 +206,8 @@ class AttentionWriter {
     });
     Stmt end = Serial("r", I(rows_), [&](const Var& r) {
       Stmt row = Vector(out_, [&](const Var& x) {
-        return Store(result_, {batch, first + r, head, x}, div(Load(sums_, {r, x}), Load(total_, {r})));
+        return Store(result_, {batch, first + r, head, x},
+                     div(Load(sums_, {r, x}), Load(total_, {r})));
       });
       return even_rows_ ? row : Stmt(IfThenElse(first + r < queries_, row));
     });
@@ -294,8 +294,7 @@ class AttentionWriter {
         return each([&](const Var& i, const Var& x) { return Store(parts, {i, x}, value); });
       };
       return Steps({fill(Load(largest_, {r})), find, Store(row, {I(0)}, Load(largest_, {r})),
-                    reduce(row, I(0), larger),
-                    Store(row, {I(1)}, exp(Load(largest_, {r}) - top)),
+                    reduce(row, I(0), larger), Store(row, {I(1)}, exp(Load(largest_, {r}) - top)),
                     Store(largest_, {r}, top), weigh, fill(F(0)), add,
                     Store(total_, {r}, Load(total_, {r}) * shrunk), reduce(total_, r, added),
                     Vector(out_, [&](const Var& x) {
