@@ -16,7 +16,17 @@ Var::Var(String name_hint, Type type_annotation, Optional<Span> span) {
     n->span = std::move(span);
   });
 }
-void VarObj::Init() { dtype = DataTypeOf(type_annotation); }
+void VarObj::Init() {
+  dtype = DataTypeOf(type_annotation);
+  bool plain_float = dtype.code() == kDLFloat;
+  bool whole = dtype.is_int() || dtype.is_uint();
+  bool exists = plain_float ? dtype.bits() == 16 || dtype.bits() == 32 || dtype.bits() == 64
+                            : !whole || (dtype.bits() >= 1 && dtype.bits() <= 64);
+  if (!exists) {
+    TVM_FFI_THROW(TypeError) << "Var: expected a type with values for " << name_hint << ", got "
+                             << dtype;
+  }
+}
 Var Var::CopyWithSuffix(const String& suffix) const {
   Var copy = Any(CopyNode(get())).cast<Var>();
   const_cast<VarObj*>(copy.get())->name_hint = std::string(get()->name_hint) + std::string(suffix);

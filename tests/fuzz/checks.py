@@ -51,7 +51,7 @@ OPTIONS = {
     "CommonSubexprElimTIR": {"identify_equiv_terms": _EITHER},
     "CompactBufferAllocation": {"is_strict": _EITHER},
     "HoistExpression": {"hoisted_conditionals": range(16), "hoisted_let_bindings": range(8)},
-    "HoistIfThenElse": {"variant": [None, "basic"], "support_block_scope_hosting": _EITHER},
+    "HoistIfThenElse": {"variant": [None, "basic"], "support_block_scope_hoisting": _EITHER},
     "InjectDoubleBuffer": {"split_loop": [1, 2, 3]},
     "LoopPartition": {"partition_const_loop": _EITHER},
     "NarrowDataType": {"target_bits": [8, 16, 32]},

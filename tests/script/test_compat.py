@@ -358,3 +358,41 @@ def test_specialize_folds_sizes():
     assert int(of_buffer.buffer_map[of_buffer.params[1]].shape[1]) == 16
     of_value = func.specialize({n: k * 4})
     tvm.ir.assert_structural_equal(of_value.buffer_map[of_value.params[0]].shape[1], k * 4)
+
+
+def test_decorators_by_any_name():
+    from tvm.script import ir_module as modular
+
+    @modular
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            A[0] = T.float32(1)
+
+    assert "main" in [v.name_hint for v in Module.get_global_vars()]
+
+
+def test_axes_are_integers():
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    with T.block("b"):
+        v = T.axis.spatial(8, T.float32(1))
+        A[v] = T.float32(1)
+"""
+    with pytest.raises(DiagnosticError, match="axis: expected an integer, got .* of float32"):
+        from_source(text)
+
+
+@pytest.mark.parametrize("dtype", ["float99", "int65", "uint128"])
+def test_types_without_values(dtype):
+    with pytest.raises(TypeError, match="Var: expected a type with values for x"):
+        tir.Var("x", dtype)
+
+
+def test_microcontrollers():
+    target = tvm.target.Target("c -mcpu=cortex-m7")
+    assert list(target.keys) == ["arm_cpu", "cpu"]
+    assert target.features.has_dsp and not target.features.has_mve
+    assert tvm.target.Target("c -mcpu=cortex-m55").features.has_mve
+    assert not tvm.target.Target("c -mcpu=cortex-m0").features.has_dsp

@@ -221,6 +221,17 @@ def test_disallow_async_strided_mem_copy():
     assert apply_postproc(postproc.DisallowAsyncStridedMemCopy(), program(True)) is False
 
 
+def test_tiles_say_how_many_threads_they_may_have():
+    rule = next(r for r in ms.ScheduleRule.create("cuda") if "Tiling" in type(r).__name__)
+    (sch,) = apply_rule(rule, programs.matmul(), "C")
+    block = sch.get(sch.get_block("C"))
+    limits = [
+        int(block.annotations[f"meta_schedule.thread_extent_{end}_inclusive"])
+        for end in ("low", "high")
+    ]
+    assert limits == [32, 64]
+
+
 def test_multi_level_tiling_wide_vector():
     func = programs.matmul(16, 64, 16)
     rule = schedule_rule.MultiLevelTilingWideVector("SRSRS", 1024)

@@ -4,6 +4,8 @@
 import dataclasses
 import html
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any, no_type_check
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 import tvm
 import tvm.relax.kernels
 from tvm import relax, te
+from tvm.ir import IRModule
+from tvm.target import Target
 
 _BYTES = 64 << 20  # of a copy that no cache of one core holds
 
@@ -23,7 +27,7 @@ class Machine:
     bandwidth: float  # bytes per second, read and written
 
     @classmethod
-    def measured(cls, target):
+    def measured(cls, target: Target) -> "Machine":
         """By two kernels: multiply-adds in registers, and a copy of memory."""
         facts = target.machine()
         if not facts.is_host:
@@ -38,11 +42,12 @@ class Machine:
         copy = te.create_prim_func([x, te.compute(x.shape, lambda i: x[i], "y")])
         return cls(flops, 2 * _BYTES / _seconds(copy, target))
 
-    def limit(self, flops, moved):
+    def limit(self, flops: float, moved: float) -> float:
         """The least seconds that so much work and memory take."""
         return max(flops / self.flops, moved / self.bandwidth)
 
 
+@no_type_check  # what a TVMScript function is annotated with is no type
 def _multiply_adds(tasks, rounds, sums, lanes):
     """Sums that stay in registers, as many as hide the latency of an instruction."""
     from tvm.script import tir as T
@@ -86,7 +91,9 @@ def _seconds(func, target):
     return float(min(timer(*args).results))
 
 
-def measure(rows, mod, target, machine):
+def measure(
+    rows: Sequence[dict[str, Any]], mod: IRModule, target: Target, machine: Machine
+) -> None:
     """Adds "seconds" of a call and "reached", the part of what the machine could do, to the rows
     of kernels whose sizes are known."""
     funcs = relax.kernels.kernels(mod)
@@ -98,7 +105,7 @@ def measure(rows, mod, target, machine):
         row["reached"] = machine.limit(row["flops"], row["bytes"]) / row["seconds"]
 
 
-def page(rows, machine):
+def page(rows: Sequence[Mapping[str, Any]], machine: Machine) -> str:
     """The rows as a page: a table, and a plot of speed over intensity, in logarithms."""
     timed = [row for row in rows if "seconds" in row and row["flops"] and row["bytes"]]
     head = "".join(

@@ -34,6 +34,13 @@ class TargetKind(Node):
         return str(self.name)
 
 
+# Instructions that ARM's microcontrollers have, by the names of the processors.
+_MICROCONTROLLERS = {
+    "dsp": {f"cortex-m{n}" for n in ("4", "7", "33", "35p", "52", "55", "85")},
+    "mve": {f"cortex-m{n}" for n in ("52", "55", "85")},
+}
+
+
 class TargetFeatures:
     """`target.features.has_avx512f`: whether a feature is on."""
 
@@ -44,6 +51,8 @@ class TargetFeatures:
         feature = name.removeprefix("has_").removeprefix("is_")
         if feature == "aarch64":
             return str(self.target.attrs.get("mtriple", "")).startswith(("aarch64", "arm64"))
+        if feature in _MICROCONTROLLERS and str(self.target.mcpu).startswith("cortex-m"):
+            return str(self.target.mcpu) in _MICROCONTROLLERS[feature]
         aliases = {"asimd": "neon", "fp16_simd": "fullfp16", "matmul_i8": "i8mm"}
         return self.target.has_feature(aliases.get(feature, feature))
 

@@ -108,6 +108,12 @@ requires_rocm = _kind("rocm", "ROCm")
 requires_metal = _kind("metal", "Metal")
 requires_vulkan = _kind("vulkan", "Vulkan")
 requires_nvptx = _kind("nvptx", "NVPTX", ("llvm", "cuda"))
+requires_matrixcore = Feature(
+    "matrixcore",
+    "AMD matrix cores",
+    lambda: tvm.rocm().exist and tvm.support.rocm.have_matrixcore(tvm.rocm().compute_version),
+    "rocm",
+)
 requires_hexagon = _kind("hexagon", "Hexagon", ())
 requires_arm_dot = Feature("arm_dot", "ARM dot products", lambda: _has_cpu("dotprod"), "AArch64")
 requires_arm_fp16 = Feature(

@@ -255,6 +255,8 @@ Target::Target(const Map<String, Any>& config) {
     if (!has_keys) keys.insert(keys.begin(), *device);
   }
   if (!has_keys) {
+    auto cpu = attrs.count("mcpu") ? attrs["mcpu"].as<String>() : std::nullopt;
+    if (cpu && View(*cpu).starts_with("cortex-m")) add_key("arm_cpu");
     for (const String& k : kind->default_keys) add_key(k);
   }
   for (const TargetOption& o : row.options) {

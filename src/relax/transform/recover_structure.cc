@@ -171,8 +171,8 @@ Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
 
-/// Whether attention is one kernel of a target that has one for these types. Processors compute that
-/// of few queries faster as products.
+/// Whether attention is one kernel of a target that has one for these types. Processors compute
+/// that of few queries faster as products.
 bool IsInOneKernel(const Call& call, const Array<String>& types) {
   constexpr int64_t kFewQueries = 8;
   auto dims = DimsOfTensor(call);  // of its last product: (batch, heads, queries, size)
@@ -191,8 +191,7 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
                          &RecoverLinear, &MergePermutations}) {
       bool is_attention = recover == &RecoverAttention;
-      bool is_kept =
-          is_attention ? IsInOneKernel(call, attention) : recover != &RecoverLinear;
+      bool is_kept = is_attention ? IsInOneKernel(call, attention) : recover != &RecoverLinear;
       if (!products && !is_kept) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }

@@ -52,11 +52,9 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
     }
     auto type = IterVarType::kDataPar;
     if (types == 1 << static_cast<int>(IterVarType::kCommReduce)) type = IterVarType::kCommReduce;
-    // A constant brings its own type.
-    DataType own = AsConstInt(map->final_indices[i]) ? map->final_indices[i].dtype() : t;
-    Range range = Range::FromMinExtent(cast(own, analyzer.Simplify(image[i]->min)),
-                                       cast(own, analyzer.Simplify(image[i]->extent)));
-    Var loop("ax" + std::to_string(i), own), v("v" + std::to_string(i), own);
+    Range range = Range::FromMinExtent(cast(t, analyzer.Simplify(image[i]->min)),
+                                       cast(t, analyzer.Simplify(image[i]->extent)));
+    Var loop("ax" + std::to_string(i), t), v("v" + std::to_string(i), t);
     iters.push_back(IterVar(range, v, type));
     nest.push_back(For(loop, range->min, range->extent, ForKind::kSerial, Evaluate::Nothing()));
     values.push_back(loop);

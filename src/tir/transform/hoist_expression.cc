@@ -307,18 +307,18 @@ after:
     Arg("hoisted_conditionals", 15), Arg("hoisted_let_bindings", 7))
 
 PrimFunc HoistIfThenElse(PrimFunc func, Optional<String> variant,
-                         bool support_block_scope_hosting) {
+                         bool support_block_scope_hoisting) {
   if (variant.has_value() && variant.value() != "basic") {
     TVM_FFI_THROW(ValueError) << "HoistIfThenElse: expected the variant 'basic' or none, got '"
                               << variant.value() << "'";
   }
   int conditionals = kIfElseStmt;
-  if (support_block_scope_hosting) conditionals |= kUsingBlockVar;
+  if (support_block_scope_hoisting) conditionals |= kUsingBlockVar;
   return Hoist(std::move(func), conditionals, 0);
 }
 TVM_PASS(
     tir, HoistIfThenElse,
-    R"(Moves conditions that do not change in a loop out of it, and what the first iteration begins with in front of it. Conditions on thread indices are moved with support_block_scope_hosting only.
+    R"(Moves conditions that do not change in a loop out of it, and what the first iteration begins with in front of it. Conditions on thread indices are moved with support_block_scope_hoisting only.
 
 before(A: T.Buffer((16,), "float32"), m: T.int32):
     for i in range(16):
@@ -338,7 +338,7 @@ after:
     C[0] = 0.0
     for k in range(8):
         C[0] = C[0] + A[k])",
-    Arg("variant", nullptr), Arg("support_block_scope_hosting", false))
+    Arg("variant", nullptr), Arg("support_block_scope_hoisting", false))
 
 PrimFunc HoistIfThenElseBasic(PrimFunc func) { return Hoist(std::move(func), kIfElseStmt, 0); }
 TVM_PASS(tir, HoistIfThenElseBasic, R"(HoistIfThenElse(variant="basic").

@@ -154,5 +154,5 @@ def test_conditions_on_threads_move_on_demand():
                 A[i] = T.float32(1)
 
     tvm.ir.assert_structural_equal(apply(tt.HoistIfThenElse(), before), before)
-    options = {"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}
+    options = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
     tvm.ir.assert_structural_equal(apply(tt.HoistIfThenElse(), before, **options), expected)

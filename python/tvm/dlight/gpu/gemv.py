@@ -20,7 +20,7 @@ class GEMV(GPUScheduleRule):
 
     def sch_inner_reduction(self, sch, target, block, vector_input_buffers, epilogue_info):
         """Each thread of a block takes a part of the row, or of several rows where memory runs
-        across them. `vector_input_buffers` has no effect."""
+        across them. `vector_input_buffers` has no effect: caches hold them."""
         info = get_block_info(sch, block)
         spatial, part, is_inner = spatial_and_reduce(sch, info)
         if is_inner:

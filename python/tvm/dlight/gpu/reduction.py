@@ -101,7 +101,9 @@ def inner_spatial(sch, info, epilogue, spatial, part):
     sch.set_scope(own, 0, "local")
     sch.decompose_reduction(own, rest)
     sch.reverse_compute_at(block, grid, preserve_unit_loops=True)
-    row, thread = sch.get_loops(block)[-2:]
+    # Its iterators are that of the parts, then the rows; each thread has the part it made.
+    thread, row = sch.get_loops(block)[-2:]
+    sch.reorder(row, thread)
     sch.bind(row, "threadIdx.x")
     sch.bind(thread, "threadIdx.y")
     if epilogue is not None:

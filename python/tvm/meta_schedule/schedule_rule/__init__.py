@@ -75,7 +75,7 @@ class ScheduleRule(_derive.Node):
         """The rules for a kind of target: "llvm", "cuda", "hexagon", …; with matrix units
         "cuda-tensorcore", of CPUs with dot products "vnni", "avx512", "dotprod", "asimd" and "rvv"
         (for the current target). Tuning adds rules of its own: see tuning_rules."""
-        return list(_defaults(kind))
+        return list(_defaults(kind, False))
 
 
 create = ScheduleRule.create

@@ -356,6 +356,8 @@ class axis:
             if binding is None:
                 raise ValueError("axis: expected a value for the iterator")
             value = tir.convert(as_expr(binding))
+            if str(value.dtype)[:3] not in ("int", "uin"):
+                raise TypeError(f"axis: expected an integer, got {value} of {value.dtype}")
             if isinstance(value, tir.IntImm) and value.dtype != iter_var.var.dtype:
                 value = tir.const(int(value), iter_var.var.dtype)
             owner.iter_values.append(value)

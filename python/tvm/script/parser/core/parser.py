@@ -176,11 +176,14 @@ class Parser:
                 node.decorator_list[1], f"expected one decorator on {node.name}, got more"
             )
         decorator = node.decorator_list[0]
+        # What Python has called already need not be found again by its name.
+        known = self.called if len(self.scopes) == 1 else None
         if not isinstance(decorator, ast.Call):
-            return self.eval(decorator), {}
+            return known or self.eval(decorator), {}
         if decorator.args:
             raise ParserError(decorator.args[0], "expected keyword arguments of a decorator")
-        return self.eval(decorator.func), {k.arg: self.eval(k.value) for k in decorator.keywords}
+        options = {k.arg: self.eval(k.value) for k in decorator.keywords}
+        return known or self.eval(decorator.func), options
 
     def annotation_of(self, function, param, node):
         """The value of an annotation: evaluated by Python where the function came from there."""
