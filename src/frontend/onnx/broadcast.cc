@@ -49,7 +49,7 @@ Expr Repeated(Importer* importer, const Expr& operand, const Dims& common) {
 }
 }  // namespace
 
-std::optional<relax::Call> Importer::Aligned(const relax::Call& call) {
+std::optional<relax::Call> Importer::Aligned(const relax::Call& call, size_t own_axes) {
   size_t rank = 0;
   std::vector<size_t> operands;
   for (size_t k = 0; k < call->args.size(); ++k) {
@@ -61,7 +61,7 @@ std::optional<relax::Call> Importer::Aligned(const relax::Call& call) {
   // By axes from the last: the common size where the operands' are not known to fit.
   auto analyzer = builder_->analyzer();
   std::vector<PrimExpr> common(rank), sizes(rank);
-  for (size_t axis = 1; axis <= rank; ++axis) {
+  for (size_t axis = own_axes + 1; axis <= rank; ++axis) {
     PrimExpr size;
     bool fits = true;
     for (size_t k : operands) {

@@ -148,8 +148,10 @@ Expr Importer::Emit(Expr e) {
   auto* tensor = relax::GetStructInfoAs<relax::TensorStructInfoObj>(var);
   if (!tensor || tensor->Dims()) return var;
   auto call = e.as<relax::Call>();
-  if (call && relax::TOpPattern.Get((*call)->op, relax::kOpaque) == relax::kBroadcast) {
-    if (auto aligned = Aligned(*call)) return Emit(*aligned);
+  bool is_product = call && (*call)->op.same_as(Op::Get("relax.matmul"));
+  if (is_product ||
+      (call && relax::TOpPattern.Get((*call)->op, relax::kOpaque) == relax::kBroadcast)) {
+    if (auto aligned = Aligned(*call, is_product ? 2 : 0)) return Emit(*aligned);
   }
   if (tensor->IsUnknownNdim() || tensor->IsUnknownDtype()) {
     TVM_FFI_THROW(OpValueError) << "expected a tensor whose rank and type are known, got neither "

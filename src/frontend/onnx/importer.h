@@ -299,8 +299,8 @@ class Importer {
   std::string Circumstances(const NodeProto& node, const Context& context,
                             const Scope& scope) const;
   /// A call of a broadcasting operator with operands that fit each other once they run; nothing
-  /// where they are known to.
-  std::optional<relax::Call> Aligned(const relax::Call& call);
+  /// where they are known to. The last `own` axes of operands do not broadcast.
+  std::optional<relax::Call> Aligned(const relax::Call& call, size_t own);
   void CheckSupported() const;
   Dims ShapeOfInput(const ValueInfo& input);
   PrimExpr DimOf(Name text);

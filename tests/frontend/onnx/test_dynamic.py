@@ -314,3 +314,18 @@ def test_attention_of_any_number_of_heads():
         {"q": f32(2, 4, 5, 8), "k": f32(2, 2, 5, 8), "v": f32(2, 2, 5, 8)},
         {"q": f32(1, 2, 3, 4), "k": f32(1, 2, 3, 4), "v": f32(1, 2, 3, 4)},
     )
+
+
+def test_reduction_over_nothing():
+    """An axis of no elements, which only running names."""
+    proto = unknown("ReduceSum", 3, [("x", ("n", "m", 4), FLOAT), ("a", ("k",), INT64)])
+    check(proto, {"x": f32(2, 0, 4), "a": ints(1)}, {"x": f32(2, 3, 4), "a": ints(1)})
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 1), (1, 3)])
+def test_batches_that_only_running_compares(sizes):
+    proto = model(
+        [node("MatMul", "x y", "z")], [value("x", ("a", 2, 4)), value("y", ("b", 4, 5))],
+        [value("z", None)],
+    )  # fmt: skip
+    check(proto, {"x": f32(sizes[0], 2, 4), "y": f32(sizes[1], 4, 5)})

@@ -72,6 +72,10 @@ AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOp
   if (t.bits() == 16 && precise == t) precise = DataType::Float(32);
   k = RepeatedHeads(n, k, q);
   v = RepeatedHeads(n, v, q);
+  // Sizes that must agree.
+  Dims of_q = Node::Shape(q);
+  k = n.Fitted(k, {of_q[0], of_q[1], Node::Shape(k)[2], of_q[3]});
+  v = n.Fitted(v, {of_q[0], of_q[1], Node::Shape(k)[2], Node::Shape(v)[3]});
   AttentionStages stages;
   // The root of the scale on both sides keeps products of half precision small.
   Expr root = PowerOfScale(n, q, o.scale, 0.5, t);

@@ -59,10 +59,13 @@ Expr NamedAxesApart(Node& n, const Expr& x, const std::vector<PrimExpr>& named) 
     for (size_t k = 0; k < rank; ++k) from.push_back(i[k] + i[rank + k]);  // one of them is 0
     return topi::At(t, from);
   });
-  // Sizes with names of their own are simpler for what follows.
-  Dims named_sizes;
-  for (size_t i = 0; i < 2 * rank; ++i) named_sizes.push_back(n.importer.FreshDim());
-  return n.Fitted(apart, named_sizes);
+  // A copy whose sizes are plain variables: kernels that reduce over extents such as these above
+  // leave their results unwritten where one of them is 0.
+  if (rank == 0) return apart;
+  Expr items = n.importer.CallRuntime("sequence.make", {apart});
+  return n.importer.CallRuntime(
+      "sequence.concat", {items, relax::PrimValue(Num(0)), relax::PrimValue(IntImm::Bool(false))},
+      relax::TensorStructInfo(Node::TypeOf(x), static_cast<int64_t>(2 * rank)));
 }
 Expr NamedAxesLast(Node& n, const Expr& x, const RuntimeAxes& axes) {
   Te te(n);
