@@ -5,7 +5,7 @@ import dataclasses
 import html
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, no_type_check
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -47,13 +47,15 @@ class Machine:
         return max(flops / self.flops, moved / self.bandwidth)
 
 
-@no_type_check  # what a TVMScript function is annotated with is no type
 def _multiply_adds(tasks, rounds, sums, lanes):
     """Sums that stay in registers, as many as hide the latency of an instruction."""
     from tvm.script import tir as T
 
     @T.prim_func
-    def main(x: T.Buffer((sums, lanes), "float32"), y: T.Buffer((tasks, sums, lanes), "float32")):
+    def main(
+        x: T.Buffer((sums, lanes), "float32"),  # type: ignore[valid-type]
+        y: T.Buffer((tasks, sums, lanes), "float32"),  # type: ignore[valid-type]
+    ):
         for task in T.parallel(tasks):
             with T.block("task"):
                 t = T.axis.spatial(tasks, task)
