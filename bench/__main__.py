@@ -9,6 +9,7 @@ import sys
 
 def parse(arguments):
     from .cases import CASES
+    from .peers import SUBJECTS
 
     names = {name: case.__doc__ for name, case in CASES.items()}
     parser = argparse.ArgumentParser(
@@ -24,6 +25,7 @@ def parse(arguments):
     cpu_time = "measure CPU time instead of wall time: for one thread on a busy machine"
     parser.add_argument("--cpu-time", action="store_true", help=cpu_time)
     parser.add_argument("--without", action="append", default=[], help="leave a subject out")
+    parser.add_argument("--peers", help="measure these alone beside us, with commas")
     parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
     limit = "seconds after which the benchmarks of tuning begin no further workload"
     parser.add_argument("--limit", type=float, default=float("inf"), help=limit)
@@ -32,6 +34,10 @@ def parse(arguments):
     unknown = [name for name in options.names if name not in CASES]
     if unknown:
         parser.error(f"expected names out of {', '.join(CASES)}; got {', '.join(unknown)}")
+    options.peers = options.peers.split(",") if options.peers else None
+    unknown = [name for name in options.peers or () if name not in SUBJECTS]
+    if unknown:
+        parser.error(f"--peers: expected some of {', '.join(SUBJECTS)}; got {', '.join(unknown)}")
     if options.rounds < 2:
         parser.error(f"--rounds: expected at least 2, got {options.rounds}")
     if options.cpu_time and options.threads != 1:
@@ -46,7 +52,7 @@ def main(arguments):
     options = parse(arguments)
     peers.pin(options.threads)
     os.environ["BENCH_CLOCK"] = "cpu" if options.cpu_time else "wall"
-    subjects, notes = peers.installed(options.without)
+    subjects, notes = peers.installed(options.without, options.peers)
     for note in notes:
         print("note:", note)
     rows, failures = [], []

@@ -89,16 +89,34 @@ def model(name, subjects, options):
                 compiled["tvm, from the cache"] = made[1]
                 worker.close()
     results = {who: one.results() for who, one in found.items()}
+    reference = "torch" if "torch" in results else "tvm"
     for who, got in results.items():
-        for a, b in zip(got, results["torch"], strict=True):
+        for a, b in zip(got, results[reference], strict=True):
             if np.abs(a - b).max() > 1e-4 * np.abs(b).max():
-                raise AssertionError(f"{who}: other results than torch's")
+                raise AssertionError(f"{who}: other results than those of {reference}")
     samples = measure.time_alternating(found, options.rounds, options.seconds)
     for one in found.values():
         one.worker.close()
     rows = [Row(f"{name}, compile", who, [s]) for who, s in compiled.items() if s is not None]
     rows += [Row(name, who, samples[who]) for who in found]
-    return rows + [Row(f"{name}, memory", who, [size], "B") for who, size in memory.items()]
+    sizes = {who: size for who, size in memory.items() if size is not None}
+    return rows + [Row(f"{name}, memory", who, [size], "B") for who, size in sizes.items()]
+
+
+def all_models(name, subjects, options):
+    """Every model in turn, and the memory that exporting 1 GB of weights takes."""
+    rows = []
+    for one in _within(options.limit, name, models.MODELS):
+        rows += model(one, subjects, options)
+    return rows + export(f"{name}, memory to export 1 GB", subjects, options)
+
+
+def export(name, subjects, options):
+    """The memory that writing a library with 1 GB of weights takes beyond what is there."""
+    worker = peers.Worker("tvm")
+    size = worker.ask("export_memory", 10**9)
+    worker.close()
+    return [Row(name, "tvm", [size], "B")]
 
 
 def overhead(name, subjects, options):
@@ -346,6 +364,8 @@ CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
     **dict.fromkeys(models.MODELS, model),
+    "models": all_models,
+    "export": export,
     "overhead": overhead,
     "machine": machine,
     "import": import_cost,

@@ -31,22 +31,27 @@ class Row:
         return (high - low) / 2 / self.median
 
     def ratio(self, ours):
-        """How many times what we need: the median over rounds, which cancels a drifting clock."""
+        """How many times what we need: the median over rounds, which cancels a drifting clock.
+        What takes long was not part of the rounds."""
+        if len(self.samples) != len(ours.samples):
+            return self.median / ours.median
         return statistics.median(p / q for p, q in zip(self.samples, ours.samples, strict=True))
 
 
 def calibrate(timed, seconds):
-    """How many calls last about `seconds`; also the warm-up."""
+    """(number, seconds of one call): how many calls last about `seconds`; also the warm-up."""
     number = 1
     while True:
         took = timed.time(number)
         if took >= seconds / 2:
-            return max(1, round(number * seconds / took))
+            return max(1, round(number * seconds / took)), took / number
         number = max(number * 2, int(number * seconds / max(took, 1e-9) / 2))
 
 
 # Threads of other subjects spin for a while after their work: on the cores that the next one needs.
 QUIET = 0.05
+# Seconds of a call that is measured once: no noise hides what matters of it.
+SLOW = 2.0
 
 
 def alternate(subjects, rounds):
@@ -61,17 +66,19 @@ def alternate(subjects, rounds):
 
 def time_alternating(timed, rounds, seconds):
     """Seconds per call, for {name: Timed or Remote}."""
-    numbers = {name: calibrate(t, seconds) for name, t in timed.items()}
+    calibrated = {name: calibrate(t, seconds) for name, t in timed.items()}
+    slow = {name: [took] for name, (_, took) in calibrated.items() if took > SLOW}
 
     def sample(name):
         def run():
             time.sleep(QUIET)
             timed[name].time(1)  # wakes its own threads
-            return timed[name].time(numbers[name]) / numbers[name]
+            number = calibrated[name][0]
+            return timed[name].time(number) / number
 
         return run
 
-    return alternate({name: sample(name) for name in timed}, rounds)
+    return slow | alternate({name: sample(name) for name in timed if name not in slow}, rounds)
 
 
 def max_ulp(result, exact):

@@ -52,7 +52,7 @@ SUBJECTS = {
     "jax": Subject("jax", venv="jax"),
     "iree": Subject("iree", venv="iree"),
     "halide": Subject("halide", venv="halide"),
-    "apache-tvm": Subject("tvm", venv="tvm"),
+    "apache-tvm": Subject("tvm", venv="tvm", variables={"BENCH_MEMORY": "0"}),
     "copy": Subject("copy", variables={"GLIBC_TUNABLES": _PLAIN}),
 }
 
@@ -133,9 +133,13 @@ def compilers():
     return [name for name, s in SUBJECTS.items() if s.file == "tvm" and s.is_there]
 
 
-def installed(without=()):
+def installed(without=(), only=None):
     """(subjects, notes): we come first; a note says which peer is missing."""
-    asked = {name: subject for name, subject in SUBJECTS.items() if name not in without}
+    asked = {
+        name: subject
+        for name, subject in SUBJECTS.items()
+        if name not in without and (only is None or name in (*only, "tvm"))
+    }
     there = [name for name, subject in asked.items() if subject.is_there]
     notes = [
         f"{name} is not installed" + (": make bench-peers" if subject.venv else "")

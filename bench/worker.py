@@ -63,6 +63,7 @@ def serve(requests, answers):
         "output": output,
         "version": version,
         "machine_seconds": programs.machine_seconds,
+        "export_memory": programs.export_memory,
         "compile_seconds": programs.compile_seconds,
         "schedule_seconds": schedules.seconds,
         "lower_seconds": programs.lower_seconds,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench import compare, kernels, measure, peers, report
+from bench.__main__ import parse
 from bench.measure import Row
 
 
@@ -29,7 +30,33 @@ def test_calibrate_reaches_the_wanted_length():
         def time(self, number):
             return number * 2e-6
 
-    assert measure.calibrate(PerCall(), 0.01) == 5000
+    number, seconds = measure.calibrate(PerCall(), 0.01)
+    assert number == 5000 and seconds == pytest.approx(2e-6)
+
+
+def test_what_takes_long_is_measured_once(monkeypatch):
+    class PerCall:
+        def __init__(self, seconds):
+            self.seconds, self.calls = seconds, 0
+
+        def time(self, number):
+            self.calls += number
+            return number * self.seconds
+
+    monkeypatch.setattr(measure, "QUIET", 0)
+    quick, slow = PerCall(0.01), PerCall(3.0)
+    samples = measure.time_alternating({"tvm": quick, "slow": slow}, 5, 0.03)
+    assert len(samples["tvm"]) == 5 and samples["slow"] == [3.0] and slow.calls == 1
+    assert Row("x", "slow", samples["slow"]).ratio(Row("x", "tvm", samples["tvm"])) > 200
+
+
+def test_peers_can_be_chosen(monkeypatch):
+    made = []
+    monkeypatch.setattr(peers, "Worker", made.append)
+    peers.installed(only=["numpy"])
+    assert made == ["tvm", "numpy"]
+    with pytest.raises(SystemExit):
+        parse(["sigmoid", "--peers", "nobody"])
 
 
 @pytest.mark.parametrize(
