@@ -13,6 +13,9 @@ bool AreNumbers(const Conversion& c) { return IsNumber(c[0]) && IsNumber(c[1]); 
 
 Expr Arithmetic(Conversion& c, const char* op, const Any& a, const Any& b) {
   DataType t = c.ResultType({a, b});
+  // Sums and products of truth values are truth values.
+  if (t.is_bool() && std::string_view(op) == "add") op = "logical_or";
+  if (t.is_bool() && std::string_view(op) == "multiply") op = "logical_and";
   Expr left = c.As(a, t);
   return c.Emit(op, left, c.As(b, t));
 }

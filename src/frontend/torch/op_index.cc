@@ -244,14 +244,9 @@ Any IndexPut(Conversion& c) {
 }
 Any MaskedSelect(Conversion& c) {
   Expr x = c.Tensor(0), mask = c.Tensor(1);
-  Dims shape = ShapeOf(x);
-  if (!c.Equal(shape, ShapeOf(mask))) {
-    if (RankOf(mask) > RankOf(x)) {
-      x = c.BroadcastTo(x, ShapeOf(mask));
-    } else {
-      mask = c.Emit("broadcast_to", mask, shape);
-    }
-  }
+  Array<Expr> both = Broadcast(c, {x, mask});
+  x = both[0];
+  mask = both[1];
   Expr flat = c.Emit("reshape", x, Array<Any>{-1});
   Expr positions = Positions(c, c.Emit("reshape", mask, Array<Any>{-1}));
   return c.Emit("take", flat, c.Emit("squeeze", positions, Array<Any>{0}), 0);

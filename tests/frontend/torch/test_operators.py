@@ -100,3 +100,16 @@ def test_symbolic_lengths():
     torch.manual_seed(0)
     shapes = {"x": {0: Dim.AUTO}}
     check(Function(function), (torch.randn(6, 3),), shapes, [(torch.randn(9, 3),)])
+
+
+def test_truth_values_and_broadcast_masks():
+    def function(x):
+        low, high = x > 0, x < 1
+        rows = x.reshape(3, 1)
+        return [
+            low * high, low + high, torch.isfinite(x), torch.isclose(x, x + 1e-9),
+            torch.masked_select(rows, x > 0), rows.clamp(max=x), torch.complex(rows, x).real,
+            torch.digamma(rows.sigmoid() + 0.1),
+        ]  # fmt: skip
+
+    check(Function(function), (torch.tensor([0.5, -1.0, math.inf]),))
