@@ -196,6 +196,18 @@ def test_with_bias_and_rounding():
     np.testing.assert_array_equal(out.numpy(), expected.astype("int8"))
 
 
+def test_copies_of_factors_are_none():
+    """As padding by nothing leaves them: words are packed from what was copied."""
+    a, b = te.placeholder((32, 64), "uint8", "A"), te.placeholder((64, 48), "int8", "B")
+    copy = te.compute((32, 64), lambda i, j: a[i, j], "copied")
+    r, wide = te.reduce_axis((0, 64), "k"), lambda e: e.astype("int32")
+    value = lambda i, j: te.sum(wide(copy[i, r]) * wide(b[r, j]), r)
+    sch = tir.Schedule(te.create_prim_func([a, b, te.compute((32, 48), value, "C")]))
+    assert apply_default_rules(sch, "main", Target(target_of("znver4")))
+    text = sch.mod.script()
+    assert "copied" not in text and "dot_bytes" in text
+
+
 def test_batches():
     s, m, n, k = 3, 17, 33, 30
     a, b = te.placeholder((s, m, k), "uint8", "A"), te.placeholder((s, k, n), "int8", "B")

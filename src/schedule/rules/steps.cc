@@ -40,7 +40,10 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
   if (consumers.empty()) return false;  // a result of the function
   BlockLook look = LookAt(sch, block);
   if (look.has_reduction || look.block->writes.size() != 1) return false;
-  if (look.block->writes[0]->buffer->dtype.bits() <= kSmallBits &&
+  // (A copy, such as padding by nothing, leaves elements of a buffer.)
+  auto* store = look.block->body.as<BufferStoreObj>();
+  bool is_copy = store && store->value.as<BufferLoadObj>();
+  if (look.block->writes[0]->buffer->dtype.bits() <= kSmallBits && !is_copy &&
       std::any_of(consumers.begin(), consumers.end(),
                   [&](const BlockRV& consumer) { return SumsProducts(sch, consumer); }))
     return false;
