@@ -85,16 +85,6 @@ def test_flatten_buffer_in_predicates():
     assert [len(load.indices) for load in loads] == [1]
 
 
-def test_flatten_buffer_declines_blocks():
-    @T.prim_func
-    def before(A: T.Buffer((2, 4), "int32")):
-        with T.block("b"):
-            A[0, 0] = 1
-
-    with pytest.raises(ValueError, match="got block b: run LowerOpaqueBlock first"):
-        tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))
-
-
 def test_what_holds_in_a_branch_shapes_no_buffer():
     """The first access is where n == 0, or where 32 bits are enough: the others are not."""
 
