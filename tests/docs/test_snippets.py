@@ -26,8 +26,9 @@ def python_of(page):
 
 
 def run(program, folder):
-    # The package that is being tested, from another folder.
-    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0])}
+    # The package that is being tested, from another folder; `tests` has tools that pages show.
+    path = os.pathsep.join([os.path.dirname(tvm.__path__[0]), str(ROOT)])
+    env = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, program]
     result = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

@@ -347,7 +347,7 @@ CASES = [
         "compute_inline",
         without_blocks,
         lambda s: s.compute_inline("B"),
-        "expected a block whose body is one store, got block B",
+        "expected a complete block whose body is one store, got block B",
     ),
     (
         "compute_at",

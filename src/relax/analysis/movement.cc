@@ -85,6 +85,7 @@ bool IsTranspose(const tir::PrimFunc& func) {
   found(func->body);
   auto* load = found.store ? found.store->value.as<tir::BufferLoadObj>() : nullptr;
   if (found.stores != 1 || !load) return false;
+  if (load->indices.size() != found.store->indices.size()) return false;  // an element, a slice
   auto from = PlainIndices(load->indices), to = PlainIndices(found.store->indices);
   return from && to && from == to;
 }

@@ -357,6 +357,15 @@ def test_fuse_ops_by_cost_transpose_that_others_read():
     assert groups(fused(mod, by_cost=True)) == []
 
 
+def test_fuse_ops_by_cost_element_of_a_product():
+    def body(bb, x, w):
+        element = bb.emit(relax.op.reshape(relax.op.matmul(x, w), ()))
+        return bb.emit_output(relax.op.exp(element))
+
+    mod = flow(body, var("x", 1, 4), var("w", 4, 1))
+    assert groups(fused(mod, by_cost=True)) == []  # a view of the product
+
+
 @pytest.mark.parametrize("rows", [6, tvm.tir.Var("n", "int64")])
 @pytest.mark.parametrize(
     ("order", "names"),

@@ -30,7 +30,7 @@ class Module:
 
     @T.prim_func
     def zero(A: T.Buffer((1,), "float32")):
-        A[0] = T.float32(0)
+        A[0] = T.float32(0.0)
 
     @Y.recipe
     def main():
