@@ -4,6 +4,7 @@
 // With x = (a - za) * sa, and weights w = b * sb, a sum of x * w over some axes is
 // (sum(a * b) - za * sum(b)) * (sa * sb): the first sum in int32, the second one of constants.
 #include <algorithm>
+#include <cmath>
 
 #include "tvm/expr/op.h"
 #include "tvm/relax/analysis.h"
@@ -15,7 +16,7 @@
 namespace tvm::relax {
 namespace {
 /// A sum of so many products of bytes fits int32, whatever they are.
-constexpr int64_t kMostProducts = 1 << 16;
+constexpr int64_t kMostProducts = 1 << 15;
 
 class DequantizeFolder : public ExprMutator {
  public:
@@ -69,7 +70,15 @@ class DequantizeFolder : public ExprMutator {
         attrs->out_dtype != DataType::Float(32))
       return std::nullopt;
     int64_t axis = attrs->axis < 0 ? attrs->axis + info->ndim : attrs->axis;
-    return Quantised{call->args[0], call->args[1], call->args[2], axis, info};
+    Quantised result{call->args[0], call->args[1], call->args[2], axis, info};
+    // With a zero point that is no byte, int32 might not hold the sums.
+    auto* zero = GetStructInfoAs<TensorStructInfoObj>(result.zero);
+    bool is_byte = zero && zero->dtype.bits() == 8;
+    if (!is_byte && !result.IsCentred()) {
+      auto known = Quantised::IsOneNumber(result.zero) ? ZeroOf(result) : std::nullopt;
+      if (!known || std::abs(*known) > 255) return std::nullopt;
+    }
+    return result;
   }
   Expr Make(const char* name, const std::vector<AnyView>& params) {
     return builder_->Emit(CallOperator(name, params));
@@ -145,6 +154,7 @@ class DequantizeFolder : public ExprMutator {
     if (t == DataType::UInt(8)) return *static_cast<const uint8_t*>(bytes);
     if (t == DataType::Int(8)) return *static_cast<const int8_t*>(bytes);
     if (t == DataType::Int(32)) return *static_cast<const int32_t*>(bytes);
+    if (t == DataType::Int(64)) return *static_cast<const int64_t*>(bytes);
     return std::nullopt;
   }
   Optional<Expr> Product(const CallObj* call, const Quantised& data, const Quantised& weight) {

@@ -77,13 +77,13 @@ def test_convolutions(types, padding, stride, groups):
 
 
 @pytest.mark.parametrize("per_column", [False, True])
-@pytest.mark.parametrize("zero", [0, 7])
+@pytest.mark.parametrize("zero", [np.int8(0), np.int8(7), np.int32(7)])
 def test_products(zero, per_column):
     x, w = some((3, 20, 40), "int8"), some((40, 24), "int8")
     scale = random.random(24).astype("float32") + 0.1 if per_column else np.float32(0.3)
 
     def build(bb, x):
-        data = dequantized(bb, x, [0.5], np.array([zero], "int8"))
+        data = dequantized(bb, x, [0.5], np.array([zero]))
         weight = dequantized(bb, relax.const(w), scale, np.zeros(np.shape(scale), "int8"), axis=1)
         return relax.op.matmul(data, weight)
 
@@ -91,6 +91,20 @@ def test_products(zero, per_column):
     assert 'out_dtype="int32"' in transform.FoldDequantize()(mod).script()
     want = exact(x, 0.5, zero) @ exact(w, scale, 0, 1)
     np.testing.assert_allclose(run(mod, x), want, 1e-5, 1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize(("size", "zero"), [(40_000, np.uint8(0)), (100, np.int32(30_000_000))])
+def test_sums_that_int32_might_not_hold(size, zero):
+    x, w = np.full((1, size), 255, "uint8"), np.full((size, 1), 255, "uint8")
+
+    def build(bb, x):
+        weight = dequantized(bb, relax.const(w), 0.5, np.uint8(0))
+        return relax.op.matmul(dequantized(bb, x, 0.25, zero), weight)
+
+    mod = graph(x, build)
+    assert transform.FoldDequantize()(mod).same_as(mod)
+    expected = exact(x, 0.25, zero) @ exact(w, 0.5, 0)
+    np.testing.assert_allclose(run(mod, x), expected, rtol=1e-4)
 
 
 def test_a_whole_island():
