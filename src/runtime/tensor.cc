@@ -18,7 +18,15 @@ std::string Str(ShapeView shape) {
   }
   return text + (shape.size() == 1 ? ",)" : ")");
 }
-std::string Str(DLDataType t) { return ffi::DLDataTypeToString(t); }
+/// Also of what is no type: nothing may be thrown while an error is written.
+std::string Str(DLDataType t) {
+  try {
+    return ffi::DLDataTypeToString(t);
+  } catch (const ffi::Error&) {
+    return "the unknown code " + std::to_string(t.code) + " with " + std::to_string(t.bits) +
+           " bits";
+  }
+}
 char* Data(const Tensor& t) {
   const DLTensor* d = t.GetDLTensorPtr();
   return static_cast<char*>(d->data) + d->byte_offset;

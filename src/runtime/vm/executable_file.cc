@@ -117,8 +117,18 @@ std::vector<int64_t> GetExtents(ByteReader* in) {
   if (extents.size() > 64) in->Fail("a tensor has " + std::to_string(extents.size()) + " axes");
   return extents;
 }
-Tensor GetTensor(ByteReader* in) {
+/// A type that has a name: whoever uses it may write it into an error.
+DLDataType GetType(ByteReader* in) {
   auto dtype = in->Get<DLDataType>();
+  try {
+    ffi::DLDataTypeToString(dtype);
+  } catch (const ffi::Error&) {
+    in->Fail("there is no type with the code " + std::to_string(dtype.code));
+  }
+  return dtype;
+}
+Tensor GetTensor(ByteReader* in) {
+  DLDataType dtype = GetType(in);
   std::vector<int64_t> extents = GetExtents(in);
   ShapeView shape(extents.data(), extents.size());
   try {
@@ -189,7 +199,7 @@ Any GetConstant(ByteReader* in, int depth = 0) {
     case ConstantTag::kBool:
       return in->Get<uint8_t>() != 0;
     case ConstantTag::kDtype:
-      return in->Get<DLDataType>();
+      return GetType(in);
     case ConstantTag::kTuple: {
       if (depth > 100) in->Fail("constants are nested too deeply");
       Array<Any> items;
@@ -290,7 +300,7 @@ ObjectPtr<ExecutableObj> ExecutableObj::Load(std::string_view bytes) {
       continue;
     }
     in.Get<ConstantTag>();
-    auto dtype = in.Get<DLDataType>();
+    DLDataType dtype = GetType(&in);
     std::vector<int64_t> extents = GetExtents(&in);
     exec->missing.push_back({i, dtype, extents, in.Get<uint64_t>()});
   }
