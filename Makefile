@@ -3,6 +3,8 @@
 SHELL := /bin/bash -euo pipefail
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
+# A process of the tests takes about 1.5 GB, and all of them share a GPU where there is one.
+TEST_JOBS ?= $(shell echo $$(( $(JOBS) < 4 ? $(JOBS) : 4 )))
 BUILD := build
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,13 +64,13 @@ cpp-test: build system-tests ## C++ tests
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
 python-test: build $(VENV)/.ready-tests ## Python tests, against the installed package
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal tests
+	$(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal tests
 
 PROCESSORS := x86-64 haswell skylake-avx512
 PROCESSOR_TESTS := tests/schedule/test_default_rules*.py tests/backend
 processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 without and with AVX2 and AVX-512, whatever this machine is
 	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
-	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q -n $(JOBS) $(PROCESSOR_TESTS); done
+	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(PROCESSOR_TESTS); done
 
 sanitize: build system-tests ## C++ tests under the address and undefined-behaviour sanitizers
 	cmake -S . -B build-sanitize -G Ninja -DPython_EXECUTABLE=$(ABS_PYTHON) -DTVM_BUILD_TESTS=ON -DTVM_USE_LLVM=OFF \
