@@ -34,9 +34,11 @@ bool IsOneOf(const std::string& suffix, const std::vector<std::string>& list) {
   return std::find(list.begin(), list.end(), suffix) != list.end();
 }
 bool IsElf(const fs::path& path) {
-  return ReadFile(path).compare(0, 4,
-                                "\x7f"
-                                "ELF") == 0;
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
+  return std::string_view(magic, sizeof(magic)) ==
+         "\x7f"
+         "ELF";
 }
 
 // ---- what is written ----------------------------------------------------------------------------
