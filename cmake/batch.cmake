@@ -7,6 +7,7 @@ set(TVM_BATCH 10 CACHE STRING "Sources compiled together, at most on average; 1:
 
 function(tvm_batches result name)
   set(root ${PROJECT_SOURCE_DIR}/src)
+  set(batches)
   if(TVM_BATCH LESS_EQUAL 1)
     set(${result} ${ARGN} PARENT_SCOPE)
     return()
