@@ -6,6 +6,7 @@ import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.schedule.analysis import (
+    BlockView,
     get_auto_tensorize_mapping_info,
     get_tensorize_loop_mapping,
     has_block,
@@ -30,6 +31,45 @@ def test_is_output_block():
     sch = tir.Schedule(two_stages)
     assert not is_output_block(sch, sch.get_block("B"))
     assert is_output_block(sch, sch.get_block("C"))
+
+
+def test_the_view_of_a_product():
+    view = BlockView(sch := tir.Schedule(matmul), sch.get_block("C"))
+    assert [var.name for var in view.loop_vars] == ["i", "j", "k"]
+    assert view.uses == ["S", "S", "R"]
+    steps = {access.buffer.name: [int(s) for s in access.steps] for access in view.accesses}
+    assert steps == {"A": [12, 0, 1], "B": [0, 1, 8], "C": [8, 1, 0]}
+    assert [load.buffer.name for load in view.loads] == ["A", "B"]
+    assert [load.moves(1) for load in view.loads] == [False, True]
+
+
+def test_the_view_of_a_split_loop_and_of_indices_from_data():
+    @T.prim_func
+    def gather(
+        x: T.Buffer((64,), "float32"), at: T.Buffer((64,), "int32"), y: T.Buffer((64,), "float32")
+    ):
+        for i in range(64):
+            with T.block("y"):
+                vi = T.axis.spatial(64, i)
+                y[vi] = x[at[vi]]
+
+    sch = tir.Schedule(gather)
+    block = sch.get_block("y")
+    sch.split(sch.get_loops(block)[0], [None, 8])
+    view = BlockView(sch, block)
+    assert view.uses == ["S", "S"]
+    by_name = {access.buffer.name: access for access in view.accesses}
+    assert by_name["x"].steps is None and by_name["x"].moves(0)
+    assert [int(step) for step in by_name["y"].steps] == [8, 1]
+    assert by_name["y"].is_store and not by_name["at"].is_store
+
+
+def test_a_view_is_no_step_of_the_trace():
+    sch = tir.Schedule(matmul)
+    block = sch.get_block("C")
+    steps = len(sch.trace.insts)
+    BlockView(sch, block)
+    assert len(sch.trace.insts) == steps
 
 
 def flags(func, block):

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 
-#include "schedule/analysis.h"
-#include "tvm/arith/analyzer.h"
-#include "tvm/arith/pattern.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
 
@@ -16,30 +13,22 @@ namespace {
 struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj, BufferStoreObj,
                           BlockObj, CastObj> {
   BlockLook* out;
-  std::function<PrimExpr(PrimExpr)> in_loops;
-  Array<Var> loop_vars;
-  arith::Analyzer analyzer;
+  AccessReader reader;
 
-  /// What is known of the loops is only asked for where indices are divided.
-  void BindLoops() {
-    for (size_t i = 0; i < loop_vars.size() && !is_bound; ++i) {
-      const Axis& axis = out->axes[i];
-      analyzer.Bind(axis.var, Range::FromMinExtent(MakeZero(axis.var.dtype()), axis.extent));
-    }
-    is_bound = true;
-  }
-  bool is_bound = false;
-  bool IsAlways(const PrimExpr& condition) {
-    BindLoops();
-    return analyzer.CanProve(in_loops(condition));
-  }
+  explicit BodyLook(BlockLook* look) : out(look), reader(look) {}
   void Count(DataType t) {
     out->work += 1;
     if (t.is_float() || t.is_bfloat16() || t.is_integer())
       out->widest_bits = std::max<int>(out->widest_bits, t.bits());
   }
-  void Visit(const PrimExprObj* e) { Count(e->dtype), VisitChildren(e, *this); }
-  void Visit(const CastObj* e) { Count(e->dtype), VisitChildren(e, *this); }
+  void Visit(const PrimExprObj* e) {
+    Count(e->dtype);
+    VisitChildren(e, *this);
+  }
+  void Visit(const CastObj* e) {
+    Count(e->dtype);
+    VisitChildren(e, *this);
+  }
   void Visit(const StmtObj* s) {
     out->simple = false;
     VisitChildren(s, *this);
@@ -57,7 +46,8 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
         call->Is(builtin::call_pure_extern()))
       out->simple = false;
     // What is known to be taken costs nothing: padding by nothing is a copy.
-    if (call->Is(builtin::if_then_else()) && IsAlways(call->args[0])) return (*this)(call->args[1]);
+    if (call->Is(builtin::if_then_else()) && reader.IsAlways(call->args[0]))
+      return (*this)(call->args[1]);
     out->work += cost::kCall;
     VisitChildren(call, *this);
   }
@@ -82,73 +72,19 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
   }
   void Add(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_store) {
     out->work += 1;
-    Access access{buffer, is_store, true, std::vector<PrimExpr>(loop_vars.size(), PrimExpr(0))};
-    PrimExpr stride(1);
-    for (size_t i = indices.size(); i-- > 0 && access.linear;) {
-      if (!buffer->strides.empty()) stride = buffer->strides[i];
-      auto* word = indices[i].as<RampObj>();  // a few elements at once
-      PrimExpr index = in_loops(word ? word->base : indices[i]);
-      auto step = [&](size_t v, const PrimExpr& by) {
-        access.steps[v] = analyzer.Simplify(access.steps[v] + by);
-      };
-      if (index.as<VarObj>()) {  // mostly it is a loop
-        for (size_t v = 0; v < loop_vars.size(); ++v) {
-          if (index.same_as(loop_vars[v])) step(v, stride);
-        }
-      } else {
-        Array<PrimExpr> parts = arith::DetectLinearEquation(index, loop_vars);
-        if (parts.empty()) {
-          BindLoops();
-          parts = arith::DetectLinearEquation(analyzer.Simplify(index), loop_vars);
-        }
-        access.linear = !parts.empty();
-        for (size_t v = 0; access.linear && v < loop_vars.size(); ++v) {
-          if (!IsZero(parts[v])) step(v, parts[v] * stride);
-        }
-      }
-      stride = stride * buffer->shape[i];
-    }
-    out->accesses.push_back(std::move(access));
+    out->accesses.push_back(reader.Of(buffer, indices, is_store));
   }
 };
 }  // namespace
 
 BlockLook LookAt(const Schedule& sch, const BlockRV& rv) {
-  BlockLook look;
+  BlockLook look(sch, rv);
   look.rv = rv;
-  const State& state = sch.state();
-  BlockId id{sch.IdOf(rv)};
-  const BlockRealizeObj* realize = state.realize(id);
-  look.block = realize->block;
-
-  BodyLook body;
-  body.out = &look;
-  Map<Var, PrimExpr> values;
-  for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-    values.Set(look.block->iter_vars[i]->var, realize->iter_values[i]);
-  }
-  for (const LoopRV& loop : sch.GetLoops(rv)) {
-    For node = sch.Get(loop);
-    Axis axis{loop, node->loop_var, node->extent, AsConstInt(node->extent), /*iter=*/{}};
-    int use = UseOf(node, ffi::GetRef<BlockRealize>(realize));
-    axis.spatial = use & kSpatial;
-    axis.reduce = use & ~kSpatial;
-    for (size_t i = 0; i < realize->iter_values.size(); ++i) {
-      if (realize->iter_values[i].same_as(node->loop_var))
-        axis.iter = look.block->iter_vars[i]->var;
-    }
-    look.has_reduction |= axis.reduce;
-    body.loop_vars.push_back(node->loop_var);
-    look.axes.push_back(std::move(axis));
-  }
-  look.has_reduction |= look.block->init.has_value();
-  body.in_loops = [&](PrimExpr e) {
-    auto var = e.as<Var>();
-    if (!var) return Substitute(e, values);
-    return values.count(*var) ? values[*var] : e;
-  };
+  Array<LoopRV> loops = sch.GetLoops(rv);
+  for (size_t i = 0; i < look.axes.size(); ++i) look.axes[i].loop = loops[i];
+  BodyLook body(&look);
   body(look.block);
-  if (!IsTrue(realize->predicate)) look.simple = false;
+  if (!IsTrue(look.realize->predicate)) look.simple = false;
   return look;
 }
 

@@ -1,49 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules look at: the loops around a block and how its accesses move along them.
+// What the default rules look at, and the steps that they share.
 #pragma once
 #include <functional>
 
+#include "schedule/block_view.h"
 #include "schedule/rules/costs.h"
 #include "tvm/schedule/rules.h"
 
 namespace tvm::tir {
 
-/// A loop around a block.
-struct Axis {
-  LoopRV loop;
-  Var var;
-  PrimExpr extent;
-  std::optional<int64_t> size;  // the extent, where it is constant
-  Var iter;                     // the block's iterator that is this loop, where there is one
-  bool spatial = false, reduce = false;
-};
-/// A load or store: how far it moves, in elements, when an axis makes a step.
-struct Access {
-  Buffer buffer;
-  bool is_store = false;
-  bool linear = false;          // else the steps say nothing
-  std::vector<PrimExpr> steps;  // by axis
-  bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
-  bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
-  /// Whether steps along an axis fall on the same set of the first cache, which holds as many lines
-  /// as its associativity.
-  bool Collides(size_t axis, const Machine& machine) const {
-    auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
-    int64_t period = machine->l1_bytes / machine->l1_ways;
-    return step && *step != 0 && *step * buffer->dtype.bits() / 8 % period == 0;
-  }
-  /// Whether a vector along an axis is one element, or few vectors of memory.
-  bool IsNear(size_t axis) const {
-    auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
-    return step && *step >= 0 && *step <= (is_store ? 1 : cost::kNear);
-  }
-};
-struct BlockLook {
+/// A view of a block, with what its body does.
+struct BlockLook : BlockView {
+  using BlockView::BlockView;
   BlockRV rv;
-  Block block;
-  std::vector<Axis> axes;  // outermost first
   std::vector<Access> accesses;
-  bool has_reduction = false;
   bool simple = true;   // straight-line stores of pure expressions without branches: vectors pay
   double work = 0;      // of one iteration, in simple operations
   int widest_bits = 8;  // of the values it computes with
@@ -67,6 +37,7 @@ struct BlockLook {
   /// are whole runs of inner ones.
   bool Collapses(size_t outer) const;
 };
+/// The view with the loops as random variables: rules take them from it.
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
 
 /// The function as the rules want it: simple indices, reductions that only share their loops apart.

@@ -23,8 +23,8 @@ struct RewriteUnboundBlockObj : PostprocObj {
   }
   bool Apply(const Schedule& sch) final {
     std::vector<BlockRV> unbound = BlocksWhere(sch, [&](const BlockRV& block) {
-      BlockFacts facts(sch, block);
-      return !facts.is_root && !facts.has_blocks && !Bound(facts).blocks;
+      BlockView view(sch, block);
+      return !view.is_root && !view.has_blocks && !Bound(view).blocks;
     });
     for (const BlockRV& block : unbound) {
       BindThreads(sch, block, max_threadblocks, threads,
@@ -74,16 +74,16 @@ struct RewriteCooperativeFetchObj : PostprocObj {
   }
   void Share(const Schedule& sch, const BlockRV& block, int64_t width) const {
     sch.Unannotate(block, kMark);
-    BlockFacts facts(sch, block);
-    auto kernel = std::find_if(facts.loops.begin(), facts.loops.end(), [](const ForObj* loop) {
-      return loop->kind == ForKind::kThreadBinding;
+    BlockView view(sch, block);
+    auto kernel = std::find_if(view.axes.begin(), view.axes.end(), [](const Axis& axis) {
+      return axis.node->kind == ForKind::kThreadBinding;
     });
     Threads threads;
     threads.warp = warp;
-    if (kernel != facts.loops.end()) threads.Visit(*kernel);
+    if (kernel != view.axes.end()) threads.Visit(kernel->node);
     auto [x, y] = std::pair(threads.x, threads.y);
     LoopRV last = sch.GetLoops(block).back();
-    int64_t extent = ConstantExtent(facts.loops.back());
+    int64_t extent = view.axes.back().size.value_or(-1);
     if (extent % (x * y * width) != 0) width = 1;
     auto part = [](int64_t n) { return Optional<PrimExpr>(IntImm::Int32(n)); };
     Schedule::Factors factors = {std::nullopt};

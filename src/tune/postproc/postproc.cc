@@ -3,7 +3,7 @@
 // be built.
 #include "schedule/analysis.h"
 #include "tune/postproc/tensorize.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -79,36 +79,38 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
   static bool IsSpatialForAll(const Schedule& sch, const ForObj* loop) {
     const State& state = sch.state();
     for (BlockId child : state.ChildBlocks(state.Find(loop))) {
-      BlockFacts facts(sch, sch.NewBlockRV(child));
-      for (size_t i = 0; i < facts.loops.size(); ++i)
-        if (facts.loops[i] == loop && facts.uses[i] != LoopUse::kSpatial) return false;
+      BlockView view(sch, sch.NewBlockRV(child));
+      for (const Axis& axis : view.axes)
+        if (axis.node == loop && axis.use != LoopUse::kSpatial) return false;
     }
     return true;
   }
   void Rewrite(const Schedule& sch, const BlockRV& block, const Wishes& wishes) {
-    BlockFacts facts(sch, block);
-    if (facts.loops.empty()) return;
-    for (const ForObj* loop : facts.loops)
-      if (loop->kind != ForKind::kSerial) return;  // somebody decided already
-    size_t n = facts.loops.size();
+    BlockView view(sch, block);
+    if (view.axes.empty()) return;
+    for (const Axis& axis : view.axes)
+      if (axis.node->kind != ForKind::kSerial) return;  // somebody decided already
+    size_t n = view.axes.size();
     // The outermost loops together become one parallel loop, as long as they are a plain nest.
     size_t parallel = 0;
     for (double product = 1; wishes.parallel > 0 && parallel < n; ++parallel) {
-      const ForObj* loop = facts.loops[parallel];
+      const ForObj* loop = view.axes[parallel].node;
       product *= static_cast<double>(std::max<int64_t>(1, ConstantExtent(loop)));
       bool fits = product <= static_cast<double>(wishes.parallel) || parallel == 0;
-      if (!fits || facts.uses[parallel] == LoopUse::kReduce || !IsSpatialForAll(sch, loop)) break;
+      if (!fits || view.axes[parallel].use == LoopUse::kReduce || !IsSpatialForAll(sch, loop))
+        break;
       bool nested = parallel == 0 ||
-                    facts.loops[parallel - 1]->body.get() == static_cast<const Object*>(loop);
+                    view.axes[parallel - 1].node->body.get() == static_cast<const Object*>(loop);
       if (!nested) break;
     }
     // The last loop as one vector; a longer one is split.
     bool vectorize = false;
-    int64_t extent = ConstantExtent(facts.loops[n - 1]);
-    bool last_is_free = parallel < n && facts.uses[n - 1] == LoopUse::kSpatial;
+    int64_t extent = view.axes[n - 1].size.value_or(-1);
+    bool last_is_free = parallel < n && view.axes[n - 1].use == LoopUse::kSpatial;
     if (wishes.vectorize > 1 && last_is_free && extent > 1 &&
-        sch.state().ChildBlocks(sch.state().Find(facts.loops[n - 1])).size() == 1) {
-      vectorize = Contiguous(facts, n - 1);
+        sch.state().ChildBlocks(sch.state().Find(view.axes[n - 1].node)).size() == 1) {
+      vectorize =
+          view.StayInRow(view.block->reads, n - 1) && view.StayInRow(view.block->writes, n - 1);
     }
     Array<LoopRV> loops = sch.GetLoops(block);
     if (vectorize) {
@@ -139,26 +141,6 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
       sch.Annotate(now[0], tir::attr::kPragmaUnrollExplicit, int64_t{wishes.unroll_explicit});
     }
   }
-  /// Whether the accesses of a block move by one element, or not at all, along a loop.
-  static bool Contiguous(const BlockFacts& facts, size_t loop) {
-    const VarObj* var = facts.loops[loop]->loop_var.get();
-    auto uses = [&](const PrimExpr& e) {
-      for (size_t i = 0; i < facts.block->iter_vars.size(); ++i) {
-        const VarObj* iter = facts.block->iter_vars[i]->var.get();
-        if (UsesVar(facts.realize->iter_values[i], [&](const VarObj* v) { return v == var; }) &&
-            UsesVar(e, [&](const VarObj* v) { return v == iter; }))
-          return true;
-      }
-      return false;
-    };
-    for (const auto* regions : {&facts.block->writes, &facts.block->reads}) {
-      for (const BufferRegion& access : *regions) {
-        for (size_t d = 0; d + 1 < access->region.size(); ++d)
-          if (uses(access->region[d]->min)) return false;
-      }
-    }
-    return true;
-  }
 
  public:
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("meta_schedule.RewriteParallelVectorizeUnroll",
@@ -173,9 +155,9 @@ struct RewriteReductionBlockObj : PostprocObj {
     std::vector<BlockRV> blocks =
         BlocksWhere(sch, [&](const BlockRV& block) { return sch.Get(block)->init.has_value(); });
     for (const BlockRV& block : blocks) {
-      BlockFacts facts(sch, block);
-      for (size_t i = 0; i < facts.loops.size(); ++i) {
-        if (facts.uses[i] != LoopUse::kReduce && facts.uses[i] != LoopUse::kMixed) continue;
+      BlockView view(sch, block);
+      for (size_t i = 0; i < view.axes.size(); ++i) {
+        if (view.axes[i].use != LoopUse::kReduce && view.axes[i].use != LoopUse::kMixed) continue;
         Try([&] { Decompose(sch, block, i); });
         break;
       }
@@ -202,10 +184,10 @@ struct RewriteReductionBlockObj : PostprocObj {
 // ---- tensor intrinsics -------------------------------------------------------------------------
 /// The block that begins the reduction, by itself outside of all of it.
 BlockRV Initialized(const Schedule& sch, const BlockRV& block) {
-  BlockFacts facts(sch, block);
+  BlockView view(sch, block);
   Array<LoopRV> loops = sch.GetLoops(block);
-  for (size_t i = 0; i < facts.loops.size(); ++i) {
-    if (facts.uses[i] == LoopUse::kReduce)
+  for (size_t i = 0; i < view.axes.size(); ++i) {
+    if (view.axes[i].use == LoopUse::kReduce)
       return sch.DecomposeReduction(block, loops[static_cast<int64_t>(i)]);
   }
   TVM_FFI_THROW(ValueError) << "RewriteTensorize: expected a reduction";

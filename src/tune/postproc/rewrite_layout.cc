@@ -5,7 +5,7 @@
 //                                       C[i, j] += A[i, k] * B_global[j0, k, j1]
 // for the parameters that "layout_free_buffers" lists: whoever compiles may run the copies once,
 // before (tir.transform.RemoveWeightLayoutRewriteBlock takes them out).
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/schedule/schedule.h"
@@ -45,11 +45,11 @@ struct RewriteLayoutObj : PostprocObj {
   static void Rewrite(const Schedule& sch, const Buffer& buffer) {
     int64_t index = -1, reads = 0;
     std::vector<BlockRV> readers = BlocksWhere(sch, [&](const BlockRV& block) {
-      BlockFacts facts(sch, block);
-      if (facts.is_root || facts.has_blocks) return false;
+      BlockView view(sch, block);
+      if (view.is_root || view.has_blocks) return false;
       int64_t before = reads;
-      for (size_t r = 0; r < facts.block->reads.size(); ++r) {
-        if (!facts.block->reads[r]->buffer.same_as(buffer)) continue;
+      for (size_t r = 0; r < view.block->reads.size(); ++r) {
+        if (!view.block->reads[r]->buffer.same_as(buffer)) continue;
         index = static_cast<int64_t>(r);
         ++reads;
       }
@@ -69,19 +69,19 @@ struct RewriteLayoutObj : PostprocObj {
   static Optional<IndexMap> OrderOfReading(const Schedule& sch, const BlockRV& block,
                                            const Buffer& buffer) {
     static const Function suggest = Function::GetGlobalRequired("tir.schedule.suggest_index_map");
-    BlockFacts facts(sch, block);
+    BlockView view(sch, block);
     Loads loads;
     loads.buffer = buffer.get();
-    loads(facts.block->body);
+    loads(view.block->body);
     if (loads.found.size() != 1) return std::nullopt;
     Map<Var, PrimExpr> values;
-    for (size_t i = 0; i < facts.block->iter_vars.size(); ++i)
-      values.Set(facts.block->iter_vars[i]->var, facts.realize->iter_values[i]);
+    for (size_t i = 0; i < view.block->iter_vars.size(); ++i)
+      values.Set(view.block->iter_vars[i]->var, view.realize->iter_values[i]);
     Array<PrimExpr> indices;
     for (const PrimExpr& e : loads.found[0]) indices.push_back(Substitute(e, values));
     Array<For> loops;
-    for (const ForObj* loop : facts.loops) loops.push_back(ffi::GetRef<For>(loop));
-    return suggest(buffer, indices, loops, facts.realize->predicate).cast<Optional<IndexMap>>();
+    for (const Axis& axis : view.axes) loops.push_back(ffi::GetRef<For>(axis.node));
+    return suggest(buffer, indices, loops, view.realize->predicate).cast<Optional<IndexMap>>();
   }
 
  public:

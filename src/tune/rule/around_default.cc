@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "schedule/rules/look.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tune {

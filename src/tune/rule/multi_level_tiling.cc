@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "tune/postproc/tensorize.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tune {
@@ -95,14 +95,13 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
 
  protected:
   bool Fits(const Schedule& sch, const BlockRV& block) {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
-        IsScheduled(facts) || !facts.IsAlone(sch))
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || view.axes.empty() || !view.HasConstantExtents() ||
+        IsScheduled(view) || !view.IsAlone(sch))
       return false;
-    for (int use : facts.uses)
-      if (use == LoopUse::kMixed) return false;
+    if (view.HasMixedLoop()) return false;
     if (filter_fn.has_value()) return filter_fn.value()(sch, block).cast<bool>();
-    return facts.HasReuse();
+    return view.HasReuse();
   }
   Array<Schedule> Tile(const Schedule& sch, const BlockRV& block) {
     Array<Schedule> result;
@@ -135,7 +134,7 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
   void AddWriteCache(Tiling* t, const Reuse& write) {
     Array<BlockRV> consumers = t->sch.GetConsumers(t->block);
     if (consumers.size() == 1) {
-      BlockFacts consumer(t->sch, consumers[0]);
+      BlockView consumer(t->sch, consumers[0]);
       bool same = consumer.is_spatial && consumer.IsAlone(t->sch) && !IsScheduled(consumer);
       if (same && t->sch.GetProducers(consumers[0]).size() >= 1) {
         t->write_cache = consumers[0];
@@ -148,21 +147,21 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
   }
   void TileLoops(Tiling* t) {
     const Schedule& sch = t->sch;
-    BlockFacts facts(sch, t->block);
+    BlockView view(sch, t->block);
     Array<LoopRV> loops = sch.GetLoops(t->block);
     std::string_view s = View(structure);
     std::vector<size_t> spatial, reduce;
     for (size_t i = 0; i < s.size(); ++i) (s[i] == 'S' ? spatial : reduce).push_back(i);
     t->levels.assign(s.size(), {});
     for (size_t i = 0; i < loops.size(); ++i) {
-      bool is_reduce = facts.uses[i] == LoopUse::kReduce;
+      bool is_reduce = view.axes[i].use == LoopUse::kReduce;
       const auto& places = is_reduce ? reduce : spatial;
       if (places.empty()) continue;
       if (places.size() == 1) {
         t->levels[places[0]].push_back(loops[i]);
         continue;
       }
-      Array<LoopRV> split = SplitLoop(sch, facts, i, loops[i], places.size());
+      Array<LoopRV> split = SplitLoop(sch, view, i, loops[i], places.size());
       for (size_t p = 0; p < places.size(); ++p) t->levels[places[p]].push_back(split[p]);
     }
     Array<LoopRV> order;
@@ -178,8 +177,8 @@ struct MultiLevelTilingObj : ScheduleRuleObj {
     }
   }
   /// A loop of the block in `n` parts of sampled lengths.
-  virtual Array<LoopRV> SplitLoop(const Schedule& sch, const BlockFacts&, size_t,
-                                  const LoopRV& loop, size_t n) {
+  virtual Array<LoopRV> SplitLoop(const Schedule& sch, const BlockView&, size_t, const LoopRV& loop,
+                                  size_t n) {
     return SplitEvenly(sch, loop, n);
   }
   Array<LoopRV> SplitEvenly(const Schedule& sch, const LoopRV& loop, size_t n) {
@@ -398,16 +397,16 @@ struct MultiLevelTilingWideVectorObj : MultiLevelTilingObj {
   }
 
  protected:
-  Array<LoopRV> SplitLoop(const Schedule& sch, const BlockFacts& facts, size_t index,
+  Array<LoopRV> SplitLoop(const Schedule& sch, const BlockView& view, size_t index,
                           const LoopRV& loop, size_t n) final {
-    const BufferRegion& result = facts.block->writes[0];
+    const BufferRegion& result = view.block->writes[0];
     int64_t lanes = vector_length_in_bits / std::max(8, result->buffer->dtype.bits());
     bool is_last = false;
-    for (size_t i = 0; i < facts.block->iter_vars.size() && !result->region.empty(); ++i) {
-      is_last |= result->region.back()->min.same_as(facts.block->iter_vars[i]->var) &&
-                 facts.realize->iter_values[i].same_as(facts.loops[index]->loop_var);
+    for (size_t i = 0; i < view.block->iter_vars.size() && !result->region.empty(); ++i) {
+      is_last |= result->region.back()->min.same_as(view.block->iter_vars[i]->var) &&
+                 view.realize->iter_values[i].same_as(view.axes[index].node->loop_var);
     }
-    if (!is_last || ConstantExtent(facts.loops[index]) % lanes != 0)
+    if (!is_last || view.axes[index].size.value_or(-1) % lanes != 0)
       return SplitEvenly(sch, loop, n);
     Array<LoopRV> vectors = sch.Split(loop, {std::nullopt, PrimExpr(IntImm::Int32(lanes))});
     Array<LoopRV> parts = n > 2 ? SplitEvenly(sch, vectors[0], n - 1) : Array<LoopRV>{vectors[0]};

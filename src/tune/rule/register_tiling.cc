@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "schedule/rules/look.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tune {
@@ -43,12 +43,11 @@ struct RegisterTilingObj : ScheduleRuleObj {
   void Initialize(const TuneContext& context) final { target = context->target; }
 
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
-        !facts.HasReuse() || IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || view.axes.empty() || !view.HasConstantExtents() ||
+        !view.HasReuse() || IsScheduled(view) || !view.IsAlone(sch) || !target.has_value())
       return {sch};
-    for (int use : facts.uses)
-      if (use == LoopUse::kMixed) return {sch};
+    if (view.HasMixedLoop()) return {sch};
     const Machine& machine = Machine::Of(target.value());
     if (!machine->takes_vectors) return {sch};
     Array<Schedule> result = {sch};

@@ -2,7 +2,7 @@
 // Rules that decide one thing: inlining, splitting reductions, places of computation, annotations
 // of the root, functions of the user.
 #include "schedule/analysis.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 #include "tvm/tir/analysis.h"
 
@@ -65,17 +65,17 @@ struct AutoInlineObj : ScheduleRuleObj {
     def("disallow_op", &AutoInlineObj::disallow_op, Default(nullptr));
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || !facts.is_spatial || IsScheduled(facts)) return {sch};
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || !view.is_spatial || IsScheduled(view)) return {sch};
     // Who puts a copy into a memory of its own wants it there.
-    for (const BufferRegion& write : facts.block->writes)
+    for (const BufferRegion& write : view.block->writes)
       if (!View(write->buffer.scope()).empty() && View(write->buffer.scope()) != "global")
         return {sch};
-    if (inline_const_tensor && facts.block->reads.empty() && !WritesOutput(sch, block)) {
+    if (inline_const_tensor && view.block->reads.empty() && !WritesOutput(sch, block)) {
       Try([&] { sch.ComputeInline(block); });
       return {sch};
     }
-    if (into_consumer && MayInline(sch, block, facts)) {
+    if (into_consumer && MayInline(sch, block, view)) {
       if (Try([&] { sch.ComputeInline(block); })) return {sch};
     }
     if (into_producer) Try([&] { sch.ReverseComputeInline(block); });
@@ -83,14 +83,14 @@ struct AutoInlineObj : ScheduleRuleObj {
   }
 
  private:
-  bool MayInline(const Schedule& sch, const BlockRV& block, const BlockFacts& facts) const {
+  bool MayInline(const Schedule& sch, const BlockRV& block, const BlockView& view) const {
     if (WritesOutput(sch, block) || sch.state()
                                         .scope(BlockId{sch.state().ScopeOf(sch.IdOf(block))})
                                         .From(BlockId{sch.IdOf(block)})
                                         .empty())
       return false;
     Contents contents;
-    contents(facts.block->body);
+    contents(view.block->body);
     if (disallow_if_then_else && contents.choices) return false;
     if (disallow_op.has_value()) {
       for (const String& op : disallow_op.value()) {
@@ -98,7 +98,7 @@ struct AutoInlineObj : ScheduleRuleObj {
           if (call == View(op)) return false;
       }
     }
-    return !require_injective || ReadsInOrder(facts.block, require_ordered);
+    return !require_injective || ReadsInOrder(view.block.get(), require_ordered);
   }
 
  public:
@@ -108,12 +108,12 @@ struct AutoInlineObj : ScheduleRuleObj {
 struct InlineConstantScalarsObj : ScheduleRuleObj {
   static void Fields(auto&&) {}
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    bool scalar = facts.block->reads.empty() && facts.block->writes.size() == 1;
+    BlockView view(sch, block);
+    bool scalar = view.block->reads.empty() && view.block->writes.size() == 1;
     if (scalar) {
-      for (const PrimExpr& e : facts.block->writes[0]->buffer->shape) scalar &= IsOne(e);
+      for (const PrimExpr& e : view.block->writes[0]->buffer->shape) scalar &= IsOne(e);
     }
-    if (scalar && !facts.is_root && !WritesOutput(sch, block))
+    if (scalar && !view.is_root && !WritesOutput(sch, block))
       Try([&] { sch.ComputeInline(block); });
     return {sch};
   }
@@ -132,27 +132,27 @@ struct AddRFactorObj : ScheduleRuleObj {
   }
   void Initialize(const TuneContext& context) final { target = context->target; }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || !facts.has_reduction || !facts.ConstantExtents() ||
-        IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || !view.has_reduction || !view.HasConstantExtents() ||
+        IsScheduled(view) || !view.IsAlone(sch) || !target.has_value())
       return {sch};
     // Too few results to keep the cores busy, and long sums for each of them.
-    double spatial = facts.Iterations(LoopUse::kSpatial);
+    double spatial = view.Iterations(LoopUse::kSpatial);
     auto jobs = static_cast<double>(Machine::Of(target.value())->cores * max_jobs_per_core);
-    if (spatial >= jobs || facts.Iterations(LoopUse::kReduce) < 8 * spatial) return {sch};
+    if (spatial >= jobs || view.Iterations(LoopUse::kReduce) < 8 * spatial) return {sch};
     Array<Schedule> result = {sch};
     for (bool inner : {false, true}) {
       Schedule copy = sch.Copy();
-      if (Try([&] { Factor(copy, block, facts, inner); })) result.push_back(copy);
+      if (Try([&] { Factor(copy, block, view, inner); })) result.push_back(copy);
     }
     return result;
   }
 
  private:
-  void Factor(const Schedule& sch, const BlockRV& block, const BlockFacts& facts, bool inner) {
+  void Factor(const Schedule& sch, const BlockRV& block, const BlockView& view, bool inner) {
     Array<LoopRV> loops = sch.GetLoops(block), spatial, reduce;
     for (size_t i = 0; i < loops.size(); ++i)
-      (facts.uses[i] == LoopUse::kReduce ? reduce : spatial).push_back(loops[i]);
+      (view.axes[i].use == LoopUse::kReduce ? reduce : spatial).push_back(loops[i]);
     Array<LoopRV> order = spatial;
     for (const LoopRV& l : reduce) order.push_back(l);
     sch.Reorder(order);
@@ -171,10 +171,10 @@ struct AddRFactorObj : ScheduleRuleObj {
 struct RandomComputeLocationObj : ScheduleRuleObj {
   static void Fields(auto&&) {}
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || WritesOutput(sch, block) || !facts.IsAlone(sch))
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || WritesOutput(sch, block) || !view.IsAlone(sch))
       return {sch};
-    if (IsScheduled(facts) &&
+    if (IsScheduled(view) &&
         AnnotationOf(sch, block, "meta_schedule.random_compute_producer") == nullptr)
       return {sch};
     Schedule copy = sch.Copy();
@@ -202,8 +202,8 @@ struct ParallelizeVectorizeUnrollObj : ScheduleRuleObj {
   }
   void Initialize(const TuneContext& context) final { target = context->target; }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (!facts.is_root) return {sch};
+    BlockView view(sch, block);
+    if (!view.is_root) return {sch};
     if (max_jobs_per_core != -1 && target.has_value()) {
       sch.Annotate(block, "meta_schedule.parallel",
                    Machine::Of(target.value())->cores * max_jobs_per_core);

@@ -15,7 +15,7 @@
 //   for p in parallel(…): for k0: for j0: for k1 in unroll(K): for j1 in vectorized(J): B[…] += …
 #include <numeric>
 
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 
@@ -59,33 +59,32 @@ struct SpatialTilingObj : ScheduleRuleObj {
   void Initialize(const TuneContext& context) final { target = context->target; }
 
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || facts.loops.empty() || !facts.ConstantExtents() ||
-        IsScheduled(facts) || !facts.IsAlone(sch) || !target.has_value())
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || view.axes.empty() || !view.HasConstantExtents() ||
+        IsScheduled(view) || !view.IsAlone(sch) || !target.has_value())
       return {sch};
-    for (int use : facts.uses)
-      if (use == LoopUse::kMixed) return {sch};
-    using Variant = void (SpatialTilingObj::*)(const Schedule&, const BlockRV&, const BlockFacts&);
+    if (view.HasMixedLoop()) return {sch};
+    using Variant = void (SpatialTilingObj::*)(const Schedule&, const BlockRV&, const BlockView&);
     std::vector<Variant> variants;
-    if (facts.has_reduction) {
+    if (view.has_reduction) {
       constexpr double kLong = 64, kShared = 1024;  // reductions worth a stream, several streams
-      double lines = facts.Iterations(LoopUse::kReduce);
-      bool columns = ReadsColumns(facts);
+      double lines = view.Iterations(LoopUse::kReduce);
+      bool columns = ReadsColumns(view);
       variants = {&SpatialTilingObj::Rows};
       variants.push_back(columns ? &SpatialTilingObj::Columns : &SpatialTilingObj::RowsTogether);
       if (columns && lines >= kLong) variants.push_back(&SpatialTilingObj::Streamed);
       if (columns && lines >= kShared && Machine::Of(target.value())->cores > 1)
         variants.push_back(&SpatialTilingObj::Shared);
-    } else if (facts.is_spatial) {
+    } else if (view.is_spatial) {
       variants = {&SpatialTilingObj::Fused};
-      if (ConstantExtent(facts.loops.back()) % Lanes(facts) != 0 && !Gathers(facts))
+      if (*view.axes.back().size % Lanes(view) != 0 && !Gathers(view))
         variants.push_back(&SpatialTilingObj::Ragged);
-      if (facts.loops.size() > 1) {
+      if (view.axes.size() > 1) {
         variants.insert(variants.end(),
                         {&SpatialTilingObj::Tiled, &SpatialTilingObj::TiledSwapped});
-        if (Gathers(facts)) {
+        if (Gathers(view)) {
           variants.push_back(&SpatialTilingObj::Blocked);
-          if (facts.block->reads.size() == 1) variants.push_back(&SpatialTilingObj::Staged);
+          if (view.block->reads.size() == 1) variants.push_back(&SpatialTilingObj::Staged);
         }
       }
     } else {
@@ -94,51 +93,31 @@ struct SpatialTilingObj : ScheduleRuleObj {
     Array<Schedule> result;
     for (Variant variant : variants) {
       Schedule copy = sch.Copy();
-      if (Try([&] { (this->*variant)(copy, block, facts); })) result.push_back(copy);
+      if (Try([&] { (this->*variant)(copy, block, view); })) result.push_back(copy);
     }
     // Or RandomComputeLocation takes it to where it is used.
-    if (facts.is_spatial && sch.GetConsumers(block).size() == 1) result.push_back(sch);
+    if (view.is_spatial && sch.GetConsumers(block).size() == 1) result.push_back(sch);
     return result.empty() ? Array<Schedule>{sch} : result;
   }
 
  private:
-  int64_t Lanes(const BlockFacts& f) const {
+  int64_t Lanes(const BlockView& f) const {
     int bits = 32;
     if (!f.block->writes.empty()) bits = std::max(8, f.block->writes[0]->buffer->dtype.bits());
     return Machine::Of(target.value())->vector_bits / bits;
   }
-  /// Whether an index of the block moves with one of its loops.
-  static bool Moves(const BlockFacts& f, const ForObj* loop, const PrimExpr& index) {
-    for (size_t i = 0; i < f.block->iter_vars.size(); ++i) {
-      const VarObj* iter = f.block->iter_vars[i]->var.get();
-      if (UsesVar(f.realize->iter_values[i],
-                  [&](const VarObj* v) { return v == loop->loop_var.get(); }) &&
-          UsesVar(index, [&](const VarObj* v) { return v == iter; }))
-        return true;
-    }
-    return false;
-  }
   /// Whether some element read moves with the last loop, but not to its neighbour in memory.
-  static bool Gathers(const BlockFacts& f) {
-    for (const BufferRegion& read : f.block->reads) {
-      for (size_t d = 0; d + 1 < read->region.size(); ++d)
-        if (Moves(f, f.loops.back(), read->region[d]->min)) return true;
-    }
-    return false;
+  static bool Gathers(const BlockView& f) {
+    return !f.StayInRow(f.block->reads, f.axes.size() - 1);
   }
   /// Whether what a reduction reads for neighbouring results lies side by side.
-  static bool ReadsColumns(const BlockFacts& f) {
-    const ForObj* last = nullptr;
-    for (size_t i = 0; i < f.loops.size(); ++i)
-      if (f.uses[i] == LoopUse::kSpatial) last = f.loops[i];
-    if (!last) return false;
-    for (const BufferRegion& read : f.block->reads) {
-      for (size_t d = 0; d + 1 < read->region.size(); ++d)
-        if (Moves(f, last, read->region[d]->min)) return false;
+  static bool ReadsColumns(const BlockView& f) {
+    for (size_t i = f.axes.size(); i-- > 0;) {
+      if (f.axes[i].use == LoopUse::kSpatial) return f.StayInRow(f.block->reads, i);
     }
-    return true;
+    return false;
   }
-  std::vector<int64_t> Widths(const BlockFacts& f) const {
+  std::vector<int64_t> Widths(const BlockView& f) const {
     std::vector<int64_t> widths;
     // Every lane of a gather is an instruction.
     int64_t most = Gathers(f) ? Lanes(f) : std::min(Lanes(f) * 4, max_vectorize_extent);
@@ -159,21 +138,21 @@ struct SpatialTilingObj : ScheduleRuleObj {
     return result;
   }
   /// Stores that bypass the caches help where the result is larger than these.
-  void Streaming(const Schedule& sch, const BlockFacts& f, const LoopRV& loop) const {
+  void Streaming(const Schedule& sch, const BlockView& f, const LoopRV& loop) const {
     double bytes = f.Iterations(LoopUse::kSpatial) * f.block->writes[0]->buffer->dtype.bits() / 8;
     if (bytes < (1 << 20)) return;
     sch.Annotate(loop, "nontemporal_store", Choose(sch, {0, 1}));
   }
-  static Array<LoopRV> WithUse(const Schedule& sch, const BlockRV& block, const BlockFacts& f,
+  static Array<LoopRV> WithUse(const Schedule& sch, const BlockRV& block, const BlockView& f,
                                LoopUse use) {
     Array<LoopRV> all = sch.GetLoops(block), result;
     for (size_t i = 0; i < all.size(); ++i)
-      if (f.uses[i] == use || (use == LoopUse::kSpatial && f.uses[i] == LoopUse::kUnused))
+      if (f.axes[i].use == use || (use == LoopUse::kSpatial && f.axes[i].use == LoopUse::kUnused))
         result.push_back(all[i]);
     return result;
   }
 
-  void Fused(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Fused(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     auto n = static_cast<int64_t>(f.Iterations(LoopUse::kSpatial));
     bool is_odd = n % (Lanes(f) * kWholeVectors) != 0 && !Gathers(f);
     LoopRV fused = is_odd ? Evened(sch, block, f, &n) : sch.Fuse(sch.GetLoops(block));
@@ -191,7 +170,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
   /// Most iterations of a block, as many as have many divisors. The rest is in vectors as far as it
   /// goes.
-  LoopRV Evened(const Schedule& sch, const BlockRV& block, const BlockFacts& f, int64_t* n) const {
+  LoopRV Evened(const Schedule& sch, const BlockRV& block, const BlockView& f, int64_t* n) const {
     constexpr int64_t kSmallRest = 64;  // of so many parts
     int64_t lanes = Lanes(f), unit = lanes;
     while (unit * 2 * kSmallRest <= *n) unit *= 2;
@@ -216,9 +195,9 @@ struct SpatialTilingObj : ScheduleRuleObj {
     return parts[0];
   }
   /// No vector divides the columns: most of them in whole vectors, and the rest in one of its own.
-  void Ragged(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Ragged(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> loops = sch.GetLoops(block);
-    int64_t columns = ConstantExtent(f.loops.back()), whole = Lanes(f) * kWholeVectors;
+    int64_t columns = *f.axes.back().size, whole = Lanes(f) * kWholeVectors;
     while (whole > Lanes(f) && whole > columns) whole /= 2;
     int64_t even = columns / whole * whole;
     if (even == 0) TVM_FFI_THROW(ValueError) << "no vectors";
@@ -232,16 +211,16 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Vectorize(parts[1]);
     if (rows.empty()) sch.Parallel(vectors[0]);
   }
-  void Tiled(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Tiled(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Tile(sch, block, f, false);
   }
-  void TiledSwapped(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void TiledSwapped(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Tile(sch, block, f, true);
   }
-  void Tile(const Schedule& sch, const BlockRV& block, const BlockFacts& f, bool swapped) {
+  void Tile(const Schedule& sch, const BlockRV& block, const BlockView& f, bool swapped) {
     Array<LoopRV> loops = sch.GetLoops(block);
     size_t n = loops.size();
-    int64_t rows = ConstantExtent(f.loops[n - 2]), columns = ConstantExtent(f.loops[n - 1]);
+    int64_t rows = *f.axes[n - 2].size, columns = *f.axes[n - 1].size;
     Var height = Choose(sch, Divisors(rows).Take(UpTo(16)));
     Var width = Choose(sch, Divisors(columns).Take(Widths(f)));
     Array<LoopRV> i = sch.Split(loops[n - 2], {std::nullopt, height});
@@ -258,12 +237,12 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
   /// Tiles of tiles, for what is read across its rows: lines of the caches that were fetched for a
   /// tile serve its neighbours before they are gone.
-  void Blocked(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Blocked(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     TileTwice(sch, block, f);
   }
   /// Each tile is read along its rows into a buffer first, and gathered from there: rows that are a
   /// power of two apart would throw each other out of the cache.
-  void Staged(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Staged(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     LoopRV tile = TileTwice(sch, block, f);
     BlockRV copy = sch.CacheRead(block, 0, "local");
     sch.ComputeAt(copy, tile, /*preserve_unit_loops=*/true);
@@ -272,10 +251,10 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Unroll(loops[loops.size() - 2]);
   }
   /// The loop over the inner tiles of an outer one.
-  LoopRV TileTwice(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  LoopRV TileTwice(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> loops = sch.GetLoops(block), order(loops.begin(), loops.end() - 2);
     size_t n = loops.size();
-    Divisors rows(ConstantExtent(f.loops[n - 2])), columns(ConstantExtent(f.loops[n - 1]));
+    Divisors rows(*f.axes[n - 2].size), columns(*f.axes[n - 1].size);
     Var height = Choose(sch, rows.Take({2, 4, 5, 7, 8, 16}));
     Var width = Choose(sch, columns.Take(Widths(f)));
     Var down = Choose(sch, rows.Take(UpTo(32))), across = Choose(sch, columns.Take(UpTo(32)));
@@ -298,7 +277,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     return all;
   }
   /// The reduction innermost: its order is free, so the code generator vectorises it.
-  void Rows(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Rows(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     Array<LoopRV> order = spatial;
@@ -319,7 +298,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.DecomposeReduction(block, parts[0]);
   }
   /// Some rows side by side: chains of operations that do not wait for each other.
-  void RowsTogether(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void RowsTogether(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     if (spatial.empty() || reduce.empty()) {
@@ -338,7 +317,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     for (const BlockRV& b : {init, block}) sch.Unroll(sch.GetLoops(b).back());
   }
   /// Neighbouring results side by side in one vector, all of the reduction for them.
-  void Columns(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Columns(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     if (spatial.empty() || reduce.empty()) {
@@ -366,13 +345,13 @@ struct SpatialTilingObj : ScheduleRuleObj {
   }
   /// A stretch of results stays in the cache while all that is summed streams by, some lines at a
   /// time.
-  void Streamed(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Streamed(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     if (reduce.empty()) TVM_FFI_THROW(ValueError) << "no lines";
     Stream(sch, block, WithUse(sch, block, f, LoopUse::kSpatial), sch.Fuse(reduce), f);
   }
   /// Threads share the lines: each streams its own by, and their results are summed.
-  void Shared(const Schedule& sch, const BlockRV& block, const BlockFacts& f) {
+  void Shared(const Schedule& sch, const BlockRV& block, const BlockView& f) {
     Array<LoopRV> reduce = WithUse(sch, block, f, LoopUse::kReduce);
     if (reduce.empty()) TVM_FFI_THROW(ValueError) << "no lines";
     Array<LoopRV> spatial = WithUse(sch, block, f, LoopUse::kSpatial);
@@ -392,7 +371,7 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Vectorize(j[1]);
   }
   void Stream(const Schedule& sch, const BlockRV& block, const Array<LoopRV>& spatial,
-              const LoopRV& reduce, const BlockFacts& f) {
+              const LoopRV& reduce, const BlockView& f) {
     if (spatial.empty()) TVM_FFI_THROW(ValueError) << "no columns";
     Divisors columns(LastExtent(f, LoopUse::kSpatial));
     Divisors lines(ConstantExtent(sch.Get(reduce).get()));
@@ -410,10 +389,10 @@ struct SpatialTilingObj : ScheduleRuleObj {
     sch.Vectorize(j[2]);
     sch.Unroll(k[1]);
   }
-  static int64_t LastExtent(const BlockFacts& f, LoopUse use) {
+  static int64_t LastExtent(const BlockView& f, LoopUse use) {
     int64_t extent = 1;
-    for (size_t i = 0; i < f.loops.size(); ++i)
-      if (f.uses[i] == use) extent = ConstantExtent(f.loops[i]);
+    for (size_t i = 0; i < f.axes.size(); ++i)
+      if (f.axes[i].use == use) extent = *f.axes[i].size;
     return extent;
   }
 

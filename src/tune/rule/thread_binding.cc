@@ -7,10 +7,10 @@
 namespace tvm::tune {
 using namespace tir;
 
-Bound::Bound(const BlockFacts& facts) {
-  for (const ForObj* loop : facts.loops) {
-    if (loop->kind != ForKind::kThreadBinding) continue;
-    std::string_view tag = View(loop->thread_binding.value()->thread_tag);
+Bound::Bound(const BlockView& view) {
+  for (const Axis& axis : view.axes) {
+    if (axis.node->kind != ForKind::kThreadBinding) continue;
+    std::string_view tag = View(axis.node->thread_binding.value()->thread_tag);
     blocks |= tag.substr(0, 9) == "blockIdx.";
     threads |= tag.substr(0, 10) == "threadIdx.";
   }
@@ -18,23 +18,23 @@ Bound::Bound(const BlockFacts& facts) {
 void BindThreads(const Schedule& sch, const BlockRV& block, int64_t max_threadblocks,
                  int64_t max_threads_per_block,
                  const std::function<PrimExpr(int64_t most)>& threads) {
-  BlockFacts facts(sch, block);
-  Bound bound(facts);
-  if (bound.blocks || facts.is_root) return;
+  BlockView view(sch, block);
+  Bound bound(view);
+  if (bound.blocks || view.is_root) return;
   const State& state = sch.state();
   Array<LoopRV> loops = sch.GetLoops(block), leading;
   double extent = 1;
   for (size_t i = 0; i < loops.size(); ++i) {
-    const ForObj* loop = facts.loops[i];
-    bool nested = i == 0 || facts.loops[i - 1]->body.get() == static_cast<const Object*>(loop);
-    bool free = facts.uses[i] == LoopUse::kSpatial || facts.uses[i] == LoopUse::kUnused;
+    const ForObj* loop = view.axes[i].node;
+    bool nested = i == 0 || view.axes[i - 1].node->body.get() == static_cast<const Object*>(loop);
+    bool free = view.axes[i].use == LoopUse::kSpatial || view.axes[i].use == LoopUse::kUnused;
     if (loop->kind != ForKind::kSerial || !free || !nested) break;
     // Other blocks below the loop must not reduce along it either.
     bool shared = true;
     for (BlockId child : state.ChildBlocks(state.Find(loop))) {
-      BlockFacts other(sch, sch.NewBlockRV(child));
-      for (size_t l = 0; l < other.loops.size(); ++l)
-        shared &= other.loops[l] != loop || other.uses[l] != LoopUse::kReduce;
+      BlockView other(sch, sch.NewBlockRV(child));
+      for (const Axis& axis : other.axes)
+        shared &= axis.node != loop || axis.use != LoopUse::kReduce;
     }
     if (!shared) break;
     leading.push_back(loops[i]);
@@ -86,8 +86,8 @@ struct AutoBindObj : ScheduleRuleObj {
         max_threads_per_block > 0 ? max_threads_per_block : MachineOf(context->target)->max_threads;
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks) return {sch};
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks) return {sch};
     Schedule copy = sch.Copy();
     bool done = Try([&] {
       BindThreads(copy, block, max_threadblocks, threads, [&](int64_t most) -> PrimExpr {
@@ -121,21 +121,21 @@ struct CrossThreadReductionObj : ScheduleRuleObj {
     warp = MachineOf(context->target)->warp;
   }
   Array<Schedule> Apply(const Schedule& sch, const BlockRV& block) final {
-    BlockFacts facts(sch, block);
-    if (facts.is_root || facts.has_blocks || !facts.has_reduction || !facts.ConstantExtents() ||
-        IsScheduled(facts) || !facts.IsAlone(sch))
+    BlockView view(sch, block);
+    if (view.is_root || view.has_blocks || !view.has_reduction || !view.HasConstantExtents() ||
+        IsScheduled(view) || !view.IsAlone(sch))
       return {sch};
     // Where results are many and sums short, a thread for each result is better anyway.
-    double sums = facts.Iterations(LoopUse::kReduce), results = facts.Iterations(LoopUse::kSpatial);
+    double sums = view.Iterations(LoopUse::kReduce), results = view.Iterations(LoopUse::kSpatial);
     Array<int64_t> fitting =
         UpTo(thread_extents, std::min<int64_t>(max_threads, static_cast<int64_t>(sums)));
-    if (fitting.empty() || sums < static_cast<double>(warp) || (facts.HasReuse() && results > sums))
+    if (fitting.empty() || sums < static_cast<double>(warp) || (view.HasReuse() && results > sums))
       return {sch};
     Schedule copy = sch.Copy();
     bool done = Try([&] {
       Array<LoopRV> loops = copy.GetLoops(block), order, reduce;
       for (size_t i = 0; i < loops.size(); ++i)
-        (facts.uses[i] == LoopUse::kReduce ? reduce : order).push_back(loops[i]);
+        (view.axes[i].use == LoopUse::kReduce ? reduce : order).push_back(loops[i]);
       for (const LoopRV& loop : reduce) order.push_back(loop);
       copy.Reorder(order);
       LoopRV fused = reduce.size() > 1 ? copy.Fuse(reduce) : reduce[0];

@@ -3,14 +3,14 @@
 #pragma once
 #include <functional>
 
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 
 namespace tvm::tune {
 
 /// Which axes loops above a block are bound to.
 struct Bound {
   bool blocks = false, threads = false;
-  explicit Bound(const BlockFacts& facts);
+  explicit Bound(const BlockView& view);
 };
 
 /// Binds the leading loops of a block that nothing is bound around yet, in as many steps per thread

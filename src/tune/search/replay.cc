@@ -3,7 +3,7 @@
 #include "tune/search/replay.h"
 
 #include "tune/parallel.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::tune {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "tune/postproc/tensorize.h"
-#include "tune/rule/block_facts.h"
+#include "tune/rule/blocks.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/backend.h"
 #include "tvm/tune/search.h"

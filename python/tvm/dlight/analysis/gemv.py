@@ -2,12 +2,9 @@
 """Matrix-vector products."""
 
 from tvm import arith, tir
+from tvm.tir.schedule.analysis import BlockView
 
-from .common_analysis import (
-    IterInfo,
-    collect_block_iter_vars_used_in_access_region,
-    detect_dominant_read,
-)
+from .common_analysis import IterInfo, collect_block_iter_vars_used_in_access_region
 
 
 def get_reduction_expr(block):
@@ -38,13 +35,11 @@ def is_gemv(sch, block_info):
 def normalize(sch, block_info):
     """Fuses the loops of a matrix-vector product to one spatial and one of the reduction. True if
     the matrix is contiguous along the reduction, False if not, None where it does not fit."""
-    block = sch.get(block_info.block_rv)
     spatial = [i for i in block_info.iters if i.kind == "S"]
     reduce = [i for i in block_info.iters if i.kind == "R"]
     if not spatial or not reduce or len(spatial) + len(reduce) != len(block_info.iters):
         return None
-    index = detect_dominant_read(block)
-    step = step_of(index, reduce[-1].var)
+    step = step_of_matrix(sch, block_info, reduce[-1])
     if step is None:
         return None
     sch.reorder(*(i.loop_rv for i in spatial), *(i.loop_rv for i in reduce))
@@ -54,6 +49,18 @@ def normalize(sch, block_info):
         for kind, loop in zip("SR", loops, strict=True)
     ]
     return step == 1
+
+
+def step_of_matrix(sch, block_info, along):
+    """By how many elements what most loops move in, the matrix of a matrix-vector product, moves
+    along an iterator; None where that is no number."""
+    view = BlockView(sch, block_info.block_rv)
+    loops = range(len(view.uses))
+    matrix = max(view.loads, key=lambda load: sum(load.moves(loop) for loop in loops))
+    loop_var = sch.get(along.loop_rv).loop_var
+    position = next(i for i in loops if view.loop_vars[i].same_as(loop_var))
+    step = None if matrix.steps is None else matrix.steps[position]
+    return int(step) if isinstance(step, tir.IntImm) else None
 
 
 def step_of(index, var):

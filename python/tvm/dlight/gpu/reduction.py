@@ -4,8 +4,7 @@
 from tvm import tir
 
 from ..analysis import get_block_info, is_broadcast_epilogue
-from ..analysis.common_analysis import detect_dominant_read
-from ..analysis.gemv import step_of
+from ..analysis.gemv import step_of_matrix
 from ..base import suggest_threads_per_block, try_inline_contiguous_spatial
 from .base import GPUScheduleRule, bind_to_threads, fused, or_none, start, unroll_inside
 
@@ -28,7 +27,7 @@ def spatial_and_reduce(sch, info):
     along the latter."""
     spatial = [i.loop_rv for i in info.iters if i.kind == "S"]
     reduce = [i for i in info.iters if i.kind == "R"]
-    step = step_of(detect_dominant_read(sch.get(info.block_rv)), reduce[-1].var)
+    step = step_of_matrix(sch, info, reduce[-1])
     sch.reorder(*spatial, *(i.loop_rv for i in reduce))
     part = sch.fuse(*(i.loop_rv for i in reduce))
     return fused(sch, part, spatial), part, step in (None, 0, 1)

@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules ask about blocks and loops of a schedule.
+// Which blocks of a schedule rules take up, and the choices they make.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "schedule/analysis.h"
+#include "schedule/block_view.h"
 #include "tvm/ir/machine.h"
 #include "tvm/tune/search.h"
 
 namespace tvm::tune {
 
+using tir::Axis;
+using tir::BlockView;
 using tir::LoopUse;
 
-/// A block's loops, outermost first, and what they are for it.
-struct BlockFacts {
-  const tir::BlockObj* block;
-  const tir::BlockRealizeObj* realize;
-  std::vector<const tir::ForObj*> loops;
-  std::vector<int> uses;  // of the kinds in LoopUse; an iterator of another kind counts as reduced
-  bool is_root, has_reduction, is_spatial, has_blocks;  // has_blocks: other blocks lie inside
-
-  BlockFacts(const Schedule& sch, const BlockRV& rv);
-  /// The product of the constant extents of loops of a kind; 1 for none.
-  double Iterations(LoopUse use) const;
-  bool ConstantExtents() const;
-  /// Whether elements are read again and again: an input does not depend on a spatial loop.
-  bool HasReuse() const;
-  /// Whether every loop of the block is a plain one that no other block shares.
-  bool IsAlone(const Schedule& sch) const;
-};
-
 /// Whether another rule or somebody by hand annotated the block, or bound its loops.
-bool IsScheduled(const BlockFacts& facts);
+bool IsScheduled(const BlockView& view);
 /// The value that annotates a block, or None.
 Any AnnotationOf(const Schedule& sch, const BlockRV& block, const char* key);
 /// Annotates a loop over threads each of which is a whole warp.
