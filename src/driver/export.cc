@@ -138,20 +138,36 @@ std::optional<std::string> InfoOf(const ffi::Module& mod, const char* key) {
   }
   return std::nullopt;
 }
+/// What a library is made of.
+struct Parts {
+  Paths files;
+  runtime::ExportSymbols data;
+  /// Of `data`: what the linker leaves room for, which is written when it is done. It would hold
+  /// them in memory, as input and as output.
+  runtime::DataSymbols reserved = {};
+};
+/// Whether the built-in linker, as we call it, makes a shared library of the files.
+bool IsLinkedByUs(const Paths& files, const ExportOptions& options) {
+  auto is_object = [](const fs::path& file) { return IsOneOf(Suffix(file), kObjects); };
+  return (!options.link.has_value() || options.links_objects_as_built_in) &&
+         options.link_options.empty() && !Backend::Of(DefaultHost()).join.empty() &&
+         std::all_of(files.begin(), files.end(), is_object) &&
+         std::all_of(options.addons.begin(), options.addons.end(), is_object);
+}
 /// All files to link: code, saved imports, and what the caller adds.
-Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOptions& options,
+Parts Collect(const ffi::Module& mod, const fs::path& folder, const ExportOptions& options,
               bool as_source, bool is_linked, const Partial* params) {
   Paths files = WriteCode(mod, folder, as_source);
   if (files.empty() && !(mod->GetPropertyMask() & ffi::Module::kBinarySerializable)) {
     TVM_FFI_THROW(ValueError) << "export_library: a module of kind '" << mod->kind()
                               << "' holds no code to export";
   }
-  runtime::ExportSymbols data_symbols = DataOf(mod, is_linked, params);
+  Parts parts{{}, DataOf(mod, is_linked, params)};
   bool all_sources = std::all_of(files.begin(), files.end(),
                                  [](const fs::path& f) { return IsOneOf(Suffix(f), kSources); });
   // Whoever compiles the sources decides for which processor.
-  if (all_sources) data_symbols.texts.erase(runtime::kLibraryInfo);
-  runtime::DataSymbols symbols = data_symbols.Pieces();
+  if (all_sources) parts.data.texts.erase(runtime::kLibraryInfo);
+  runtime::DataSymbols symbols = parts.data.Pieces();
   if (!symbols.empty()) {
     auto like = std::find_if(files.begin(), files.end(),
                              [](const fs::path& f) { return Suffix(f) == "o" && IsElf(f); });
@@ -162,14 +178,28 @@ Paths Collect(const ffi::Module& mod, const fs::path& folder, const ExportOption
     if (machine.empty()) {
       WriteFile(data, DataAsC(symbols));
     } else {
+      if (!as_source && !is_linked && IsLinkedByUs(files, options)) {
+        if (auto tensors = symbols.extract(runtime::kLibraryData))
+          parts.reserved.insert(std::move(tensors));
+      }
       std::ofstream out(data, std::ios::binary);
-      runtime::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols);
+      runtime::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols, parts.reserved);
       CheckWritten(out, data);
     }
     files.push_back(data);
   }
   for (const std::string& addon : options.addons) files.emplace_back(addon);
-  return files;
+  parts.files = std::move(files);
+  return parts;
+}
+/// Writes what the linker left room for.
+void WriteReserved(const runtime::DataSymbols& reserved, const fs::path& library,
+                   const fs::path& output) {
+  if (reserved.empty()) return;
+  std::string linked = ReadFile(library);
+  std::ofstream out(library, std::ios::binary);
+  runtime::FillReserved(out, linked, reserved);
+  CheckWritten(out, output);
 }
 /// The headers of the modules that are exported as C, beside their sources.
 Paths WriteHeaders(const ffi::Module& mod, const fs::path& folder) {
@@ -342,14 +372,16 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path, const Export
           << path << "' and '" << options.params << "'";
     }
   }
-  Paths files = Collect(mod, folder, options, options.as_source || is_packed, is_linked,
+  Parts parts = Collect(mod, folder, options, options.as_source || is_packed, is_linked,
                         params ? &*params : nullptr);
+  Paths& files = parts.files;
   if (is_linked) AddRegistration(mod, folder, &files);
   Paths headers = is_packed ? WriteHeaders(mod, folder) : Paths();
   Partial partial(output);
   Paths members = files;
   if (suffix == "tar") members.insert(members.end(), headers.begin(), headers.end());
   Write(members, partial.path, suffix, folder, options);
+  WriteReserved(parts.reserved, partial.path, output);
   fs::path header = output;
   header.replace_extension(".h");
   if (suffix == "c") WriteFile(header, Joined(headers));
@@ -367,7 +399,8 @@ TVM_REGISTER() {
   Def(
       "driver.ExportLibraryWith",
       [](ffi::Module mod, String path, Array<String> addons, String workspace, bool as_source,
-         Array<String> link_options, Optional<Function> link, String params) {
+         Array<String> link_options, Optional<Function> link, String params,
+         bool links_objects_as_built_in) {
         ExportOptions options;
         options.addons.assign(addons.begin(), addons.end());
         options.workspace = workspace;
@@ -375,11 +408,14 @@ TVM_REGISTER() {
         options.link_options.assign(link_options.begin(), link_options.end());
         options.link = link;
         options.params = params;
+        options.links_objects_as_built_in = links_objects_as_built_in;
         ExportLibrary(mod, path, options);
       },
-      "The same with options; `link(output, files, is_object)` replaces the built-in linker.",
+      "The same with options; `link(output, files, is_object)` replaces the built-in linker, or "
+      "calls it where `links_objects_as_built_in`.",
       Arg("mod"), Arg("path"), Arg("addons"), Arg("workspace"), Arg("as_source"),
-      Arg("link_options"), Arg("link", nullptr), Arg("params", String("")));
+      Arg("link_options"), Arg("link", nullptr), Arg("params", String("")),
+      Arg("links_objects_as_built_in", false));
   Def(
       "driver.ExtractStaticLibrary",
       [](String library, String folder) {

@@ -101,6 +101,32 @@ def test_a_constant_can_be_written_to(model, tmp_path):
     assert (tmp_path / "model.so").read_bytes() == before
 
 
+def test_writing_takes_no_memory_for_the_weights(tmp_path):
+    """They go from where they lie to the file; the largest are beyond the reach of code."""
+    program = """if True:
+        import numpy as np, tvm
+        from tvm import relax
+
+        def peak():
+            return next(int(s.split()[1]) for s in open("/proc/self/status") if "VmHWM" in s) * 1024
+
+        weight = np.arange(32 << 20, dtype="float32")
+        bb = relax.BlockBuilder()
+        with bb.function("main", []):
+            bb.emit_func_output(relax.const(weight))
+        executable = tvm.compile(bb.get(), "llvm")
+        executable.export_library("other.so", params_file="other.safetensors")  # code is loaded
+        open("/proc/self/clear_refs", "w").write("5")  # the peak is what is used now
+        before = peak()
+        executable.export_library("model.so")
+        assert peak() - before < weight.nbytes // 4, (peak() - before, weight.nbytes)
+        loaded = relax.VirtualMachine(tvm.runtime.load_module("model.so"), tvm.cpu())["main"]()
+        np.testing.assert_array_equal(loaded.numpy(), weight)
+    """
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0])}
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, env=env)
+
+
 # ---- parameters in a file of their own ----------------------------------------------------------
 def test_parameters_beside_the_library(model, tmp_path):
     library, params = tmp_path / "model.so", tmp_path / "model.safetensors"

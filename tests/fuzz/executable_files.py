@@ -97,6 +97,10 @@ def _changed(rng, data, files):
     return bytes(data)
 
 
+def arguments(rows, flag):
+    return np.ones((rows, 8), "float32"), np.array(flag)
+
+
 def run(data, kernels):
     """What became of it: "refused", "failed" in a call, or "ran"."""
     load = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.relax.VMExecutable")
@@ -114,7 +118,7 @@ def run(data, kernels):
         with _at_most(0.5):
             machine = relax.VirtualMachine(executable, tvm.cpu())
             for rows, flag in ((3, True), (2, False)):
-                machine["main"](np.ones((rows, 8), "float32"), np.array(flag))
+                machine["main"](*arguments(rows, flag))
     except Exception as error:
         if not str(error):
             raise AssertionError(f"{type(error).__name__} without a message") from error

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sample of mutated executables of a compiled model."""
 
-from .executable_files import check, run, seeds
+import struct
+
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from .executable_files import arguments, check, run, seeds
 
 
 def test_executables_run_as_they_are():
@@ -13,6 +20,34 @@ def test_mutated_executables_fail_or_run():
     assert [c for c in (check(seed, outcomes) for seed in range(1500)) if c] == []
     for outcome in ("refused", "failed", "ran"):  # else little was tried
         assert outcomes.count(outcome) > 50
+
+
+def _loaded(data, kernels):
+    mod = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.relax.VMExecutable")(data)
+    for kernel in kernels:
+        mod.import_module(kernel)
+    return relax.VirtualMachine(relax.VMExecutable(mod), tvm.cpu())
+
+
+def test_machine_code_refuses_fewer_registers_than_it_uses():
+    data, kernels = seeds()[1]
+    name = struct.pack("<q4s", 4, b"main")
+    at = data.index(name) + len(name) + 3 * 8  # kind, begin and end come first
+    (registers,) = struct.unpack_from("<q", data, at)
+    assert registers > 3  # else another number was found
+    changed = data[:at] + struct.pack("<q", 2) + data[at + 8 :]
+    main = _loaded(changed, kernels)["main"]
+    with pytest.raises(ValueError, match="expected a list 'r' of at least [0-9]+ values, got 3"):
+        main(*arguments(3, True))
+
+
+def test_bytecode_cannot_call_machine_code_with_other_lists():
+    data, kernels = seeds()[0]
+    changed = data.replace(b"vm.builtin.", b"__vmtir__ma", 1)
+    with pytest.raises(
+        ValueError, match="function '__vmtir__ma.*' is the code of another function"
+    ):
+        _loaded(changed, kernels)
 
 
 def test_types_that_do_not_exist_are_refused():

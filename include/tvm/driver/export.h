@@ -18,6 +18,8 @@ struct ExportOptions {
   std::string params;
   /// What links instead of the built-in linker: (output, files, whether the output is an object).
   ffi::Optional<ffi::Function> link;
+  /// Whether `link` leaves objects to the built-in linker.
+  bool links_objects_as_built_in = false;
 };
 
 /// Writes a compiled module with everything it imports; the suffix says as what: .o or .obj, .a

@@ -98,5 +98,6 @@ def export_library(
         [],
         link,
         "" if params_file is None else os.fspath(params_file),
+        fcompile is None and not kwargs and linker() is not None,
     )
     return str(output)

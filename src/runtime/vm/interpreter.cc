@@ -92,19 +92,20 @@ VMThread& Self() {
   return thread;
 }
 
-/// Registers and the array of packed arguments of one call.
+/// Registers, with their number in front, and the array of packed arguments of one call.
 class Frame {
  public:
   Frame(VMThread* thread, int64_t num_registers, int64_t max_args)
       : thread_(thread), mark_(thread->values.mark()), num_registers_(num_registers) {
     thread->Enter();
     try {
-      values_ = thread->values.Take(static_cast<size_t>(num_registers + max_args));
+      values_ = thread->values.Take(static_cast<size_t>(1 + num_registers + max_args)) + 1;
     } catch (...) {
       --thread->depth;
       throw;
     }
     std::memset(values_, 0, num_registers * sizeof(TVMFFIAny));  // None
+    values_[-1] = AnyView(num_registers).CopyToTVMFFIAny();
   }
   ~Frame() {
     for (int64_t i = 0; i < num_registers_; ++i) registers()[i].reset();
@@ -219,9 +220,8 @@ void Program::RunCompiled(int64_t function, const AnyView* args, Any* result) co
   Any* registers = frame.registers();
   SetParameters(args, f, registers);
   try {
-    functions_[function](static_cast<void*>(vm_), static_cast<void*>(registers),
-                         const_cast<void*>(static_cast<const void*>(constants_.data())),
-                         const_cast<void*>(static_cast<const void*>(values_.data())));
+    functions_[function](static_cast<void*>(vm_), static_cast<void*>(registers), constants_.data(),
+                         values_.data());
   } catch (...) {
     std::string hint;
     for (size_t i = 0; i < f.params.size(); ++i) hint += CompactnessHint(f, registers, i);

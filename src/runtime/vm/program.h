@@ -21,6 +21,21 @@ struct Observer {
   DLDevice device{kDLCPU, 0};  ///< Waited for before a call's time is taken.
 };
 
+/// Values that compiled functions index: in front of them is their number, which the code compares
+/// with what it needs.
+class AnyList {
+ public:
+  void push_back(Any value) {
+    items_.push_back(std::move(value));
+    items_[0] = static_cast<int64_t>(items_.size() - 1);
+  }
+  const Any& operator[](int64_t i) const { return items_[i + 1]; }
+  void* data() const { return const_cast<Any*>(items_.data() + 1); }
+
+ private:
+  std::vector<Any> items_{Any(int64_t{0})};
+};
+
 class Program {
  public:
   /// Functions are looked up in the modules that `exec` imports, then in the registry; constants
@@ -59,7 +74,7 @@ class Program {
 
   const ExecutableObj* exec_;
   VirtualMachineObj* vm_;
-  std::vector<Any> constants_, values_;
+  AnyList constants_, values_;
   std::vector<Function> functions_;  // null for bytecode
   std::vector<Body> bodies_;
   std::vector<Arg> args_;

@@ -2,6 +2,7 @@
 // Lowers calls of packed functions, lists of values, structures on the stack, assertions and large
 // allocations to what a code generator knows.
 #include <algorithm>
+#include <unordered_map>
 
 #include "tvm/expr/op.h"
 #include "tvm/ir/target.h"
@@ -34,6 +35,24 @@ bool StartsWithClass(const std::string& message) {
                           "Error") == 0);
 }
 
+/// The largest item of each list of values that the code names.
+struct ListSizes : Visitor<ListSizes, CallObj> {
+  std::unordered_map<const VarObj*, int64_t> largest;
+  void Visit(const CallObj* call) {
+    if (call->Is(builtin::anylist_getitem()) || call->Is(builtin::anylist_resetitem()) ||
+        call->Is(builtin::anylist_setitem_call_packed()) ||
+        call->Is(builtin::anylist_setitem_call_cpacked())) {
+      auto* list = call->args[0].as<VarObj>();
+      auto item = AsConstInt(call->args[1]);
+      if (list && item) {
+        int64_t& known = largest.try_emplace(list, *item).first->second;
+        known = std::max(known, *item);
+      }
+    }
+    VisitChildren(call, *this);
+  }
+};
+
 /// Memory on the stack that all calls of one body share.
 struct StackSizes {
   int64_t packed_args = 0, shape_elements = 0, tensors = 0;
@@ -44,6 +63,7 @@ struct BuiltinLowerer
               ForObj, WhileObj, AssertStmtObj, AllocateObj, AttrStmtObj> {
   int64_t device_type = kDLCPU;
   PrimExpr device_id = 0;
+  ListSizes lists;
   // Of the function or parallel loop body being rewritten.
   Var args{"stack_args", kHandle}, shapes{"stack_shapes", kHandle},
       tensors{"stack_tensors", kHandle};
@@ -127,7 +147,7 @@ struct BuiltinLowerer
     return WithPreparation([&] {
       value = Mutate(op->value);
       std::vector<Stmt> own = std::exchange(before, {});
-      body = Mutate(op->body);
+      body = WithListCheck(op->var, Mutate(op->body));
       before = std::move(own);
       if (value.same_as(op->value) && body.same_as(op->body)) return ffi::GetRef<Stmt>(op);
       return Stmt(LetStmt(op->var, value, body, op->span));
@@ -321,6 +341,21 @@ struct BuiltinLowerer
     return Call(op->dtype, lowered, lowered_args, op->span);
   }
   // ---- lists of values ------------------------------------------------------------------------
+  /// A list has its length in front of its first item. Lengths come from files that may be damaged,
+  /// apart from the code: each list is asked once whether it has all items that the code names.
+  Stmt WithListCheck(const Var& list, const Stmt& body) {
+    auto it = lists.largest.find(list.get());
+    if (it == lists.largest.end()) return body;
+    PrimExpr length = StructGet(kInt64, list, PrimExpr(-1), builtin::kFFIAnyUnionValue);
+    PrimExpr needed = IntImm::Int64(it->second + 1);
+    Stmt raise = Leaving(
+        Evaluate(Call(kInt32, builtin::tvm_raise_error(),
+                      {StringImm("ValueError"),
+                       StringImm("expected a list '" + list->name_hint +
+                                 "' of at least %lld values, got %lld: it was made for other code"),
+                       needed, length})));
+    return SeqStmt::Flatten({IfThenElse(length < needed, raise), body});
+  }
   /// to[i] = from[j], whose owner stays the same.
   void CopyAny(const PrimExpr& to, const PrimExpr& i, const PrimExpr& from, const PrimExpr& j) {
     for (auto [field, type] : {std::pair(builtin::kFFIAnyTypeIndex, kInt32),
@@ -415,7 +450,9 @@ PrimFunc LowerTVMBuiltin(PrimFunc func) {
   auto target = func->GetAttr<Target>(::tvm::attr::kTarget);
   if (target.has_value() && target.value()->DeviceType() != kDLCPU) return func;
   BuiltinLowerer lower;
+  lower.lists(func->body);
   Stmt body = lower.Body(func->body);
+  for (const Var& param : func->params) body = lower.WithListCheck(param, body);
   return WithBody(std::move(func), body);
 }
 TVM_PASS(tir, LowerTVMBuiltin,

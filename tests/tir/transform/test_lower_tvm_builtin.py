@@ -99,7 +99,10 @@ def test_an_error_gives_the_workspace_back():
 
 
 def test_lists_of_values():
-    """Arguments are lent, results are owned by the list, and what an item held is released."""
+    """Arguments are lent, results are owned by the list, and what an item held is released.
+
+    In front of a list is its length, which has to be enough for the items that are named.
+    """
 
     @T.prim_func
     def before(r: T.handle, c: T.handle):
@@ -108,6 +111,24 @@ def test_lists_of_values():
 
     @T.prim_func
     def expected(r: T.handle, c: T.handle):
+        if T.tvm_struct_get(c, -1, 13, "int64") < T.int64(2):
+            T.call_intrin(
+                "int32",
+                "tir.tvm_raise_error",
+                "ValueError",
+                "expected a list 'c' of at least %lld values, got %lld: it was made for other code",
+                T.int64(2),
+                T.tvm_struct_get(c, -1, 13, "int64"),
+            )
+        if T.tvm_struct_get(r, -1, 13, "int64") < T.int64(3):
+            T.call_intrin(
+                "int32",
+                "tir.tvm_raise_error",
+                "ValueError",
+                "expected a list 'r' of at least %lld values, got %lld: it was made for other code",
+                T.int64(3),
+                T.tvm_struct_get(r, -1, 13, "int64"),
+            )
         stack_args: T.handle = T.tvm_stack_alloca("tvm_ffi_any", 3)
         T.tvm_struct_set(stack_args, 0, 11, T.tvm_struct_get(c, 1, 11, "int32"))
         T.tvm_struct_set(stack_args, 0, 12, T.tvm_struct_get(c, 1, 12, "int32"))
