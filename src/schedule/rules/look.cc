@@ -108,7 +108,22 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
       }
       stride = stride * buffer->shape[i];
     }
+    if (auto* word = indices.empty() ? nullptr : indices.back().as<RampObj>())
+      CountWords(word, &access);
     out->accesses.push_back(std::move(access));
+  }
+  /// Steps in words, where all of them are whole ones.
+  void CountWords(const RampObj* word, Access* access) {
+    auto lanes = AsConstInt(word->lanes);
+    if (!access->linear || !lanes || !IsOne(word->stride)) return;
+    std::vector<PrimExpr> steps = access->steps;
+    for (PrimExpr& step : steps) {
+      PrimExpr by = MakeConst(step.dtype(), *lanes);
+      if (!analyzer.CanProveEqual(floormod(step, by), MakeZero(step.dtype()))) return;
+      step = analyzer.Simplify(floordiv(step, by));
+    }
+    access->steps = steps;
+    access->word = *lanes;
   }
 };
 }  // namespace

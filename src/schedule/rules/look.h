@@ -17,12 +17,15 @@ struct Axis {
   Var iter;                     // the block's iterator that is this loop, where there is one
   bool spatial = false, reduce = false;
 };
-/// A load or store: how far it moves, in elements, when an axis makes a step.
+/// A load or store: how far it moves, in elements, when an axis makes a step. Words of several
+/// elements count as one.
 struct Access {
   Buffer buffer;
   bool is_store = false;
   bool linear = false;          // else the steps say nothing
   std::vector<PrimExpr> steps;  // by axis
+  int64_t word = 1;             // elements at once
+  int64_t Bytes() const { return word * buffer->dtype.bits() / 8; }
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
   /// Whether steps along an axis fall on the same set of the first cache, which holds as many lines
@@ -30,7 +33,7 @@ struct Access {
   bool Collides(size_t axis, const Machine& machine) const {
     auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
     int64_t period = machine->l1_bytes / machine->l1_ways;
-    return step && *step != 0 && *step * buffer->dtype.bits() / 8 % period == 0;
+    return step && *step != 0 && *step * Bytes() % period == 0;
   }
   /// Whether a vector along an axis is one element, or few vectors of memory.
   bool IsNear(size_t axis) const {
@@ -170,6 +173,9 @@ bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machin
 /// multiplies at once. Returns the blocks that pack, none where it is no such product or too little
 /// of it.
 Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A product of small numbers which lie in memory as the words that an instruction multiplies;
+/// false where it is none.
+bool ScheduleWords(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A product of small numbers; false where it is none.
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 
