@@ -48,6 +48,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
       .If(packs_bytes, "relax.ConvertLayout", bytes_last)
       ("relax.FoldConstant")  // weights that were scaled, or transposed
+      .If(is_host, "relax.FoldQuantize")
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, attention})
       ("relax.BlockChannels")  // on processors
