@@ -11,11 +11,17 @@ using ::tvm::transform::Pass;
 using ::tvm::transform::PassList;
 
 namespace {
-/// Of small floats, whose products run on matrix units: what is summed up lies side by side.
-Map<String, Array<String>> ChannelsLast(const Call& call) {
+/// Of small numbers, several of which are multiplied at once: what is summed up lies side by side.
+Map<String, Array<String>> ChannelsLast(const Call& call, bool (*is_small)(DataType)) {
   auto* data = call->args.empty() ? nullptr : GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
-  if (!data || !data->dtype.is_float() || data->dtype.bits() != 16) return {};
+  if (!data || !is_small(data->dtype)) return {};
   return {{"relax.nn.conv2d", {"NHWC", "OHWI"}}};
+}
+Map<String, Array<String>> HalvesLast(const Call& call) {
+  return ChannelsLast(call, [](DataType t) { return t.is_float() && t.bits() == 16; });
+}
+Map<String, Array<String>> BytesLast(const Call& call) {
+  return ChannelsLast(call, [](DataType t) { return t.is_integer() && t.bits() == 8; });
 }
 }  // namespace
 
@@ -23,10 +29,14 @@ Pass DefaultPipeline(const Target& target) {
   PassList list;
   bool has_matrix_units = target.defined() && Machine::Of(target)->Has("async-copy");
   bool is_host = target.defined() && Machine::Of(target)->is_host;
+  // (Matrix units have a layout of their own, which their rule makes.)
+  bool packs_bytes = is_host && !Machine::Of(target)->Has("amx-int8");
   Array<String> attention;  // of these types it is one kernel
   if (is_host) attention = {"float32"};
   if (has_matrix_units) attention = {"float16", "bfloat16"};
-  Array<Any> layouts{Map<String, Array<String>>(), ffi::Function::FromTyped(&ChannelsLast)};
+  Map<String, Array<String>> none;
+  Array<Any> halves_last{none, ffi::Function::FromTyped(&HalvesLast)};
+  Array<Any> bytes_last{none, ffi::Function::FromTyped(&BytesLast)};
   // clang-format off
   list("relax.LambdaLift")
       ("relax.CanonicalizeTIRVariables")
@@ -36,12 +46,15 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
-      ("relax.FoldConstant")  // weights that were scaled
+      .If(packs_bytes, "relax.ConvertLayout", bytes_last)
+      ("relax.FoldConstant")  // weights that were scaled, or transposed
+      .If(is_host, "relax.FoldQuantize")
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, attention})
       ("relax.BlockChannels")  // on processors
-      .If(has_matrix_units, "relax.ConvertLayout", layouts)
+      .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")
+      .If(packs_bytes, "relax.PackByteWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")

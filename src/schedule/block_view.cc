@@ -94,7 +94,7 @@ bool BlockView::StayInRow(const Array<BufferRegion>& regions, size_t axis) const
 bool Access::Collides(size_t axis, const Machine& machine) const {
   auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
   int64_t period = machine->l1_bytes / machine->l1_ways;
-  return step && *step != 0 && *step * buffer->dtype.bits() / 8 % period == 0;
+  return step && *step != 0 && *step * Bytes() % period == 0;
 }
 bool Access::IsNear(size_t axis) const {
   auto step = linear ? AsConstInt(steps[axis]) : std::nullopt;
@@ -148,7 +148,21 @@ Access AccessReader::Of(const Buffer& buffer, const Array<PrimExpr>& indices, bo
     }
     stride = stride * buffer->shape[i];
   }
+  auto* word = indices.empty() ? nullptr : indices.back().as<RampObj>();
+  if (word) CountWords(word, &access);
   return access;
+}
+void AccessReader::CountWords(const RampObj* word, Access* access) {
+  auto lanes = AsConstInt(word->lanes);
+  if (!access->linear || !lanes || !IsOne(word->stride)) return;
+  std::vector<PrimExpr> steps = access->steps;
+  for (PrimExpr& step : steps) {
+    PrimExpr by = MakeConst(step.dtype(), *lanes);
+    if (!analyzer_.CanProveEqual(floormod(step, by), MakeZero(step.dtype()))) return;
+    step = analyzer_.Simplify(floordiv(step, by));
+  }
+  access->steps = steps;
+  access->word = *lanes;
 }
 
 namespace {

@@ -25,12 +25,15 @@ struct Axis {
   LoopRV loop{};         // where it was asked for: that is a step of the trace
 };
 
-/// A load or store: how far it moves, in elements, when an axis makes a step.
+/// A load or store: how far it moves, in elements, when an axis makes a step. Words of several
+/// elements count as one.
 struct Access {
   Buffer buffer;
   bool is_store = false;
   bool linear = false;          // else the steps say nothing
   std::vector<PrimExpr> steps;  // by axis
+  int64_t word = 1;             // elements at once
+  int64_t Bytes() const { return word * buffer->dtype.bits() / 8; }
   bool Moves(size_t axis) const { return !linear || !IsZero(steps[axis]); }
   bool StepsBy(size_t axis, int64_t by) const { return linear && IsConstInt(steps[axis], by); }
   /// Whether steps along an axis fall on the same set of the first cache, which holds as many lines
@@ -80,6 +83,8 @@ class AccessReader {
   arith::Analyzer analyzer_;
   bool is_bound_ = false;
   PrimExpr InLoops(const PrimExpr& e) const;
+  /// Steps in words, where all of them are whole ones.
+  void CountWords(const RampObj* word, Access* access);
   /// What is known of the loops is only asked for where indices are divided.
   void BindLoops();
 };

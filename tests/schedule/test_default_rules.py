@@ -453,3 +453,16 @@ def test_dlight_two_schedules_are_an_error():
     mod = tvm.IRModule({"main": te.create_prim_func(sigmoid(4))})
     with Target("llvm"), pytest.raises(ValueError, match="Two: expected one schedule"):
         dl.ApplyDefaultSchedule(two)(mod)
+
+
+def test_means_of_columns_in_vectors():
+    """A mean over rows that lie apart: results side by side are summed up in vectors."""
+    a = te.placeholder((49, 2048), "float32", "A")
+    k = te.reduce_axis((0, 49), "k")
+    total = te.compute((2048,), lambda j: te.sum(a[k, j], k), "total")
+    mean = te.compute((2048,), lambda j: total[j] / 49.0, "mean")
+    sch = tir.Schedule(te.create_prim_func([a, mean]))
+    target = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3 -num-cores=1")
+    assert apply_default_rules(sch, "main", target) == "BlockByBlock"
+    loops = [sch.get(loop) for loop in sch.get_loops(sch.get_block("total_update"))]
+    assert loops[-1].kind == tir.ForKind.VECTORIZED

@@ -140,6 +140,44 @@ struct Packing {
              {block});
     }
   }
+  /// Whether an iterator counts the numbers of a word which lie next to each other in both factors:
+  /// then these are words as they are.
+  bool FindWords() {
+    auto counts = [&](const IterVar& iter) {
+      PrimExpr next = iter->var + MakeConst(iter->var.dtype(), 1);
+      return std::all_of(std::begin(factors), std::end(factors), [&](const Factor& factor) {
+        const Buffer& from = factor.load->buffer;
+        Array<PrimExpr> others = factor.load->indices;
+        PrimExpr last = others.back();
+        others.pop_back();
+        PrimExpr step = Substitute(last, {{iter->var, next}}) - last;
+        return from->dtype.bits() * kind.group == 32 && Uses(others, iter->var) == 0 &&
+               (from->strides.empty() || IsOne(from->strides.back())) &&
+               analyzer.CanProveEqual(step, MakeConst(step.dtype(), 1));
+      });
+    };
+    for (const IterVar& iter : block->iter_vars) {
+      if (iter->iter_type != IterVarType::kCommReduce || kind.group == 1) continue;
+      if (AsConstInt(iter->dom.value()->extent) != kind.group || !counts(iter)) continue;
+      grouped = iter->var;
+      return true;
+    }
+    return false;
+  }
+  /// The word that begins where the iterator of its numbers is 0.
+  PrimExpr WordInMemory(const Factor& factor) const {
+    Array<PrimExpr> at = factor.load->indices;
+    PrimExpr first = Substitute(at.back(), {{grouped, MakeZero(grouped.dtype())}});
+    at.Set(at.size() - 1, Ramp(arith::Analyzer().Simplify(first), MakeConst(first.dtype(), 1),
+                               IntImm::Int32(kind.group)));
+    return reinterpret(WordType(factor), BufferLoad(factor.load->buffer, at));
+  }
+  DataType WordType(const Factor& factor) const {
+    if (kind.group == 1) return kind.sum;
+    bool is_signed =
+        kind.group == 4 ? factor.load->dtype.is_int() != factor.is_shifted : kind.sum.is_int();
+    return is_signed ? DataType::Int(32) : DataType::UInt(32);
+  }
   void FindExtents(const Array<int64_t>& padding) {
     if (!padding.empty() && padding.size() != block->iter_vars.size()) {
       Refuse(Text("expected a padding for each of the ", block->iter_vars.size(), " iterators of ",
@@ -235,10 +273,8 @@ struct Packing {
     const Buffer& from = factor->load->buffer;
     Array<PrimExpr> at;
     Array<IterVar> iters;
-    bool is_signed = kind.group == 4 ? from->dtype.is_int() != factor->is_shifted
-                                     : kind.group == 2 && kind.sum.is_int();
-    DataType t = kind.group == 1 ? kind.sum : is_signed ? DataType::Int(32) : DataType::UInt(32);
-    factor->words = Buffer::Decl(ShapeOf(from, factor->load->indices), t, from->name + suffix);
+    factor->words =
+        Buffer::Decl(ShapeOf(from, factor->load->indices), WordType(*factor), from->name + suffix);
     for (const PrimExpr& extent : factor->words->shape) {
       Var v("v" + std::to_string(at.size()), extent.dtype());
       iters.push_back(
@@ -318,7 +354,8 @@ std::vector<BlockId> PackProducts(State& state, BlockId id, String instruction, 
   std::vector<For> loops = IterLoops(p);
   for (const For& loop : loops) RequirePlain(loop.get());
   pack.FindFactors(shifted);
-  if (pack.kind.group > 1) pack.FindGrouped();
+  bool are_words = padding.empty() && shifted < 0 && pack.FindWords();
+  if (pack.kind.group > 1 && !are_words) pack.FindGrouped();
   pack.FindExtents(padding);
 
   Block scope = at.scope.block;
@@ -326,7 +363,7 @@ std::vector<BlockId> PackProducts(State& state, BlockId id, String instruction, 
   Array<Stmt> all;
   auto add = [&](const CopyNest& nest) { made.push_back(nest.block), all.push_back(nest.nest); };
   bool is_square = pack.factors[0].load->buffer.same_as(pack.factors[1].load->buffer);
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 2 && !are_words; ++i) {
     CheckPlainUse(p, pack.factors[i].load->buffer);
     add(pack.Words(&pack.factors[i], is_square && i == 1 ? "_words_2" : "_words"));
     scope = WithAllocated(scope, pack.factors[i].words);
@@ -342,8 +379,11 @@ std::vector<BlockId> PackProducts(State& state, BlockId id, String instruction, 
   bool is_direct = shifted < 0 && result->dtype == pack.kind.sum && shape.same_as(result->shape);
   Buffer sum = is_direct ? result : Buffer::Decl(shape, pack.kind.sum, result->name + "_sum");
   PrimExpr words[2];
-  for (int i = 0; i < 2; ++i)
-    words[i] = BufferLoad(pack.factors[i].words, pack.factors[i].load->indices);
+  for (int i = 0; i < 2; ++i) {
+    const Factor& factor = pack.factors[i];
+    words[i] =
+        are_words ? pack.WordInMemory(factor) : BufferLoad(factor.words, factor.load->indices);
+  }
   PrimExpr product = pack.kind.group == 1
                          ? words[0] * words[1]
                          : PrimExpr(Call(pack.kind.sum, Op::Get("tir." + std::string(instruction)),
@@ -388,8 +428,10 @@ TVM_REGISTER() {
       "`shifted` "
       "says which factor is stored 128 higher or lower; 128 times the sums of the other one are "
       "taken back from the results. `padding` makes the domain a multiple of a number for each "
-      "iterator, filled up with zeros. Returns the blocks it adds: the two that pack, one that "
-      "sums "
+      "iterator, filled up with zeros. Factors whose last index an iterator of the reduction "
+      "counts, "
+      "as many numbers as a word has, are words as they lie in memory, and are not copied. Returns "
+      "the blocks it adds: the two that pack, one that sums "
       "up where a factor is shifted, one that writes the results where they need a last step.",
       {R"(
 def before(A: T.Buffer((8, 10), "uint8"), B: T.Buffer((10, 16), "int8"), C: T.Buffer((8, 16), "int32")):

@@ -153,7 +153,7 @@ Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const
     Array<BlockRV> made;
     bool fits = Attempt(sch, [&] {
       made = sch.PackProducts(block, way->instruction, way->shifted, padding);
-      return true;
+      return made.size() >= 2;
     });
     if (!fits) continue;
     if (way->shifted >= 0) ScheduleReduction(sch, made[2], machine);
@@ -175,6 +175,16 @@ bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) 
 }
 }  // namespace
 
+bool ScheduleWords(const Schedule& sch, const BlockRV& block, const Machine& machine) {
+  BlockLook look = LookAt(sch, block);
+  if (!look.simple || !machine->takes_vectors) return false;
+  auto way = FindWay(look, machine);
+  if (!way || way->shifted >= 0) return false;
+  if (sch.PackProducts(block, way->instruction).size() >= 2) return false;
+  InlineResult(sch, block);
+  ScheduleReduction(sch, block, machine);
+  return true;
+}
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   return Attempt(sch, [&] { return ScheduleTileProduct(sch, block, machine); }) ||
          Attempt(sch, [&] { return InWords(sch, block, machine); }) ||

@@ -141,6 +141,9 @@ bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machin
 /// multiplies at once. Returns the blocks that pack, none where it is no such product or too little
 /// of it.
 Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A product of small numbers which lie in memory as the words that an instruction multiplies;
+/// false where it is none.
+bool ScheduleWords(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A product of small numbers; false where it is none.
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 

@@ -216,9 +216,9 @@ bool Scatters(const BlockLook& look, const Access& access, size_t axis) {
   int64_t step = access.linear ? AsConstInt(access.steps[axis]).value_or(0) : 0;
   auto read = look.Size(
       [&](const Axis& a) { return access.Moves(static_cast<size_t>(&a - look.axes.data())); });
-  int64_t bytes = access.buffer->dtype.bits() / 8, elements = 1;
+  int64_t bytes = access.Bytes(), elements = 1;
   for (const PrimExpr& extent : access.buffer->shape) elements *= AsConstInt(extent).value_or(0);
-  if (!look.axes[axis].size || read != elements) return false;
+  if (!look.axes[axis].size || read != elements / access.word) return false;
   return step * bytes >= cost::kPage / 4 &&
          step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
 }

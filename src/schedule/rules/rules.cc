@@ -89,6 +89,16 @@ bool SharesOperands(const BlockLook& look) {
     return !access.is_store && moving < axes && (moving > 0 || is_reduced);
   });
 }
+/// Whether what a reduction reads lies side by side along its results: these want vectors across
+/// it.
+bool ReadsAcross(const BlockLook& look) {
+  for (const Access& access : look.accesses) {
+    for (size_t i = 0; look.IsOperand(access) && i < look.axes.size(); ++i) {
+      if (!look.axes[i].reduce && look.axes[i].size != 1 && access.StepsBy(i, 1)) return true;
+    }
+  }
+  return false;
+}
 /// A sum over nothing has a value, too.
 void StartIfEmpty(const Schedule& sch, const BlockRV& block) {
   BlockLook look = LookAt(sch, block);
@@ -135,6 +145,8 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
     auto row_count = last.Size(
         [&](const Axis& a) { return &a - last.axes.data() < static_cast<std::ptrdiff_t>(rows); });
     if (results != row_count || SharesOperands(look) || IsWindow(look)) return false;
+    bool are_rows = last.Size() != row_count;  // else each has one element
+    if (!are_rows && ReadsAcross(look)) return false;
   }
   LoopRV row = last.axes[rows - 1].loop;
   if (int64_t group = RowsAtOnce(last, rows, machine); group > 1)

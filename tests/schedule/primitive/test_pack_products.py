@@ -178,3 +178,24 @@ def test_words_in_vectors(lanes, target):
     got = tvm.runtime.empty((lanes,), "int32")
     tvm.build(sch.mod, target=target)(tvm.runtime.tensor(x), tvm.runtime.tensor(y), got)
     np.testing.assert_array_equal(got.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "types, instruction", [(("uint8", "int8"), "dot_bytes"), (("int16", "int16"), "dot_shorts")]
+)
+def test_words_in_memory(types, instruction):
+    """Numbers of a word that lie side by side in both factors are not copied."""
+    group = 32 // np.dtype(types[0]).itemsize // 8
+    a, b = (
+        te.placeholder((5, 6 * group), types[0], "A"),
+        te.placeholder((6, 7, group), types[1], "B"),
+    )
+    k, c = te.reduce_axis((0, 6), "k"), te.reduce_axis((0, group), "c")
+    wide = lambda e: e.astype("int32")
+    value = lambda i, j: te.sum(wide(a[i, k * group + c]) * wide(b[k, j, c]), [k, c])
+    func = te.create_prim_func([a, b, te.compute((5, 7), value, "C")])
+    sch = apply(func, lambda sch: sch.pack_products("C", instruction))
+    assert [
+        block.name_hint for block in map(sch.get, sch.get_child_blocks(sch.get_block("root")))
+    ] == ["C"]
+    assert instruction in sch.mod.script()
