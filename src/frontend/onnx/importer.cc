@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frontend/onnx/dimension.h"
+#include "runtime/host_tensor.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/stack.h"
 #include "tvm/relax/infer.h"
@@ -301,7 +302,7 @@ void Importer::AddInitializers(const Graph& graph, Scope* scope) {
       value.expr = param;
       value.is_kept = true;
       params_.push_back(param);
-      kept_.push_back(tensor);
+      kept_.push_back(runtime::HostTensor(tensor));
     }
     scope->values[name] = std::move(value);
   };
