@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builtins about sequences of tensors whose length only running tells, and about optional values:
-// arrays of tensors, and None.
+// Builtins about sequences of tensors whose length only running tells, the loops that make them,
+// and about optional values: arrays of tensors, and None.
 #include "tvm/runtime/data_type.h"
 #include "tvm/runtime/tensor.h"
 
@@ -168,6 +168,13 @@ Items MapsOfRows(Tensor x, Any keys) {
   return maps;
 }
 Tensor HasElement(Any value) { return MakeScalar(value != nullptr, DataType::Bool()); }
+Tensor CheckTurns(Tensor turns) {
+  constexpr int64_t kMostTurns = int64_t{1} << 40;  // days
+  if (int64_t count = ScalarOf(turns); count > kMostTurns)
+    TVM_FFI_THROW(ValueError) << "loop: expected at most " << kMostTurns
+                              << " turns where no condition ends it, got " << count;
+  return turns;
+}
 Any GetElement(Any value) {
   if (value == nullptr)
     TVM_FFI_THROW(ValueError) << "optional: expected a value with an element, got an empty one";
@@ -192,6 +199,8 @@ TVM_REGISTER() {
   Def("vm.builtin.sequence.maps_of_rows", &MapsOfRows,
       "A map for each row: from the keys of its columns, a vector or an array, to the numbers.",
       Arg("x"), Arg("keys"));
+  Def("vm.builtin.check_turns", &CheckTurns,
+      "A number of turns; ValueError for more than can be waited for.", Arg("turns"));
   Def("vm.builtin.optional.has", &HasElement, "Whether there is a value.", Arg("value"));
   Def("vm.builtin.optional.get", &GetElement, "The value; ValueError when there is none.",
       Arg("value"));

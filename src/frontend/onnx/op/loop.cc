@@ -67,7 +67,11 @@ class LoopBuilder {
     }
     Array<Expr> args{n_.Scalar(0, kCount),
                      loop_.condition.value_or(n_.Scalar(1, DataType::Bool()))};
-    if (loop_.count) args.push_back(*loop_.count);
+    if (loop_.count) {
+      args.push_back(is_endless_ ? n_.importer.CallRuntime("check_turns", {*loop_.count},
+                                                           relax::TensorStructInfo(Dims{}, kCount))
+                                 : *loop_.count);
+    }
     for (const Expr& e : initial_) args.push_back(e);
     for (const Captured& c : captured_) {
       args.push_back(c.expr);
@@ -201,6 +205,7 @@ class LoopBuilder {
       builder_->EndScope();
       return false;
     }
+    is_endless_ = !turn.condition || IsTrue(&*turn.condition);
     relax::SeqExpr next = MakeNext(turn, params, i, collections);
     Array<Expr> last;
     for (const Value& v : carried) last.push_back(v.expr);
@@ -211,6 +216,10 @@ class LoopBuilder {
     builder_->EndScope();
     builder_->UpdateFunction(function_, func);
     return true;
+  }
+  bool IsTrue(Value* condition) {
+    const Known* known = n_.importer.KnownOf(condition);
+    return known && known->elements.size() == 1 && IsOne(known->elements[0]);
   }
   /// Shapes of what is carried are those of the parameters where they do not change.
   relax::TupleStructInfo ResultInfo(const std::vector<Value>& carried) {
@@ -308,7 +317,8 @@ class LoopBuilder {
   Map<tir::Var, PrimExpr> inside_, outside_;
   std::vector<Collected> collected_;
   GlobalVar function_;
-  size_t first_ = 0;  // the first parameter for collected values
+  bool is_endless_ = false;  // nothing but the number of turns ends it
+  size_t first_ = 0;         // the first parameter for collected values
 };
 }  // namespace
 
