@@ -45,7 +45,7 @@ class LoopBuilder {
             declared ? std::make_shared<TypeProto>(loop.types[k]) : n.importer.ObjectType(value);
     }
     for (Name name : loop.names) {
-      const Value* value = n.scope->Find(name);
+      const Value* value = outside().Find(name);
       if (!value || !value->defined() || IsConstant(*value)) continue;
       Value copy = *value;
       bool is_object = value->sequence || value->object;
@@ -100,6 +100,7 @@ class LoopBuilder {
   }
 
  private:
+  const Scope& outside() const { return loop_.scope ? *loop_.scope : *n_.scope; }
   /// A value from outside: `words` of strings, `object` of a sequence or optional.
   struct Captured {
     Name name;
@@ -139,6 +140,9 @@ class LoopBuilder {
       }
       return inside_[*var];
     }
+    for (const auto& [inner, outer] : outside_) {
+      if (builder_->analyzer()->CanProveEqual(outer, dim)) return inner;
+    }
     tir::Var inner = n_.importer.FreshDim();
     outside_.Set(inner, dim);
     return inner;
@@ -163,7 +167,7 @@ class LoopBuilder {
       carried.emplace_back(Expr(params.back()));
     }
     Scope scope;
-    scope.outer = n_.scope;
+    scope.outer = &outside();
     for (const Captured& c : captured_) {
       if (c.object) {
         params.push_back(relax::Var("captured", relax::ObjectStructInfo::Get()));
@@ -302,7 +306,7 @@ class LoopBuilder {
         continue;
       }
       Expr one = n_("expand_dims", n_.importer.TensorOf(&turn.collected[k]), List({0}));
-      args.push_back(n_("concat", relax::Tuple({collections[k], one}), 0));
+      args.push_back(Concatenated(n_, {collections[k], one}, 0));
     }
     Expr call = builder_->Emit(relax::Call(function_, args), "gv");
     return relax::MakeSeq(relax::SeqExpr({}, call), builder_->EndSequence(), call);
