@@ -19,8 +19,8 @@ struct Bytes {
 Bytes MapFile(const std::string& path);
 /// Bytes in memory of our own.
 Bytes OwnBytes(std::string bytes);
-/// A tensor over the bytes, which are as many as its shape needs. It is a copy only where its
-/// elements would not be aligned.
+/// A tensor over the bytes, which are as many as its shape needs. They may lie at any address: who
+/// reads its elements asks for a HostTensor.
 runtime::Tensor TensorOver(const Bytes& bytes, runtime::ShapeView shape, DLDataType dtype);
 
 }  // namespace tvm::frontend

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frontend/onnx/dimension.h"
+#include "runtime/host_tensor.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/stack.h"
 #include "tvm/relax/infer.h"
@@ -34,6 +35,12 @@ void VisitNodes(const std::vector<NodeProto>& nodes,
       if (attr.graph) VisitNodes(attr.graph->nodes, visit);
     }
   }
+}
+/// Whether the result of a node has the rank of its first input.
+bool KeepsRank(const NodeProto& node) {
+  static const std::set<Name> ops{"Abs", "Cast", "CastLike", "Exp",  "Identity", "Log",
+                                  "Neg", "Relu", "Sigmoid",  "Sqrt", "Tanh"};
+  return node.domain.empty() && node.outputs.size() == 1 && ops.count(node.op_type);
 }
 PrimExpr ReadElement(const char* data, DataType t) {
   auto as = [&]<class T>(T value) {
@@ -132,13 +139,18 @@ tir::Var Importer::DataVar() {
 bool Importer::DependsOnData(const PrimExpr& e) const {
   return tir::UsesVar(e, [&](const tir::VarObj* var) { return data_vars_.count(var) != 0; });
 }
-std::optional<int64_t> Importer::DeclaredRank(Name value) const {
+std::optional<int64_t> Importer::DeclaredRank(Name value, int steps) const {
   auto rank_of = [](const TypeProto& type) -> std::optional<int64_t> {
     return type.shape ? std::optional<int64_t>(type.shape->size()) : std::nullopt;
   };
   if (auto it = declared_.find(value); it != declared_.end()) return rank_of(*it->second);
   for (const ValueInfo& output : model_->graph.outputs) {
     if (output.name == value) return rank_of(output.type);
+  }
+  // The next value says it, where an operator does not change it.
+  for (const NodeProto& node : model_->graph.nodes) {
+    if (!node.inputs.empty() && node.inputs[0] == value && KeepsRank(node))
+      return steps > 0 ? DeclaredRank(node.outputs[0], steps - 1) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -301,7 +313,7 @@ void Importer::AddInitializers(const Graph& graph, Scope* scope) {
       value.expr = param;
       value.is_kept = true;
       params_.push_back(param);
-      kept_.push_back(tensor);
+      kept_.push_back(runtime::HostTensor(tensor));
     }
     scope->values[name] = std::move(value);
   };

@@ -278,7 +278,8 @@ class Importer {
   /// Another number with every call.
   int64_t NextSerial() { return fresh_++; }
   tir::Var FreshDim(const std::string& name = "n");
-  std::optional<int64_t> DeclaredRank(Name value) const;
+  /// The rank that the model declares for a value, or for what follows from it in a few steps.
+  std::optional<int64_t> DeclaredRank(Name value, int steps = 8) const;
   /// A variable for a number that is computed when the program runs, and may be negative.
   tir::Var DataVar();
   bool DependsOnData(const PrimExpr& e) const;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "frontend/onnx/model.h"
+#include "runtime/host_tensor.h"
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -100,11 +101,14 @@ runtime::Tensor MakeTensor(const Model& model, const TensorProto& proto) {
   }
   if (data.view.size() != nbytes)
     FailTensor(proto, std::to_string(nbytes) + " bytes of data", std::to_string(data.view.size()));
-  return TensorOver(data, shape, *dtype);
+  // Passes look into small ones; a copy of the others would be all that an import costs.
+  constexpr uint64_t kFewBytes = 4096;
+  runtime::Tensor tensor = TensorOver(data, shape, *dtype);
+  return nbytes <= kFewBytes ? runtime::HostTensor(tensor) : tensor;
 }
 runtime::Tensor MakeDense(const Model& model, const SparseTensorProto& proto) {
   runtime::Tensor values = MakeTensor(model, proto.values);
-  runtime::Tensor indices = MakeTensor(model, proto.indices);
+  runtime::Tensor indices = runtime::HostTensor(MakeTensor(model, proto.indices));
   if (DataType(indices.dtype()) != DataType::Int(64) || DataType(values.dtype()).bits() % 8)
     FailTensor(proto.values, "int64 indices and elements of whole bytes", "others");
   runtime::ShapeView shape(proto.dims.data(), proto.dims.size());

@@ -6,6 +6,7 @@
 #include "../mapped_file.h"
 #include "archive_graph.h"
 #include "importer.h"
+#include "runtime/host_tensor.h"
 #include "zip_file.h"
 
 namespace tvm::frontend::torch {
@@ -106,7 +107,8 @@ ffi::Tensor ReadTensor(const Archive& archive, const std::string& folder,
   ffi::ShapeView shape(sizes.data(), sizes.size());
   if (is_row_major || is_empty) {
     if (count > limit) Unexpected("tensor", "as many bytes as its sizes need");
-    return TensorOver({bytes.substr(0, count * dtype.bytes()), archive.file.owner}, shape, dtype);
+    return runtime::HostTensor(
+        TensorOver({bytes.substr(0, count * dtype.bytes()), archive.file.owner}, shape, dtype));
   }
   return TensorOver(OwnBytes(Gathered(bytes, sizes, strides, offset, dtype.bytes())), shape, dtype);
 }

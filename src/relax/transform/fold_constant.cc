@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "relax/analysis/uncalled.h"
+#include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/backend.h"
@@ -286,7 +287,11 @@ class ConstantFolder {
     std::vector<Any> args = step->operands;
     for (size_t i = 0; i < args.size(); ++i) {
       int producer = step->producers[i];
-      if (producer < 0) continue;
+      if (producer < 0) {
+        if (auto weight = args[i].as<Tensor>(); weight && !is_view)
+          args[i] = runtime::HostTensor(*weight);
+        continue;
+      }
       const FoldStep& source = steps_[producer];
       if (&source != step && !source.result.defined()) return;
       args[i] = &source == step ? result : source.result;

@@ -2,6 +2,7 @@
 // Attention re-formed from two products with a softmax between them.
 #include "relax/legalize/lowering.h"
 #include "relax/transform/spelled.h"
+#include "runtime/host_tensor.h"
 
 namespace tvm::relax {
 namespace {
@@ -43,8 +44,9 @@ Optional<String> CausalBias(const Spelled& s, const Expr& bias) {
   Expr value = s.Value(bias);
   auto* constant = value.as<ConstantObj>();
   if (!constant || DataType(constant->data.dtype()) != DataType::Float(32)) return std::nullopt;
-  auto* data = static_cast<const float*>(constant->data.data_ptr());
-  for (int64_t i = 0; i < constant->data.numel(); ++i) {
+  runtime::Tensor host = runtime::HostTensor(constant->data);
+  auto* data = static_cast<const float*>(host.data_ptr());
+  for (int64_t i = 0; i < host.numel(); ++i) {
     if (data[i] != 0 && !IsMinusInfinity(data[i])) return std::nullopt;
   }
   return CausalKind(constant, [data](int64_t i) { return data[i] != 0; });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation re-formed step by step: the core, its scale, its offset.
 #include "relax/transform/spelled.h"
+#include "runtime/host_tensor.h"
 
 namespace tvm::relax {
 namespace {
@@ -167,8 +168,9 @@ bool IsFilledWith(const Spelled& s, const Expr& expr, double number) {
   Expr value = s.Value(expr);
   auto* constant = value.as<ConstantObj>();
   if (!constant || DataType(constant->data.dtype()) != DataType::Float(32)) return false;
-  auto* data = static_cast<const float*>(constant->data.data_ptr());
-  return std::all_of(data, data + constant->data.numel(),
+  runtime::Tensor host = runtime::HostTensor(constant->data);
+  auto* data = static_cast<const float*>(host.data_ptr());
+  return std::all_of(data, data + host.numel(),
                      [&](float x) { return x == static_cast<float>(number); });
 }
 /// reshape(norm of reshape(x, (N, G, …)), shape of x): groups of channels.

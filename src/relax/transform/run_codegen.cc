@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "runtime/host_tensor.h"
 #include "tir/text.h"
 #include "tvm/ir/callback.h"
 #include "tvm/relax/analysis.h"
@@ -120,7 +121,7 @@ IRModule RunCodegen(IRModule mod, Optional<Map<String, Map<String, Any>>> target
         if (!constant || constant_names.count(ffi::GetRef<Constant>(constant))) return;
         String unique = name + "_const_" + std::to_string(constant_names.size());
         constant_names.Set(ffi::GetRef<Constant>(constant), unique);
-        constants.Set(unique, constant->data);
+        constants.Set(unique, runtime::HostTensor(constant->data));
       });
       list.push_back(func);
     }

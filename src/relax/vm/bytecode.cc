@@ -6,7 +6,9 @@ namespace tvm::relax {
 namespace {
 class BytecodeEmitter : public VMEmitter {
  public:
-  explicit BytecodeEmitter(ExecBuilder builder) : builder_(std::move(builder)) {}
+  /// For the function that the builder just began.
+  explicit BytecodeEmitter(ExecBuilder builder)
+      : builder_(std::move(builder)), begin_(builder_->NumInstructions()) {}
   void Call(const std::string& name, const std::vector<Operand>& args, Operand dst) final {
     builder_->EmitCall(name, args, dst);
   }
@@ -23,15 +25,16 @@ class BytecodeEmitter : public VMEmitter {
     builder_->JumpHere(leave);
   }
   void Ret(Operand reg) final { builder_->EmitRet(reg); }
+  void Restart() final { builder_->EmitGoto(begin_ - builder_->NumInstructions()); }
 
  private:
   ExecBuilder builder_;
+  int64_t begin_;
 };
 }  // namespace
 
 IRModule VMCodeGen(const ExecBuilder& builder, const IRModule& mod) {
   Map<GlobalVar, BaseFunc> others;
-  BytecodeEmitter emitter(builder);
   for (const auto& [var, base] : mod->Sorted()) {
     auto* func = base.as<FunctionObj>();
     if (!func) {
@@ -41,6 +44,7 @@ IRModule VMCodeGen(const ExecBuilder& builder, const IRModule& mod) {
     auto graph = ffi::GetRef<Function>(func);
     std::string name = VMSymbol(var, base);
     builder->BeginFunction(name, ParamNames(graph));
+    BytecodeEmitter emitter(builder);
     EmitFunction(graph, mod, builder, &emitter);
     builder->EndFunction();
     builder->SetSignature(name, VMSignature(graph));

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "relax/vm/emitter.h"
+#include "topi/loops.h"
 #include "tvm/expr/op.h"
 #include "tvm/tir/function.h"
 #include "tvm/tir/stmt.h"
@@ -27,8 +28,17 @@ class TIREmitter : public VMEmitter {
     Map<String, Any> attrs{{tvm::attr::kGlobalSymbol, String(runtime::vm::kVMTIRPrefix + name)},
                            {"tir.is_host_func", true},
                            {tir::attr::kUnoptimized, true}};
-    return tir::PrimFunc({machine_, registers_, constants_, functions_},
-                         tir::SeqStmt::Flatten(body_), TupleType::Void(), {}, DictAttrs(attrs));
+    bool restarts = certain_ != kAll;
+    Stmt body = Whole();
+    if (restarts) {
+      Stmt turn = tir::SeqStmt::Flatten({again_.Set(Index(0)), body});
+      body = topi::WithBuffer(
+          again_.buffer,
+          tir::SeqStmt::Flatten(
+              {again_.Set(Index(1)), tir::While(not_equal(again_.Get(), Index(0)), turn)}));
+    }
+    return tir::PrimFunc({machine_, registers_, constants_, functions_}, body, TupleType::Void(),
+                         {}, DictAttrs(attrs));
   }
 
   void Call(const std::string& name, const std::vector<Operand>& args, Operand dst) final {
@@ -52,11 +62,18 @@ class TIREmitter : public VMEmitter {
           const std::function<void()>& false_branch) final {
     PrimExpr is_true = tir::Call(DataType::Bool(), bi::tvm_call_packed(),
                                  {tir::StringImm("vm.builtin.read_if_cond"), Value(condition)});
-    Stmt chosen = Nested(true_branch), other = Nested(false_branch);
+    bool restarts = false;
+    Stmt chosen = Nested(true_branch, &restarts), other = Nested(false_branch, &restarts);
     body_.push_back(tir::IfThenElse(is_true, chosen, other));
+    if (restarts) certain_ = std::min(certain_, body_.size());
   }
   void Ret(Operand reg) final {
     if (reg.word != result_.word) Call("vm.builtin.copy", {reg}, result_);
+  }
+  void Restart() final {
+    Call("vm.builtin.check_signals", {}, {runtime::vm::kVoidRegister});
+    body_.push_back(again_.Set(Index(1)));
+    certain_ = std::min(certain_, body_.size());
   }
 
  private:
@@ -89,11 +106,24 @@ class TIREmitter : public VMEmitter {
     for (Operand arg : args) all.push_back(Value(arg));
     body_.push_back(Evaluate(tir::Call(kStatus, op, all)));
   }
-  Stmt Nested(const std::function<void()>& emit) {
+  Stmt Nested(const std::function<void()>& emit, bool* restarts) {
     Array<Stmt> outer = std::exchange(body_, {});
+    size_t certain = std::exchange(certain_, kAll);
     emit();
-    Stmt nested = tir::SeqStmt::Flatten(std::exchange(body_, outer));
+    *restarts |= certain_ != kAll;
+    Stmt nested = Whole();
+    body_ = outer;
+    certain_ = certain;
     return nested;
+  }
+  /// The statements; behind those that are certain the function may have to begin again.
+  Stmt Whole() const {
+    if (certain_ >= body_.size()) return tir::SeqStmt::Flatten(body_);
+    auto middle = body_.begin() + static_cast<int64_t>(certain_);
+    Stmt rest = tir::SeqStmt::Flatten(Array<Stmt>(middle, body_.end()));
+    Array<Stmt> all(body_.begin(), middle);
+    all.push_back(tir::IfThenElse(equal(again_.Get(), Index(0)), rest));
+    return tir::SeqStmt::Flatten(all);
   }
 
   ExecBuilder builder_;
@@ -101,6 +131,9 @@ class TIREmitter : public VMEmitter {
   Operand result_;
   tir::Var machine_{"ctx_ptr", DataType::Handle()}, registers_{"r", DataType::Handle()},
       constants_{"c", DataType::Handle()}, functions_{"f", DataType::Handle()};
+  topi::Scalar again_{"again", DataType::Int(32)};
+  static constexpr size_t kAll = SIZE_MAX;
+  size_t certain_ = kAll;  // how many of the statements run in any case
   Array<Stmt> body_;
 };
 }  // namespace

@@ -34,10 +34,11 @@ class FunctionEmitter {
   FunctionEmitter(const IRModule& mod, const ExecBuilder& builder, VMEmitter* emitter)
       : mod_(mod), builder_(builder), emitter_(emitter) {}
   int64_t Run(const Function& func) {
+    func_ = func.get();
     for (const Var& param : func->params) values_[param->vid.get()] = NewRegister();
     // What a compiled function returns lies in the register behind its parameters.
     Operand result = NewRegister();
-    Operand value = Value(func->body);
+    Operand value = LastValue(func->body);
     emitter_->Ret(IsRegister(value) ? value : Copy(value, result));
     return num_registers_;
   }
@@ -105,27 +106,103 @@ class FunctionEmitter {
       for (const Binding& binding : block->bindings) {
         auto* plain = binding.as<VarBindingObj>();
         if (!plain) Fail("expected casts to be lowered (VMShapeLower)", binding);
-        values_[plain->var->vid.get()] = Value(plain->value);
+        Bind(plain);
       }
     }
     return Value(seq->body);
   }
-  Operand OfIf(const IfObj* choice) {
+  Operand OfIf(const IfObj* choice, bool is_last = false) {
     Operand condition = InRegister(Value(choice->cond)), result = NewRegister();
     emitter_->If(
-        condition, [&] { Branch(choice->true_branch, result); },
-        [&] { Branch(choice->false_branch, result); });
+        condition, [&] { Branch(choice->true_branch, result, is_last); },
+        [&] { Branch(choice->false_branch, result, is_last); });
     return result;
   }
-  void Branch(const Expr& branch, Operand result) {
+  void Branch(const Expr& branch, Operand result, bool is_last) {
     int64_t first = num_registers_;
     ++branch_depth_;
-    Operand value = Value(branch);
+    Operand value = is_last ? LastValue(branch) : Value(branch);
     --branch_depth_;
     Copy(value, result);
     // Nobody sees the branch's own variable any more: what it holds must not outlive the result.
     if (IsRegister(value) && value.value() >= first) emitter_->Clear(value);
   }
+
+  // ---- calls of itself as the last thing --------------------------------------------------------
+  // Such a call begins again with other arguments: a loop takes no stack, however long it is.
+  /// The value that the function returns.
+  Operand LastValue(const Expr& expr) {
+    return Recurse([&]() -> Operand {
+      if (auto* choice = expr.as<IfObj>()) return OfIf(choice, true);
+      auto* seq = expr.as<SeqExprObj>();
+      return seq ? OfLastSequence(seq) : Value(expr);
+    });
+  }
+  Operand OfLastSequence(const SeqExprObj* seq) {
+    std::vector<const VarBindingObj*> bindings;
+    for (const BindingBlock& block : seq->blocks) {
+      for (const Binding& binding : block->bindings)
+        bindings.push_back(binding.as<VarBindingObj>());
+    }
+    size_t last = bindings.size();
+    while (last > 0 && (IsKill(bindings[last - 1]) || IsCheck(bindings[last - 1]))) --last;
+    const VarBindingObj* made = last > 0 ? bindings[last - 1] : nullptr;
+    auto* result = seq->body.as<VarObj>();
+    if (!made || !result || made->var->vid.get() != result->vid.get()) return OfSequence(seq);
+    auto* call = made->value.as<CallObj>();
+    bool is_self =
+        call && call->op.as<GlobalVarObj>() && mod_->Lookup(As<GlobalVar>(call->op)).get() == func_;
+    if (!is_self && !made->value.as<IfObj>()) return OfSequence(seq);
+    for (size_t i = 0; i + 1 < last; ++i) Bind(bindings[i]);
+    size_t ending = ending_.size();
+    std::copy_if(bindings.begin() + static_cast<int64_t>(last), bindings.end(),
+                 std::back_inserter(ending_), &IsKill);
+    Operand value = is_self ? BeginAgain(call) : LastValue(made->value);
+    ending_.resize(ending);
+    values_[made->var->vid.get()] = value;
+    for (size_t i = last; i < bindings.size(); ++i) Bind(bindings[i]);
+    return Value(seq->body);
+  }
+  Operand BeginAgain(const CallObj* call) {
+    std::vector<Operand> args = Values(call->args);
+    auto count = static_cast<int64_t>(args.size());
+    auto is_param = [&](Operand operand) { return IsRegister(operand) && operand.value() < count; };
+    auto is_moved = [&](int64_t i) { return args[i].word != VMRegister(i).word; };
+    std::vector<Operand> aside;  // parameters that become others: those are overwritten
+    for (int64_t i = 0; i < count; ++i) {
+      if (!is_param(args[i]) || !is_moved(i)) continue;
+      args[i] = Copy(args[i], NewRegister());
+      aside.push_back(args[i]);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (is_moved(i)) Copy(args[i], VMRegister(i));
+    }
+    for (Operand reg : aside) emitter_->Clear(reg);
+    for (const VarBindingObj* kill : ending_) {
+      Operand value = Value(kill->value.as<CallObj>()->args[0]);
+      if (IsRegister(value) && !is_param(value)) emitter_->Clear(value);
+    }
+    emitter_->Restart();
+    Operand nothing = NewRegister();
+    emitter_->Clear(nothing);
+    return nothing;
+  }
+  static bool IsKill(const VarBindingObj* binding) {
+    static const Op& kill = *new Op(Op::Get("relax.vm.kill_object"));
+    auto* call = binding ? binding->value.as<CallObj>() : nullptr;
+    return call && call->Is(kill);
+  }
+  /// Whether it looks at the result: what the call of itself returns was looked at there.
+  static bool IsCheck(const VarBindingObj* binding) {
+    if (binding && binding->value.as<TupleGetItemObj>()) return true;
+    auto* call = binding ? binding->value.as<CallObj>() : nullptr;
+    auto* callee = call ? call->op.as<ExternFuncObj>() : nullptr;
+    return callee && View(callee->global_symbol).starts_with("vm.builtin.check_");
+  }
+  void Bind(const VarBindingObj* binding) {
+    values_[binding->var->vid.get()] = Value(binding->value);
+  }
+
   Operand OfPrim(const PrimValueObj* prim) {
     if (auto* number = prim->value.as<FloatImmObj>()) return Constant(number->value);
     auto* number = prim->value.as<IntImmObj>();
@@ -246,6 +323,8 @@ class FunctionEmitter {
   const IRModule& mod_;
   const ExecBuilder& builder_;
   VMEmitter* emitter_;
+  const Object* func_ = nullptr;
+  std::vector<const VarBindingObj*> ending_;  // values that end behind the function's last one
   int64_t num_registers_ = 0;
   int branch_depth_ = 0;
   std::unordered_map<int64_t, std::map<Place, PlacedTensor>> placed_;  // by register of the storage

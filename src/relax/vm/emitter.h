@@ -24,6 +24,8 @@ class VMEmitter {
   virtual void If(Operand condition, const std::function<void()>& true_branch,
                   const std::function<void()>& false_branch) = 0;
   virtual void Ret(Operand reg) = 0;
+  /// Begins again with the first instruction. What follows runs only where this does not.
+  virtual void Restart() = 0;
 };
 
 /// Emits the body of a function; its parameters are the first registers. The result is the number

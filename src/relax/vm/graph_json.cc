@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "relax/vm/emitter.h"
+#include "runtime/host_tensor.h"
 #include "tvm/relax/infer.h"
 
 namespace tvm::relax {
@@ -72,7 +73,7 @@ class GraphWriter {
     if (auto* var = expr.as<VarObj>()) return values_.at(var->vid.get());
     if (auto* constant = expr.as<ConstantObj>()) {
       std::string name = "p" + std::to_string(constants_.size());
-      constants_.Set(name, constant->data);
+      constants_.Set(name, runtime::HostTensor(constant->data));
       return {AddInput(name, GetStructInfo(expr))};
     }
     if (auto* tuple = expr.as<TupleObj>()) {

@@ -197,6 +197,7 @@ TVM_REGISTER() {
   Def("vm.builtin.tuple_getitem", &TupleGetItem, "", Arg("tuple"), Arg("index"));
   Def("vm.builtin.tuple_reset_item", &TupleResetItem, "", Arg("tuple"), Arg("index"));
   Def("vm.builtin.copy", [](Any value) { return value; }, "The value itself.", Arg("value"));
+  Def("vm.builtin.check_signals", &CheckSignals, "Raises what handlers of signals raise.");
   Def("vm.builtin.null_value", []() -> Any { return nullptr; }, "None.");
   Def(
       "vm.builtin.read_if_cond", [](Any value) { return ReadCondition(value); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builtins about sequences of tensors whose length only running tells, and about optional values:
-// arrays of tensors, and None.
+// Builtins about sequences of tensors whose length only running tells, the loops that make them,
+// and about optional values: arrays of tensors, and None.
 #include "tvm/runtime/data_type.h"
 #include "tvm/runtime/tensor.h"
 
@@ -123,14 +123,34 @@ Tensor Stack(Items items, DLDataType dtype, int64_t rank) {
   std::vector<int64_t> shape(rank + 1, 0);
   return Empty(ShapeView(shape.data(), shape.size()), dtype, {kDLCPU, 0});
 }
-Items SplitToSequence(Tensor x, Tensor each, int64_t axis, bool keeps_axis) {
+/// The sizes of parts of a dimension: those of a vector, or all of one size but the last.
+std::vector<int64_t> SizesOf(const Tensor& given, int64_t dim) {
+  std::vector<int64_t> sizes;
+  if (given.ndim() == 0) {
+    int64_t size = ScalarOf(given);
+    if (size <= 0) TVM_FFI_THROW(ValueError) << "sequence: expected a positive size, got " << size;
+    for (int64_t begin = 0; begin < dim; begin += size)
+      sizes.push_back(std::min(size, dim - begin));
+    return sizes;
+  }
+  int64_t left = dim;
+  for (int64_t i = 0; i < given.numel(); ++i) {
+    sizes.push_back(ScalarOf(PartOf(given, 0, i, 1)));
+    if (sizes.back() < 0 || sizes.back() > left) break;
+    left -= sizes.back();
+  }
+  if (left != 0 || static_cast<int64_t>(sizes.size()) != given.numel())
+    TVM_FFI_THROW(ValueError) << "sequence: expected sizes that sum to " << dim << ", got others";
+  return sizes;
+}
+Items SplitToSequence(Tensor x, Tensor size, int64_t axis, bool keeps_axis) {
   CheckAxis(axis, x.ndim());
-  int64_t size = ScalarOf(each), dim = x.shape()[axis];
-  if (size <= 0) TVM_FFI_THROW(ValueError) << "sequence: expected a positive size, got " << size;
   if (!x.is_contiguous()) x = Kept(x).cast<Tensor>();
   Items items;
-  for (int64_t begin = 0; begin < dim; begin += size) {
-    Tensor part = Kept(PartOf(x, axis, begin, std::min(size, dim - begin))).cast<Tensor>();
+  int64_t begin = 0;
+  for (int64_t extent : SizesOf(size, x.shape()[axis])) {
+    Tensor part = Kept(PartOf(x, axis, begin, extent)).cast<Tensor>();
+    begin += extent;
     if (!keeps_axis && part.shape()[axis] == 1) {
       std::vector<int64_t> shape(part.shape().begin(), part.shape().end());
       shape.erase(shape.begin() + axis);
@@ -168,6 +188,13 @@ Items MapsOfRows(Tensor x, Any keys) {
   return maps;
 }
 Tensor HasElement(Any value) { return MakeScalar(value != nullptr, DataType::Bool()); }
+Tensor CheckTurns(Tensor turns) {
+  constexpr int64_t kMostTurns = int64_t{1} << 40;  // days
+  if (int64_t count = ScalarOf(turns); count > kMostTurns)
+    TVM_FFI_THROW(ValueError) << "loop: expected at most " << kMostTurns
+                              << " turns where no condition ends it, got " << count;
+  return turns;
+}
 Any GetElement(Any value) {
   if (value == nullptr)
     TVM_FFI_THROW(ValueError) << "optional: expected a value with an element, got an empty one";
@@ -187,11 +214,14 @@ TVM_REGISTER() {
       Arg("axis"), Arg("is_new_axis"));
   Def("vm.builtin.sequence.stack", &Stack, "The elements along a new first axis.", Arg("sequence"),
       Arg("dtype"), Arg("rank"));
-  Def("vm.builtin.sequence.split", &SplitToSequence, "Parts of a tensor, of one size but the last.",
-      Arg("x"), Arg("size"), Arg("axis"), Arg("keeps_axis"));
+  Def("vm.builtin.sequence.split", &SplitToSequence,
+      "Parts of a tensor, of the sizes in a vector, or of one size but the last.", Arg("x"),
+      Arg("size"), Arg("axis"), Arg("keeps_axis"));
   Def("vm.builtin.sequence.maps_of_rows", &MapsOfRows,
       "A map for each row: from the keys of its columns, a vector or an array, to the numbers.",
       Arg("x"), Arg("keys"));
+  Def("vm.builtin.check_turns", &CheckTurns,
+      "A number of turns; ValueError for more than can be waited for.", Arg("turns"));
   Def("vm.builtin.optional.has", &HasElement, "Whether there is a value.", Arg("value"));
   Def("vm.builtin.optional.get", &GetElement, "The value; ValueError when there is none.",
       Arg("value"));

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/host_tensor.h"
+
 namespace tvm::runtime::vm {
 namespace {
 std::string_view TensorBytes(const Tensor& t) {
@@ -50,14 +52,7 @@ Any Normalized(const Any& value) {
     return items;
   }
   auto tensor = As<Tensor>(value);
-  if (!tensor) return value;
-  bool good = tensor->device().device_type == kDLCPU && tensor->is_contiguous() &&
-              tensor->byte_offset() == 0 &&
-              reinterpret_cast<uintptr_t>(tensor->data_ptr()) % kAllocAlignment == 0;
-  if (good) return value;
-  Tensor copy = Empty(tensor->shape(), tensor->dtype(), {kDLCPU, 0});
-  CopyTensor(*tensor, copy);
-  return copy;
+  return tensor ? Any(HostTensor(*tensor, kAllocAlignment)) : value;
 }
 
 /// Numbers the registers of a function by first use.

@@ -329,3 +329,15 @@ def test_batches_that_only_running_compares(sizes):
         [value("z", None)],
     )  # fmt: skip
     check(proto, {"x": f32(sizes[0], 2, 4), "y": f32(sizes[1], 4, 5)})
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_determinants_of_any_size(size):
+    """Rows change places where a pivot is 0; a matrix without an inverse gives 0."""
+    proto = model([node("Det", "x", "y")], [value("x", ("b", "n", "n"))], [value("y", ("b",))])
+    x = np.random.default_rng(size).standard_normal((3, size, size)).astype("float32")
+    x[0, 0, 0] = 0
+    x[1] = 0
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(proto), target="llvm"), tvm.cpu())
+    expected = np.linalg.det(x.astype("float64"))
+    np.testing.assert_allclose(vm["main"](x).numpy(), expected, rtol=1e-4, atol=1e-6)

@@ -177,6 +177,35 @@ def test_recursion_and_calls_between_functions(machine):
     assert vm["main"](np.array(5, "int32"), np.array(1.5, "float32")).numpy() == 48
 
 
+def test_a_call_of_itself_at_the_end_takes_no_stack(machine):
+    """Parameters change places, values end behind the call, and it begins again 100,000 times."""
+
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(
+            n: R.Tensor((), "int32"), x: R.Tensor((), "float32"), y: R.Tensor((), "float32")
+        ) -> R.Tuple(R.Tensor((), "float32"), R.Tensor((), "float32")):
+            cls = Mod
+            stop: R.Tensor((), "bool") = R.call_packed(
+                "test.vm.equal_zero", n, sinfo_args=R.Tensor((), "bool")
+            )
+            if stop:
+                r: R.Tuple(R.Tensor((), "float32"), R.Tensor((), "float32")) = (x, y)
+            else:
+                m = R.call_packed("test.vm.subtract_one", n, sinfo_args=R.Tensor((), "int32"))
+                result = cls.main(m, y, x)
+                _ = R.vm.kill_object(m)
+                r: R.Tuple(R.Tensor((), "float32"), R.Tensor((), "float32")) = result
+            return r
+
+    vm = machine(Mod)
+    x, y = (np.array(number, "float32") for number in (3, 5))
+    for turns in (0, 1, 2, 100_001):
+        got = [float(t.numpy()) for t in vm["main"](np.array(turns, "int32"), x, y)]
+        assert got == ([5, 3] if turns % 2 else [3, 5])
+
+
 def test_tuples_constants_and_scalars(machine):
     tensor = relax.const(np.arange(3, dtype="float32"))
     bb = relax.BlockBuilder()

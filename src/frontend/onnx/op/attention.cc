@@ -113,7 +113,9 @@ Expr PowerOfScale(Node& n, const Expr& q, double scale, double power, DataType t
   return ComputeElements(n, "scale", te, {}, [&](const Index&) { return tvm::cast(t, value); });
 }
 Expr Behind(Node& n, const Expr& past, const Expr& fresh) {
-  return n("concat", relax::Tuple({past, fresh}), 2);
+  Dims like = Node::Shape(fresh);
+  like.Set(2, Node::Shape(past)[2]);
+  return n("concat", relax::Tuple({n.Fitted(past, like), fresh}), 2);
 }
 Expr Rotated(Node& n, const Expr& x, const Expr& cosine, const Expr& sine,
              const std::optional<Expr>& positions, bool interleaved, int64_t width) {
@@ -201,88 +203,12 @@ Outputs ConvertFlexAttention(Node& n) {
   Expr weights = changed("prob_mod", n("nn.softmax", scores, -1));
   return n.Cast(n("matmul", weights, n.Cast(v, precise)), t);
 }
-
-// ---- recurrent kinds ----------------------------------------------------------------------------
-/// A state (b, h, k, v) that every token changes and is read from.
-Outputs ConvertLinearAttention(Node& n) {
-  int64_t q_heads = n.Int("q_num_heads"), kv_heads = n.Int("kv_num_heads");
-  std::string rule = n.Str("update_rule", "gated_delta");
-  n.Ignore("chunk_size");
-  bool gated = rule == "gated" || rule == "gated_delta",
-       delta = rule == "delta" || rule == "gated_delta";
-  if (!gated && !delta && rule != "linear")
-    n.Fail("update_rule to be linear, gated, delta or gated_delta", rule);
-  if (kv_heads <= 0 || q_heads % kv_heads)
-    n.Fail("q_num_heads a multiple of kv_num_heads", "others");
-  DataType t = Node::TypeOf(n.In(0)), real = t == DataType::Float(64) ? t : DataType::Float(32);
-  Expr q = n.Cast(ByHeads(n, n.In(0), q_heads), real),
-       k = n.Cast(ByHeads(n, n.In(1), kv_heads), real),
-       v = n.Cast(ByHeads(n, n.In(2), kv_heads), real);
-  double scale = n.Float("scale", 0);
-  Dims ks = Node::Shape(k);
-  PrimExpr width = Node::Shape(v)[3];
-  Expr state = n.Has(3) ? n.Cast(n.In(3), real)
-                        : n("zeros", relax::ShapeExpr({ks[0], ks[1], ks[3], width}), real);
-  DataType kept = n.Has(3) ? Node::TypeOf(n.In(3)) : t;
-  std::optional<Expr> decay, rate;
-  if (gated) decay = n("exp", n.Cast(ByHeads(n, n.In(4), kv_heads), real));
-  if (!gated && n.Has(4)) n.Input(4);
-  if (delta) {
-    Expr beta = n.Cast(n.In(5), real);
-    bool single = IsOne(Node::Shape(beta)[2]);
-    rate = ByHeads(n, beta, single ? 1 : kv_heads);
-  }
-  if (!delta && n.Has(5)) n.Input(5);
-  int64_t steps = n.StaticDim(q, 2);
-  if (steps > 1024) n.Unsupported("more than 1024 tokens");
-  // Entry `i` of the tokens: (b, h, d).
-  auto token = [&](const Expr& e, int64_t i) {
-    return n("take", e, n.Scalar(static_cast<double>(i), DataType::Int(64)), 2);
-  };
-  std::vector<Expr> outputs;
-  for (int64_t i = 0; i < steps; ++i) {
-    Expr key = n("expand_dims", token(k, i), List({3})),
-         value = n("expand_dims", token(v, i), List({2}));
-    if (decay) state = n("multiply", state, n("expand_dims", token(*decay, i), List({3})));
-    if (delta) {
-      Expr guess = n("matmul", Transposed(n, key, {0, 1, 3, 2}), state);
-      value =
-          n("multiply", n("subtract", value, guess), n("expand_dims", token(*rate, i), List({3})));
-    }
-    state = n("add", state, n("multiply", key, value));
-    Expr all = q_heads == kv_heads ? state : n("repeat", state, q_heads / kv_heads, 1);
-    outputs.push_back(n("matmul", n("expand_dims", token(q, i), List({2})), all));
-  }
-  Expr y = n("concat", relax::Tuple(Array<Expr>(outputs.begin(), outputs.end())), 2);
-  y = n("multiply", y, PowerOfScale(n, q, scale, 1, real));
-  return std::vector<Expr>{n.Cast(JoinedHeads(n, y), t), n.Cast(state, kept)};
-}
-/// A convolution along time of each channel, with what came before.
-Outputs ConvertCausalConvWithState(Node& n) {
-  Expr x = n.In(0), w = n.In(1);
-  std::string activation = n.Str("activation", "none");
-  if (activation != "none" && activation != "silu" && activation != "swish")
-    n.Fail("activation to be none, silu or swish", activation);
-  int64_t taps = n.StaticDim(w, 2), channels = n.StaticDim(w, 0);
-  Dims s = Node::Shape(x);
-  Expr past = n.Has(3) ? n.In(3)
-                       : n("zeros", relax::ShapeExpr({s[0], s[1], Num(taps - 1)}), Node::TypeOf(x));
-  Expr all = n("concat", relax::Tuple({past, x}), 2);
-  Expr y = n("nn.conv1d", all, w, 1, 0, 1, channels);
-  if (n.Has(2)) y = n("add", y, n.Reshape(n.In(2), {Num(channels), Num(1)}));
-  if (activation != "none") y = n("nn.silu", y);
-  Expr present = n("strided_slice", all, List({2}), Dims{s[2]},
-                   Dims{n.Simplify(s[2] + Num(taps - 1))}, Dims{Num(1)}, true);
-  return std::vector<Expr>{y, present};
-}
 }  // namespace
 
 TVM_REGISTER() {
   AddConverters({
       {"Attention", &ConvertAttention},
-      {"CausalConvWithState", &ConvertCausalConvWithState},
       {"FlexAttention", &ConvertFlexAttention, "ai.onnx.preview"},
-      {"LinearAttention", &ConvertLinearAttention},
       {"RotaryEmbedding", &ConvertRotaryEmbedding},
   });
 }

@@ -14,15 +14,12 @@ Value KnownScalar(int64_t value, DataType dtype) {
   return Value(Known{{}, dtype, {e}});
 }
 Expr StackOf(Node& n, std::vector<Value>* parts, int64_t axis) {
-  Array<Expr> items;
+  std::vector<Expr> items;
   for (Value& part : *parts) items.push_back(n.importer.TensorOf(&part));
-  return n("stack", relax::Tuple(items), axis);
+  return n("stack", relax::Tuple(Alike(n, items)), axis);
 }
 
 namespace {
-// Loops of few turns are unrolled.
-constexpr int64_t kFewTurns = 64;
-
 std::optional<bool> TruthOf(const Known* known) {
   if (!known || known->elements.size() != 1) return std::nullopt;
   auto value = AsConstInt(known->elements[0]);
@@ -159,6 +156,7 @@ struct ScanSpec {
   std::vector<Value> carried;
   std::vector<Expr> inputs;  // scanned along `in_axes`, all forwards
   std::vector<int64_t> in_axes, out_axes, out_back;
+  const Scope* scope;  // of the names that the body may use
 };
 /// The states behind the last turn, then the results of all turns.
 std::vector<Value> RunScan(Node& n, ScanSpec scan) {
@@ -176,6 +174,7 @@ std::vector<Value> RunScan(Node& n, ScanSpec scan) {
     for (const Expr& x : scan.inputs) loop.carried.emplace_back(x);
     loop.num_collected = results;
     FreeNames(scan.body, &loop.names);
+    loop.scope = scan.scope;
     loop.turn = [&](const Expr& i, const std::vector<Value>& values, const Scope& scope) {
       std::vector<Value> arguments(values.begin(), values.begin() + states);
       for (int64_t k = 0; k < scanned; ++k)
@@ -204,7 +203,7 @@ std::vector<Value> RunScan(Node& n, ScanSpec scan) {
     Expr place = n.Scalar(static_cast<double>(t), DataType::Int(64));
     for (int64_t i = 0; i < scanned; ++i)
       arguments.emplace_back(n("take", scan.inputs[i], place, scan.in_axes[i]));
-    std::vector<Value> outputs = n.importer.RunGraph(scan.body, arguments, n.context, n.scope);
+    std::vector<Value> outputs = n.importer.RunGraph(scan.body, arguments, n.context, scan.scope);
     std::copy_n(outputs.begin(), states, scan.carried.begin());
     for (int64_t i = 0; i < results; ++i) collected[i].push_back(outputs[states + i]);
   }
@@ -224,24 +223,47 @@ Outputs ScanBatches(Node& n, const Graph& body, int64_t scanned) {
   if (scanned < 1 || states < 0 || results < 0)
     n.Fail("a body with the states and scanned values as inputs", "another one");
   auto back = n.Ints("directions", std::vector<int64_t>(scanned, 0));
-  std::vector<std::vector<Value>> columns(states + results);
-  for (int64_t b = 0, batch = n.StaticDim(n.In(1), 0); b < batch; ++b) {
-    Expr place = n.Scalar(static_cast<double>(b), DataType::Int(64));
+  std::vector<Expr> given;
+  for (int64_t i = 0; i < states + scanned; ++i) given.push_back(n.In(i + 1));
+  auto turn = [&](const Expr& place, const std::vector<Expr>& all, const Scope& scope) {
     ScanSpec scan{body,
                   {},
                   {},
                   std::vector<int64_t>(scanned, 0),
                   std::vector<int64_t>(results, 0),
-                  std::vector<int64_t>(results, 0)};
+                  std::vector<int64_t>(results, 0),
+                  &scope};
     for (int64_t i = 0; i < states + scanned; ++i) {
-      Expr x = n("take", n.In(i + 1), place, 0);
+      Expr x = n("take", all[i], place, 0);
       if (i < states) {
         scan.carried.emplace_back(x);
       } else {
         scan.inputs.push_back(back.at(i - states) ? n("flip", x, 0) : x);
       }
     }
-    std::vector<Value> values = RunScan(n, scan);
+    return RunScan(n, scan);
+  };
+  PrimExpr batch = Node::Shape(given[0])[0];
+  if (auto size = AsConstInt(batch); !size || *size > kFewTurns || *size == 0) {
+    LoopSpec loop;
+    Value count{Known{{}, DataType::Int(64), {batch}}};
+    loop.count = n.importer.TensorOf(&count);
+    for (const Expr& e : given) loop.carried.emplace_back(e);  // unchanged
+    loop.num_collected = states + results;
+    FreeNames(body, &loop.names);
+    loop.turn = [&](const Expr& i, const std::vector<Value>& values, const Scope& scope) {
+      std::vector<Expr> all;
+      for (const Value& value : values) all.push_back(value.expr);
+      return Turn{{}, values, turn(i, all, scope)};
+    };
+    std::vector<Value> all = EmitLoop(n, loop);
+    all.erase(all.begin(), all.begin() + states + scanned);
+    return all;
+  }
+  std::vector<std::vector<Value>> columns(states + results);
+  for (int64_t b = 0; b < *AsConstInt(batch); ++b) {
+    std::vector<Value> values =
+        turn(n.Scalar(static_cast<double>(b), DataType::Int(64)), given, *n.scope);
     for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(values[i]);
   }
   std::vector<Value> outputs;
@@ -260,7 +282,8 @@ Outputs ConvertScan(Node& n) {
                 {},
                 n.Ints("scan_input_axes", std::vector<int64_t>(scanned, 0)),
                 n.Ints("scan_output_axes", std::vector<int64_t>(results, 0)),
-                n.Ints("scan_output_directions", std::vector<int64_t>(results, 0))};
+                n.Ints("scan_output_directions", std::vector<int64_t>(results, 0)),
+                n.scope};
   auto in_back = n.Ints("scan_input_directions", std::vector<int64_t>(scanned, 0));
   for (int64_t i = 0; i < states; ++i) scan.carried.push_back(n.Input(i));
   for (int64_t i = 0; i < scanned; ++i) {

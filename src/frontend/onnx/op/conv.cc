@@ -129,12 +129,44 @@ Outputs ConvertConv(Node& n) {
   Expr y = Convolve(n, n.In(0), n.In(1), nullptr);
   return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
 }
+/// A transposed convolution of any window as a sum over it: `cut` is taken off before results of
+/// those sizes.
+Expr SumTransposed(Node& n, const Expr& x, const Expr& weight, const Window& w, int64_t group,
+                   const std::vector<PrimExpr>& cut, const std::vector<PrimExpr>& sizes) {
+  Te te(n);
+  te::Tensor t = te(x), taps = te(weight);
+  std::vector<PrimExpr> first = te(cut), dims = te(sizes);
+  DataType exact = t->dtype.bits() == 16 ? DataType::Float(32) : t->dtype;
+  PrimExpr each = topi::Simplified(floordiv(t->shape[1], Num(group))), outs = taps->shape[1];
+  Dims shape{t->shape[0], topi::Simplified(outs * Num(group))};
+  for (const PrimExpr& d : dims) shape.push_back(d);
+  auto element = [&](const Index& i) {
+    te::IterVar c = topi::Along(each, "c");
+    Array<te::IterVar> axes{c};
+    PrimExpr channel = floordiv(i[1], outs) * each + c->var, inside = const_true();
+    Index from{i[0], channel}, tap{channel, floormod(i[1], outs)};
+    for (size_t a = 0; a < w.size(); ++a) {
+      te::IterVar k = topi::Along(taps->shape[a + 2], "k" + std::to_string(a));
+      PrimExpr at = i[a + 2] + first[a] - k->var * Num(w.dilations[a]);
+      PrimExpr source = floordiv(at, Num(w.strides[a]));
+      inside = inside && equal(floormod(at, Num(w.strides[a])), Num(0)) && source >= Num(0) &&
+               source < t->shape[a + 2];
+      axes.push_back(k);
+      from.push_back(source);
+      tap.push_back(k->var);
+    }
+    PrimExpr product = tvm::cast(exact, topi::At(t, from)) * tvm::cast(exact, topi::At(taps, tap));
+    return te::sum(if_then_else(inside, product, MakeZero(exact)), axes);
+  };
+  te::Tensor sum = topi::Compute(shape, element, "conv_transpose", topi::kCommReduce);
+  return n.Cast(te.Done("conv_transpose", sum), t->dtype);
+}
 Outputs ConvertConvTranspose(Node& n) {
   Expr x = n.In(0), weight = WithKernelShape(n, n.In(1));
   std::string auto_pad = n.Str("auto_pad", "NOTSET");
   // Its SAME padding is that of the result.
   n.attributes.erase("auto_pad");
-  Window w = ReadWindow(n, x, KernelOf(n, weight, true));
+  Window w = ReadWindow(n, x, KernelOf(n, weight, false));
   size_t rank = w.size();
   if (rank < 1 || rank > 3)
     n.Unsupported("a convolution of " + std::to_string(rank) + " dimensions");
@@ -147,18 +179,30 @@ Outputs ConvertConvTranspose(Node& n) {
   if (auto_pad == "VALID") std::fill(pads.begin(), pads.end(), 0);
   if (extra.size() != rank || (!shape.empty() && shape.size() != rank))
     n.Fail("output_padding and output_shape for " + std::to_string(rank) + " axes", "others");
-  for (size_t i = 0; i < rank && (same || !shape.empty()); ++i) {
-    int64_t dim = n.StaticDim(x, static_cast<int64_t>(i) + 2);
-    int64_t wanted = shape.empty() ? dim * w.strides[i] : shape[i];
-    int64_t total =
-        w.strides[i] * (dim - 1) + extra[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - wanted;
-    if (total < 0) {  // more than there is: zeros behind the result
-      extra[i] -= total;
-      total = 0;
+  bool has_size = same || !shape.empty(), is_open = false;
+  std::vector<PrimExpr> cut, sizes;
+  for (size_t i = 0; i < rank; ++i) {
+    PrimExpr dim = Node::Shape(x)[i + 2], taps = Node::Shape(weight)[i + 2];
+    is_open |= !AsConstInt(taps);
+    PrimExpr full = (dim - Num(1)) * Num(w.strides[i]) + (taps - Num(1)) * Num(w.dilations[i]) +
+                    Num(extra[i] + 1);
+    cut.push_back(Num(pads[i]));
+    sizes.push_back(n.Simplify(full - Num(pads[i] + pads[i + rank])));
+    if (!has_size) continue;
+    sizes[i] = shape.empty() ? dim * Num(w.strides[i]) : Num(shape[i]);
+    PrimExpr total = n.Simplify(full - sizes[i]), half = floordiv(max(total, Num(0)), Num(2));
+    cut[i] = n.Simplify(auto_pad == "SAME_UPPER" ? half : max(total, Num(0)) - half);
+    if (auto known = AsConstInt(total)) {
+      extra[i] += std::max<int64_t>(-*known, 0);  // zeros behind the result
+      pads[i] = *AsConstInt(cut[i]);
+      pads[i + rank] = std::max<int64_t>(*known, 0) - pads[i];
+    } else {
+      is_open = true;
     }
-    bool upper = auto_pad == "SAME_UPPER";
-    pads[i] = upper ? total / 2 : total - total / 2;
-    pads[i + rank] = total - pads[i];
+  }
+  if (is_open) {
+    Expr y = SumTransposed(n, x, weight, w, group, cut, sizes);
+    return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
   }
   std::string letters = SpatialLetters(rank);
   bool dilated =
@@ -205,12 +249,65 @@ Outputs ConvertConvTranspose(Node& n) {
   }
   return n.Has(2) ? WithBias(n, y, n.In(2)) : y;
 }
+/// A convolution whose samples are moved by offsets that are data.
+Outputs ConvertDeformConv(Node& n) {
+  Expr x = n.In(0), weight = WithKernelShape(n, n.In(1)), offset = n.In(2);
+  Window w = ReadWindow(n, x, KernelOf(n, weight, false));
+  PrimExpr group = Num(n.Int("group", 1)), offset_group = Num(n.Int("offset_group", 1));
+  Te te(n);
+  te::Tensor t = te(x), wt = te(weight), off = te(offset);
+  std::optional<te::Tensor> bias, mask;
+  if (n.Has(3)) bias = te(n.In(3));
+  if (n.Has(4)) mask = te(n.In(4));
+  DataType d = t->dtype;
+  PrimExpr h = t->shape[2], width = t->shape[3];
+  PrimExpr channels = t->shape[1], outputs = wt->shape[0], columns = wt->shape[3];
+  Dims shape{t->shape[0], outputs, off->shape[2], off->shape[3]};
+  PrimExpr per_group = topi::Simplified(floordiv(channels, group));
+  te::Tensor sums = topi::Compute(
+      shape,
+      [&](const Index& i) {
+        te::IterVar c = topi::Along(per_group, "c"), ky = topi::Along(wt->shape[2], "ky"),
+                    kx = topi::Along(columns, "kx");
+        PrimExpr own = topi::Simplified(floordiv(outputs, group));
+        PrimExpr channel = floordiv(i[1], own) * per_group + c->var;
+        PrimExpr og = floordiv(channel, topi::Simplified(floordiv(channels, offset_group)));
+        PrimExpr tap = (og * wt->shape[2] + ky->var) * columns + kx->var;
+        auto place = [&](size_t a, const PrimExpr& at, const PrimExpr& k, int64_t part) {
+          PrimExpr base = at * Num(w.strides[a]) - w.before[a] + k * Num(w.dilations[a]);
+          return tvm::cast(d, base) + off(i[0], tap * Num(2) + Num(part), i[2], i[3]);
+        };
+        PrimExpr y = place(0, i[2], ky->var, 0), px = place(1, i[3], kx->var, 1);
+        auto whole = [](const PrimExpr& e) {
+          return tvm::cast(DataType::Int(64),
+                           max(min(floor(e), Num(e.dtype(), 1e6)), Num(e.dtype(), -1e6)));
+        };
+        PrimExpr y0 = whole(y), x0 = whole(px), sum = MakeZero(d);
+        for (int64_t a : {0, 1}) {
+          for (int64_t b : {0, 1}) {
+            PrimExpr yy = y0 + Num(a), xx = x0 + Num(b);
+            PrimExpr inside = yy >= Num(0) && yy < h && xx >= Num(0) && xx < width;
+            PrimExpr weight_y = Num(d, 1) - tvm::abs(y - tvm::cast(d, yy));
+            PrimExpr weight_x = Num(d, 1) - tvm::abs(px - tvm::cast(d, xx));
+            sum = sum +
+                  if_then_else(inside, weight_y * weight_x * t(i[0], channel, yy, xx), MakeZero(d));
+          }
+        }
+        if (mask) sum = sum * (*mask)(i[0], tap, i[2], i[3]);
+        return te::sum(sum * wt(i[1], c->var, ky->var, kx->var), {c, ky, kx});
+      },
+      "deform_conv", topi::kCommReduce);
+  if (!bias) return te.Done("deform_conv", sums);
+  return ComputeElements(n, "deform_conv", te, shape,
+                         [&](const Index& i) { return topi::At(sums, i) + (*bias)(i[1]); });
+}
 }  // namespace
 
 TVM_REGISTER() {
   AddConverters({
       {"Conv", &ConvertConv},
       {"ConvTranspose", &ConvertConvTranspose},
+      {"DeformConv", &ConvertDeformConv},
   });
 }
 

@@ -45,7 +45,7 @@ class LoopBuilder {
             declared ? std::make_shared<TypeProto>(loop.types[k]) : n.importer.ObjectType(value);
     }
     for (Name name : loop.names) {
-      const Value* value = n.scope->Find(name);
+      const Value* value = outside().Find(name);
       if (!value || !value->defined() || IsConstant(*value)) continue;
       Value copy = *value;
       bool is_object = value->sequence || value->object;
@@ -67,7 +67,11 @@ class LoopBuilder {
     }
     Array<Expr> args{n_.Scalar(0, kCount),
                      loop_.condition.value_or(n_.Scalar(1, DataType::Bool()))};
-    if (loop_.count) args.push_back(*loop_.count);
+    if (loop_.count) {
+      args.push_back(is_endless_ ? n_.importer.CallRuntime("check_turns", {*loop_.count},
+                                                           relax::TensorStructInfo(Dims{}, kCount))
+                                 : *loop_.count);
+    }
     for (const Expr& e : initial_) args.push_back(e);
     for (const Captured& c : captured_) {
       args.push_back(c.expr);
@@ -96,6 +100,7 @@ class LoopBuilder {
   }
 
  private:
+  const Scope& outside() const { return loop_.scope ? *loop_.scope : *n_.scope; }
   /// A value from outside: `words` of strings, `object` of a sequence or optional.
   struct Captured {
     Name name;
@@ -135,6 +140,9 @@ class LoopBuilder {
       }
       return inside_[*var];
     }
+    for (const auto& [inner, outer] : outside_) {
+      if (builder_->analyzer()->CanProveEqual(outer, dim)) return inner;
+    }
     tir::Var inner = n_.importer.FreshDim();
     outside_.Set(inner, dim);
     return inner;
@@ -159,7 +167,7 @@ class LoopBuilder {
       carried.emplace_back(Expr(params.back()));
     }
     Scope scope;
-    scope.outer = n_.scope;
+    scope.outer = &outside();
     for (const Captured& c : captured_) {
       if (c.object) {
         params.push_back(relax::Var("captured", relax::ObjectStructInfo::Get()));
@@ -201,6 +209,7 @@ class LoopBuilder {
       builder_->EndScope();
       return false;
     }
+    is_endless_ = !turn.condition || IsTrue(&*turn.condition);
     relax::SeqExpr next = MakeNext(turn, params, i, collections);
     Array<Expr> last;
     for (const Value& v : carried) last.push_back(v.expr);
@@ -211,6 +220,10 @@ class LoopBuilder {
     builder_->EndScope();
     builder_->UpdateFunction(function_, func);
     return true;
+  }
+  bool IsTrue(Value* condition) {
+    const Known* known = n_.importer.KnownOf(condition);
+    return known && known->elements.size() == 1 && IsOne(known->elements[0]);
   }
   /// Shapes of what is carried are those of the parameters where they do not change.
   relax::TupleStructInfo ResultInfo(const std::vector<Value>& carried) {
@@ -293,7 +306,7 @@ class LoopBuilder {
         continue;
       }
       Expr one = n_("expand_dims", n_.importer.TensorOf(&turn.collected[k]), List({0}));
-      args.push_back(n_("concat", relax::Tuple({collections[k], one}), 0));
+      args.push_back(Concatenated(n_, {collections[k], one}, 0));
     }
     Expr call = builder_->Emit(relax::Call(function_, args), "gv");
     return relax::MakeSeq(relax::SeqExpr({}, call), builder_->EndSequence(), call);
@@ -308,7 +321,8 @@ class LoopBuilder {
   Map<tir::Var, PrimExpr> inside_, outside_;
   std::vector<Collected> collected_;
   GlobalVar function_;
-  size_t first_ = 0;  // the first parameter for collected values
+  bool is_endless_ = false;  // nothing but the number of turns ends it
+  size_t first_ = 0;         // the first parameter for collected values
 };
 }  // namespace
 

@@ -5,6 +5,8 @@
 
 namespace tvm::frontend::onnx {
 
+/// Loops of few turns are unrolled.
+constexpr int64_t kFewTurns = 64;
 /// What a turn gives: whether another may follow (true where there is none), the values for it, and
 /// values that are collected over all turns.
 struct Turn {
@@ -17,6 +19,7 @@ struct LoopSpec {
   std::vector<Value> carried;
   std::vector<TypeProto> types;  // as declared, of the carried values: needed of sequences
   std::set<Name> names;          // of values outside that the body may use
+  const Scope* scope = nullptr;  // where those are, if it is not the node's
   size_t num_collected = 0;
   /// A turn: its number (an int64 scalar), the carried values, and the scope that has the names.
   std::function<Turn(const Expr& i, const std::vector<Value>& carried, const Scope& scope)> turn;

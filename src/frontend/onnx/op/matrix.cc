@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, softmax, determinants.
 #include "frontend/onnx/op/op.h"
+#include "topi/loops.h"
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -64,36 +65,67 @@ Outputs ConvertHardmax(Node& n) {
 }
 
 // ---- determinants -------------------------------------------------------------------------------
-/// By the formula for small matrices, by expansion along the first row for larger ones.
-PrimExpr Determinant(const te::Tensor& t, Index at, std::vector<int64_t> columns, int64_t row) {
-  size_t rank = t->shape.size();
-  PrimExpr sum = MakeZero(t->dtype);
-  if (columns.empty()) return Num(t->dtype, 1);
-  for (size_t k = 0; k < columns.size(); ++k) {
-    at[rank - 2] = Num(row);
-    at[rank - 1] = Num(columns[k]);
-    std::vector<int64_t> rest = columns;
-    rest.erase(rest.begin() + static_cast<int64_t>(k));
-    PrimExpr term = topi::At(t, at) * Determinant(t, at, rest, row + 1);
-    sum = k % 2 ? sum - term : sum + term;
-  }
-  return sum;
+/// By elimination with the largest element of a column as pivot. `work` holds a copy.
+tir::Stmt Eliminate(const tir::Buffer& from, const tir::Buffer& work, const tir::Buffer& to,
+                    const Index& batch) {
+  using namespace topi;
+  DataType t = from->dtype;
+  PrimExpr size = from->shape.back();
+  DataType whole = size.dtype();
+  auto at = [&](const PrimExpr& row, const PrimExpr& column) {
+    Index place = batch;
+    place.push_back(row);
+    place.push_back(column);
+    return place;
+  };
+  Scalar product("det", t), pivot("pivot", whole), kept("kept", t);
+  auto w = [&](const PrimExpr& row, const PrimExpr& column) { return Load(work, at(row, column)); };
+  PrimExpr one = MakeConst(whole, 1);
+  auto step = [&](const tir::Var& k) {
+    auto below = [&](const char* name, auto body) {  // rows, or columns, behind k
+      return Loop(name, size - k - one, [&](const tir::Var& i) { return body(i + k + one); });
+    };
+    tir::Stmt choose = below("r", [&](const PrimExpr& r) {
+      return tir::IfThenElse(tvm::abs(w(r, k)) > tvm::abs(w(pivot.Get(), k)), pivot.Set(r));
+    });
+    tir::Stmt exchange = Loop("c", size, [&](const tir::Var& c) {
+      return Steps({kept.Set(w(k, c)), Store(work, at(k, c), w(pivot.Get(), c)),
+                    Store(work, at(pivot.Get(), c), kept.Get())});
+    });
+    tir::Stmt swap = tir::IfThenElse(not_equal(pivot.Get(), k),
+                                     Steps({exchange, product.Set(neg(product.Get()))}));
+    tir::Stmt clear = below("r", [&](const PrimExpr& r) {
+      tir::Stmt row = below("c", [&](const PrimExpr& c) {
+        return Store(work, at(r, c), w(r, c) - kept.Get() * w(k, c));
+      });
+      return Steps({kept.Set(div(w(r, k), w(k, k))), row});
+    });
+    return Steps({pivot.Set(k), choose, swap, product.Set(product.Get() * w(k, k)),
+                  tir::IfThenElse(not_equal(w(k, k), MakeZero(t)), clear)});
+  };
+  tir::Stmt copy = Loop("r", size, [&](const tir::Var& r) {
+    return Loop("c", size,
+                [&](const tir::Var& c) { return Store(work, at(r, c), Load(from, at(r, c))); });
+  });
+  tir::Stmt all = Steps(
+      {copy, product.Set(MakeConst(t, 1)), Loop("k", size, step), Store(to, batch, product.Get())});
+  return WithBuffer(product.buffer, WithBuffer(pivot.buffer, WithBuffer(kept.buffer, all)));
 }
 Outputs ConvertDet(Node& n) {
   Expr x = n.In(0);
   int64_t rank = Node::Rank(x);
   if (rank < 2) n.Fail("a matrix", "rank " + std::to_string(rank));
-  int64_t size = n.StaticDim(x, rank - 1);
-  if (size > 6) n.Unsupported("determinants of more than 6 rows");
-  std::vector<int64_t> columns;
-  for (int64_t i = 0; i < size; ++i) columns.push_back(i);
+  DataType type = Node::TypeOf(x), exact = type.bits() == 16 ? DataType::Float(32) : type;
+  Dims square = Node::Shape(x);
+  square.Set(rank - 1, square[rank - 2]);
   Te te(n);
-  te::Tensor t = te(x);
+  te::Tensor t = te(n.Cast(n.Fitted(x, square), exact));
   Dims shape(t->shape.begin(), t->shape.end() - 2);
-  return ComputeElements(n, "det", te, shape, [&](Index i) {
-    i.resize(rank, Num(0));
-    return Determinant(t, i, columns, 0);
-  });
+  auto body = [&](const Array<tir::Buffer>& in, const Array<tir::Buffer>& out) {
+    return topi::Loops(shape, [&](const Index& i) { return Eliminate(in[0], out[1], out[0], i); });
+  };
+  Array<te::Tensor> both = topi::Extern("det", {t}, {{shape, exact}, {t->shape, exact}}, body);
+  return n.Cast(te.Done("det", both)[0], type);
 }
 }  // namespace
 

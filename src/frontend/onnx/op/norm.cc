@@ -14,9 +14,17 @@ Outputs ConvertBatchNormalization(Node& n) {
   double epsilon = n.Float("epsilon", 1e-5F), momentum = n.Float("momentum", 0.9F);
   bool training = n.Int("training_mode", 0) != 0;
   if (n.Int("spatial", 1) != 1) n.Unsupported("spatial=0");
+  Dims shape = Node::Shape(x), channels = Node::Shape(n.In(1));
+  if (shape.size() > 1 && channels.size() == 1 && AsConstInt(channels[0])) {
+    shape.Set(1, channels[0]);
+    x = n.Fitted(x, shape);
+  }
+  std::vector<Expr> of_channels;
+  for (size_t i = 1; i < 5; ++i)
+    of_channels.push_back(shape.size() > 1 ? n.Fitted(n.In(i), {shape[1]}) : n.In(i));
   // The factor of the new values here is that of the old ones there.
-  Expr all = n("nn.batch_norm", x, n.In(1), n.In(2), n.In(3), n.In(4), 1, epsilon, true, true,
-               1 - momentum, training);
+  Expr all = n("nn.batch_norm", x, of_channels[0], of_channels[1], of_channels[2], of_channels[3],
+               1, epsilon, true, true, 1 - momentum, training);
   if (!training) return n.Item(all, 0);
   return std::vector<Expr>{n.Item(all, 0), n.Item(all, 1), n.Item(all, 2)};
 }

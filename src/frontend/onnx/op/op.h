@@ -62,6 +62,20 @@ inline Expr Shaped(Node& n, const Expr& e, const std::vector<PrimExpr>& dims) {
 inline Expr Transposed(Node& n, const Expr& x, const std::vector<int64_t>& axes) {
   return n("permute_dims", x, List(axes));
 }
+/// Tensors with the dimensions of the first, but for one axis; running checks what is not known.
+inline Array<Expr> Alike(Node& n, const std::vector<Expr>& all, std::optional<int64_t> but = {}) {
+  Array<Expr> fitted;
+  for (const Expr& e : all) {
+    Dims like = Node::Shape(all[0]);
+    if (but && static_cast<int64_t>(like.size()) == Node::Rank(e))
+      like.Set(*but, Node::Shape(e)[*but]);
+    fitted.push_back(n.Fitted(e, like));
+  }
+  return fitted;
+}
+inline Expr Concatenated(Node& n, const std::vector<Expr>& all, int64_t axis) {
+  return n("concat", relax::Tuple(Alike(n, all, axis)), axis);
+}
 /// Indices below 0 count from the end of `dim`.
 inline Expr FromEnd(Node& n, const Expr& indices, const PrimExpr& dim) {
   Te te(n);

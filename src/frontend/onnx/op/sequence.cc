@@ -113,9 +113,9 @@ Outputs ConvertConcatFromSequence(Node& n) {
   if (n.Int("new_axis", 0)) return StackOf(n, &items, n.Axis(axis, Node::Rank(first) + 1));
   axis = n.Axis(axis, Node::Rank(first));
   if (items.size() == 1) return first;
-  Array<Expr> tensors;
+  std::vector<Expr> tensors;
   for (Value& item : items) tensors.push_back(n.importer.TensorOf(&item));
-  return n("concat", relax::Tuple(tensors), axis);
+  return Concatenated(n, tensors, axis);
 }
 Outputs ConvertSplitToSequence(Node& n) {
   Expr x = n.In(0);
@@ -123,7 +123,9 @@ Outputs ConvertSplitToSequence(Node& n) {
   bool keep = n.Int("keepdims", 1) != 0 || n.Has(1);
   std::vector<PrimExpr> sizes;
   bool one_size = n.Has(1) && Node::Rank(n.In(1)) == 0;
-  if ((one_size && !n.TryConstInts(1)) || (!n.Has(1) && !AsConstInt(Node::Shape(x)[axis]))) {
+  bool is_open = n.Has(1) ? (one_size ? !n.TryConstInts(1) : !n.LengthOf(1))
+                          : !AsConstInt(Node::Shape(x)[axis]);
+  if (is_open) {
     Expr each = n.Has(1) ? n.In(1) : n.Scalar(1, DataType::Int(64));
     Expr parts = n.importer.CallRuntime("sequence.split", {x, each, relax::PrimValue(Num(axis)),
                                                            relax::PrimValue(IntImm::Bool(keep))});

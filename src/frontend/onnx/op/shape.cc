@@ -150,12 +150,7 @@ Outputs ConvertConcat(Node& n) {
   auto all = n.All();
   int64_t axis = n.Axis(n.Int("axis"), Node::Rank(all[0]));
   if (all.size() == 1) return all[0];
-  for (Expr& e : all) {
-    Dims like = Node::Shape(all[0]);
-    if (static_cast<int64_t>(like.size()) == Node::Rank(e)) like.Set(axis, Node::Shape(e)[axis]);
-    e = n.Fitted(e, like);
-  }
-  return n("concat", relax::Tuple(Array<Expr>(all.begin(), all.end())), axis);
+  return Concatenated(n, all, axis);
 }
 Outputs ConvertSplit(Node& n) {
   Expr x = n.In(0);
@@ -316,10 +311,23 @@ Outputs ConvertReverseSequence(Node& n) {
 }
 
 // ---- copies -------------------------------------------------------------------------------------
+/// The sizes that Expand is given, as many as the result has axes where only running tells how many
+/// they are: the first of them are 1.
+std::vector<PrimExpr> SizesFromLast(Node& n) {
+  auto rank = n.DeclaredRank(0);
+  if (!rank || n.LengthOf(1)) return n.Integers(1);
+  Te te(n);
+  te::Tensor t = te(n.Cast(n.In(1), DataType::Int(64)));
+  return n.RuntimeIntegers(
+      ComputeElements(n, "sizes", te, {Num(*rank)}, [&](const Index& i) -> PrimExpr {
+        PrimExpr from = i[0] + t->shape[0] - Num(*rank);
+        return if_then_else(from >= Num(0), t(from), Num(1));
+      }));
+}
 Outputs ConvertExpand(Node& n) {
   Expr x = n.In(0);
   Dims from = Node::Shape(x);
-  std::vector<PrimExpr> wanted = n.Integers(1, n.DeclaredRank(0));
+  std::vector<PrimExpr> wanted = SizesFromLast(n);
   std::vector<PrimExpr> own(from.begin(), from.end());
   if (own.size() < wanted.size()) own.insert(own.begin(), wanted.size() - own.size(), Num(1));
   if (wanted.size() < own.size()) wanted.insert(wanted.begin(), own.size() - wanted.size(), Num(1));
@@ -379,6 +387,21 @@ PrimExpr PaddedPlace(const std::string& mode, const PrimExpr& i, const PrimExpr&
   PrimExpr at = floormod(i, period);
   return min(at, period - at);
 }
+/// Padding before and after every axis, from axes of a number that only running tells.
+Expr PadsByAxis(Node& n, int64_t rank) {
+  Te te(n);
+  Expr axes = n.Cast(n.In(3), DataType::Int(64)), pads = n.Cast(n.In(1), DataType::Int(64));
+  PrimExpr count = Node::Shape(axes)[0];
+  te::Tensor a = te(axes), p = te(n.Fitted(pads, {n.Simplify(count * Num(2))}));
+  auto element = [&](const Index& i) {
+    te::IterVar k = topi::Along(a->shape[0], "k");
+    PrimExpr axis = floormod(i[0], Num(rank)), named = a(k->var);
+    PrimExpr is = equal(named, axis) || equal(named, axis - Num(rank));
+    PrimExpr from = k->var + tir::Select(i[0] < Num(rank), Num(0), a->shape[0]);
+    return te::sum(if_then_else(is, p(from), Num(0)), {k});
+  };
+  return te.Done("pads", topi::Compute({Num(2 * rank)}, element, "pads", topi::kCommReduce));
+}
 Outputs ConvertPad(Node& n) {
   Expr x = n.In(0);
   std::string mode = n.Str("mode", "constant");
@@ -387,11 +410,16 @@ Outputs ConvertPad(Node& n) {
   int64_t rank = Node::Rank(x);
   std::vector<PrimExpr> axes, before, after;
   for (int64_t i = 0; i < rank; ++i) axes.push_back(Num(i));
-  if (n.Has(3)) {
-    std::optional<int64_t> pads = n.LengthOf(1);
-    axes = n.Integers(3, pads ? std::optional(*pads / 2) : std::nullopt);
+  std::vector<PrimExpr> pads;
+  if (n.Has(3) && !n.LengthOf(1) && !n.LengthOf(3)) {
+    pads = n.RuntimeIntegers(PadsByAxis(n, rank));
+  } else {
+    if (n.Has(3)) {
+      std::optional<int64_t> count = n.LengthOf(1);
+      axes = n.Integers(3, count ? std::optional(*count / 2) : std::nullopt);
+    }
+    pads = n.Integers(1, 2 * axes.size());
   }
-  std::vector<PrimExpr> pads = n.Integers(1, 2 * axes.size());
   if (pads.size() != 2 * axes.size())
     n.Fail(std::to_string(2 * axes.size()) + " pads", std::to_string(pads.size()));
   bool constant = true;

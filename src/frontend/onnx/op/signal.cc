@@ -229,58 +229,6 @@ Outputs ConvertCol2Im(Node& n) {
                      },
                      "col2im", topi::kCommReduce));
 }
-/// A convolution whose samples are moved by offsets that are data.
-Outputs ConvertDeformConv(Node& n) {
-  Expr x = n.In(0), weight = n.In(1), offset = n.In(2);
-  std::vector<int64_t> kernel{n.StaticDim(weight, 2), n.StaticDim(weight, 3)};
-  Window w = ReadWindow(n, x, kernel);
-  int64_t group = n.Int("group", 1), offset_group = n.Int("offset_group", 1);
-  int64_t channels = n.StaticDim(x, 1), outputs = n.StaticDim(weight, 0);
-  Te te(n);
-  te::Tensor t = te(x), wt = te(weight), off = te(offset);
-  std::optional<te::Tensor> bias, mask;
-  if (n.Has(3)) bias = te(n.In(3));
-  if (n.Has(4)) mask = te(n.In(4));
-  DataType d = t->dtype;
-  PrimExpr h = t->shape[2], width = t->shape[3];
-  Dims shape{t->shape[0], Num(outputs), off->shape[2], off->shape[3]};
-  int64_t per_group = channels / group, taps = kernel[0] * kernel[1];
-  te::Tensor sums = topi::Compute(
-      shape,
-      [&](const Index& i) {
-        te::IterVar c = topi::Along(Num(per_group), "c"), ky = topi::Along(Num(kernel[0]), "ky"),
-                    kx = topi::Along(Num(kernel[1]), "kx");
-        PrimExpr channel = floordiv(i[1], Num(outputs / group)) * Num(per_group) + c->var;
-        PrimExpr og = floordiv(channel, Num(channels / offset_group));
-        PrimExpr tap = og * Num(taps) + ky->var * Num(kernel[1]) + kx->var;
-        auto place = [&](size_t a, const PrimExpr& at, const PrimExpr& k, int64_t part) {
-          PrimExpr base = at * Num(w.strides[a]) - w.before[a] + k * Num(w.dilations[a]);
-          return tvm::cast(d, base) + off(i[0], tap * Num(2) + Num(part), i[2], i[3]);
-        };
-        PrimExpr y = place(0, i[2], ky->var, 0), px = place(1, i[3], kx->var, 1);
-        auto whole = [](const PrimExpr& e) {
-          return tvm::cast(DataType::Int(64),
-                           max(min(floor(e), Num(e.dtype(), 1e6)), Num(e.dtype(), -1e6)));
-        };
-        PrimExpr y0 = whole(y), x0 = whole(px), sum = MakeZero(d);
-        for (int64_t a : {0, 1}) {
-          for (int64_t b : {0, 1}) {
-            PrimExpr yy = y0 + Num(a), xx = x0 + Num(b);
-            PrimExpr inside = yy >= Num(0) && yy < h && xx >= Num(0) && xx < width;
-            PrimExpr weight_y = Num(d, 1) - tvm::abs(y - tvm::cast(d, yy));
-            PrimExpr weight_x = Num(d, 1) - tvm::abs(px - tvm::cast(d, xx));
-            sum = sum +
-                  if_then_else(inside, weight_y * weight_x * t(i[0], channel, yy, xx), MakeZero(d));
-          }
-        }
-        if (mask) sum = sum * (*mask)(i[0], tap, i[2], i[3]);
-        return te::sum(sum * wt(i[1], c->var, ky->var, kx->var), {c, ky, kx});
-      },
-      "deform_conv", topi::kCommReduce);
-  if (!bias) return te.Done("deform_conv", sums);
-  return ComputeElements(n, "deform_conv", te, shape,
-                         [&](const Index& i) { return topi::At(sums, i) + (*bias)(i[1]); });
-}
 }  // namespace
 
 TVM_REGISTER() {
@@ -288,7 +236,6 @@ TVM_REGISTER() {
       {"BlackmanWindow", &ConvertBlackmanWindow},
       {"Col2Im", &ConvertCol2Im},
       {"DFT", &ConvertDFT},
-      {"DeformConv", &ConvertDeformConv},
       {"HammingWindow", &ConvertHammingWindow},
       {"HannWindow", &ConvertHannWindow},
       {"MelWeightMatrix", &ConvertMelWeightMatrix},

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "frontend/onnx/op/learning.h"
+#include "runtime/host_tensor.h"
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -152,8 +153,7 @@ Expr ScoresOf(Node& n, const Expr& x, const Forest& forest) {
 std::vector<double> NumbersOf(Node& n, Name name) {
   const Attribute* attr = n.Find(name, Attribute::kTensor);
   if (!attr) return {};
-  Value value = n.importer.Constant(MakeTensor(n.importer.model(), *attr->tensor));
-  runtime::Tensor tensor = *value.constant;
+  auto tensor = runtime::HostTensor(MakeTensor(n.importer.model(), *attr->tensor));
   DataType t = tensor.dtype();
   std::vector<double> values;
   for (int64_t i = 0; i < tensor.numel(); ++i) {
