@@ -36,9 +36,9 @@ def get_relax_stacked_attention_module(
     qkv, b, s, n, h, h_v, op, bias=None, qk_scale=None, single_shape=False, layout="BS3NH"
 ):
     """main(qkv[, bias]): attention of the parts of one tensor, which `op`, "split" or
-    "strided_slice", takes apart: of (b, s, n · (2h + h_v)) for the layout BS3NH, of (s, b, n · 3h) for SBN3H.
-    `qkv` and `bias` are arrays of their shapes and types; with `single_shape` all parts are
-    reshaped by one expression."""
+    "strided_slice", takes apart: of (b, s, n · (2h + h_v)) for the layout BS3NH, of (s, b, n · 3h)
+    for SBN3H. `qkv` and `bias` are arrays of their shapes and types; with `single_shape` all parts
+    are reshaped by one expression."""
     if op not in ("split", "strided_slice"):
         raise NotImplementedError(f"expected 'split' or 'strided_slice', got '{op}'")
     if layout not in ("BS3NH", "SBN3H"):
