@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from . import kernels, measure, models, peers, tuning, tuning_result
+from . import kernels, lowered, measure, models, peers, rewritten, tuning, tuning_result
 from .measure import Row
 
 
@@ -360,6 +360,23 @@ def graph(name, subjects, options):
     return rows
 
 
+def lowered_operators(name, subjects, options):
+    """Operators of graphs as they are lowered beside the same written as tensor expressions."""
+    rows = []
+    for operator in lowered.OPERATORS:
+        rows += lowered.rows(operator, options)
+    return rows
+
+
+def rewritten_models(name, subjects, options):
+    """Models in other layouts and in bfloat16 beside themselves; weights transformed when they are
+    loaded beside copies of them; a model larger than memory."""
+    rows = []
+    for what, case in rewritten.CASES.items():
+        rows += case(what, options)
+    return rows
+
+
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
@@ -375,6 +392,8 @@ CASES = {
     "script": script,
     "pattern": pattern,
     "graph": graph,
+    "lowered": lowered_operators,
+    "rewritten": rewritten_models,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,

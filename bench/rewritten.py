@@ -1,34 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in another layout and in bfloat16 beside themselves, and weights that are transformed when
-they are loaded beside a copy of them.
+"""Models in another layout and in bfloat16 beside themselves, weights that are transformed when
+they are loaded beside a copy of them, and a model larger than the memory that its process may use.
 
-python -m bench.rewritten [resnet50 mobilenet_v2 mlp bert_base weights]
+python -m bench.rewritten [resnet50 mobilenet_v2 mlp bert_base weights lazy] [--threads 2]
 """
 
 import argparse
+import subprocess
+import sys
 
 import numpy as np
-import tvm
-from tvm import relax
-from tvm.relax import op, transform
 
-from .decoder import alternate
-from .model_ops import relax_module
-from .models import Model
+from . import measure, peers, report
+from .measure import Row
+from .programs import Timed
 
 
 def _layouts():
-    """Channels in blocks of a vector, which the rules of processors prefer, and last."""
-    lanes = tvm.target.codegen.llvm_get_vector_width(tvm.target.Target("llvm")) // 4
-    blocks = {"relax.nn.conv2d": [f"NCHW{lanes}c", f"OIHW{lanes}i{lanes}o"]}
-    return {
-        f"NCHW{lanes}c": transform.ConvertLayout(blocks),
-        "NHWC": transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]}),
+    """{name: (pass, how far results may be off)}: channels in blocks of a vector, which rules for
+    processors prefer, and last."""
+    import tvm
+    from tvm.relax import transform
+
+    lanes = tvm.target.codegen.llvm_get_vector_width(tvm.target.Target("llvm")) // 32
+    layouts = {
+        f"NCHW{lanes}c": [f"NCHW{lanes}c", f"OIHW{lanes}i{lanes}o"],
+        "NHWC": ["NHWC", "OHWI"],
     }
+    convert = lambda layout: transform.ConvertLayout({"relax.nn.conv2d": layout})
+    return {name: (convert(layout), 1e-4) for name, layout in layouts.items()}
 
 
 def _precision():
-    return {"bfloat16": transform.ToMixedPrecision(dtype="bfloat16")}
+    from tvm.relax import transform
+
+    return {"bfloat16": (transform.ToMixedPrecision(dtype="bfloat16"), 2e-2)}
 
 
 MODELS = {
@@ -40,30 +46,51 @@ MODELS = {
 
 
 def _compiled(mod, inputs):
-    """A call, and its first result."""
+    """A call that can be timed, and its results."""
+    import tvm
+    from tvm import relax
+
     main = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"]
     run = lambda: main(*inputs)
-    result = run()
-    return run, (result if hasattr(result, "numpy") else result[0]).numpy()
+    results = run()
+    return Timed(run), [x.numpy() for x in ([results] if hasattr(results, "numpy") else results)]
 
 
-def rewritten(name, rounds):
-    """A line for each form of a model."""
-    model = Model(name)
-    mod, inputs = relax_module(model), [tvm.runtime.tensor(x) for x in model.inputs()]
+def _beside(case, ours, other, other_name, options):
+    """Two rows of one case, measured by turns."""
+    timed = {"tvm": ours, other_name: other}
+    samples = measure.time_alternating(timed, options.rounds, options.seconds)
+    return [Row(case, who, samples[who]) for who in timed]
+
+
+def model(name, options):
+    """Each form of a model beside the model as it was."""
+    import tvm
+
+    from .model_ops import relax_module
+    from .models import Model
+
+    made = Model(name)
+    mod, inputs = relax_module(made), [tvm.runtime.tensor(x) for x in made.inputs()]
     plain, expected = _compiled(mod, inputs)
-    for form, conversion in MODELS[name]().items():
-        run, result = _compiled(conversion(mod), inputs)
-        off = np.abs(result - expected).max() / np.abs(expected).max()
-        before, after = alternate(plain, run, rounds)
-        yield (
-            f"{name} {before * 1e3:.2f} ms, {form} {after * 1e3:.2f} ms: "
-            f"{before / after:.2f} times as fast, off by {off:.0e}"
-        )
+    rows = []
+    for form, (conversion, most) in MODELS[name]().items():
+        converted, results = _compiled(conversion(mod), inputs)
+        pairs = zip(results, expected, strict=True)
+        off = max(np.abs(a - b).max() / np.abs(b).max() for a, b in pairs)
+        if off > most:
+            raise AssertionError(f"{name} in {form}: off by {off:.1e}, expected at most {most}")
+        print(f"note: {name} in {form}: off by {off:.1e}")
+        rows += _beside(f"{name} in {form}", converted, plain, "tvm, as it was", options)
+    return rows
 
 
-def weights(rounds, layers=16, size=1024):
-    """Products by transposed weights, which are transposed once."""
+def weights(name, options, layers=16, size=1024):
+    """Weights of products, which are transposed when they are loaded, beside a copy of them."""
+    import tvm
+    from tvm import relax
+    from tvm.relax import op, transform
+
     x = relax.Var("x", relax.TensorStructInfo((1, size), "float32"))
     info = relax.TensorStructInfo((size, size), "float32")
     params = [relax.Var(f"w{i}", info) for i in range(layers)]
@@ -77,28 +104,49 @@ def weights(rounds, layers=16, size=1024):
         bb.emit_func_output(y)
     lifted = transform.LiftTransformParams()(bb.get())
     machine = relax.VirtualMachine(tvm.compile(lifted, "llvm"), tvm.cpu())
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(options.seed)
     arrays = [rng.standard_normal((size, size), "float32") for _ in params]
     tensors = [tvm.runtime.tensor(array) for array in arrays]
     run = lambda: machine["main_transform_params"](tensors)
-    np.testing.assert_array_equal(run()[0].numpy(), arrays[0].T)
-    copied, transformed = alternate(lambda: [array.copy() for array in arrays], run, rounds)
-    megabytes = layers * size * size * 4 / 2**20
-    yield (
-        f"weights {megabytes:.0f} MB: copied by NumPy {copied * 1e3:.1f} ms, "
-        f"transposed {transformed * 1e3:.1f} ms: {copied / transformed:.2f} times as fast"
+    for result, array in zip(run(), arrays, strict=True):
+        np.testing.assert_array_equal(result.numpy(), array.T)
+    copy = lambda: [array.copy() for array in arrays]
+    megabytes = layers * size * size * 4 // 2**20
+    case = f"{megabytes} MB of {name} transposed"
+    return _beside(case, Timed(run), Timed(copy), "NumPy, copied", options)
+
+
+def lazy(name, options):
+    """What 4 GB of weights take of a process that may use 2 GB, and that it fails without lazy
+    input."""
+    command = [sys.executable, "-m", "bench.lazy_model", "--gigabytes=4", "--limit=2"]
+    env = peers.environment(sys.executable)
+    run = lambda *more: subprocess.run(
+        [*command, *more], env=env, cwd=peers.ROOT, capture_output=True, text=True
     )
+    done, eager = run(), run("--eager")
+    if done.returncode != 0:
+        raise RuntimeError(f"{name}: {done.stderr}")
+    if "MemoryError" not in eager.stderr:
+        raise AssertionError(f"{name}: expected all weights at once not to fit in the limit")
+    used = float(done.stdout.split()[-2]) * 2**30
+    return [Row("4 GB of weights, of which 2 GB may be in memory", "tvm, lazy", [used], "B")]
+
+
+CASES = {**dict.fromkeys(MODELS, model), "weights": weights, "lazy": lazy}
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.rewritten", description=__doc__)
-    parser.add_argument("names", nargs="*", default=[*MODELS, "weights"])
+    parser.add_argument("names", nargs="*", choices=[[], *CASES], default=[])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.03)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    for name in options.names:
-        lines = weights(options.rounds) if name == "weights" else rewritten(name, options.rounds)
-        for line in lines:
-            print(line, flush=True)
+    peers.pin(options.threads)
+    for name in options.names or CASES:
+        print(report.table(CASES[name](name, options)), flush=True)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,24 @@ MODULES |= {
     "tvm.relax.distributed.struct_info": "tvm.relax.distributed",
 }
 MODULES |= {f"tvm.relax.op.{module}": "tvm.relax.op" for module in _RELAX_OP.split()}
+# Passes are in one module, stages of pipelines in that of their target.
+_RELAX_TRANSFORM = (
+    "attach_external_modules fast_math fold_batch_norm_to_conv2d_for_inference "
+    "fuse_transpose_matmul lazy_transform_params optimize_layout_transform "
+    "remove_redundant_reshape transform"
+)
+MODULES |= {
+    f"tvm.relax.transform.{module}": "tvm.relax.transform" for module in _RELAX_TRANSFORM.split()
+}
+MODULES |= {
+    f"tvm.relax.backend.{target}.pipeline": f"tvm.relax.backend.{target}"
+    for target in ("adreno", "cpu_generic", "cuda", "gpu_generic", "rocm")
+}
+MODULES |= {
+    "tvm.relax.transform.legalize_ops.common": "tvm.relax.transform.legalize_ops",
+    "tvm.relax.backend.dispatch_sampling": "tvm.relax.backend",
+    "tvm.relax.backend.dispatch_sort_scan": "tvm.relax.backend",
+}
 MODULES |= {
     f"tvm.relax.op.{group}.{module}": f"tvm.relax.op.{group}"
     for group, module in (
@@ -137,6 +155,9 @@ NAMES = {
             "estimate_region_strict_bound",
             "estimate_region_upper_bound",
         )
+    },
+    "tvm.relax.op": {
+        "all_class_non_max_suppression": "tvm.relax.op.vision.all_class_non_max_suppression"
     },
     "tvm.arith.int_solver": {"IntConstraintsTransform": "tvm.arith.IntConstraintsTransform"},
     "tvm.runtime.container": {

@@ -37,8 +37,8 @@ Function BindSymbolicVars(const Function& func,
 /// The function without some parameters, by name or variable, whose values are given. They must fit
 /// the parameters; what that says about symbolic variables holds in the whole function.
 Function BindParams(const Function& func, const Map<Variant<String, Var>, Expr>& binding_map);
-/// The function with calls of some functions, by name or variable, replaced by their bodies.
+/// The function with calls of some functions, by name, replaced by their bodies.
 Function InlineFunctions(const Function& func,
-                         const Map<Variant<String, GlobalVar>, Function>& function_map);
+                         const std::unordered_map<std::string, Function>& functions);
 
 }  // namespace tvm::relax

@@ -7,12 +7,22 @@ import tvm_ffi
 
 from tvm._derive import Node, register_node
 
-from .expr import Expr, Function, SeqExpr, Tuple, Var
+from .expr import Function, SeqExpr, Tuple, Var
 from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
 _emit = tvm_ffi.get_global_func("relax.BlockBuilder._emit")
 _make_seq = tvm_ffi.get_global_func("relax.MakeSeq")
+
+
+# Classes that are known to be expressions: isinstance asks their metaclass, which takes longer.
+_expressions = set()
+
+
+def _as_expr(value):
+    value = convert_to_expr(value)
+    _expressions.add(type(value))
+    return value
 
 
 class _Stack(threading.local):
@@ -125,17 +135,15 @@ class BlockBuilder(Node):
 
     def emit(self, expr, name_hint=""):
         """Binds an expression to a new variable."""
-        if not isinstance(expr, Expr):
-            expr = convert_to_expr(expr)
-        return _emit(self, expr, name_hint)
+        return _emit(self, expr if type(expr) in _expressions else _as_expr(expr), name_hint)
 
     def emit_output(self, output, name_hint=""):
         """Binds an expression to a variable that is seen behind the dataflow block."""
-        return self._emit_output(convert_to_expr(output), name_hint)
+        return self._emit_output(_as_expr(output), name_hint)
 
     def match_cast(self, value, struct_info, name_hint=""):
         """Binds a value that is checked at run time to be as the struct info says."""
-        return self._match_cast(convert_to_expr(value), struct_info, name_hint)
+        return self._match_cast(_as_expr(value), struct_info, name_hint)
 
     def call_te(self, func, *args, **kwargs):
         """A call of the tensor expression `func` of the arguments, as a function of the module."""

@@ -47,8 +47,14 @@ PrimExpr SimplifyVector(const PrimExpr& e, Analyzer::Impl* facts) {
     return b ? PrimExpr(Broadcast(!b->value, b->lanes)) : PrimExpr();
   }
   if (auto* cast_node = e.as<CastObj>()) {
-    auto* b = cast_node->value.as<BroadcastObj>();
-    return b ? PrimExpr(Broadcast(cast(e.dtype().element(), b->value), b->lanes)) : PrimExpr();
+    DataType from = cast_node->value.dtype(), to = e.dtype();
+    if (auto* b = cast_node->value.as<BroadcastObj>())
+      return Broadcast(cast(to.element(), b->value), b->lanes);
+    // In more bits lanes count on where the narrow ones would wrap around: indices do not.
+    auto* ramp = cast_node->value.as<RampObj>();
+    bool widens = ramp && from.is_int() && to.is_int() && to.bits() >= from.bits();
+    if (!widens || !facts->IsIndex(ramp->base)) return PrimExpr();
+    return Ramp(cast(to.element(), ramp->base), cast(to.element(), ramp->stride), ramp->lanes);
   }
   if (auto* ramp = e.as<RampObj>()) {
     return IsZero(ramp->stride) ? PrimExpr(Broadcast(ramp->base, ramp->lanes)) : PrimExpr();

@@ -126,12 +126,8 @@ Function BindParams(const Function& func, const Map<Variant<String, Var>, Expr>&
 namespace {
 class Inliner : public ExprMutator {
  public:
-  explicit Inliner(const Map<Variant<String, GlobalVar>, Function>& functions) {
-    for (const auto& [key, func] : functions) {
-      auto name = key.as<String>();
-      functions_[std::string(name ? *name : (*key.as<GlobalVar>())->name_hint)] = func;
-    }
-  }
+  explicit Inliner(const std::unordered_map<std::string, Function>& functions)
+      : functions_(functions) {}
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
     auto* call = visited.as<CallObj>();
@@ -160,24 +156,34 @@ class Inliner : public ExprMutator {
   }
 
  private:
-  std::unordered_map<std::string, Function> functions_;
+  const std::unordered_map<std::string, Function>& functions_;
   std::unordered_set<std::string> open_;
 };
 }  // namespace
 
 Function InlineFunctions(const Function& func,
-                         const Map<Variant<String, GlobalVar>, Function>& function_map) {
-  return OnDeepStack([&] { return As<Function>(Inliner(function_map).VisitExpr(func)); });
+                         const std::unordered_map<std::string, Function>& functions) {
+  return OnDeepStack([&] { return As<Function>(Inliner(functions).VisitExpr(func)); });
 }
 
 namespace {
+/// Functions by name or variable.
+Function InlineFunctionMap(const Function& func,
+                           const Map<Variant<String, GlobalVar>, Function>& function_map) {
+  std::unordered_map<std::string, Function> functions;
+  for (const auto& [key, body] : function_map) {
+    auto name = key.as<String>();
+    functions[std::string(name ? *name : (*key.as<GlobalVar>())->name_hint)] = body;
+  }
+  return InlineFunctions(func, functions);
+}
 TVM_REGISTER() {
   Def("relax.CopyWithNewVars", &CopyWithNewVars, "The function with new variables.", Arg("func"));
   Def("relax.FunctionBindSymbolicVars", &BindSymbolicVars,
       "The function with symbolic variables replaced.", Arg("func"), Arg("binding_map"));
   Def("relax.FunctionBindParams", &BindParams, "The function with parameters fixed.", Arg("func"),
       Arg("binding_map"));
-  Def("relax.FunctionInlineFunctions", &InlineFunctions, "The function with calls inlined.",
+  Def("relax.FunctionInlineFunctions", &InlineFunctionMap, "The function with calls inlined.",
       Arg("func"), Arg("function_map"));
   Def(
       "relax.GetShapeOf",

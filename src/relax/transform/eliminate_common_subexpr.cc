@@ -12,25 +12,27 @@ namespace {
 /// are not read.
 struct ValueHash {
   size_t operator()(const Expr& value) const {
-    size_t hash = value->type_index();
-    auto mix = [&](size_t more) { hash = hash * 0x9e3779b97f4a7c15 + more; };
-    auto leaf = [&](const Expr& e) {
-      auto* var = e.as<VarObj>();
-      bool is_unique = var || e.as<OpObj>();
-      const Object* id = var ? static_cast<const Object*>(var->vid.get()) : e.get();
-      mix(is_unique ? reinterpret_cast<size_t>(id) : e->type_index());
-    };
-    if (auto* call = value.as<CallObj>()) {
-      leaf(call->op);
-      for (const Expr& arg : call->args) leaf(arg);
-      if (call->attrs) mix(StructuralHash(call->attrs.value()));
-    } else if (auto* tuple = value.as<TupleObj>()) {
-      for (const Expr& field : tuple->fields) leaf(field);
-    } else if (auto* item = value.as<TupleGetItemObj>()) {
-      leaf(item->tuple_value);
-      mix(item->index);
-    }
-    return hash;
+    return Recurse([&] {
+      size_t hash = value->type_index();
+      auto mix = [&](size_t more) { hash = hash * 0x9e3779b97f4a7c15 + more; };
+      if (auto* call = value.as<CallObj>()) {
+        mix((*this)(call->op));
+        for (const Expr& arg : call->args) mix((*this)(arg));
+        if (call->attrs) mix(StructuralHash(call->attrs.value()));
+      } else if (auto* tuple = value.as<TupleObj>()) {
+        for (const Expr& field : tuple->fields) mix((*this)(field));
+      } else if (auto* item = value.as<TupleGetItemObj>()) {
+        mix((*this)(item->tuple_value));
+        mix(item->index);
+      } else if (auto* var = value.as<VarObj>()) {
+        mix(reinterpret_cast<size_t>(var->vid.get()));
+      } else if (auto* global = value.as<GlobalVarObj>()) {
+        mix(std::hash<std::string_view>()(View(global->name_hint)));
+      } else if (value.as<OpObj>()) {
+        mix(reinterpret_cast<size_t>(value.get()));
+      }
+      return hash;
+    });
   }
 };
 

@@ -53,12 +53,12 @@ IRModule InlinePrivateFunctions(IRModule mod) {
     if (base.as<FunctionObj>()) in_dataflow.VisitExpr(base);
   }
   DataflowFit fits_dataflow(callees);
-  Map<Variant<String, GlobalVar>, Function> bodies;
+  std::unordered_map<std::string, Function> bodies;
   for (const auto& [name, func] : callees) {
     // What a function may do that says it is pure, its callers may not.
     bool kept = func->HasNonzeroAttr("relax.force_pure") ||
                 (in_dataflow.names.count(name) && !fits_dataflow(name));
-    if (!kept) bodies.Set(String(name), func);
+    if (!kept) bodies.emplace(name, func);
   }
   if (bodies.empty()) return mod;
   Map<GlobalVar, BaseFunc> functions;

@@ -59,9 +59,15 @@ Optional<String> CausalCondition(const Spelled& s, const Expr& condition, bool k
   return CausalKind(constant, [data, keeps](int64_t i) { return (data[i] != 0) != keeps; });
 }
 
+DataType ElementTypeOf(const Expr& expr) {
+  return GetStructInfoAs<TensorStructInfoObj>(expr)->dtype;
+}
+
 class AttentionFinder {
  public:
-  AttentionFinder(const Spelled& s, const Call& call) : s_(s), call_(call) {}
+  /// `call` is the last product, whose result is wanted as `type`.
+  AttentionFinder(const Spelled& s, const Call& call, DataType type)
+      : s_(s), call_(call), type_(type) {}
   Optional<Expr> Find() {
     int64_t rank = RankOf(call_->args[1]);
     if ((rank != 3 && rank != 4) || RankOf(call_->args[0]) != rank) return std::nullopt;
@@ -74,6 +80,9 @@ class AttentionFinder {
     if (!TakeProduct(scores)) return std::nullopt;
     auto q = DimsOfTensor(query_), k = DimsOfTensor(key_), v = DimsOfTensor(call_->args[1]);
     if (!q || !k || !v || RankOf(query_) != rank || RankOf(key_) != rank) return std::nullopt;
+    for (const Expr& operand : {query_, key_, Expr(call_->args[1])}) {
+      if (ElementTypeOf(operand) != type_) return std::nullopt;
+    }
     return rank == 4 ? Multi(q.value(), k.value()) : Single(q.value(), k.value());
   }
 
@@ -109,8 +118,7 @@ class AttentionFinder {
            s_.CallOf(WithoutCast(s_, p.factors[0]), s_.ops.matmul);
   }
   static Expr MakeScalar(double value, const Expr& like) {
-    DataType type = GetStructInfoAs<TensorStructInfoObj>(like)->dtype;
-    return MakeConstant({value}, {}, type);
+    return MakeConstant({value}, {}, ElementTypeOf(like));
   }
   /// scale · query · keyᵀ, where the scale may stand anywhere.
   bool TakeProduct(const Expr& scores) {
@@ -228,7 +236,8 @@ class AttentionFinder {
     return CallOperator("relax.squeeze", {result, Ints{IntImm::Int32(2)}});
   }
   const Spelled& s_;
-  const Call& call_;
+  const Call call_;
+  DataType type_;
   Expr query_, key_;
   double scale_ = 1;
   Mask mask_;
@@ -237,8 +246,11 @@ class AttentionFinder {
 }  // namespace
 
 Optional<Expr> RecoverAttention(const Spelled& s, const Call& call) {
-  if (!call->Is(s.ops.matmul)) return std::nullopt;
-  return AttentionFinder(s, call).Find();
+  // Of small floats the last product is often a sum in float32 that is rounded at its end.
+  bool rounds = call->Is(s.ops.astype);
+  auto product = s.CallOf(rounds ? call->args[0] : Expr(call), s.ops.matmul);
+  if (!product) return std::nullopt;
+  return AttentionFinder(s, *product, ElementTypeOf(call)).Find();
 }
 
 }  // namespace tvm::relax

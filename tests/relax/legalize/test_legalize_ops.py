@@ -175,3 +175,15 @@ def test_lowerings_of_users_see_every_call():
     mod = graph(lambda x: relax.op.exp(relax.op.exp(relax.op.exp(x))), tensor(3))
     assert functions(legalize(mod, {"relax.exp": lower})) == ["exp"]
     assert len(calls) == 3
+
+
+def test_indices_of_a_transpose_stay_vectors():
+    """int64 indices of the kernel that transposes tiles are ramps: else its stores are scatters."""
+    mod = legalize(graph(relax.op.permute_dims, tensor(256, 256)))
+    target = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512 -num-cores=2")
+    target = Target(target, host=target)
+    kernel = tvm.IRModule({"main": mod["transpose"].with_attr("global_symbol", "main")})
+    with target:
+        lowered = tir.get_default_tir_pipeline(target)(tir.transform.BindTarget(target)(kernel))
+    text = lowered.script()
+    assert "T.Shuffle" in text and 'T.Cast("int64x' not in text

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import tvm
 
-from tests.relax.lazy_model import run
+from bench.lazy_model import run
 
 
 def test_weights_are_asked_for_once_and_in_order():
@@ -20,7 +20,7 @@ def test_weights_are_asked_for_once_and_in_order():
 def test_a_model_that_does_not_fit_in_memory():
     """1 GB of weights in a process that may use three quarters of it."""
     env = {**os.environ, "PYTHONPATH": os.path.dirname(tvm.__path__[0]), "TVM_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.relax.lazy_model", "--gigabytes=1", "--limit=0.75"]
+    command = [sys.executable, "-m", "bench.lazy_model", "--gigabytes=1", "--limit=0.75"]
     lazy = subprocess.run(command, env=env, capture_output=True, text=True)
     assert lazy.returncode == 0, lazy.stderr
     eager = subprocess.run([*command, "--eager"], env=env, capture_output=True, text=True)

@@ -328,6 +328,26 @@ def test_attention_of_small_floats_alone(dtype, types):
     assert ("nn.attention" in after) == (dtype in types)
 
 
+@pytest.mark.parametrize("rounds", [True, False])
+def test_attention_in_mixed_precision(rounds):
+    """Products of small floats are sums in float32, which attention rounds: so must the graph."""
+    builder = relax.BlockBuilder()
+    q, k, v = (relax.Var(name, relax.TensorStructInfo((B, S, N, H), "bfloat16")) for name in "qkv")
+    with builder.function("main", [q, k, v]):
+        with builder.dataflow():
+            turned = [op.permute_dims(x, (0, 2, 1, 3)) for x in (q, v)]
+            product = op.matmul(turned[0], op.permute_dims(k, (0, 2, 3, 1)), out_dtype="float32")
+            weights = op.astype(op.nn.softmax(product * const(0.25)), "bfloat16")
+            out = op.matmul(weights, turned[1], out_dtype="float32")
+            out = op.astype(out, "bfloat16") if rounds else out
+            out = builder.emit_output(builder.normalize(out))
+        builder.emit_func_output(out)
+    for types in (["float32"], ["float16", "bfloat16"]):  # of processors and of matrix units
+        after = transform.RecoverStructure(False, types)(builder.get())
+        assert relax.analysis.well_formed(after)
+        assert ("nn.attention" in operators(after)) == (rounds and "bfloat16" in types)
+
+
 def test_attention_scaled_elsewhere():
     """Queries and keys scaled before their product; a scale of its own; none."""
     root = const(1 / np.sqrt(np.sqrt(H)))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long chains and modules of many functions: each pass of the lowering is linear."""
+"""Long chains and modules of many functions: each pass of the lowering is linear.
+
+python -m bench.passes: all passes, larger programs
+"""
 
 import time
 
@@ -8,6 +11,8 @@ import tvm
 from tvm import relax, tir
 from tvm.relax import transform
 from tvm.relax.dpl import is_op, wildcard
+
+from bench import passes
 
 LOWERING = (
     "DispatchSampling",
@@ -119,6 +124,22 @@ def test_the_language_is_linear(make, small, large):
     first, second = times(small), times(large)
     slow = {n: (first[n], t) for n, t in second.items() if t > 10 * first[n] and t > 0.3}
     assert not slow
+
+
+@pytest.mark.parametrize("name", ["EliminateCommonSubexpr", "InlinePrivateFunctions"])
+def test_calls_of_kernels(name):
+    """What is called and with what tells calls apart, and functions are looked up once."""
+
+    def seconds(n):
+        with tvm.target.Target(passes.TARGET):
+            mod = passes.kernels(passes.chain(n) if name[0] == "E" else passes.functions(n))
+            mod = mod if name[0] == "E" else passes.fused(mod)
+        begin = time.process_time()
+        getattr(transform, name)()(mod)
+        return time.process_time() - begin
+
+    first, second = seconds(500), seconds(2000)
+    assert second < 0.3 or second < 10 * first
 
 
 def test_deep_nesting():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model larger than the memory its process may use, by weights that are asked for one by one:
 
-    python -m tests.relax.lazy_model --gigabytes 4 --limit 2
+    python -m bench.lazy_model --gigabytes 4 --limit 2
 
 prints what the process had in memory at most. The results are those of NumPy; with --eager all
 weights are there at once, which the limit does not allow.
@@ -60,7 +60,7 @@ def run(layers, size, eager=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.relax.lazy_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.lazy_model", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=4, help="of weights")
     parser.add_argument("--limit", type=float, default=2, help="of memory, in gigabytes")
     parser.add_argument("--size", type=int, default=4096, help="of a square weight")
