@@ -221,6 +221,18 @@ Any ImporterObj::Convert(const GraphNodeObj* node) {
   return Complete(node, info.convert(conversion), node->meta);
 }
 
+/// The imaginary parts of an argument: that of a real value is 0, positions stay.
+Any ImporterObj::ImagOf(const Any& arg) {
+  if (IsTensor(arg) && TypeOf(arg.cast<Expr>()).is_float()) {
+    return Apply("aten.zeros_like.default", {arg});
+  }
+  auto list = ListOf(arg);
+  if (!list) return PartOf(arg, true);
+  Array<Any> parts;
+  for (const Any& item : *list) parts.push_back(ImagOf(item));
+  return parts;
+}
+
 Any ImporterObj::ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info,
                                 std::vector<Any> args) {
   if (auto place = ComplexTypeOf(args)) {
@@ -250,11 +262,12 @@ Any ImporterObj::ConvertComplex(const GraphNodeObj* node, const ConverterInfo& i
   Any parts[2];
   for (bool imag : {false, true}) {
     std::vector<Any> part;
-    for (const Any& arg : args) part.push_back(PartOf(arg, imag));
+    for (const Any& arg : args) part.push_back(imag ? ImagOf(arg) : PartOf(arg, false));
     Conversion conversion(this, node, info, part);
     parts[imag] = info.convert(conversion);
   }
-  return FromParts(parts[0], parts[1]);
+  bool is_real = node->meta.as<TensorMetaObj>() && !IsComplexMeta(node->meta);
+  return is_real ? parts[0] : FromParts(parts[0], parts[1]);
 }
 
 void ImporterObj::ConvertNodes(const Array<GraphNode>& nodes) {

@@ -52,6 +52,7 @@ struct ImporterObj : NodeObj {
   Any Convert(const GraphNodeObj* node);
   /// The same where an argument is complex.
   Any ConvertComplex(const GraphNodeObj* node, const ConverterInfo& info, std::vector<Any> args);
+  Any ImagOf(const Any& arg);
   /// Remembers that the node's value is a view of its first argument.
   void NoteView(const GraphNodeObj* node);
   /// The node has changed its first argument.

@@ -10,6 +10,14 @@ namespace {
 bool Wanted(const Conversion& c, size_t mask, size_t i) { return c.Ints(mask)[i] != 0; }
 
 // ---- convolution --------------------------------------------------------------------------------
+/// The first elements along the spatial axes, as many as there are in `shape`.
+Expr CutTo(Conversion& c, Expr x, const Dims& shape) {
+  for (size_t i = 2; i < shape.size(); ++i) {
+    if (c.Equal(ShapeOf(x)[i], shape[i])) continue;
+    x = c.Slice(x, static_cast<int64_t>(i), IntImm::Int64(0), shape[i]);
+  }
+  return x;
+}
 /// The gradient of a convolution in its kernel: the input convolved with the result's gradient,
 /// strides and dilations exchanged, batches as channels.
 Expr KernelGradient(Conversion& c, const Expr& x, const Expr& grad, const Dims& kernel,
@@ -31,11 +39,7 @@ Expr KernelGradient(Conversion& c, const Expr& x, const Expr& grad, const Dims& 
   std::swap(exchanged.stride, exchanged.dilation);
   Expr result = Convolve(c, data, c.Permute(grad, swap), exchanged, dims);
   // Rows that the strides had left over give more than the kernel has.
-  for (int64_t i = 0; i < dims; ++i) {
-    if (c.Equal(ShapeOf(result)[2 + i], kernel[2 + i])) continue;
-    result = c.Slice(result, 2 + i, IntImm::Int64(0), kernel[2 + i]);
-  }
-  return c.Permute(result, swap);
+  return c.Permute(CutTo(c, result, kernel), swap);
 }
 /// How much larger than the least a transposed convolution's result shall be.
 std::vector<int64_t> OutputPadding(Conversion& c, const Dims& wanted, const Dims& from,
@@ -64,7 +68,9 @@ Any ConvolutionBackward(Conversion& c) {
   Array<Any> results = {nullptr, nullptr, nullptr};
   if (Wanted(c, 10, 0)) {
     if (transposed) {
-      results.Set(0, Convolve(c, grad, weight, p, dims));
+      // What was added to the result beyond the least size gives too much.
+      Expr result = Convolve(c, grad, weight, p, dims);
+      results.Set(0, CutTo(c, result, ShapeOf(x)));
     } else {
       ConvParams back = p;
       back.output_padding = OutputPadding(c, ShapeOf(x), ShapeOf(grad), kernel, p, dims);
@@ -115,7 +121,8 @@ Any GroupNormBackward(Conversion& c) {
   Expr grad = c.Tensor(0), x = c.Tensor(1);
   Dims shape = ShapeOf(x);
   PrimExpr groups = IntImm::Int64(c.Int(8));
-  Dims grouped = {shape[0], groups, c.Simplify(floordiv(Count(shape), shape[0] * groups))};
+  PrimExpr inner = floordiv(Count(Dims(shape.begin() + 1, shape.end())), groups);
+  Dims grouped = {shape[0], groups, c.Simplify(inner)};
   Dims statistics = {shape[0], groups, IntImm::Int64(1)};
   Expr mean = c.Reshape(c.Tensor(2), statistics), rstd = c.Reshape(c.Tensor(3), statistics);
   Expr centred = c.Emit("subtract", c.Reshape(x, grouped), mean);
@@ -142,24 +149,6 @@ Any GroupNormBackward(Conversion& c) {
 }
 
 // ---- pools and embeddings -----------------------------------------------------------------------
-Any AvgPoolBackward(Conversion& c) {
-  Expr grad = c.Tensor(0), x = c.Tensor(1);
-  std::vector<int64_t> size = c.Ints(2, 2, 1), padding = c.Ints(4, 2, 0);
-  std::vector<int64_t> stride = c.Ints(3).empty() ? size : c.Ints(3, 2, 1);
-  bool is_batch = RankOf(x) == 4;
-  if (!is_batch) {
-    grad = c.Emit("expand_dims", grad, 0);
-    x = c.Emit("expand_dims", x, 0);
-  }
-  bool overrides = c.Given(7);
-  Expr result = c.Emit("grad.avg_pool2d_backward", grad, x, AnyArray(size), AnyArray(stride),
-                       AnyArray(padding), Array<Any>{1, 1}, c.Flag(5), c.Flag(6) || overrides);
-  if (overrides) {
-    double count = static_cast<double>(size[0] * size[1]);
-    result = c.Emit("multiply", result, c.Const(count / c.Number(7), TypeOf(x)));
-  }
-  return is_batch ? result : c.Emit("squeeze", result, Array<Any>{0});
-}
 /// Each element of the input takes part in the windows o with o·in // out ≤ i < ceil((o+1)·in/out).
 Any AdaptiveAvgPoolBackward(Conversion& c) {
   size_t dims = c.op[0] - '0';
@@ -219,10 +208,6 @@ TVM_REGISTER() {
   Converter("native_group_norm_backward.default",
             "grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask",
             &GroupNormBackward);
-  Converter("avg_pool2d_backward.default",
-            "grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, "
-            "divisor_override",
-            &AvgPoolBackward);
   Converter("_adaptive_avg_pool2d_backward.default", "grad_output, self", &AdaptiveAvgPoolBackward,
             "2");
   Converter("_adaptive_avg_pool3d_backward.default", "grad_output, self", &AdaptiveAvgPoolBackward,

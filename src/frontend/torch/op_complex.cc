@@ -71,22 +71,28 @@ bool IsPartwise(const std::string& target) {
                                                  "aten.cat.default",
                                                  "aten.clone.default",
                                                  "aten.constant_pad_nd.default",
+                                                 "aten.copy.default",
                                                  "aten.detach.default",
                                                  "aten.diagonal.default",
+                                                 "aten.diagonal_scatter.default",
                                                  "aten.expand.default",
                                                  "aten.flip.default",
                                                  "aten.gather.default",
                                                  "aten.index.Tensor",
+                                                 "aten.index_put.default",
                                                  "aten.index_select.default",
                                                  "aten.mean.default",
                                                  "aten.mean.dim",
                                                  "aten.neg.default",
+                                                 "aten.new_zeros.default",
                                                  "aten.permute.default",
                                                  "aten.repeat.default",
                                                  "aten.reshape.default",
                                                  "aten.roll.default",
                                                  "aten.select.int",
+                                                 "aten.select_scatter.default",
                                                  "aten.slice.Tensor",
+                                                 "aten.slice_scatter.default",
                                                  "aten.split.Tensor",
                                                  "aten.squeeze.dim",
                                                  "aten.squeeze.dims",
@@ -95,9 +101,12 @@ bool IsPartwise(const std::string& target) {
                                                  "aten.sum.dim_IntList",
                                                  "aten.t.default",
                                                  "aten.transpose.int",
+                                                 "aten.tril.default",
+                                                 "aten.triu.default",
                                                  "aten.unbind.int",
                                                  "aten.unsqueeze.default",
                                                  "aten.view.default",
+                                                 "aten.zeros_like.default",
                                                  "_operator.getitem"};
   return partwise.count(target);
 }
@@ -170,6 +179,43 @@ Any ComplexDivide(Conversion& c) {
 Any ComplexAbs(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   return c.Emit("sqrt", Plus(c, Times(c, x->real, x->real), Times(c, x->imag, x->imag)));
+}
+/// x / |x|, and 0 of 0.
+Any ComplexSign(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  Expr size = ComplexAbs(c).cast<Expr>(), zero = c.Const(0.0, TypeOf(size));
+  size = c.Emit("where", c.Emit("equal", size, zero), c.Const(1.0, TypeOf(size)), size);
+  return Complex(c.Emit("divide", x->real, size), c.Emit("divide", x->imag, size));
+}
+Any ComplexFill(Conversion& c) {
+  auto* x = c[0].as<ComplexObj>();
+  Parts value = PartsOf(c, 1, TypeOf(x->real));
+  return Complex(c.Emit("full_like", x->real, value.re), c.Emit("full_like", x->imag, value.im));
+}
+/// (A + B i) (x + y i) = p + q i as a real system [[A, -B], [B, A]] [x, y] = [p, q].
+Any ComplexSolve(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  if (!c.Flag(2) || c.Used(1) || c.Used(2)) {
+    TVM_REFUSE(c, NotImplementedError) << "expected left=True and no use of the factors";
+  }
+  auto zeros_for = [&](size_t i, const Parts& p) {
+    return c[i].as<ComplexObj>() ? p.im : c.Emit("zeros_like", p.re);
+  };
+  a.im = zeros_for(0, a);
+  b.im = zeros_for(1, b);
+  bool is_vector = RankOf(b.re) < RankOf(a.re);
+  int64_t row = is_vector ? -1 : -2;
+  auto joined = [&](const Expr& first, const Expr& second, int64_t axis) {
+    return c.Emit("concat", Tuple({first, second}), axis);
+  };
+  Expr matrix = joined(joined(a.re, c.Emit("negative", a.im), -1), joined(a.im, a.re, -1), -2);
+  Array<Any> args = {matrix, joined(b.re, b.im, row), true, false};
+  Array<Any> solved = c.importer()->Apply("aten._linalg_solve_ex.default", args).cast<Array<Any>>();
+  Expr x = solved[0].cast<Expr>();
+  Expr parts = c.Emit("split", x, 2, RankOf(x) + row);
+  Complex result(c.Bind(TupleGetItem(parts, 0)), c.Bind(TupleGetItem(parts, 1)));
+  return Array<Any>{result, nullptr, nullptr, solved[3]};
 }
 Any ComplexReal(Conversion& c) { return c[0].as<ComplexObj>()->real; }
 Any ComplexImag(Conversion& c) { return c[0].as<ComplexObj>()->imag; }
@@ -416,6 +462,9 @@ const ConverterInfo* FindComplexConverter(const std::string& target) {
     ForComplex("div.Tensor div.Scalar", 3, &ComplexDivide);
     ForComplex("abs.default", 1, &ComplexAbs);
     ForComplex("angle.default", 1, &ComplexAngle);
+    ForComplex("sgn.default", 1, &ComplexSign);
+    ForComplex("fill.Scalar", 2, &ComplexFill);
+    ForComplex("_linalg_solve_ex.default", 4, &ComplexSolve);
     ForComplex("where.self", 3, &ComplexWhere);
     ForComplex("mm.default bmm.default matmul.default", 2, &ComplexProduct);
     ForComplex("real.default", 1, &ComplexReal);

@@ -156,7 +156,8 @@ Any PadMode(Conversion& c) { return PadOf(c, c.Ints(1), c.op, 0); }
 
 TVM_REGISTER() {
   Converter("full.default", "size, fill_value, dtype=None", &Full);
-  Converter("zeros.default empty.memory_format", "size, dtype=None", &Zeros);
+  Converter("zeros.default empty.memory_format _efficientzerotensor.default", "size, dtype=None",
+            &Zeros);
   Converter("ones.default", "size, dtype=None", &Ones);
   Converter("empty_strided.default", "size, stride, dtype=None", &EmptyPermuted);
   Converter("empty_permuted.default", "size, physical_layout, dtype=None", &EmptyPermuted);

@@ -109,44 +109,44 @@ Any FractionalMaxPoolBackward(Conversion& c) {
   return ToMaxima(c, c.Tensor(0), c.Tensor(1), c.Tensor(4), DimsOfWindow(c));
 }
 /// Each element takes part in the windows o with o·stride - padding + k = its place.
-Any AvgPool3dBackward(Conversion& c) {
+Any AvgPoolBackward(Conversion& c) {
   Expr grad = c.Tensor(0), x = c.Tensor(1);
-  std::vector<int64_t> size = c.Ints(2, 3, 1), padding = c.Ints(4, 3, 0);
-  std::vector<int64_t> stride = c.Ints(3).empty() ? size : c.Ints(3, 3, 1);
+  size_t dims = DimsOfWindow(c);
+  std::vector<int64_t> size = c.Ints(2, dims, 1), padding = c.Ints(4, dims, 0);
+  std::vector<int64_t> stride = c.Ints(3).empty() ? size : c.Ints(3, dims, 1);
   bool counts_padding = c.Flag(6);
   auto num = [](int64_t value) { return IntImm::Int64(value); };
-  return c.Compute("avg_pool3d_backward", {grad, x},
+  return c.Compute("avg_pool_backward", {grad, x},
                    [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
                      te::Tensor g = in[0], data = in[1];
-                     size_t lead = data->shape.size() - 3;
+                     size_t lead = data->shape.size() - dims;
                      Array<tir::IterVar> window;
-                     for (int64_t n : size)
+                     for (int64_t n : size) {
                        window.push_back(te::reduce_axis(Range::FromMinExtent(num(0), num(n))));
-                     return {te::compute(
-                         data->shape,
-                         [&](const Array<tir::Var>& i) {
-                           Array<PrimExpr> at(i.begin(), i.end() - 3);
-                           PrimExpr inside = const_true(), count = num(1);
-                           for (size_t d = 0; d < 3; ++d) {
-                             const PrimExpr& extent = data->shape[lead + d];
-                             PrimExpr p = i[lead + d] + num(padding[d]) - window[d]->var;
-                             PrimExpr o = floordiv(p, num(stride[d]));
-                             inside = inside && equal(floormod(p, num(stride[d])), num(0)) &&
-                                      o >= num(0) && o < g->shape[lead + d];
-                             PrimExpr begin = o * num(stride[d]) - num(padding[d]);
-                             PrimExpr end = min(begin + num(size[d]), extent + num(padding[d]));
-                             if (!counts_padding) {
-                               begin = max(begin, num(0));
-                               end = min(end, extent);
-                             }
-                             count = count * (end - begin);
-                             at.push_back(max(min(o, g->shape[lead + d] - num(1)), num(0)));
-                           }
-                           if (c.Given(7)) count = num(c.Int(7));
-                           PrimExpr part = div(g(at), cast(g->dtype, max(count, num(1))));
-                           return te::sum(tir::Select(inside, part, MakeZero(g->dtype)), window);
-                         },
-                         "gradient")};
+                     }
+                     auto element = [&](const Array<tir::Var>& i) {
+                       Array<PrimExpr> at(i.begin(), i.end() - dims);
+                       PrimExpr inside = const_true(), count = num(1);
+                       for (size_t d = 0; d < dims; ++d) {
+                         const PrimExpr& extent = data->shape[lead + d];
+                         PrimExpr p = i[lead + d] + num(padding[d]) - window[d]->var;
+                         PrimExpr o = floordiv(p, num(stride[d]));
+                         inside = inside && equal(floormod(p, num(stride[d])), num(0)) &&
+                                  o >= num(0) && o < g->shape[lead + d];
+                         PrimExpr begin = o * num(stride[d]) - num(padding[d]);
+                         PrimExpr end = min(begin + num(size[d]), extent + num(padding[d]));
+                         if (!counts_padding) {
+                           begin = max(begin, num(0));
+                           end = min(end, extent);
+                         }
+                         count = count * (end - begin);
+                         at.push_back(max(min(o, g->shape[lead + d] - num(1)), num(0)));
+                       }
+                       count = c.Given(7) ? num(c.Int(7)) : max(count, num(1));
+                       PrimExpr part = div(g(at), cast(g->dtype, count));
+                       return te::sum(tir::Select(inside, part, MakeZero(g->dtype)), window);
+                     };
+                     return {te::compute(data->shape, element, "gradient")};
                    });
 }
 
@@ -205,10 +205,11 @@ TVM_REGISTER() {
   const char* random = "grad_output, self, kernel_size, output_size, indices";
   Converter("fractional_max_pool2d_backward.default", random, &FractionalMaxPoolBackward, "2");
   Converter("fractional_max_pool3d_backward.default", random, &FractionalMaxPoolBackward, "3");
-  Converter("avg_pool3d_backward.default",
-            "grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, "
-            "divisor_override",
-            &AvgPool3dBackward);
+  const char* averages =
+      "grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, "
+      "divisor_override";
+  Converter("avg_pool2d_backward.default", averages, &AvgPoolBackward, "2");
+  Converter("avg_pool3d_backward.default", averages, &AvgPoolBackward, "3");
   Converter(
       "replication_pad1d_backward.default replication_pad2d_backward.default "
       "replication_pad3d_backward.default",

@@ -270,6 +270,8 @@ Any ScatterOf(Conversion& c, const Expr& indices, Expr updates, const char* redu
   Expr at = vector(indices);
   updates = vector(updates);
   Dims sizes = ShapeOf(at), from = ShapeOf(updates);
+  // Indices without elements may be of any rank.
+  if (std::any_of(sizes.begin(), sizes.end(), &IsZero)) return x;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!c.Equal(sizes[i], from[i])) updates = c.Slice(updates, i, IntImm::Int64(0), sizes[i]);
   }

@@ -58,7 +58,13 @@ Expr BatchNormOf(Conversion& c, bool training, double momentum, double eps) {
   return c.Emit("nn.batch_norm", x, gamma, beta, mean, var, 1, eps, c.Given(2), c.Given(1),
                 momentum, training);
 }
-Any BatchNormInference(Conversion& c) { return BatchNormOf(c, false, c.Number(5), c.Number(6)); }
+/// No statistics of the batch are saved.
+Any BatchNormInference(Conversion& c) {
+  Expr norm = BatchNormOf(c, false, c.Number(5), c.Number(6));
+  if (!c.Used(1) && !c.Used(2)) return norm;
+  Expr none = c.Emit("zeros", Array<Any>{0}, TypeOf(c.Tensor(0)));
+  return Array<Any>{c.Bind(TupleGetItem(norm, 0)), none, none};
+}
 /// The statistics of the batch, and what becomes of the running ones.
 struct BatchStatistics {
   Expr mean, var, unbiased;
@@ -210,7 +216,8 @@ Any NativeGroupNorm(Conversion& c) {
   Array<Any> results = {out, nullptr, nullptr};
   if (!c.Used(1) && !c.Used(2)) return results;
   Dims dims = ShapeOf(x);
-  Expr grouped = c.Emit("reshape", x, Dims{dims[0], IntImm::Int64(groups), IntImm::Int64(-1)});
+  PrimExpr inner = floordiv(Count(Dims(dims.begin() + 1, dims.end())), IntImm::Int64(groups));
+  Expr grouped = c.Reshape(x, Dims{dims[0], IntImm::Int64(groups), c.Simplify(inner)});
   results.Set(1, c.Emit("mean", grouped, Array<Any>{2}));
   results.Set(2, InverseDeviation(c, c.Emit("variance", grouped, Array<Any>{2}), eps));
   return results;

@@ -198,7 +198,7 @@ Any FractionalMaxPool(Conversion& c) {
             output[i] > 1 ? static_cast<double>(last) / static_cast<double>(output[i] - 1) : 0;
         // The samples of the last axis come first.
         PrimExpr sample = shift(at[0], at[1], Whole(n - 1 - i)), a = MakeConst(real, alpha);
-        auto whole = [&](const PrimExpr& e) { return cast(index, floor(e)); };
+        auto whole = [&](const PrimExpr& e) { return cast(index, e); };  // towards 0
         PrimExpr begin = whole((cast(real, at[2 + i]) + sample) * a) - whole(sample * a);
         begin = tir::Select(equal(at[2 + i], Whole(output[i] - 1)), Whole(last), begin);
         tir::IterVar k = te::reduce_axis(Range::FromMinExtent(Whole(0), Whole(window[i])));

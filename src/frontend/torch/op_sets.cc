@@ -12,7 +12,12 @@ constexpr DataType kPlace = DataType::Int(64);
 
 PrimExpr Num(int64_t value) { return IntImm::Int64(value); }
 Expr Vector(Conversion& c, const Expr& x) { return c.Emit("reshape", x, Array<Any>{-1}); }
-Expr NoElements(Conversion& c) { return c.Emit("zeros", Array<Any>{0}, kPlace); }
+/// An item of the result that was not asked for, in the type that PyTorch gives it.
+Expr NoElements(Conversion& c, size_t item = 0) {
+  auto metas = ListOf(c.meta());
+  auto* meta = metas && item < (*metas).size() ? (*metas)[item].as<TensorMetaObj>() : nullptr;
+  return c.Emit("zeros", Array<Any>{0}, meta ? ParseType(meta->dtype) : kPlace);
+}
 /// A size that only running tells, as a vector of one element has it.
 PrimExpr SizeIn(Conversion& c, const Expr& vector, const char* name) {
   tir::SizeVar n(c.bb->GetUniqueName(name), kPlace);
@@ -26,9 +31,9 @@ Any UniqueOf(Conversion& c, const Expr& x, const Any& axis, const Dims& inverse_
              size_t inverse_flag, size_t count_flag) {
   bool inverse = c.Flag(inverse_flag), counts = c.Flag(count_flag);
   Expr all = c.Emit("unique", x, true, false, inverse, counts, axis);
-  if (!inverse && !counts) return Array<Any>{all, NoElements(c), NoElements(c)};
+  if (!inverse && !counts) return Array<Any>{all, NoElements(c, 1), NoElements(c, 2)};
   int64_t item = 0;
-  Array<Any> results = {c.Bind(TupleGetItem(all, item++)), NoElements(c), NoElements(c)};
+  Array<Any> results = {c.Bind(TupleGetItem(all, item++)), NoElements(c, 1), NoElements(c, 2)};
   if (inverse) {
     Dims flat = {c.Simplify(Count(inverse_shape))};
     Expr places = c.bb->EmitMatchCast(c.Bind(TupleGetItem(all, item++)),
@@ -42,6 +47,13 @@ Any Unique(Conversion& c) {
   Expr x = c.Tensor(0);
   return UniqueOf(c, Vector(c, x), nullptr, ShapeOf(x), 2, 3);
 }
+/// The same without counts.
+Any UniquePair(Conversion& c) {
+  Expr x = c.Tensor(0);
+  Array<Any> args = {x, true, c.Flag(2), false};
+  Array<Any> all = c.importer()->Apply("aten._unique2.default", args).cast<Array<Any>>();
+  return Array<Any>{all[0], all[1]};
+}
 Any UniqueAlong(Conversion& c) {
   Expr x = c.Tensor(0);
   int64_t axis = c.Axis(1, RankOf(x));
@@ -52,7 +64,7 @@ Any UniqueConsecutive(Conversion& c) {
   Expr given = c.Tensor(0), x = c.Given(3) ? given : Vector(c, given);
   int64_t axis = c.Given(3) ? c.Axis(3, RankOf(x)) : 0;
   PrimExpr n = ShapeOf(x)[axis];
-  if (IsZero(n)) return Array<Any>{x, NoElements(c), NoElements(c)};
+  if (IsZero(n)) return Array<Any>{x, NoElements(c, 1), NoElements(c, 2)};
   Expr differs = c.Emit("not_equal", c.Slice(x, axis, Num(1), n),
                         c.Slice(x, axis, Num(0), c.Simplify(n - Num(1))));
   std::vector<int64_t> others;
@@ -64,7 +76,7 @@ Any UniqueConsecutive(Conversion& c) {
   Expr first = c.Emit("ones", Array<Any>{1}, kPlace);
   Expr begins = c.Emit("concat", Tuple({first, differs}), 0);
   Expr at = c.Emit("take", Positions(c, begins), c.Const(0), 0);
-  Array<Any> results = {c.Emit("take", x, at, axis), NoElements(c), NoElements(c)};
+  Array<Any> results = {c.Emit("take", x, at, axis), NoElements(c, 1), NoElements(c, 2)};
   if (!c.Flag(1) && !c.Flag(2)) return results;
   Expr place = c.Emit("subtract", c.Emit("cumsum", begins, 0, kPlace), c.Const(1));
   if (c.Flag(1)) results.Set(1, c.Given(3) ? place : c.Reshape(place, ShapeOf(given)));
@@ -100,62 +112,149 @@ Any RepeatPositions(Conversion& c) {
 }
 
 // ---- segments -----------------------------------------------------------------------------------
-/// Neighbouring slices of an axis reduced, segment by segment.
-Any SegmentReduce(Conversion& c) {
-  Expr x = c.Tensor(0);
-  std::string how = c.Text(1);
-  int64_t axis = c.Axis(5, RankOf(x));
-  Expr ends;
-  if (c.Given(4)) {
-    ends = c.Cast(c.Tensor(4), kPlace);
-  } else {
-    Expr lengths = c.Cast(c.Tensor(2), kPlace);
-    Dims one = ShapeOf(lengths);
-    one.Set(axis, Num(1));
-    Expr sums = c.Emit("cumsum", lengths, axis, kPlace);
-    ends = c.Emit("concat", Tuple({c.Emit("zeros", one, kPlace), sums}), axis);
+/// Where segments begin and end along an axis, from their lengths or offsets.
+Expr SegmentEnds(Conversion& c, const Any& lengths, const Any& offsets, int64_t axis) {
+  if (offsets != nullptr) return c.Cast(offsets.cast<Expr>(), kPlace);
+  Expr counts = c.Cast(lengths.cast<Expr>(), kPlace);
+  Dims one = ShapeOf(counts);
+  one.Set(axis, Num(1));
+  Expr sums = c.Emit("cumsum", counts, axis, kPlace);
+  return c.Emit("concat", Tuple({c.Emit("zeros", one, kPlace), sums}), axis);
+}
+/// The number of elements of each segment, in the shape of results of `rank`.
+Expr SegmentSizes(Conversion& c, const Expr& ends, int64_t axis, int64_t rank) {
+  PrimExpr n = ShapeOf(ends)[axis];
+  Expr count = c.Emit("subtract", c.Slice(ends, axis, Num(1), n),
+                      c.Slice(ends, axis, Num(0), c.Simplify(n - Num(1))));
+  for (int64_t i = axis + 1; i < rank; ++i) count = c.Emit("expand_dims", count, i);
+  return count;
+}
+struct SegmentKind {
+  const char* name;
+  double none;  // the result over no elements
+  PrimExpr (*reduce)(PrimExpr, Array<tir::IterVar>);
+};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const SegmentKind& SegmentKindOf(Conversion& c, const std::string& name) {
+  static const SegmentKind kinds[] = {
+      {"sum", 0, [](PrimExpr e, Array<tir::IterVar> k) { return te::sum(e, k); }},
+      {"mean", 0, [](PrimExpr e, Array<tir::IterVar> k) { return te::sum(e, k); }},
+      {"max", -kInfinity, [](PrimExpr e, Array<tir::IterVar> k) { return te::max(e, k); }},
+      {"min", kInfinity, [](PrimExpr e, Array<tir::IterVar> k) { return te::min(e, k); }},
+      {"prod", 1, [](PrimExpr e, Array<tir::IterVar> k) { return te::prod(e, k); }},
+  };
+  for (const SegmentKind& kind : kinds) {
+    if (name == kind.name) return kind;
   }
-  DataType t = TypeOf(x);
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  bool is_max = how == "max", is_min = how == "min", is_prod = how == "prod";
-  double first = c.Given(7) ? c.Number(7) : is_max ? -inf : is_min ? inf : is_prod ? 1 : 0;
-  Expr reduced =
-      c.Compute("segment_reduce", {x, ends}, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
+  TVM_REFUSE(c, ValueError) << "reduce: expected sum, mean, max, min or prod, got " << name;
+  TVM_FFI_UNREACHABLE();
+}
+/// Whether position k of an axis lies in the segment at a place, whose rows `ends` has.
+PrimExpr InSegment(const te::Tensor& ends, const Array<PrimExpr>& segment, int64_t axis,
+                   const PrimExpr& k) {
+  Array<PrimExpr> row(segment.begin(), segment.begin() + axis + 1);
+  PrimExpr begin = ends(row);
+  row.Set(axis, segment[axis] + Num(1));
+  return begin <= k && k < ends(row);
+}
+/// Neighbouring slices of an axis reduced, segment by segment.
+Expr Reduced(Conversion& c, const Expr& x, const Expr& ends, int64_t axis,
+             const SegmentKind& kind) {
+  return c.Compute(
+      "segment_reduce", {x, ends}, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
         te::Tensor data = in[0], bounds = in[1];
         Array<PrimExpr> shape = data->shape;
         shape.Set(axis, bounds->shape[axis] - Num(1));
         tir::IterVar k = te::reduce_axis(Range::FromMinExtent(Num(0), data->shape[axis]));
-        return {te::compute(
-            shape,
-            [&](const Array<tir::Var>& i) {
-              Array<PrimExpr> at(i.begin(), i.end()), row(i.begin(), i.begin() + axis + 1);
-              at.Set(axis, k->var);
-              PrimExpr begin = bounds(row);
-              row.Set(axis, i[axis] + Num(1));
-              PrimExpr inside = begin <= k->var && k->var < bounds(row);
-              double none = is_max ? -inf : is_min ? inf : is_prod ? 1 : 0;
-              PrimExpr value = tir::Select(inside, data(at), MakeConst(t, none));
-              if (is_max) return te::max(value, {k});
-              if (is_min) return te::min(value, {k});
-              return is_prod ? te::prod(value, {k}) : te::sum(value, {k});
-            },
-            "segments")};
+        auto element = [&](const Array<tir::Var>& i) {
+          Array<PrimExpr> at(i.begin(), i.end());
+          PrimExpr inside = InSegment(bounds, at, axis, k->var);
+          at.Set(axis, k->var);
+          return kind.reduce(tir::Select(inside, data(at), MakeConst(data->dtype, kind.none)), {k});
+        };
+        return {te::compute(shape, element, "segments")};
       });
-  Expr start = c.Const(first, t);
-  if (is_max) return c.Emit("maximum", reduced, start);
-  if (is_min) return c.Emit("minimum", reduced, start);
-  if (is_prod) return c.Emit("multiply", reduced, start);
+}
+/// Each element gets the value of its segment; those of no segment 0.
+Expr Spread(Conversion& c, const Expr& values, const Expr& ends, int64_t axis, const Dims& shape) {
+  return c.Compute(
+      "segment_spread", {values, ends}, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
+        te::Tensor data = in[0], bounds = in[1];
+        tir::IterVar s = te::reduce_axis(Range::FromMinExtent(Num(0), data->shape[axis]));
+        auto element = [&](const Array<tir::Var>& i) {
+          Array<PrimExpr> at(i.begin(), i.end());
+          at.Set(axis, s->var);
+          PrimExpr inside = InSegment(bounds, at, axis, i[axis]);
+          return te::sum(tir::Select(inside, data(at), MakeZero(data->dtype)), {s});
+        };
+        return {te::compute(Array<PrimExpr>(shape.begin(), shape.end()), element, "elements")};
+      });
+}
+Any SegmentReduce(Conversion& c) {
+  Expr x = c.Tensor(0);
+  const SegmentKind& kind = SegmentKindOf(c, c.Text(1));
+  std::string how = kind.name;
+  int64_t axis = c.Axis(5, RankOf(x));
+  Expr ends = SegmentEnds(c, c[2], c[4], axis);
+  DataType t = TypeOf(x);
+  double first = c.Given(7) ? c.Number(7) : kind.none;
+  Expr reduced = Reduced(c, x, ends, axis, kind), start = c.Const(first, t);
+  if (how == "max") return c.Emit("maximum", reduced, start);
+  if (how == "min") return c.Emit("minimum", reduced, start);
+  if (how == "prod") return c.Emit("multiply", reduced, start);
   Expr sum = c.Emit("add", reduced, start);
   if (how == "sum") return sum;
   // The mean; of nothing it is what was given to begin with, or NaN.
-  PrimExpr n = ShapeOf(ends)[axis];
-  Expr count = c.Emit("subtract", c.Slice(ends, axis, Num(1), n),
-                      c.Slice(ends, axis, Num(0), c.Simplify(n - Num(1))));
-  for (int64_t i = axis + 1; i < RankOf(x); ++i) count = c.Emit("expand_dims", count, i);
+  Expr count = SegmentSizes(c, ends, axis, RankOf(x));
   Expr is_empty = c.Emit("equal", count, c.Const(0));
   Expr mean = c.Emit("divide", sum, c.Cast(count, t));
   Expr otherwise = c.Const(c.Given(7) ? first : std::numeric_limits<double>::quiet_NaN(), t);
   return c.Emit("where", is_empty, otherwise, mean);
+}
+/// The product of the other elements of each element's segment.
+Expr ProductOfOthers(Conversion& c, const Expr& x, const Expr& segment, int64_t axis) {
+  return c.Compute(
+      "segment_others", {x, segment}, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
+        te::Tensor data = in[0], number = in[1];
+        tir::IterVar k = te::reduce_axis(Range::FromMinExtent(Num(0), data->shape[axis]));
+        auto element = [&](const Array<tir::Var>& i) {
+          Array<PrimExpr> own(i.begin(), i.end()), at = own;
+          at.Set(axis, k->var);
+          PrimExpr counts = equal(number(at), number(own)) && not_equal(k->var, i[axis]);
+          return te::prod(tir::Select(counts, data(at), MakeConst(data->dtype, 1)), {k});
+        };
+        return {te::compute(data->shape, element, "others")};
+      });
+}
+/// Schema: grad, output, data, reduce, lengths, offsets, axis, initial.
+Any SegmentReduceBackward(Conversion& c) {
+  Expr grad = c.Tensor(0), output = c.Tensor(1), x = c.Tensor(2);
+  const SegmentKind& kind = SegmentKindOf(c, c.Text(3));
+  std::string how = kind.name;
+  int64_t axis = c.Axis(6, RankOf(x));
+  Expr ends = SegmentEnds(c, c[4], c[5], axis);
+  DataType t = TypeOf(x);
+  auto spread = [&](const Expr& values) { return Spread(c, values, ends, axis, ShapeOf(x)); };
+  if (how == "sum") return spread(grad);
+  if (how == "mean") {
+    Expr count = c.Cast(SegmentSizes(c, ends, axis, RankOf(x)), t);
+    return spread(c.Emit("divide", grad, c.Emit("maximum", count, c.Const(1.0, t))));
+  }
+  if (how == "prod") {
+    Expr numbers = c.Arange(ShapeOf(grad)[axis]);
+    Dims along(RankOf(grad), Num(1));
+    along.Set(axis, ShapeOf(grad)[axis]);
+    numbers = c.BroadcastTo(c.Reshape(numbers, along), ShapeOf(grad));
+    Expr others = ProductOfOthers(c, x, spread(numbers), axis);
+    Expr start = c.Const(c.Given(7) ? c.Number(7) : 1, t);
+    return c.Emit("multiply", c.Emit("multiply", spread(grad), others), start);
+  }
+  // Those that are the maximum share its gradient.
+  Expr is_it = c.Emit("equal", x, spread(output));
+  is_it = c.Cast(c.Emit("logical_or", is_it, c.Emit("isnan", x)), t);
+  Expr count = Reduced(c, is_it, ends, axis, SegmentKindOf(c, "sum"));
+  Expr share = c.Emit("divide", grad, c.Emit("maximum", count, c.Const(1.0, t)));
+  return c.Emit("multiply", is_it, spread(share));
 }
 
 // ---- histograms ---------------------------------------------------------------------------------
@@ -333,6 +432,7 @@ Any GroupedProduct(Conversion& c) {
 TVM_REGISTER() {
   Converter("_unique2.default", "self, sorted=True, return_inverse=False, return_counts=False",
             &Unique);
+  Converter("_unique.default", "self, sorted=True, return_inverse=False", &UniquePair);
   Converter("unique_dim.default",
             "self, dim, sorted=True, return_inverse=False, return_counts=False", &UniqueAlong);
   Converter("unique_consecutive.default",
@@ -343,6 +443,9 @@ TVM_REGISTER() {
             "data, reduce, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, "
             "initial=None",
             &SegmentReduce);
+  Converter("_segment_reduce_backward.default",
+            "grad, output, data, reduce, lengths=None, offsets=None, axis=0, initial=None",
+            &SegmentReduceBackward);
   Converter("histogram.bin_ct", "self, bins=100, range=None, weight=None, density=False",
             &HistogramOfCount);
   Converter("histogram.bins_tensor", "self, bins, weight=None, density=False", &HistogramOfTensor);

@@ -30,8 +30,15 @@ def to_numpy(value):
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def assert_same(ours, theirs, tolerance=1e-4):
-    """max|a - b| <= tolerance * max|b|, result by result."""
+def largest_of(values):
+    """The largest finite size of an element."""
+    arrays = [np.asarray(to_numpy(value)) for value in flat(values)]
+    finite = [a[np.isfinite(a)] for a in arrays if a.dtype.kind in "fc"]
+    return max((np.abs(a).max() for a in finite if a.size), default=0.0)
+
+
+def assert_same(ours, theirs, tolerance=1e-4, scale=None):
+    """max|a - b| <= tolerance * max|b|, result by result, or tolerance * scale."""
     ours, theirs = flat(ours), flat(theirs)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
@@ -42,8 +49,7 @@ def assert_same(ours, theirs, tolerance=1e-4):
         if b.dtype.kind not in "fc":
             np.testing.assert_array_equal(a, b)
             continue
-        finite = b[np.isfinite(b)]
-        largest = np.abs(finite).max() if finite.size else 0.0
+        largest = largest_of(b) if scale is None else scale
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * largest)
 
 

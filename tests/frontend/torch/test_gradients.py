@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients that PyTorch's differentiation leaves as operators, through torch.compile."""
 
+import functools
 import warnings
 
 import pytest
@@ -60,7 +61,9 @@ def test_windows():
             F.adaptive_avg_pool2d(x, (3, 2)), F.avg_pool3d(volume, 2),
             F.avg_pool3d(volume, 3, 2, 1, ceil_mode=True),
             F.avg_pool3d(volume, 3, 2, 1, count_include_pad=False),
-            F.avg_pool3d(volume, 2, divisor_override=3),
+            F.avg_pool3d(volume, 2, divisor_override=-3),
+            F.avg_pool2d(x, (4, 3), 2, 1, ceil_mode=True, count_include_pad=False),
+            F.avg_pool2d(x, 4, 3, 2, ceil_mode=True, divisor_override=2),
         ]  # fmt: skip
 
     check(function, (2, 3, 7, 8), (1, 2, 4, 6, 5))
@@ -77,3 +80,72 @@ def test_repeated_and_taken_elements():
         ]  # fmt: skip
 
     check(function, (2, 4), (1, 2, 3, 4), (1, 1, 2, 3, 2), (2, 4))
+
+
+def test_points_of_a_grid():
+    def function(image, grid, volume, places):
+        every = [
+            F.grid_sample(image, grid * 1.5, mode, padding, align_corners=align)
+            for mode in ("bilinear", "bicubic", "nearest")
+            for padding, align in (("zeros", True), ("border", False), ("reflection", False))
+        ]
+        padded = F.grid_sample(volume, places, padding_mode="reflection", align_corners=True)
+        return [*every, padded, F.grid_sample(volume, places, align_corners=False)]
+
+    check(function, (2, 3, 4, 5), (2, 3, 2, 2), (1, 2, 3, 4, 3), (1, 2, 2, 2, 3))
+
+
+def test_segments():
+    lengths, offsets = torch.tensor([2, 0, 3]), torch.tensor([0, 1, 5])
+
+    def function(x):
+        kinds = ("sum", "mean", "max", "min", "prod")
+        reduced = [
+            torch.segment_reduce(x, kind, lengths=lengths, axis=0, initial=2.0, unsafe=True)
+            for kind in kinds
+        ]
+        return reduced + [torch.segment_reduce(x, kind, offsets=offsets) for kind in kinds]
+
+    check(function, (5, 2))
+
+
+def test_bags_of_rows():
+    indices, offsets = torch.tensor([1, 3, 3, 0, 2]), torch.tensor([0, 2, 2])
+
+    def function(table, weights):
+        bag = functools.partial(F.embedding_bag, indices, table, offsets)
+        kinds = [bag(mode=mode) for mode in ("sum", "mean", "max")]
+        weighted = bag(mode="sum", per_sample_weights=weights)
+        return [*kinds, weighted, bag(mode="mean", padding_idx=3), bag(scale_grad_by_freq=True)]
+
+    check(function, (4, 3), (5,))
+
+
+def test_transposed_convolutions_of_a_larger_size():
+    def function(x, weight):
+        options = {"dilation": 3, "output_padding": 2}
+        return [F.conv_transpose2d(x, weight, **options), F.conv_transpose2d(x, weight, stride=2)]
+
+    check(function, (1, 2, 4, 5), (2, 3, 2, 3))
+
+
+def test_spectra_and_factors():
+    def function(x):
+        square = x @ x.mT + torch.eye(4)
+        spectrum, complete = torch.fft.rfft2(x), torch.fft.ifft(torch.fft.ihfft(x), n=7)
+        return [
+            spectrum.real, spectrum.abs(), complete.imag, torch.fft.hfft(spectrum),
+            torch.logdet(square + 0.1 * x[:, :4]), torch.linalg.det(square.mT + x[:, :4].exp()),
+            torch.linalg.inv(square), torch.linalg.cholesky(square),
+            torch.linalg.eigvals(square + 0.1 * x[:, :4]).abs().sum(),
+        ]  # fmt: skip
+
+    check(function, (4, 5))
+
+
+def test_rows_without_elements():
+    def function(x, empty):
+        none = torch.empty(2, 0, dtype=torch.int64)
+        return [F.group_norm(empty, 2), x.gather(0, none[0]), x.sum()]
+
+    check(function, (3,), (0, 4, 3))

@@ -18,7 +18,7 @@ from tvm import _libs, relax
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .fx_translator import TorchFXImporter
-from .program import dtype_name, program_of, target_name
+from .program import dtype_name, is_check, program_of, target_name
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
@@ -28,6 +28,7 @@ _seed = tvm_ffi.get_global_func("relax.run.random.seed")
 
 # What imported programs take as the identity, because they are for inference.
 _DROPOUT = [torch.ops.aten.native_dropout.default, torch.ops.aten.bernoulli.p]
+_DETERMINANTS = [torch.ops.aten._linalg_det.default, torch.ops.aten._linalg_slogdet.default]
 
 
 def device_from_inputs(example_inputs):
@@ -137,11 +138,13 @@ def _may_share(node, outputs):
 def _is_plain(value):
     """Whether kernels take a value as it is: a number, or a tensor in row-major order."""
     if not isinstance(value, torch.Tensor):
-        return True
+        return value is not None
     return value.is_contiguous() and not value.is_complex() and not value.is_neg()
 
 
 def _plain(tensor):
+    if tensor is None:  # the place in an order of effects, which has the type of a tensor
+        return torch.empty(0)
     tensor = tensor.detach()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
@@ -197,8 +200,34 @@ def _compile(graph_module, pipeline):
     return _Compiled(machine["main"], graph_module.graph)
 
 
+def _without_checks(graph_module):
+    """Takes the checks that give no value out of a graph: that of the factors of a singular matrix,
+    which has infinities and NaN here."""
+    graph = graph_module.graph
+    for node in [n for n in graph.nodes if n.op == "call_function" and is_check(n)]:
+        for token in list(node.users):
+            token.replace_all_uses_with(node.args[0])
+            graph.erase_node(token)
+        graph.erase_node(node)
+
+
+def _with_factors_as_saved(graph_module):
+    """PyTorch's determinants save the factors of the transposed matrix, where that lies in memory
+    row by row; so do ours of the transposed matrix, whose determinant is the same."""
+    graph, transpose = graph_module.graph, torch.ops.aten.transpose.int
+    for node in graph.nodes:
+        if node.target not in _DETERMINANTS or not node.args[0].meta["val"].is_contiguous():
+            continue
+        with graph.inserting_before(node):
+            transposed = graph.call_function(transpose, (node.args[0], -2, -1))
+        transposed.meta["val"] = node.args[0].meta["val"].mT
+        node.args = (transposed,)
+
+
 def _compile_parts(graph_module, example_inputs, pipeline):
     """Compiles the parts of a graph whose operators have converters; PyTorch runs the others."""
+    _without_checks(graph_module)
+    _with_factors_as_saved(graph_module)
     calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]
     missing = sorted({target_name(n.target) for n in calls if not _runs_here(n)})
     missing = [name for name in missing if name != "_operator.getitem"]
@@ -220,9 +249,14 @@ def _compile_parts(graph_module, example_inputs, pipeline):
 
 def _decompositions():
     """PyTorch's own, of the operators that have no converter, and of dropout in training."""
-    table = torch._decomp.core_aten_decompositions()
+    table = torch._decomp.decomposition_table | torch._decomp.core_aten_decompositions()
     own = {op: f for op, f in table.items() if not _is_supported(str(op))}
-    return own | torch._decomp.get_decompositions(_DROPOUT)
+    dropout = {op: table[op] for op in _DROPOUT if op in table}
+    return own | dropout | {torch.ops.aten.bernoulli.p: _bernoulli}
+
+
+def _bernoulli(x, p, *, generator=None):
+    return (torch.rand_like(x, dtype=torch.get_default_dtype()) < p).to(x.dtype)
 
 
 def autograd_compilers(pipeline=None):

@@ -149,11 +149,17 @@ def source_of(node):
     return f"{frames[-1]}: {code}" if code else frames[-1]
 
 
+def is_check(node):
+    """Whether a node is a check or a message, which gives no value but its place in an order."""
+    is_effect = target_name(node.target) == "higher_order.with_effects"
+    return is_effect and not node.args[1]._schema.returns
+
+
 def _is_token(node):
-    """Whether a node stands for the order of effects: a check or a message that gives no value."""
-    if target_name(node.target) == "higher_order.with_effects":
-        return not node.args[1]._schema.returns
-    return target_name(node.target) == "_operator.getitem" and _is_token(node.args[0])
+    """Whether a node stands for the order of effects alone."""
+    if target_name(node.target) == "_operator.getitem":
+        return _is_token(node.args[0])
+    return node.op == "call_function" and is_check(node)
 
 
 def nodes_of(graph, convert=lambda node: None):
