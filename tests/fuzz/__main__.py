@@ -14,7 +14,7 @@ import time
 import tvm.testing
 
 from . import programs
-from .checks import CHECKS, TARGETS, choose_target, complaint
+from .checks import CHECKS, TARGETS, choose_passes, choose_target, complaint, single_passes
 from .kinds import KINDS, SHARE, rare
 
 ENOUGH = 1000  # programs, to say that a kind is too rare
@@ -40,6 +40,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
     parser.add_argument("--check", default=",".join(CHECKS), help="names of checks, with commas")
+    parser.add_argument("--pass", dest="passes", help="of the check passes, with commas; else all")
     parser.add_argument("--target", choices=TARGETS, help="to lower and compile for; else the host")
     parser.add_argument("--kinds", action="store_true", help="all kinds of nodes, and operators")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
@@ -52,6 +53,10 @@ def main():
         parser.error(f"--check: expected some of {', '.join(CHECKS)}, got {unknown[0]}")
     if options.target:
         choose_target(options.target)
+    if options.passes:
+        choose_passes(options.passes.split(","))
+        if unknown := [p for p in options.passes.split(",") if p not in single_passes()]:
+            parser.error(f"--pass: expected passes that run alone, got {unknown[0]}")
     start, failures, seed, kinds = time.time(), {}, options.seed, collections.Counter()
     while time.time() - start < options.seconds and (
         options.programs is None or seed < options.seed + options.programs

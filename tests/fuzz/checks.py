@@ -16,6 +16,7 @@ from .steps import check_all_steps
 
 TARGETS = ("llvm", "c")
 _target = [Target(host_target())]  # what programs are lowered and compiled for
+_chosen = []  # the passes that are run one by one; none for all
 # What a pass says of a program that it is not for.
 _DECLINES = re.compile(
     r"run \w+ first|expected no buffer of int64|expected constants that fit int32"
@@ -128,9 +129,14 @@ def single_passes():
     return found
 
 
+def choose_passes(names):
+    """Only these are run one by one."""
+    _chosen[:] = names
+
+
 def some_pass(rng):
     """A pass with some of its options, and both as text."""
-    name = rng.choice(sorted(single_passes()))
+    name = rng.choice(_chosen or sorted(single_passes()))
     options = {key: rng.choice(values) for key, values in OPTIONS.get(name, {}).items()}
     text = ", ".join(f"{key}={value}" for key, value in options.items())
     return single_passes()[name](**options), f"{name}({text})" if options else name

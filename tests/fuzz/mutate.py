@@ -8,8 +8,9 @@ A defect is a changed comparison, a dropped condition, a wrong operand or a skip
 line drawn from the sources of all passes. COPY is another checkout of the repository, configured
 for building: `draw` puts all defects into its sources, each behind a switch that the variable
 TVM_MUTANT of the environment throws, and builds it once; what does not compile is drawn again.
-`run` throws one switch after the other. What nobody found within the time is printed at the end:
-it computes the same, or random programs lack something.
+`run` throws one switch after the other: half of the time random programs go through the passes of
+the file alone, half of it through everything. What they do not find the tests of the file are asked
+about. The report at the end has what nobody found: it computes the same, or something is missing.
 """
 
 import argparse
@@ -182,48 +183,80 @@ def draw(options):
     print(f"seed {options.seed}: {len(table)} defects in {tree / 'mutants.json'}")
 
 
-def find(tree, number, seconds, seed, checks):
-    """(what random programs say that is wrong, or None, and how long they took)."""
-    command = [
-        sys.executable, "-m", "tests.fuzz", "--seconds", str(seconds), "--check", checks,
-        "--no-reduce", "--seed", str(seed),
-    ]  # fmt: skip
+def passes_in(path):
+    """The passes that a source registers and that run alone."""
+    from .checks import single_passes  # needs the package, which drawing is to build
+
+    found = re.findall(r"TVM_PASS\w*\(tir,\s*(\w+)", path.read_text())
+    return [name for name in found if name in single_passes()]
+
+
+def run_with(tree, number, command, seconds):
+    """The command in a tree, with a defect switched on; None where it did not end."""
     env = {**os.environ, "TVM_MUTANT": number, "TVM_NUM_THREADS": "1", "PYTHONPATH": "python"}
-    start = time.time()
+    command = [sys.executable, "-m", *command]
     try:
-        run = subprocess.run(
+        return subprocess.run(
             command, cwd=tree, env=env, capture_output=True, text=True, timeout=2 * seconds + 60,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return "it did not end", time.time() - start
+        return None
+
+
+def random_run(tree, number, seconds, seed, *more):
+    """What random programs say that is wrong, or None."""
+    command = ["tests.fuzz", "--seconds", str(seconds), "--no-reduce", "--seed", str(seed), *more]
+    run = run_with(tree, number, command, seconds)
+    if run is None:
+        return "it did not end"
     said = [line for line in run.stdout.splitlines() if line.startswith("seed ")]
-    failed = said or (run.returncode not in (0, 1)) or "Error" in run.stderr
-    text = said[0] if said else f"status {run.returncode}: {run.stderr.strip()[-200:]}"
-    return (text if failed else None), time.time() - start
+    if said:
+        return said[0]
+    failed = run.returncode not in (0, 1) or "Error" in run.stderr
+    return f"status {run.returncode}: {run.stderr.strip()[-200:]}" if failed else None
+
+
+def find(tree, number, where, options):
+    """(who found a defect: programs, tests or nobody, what they said, seconds)"""
+    path, start = tree / where.split(":")[0], time.time()
+    seconds, seed = options.seconds, options.seed
+    alone, said = passes_in(path), None
+    if alone:
+        seconds /= 2
+        only = ("--check", "passes", "--pass", ",".join(alone))
+        said = random_run(tree, number, seconds, seed, *only)
+    said = said or random_run(tree, number, seconds, seed, "--check", options.check)
+    if said is not None:
+        return "programs", said, time.time() - start
+    tests = sorted((tree / "tests" / "tir" / "transform").glob(f"test_{path.stem}*.py"))
+    if tests:
+        run = run_with(tree, number, ["pytest", "-x", "-q", *map(str, tests)], 120)
+        if run is None or run.returncode != 0:
+            said = "they did not end" if run is None else run.stdout.strip().splitlines()[-1]
+            return "tests", said, time.time() - start
+    return "nobody", "", time.time() - start
 
 
 def run_all(options):
     tree = options.tree.resolve()
     table = json.loads((tree / "mutants.json").read_text())
     numbers = [n for n in table if options.only is None or n in options.only.split(",")]
-    healthy, _ = find(tree, "-1", 5, options.seed, options.check)
+    healthy = random_run(tree, "-1", 5, options.seed, "--check", options.check)
     if healthy is not None:
         sys.exit(f"without a defect, random programs say: {healthy}")
-    survivors = []
+    found = {"programs": [], "tests": [], "nobody": []}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        jobs = {
-            pool.submit(find, tree, n, options.seconds, options.seed, options.check): n
-            for n in numbers
-        }
+        jobs = {pool.submit(find, tree, n, table[n], options): n for n in numbers}
         for job in concurrent.futures.as_completed(jobs):
-            said, seconds = job.result()
+            who, said, seconds = job.result()
             where = f"{jobs[job]}. {table[jobs[job]]}"
-            print(f"{where}\n   {said or 'SURVIVED'} ({seconds:.0f} s)", flush=True)
-            if said is None:
-                survivors.append(where)
-    print(f"{len(numbers)} defects, {len(numbers) - len(survivors)} found, not found:")
-    print("\n".join(f"  {s}" for s in survivors))
+            print(f"{where}\n   {who}: {said} ({seconds:.0f} s)", flush=True)
+            found[who].append(where)
+    count = ", ".join(f"{len(found[who])} by {who}" for who in found)
+    print(f"{len(numbers)} defects: found {count}")
+    for who in ("tests", "nobody"):
+        print(f"found by {who}:", *found[who], sep="\n  ")
 
 
 def main():
