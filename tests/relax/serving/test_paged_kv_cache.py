@@ -148,6 +148,37 @@ def test_an_exception_between_begin_and_end():
     assert builtin("attention_kv_cache_get_total_sequence_length", cache) == 3
 
 
+def test_attention_without_begin():
+    cache = create()
+    builtin("kv_state_add_sequence", cache, 0)
+    qkv = np.zeros((1, 1, H_Q + 2 * H_KV, D), "float32")
+    for _ in range(2):  # also after a pass
+        with pytest.raises(RuntimeError, match="expected kv_state_begin_forward before it"):
+            machine("float32", "normal")["first"](qkv, cache)
+        _append(cache, [0], [1])
+
+
+def test_forks_of_forks():
+    """Each goes on alone, and pages stay as long as somebody has them."""
+    cache = create()
+    free = _available(cache)
+    builtin("kv_state_add_sequence", cache, 0)
+    _append(cache, [0], [6])
+    for i in range(3):
+        builtin("kv_state_fork_sequence", cache, i, i + 1)
+        _append(cache, [i + 1], [2])
+    k, v = (tvm.runtime.empty((2, 6, H_KV, D), "float32") for _ in range(2))
+    builtin("attention_kv_cache_debug_get_kv", cache, 0, 0, 6, k, v)
+    first = v.numpy()
+    for i in range(3):  # parents go first
+        builtin("kv_state_remove_sequence", cache, i)
+    builtin("attention_kv_cache_debug_get_kv", cache, 3, 0, 6, k, v)
+    np.testing.assert_array_equal(v.numpy(), first)
+    assert builtin("attention_kv_cache_get_total_sequence_length", cache) == 12
+    builtin("kv_state_remove_sequence", cache, 3)
+    assert _available(cache) == free
+
+
 def test_none_is_no_cache():
     with pytest.raises(TypeError):
         builtin("kv_state_clear", None)
