@@ -81,11 +81,12 @@ class Decoder(nn.Module):
         )  # fmt: skip
 
 
-def spec():
+def spec(length="n", batch="b"):
+    """Of the tokens of a prompt, and of the sequences that get one more: numbers, or any."""
     cache = nn.spec.Object(PagedKVCache)
     return {
-        "prefill": {"ids": nn.spec.Tensor((1, "n"), "int64"), "cache": cache},
-        "decode": {"ids": nn.spec.Tensor(("b", 1), "int64"), "cache": cache},
+        "prefill": {"ids": nn.spec.Tensor((1, length), "int64"), "cache": cache},
+        "decode": {"ids": nn.spec.Tensor((batch, 1), "int64"), "cache": cache},
         "create_cache": {"$": {"param_mode": "none", "effect_mode": "none"}},
     }
 
@@ -97,10 +98,10 @@ def builtin(name, *args):
 class Session:
     """A compiled decoder with its weights, and a cache."""
 
-    def __init__(self, config, state):
+    def __init__(self, config, state, **sizes):
         model = Decoder(config)
         model.load_state_dict(state)
-        mod, params = model.export_tvm(spec())
+        mod, params = model.export_tvm(spec(**sizes))
         for name in ("prefill", "decode"):  # as constants, weights are laid out once
             mod = relax.transform.BindParams(name, {n: p.data for n, p in params})(mod)
         self.vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
@@ -113,7 +114,8 @@ class Session:
         """Logits behind new tokens: of one sequence any number, of several one each."""
         name = "prefill" if len(sequences) == 1 and ids.shape[1] > 1 else "decode"
         lengths = tvm.runtime.ShapeTuple([ids.shape[1]] * len(sequences))
-        ids = tvm.runtime.tensor(ids)
+        if not isinstance(ids, tvm.runtime.Tensor):
+            ids = tvm.runtime.tensor(ids)
         builtin("kv_state_begin_forward", self.cache, tvm.runtime.ShapeTuple(sequences), lengths)
         out = self.vm[name](ids, self.cache)
         builtin("kv_state_end_forward", self.cache)

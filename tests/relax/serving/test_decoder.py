@@ -11,15 +11,29 @@ CONFIG = Config(layers=2, hidden=64, heads=4, kv_heads=2, head_dim=16, inner=96,
                 max_total=512, chunk=128)  # fmt: skip
 
 
+def check(found, expected):
+    expected = expected.numpy()
+    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_as_torch_with_sizes_that_are_known():
+    theirs = torch_decoder(CONFIG)
+    ours = Session(CONFIG, theirs.state_dict(), length=19, batch=2)
+    rng = np.random.default_rng(0)
+    tokens, new = (rng.integers(0, CONFIG.words, (2, n)) for n in (19, 1))
+    for i in range(2):
+        ours.add(i)
+        logits, _ = theirs(torch.from_numpy(tokens[i : i + 1]))
+        check(ours.step([i], tokens[i : i + 1]).numpy(), logits)
+    _, dense = theirs(torch.from_numpy(tokens))
+    check(ours.step([0, 1], new).numpy(), theirs(torch.from_numpy(new), dense)[0])
+
+
 def test_as_torch():
     theirs = torch_decoder(CONFIG)
     ours = Session(CONFIG, theirs.state_dict())
     rng = np.random.default_rng(0)
     dense, tokens = {}, {}
-
-    def check(found, expected):
-        expected = expected.numpy()
-        assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 
     for i, length in enumerate((40, 7, 19)):
         ours.add(i)
