@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+import tvm
 
 from bench.decoder import Config, Session, builtin, torch_decoder
 
@@ -52,3 +53,17 @@ def test_as_torch():
     logits, _ = theirs(torch.from_numpy(new), dense[0])
     check(ours.step([9], new).numpy(), logits)
     check(ours.step([0], new).numpy(), logits)
+
+
+def test_a_token_allocates_nothing():
+    """After the first one: memory of the device, and what the virtual machine holds."""
+    ours = Session(CONFIG, torch_decoder(CONFIG).state_dict())
+    ours.add(0)
+    ours.step([0], np.arange(20)[None])
+    token = tvm.runtime.tensor(np.array([[3]]))
+    memory = tvm.get_global_func("runtime.DeviceMemory")
+    ours.step([0], token)
+    before = memory(tvm.cpu())["allocations"]
+    for _ in range(30):
+        ours.step([0], token)
+    assert memory(tvm.cpu())["allocations"] == before
