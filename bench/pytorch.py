@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from . import models
-from .decoder import alternate
+from .measure import medians
 from .model_ops import relax_module, torch_module
 
 WAYS = ("ours", "torch.compile")
@@ -86,7 +86,7 @@ def importing(name, rounds):
     from tvm.relax.frontend.torch import from_exported_program
 
     program, _ = _export(name)
-    return alternate(
+    return medians(
         lambda: from_exported_program(program, run_ep_decomposition=False),
         program.run_decompositions,
         rounds,
@@ -100,7 +100,7 @@ def latency(name, rounds):
     program, inputs = _export(name)
     imported = _machine(from_exported_program(program, run_ep_decomposition=False))
     built = _machine(relax_module(models.Model(name)))
-    return alternate(lambda: imported(*inputs), lambda: built(*inputs), rounds)
+    return medians(lambda: imported(*inputs), lambda: built(*inputs), rounds)
 
 
 def calls(rounds):
@@ -126,7 +126,7 @@ def calls(rounds):
         return run
 
     with torch.no_grad():
-        return [s / count for s in alternate(*map(repeated, found), rounds)]
+        return [s / count for s in medians(*map(repeated, found), rounds)]
 
 
 def main():
