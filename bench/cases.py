@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from . import kernels, lowered, measure, models, peers, rewritten, tuning, tuning_result
+from . import kernels, lowered, measure, models, peers, pytorch, rewritten, tuning, tuning_result
 from .measure import Row
 
 
@@ -394,6 +394,7 @@ CASES = {
     "graph": graph,
     "lowered": lowered_operators,
     "rewritten": rewritten_models,
+    "pytorch": pytorch.case,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,
