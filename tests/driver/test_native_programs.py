@@ -222,6 +222,9 @@ def test_help_and_errors(program, model, tmp_path):
         (["bench", model, "--repaet=3"], "unknown option '--repaet', did you mean '--repeat'"),
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
+        (["run", model, "--dim", "n=few"], "--dim: expected a number of at least 0, got 'few'"),
+        (["run", model, "--dim", "m=2"], "--dim: no input of 'main' has an extent 'm'"),
+        (["run", model, "--device", "cpu:first"], "--device: expected a number of at least 0"),
         (["run", tmp_path / "gone.so"], "gone.so"),
         (["compile", model], "(.onnx, .pt2) or a module that was saved as JSON, and -o model.so"),
     ):
