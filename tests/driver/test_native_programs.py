@@ -215,10 +215,17 @@ def test_compile_of_an_archive(program, tmp_path):
 
 def test_help_and_errors(program, model, tmp_path):
     assert "inspect" in run(program, "--help").stdout
-    assert "--repeat" in run(program, "bench", "--help").stdout
+    assert run(program, "help").stdout == run(program, "--help").stdout
+    for words in (["bench", "--help"], ["help", "bench"]):
+        assert "--repeat" in run(program, *words).stdout
+    assert run(program, "--version").stdout == f"tvm {tvm.__version__}\n"
+    (tmp_path / "text.json").write_text("no module")
     assert json.loads(run(program, "info", "--json").stdout)["threads"] >= 1
     for words, message in (
-        (["fly"], "unknown command 'fly'"),
+        (["fly"], "unknown command 'fly'; tvm --help lists them"),
+        (["info", model], "info: expected options only, got '"),
+        (["compile", tmp_path / "text.json", "-o", "m.so"], "text.json: expected a model (.onnx"),
+        (["compile", tmp_path / "text.json", "-o", "gone/m.so"], "the folder of 'gone/m.so'"),
         (["bench", model, "--repaet=3"], "unknown option '--repaet', did you mean '--repeat'"),
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),

@@ -61,15 +61,24 @@ IRModule ReadProgram(const std::string& path) {
     return imported.mod;
   }
   std::string text(runtime::MappedFile(path).bytes());
-  auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
-  if (!mod) TVM_FFI_THROW(ValueError) << path << ": expected a module";
-  return *mod;
+  std::string problem;
+  try {
+    auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
+    if (mod) return *mod;
+  } catch (const ffi::Error& error) {
+    problem = ": " + error.message();
+  }
+  TVM_FFI_THROW(ValueError) << path
+                            << ": expected a model (.onnx, .pt2) or a module that was saved "
+                            << "as JSON" << problem;
+  TVM_FFI_UNREACHABLE();
 }
 void Compile(const Options& options) {
   if (options.rest().size() != 1 || !options.Has("--output"))
     TVM_FFI_THROW(ValueError)
         << "expected a model (.onnx, .pt2) or a module that was saved as JSON, and -o model.so";
   const std::string& path = options.rest()[0];
+  CheckFolderOf(options.Get("--output"));  // before a long compilation
   Progress("reading " + path);
   IRModule mod = ReadProgram(path);
   Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();
@@ -199,8 +208,11 @@ void Inspect(const Options& options) {
     std::cout << text_of(options.Has("--code") ? "as_text" : "stats");
   }
 }
+Json BuildFacts() { return ffi::Function::GetGlobalRequired("support.libinfo")().cast<Json>(); }
 void Info(const Options& options) {
-  auto facts = ffi::Function::GetGlobalRequired("support.libinfo")().cast<Json>();
+  if (!options.rest().empty())
+    TVM_FFI_THROW(ValueError) << "info: expected options only, got '" << options.rest()[0] << "'";
+  Json facts = BuildFacts();
   facts.Set("target", DefaultHost()->str());
   facts.Set("threads", runtime::NumThreads());
   if (options.Has("--json")) return PrintJson(facts);
@@ -255,12 +267,19 @@ void PrintHelp(const Command* command) {
   }
   std::fflush(stdout);
 }
-int Dispatch(const std::vector<std::string>& words) {
-  bool help = std::find(words.begin(), words.end(), "--help") != words.end() ||
-              std::find(words.begin(), words.end(), "-h") != words.end();
+int Dispatch(std::vector<std::string> words) {
+  auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  bool help = has("--help") || has("-h") || (!words.empty() && words[0] == "help");
+  if (help && words[0] == "help") words.erase(words.begin());
   if (words.empty() || (help && words[0][0] == '-')) {
     PrintHelp(nullptr);
     return help ? 0 : 2;
+  }
+  if (words[0] == "--version") {
+    std::cout << "tvm " << BuildFacts()["TVM_VERSION"].cast<String>() << "\n";
+    return 0;
   }
   const auto& all = Commands();
   auto it =
@@ -269,7 +288,7 @@ int Dispatch(const std::vector<std::string>& words) {
     std::vector<std::string_view> names;
     for (const Command& c : all) names.emplace_back(c.name);
     TVM_FFI_THROW(ValueError) << "unknown command '" << words[0] << "'"
-                              << DidYouMean(words[0], names);
+                              << DidYouMean(words[0], names) << "; tvm --help lists them";
   }
   if (help) {
     PrintHelp(&*it);
