@@ -9,7 +9,19 @@ import time
 
 import numpy as np
 
-from . import kernels, lowered, measure, models, peers, rewritten, tuning, tuning_result, vendor
+from . import (
+    kernels,
+    lowered,
+    measure,
+    models,
+    peers,
+    pytorch,
+    rewritten,
+    serving,
+    tuning,
+    tuning_result,
+    vendor,
+)
 from .measure import Row
 
 
@@ -402,6 +414,8 @@ CASES = {
     "graph": graph,
     "lowered": lowered_operators,
     "rewritten": rewritten_models,
+    **serving.CASES,
+    "pytorch": pytorch.case,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,
