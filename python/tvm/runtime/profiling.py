@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tvm_ffi
+
 from .device import device as _device
+
+_marked_times = tvm_ffi.get_global_func("runtime.profiling.marked_times")
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,15 @@ class PAPIMetricCollector(MetricCollector):
         raise NotImplementedError(
             "PAPIMetricCollector: this build has no PAPI; write a MetricCollector"
         )
+
+
+def marked_times(reset: bool = False) -> dict[int, tuple[int, float]]:
+    """{number of a marked part: (how often it ran, its seconds in all)}.
+
+    Code that is compiled with `PassContext(config={"tir.instrument_lwp": True})`, or that calls
+    `T.start_profile_intrinsic` and `T.end_profile_intrinsic`, records them. `reset` begins anew.
+    """
+    return {int(k): (int(v[0]), float(v[1])) for k, v in _marked_times(reset).items()}
 
 
 def profile_function(
