@@ -15,8 +15,6 @@ import tvm_ffi
 
 from .device import device as _device
 
-_marked_times = tvm_ffi.get_global_func("runtime.profiling.marked_times")
-
 
 @dataclass(frozen=True)
 class Count:
@@ -226,7 +224,8 @@ def marked_times(reset: bool = False) -> dict[int, tuple[int, float]]:
     Code that is compiled with `PassContext(config={"tir.instrument_lwp": True})`, or that calls
     `T.start_profile_intrinsic` and `T.end_profile_intrinsic`, records them. `reset` begins anew.
     """
-    return {int(k): (int(v[0]), float(v[1])) for k, v in _marked_times(reset).items()}
+    times = tvm_ffi.get_global_func("tir._marked_times")(reset)
+    return {int(k): (int(v[0]), float(v[1])) for k, v in times.items()}
 
 
 def profile_function(

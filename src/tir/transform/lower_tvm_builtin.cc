@@ -344,7 +344,7 @@ struct BuiltinLowerer
   }
   ObjectRef ProfileMark(const CallObj* op, bool begins) {
     Call mark(kInt32, builtin::tvm_call_packed(),
-              {StringImm("runtime.profiling.mark"), op->args[0], PrimExpr(IntImm::Bool(begins))},
+              {StringImm("tir._profile_mark"), op->args[0], PrimExpr(IntImm::Bool(begins))},
               op->span);
     return Packed(mark.get(), builtin::tvm_call_packed_lowered());
   }

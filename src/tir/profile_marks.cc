@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times between the marks that start_profile_intrinsic and end_profile_intrinsic leave in code.
+// Times between the marks that start_profile_intrinsic and end_profile_intrinsic leave in code. Not
+// part of the runtime: programs that are deployed have no marks.
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -7,7 +8,7 @@
 
 #include "tvm/runtime/def.h"
 
-namespace tvm::runtime {
+namespace tvm::tir {
 namespace {
 using Clock = std::chrono::steady_clock;
 struct Total {
@@ -49,10 +50,10 @@ Map<int64_t, Array<double>> MarkedTimes(bool reset) {
   return result;
 }
 TVM_REGISTER() {
-  Def("runtime.profiling.mark", &Mark, "A part of a program begins or ends here.", Arg("id"),
+  Def("tir._profile_mark", &Mark, "A part of a program begins or ends here.", Arg("id"),
       Arg("begins"));
-  Def("runtime.profiling.marked_times", &MarkedTimes,
-      "How often each marked part ran, and its seconds.", Arg("reset"));
+  Def("tir._marked_times", &MarkedTimes, "How often each marked part ran, and its seconds.",
+      Arg("reset"));
 }
 }  // namespace
-}  // namespace tvm::runtime
+}  // namespace tvm::tir
