@@ -9,7 +9,17 @@ import time
 
 import numpy as np
 
-from . import kernels, lowered, measure, models, peers, rewritten, tuning, tuning_result
+from . import (
+    kernels,
+    lowered,
+    measure,
+    models,
+    onnx_import,
+    peers,
+    rewritten,
+    tuning,
+    tuning_result,
+)
 from .measure import Row
 
 
@@ -377,6 +387,15 @@ def rewritten_models(name, subjects, options):
     return rows
 
 
+def imported_models(name, subjects, options):
+    """Models as ONNX files: import, compilation, a call and memory, beside ONNX Runtime's load,
+    torch.compile, and the same graphs made by BlockBuilder."""
+    rows = []
+    for model in models.MODELS:
+        rows += onnx_import.rows(model, min(options.rounds, 3))
+    return rows
+
+
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
@@ -394,6 +413,7 @@ CASES = {
     "graph": graph,
     "lowered": lowered_operators,
     "rewritten": rewritten_models,
+    "onnx": imported_models,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,
