@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/copy_of.h"
 #include "runtime/vm/program.h"
 #include "tvm/runtime/data_type.h"
 
@@ -39,7 +40,11 @@ namespace {
 
 Tensor AllocShapeHeap(Any context, int64_t size) {
   MachineOf(context, "alloc_shape_heap");
-  return Empty({size}, DataType::Int(64), {kDLCPU, 0});
+  // From what the calls before have left.
+  static Allocator* host = Allocator::Get({kDLCPU, 0}, AllocatorKind::kPooled);
+  Shape shape{size};
+  DataType int64 = DataType::Int(64);
+  return Storage(host, DataSize(shape, int64)).AllocTensor(0, shape, int64);
 }
 void CheckCountBetween(const char* name, ffi::PackedArgs args, int low, int high) {
   if (args.size() < low || args.size() > high) {
@@ -58,12 +63,7 @@ void AllocStorage(ffi::PackedArgs args, Any* result) {
   *result = Storage(allocator, DataSize(shape, unit), View(scope) == "global" ? "" : View(scope));
 }
 
-Tensor Contiguous(const Tensor& data) {
-  if (data.is_contiguous()) return data;
-  Tensor dense = Empty(data.shape(), data.dtype(), data.device());
-  CopyTensor(data, dense);
-  return dense;
-}
+Tensor Contiguous(const Tensor& data) { return data.is_contiguous() ? data : CopyOf(data); }
 Tensor Reshape(Tensor data, Shape shape) {
   if (DataSize(shape, data.dtype()) != DataSize(data.shape(), data.dtype())) {
     TVM_FFI_THROW(ValueError) << "reshape: expected a shape of " << data.numel()
