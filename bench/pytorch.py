@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch models through us, beside PyTorch: import, compilation, latency, memory, a call.
+"""PyTorch models through us, beside PyTorch: import, compilation, latency, memory, a call. It is
+the case `pytorch` of `make bench`; some models alone are
 
 python -m bench.pytorch [resnet18 …]
 """
@@ -12,11 +13,12 @@ import sys
 import tempfile
 import time
 
-from . import models
-from .measure import medians
+from . import models, report
+from .measure import Row
 from .model_ops import relax_module, torch_module
 
 WAYS = ("ours", "torch.compile")
+PAIRS = (("tvm", "ours"), ("torch.compile", "torch.compile"))
 
 
 def _model(name):
@@ -81,82 +83,125 @@ def compilation(name):
     return found
 
 
+def _alternating(case, ours, theirs, peer, rounds):
+    timed = {"tvm": ours, peer: theirs}
+    samples = {who: [] for who in timed}
+    for function in timed.values():
+        function()
+    for _ in range(rounds):
+        for who, function in timed.items():
+            begin = time.perf_counter()
+            function()
+            samples[who].append(time.perf_counter() - begin)
+    return [Row(case, who, samples[who]) for who in timed]
+
+
 def importing(name, rounds):
-    """Seconds of our import of the program as it was exported, and of PyTorch's decompositions."""
+    """Our import of the program as it was exported, and PyTorch's decompositions."""
     from tvm.relax.frontend.torch import from_exported_program
 
     program, _ = _export(name)
-    return medians(
+    return _alternating(
+        f"pytorch: import of {name}",
         lambda: from_exported_program(program, run_ep_decomposition=False),
         program.run_decompositions,
+        "decompositions",
         rounds,
     )
 
 
 def latency(name, rounds):
-    """Seconds of a call of the imported model, and of the same graph by BlockBuilder."""
+    """A call of the imported model, and of the same graph by BlockBuilder."""
     from tvm.relax.frontend.torch import from_exported_program
 
     program, inputs = _export(name)
     imported = _machine(from_exported_program(program, run_ep_decomposition=False))
     built = _machine(relax_module(models.Model(name)))
-    return medians(lambda: imported(*inputs), lambda: built(*inputs), rounds)
+    case = f"pytorch: call of {name}"
+    return _alternating(
+        case, lambda: imported(*inputs), lambda: built(*inputs), "BlockBuilder", rounds
+    )
 
 
-def calls(rounds):
-    """Seconds of a call of four linear layers of 4 × 4 through torch.compile: ours, Inductor's."""
+def calls(rounds, count=200):
+    """Calls of four linear layers of 4 × 4 through torch.compile: ours, Inductor's, and those of a
+    backend whose functions do nothing, which is what no backend can go below."""
     import torch
+    from torch._dynamo.backends.common import aot_autograd
     from tvm.relax.frontend.torch import relax_dynamo
 
     layers = [torch.nn.Linear(4, 4) for _ in range(4)]
     model, x = torch.nn.Sequential(*layers), torch.randn(1, 4)
-    found = []
-    for backend in (relax_dynamo(), "inductor"):
-        torch._dynamo.reset()
-        found.append(torch.compile(model, backend=backend))
-        with torch.no_grad():
-            found[-1](x)
-    count = 200
 
-    def repeated(function):
-        def run():
-            for _ in range(count):
-                function(x)
+    def nothing(graph_module, inputs):
+        def function(args):
+            args.clear()
+            return [x]
 
-        return run
+        function._boxed_call = True
+        return function
 
+    backends = {
+        "tvm": relax_dynamo(),
+        "inductor": "inductor",
+        "nothing": aot_autograd(fw_compiler=nothing),
+    }
+    compiled = {}
     with torch.no_grad():
-        return [s / count for s in medians(*map(repeated, found), rounds)]
+        for who, backend in backends.items():
+            torch._dynamo.reset()
+            compiled[who] = torch.compile(model, backend=backend)
+            compiled[who](x)
+        samples = {who: [] for who in compiled}
+        for _ in range(rounds):
+            for who, function in compiled.items():
+                begin = time.perf_counter()
+                for _ in range(count):
+                    function(x)
+                samples[who].append((time.perf_counter() - begin) / count)
+    return [Row("pytorch: call through torch.compile", who, samples[who]) for who in samples]
 
 
-def main():
+def rows_of(names, rounds):
+    """All rows, those of a model as soon as they are there."""
+    yield calls(rounds)
+    for name in names:
+        yield importing(name, rounds)
+        found = compilation(name)
+        weights = sum(v.nbytes for v in _model(name)[0].state_dict().values())
+        for i, what in enumerate(("compile, cold", "compile, from the cache")):
+            case = f"pytorch: {name}, {what}"
+            yield [Row(case, who, [found[way][i]]) for who, way in PAIRS]
+        memory = [Row(f"pytorch: memory of {name}", w, [found[way][2]], "B") for w, way in PAIRS]
+        yield [*memory, Row(memory[0].case, "weights", [weights], "B")]
+        yield latency(name, rounds)
+
+
+def case(name, subjects, options):
+    """PyTorch models: import, compilation, memory, calls, beside torch.compile. Takes minutes."""
+    _set_threads()
+    return [row for rows in rows_of(models.MODELS, options.rounds) for row in rows]
+
+
+def _set_threads():
     import torch
     import tvm
 
+    torch.set_num_threads(2)
+    tvm.get_global_func("runtime.config_threadpool")(1, 2)
+
+
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=["resnet18", "bert_base"])
+    parser.add_argument("names", nargs="*", default=list(models.MODELS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         return child(options.child, options.names[0])
-    torch.set_num_threads(2)
-    tvm.get_global_func("runtime.config_threadpool")(1, 2)
-    ours, theirs = calls(options.rounds)
-    print(f"call: {ours * 1e6:.0f} us, Inductor {theirs * 1e6:.0f} us, ratio {theirs / ours:.2f}")
-    for name in options.names:
-        a, b = importing(name, options.rounds)
-        print(f"{name}, import: {a:.2f} s, PyTorch's decompositions {b:.2f} s, ratio {b / a:.1f}")
-        found = compilation(name)
-        weights = sum(v.nbytes for v in _model(name)[0].state_dict().values())
-        for i, what in enumerate(("cold", "from the cache")):
-            a, b = (found[way][i] for way in WAYS)
-            print(f"{name}, compile {what}: {a:.1f} s, torch.compile {b:.1f} s, ratio {b / a:.1f}")
-        a, b = (found[way][2] for way in WAYS)
-        share = f"{a / weights:.1f} times the weights" if weights else ""
-        print(f"{name}, memory: {a / 2**20:.0f} MiB, torch.compile {b / 2**20:.0f} MiB, {share}")
-        a, b = latency(name, options.rounds)
-        print(f"{name}, call: {a * 1e3:.2f} ms, built by hand {b * 1e3:.2f} ms, ratio {b / a:.2f}")
+    _set_threads()
+    for rows in rows_of(options.names, options.rounds):
+        print(report.table(rows), flush=True)
 
 
 if __name__ == "__main__":

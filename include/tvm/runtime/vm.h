@@ -146,6 +146,10 @@ class VirtualMachineObj : public ffi::ModuleObj {
   void InvokeClosure(const AnyView& closure, ffi::PackedArgs args, Any* result);
   /// -1: the last device, which is the CPU.
   Allocator* allocator(int64_t device_index) const;
+  /// What the program keeps from call to call under a name, or null. A value that was set is never
+  /// written to: whoever has read it may go on using it.
+  Optional<Tensor> GetState(const String& name) const;
+  void SetState(const String& name, Tensor value);
 
   const char* kind() const final { return "relax.VirtualMachine"; }
   int GetPropertyMask() const final { return Module::kRunnable; }

@@ -111,6 +111,15 @@ class VirtualMachine:
             function = self._functions[key] = self.module[key]
             return function
 
+    def get_state(self, name: str) -> Any:
+        """What the program keeps under a name from call to call (a buffer that an imported model
+        changes), or None before the first change."""
+        return self["get_state"](name)
+
+    def set_state(self, name: str, value: Any) -> None:
+        """Sets what the program keeps under a name to a copy of a tensor."""
+        self["set_state"](name, value)
+
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Calls a closure that a function returned."""
         return self["invoke_closure"](closure, *args)

@@ -142,6 +142,27 @@ ffi::Tensor ReadNamed(const Tensors& weights, const Tensors& constants, const An
   TVM_FFI_UNREACHABLE();
 }
 
+/// Results, and new values of what the program changes.
+void ReadOutputs(const GraphReader& graph, const json::Object& signature,
+                 const std::unordered_map<std::string, String>& inputs, ProgramObj* program) {
+  Array<Any> values = graph.Outputs(), results;
+  json::Array specs = AsList(Get(signature, "output_specs"), "output_specs");
+  if (specs.size() != values.size()) Unexpected("output_specs", "one for each result");
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto [kind, value] = Choice(specs[i], "output_spec");
+    size_t end = kind.find("_mutation");
+    if (end == kind.npos) {
+      results.push_back(values[i]);
+      continue;
+    }
+    std::string key = kind.substr(0, end) + "_name";
+    String name = AsText(Get(AsObject(value, kind), key.c_str()), key);
+    auto it = inputs.find(name);
+    program->mutations.Set(it == inputs.end() ? name : it->second, values[i]);
+  }
+  program->outputs = results;
+}
+
 }  // namespace
 
 Program ReadArchive(const std::string& path) {
@@ -159,9 +180,11 @@ Program ReadArchive(const std::string& path) {
   Tensors weights(archive, "data/weights/", "model_weights_config.json");
   Tensors constants(archive, "data/constants/", "model_constants_config.json");
   auto program = ffi::make_object<ProgramObj>();
+  std::unordered_map<std::string, String> inputs;  // by the names of tensors
   for (const Any& spec : AsList(Get(signature, "input_specs"), "input_specs")) {
     auto [kind, value] = Choice(spec, "input_spec");
     json::Object input = AsObject(value, kind);
+    Any target = Get(input, (kind + "_name").c_str());
     auto node = ffi::make_object<ProgramInputObj>();
     if (kind == "user_input") {
       Any arg = graph.Argument(Get(input, "arg"));
@@ -176,7 +199,8 @@ Program ReadArchive(const std::string& path) {
     } else if (kind == "parameter" || kind == "buffer" || kind == "tensor_constant") {
       node->name = AsText(Get(AsObject(Get(input, "arg"), kind), "name"), kind);
       node->kind = kind == "parameter" ? "parameter" : "constant";
-      node->value = ReadNamed(weights, constants, Get(input, (kind + "_name").c_str()));
+      node->value = ReadNamed(weights, constants, target);
+      inputs[std::string(AsText(target, kind))] = node->name;
     } else {
       TVM_FFI_THROW(ValueError) << "Unsupported input kind " << kind;
     }
@@ -184,7 +208,7 @@ Program ReadArchive(const std::string& path) {
     program->inputs.push_back(ProgramInput(node));
   }
   program->nodes = graph.Nodes();
-  program->outputs = graph.Outputs();
+  ReadOutputs(graph, signature, inputs, program.get());
   for (const auto& [name, value] : AsObject(Get(model, "range_constraints"), "range_constraints")) {
     json::Object range = AsObject(value, "range");
     program->ranges.Set(AsText(name, "range"), {Get(range, "min_val"), Get(range, "max_val")});

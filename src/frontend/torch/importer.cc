@@ -8,6 +8,7 @@
 
 #include "complex.h"
 #include "converter.h"
+#include "runtime/copy_of.h"
 #include "tvm/ir/callback.h"
 #include "tvm/relax/analysis.h"
 
@@ -366,16 +367,63 @@ Signature BindInputs(ImporterObj* importer, const Program& program, bool keep_pa
   return signature;
 }
 
-/// The results behind the new values of inputs that the program has changed.
-Any WithMutated(const ImporterObj* importer, const Program& program, const Any& outputs) {
-  Array<Any> results;
+// ---- state --------------------------------------------------------------------------------------
+// What a program changes outlives the call: buffers are kept by the machine that runs it, inputs
+// are written to. The graph itself works on values that nothing changes, so that no result shares
+// the memory of an input that is written to.
+Expr CallOf(const char* name, const Array<Expr>& args, const StructInfo& result) {
+  return relax::Call(relax::ExternFunc(std::string("vm.builtin.state.") + name), args, {},
+                     {result});
+}
+Expr CallWithMachine(const char* name, const Array<Expr>& args, const StructInfo& result) {
+  static const Op& op = *new Op(Op::Get("relax.call_builtin_with_ctx"));
+  relax::ExternFunc function(std::string("vm.builtin.state.") + name);
+  return relax::Call(op, {function, relax::Tuple(args)}, {}, {result});
+}
+/// The state at the beginning of a call, in the place of the inputs that will be changed.
+void ReadState(ImporterObj* importer, const Program& program,
+               const std::unordered_set<std::string>& changed) {
   for (const ProgramInput& input : program->inputs) {
-    if (importer->mutated().count(input->name)) results.push_back(importer->env.at(input->name));
+    Any& value = importer->env[input->name];
+    auto* expr = value.as<RelaxExprObj>();
+    if (!expr || !changed.count(input->name)) continue;
+    Expr given = ffi::GetRef<Expr>(expr);
+    StructInfo info = relax::GetStructInfo(given);
+    Expr read = CallOf("copy", {given}, info);
+    if (auto* constant = given.as<relax::ConstantObj>()) {
+      // The model that the program was made from goes on changing its own.
+      Constant initial(runtime::CopyOf(constant->data));
+      read = CallWithMachine("read", {relax::StringImm(input->name), initial}, info);
+    }
+    Var var = importer->builder->Emit(read, input->name);
+    value = var;
+    for (auto& [name, pair] : importer->complex_inputs) {
+      if (name == input->name) pair = var;
+    }
   }
-  auto list = ListOf(outputs);
-  if (!list) list = Array<Any>{outputs};
-  for (const Any& item : *list) results.push_back(item);
-  return results;
+}
+/// The values that remain, by input.
+std::vector<std::pair<ProgramInput, Any>> Changes(ImporterObj* importer, const Program& program) {
+  std::vector<std::pair<ProgramInput, Any>> changes;
+  for (const ProgramInput& input : program->inputs) {
+    if (auto value = program->mutations.Get(input->name)) {
+      changes.emplace_back(input, importer->Resolve(*value));
+    } else if (importer->mutated().count(input->name)) {
+      changes.emplace_back(input, importer->env.at(input->name));
+    }
+  }
+  return changes;
+}
+void WriteState(ImporterObj* importer, const ProgramInput& input, const Array<Var>& params,
+                const Expr& value) {
+  StructInfo none = TupleStructInfo::Void();
+  for (const Var& param : params) {
+    if (param->name_hint() != input->name) continue;
+    importer->builder->Emit(CallOf("assign", {param, value}, none), "_");
+    return;
+  }
+  Array<Expr> args = {relax::StringImm(input->name), value};
+  importer->builder->Emit(CallWithMachine("write", args, none), "_");
 }
 
 Map<String, Any> AttrsOf(const ImporterObj* importer, const Program& program,
@@ -409,6 +457,7 @@ void ImportProgram(const Importer& importer, const Program& program, const Impor
   Signature signature = BindInputs(self, program, options.keep_params_as_input);
   bb->BeginScope(signature.params);
   bb->BeginSequence();
+  ReadState(self, program, ChangedInputs(program));
   // Branches are no part of dataflow blocks: ConvertToDataflow finds those between them.
   bool is_dataflow = !HasControlFlow(program->nodes);
   if (is_dataflow) bb->BeginDataflowBlock();
@@ -417,8 +466,8 @@ void ImportProgram(const Importer& importer, const Program& program, const Impor
   }
   self->ConvertNodes(program->nodes);
   Any outputs = self->Resolve(program->outputs);
-  if (!options.keep_structure) outputs = WithMutated(self, program, outputs);
   auto list = ListOf(outputs);
+  if (!list && !options.keep_structure) list = Array<Any>{outputs};
   auto output = [&](const Any& value) {
     Expr expr = OutputExpr(value);
     return is_dataflow ? bb->EmitOutput(expr) : bb->Emit(expr);
@@ -431,13 +480,18 @@ void ImportProgram(const Importer& importer, const Program& program, const Impor
   } else if (list && (*list).size() == 1 && options.unwrap_unit_return_tuple) {
     body = output((*list)[0]);
   } else {
-    body = output(outputs);
+    body = output(list ? Any(*list) : outputs);
+  }
+  std::vector<std::pair<ProgramInput, Expr>> changed;
+  for (const auto& [input, value] : Changes(self, program)) {
+    changed.emplace_back(input, output(value));
   }
   if (is_dataflow) bb->CloseBlock();
+  for (const auto& [input, value] : changed) WriteState(self, input, signature.params, value);
   body = bb->NormalizeArgument(body);
   SeqExpr seq = relax::MakeSeq(SeqExpr::Of(body), bb->EndSequence(), body);
   bb->EndScope();
-  Function func(signature.params, seq, {}, true,
+  Function func(signature.params, seq, {}, changed.empty(),
                 DictAttrs(AttrsOf(self, program, signature, options)));
   bb->AddFunction(func, options.name);
 }

@@ -70,6 +70,9 @@ struct Importer : ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Importer, ObjectRef, ImporterObj);
 };
 
+/// The inputs that a program may change: its own mutations, what operators change in place, and
+/// running statistics in training.
+std::unordered_set<std::string> ChangedInputs(const Program& program);
 /// "aten.add.Tensor" for "aten.add_.Tensor", or "" for an operator that changes nothing in place.
 std::string FunctionalTarget(const std::string& target);
 

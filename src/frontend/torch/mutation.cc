@@ -77,12 +77,40 @@ std::optional<Inverse> InverseOf(const GraphNodeObj* node) {
          "exported_program.run_decompositions() removes such changes";
   TVM_FFI_UNREACHABLE();
 }
-std::string BaseOf(const GraphNodeObj* node) {
-  auto* ref = node->args.empty() ? nullptr : node->args[0].as<ValueRefObj>();
+std::string RefAt(const GraphNodeObj* node, size_t i) {
+  auto* ref = i < node->args.size() ? node->args[i].as<ValueRefObj>() : nullptr;
   return ref ? std::string(ref->name) : "";
 }
+constexpr size_t kRunningMean = 3, kRunningVar = 4, kTraining = 5;
+/// Whether a normalisation uses the statistics of the batch and remembers them.
+bool UpdatesStatistics(const GraphNodeObj* node) {
+  const ConverterInfo* info = FindConverter(node->target);
+  return info && info->params.size() > kTraining && info->params[kRunningMean] == "running_mean" &&
+         kTraining < node->args.size() && node->args[kTraining].try_cast<bool>().value_or(false);
+}
+std::string BaseOf(const GraphNodeObj* node) { return RefAt(node, 0); }
 
 }  // namespace
+
+std::unordered_set<std::string> ChangedInputs(const Program& program) {
+  std::unordered_set<std::string> changed;
+  std::unordered_map<std::string, std::string> bases;
+  auto change = [&](std::string name) {
+    while (bases.count(name)) name = bases[name];
+    changed.insert(name);
+  };
+  for (const auto& [name, value] : program->mutations) changed.insert(name);
+  for (const GraphNode& node : program->nodes) {
+    if (!FunctionalTarget(node->target).empty()) change(RefAt(node.get(), 0));
+    if (UpdatesStatistics(node.get())) {
+      change(RefAt(node.get(), kRunningMean));
+      change(RefAt(node.get(), kRunningVar));
+    }
+    std::string base = BaseOf(node.get());
+    if (InverseOf(node.get()) && !base.empty()) bases[node->name] = base;
+  }
+  return changed;
+}
 
 Any ImporterObj::Apply(const char* target, const Array<Any>& args) {
   auto node = ffi::make_object<GraphNodeObj>();
@@ -135,8 +163,9 @@ void ImporterObj::NoteView(const GraphNodeObj* node) {
 
 void ImporterObj::Mutate(const GraphNodeObj* node) {
   std::string name = BaseOf(node);
-  // The tensor keeps its type and shape.
-  Any value = Apply("aten.copy.default", {env[name], env[node->name]});
+  Any value = env[node->name];
+  bool keeps_shape = !View(node->target).starts_with("aten.resize_");
+  if (keeps_shape) value = Apply("aten.copy.default", {env[name], value});  // and type
   env[node->name] = value;
   Assign(name, value, node);
 }

@@ -159,20 +159,21 @@ constexpr SizeRow kSizes[] = {
     {"_operator.and_", "bitwise_and", [](PrimExpr a, PrimExpr b) { return a && b; }},
     {"_operator.or_", "bitwise_or", [](PrimExpr a, PrimExpr b) { return a || b; }},
 };
+/// A number of Python, or an expression of sizes, in its own type.
+PrimExpr AsNumber(const Any& value) {
+  if (value.type_index() == kTVMFFIBool) return IntImm::Bool(value.cast<bool>());
+  if (value.type_index() == kTVMFFIFloat) {
+    return FloatImm(DataType::Float(64), value.cast<double>());
+  }
+  if (auto* e = value.as<PrimExprObj>()) return ffi::GetRef<PrimExpr>(e);
+  return AsSize(value);
+}
 /// The arithmetic of Python on sizes; on tensors it is that of theirs.
 Any SizeArithmetic(Conversion& c) {
   if (!AreNumbers(c)) return Arithmetic(c, c.op, c[0], c[1]);
-  auto as_expr = [](const Any& value) -> PrimExpr {
-    if (auto* e = value.as<PrimExprObj>()) return ffi::GetRef<PrimExpr>(e);
-    if (value.type_index() == kTVMFFIBool) return IntImm::Bool(value.cast<bool>());
-    if (value.type_index() == kTVMFFIFloat) {
-      return FloatImm(DataType::Float(64), value.cast<double>());
-    }
-    return IntImm::Int64(value.cast<int64_t>());
-  };
   for (const SizeRow& row : kSizes) {
     if (std::string_view(row.tensor_op) != c.op) continue;
-    PrimExpr result = c.Simplify(row.fn(as_expr(c[0]), as_expr(c[1])));
+    PrimExpr result = c.Simplify(row.fn(AsNumber(c[0]), AsNumber(c[1])));
     if (auto* number = result.as<IntImmObj>(); number && !number->dtype.is_bool()) {
       return number->value;
     }
@@ -182,15 +183,15 @@ Any SizeArithmetic(Conversion& c) {
 }
 Any TrueDivide(Conversion& c) {
   if (!AreNumbers(c)) return Divide(c);
-  return div(cast(DataType::Float(64), AsSize(c[0])), cast(DataType::Float(64), AsSize(c[1])));
+  return div(cast(DataType::Float(64), AsNumber(c[0])), cast(DataType::Float(64), AsNumber(c[1])));
 }
 Any NegateSize(Conversion& c) {
   if (IsTensor(c[0])) return c.Emit("negative", c.Tensor(0));
-  return c.Simplify(neg(AsSize(c[0])));
+  return c.Simplify(neg(AsNumber(c[0])));
 }
 Any PowerOfSize(Conversion& c) {
   if (!AreNumbers(c)) return Arithmetic(c, "power", c[0], c[1]);
-  PrimExpr result = IntImm::Int64(1), base = AsSize(c[0]);
+  PrimExpr base = AsNumber(c[0]), result = MakeConst(base.dtype(), 1);
   for (int64_t i = 0; i < c.Int(1); ++i) result = result * base;
   return c.Simplify(result);
 }
@@ -228,6 +229,14 @@ Any SumOfSizes(Conversion& c) {
   for (const PrimExpr& size : c.Sizes(0)) sum = sum + size;
   return c.Simplify(sum);
 }
+
+Any MultiplyAdd(Conversion& c) {
+  DataType t = c.ResultType({c[0], c[1], c[2]});
+  return c.Emit("add", c.Emit("multiply", c.As(c[0], t), c.As(c[1], t)), c.As(c[2], t));
+}
+/// Tensors lie in row-major order, from the beginning of their memory.
+Any IsContiguous(Conversion& c) { return true; }
+Any StorageOffset(Conversion& c) { return int64_t{0}; }
 
 TVM_REGISTER() {
   const char* schema = "self, other";
@@ -276,6 +285,7 @@ TVM_REGISTER() {
       {"fmin.default", nullptr, &FMin},
   };
   for (const Row& row : kRows) Converter(row.overloads, schema, row.convert, row.op);
+  Converter("prims.fma.default", "a, b, c", &MultiplyAdd);
   Converter("heaviside.default", "self, values", &Heaviside);
   Converter("add.Tensor add.Scalar", "self, other, alpha=1", &Scaled, "add");
   Converter("sub.Tensor sub.Scalar", "self, other, alpha=1", &Scaled, "subtract");
@@ -294,6 +304,8 @@ TVM_REGISTER() {
   Converter("torch.sym_sum", "args", &SumOfSizes);
   Converter("sym_stride.int", "self, dim", &StrideOf);
   Converter("sym_numel.default", "self", &NumElements);
+  Converter("sym_is_contiguous.default", "self, memory_format=None", &IsContiguous);
+  Converter("sym_storage_offset.default", "self", &StorageOffset);
   Converter("torch.sym_float torch.sym_int_to_float", "a", &FloatOfSize);
   Converter("math.ceil", "a", &IntOfNumber, "ceil");
   Converter("math.floor", "a", &IntOfNumber, "floor");

@@ -92,6 +92,21 @@ Any AsStrided(Conversion& c) {
   Expr flat = c.Emit("reshape", x, Array<Any>{-1});
   return c.Emit("take", flat, index, 0);
 }
+/// The first elements in row-major order; those that were not there are 0.
+Any ResizedTo(Conversion& c, const Dims& size) {
+  Expr x = c.Tensor(0);
+  PrimExpr have = Count(ShapeOf(x)), need = c.Simplify(Count(size));
+  Expr flat = c.Emit("reshape", x, Array<Any>{-1});
+  if (!c.Equal(have, need)) {
+    PrimExpr missing = c.Simplify(max(need - have, IntImm::Int64(0)));
+    Expr zeros = c.Emit("zeros", Dims{missing}, TypeOf(x));
+    flat = c.Emit("concat", Array<Expr>{flat, zeros}, 0);
+    flat = c.Slice(flat, 0, IntImm::Int64(0), need);
+  }
+  return c.Reshape(flat, size);
+}
+Any Resize(Conversion& c) { return ResizedTo(c, c.Sizes(1)); }
+Any ResizeAs(Conversion& c) { return ResizedTo(c, ShapeOf(c.Tensor(1))); }
 Any Expand(Conversion& c) {
   Expr x = c.Tensor(0);
   Dims dims = ShapeOf(x), sizes = c.Sizes(1);
@@ -360,6 +375,8 @@ TVM_REGISTER() {
   Converter("reshape_as.default view_as.default", "self, other", &ReshapeAs);
   Converter("flatten.using_ints", "self, start_dim=0, end_dim=-1", &Flatten);
   Converter("unflatten.int", "self, dim, sizes", &Unflatten);
+  Converter("resize.default", "self, size, memory_format=None", &Resize);
+  Converter("resize_as.default", "self, the_template, memory_format=None", &ResizeAs);
   Converter("as_strided.default as_strided_copy.default", "self, size, stride, storage_offset=None",
             &AsStrided);
   Converter("expand.default expand_copy.default", "self, size, implicit=False", &Expand);

@@ -80,19 +80,22 @@ struct ProgramInputObj : NodeObj {
 };
 TVM_NODE_REF(ProgramInput, ObjectRef, ProgramInputObj);
 
-/// `ranges` has (lower, upper or None) by the name of a symbol.
+/// `ranges` has (lower, upper or None) by the name of a symbol, `mutations` the new values of
+/// inputs of a functional program; changes in place are seen in its nodes.
 struct ProgramObj : NodeObj {
   Array<ProgramInput> inputs;
   Array<GraphNode> nodes;
   Any outputs;  // a list, or what a traced graph returns
   Map<String, Array<Any>> ranges;
   String default_dtype = "float32";
+  Map<String, Any> mutations;
   static void Fields(auto&& def) {
     def("inputs", &ProgramObj::inputs);
     def("nodes", &ProgramObj::nodes);
     def("outputs", &ProgramObj::outputs);
     def("ranges", &ProgramObj::ranges, Default(Map<String, Array<Any>>()));
     def("default_dtype", &ProgramObj::default_dtype, Default(String("float32")));
+    def("mutations", &ProgramObj::mutations, Default(Map<String, Any>()));
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.frontend.torch.Program", ProgramObj, NodeObj);
 };

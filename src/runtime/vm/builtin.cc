@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/copy_of.h"
 #include "runtime/vm/program.h"
 #include "tvm/runtime/data_type.h"
 
@@ -62,12 +63,7 @@ void AllocStorage(ffi::PackedArgs args, Any* result) {
   *result = Storage(allocator, DataSize(shape, unit), View(scope) == "global" ? "" : View(scope));
 }
 
-Tensor Contiguous(const Tensor& data) {
-  if (data.is_contiguous()) return data;
-  Tensor dense = Empty(data.shape(), data.dtype(), data.device());
-  CopyTensor(data, dense);
-  return dense;
-}
+Tensor Contiguous(const Tensor& data) { return data.is_contiguous() ? data : CopyOf(data); }
 Tensor Reshape(Tensor data, Shape shape) {
   if (DataSize(shape, data.dtype()) != DataSize(data.shape(), data.dtype())) {
     TVM_FFI_THROW(ValueError) << "reshape: expected a shape of " << data.numel()

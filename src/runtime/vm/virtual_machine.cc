@@ -5,6 +5,7 @@
 #include <map>
 #include <shared_mutex>
 
+#include "runtime/copy_of.h"
 #include "runtime/vm/program.h"
 
 namespace tvm::runtime::vm {
@@ -18,6 +19,7 @@ struct VirtualMachineObj::State {
   std::map<std::string, std::vector<Any>> inputs;
   std::map<std::string, Any> outputs;
   std::optional<Function> instrument;
+  std::map<std::string, Tensor> kept;
 };
 
 VirtualMachineObj::VirtualMachineObj(Module executable, bool profiles)
@@ -52,6 +54,17 @@ Allocator* VirtualMachineObj::allocator(int64_t device_index) const {
                               << device_index;
   }
   return allocators_[i];
+}
+
+Optional<Tensor> VirtualMachineObj::GetState(const String& name) const {
+  std::shared_lock lock(state_->mutex);
+  auto it = state_->kept.find(std::string(View(name)));
+  if (it == state_->kept.end()) return std::nullopt;
+  return it->second;
+}
+void VirtualMachineObj::SetState(const String& name, Tensor value) {
+  std::unique_lock lock(state_->mutex);
+  state_->kept.insert_or_assign(std::string(View(name)), std::move(value));
 }
 
 namespace {
@@ -276,6 +289,15 @@ struct VMFunctions {
   static void GetFunctionSignature(VirtualMachineObj* vm, ffi::PackedArgs args, Any* result) {
     *result = String(vm->executable()->functions[vm->Require(args[0].cast<String>())].signature);
   }
+  /// What the program keeps under a name; None before it was written.
+  static void GetState(VirtualMachineObj* vm, ffi::PackedArgs args, Any* result) {
+    *result = vm->GetState(args[0].cast<String>());
+  }
+  static void SetState(VirtualMachineObj* vm, ffi::PackedArgs args, Any*) {
+    if (vm->devices_.empty()) TVM_FFI_THROW(RuntimeError) << "VM: call vm_initialization first";
+    Tensor copy = CopyOf(args[1].cast<Tensor>());
+    vm->SetState(args[0].cast<String>(), ToDevice(copy, vm->devices_[0]).cast<Tensor>());
+  }
   /// A function or the name of a global one; None removes it.
   static void SetInstrument(VirtualMachineObj* vm, ffi::PackedArgs args, Any*) {
     std::optional<Function> function;
@@ -324,6 +346,8 @@ struct VMFunctions {
         {"get_function_arity", 1, &GetFunctionArity},
         {"get_function_param_name", 2, &GetFunctionParamName},
         {"get_function_signature", 1, &GetFunctionSignature},
+        {"get_state", 1, &GetState},
+        {"set_state", 2, &SetState},
         {"set_instrument", 1, &SetInstrument},
         {"profile", 1, &Profile},
     };

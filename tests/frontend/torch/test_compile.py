@@ -108,6 +108,21 @@ def test_a_hundred_steps_follow_the_loss():
     assert losses[0] == pytest.approx(losses[1], rel=1e-3, abs=1e-5)
 
 
+def test_a_compiled_step_of_an_optimizer():
+    model = MLP((4, 16, 1))
+    other, x = copy.deepcopy(model), torch.randn(8, 4)
+    for network, is_compiled in ((model, True), (other, False)):
+        optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
+        step = torch.compile(optimizer.step, backend=backend()) if is_compiled else optimizer.step
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*PyTorch runs")
+            for _ in range(2):
+                optimizer.zero_grad()
+                network(x).square().mean().backward()
+                step()
+    assert_same(list(model.parameters()), list(other.parameters()), 1e-3)
+
+
 def test_what_has_no_converter_runs_in_pytorch_with_one_warning():
     class Model(nn.Module):
         def forward(self, x):
@@ -161,6 +176,60 @@ def test_changes_of_inputs_and_buffers_are_kept():
             a, b = torch.arange(3.0) + step, torch.arange(3.0) + step
             assert_same(function(a), theirs(b))
             assert_same([a, ours.count], [b, theirs.count])
+
+
+def test_results_have_the_strides_of_pytorch():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 3)
+
+        def forward(self, x):
+            y = self.conv(x)
+            return y.relu(), y.mean((2, 3)).t() + 1.0
+
+    model, other = Model().to(memory_format=torch.channels_last), Model()
+    other.load_state_dict(model.state_dict())
+    x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    function = torch.compile(model, backend=backend())
+    for training in (False, True):
+        with torch.set_grad_enabled(training):
+            ours, theirs = function(x), model(x)
+        assert_same(ours, theirs)
+        assert [t.stride() for t in ours] == [t.stride() for t in theirs]
+    sum(t.square().sum() for t in ours).backward()
+    sum(t.square().sum() for t in other(x)).backward()
+    gradients = [[p.grad for p in m.parameters()] for m in (model, other)]
+    assert_same(*gradients, tolerance=1e-3)
+
+
+def test_results_that_share_memory_do():
+    def function(x):
+        y = x.t() * 2.0
+        return y[0], y, y[1:], x + 1.0
+
+    x = torch.randn(3, 4)
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        ours = torch.compile(function, backend=backend(), dynamic=dynamic)(x)
+        assert_same(ours, function(x))
+        assert [t.stride() for t in ours] == [t.stride() for t in function(x)]
+        ours[1].zero_()
+        assert not ours[0].any() and not ours[2].any() and ours[3].any()
+
+
+def test_numbers_that_follow_from_symbolic_sizes():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    other = copy.deepcopy(model)
+    function = torch.compile(model, backend=backend(), dynamic=True)
+    for n in (2, 3):
+        x = torch.randn(n, 3, 5 + n, 7)
+        for network, call in ((model, function), (other, other)):
+            network.zero_grad()
+            call(x).square().mean().backward()  # its gradient divides by numbers of elements
+        gradients = [[p.grad for p in list(m.parameters())[2:]] for m in (model, other)]
+        assert_same(*gradients, tolerance=1e-3)
+        assert_same(list(model.buffers()), list(other.buffers()))
 
 
 def test_inputs_of_any_strides_and_complex_ones():

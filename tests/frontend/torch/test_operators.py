@@ -113,3 +113,11 @@ def test_truth_values_and_broadcast_masks():
         ]  # fmt: skip
 
     check(Function(function), (torch.tensor([0.5, -1.0, math.inf]),))
+
+
+def test_tensors_of_another_size():
+    class Model(nn.Module):
+        def forward(self, x, y):
+            return x.clone().resize_(2, 2), x.clone().resize_as_(y), x.clone().resize_(6)
+
+    check(Model(), (torch.randn(2, 3), torch.randn(3, 2)), run_ep_decomposition=False)

@@ -81,28 +81,51 @@ def import_graph_module(graph_module):
 
 class _Compiled(torch.nn.Module):
     """A compiled graph in the place of the PyTorch module it was made from. Complex tensors are
-    pairs of numbers there."""
+    pairs of numbers there, and dimensions are in the order of memory."""
 
-    def __init__(self, main, graph):
+    def __init__(self, main, graph, orders, views, guarded):
         super().__init__()
-        self._main = main
+        self._main, self._views = main, views
         self._random = any(_is_random(node) for node in graph.nodes)
         (output,) = (n.args[0] for n in graph.nodes if n.op == "output")
         self._single = isinstance(output, fx.Node)
         outputs = [output] if self._single else list(output)
-        self._complex = [_is_complex(value) for value in outputs]
+        # Where torch.compile has guards for what it was called with, the others need no look.
+        placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+        self._orders = {i: orders[n] for i, n in enumerate(placeholders) if n in orders}
+        plain = [guarded and n not in orders and _is_plain(n.meta.get("val")) for n in placeholders]
+        self._checked = [i for i, is_plain in enumerate(plain) if not is_plain]
+        finish = {i: (orders.get(n), _is_complex(n)) for i, n in enumerate(outputs)}
+        self._finish = {i: how for i, how in finish.items() if any(how)}
         self._copied = [i for i, value in enumerate(outputs) if _may_share(value, outputs)]
 
     def forward(self, *args):
+        return self._run(list(args))
+
+    def boxed(self, args):
+        """The same for a list of arguments, which is emptied: none is kept alive here."""
+        given = list(args)
+        args.clear()
+        return self._run(given)
+
+    boxed._boxed_call = True
+
+    def _run(self, args):
         if self._random:  # torch.manual_seed decides what comes
             _seed(int(torch.randint(2**62, ())))
+        given = args
+        if self._checked:
+            given = list(args)
+            for i in self._checked:
+                given[i] = _plain(args[i], self._orders.get(i))
         # Tensors of PyTorch cross without copies, and results come back as such.
-        results = list(self._main(*[a if _is_plain(a) else _plain(a) for a in args]))
-        for i, is_complex in enumerate(self._complex):
-            if is_complex or isinstance(results[i], tvm.runtime.Tensor):
-                results[i] = _to_torch(results[i], is_complex)
+        results = list(self._main(*given))
+        for i, (order, is_complex) in self._finish.items():
+            results[i] = _finished(results[i], order, is_complex)
         if self._copied:
             self._copy_shared(args, results)
+        if self._views:
+            return self._views(*results)
         return results[0] if self._single else results
 
     def _copy_shared(self, args, results):
@@ -142,18 +165,128 @@ def _is_plain(value):
     return value.is_contiguous() and not value.is_complex() and not value.is_neg()
 
 
-def _plain(tensor):
+def _plain(tensor, order):
     if tensor is None:  # the place in an order of effects, which has the type of a tensor
         return torch.empty(0)
+    if order is None and _is_plain(tensor):
+        return tensor
     tensor = tensor.detach()
+    if order is not None:
+        tensor = tensor.permute(order)
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
     return tensor.resolve_neg().contiguous()
 
 
-def _to_torch(value, is_complex):
-    tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
-    return torch.view_as_complex(tensor) if is_complex else tensor
+def _finished(value, order, is_complex):
+    if is_complex:
+        value = torch.view_as_complex(value)
+    return value if order is None else value.permute(_inverse(order))
+
+
+def _inverse(order):
+    return [order.index(i) for i in range(len(order))]
+
+
+def _memory_order(value):
+    """The dimensions of a tensor in the order of memory, or None: they are in that order, or the
+    tensor has gaps or elements that share memory."""
+    if not isinstance(value, torch.Tensor) or value.is_complex():
+        return None
+    hint = [s.node.hint if isinstance(s, torch.SymInt) else s for s in value.shape]
+    strides = [s.node.hint if isinstance(s, torch.SymInt) else s for s in value.stride()]
+    if None in hint or None in strides or 0 in hint:
+        return None
+    order = sorted(range(len(hint)), key=lambda i: -strides[i])
+    expected = 1
+    for i in reversed(order):
+        if hint[i] != 1 and strides[i] != expected:
+            return None
+        expected *= hint[i]
+    moved = [i for i in order if hint[i] != 1]
+    return None if moved == sorted(moved) else order
+
+
+def _is_view(node):
+    """Whether a node is a view of its first argument."""
+    schema = getattr(node.target, "_schema", None) if node.op == "call_function" else None
+    if schema is None or schema.is_mutable or len(schema.returns) != 1:
+        return False
+    return schema.returns[0].alias_info is not None and isinstance(node.args[0], fx.Node)
+
+
+def _base(node):
+    while _is_view(node):
+        node = node.args[0]
+    return node
+
+
+def _shared_views(graph_module):
+    """Results that are views of one tensor stay such: the graph returns that tensor, and what this
+    returns makes the results of the graph's; None where there are none."""
+    graph = graph_module.graph
+    (output,) = (n for n in graph.nodes if n.op == "output")
+    outputs = output.args[0] if isinstance(output.args[0], (list, tuple)) else []
+    nodes = {n for n in outputs if isinstance(n, fx.Node) and n.op == "call_function"}
+    bases = [_base(n) for n in nodes]
+    shared = {n for n in nodes if bases.count(_base(n)) > 1 and _base(n).op == "call_function"}
+    if not shared:
+        return None
+    views, copies, taken = fx.Graph(), {}, []
+
+    def take(node):
+        if node not in copies:
+            taken.append(node)
+            copies[node] = views.placeholder(node.name)
+        return copies[node]
+
+    def copy(node):
+        if node not in copies and _is_view(node):
+            first = copy(node.args[0])
+            copies[node] = views.node_copy(node, lambda n: first if n is node.args[0] else take(n))
+        return take(node)
+
+    results = [
+        copy(n) if n in shared else take(n) if isinstance(n, fx.Node) else n for n in outputs
+    ]
+    views.output(results)
+    output.args = (taken,)
+    graph.eliminate_dead_code()
+    return fx.GraphModule(torch.nn.Module(), views).forward
+
+
+def _in_memory_order(graph_module):
+    """Placeholders and results whose dimensions lie in memory in another order (of images with
+    channels last, of transposed tensors) get that order: {node: dimensions} of those."""
+    graph, permute, orders = graph_module.graph, torch.ops.aten.permute.default, {}
+
+    def permuted(node, value, order):
+        moved = graph.call_function(permute, (node, order))
+        moved.meta["val"] = value.permute(order)
+        return moved
+
+    for node in list(graph.nodes):
+        value = node.meta.get("val")
+        if node.op == "placeholder" and (order := _memory_order(value)) is not None:
+            users = [user for user in node.users if user.op != "output"]
+            node.meta = node.meta | {"val": value.permute(order)}  # others share the old one
+            with graph.inserting_after(node):
+                original = permuted(node, node.meta["val"], _inverse(order))
+            for user in users:
+                user.replace_input_with(node, original)
+            orders[node] = order
+        if node.op == "output":
+            outputs = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
+            moved = {}
+            for item in {n for n in outputs if isinstance(n, fx.Node) and n.op == "call_function"}:
+                value = item.meta.get("val")
+                if (order := _memory_order(value)) is not None:
+                    with graph.inserting_before(node):
+                        moved[item] = permuted(item, value, order)
+                    orders[moved[item]] = order
+            results = [moved.get(item, item) for item in outputs]
+            node.args = (results if isinstance(node.args[0], (list, tuple)) else results[0],)
+    return orders
 
 
 @functools.lru_cache(None)
@@ -191,13 +324,15 @@ def _machine(mod, target, device, pipeline):
         return relax.VirtualMachine(tvm.runtime.load_module(path), device)
 
 
-def _compile(graph_module, pipeline):
+def _compile(graph_module, pipeline, guarded=True):
     """Compiles a graph whose operators all have converters."""
+    views = _shared_views(graph_module)
+    orders = _in_memory_order(graph_module)
     placeholders = [n.meta["val"] for n in graph_module.graph.nodes if n.op == "placeholder"]
     device, target = _place(device_from_inputs(placeholders))
     with unset_fake_temporarily():  # constants of the graph are real
         machine = _machine(import_graph_module(graph_module), target, device, pipeline)
-    return _Compiled(machine["main"], graph_module.graph)
+    return _Compiled(machine["main"], graph_module.graph, orders, views, guarded)
 
 
 def _without_checks(graph_module):
@@ -243,7 +378,7 @@ def _compile_parts(graph_module, example_inputs, pipeline):
     parts = partitioner.partition_and_fuse()
     for name, part in list(parts.named_children()):
         if name.startswith("fused_"):
-            setattr(parts, name, _compile(part, pipeline))
+            setattr(parts, name, _compile(part, pipeline, guarded=False))
     return parts
 
 
@@ -265,7 +400,10 @@ def autograd_compilers(pipeline=None):
     from torch._functorch.aot_autograd import make_boxed_func
 
     def compiler(graph_module, example_inputs):
-        return make_boxed_func(_compile_parts(graph_module, example_inputs, pipeline).forward)
+        compiled = _compile_parts(graph_module, example_inputs, pipeline)
+        return (
+            compiled.boxed if isinstance(compiled, _Compiled) else make_boxed_func(compiled.forward)
+        )
 
     return {
         "fw_compiler": compiler,

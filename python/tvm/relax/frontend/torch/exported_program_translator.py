@@ -30,6 +30,12 @@ _KINDS = {
     InputKind.CONSTANT_TENSOR: "constant",
 }
 
+_MUTATIONS = (
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+)
+
 
 def parameter_value(ep, spec):
     """The tensor behind a parameter, buffer or lifted constant."""
@@ -60,13 +66,19 @@ def _inputs(ep):
 
 
 def _outputs(ep):
-    outputs = []
+    """The results of the program, and the new values of what it changes, by input."""
+    names = {spec.target: spec.arg.name for spec in ep.graph_signature.input_specs if spec.target}
+    outputs, mutations = [], {}
     for spec in ep.graph_signature.output_specs:
         if spec.kind is OutputKind.TOKEN:
             continue
         is_constant = isinstance(spec.arg, ConstantArgument)
-        outputs.append(spec.arg.value if is_constant else ValueRef(spec.arg.name))
-    return outputs
+        value = spec.arg.value if is_constant else ValueRef(spec.arg.name)
+        if spec.kind in _MUTATIONS:
+            mutations[names.get(spec.target, spec.target)] = value
+        else:
+            outputs.append(value)
+    return outputs, mutations
 
 
 def _changes_in_place(graph):
@@ -108,12 +120,14 @@ class ExportedProgramImporter(BaseFXGraphImporter):
     ):
         """The module; `outputs`, when given, are returned in the place of the program's own."""
         self.update_convert_map(custom_convert_map or {})
+        own_outputs, mutations = _outputs(exported_program)
         program = Program(
             _inputs(exported_program),
             nodes_of(exported_program.graph, self._custom),
-            _outputs(exported_program) if outputs is None else outputs,
+            own_outputs if outputs is None else outputs,
             ranges_of(exported_program.range_constraints),
             dtype_name(torch.get_default_dtype()),
+            mutations,
         )
         _import(
             self._handle,
@@ -138,8 +152,9 @@ def from_exported_program(
 ):
     """The module of a program that torch.export made. Its function `main` takes the user's inputs,
     and with `keep_params_as_input` the parameters behind them (tvm.relax.frontend.detach_params
-    has their values); otherwise they are constants. It returns a tuple: new values of mutated
-    buffers and inputs, then the program's own results.
+    has their values); otherwise they are constants. It returns a tuple of the program's results.
+    Inputs that the program changes are written to; buffers that it changes are kept by the virtual
+    machine from call to call.
 
     `custom_convert_map={"rms_norm.default": f}` converts nodes by f(node, importer), which uses
     importer.env, .block_builder, .shape_of and .retrieve_args. Without `run_ep_decomposition` the

@@ -126,7 +126,7 @@ class TIRPagedKVCache(PagedKVCache):
         rope_ext_factors, rotary_dim, enable_disaggregation, dtype, target, name="paged_kv_cache",
     ):  # fmt: skip
         target = Target.canon_target(target) if target is not None else Target("llvm")
-        if str(target.kind.name) not in ("llvm", "c"):
+        if not target.machine().is_host:
             raise ValueError(
                 f"TIRPagedKVCache: expected a target of CPUs, llvm or c, got {target.kind.name}"
             )
