@@ -56,6 +56,7 @@ Pass DefaultPipeline(const Target& target) {
       .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")
       ("relax.PackWordWeights")
+      .If(is_host, "relax.FuseTransposeMatmul")  // weights that are arguments would be copied
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")
