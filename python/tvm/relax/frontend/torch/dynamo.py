@@ -18,7 +18,7 @@ from tvm import _libs, relax
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .fx_translator import TorchFXImporter
-from .program import dtype_name, is_check, program_of, target_name
+from .program import depends_on_layout, dtype_name, is_check, program_of, target_name
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
@@ -58,7 +58,9 @@ def _runs_here(node):
         return True
     if node.op != "call_function":
         return False
-    return _is_supported(target_name(node.target)) and node.target not in _DROPOUT
+    if node.target in _DROPOUT or depends_on_layout(node):
+        return False
+    return _is_supported(target_name(node.target))
 
 
 def _is_random(node):
