@@ -132,6 +132,16 @@ def test_sizes_that_only_the_exporter_knows_to_be_equal():
     )
 
 
+def test_tensors_full_of_a_size():
+    class Model(nn.Module):
+        def forward(self, x):
+            n = x.shape[0]
+            return torch.full((2,), n - 1), torch.full_like(x, 2 * n), x.clone().fill_(n)
+
+    others = [(torch.randn(5, 2),)]
+    check(Model(), (torch.randn(3, 2),), dynamic_shapes=({0: Dim.AUTO},), others=others)
+
+
 def test_tensors_of_another_size():
     class Model(nn.Module):
         def forward(self, x, y):
