@@ -27,9 +27,12 @@ def parse(arguments):
     parser.add_argument("--without", action="append", default=[], help="leave a subject out")
     parser.add_argument("--peers", help="measure these alone beside us, with commas")
     parser.add_argument("--seed", type=int, default=0, help="of the random data (0)")
+    parser.add_argument("--batch", type=int, default=1, help="of whole models (1)")
     limit = "seconds after which the benchmarks of tuning begin no further workload"
     parser.add_argument("--limit", type=float, default=float("inf"), help=limit)
     parser.add_argument("--json", help="also write the rows to this file, for bench.compare")
+    keep = "also put the rows into the file of this kind of CPU in bench/results"
+    parser.add_argument("--keep", action="store_true", help=keep)
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in CASES]
     if unknown:
@@ -46,7 +49,7 @@ def parse(arguments):
 
 
 def main(arguments):
-    from . import peers, report
+    from . import peers, report, results
     from .cases import CASES
 
     options = parse(arguments)
@@ -64,10 +67,12 @@ def main(arguments):
     for subject in subjects:
         subject.close()
     print(report.table(rows))
+    run = {"cpu": peers.cpu_model(), "threads": options.threads, "rows": report.as_json(rows)}
     if options.json:
         with open(options.json, "w") as file:
-            run = {"cpu": peers.cpu_model(), "threads": options.threads}
-            json.dump(run | {"rows": report.as_json(rows)}, file, indent=1)
+            json.dump(run, file, indent=1)
+    if options.keep:
+        print("kept in", results.keep(run))
     sys.exit("\n".join(failures) if failures else 0)
 
 

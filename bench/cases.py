@@ -9,7 +9,19 @@ import time
 
 import numpy as np
 
-from . import kernels, lowered, measure, models, peers, pytorch, rewritten, tuning, tuning_result
+from . import (
+    kernels,
+    lowered,
+    measure,
+    models,
+    peers,
+    pytorch,
+    rewritten,
+    serving,
+    tuning,
+    tuning_result,
+    vendor,
+)
 from .measure import Row
 
 
@@ -67,7 +79,9 @@ def model(name, subjects, options):
 
     def prepare(who, worker):  # its memory is that of one model
         try:
-            made = worker.ask("prepare_model", worker.subject.file, name, options.seed)
+            made = worker.ask(
+                "prepare_model", worker.subject.file, name, options.seed, options.batch
+            )
         except RuntimeError as error:  # the others still have something to say
             print(f"note: {name}: {error}")
             made = None
@@ -85,7 +99,9 @@ def model(name, subjects, options):
         with tempfile.TemporaryDirectory() as cache:
             for _ in range(2):  # the first one fills it
                 worker = peers.Worker("tvm", TVM_CACHE_DIR=cache, TVM_CACHE_LIMIT_MB="2000")
-                made = worker.ask("prepare_model", worker.subject.file, name, options.seed)
+                made = worker.ask(
+                    "prepare_model", worker.subject.file, name, options.seed, options.batch
+                )
                 compiled["tvm, from the cache"] = made[1]
                 worker.close()
     results = {who: one.results() for who, one in found.items()}
@@ -380,6 +396,10 @@ def rewritten_models(name, subjects, options):
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
+    "turns": vendor.turns,
+    "products": vendor.products,
+    "convolutions": vendor.convolutions,
+    "quantized": vendor.quantized,
     **dict.fromkeys(models.MODELS, model),
     "models": all_models,
     "export": export,
@@ -394,6 +414,7 @@ CASES = {
     "graph": graph,
     "lowered": lowered_operators,
     "rewritten": rewritten_models,
+    **serving.CASES,
     "pytorch": pytorch.case,
     "schedule": schedules,
     "trials": trials,

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.compare BEFORE AFTER`: what got slower between two files that --json wrote.
+"""`python -m bench.compare BEFORE AFTER`: what got slower between two files that --json wrote, or
+between the results that two commits keep (--keep).
 
     git stash; python -m bench list --json before.json
     git stash pop; python -m bench list --json after.json
+    python -m bench.compare before.json after.json
+    python -m bench.compare HEAD~20 HEAD
 
 Each of our times is taken relative to the peers of its own run, which cancels a machine that was
 slower as a whole. A difference counts beyond the spread of the samples. Ends with status 1 where
@@ -12,7 +15,10 @@ something is slower.
 import argparse
 import json
 import math
+import pathlib
 import sys
+
+from . import results
 
 LEAST = 0.05  # what no run of this length can tell from noise
 
@@ -67,15 +73,25 @@ def main(arguments):
     parser.add_argument("before")
     parser.add_argument("after")
     options = parser.parse_args(arguments)
-    runs = []
-    for name in (options.before, options.after):
-        with open(name, encoding="utf-8") as file:
-            runs.append(json.load(file))
-    if [runs[0]["cpu"], runs[0]["threads"]] != [runs[1]["cpu"], runs[1]["threads"]]:
+    before, after = (_runs(name) for name in (options.before, options.after))
+    both = [kind for kind in before if kind in after]
+    if not both:
         parser.error("expected two runs on the same kind of CPU with as many threads")
-    lines, is_slower = report(changes(runs[0]["rows"], runs[1]["rows"]))
-    print("\n".join(lines))
+    is_slower = False
+    for kind in both:
+        lines, slower = report(changes(before[kind], after[kind]))
+        if len(both) > 1:
+            print(*kind, sep=", threads: ")
+        print("\n".join(lines))
+        is_slower |= slower
     sys.exit(is_slower)
+
+
+def _runs(name):
+    """{(CPU, threads): rows} of a file, or of a commit."""
+    path = pathlib.Path(name)
+    runs = [json.loads(path.read_text("utf-8"))] if path.exists() else results.of_commit(name)
+    return {(run["cpu"], run["threads"]): run["rows"] for run in runs}
 
 
 if __name__ == "__main__":

@@ -1,15 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder in the style of LLaMA, in nn with a paged cache and in PyTorch with a dense one.
+"""A decoder in the style of LLaMA, in nn with a paged cache and in PyTorch with a dense one."""
 
-python -m bench.decoder    tokens per second of both, attention alone, and operations of the cache
-"""
-
-import argparse
 import dataclasses
-import statistics
-import time
 
-import numpy as np
 import tvm
 from tvm import relax, te
 from tvm.relax.frontend import nn
@@ -88,11 +81,12 @@ class Decoder(nn.Module):
         )  # fmt: skip
 
 
-def spec():
+def spec(length="n", batch="b"):
+    """Of the tokens of a prompt, and of the sequences that get one more: numbers, or any."""
     cache = nn.spec.Object(PagedKVCache)
     return {
-        "prefill": {"ids": nn.spec.Tensor((1, "n"), "int64"), "cache": cache},
-        "decode": {"ids": nn.spec.Tensor(("b", 1), "int64"), "cache": cache},
+        "prefill": {"ids": nn.spec.Tensor((1, length), "int64"), "cache": cache},
+        "decode": {"ids": nn.spec.Tensor((batch, 1), "int64"), "cache": cache},
         "create_cache": {"$": {"param_mode": "none", "effect_mode": "none"}},
     }
 
@@ -104,10 +98,10 @@ def builtin(name, *args):
 class Session:
     """A compiled decoder with its weights, and a cache."""
 
-    def __init__(self, config, state):
+    def __init__(self, config, state, **sizes):
         model = Decoder(config)
         model.load_state_dict(state)
-        mod, params = model.export_tvm(spec())
+        mod, params = model.export_tvm(spec(**sizes))
         for name in ("prefill", "decode"):  # as constants, weights are laid out once
             mod = relax.transform.BindParams(name, {n: p.data for n, p in params})(mod)
         self.vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
@@ -120,7 +114,8 @@ class Session:
         """Logits behind new tokens: of one sequence any number, of several one each."""
         name = "prefill" if len(sequences) == 1 and ids.shape[1] > 1 else "decode"
         lengths = tvm.runtime.ShapeTuple([ids.shape[1]] * len(sequences))
-        ids = tvm.runtime.tensor(ids)
+        if not isinstance(ids, tvm.runtime.Tensor):
+            ids = tvm.runtime.tensor(ids)
         builtin("kv_state_begin_forward", self.cache, tvm.runtime.ShapeTuple(sequences), lengths)
         out = self.vm[name](ids, self.cache)
         builtin("kv_state_end_forward", self.cache)
@@ -183,110 +178,3 @@ def torch_decoder(config, seed=0):
 
     torch.manual_seed(seed)
     return Model(config).eval()
-
-
-# ---- measuring -----------------------------------------------------------------------------------
-def median(run, rounds):
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
-
-
-def measure(threads, rounds):
-    """[(what, our seconds, PyTorch's seconds, tokens)], medians of alternating rounds."""
-    import torch
-
-    torch.set_num_threads(threads)
-    tvm.get_global_func("runtime.config_threadpool")(1, threads)
-    config = Config()
-    theirs = torch_decoder(config)
-    ours = Session(config, theirs.state_dict())
-    rng = np.random.default_rng(0)
-    rows = []
-
-    ids = rng.integers(0, config.words, (1, 512))
-
-    def prefill():
-        ours.add(0)
-        ours.step([0], ids)
-        builtin("kv_state_remove_sequence", ours.cache, 0)
-
-    torch_ids = torch.from_numpy(ids)
-    rows.append(("prefill 512", *alternate(prefill, lambda: theirs(torch_ids), rounds), 512))
-    for batch in (1, 16):
-        context = rng.integers(0, config.words, (batch, 1024))
-        for i in range(batch):
-            ours.add(i)
-            ours.step([i], context[i : i + 1])
-        _, dense = theirs(torch.from_numpy(context))
-        token = rng.integers(0, config.words, (batch, 1))
-        torch_token = torch.from_numpy(token)
-        sequences = list(range(batch))
-
-        def decode(sequences=sequences, token=token):
-            ours.step(sequences, token)
-            for i in sequences:
-                builtin("kv_state_popn", ours.cache, i, 1)
-
-        times = alternate(decode, lambda d=dense, t=torch_token: theirs(t, d), rounds)
-        rows.append((f"decode batch {batch} at 1024", *times, batch))
-        for i in sequences:
-            builtin("kv_state_remove_sequence", ours.cache, i)
-    return rows
-
-
-def alternate(ours, theirs, rounds):
-    ours()
-    theirs()
-    pairs = [(median(ours, 1), median(theirs, 1)) for _ in range(rounds)]
-    return [statistics.median(times) for times in zip(*pairs, strict=True)]
-
-
-def cache_operations(rounds=200):
-    """{operation: seconds}"""
-    config = Config(layers=4)
-    ours = Session(config, torch_decoder(config).state_dict())
-    cache, result = ours.cache, {}
-    ours.add(0)
-    ours.step([0], np.zeros((1, 1000), "int64"))
-    one, zero = tvm.runtime.ShapeTuple([1]), tvm.runtime.ShapeTuple([0])
-    begin = tvm.get_global_func("vm.builtin.kv_state_begin_forward")
-    end = tvm.get_global_func("vm.builtin.kv_state_end_forward")
-    pop = tvm.get_global_func("vm.builtin.kv_state_popn")
-    fork = tvm.get_global_func("vm.builtin.kv_state_fork_sequence")
-    remove = tvm.get_global_func("vm.builtin.kv_state_remove_sequence")
-    times = {"begin and end": [], "pop": [], "fork": [], "remove": []}
-    calls = {
-        "begin and end": lambda: (begin(cache, zero, one), end(cache)),
-        "pop": lambda: pop(cache, 0, 1),
-        "fork": lambda: fork(cache, 0, 1),
-        "remove": lambda: remove(cache, 1),
-    }
-    for _ in range(rounds):
-        for name, call in calls.items():
-            times[name].append(median(call, 1))
-    for name, values in times.items():
-        result[name] = statistics.median(values)
-    return result
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    args = parser.parse_args()
-    for threads in args.threads:
-        for what, ours, theirs, tokens in measure(threads, args.rounds):
-            print(
-                f"{threads} thread(s) {what:24} {tokens / ours:8.0f} tokens/s, "
-                f"PyTorch {tokens / theirs:8.0f}, ratio {theirs / ours:.2f}"
-            )
-    for name, seconds in cache_operations().items():
-        print(f"cache: {name:14} {seconds * 1e6:6.1f} us")
-
-
-if __name__ == "__main__":
-    main()

@@ -64,6 +64,20 @@ def alternate(subjects, rounds):
     return samples
 
 
+def medians(ours, theirs, rounds):
+    """Median seconds of two calls, each made once a round after one that is not counted."""
+
+    def seconds(call):
+        begin = time.perf_counter()
+        call()
+        return time.perf_counter() - begin
+
+    calls = {who: lambda call=call: seconds(call) for who, call in enumerate((ours, theirs))}
+    for call in calls.values():
+        call()
+    return [statistics.median(samples) for samples in alternate(calls, rounds).values()]
+
+
 def time_alternating(timed, rounds, seconds):
     """Seconds per call, for {name: Timed or Remote}."""
     calibrated = {name: calibrate(t, seconds) for name, t in timed.items()}

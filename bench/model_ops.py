@@ -255,6 +255,125 @@ def relax_module(model):
     return builder.get()
 
 
+# ---- nn ------------------------------------------------------------------------------------------
+class NnOps:
+    """Operators of relax.frontend.nn; those that it does not have are wrapped."""
+
+    def __init__(self, parameters):
+        from tvm import relax
+        from tvm.relax.frontend import nn
+
+        self.relax, self.nn, self.op, self.parameters = relax, nn, nn.op, parameters
+
+    def wrap(self, name, call, *tensors):
+        return self.nn.wrap_nested(call(*(t._expr for t in tensors)), name)
+
+    def weight(self, name, *_):
+        return self.parameters[name]
+
+    def constant(self, array):
+        return self.nn.Tensor.from_const(array)
+
+    def linear(self, x, weight, bias):
+        x = self.op.matmul(x, self.op.permute_dims(weight))
+        return x if bias is None else x + bias
+
+    def conv2d(self, x, weight, stride, padding, groups):
+        return self.op.conv2d(x, weight, None, stride, padding, groups=groups)
+
+    def batch_norm(self, x, gamma, beta, mean, var):
+        def norm(*args):
+            return self.relax.op.nn.batch_norm(*args, axis=1, training=False)
+
+        return self.wrap("batch_norm", norm, x, gamma, beta, mean, var)[0]
+
+    def max_pool(self, x, kernel, stride, padding):
+        pool = lambda x: self.relax.op.nn.max_pool2d(x, kernel, stride, padding)
+        return self.wrap("max_pool2d", pool, x)
+
+    def global_average(self, x):
+        return self.wrap("mean", lambda x: self.relax.op.mean(x, (2, 3)), x)
+
+    def relu6(self, x):
+        return self.wrap("relu6", lambda x: self.relax.op.clip(x, 0, 6), x)
+
+    def gelu_tanh(self, x):
+        return self.op.gelu(x, approximate="tanh")
+
+    def embedding(self, ids, table):
+        taken = self.op.take(table, self.op.reshape(ids, (-1,)), axis=0)
+        return self.op.reshape(taken, (*ids.shape, table.shape[1]))
+
+    def layer_norm(self, x, gamma, beta, epsilon):
+        return self.op.layer_norm(x, x.shape[-1], gamma, beta, epsilon)
+
+    def relu(self, x):
+        return self.op.relu(x)
+
+    def gelu(self, x):
+        return self.op.gelu(x)
+
+    def tanh(self, x):
+        return self.op.tanh(x)
+
+    def softmax(self, x):
+        return self.op.softmax(x, -1)
+
+    def add(self, a, b):
+        return a + b
+
+    def scale(self, x, factor):
+        return x * factor
+
+    def shift(self, x, offset):
+        return x + offset
+
+    def matmul(self, a, b):
+        return self.op.matmul(a, b)
+
+    def transpose(self, x, axes):
+        return self.op.permute_dims(x, axes)
+
+    def reshape(self, x, shape):
+        return self.op.reshape(x, shape)
+
+    def concat(self, xs, axis):
+        return self.op.concat(list(xs), axis)
+
+    def shape(self, x):
+        return x.shape
+
+    def cut(self, x, axis, begin, end):
+        part = lambda x: self.relax.op.strided_slice(x, [axis], [begin], [end])
+        return self.wrap("strided_slice", part, x)
+
+
+def nn_module(model):
+    """The model as a module of nn, exported, its weights bound."""
+    from tvm import relax
+    from tvm.relax.frontend import nn
+
+    relax_module(model)  # makes the weights
+    arrays = model.weights.arrays
+    parameters = {name: nn.Parameter(array.shape) for name, array in arrays.items()}
+
+    class Module(nn.Module):
+        def __init__(self):
+            for name, parameter in parameters.items():
+                setattr(self, name.replace(".", "_"), parameter)
+
+        def main(self, *inputs):
+            results = tuple(model.run(NnOps(parameters), *inputs))
+            return results if len(results) > 1 else results[0]
+
+    module = Module()
+    infos = [nn.spec.Tensor(shape, dtype) for dtype, shape in model.signature.values()]
+    method = nn.spec.MethodSpec(module.main, list(model.signature), infos, "plain", "none")
+    mod, _ = module.export_tvm(nn.spec.ModuleSpec(module, ["main"], [method]))
+    weights = {name.replace(".", "_"): array for name, array in arrays.items()}
+    return relax.transform.BindParams("main", weights)(mod)
+
+
 # ---- ONNX ----------------------------------------------------------------------------------------
 class OnnxOps:
     def __init__(self, weights, shapes):

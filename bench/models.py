@@ -210,9 +210,10 @@ class Model:
     seed: int = 0
     dims: dict = dataclasses.field(default_factory=lambda: DIMS)  # {} leaves them symbolic
     dtype: str = "float32"  # of weights and of what is computed
+    definition: tuple | None = None  # (function, signature) of what is none of MODELS
 
     def __post_init__(self):
-        self.run, signature = MODELS[self.name]
+        self.run, signature = self.definition or MODELS[self.name]
         signature = {
             name: (self.dtype if dtype == "float32" else dtype, shape)
             for name, (dtype, shape) in signature.items()

@@ -90,13 +90,14 @@ class Worker:
             raise RuntimeError(f"{self.name}: {answer['error']}")
         return answer["value"]
 
-    def prepare(self, kernel, inputs, *more):
-        """The kernel, ready to be timed, or None where the subject does not have it."""
+    def prepare(self, kernel, inputs, *more, action="prepare", subject=None):
+        """The kernel, ready to be timed, or None where the subject (by default the process's own)
+        does not have it."""
         with tempfile.TemporaryDirectory() as folder:
             files = [f"{folder}/{i}.npy" for i in range(len(inputs))]
             for file, x in zip(files, inputs, strict=True):
                 np.save(file, x)
-            index = self.ask("prepare", self.subject.file, kernel, files, *more)
+            index = self.ask(action, subject or self.subject.file, kernel, files, *more)
         return None if index is None else Remote(self, index)
 
     def close(self):
@@ -157,7 +158,8 @@ def cpu_model():
     facts = {key.strip(): value.strip() for key, value in facts.items()}
     flags = facts.get("flags", "").split()
     name = facts.get("model name", "unknown")
-    return " ".join([name, *(flag for flag in wanted if flag in flags)])
+    only = os.environ.get("TVM_HOST_CPU")  # what all instructions are restricted to
+    return " ".join([name, *([only] if only else (flag for flag in wanted if flag in flags))])
 
 
 def pin(threads):

@@ -47,6 +47,17 @@ class Timed:
         return now() - begin
 
 
+def in_turns(calls, number):
+    """Seconds of each, called one after the other in one process."""
+    taken, now = [0.0] * len(calls), clock()
+    for _ in range(number):
+        for i, call in enumerate(calls):
+            begin = now()
+            call()
+            taken[i] += now() - begin
+    return taken
+
+
 def resident_bytes(key="VmRSS"):
     """What the process has in memory; VmHWM: what it had at most."""
     with open("/proc/self/status") as lines:
@@ -64,17 +75,20 @@ def peak_bytes(call):
 class TimedModel(Timed):
     """A whole model: how long it took to compile, and the memory that running it takes."""
 
-    def __init__(self, subject, name, seed):
+    def __init__(self, subject, name, seed, batch):
         import gc
 
-        from models import Model
+        import layers
+        from models import DIMS, MODELS, Model
 
-        before, model = resident_bytes(), Model(name, seed)
+        definition = None if name in MODELS else layers.find(name)
+        model = Model(name, seed, DIMS | {"n": batch}, definition=definition)
+        before = resident_bytes()
         self.compile_seconds, call = subject.prepare_model(model)
         super().__init__(call)
         model.weights.arrays.clear()
         gc.collect()
-        if os.environ.get("BENCH_MEMORY") == "0":  # a call takes long
+        if definition or os.environ.get("BENCH_MEMORY") == "0":  # a layer, or a call takes long
             self.memory = None
         elif hasattr(call, "memory"):  # a compiler is not there when what it made is run
             self.memory = call.memory()

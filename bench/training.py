@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step of training, ours compiled and PyTorch's eager: a perceptron and a small convolutional
-net, batches of 64.
-
-python -m bench.training
-"""
-
-import argparse
+net, batches of 64."""
 
 import numpy as np
 import tvm
@@ -15,8 +10,6 @@ from tvm.relax.frontend.nn import op
 from tvm.relax.training import SetupTrainer, Trainer
 from tvm.relax.training.loss import CrossEntropyLoss
 from tvm.relax.training.optimizer import SGD
-
-from .decoder import alternate
 
 BATCH, CLASSES = 64, 10
 
@@ -95,25 +88,3 @@ def steps(name):
         return loss.item()
 
     return lambda: float(trainer.update(*inputs).numpy()), step
-
-
-def main():
-    import torch
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    tvm.get_global_func("runtime.config_threadpool")(1, args.threads)
-    for name in MODELS:
-        ours, theirs = steps(name)
-        losses = ours(), theirs()
-        if abs(losses[0] - losses[1]) > 1e-3:
-            raise RuntimeError(f"{name}: expected one loss, got {losses}")
-        a, b = alternate(ours, theirs, args.rounds)
-        print(f"{name}: {a * 1e3:.2f} ms a step, PyTorch {b * 1e3:.2f} ms, ratio {b / a:.2f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers the runner, one JSON object per line, with what its own environment has."""
 
+import functools
+import gc
 import importlib
 import json
 import os
@@ -20,20 +22,22 @@ def serve(requests, answers):
 
     prepared, shared = [], []
 
-    def prepare(subject, name, files, *more):
+    def prepare(subject, name, files, *more, function="prepare"):
         import numpy as np
 
         module = importlib.import_module(f"subjects.{subject}")
+        if not hasattr(module, function):
+            return None
         inputs = [np.load(file) for file in files]
         shared.append(inputs)  # not everyone keeps the memory that it reads
-        prepared.append(module.prepare(name, inputs, *more))
+        prepared.append(getattr(module, function)(name, inputs, *more))
         return len(prepared) - 1 if prepared[-1] else None
 
-    def prepare_model(subject, name, seed):
+    def prepare_model(subject, name, seed, batch=1):
         module = importlib.import_module(f"subjects.{subject}")
         if not hasattr(module, "prepare_model"):
             return None
-        model = programs.TimedModel(module, name, seed)
+        model = programs.TimedModel(module, name, seed, batch)
         prepared.append(model)
         return len(prepared) - 1, model.compile_seconds, model.memory
 
@@ -50,6 +54,10 @@ def serve(requests, answers):
             np.save(file, one.output())
         return one.output is not None
 
+    def forget(index):
+        prepared[index] = None
+        gc.collect()
+
     def version():
         import tvm
 
@@ -57,9 +65,14 @@ def serve(requests, answers):
 
     actions = {
         "prepare": prepare,
+        "prepare_file": functools.partial(prepare, function="prepare_file"),
         "prepare_model": prepare_model,
         "results": results,
+        "forget": forget,
         "time": lambda index, number: prepared[index].time(number),
+        "in_turns": lambda indices, number: programs.in_turns(
+            [prepared[i].call for i in indices], number
+        ),
         "output": output,
         "version": version,
         "machine_seconds": programs.machine_seconds,

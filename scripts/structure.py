@@ -149,6 +149,23 @@ def comma_operator(path, text):
         before = line
 
 
+# What a target can do is asked of its machine; what differs by kind is a row of a table. Kinds are
+# compared where they are defined, and by a backend about its own.
+_KIND = re.compile(r"\bkind(?:->|\.)name\)? (?:[!=]= *\"|(?:not )?in [(\[{])")
+_KINDS_COMPARED = ("src/ir/target/", "src/backend/", "python/tvm/target/")
+_INSTRUCTION = re.compile(r"\binst(?:->|\.)kind")  # of a trace, which has kinds of its own
+
+
+def kind_names(path, text):
+    if path.parts[0] not in ("src", "include", "python"):
+        return
+    if str(path).startswith(_KINDS_COMPARED):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if _KIND.search(line) and not _INSTRUCTION.search(line):
+            yield Problem(str(path), number, "expected no comparison of a target's kind")
+
+
 # Printer, parser and builder: these files serve every language and name none; a language registers
 # itself (include/tvm/script/language.h, script/parser/core/language.py).
 _SCRIPT = re.compile(
@@ -181,7 +198,7 @@ def check(root):
         rules = [machine_path, folder_readme]
         if path.suffix in SOURCES or path.name in ("CMakeLists.txt", "Makefile"):
             rules += [header, size, include_direction, import_direction, languages_in_script]
-            rules += [comma_operator]
+            rules += [comma_operator, kind_names]
             if LISTED < text.count("\n") <= TOO_LONG:
                 notes.append(Problem(str(path), 1, f"{text.count(chr(10))} lines"))
         problems += [problem for rule in rules for problem in rule(path, text)]

@@ -55,7 +55,9 @@ def run(name, seed, seconds):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.long", description=__doc__)
     parser.add_argument("--seconds", type=float, default=300, help="for everything")
-    parser.add_argument("--piece", type=float, default=60, help="seconds for one piece")
+    parser.add_argument(
+        "--piece", type=float, help="seconds for one; else a minute, or every kind's share"
+    )
     parser.add_argument("--only", default=",".join(RUNS), help="names of runs, with commas")
     parser.add_argument("--seed", type=int, default=0, help="of the first pieces")
     parser.add_argument("--shard", default="1/1", help="which of how many parts, such as 2/4")
@@ -65,6 +67,7 @@ def main():
     if unknown := [name for name in names if name not in RUNS]:
         parser.error(f"--only: expected some of {', '.join(RUNS)}, got {unknown[0]}")
     shard, count = map(int, options.shard.split("/"))
+    length = options.piece or min(60, options.seconds / len(names))
     done = []
     if options.state and options.state.exists():
         done = json.loads(options.state.read_text())
@@ -73,7 +76,7 @@ def main():
     for i, piece in enumerate(pieces(names, options.seed)):
         if i % count != shard - 1 or list(piece) in done:
             continue
-        left = min(options.piece, end - time.time())
+        left = min(length, end - time.time())
         if left < 1:
             break
         if run(*piece, left):

@@ -17,13 +17,17 @@ def open_session(model):
 
 
 def prepare(name, inputs):
-    session = open_session(onnx_model(name, *(x.shape for x in inputs)))
-    feeds = {f"x{i}": x for i, x in enumerate(inputs)}
+    model = onnx_model(name, *(x.shape for x in inputs))
+    return prepare_file(model, inputs, [f"x{i}" for i in range(len(inputs))])
+
+
+def prepare_file(model, inputs, names):
+    session, feeds = open_session(model), dict(zip(names, inputs, strict=True))
     out = onnxruntime.OrtValue.ortvalue_from_numpy(np.empty_like(session.run(None, feeds)[0]))
     binding = session.io_binding()
     for key, x in feeds.items():
         binding.bind_ortvalue_input(key, onnxruntime.OrtValue.ortvalue_from_numpy(x))
-    binding.bind_ortvalue_output("y", out)
+    binding.bind_ortvalue_output(session.get_outputs()[0].name, out)
     return Timed(functools.partial(session.run_with_iobinding, binding), out.numpy)
 
 

@@ -33,10 +33,14 @@ def prepare_model(model):
 
 
 def prepare(name, inputs):
-    compiled = compile_onnx(onnx_model(name, *(x.shape for x in inputs)))
-    request = compiled.create_infer_request()
-    for i, x in enumerate(inputs):
-        request.set_tensor(f"x{i}", openvino.Tensor(x, shared_memory=True))
+    model = onnx_model(name, *(x.shape for x in inputs))
+    return prepare_file(model, inputs, [f"x{i}" for i in range(len(inputs))])
+
+
+def prepare_file(model, inputs, names):
+    request = compile_onnx(model).create_infer_request()
+    for name, x in zip(names, inputs, strict=True):
+        request.set_tensor(name, openvino.Tensor(x, shared_memory=True))
 
     def call():
         request.start_async()

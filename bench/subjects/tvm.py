@@ -55,6 +55,18 @@ def prepare_model(model):
     return seconds, call
 
 
+def prepare_file(path, inputs, names):
+    """A model as an ONNX file, of one result."""
+    import tvm
+    from tvm import relax
+
+    executable = tvm.compile(path, target=host_target())
+    call = functools.partial(
+        relax.VirtualMachine(executable, tvm.cpu())["main"], *map(tvm.runtime.tensor, inputs)
+    )
+    return Timed(call, lambda: call().numpy())
+
+
 def _memory(executable, inputs):
     """In a process that only has the exported library."""
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ shortcuts."""
 import importlib
 import importlib.machinery
 import sys
+import types
 
 _SUPPORT = ("cc", "clang", "emcc", "ndk", "nvcc", "popen_pool", "rocm", "tar", "utils", "xcode")
 
@@ -102,6 +103,8 @@ MODULES |= {
         *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
     )
 }
+# Functions of these names are in the package, too.
+_ALSO_FUNCTIONS = ("tvm.relax.op.memory.view",)
 # Functions of operators are in one module per package; these names of modules stand for it.
 MODULES |= {
     f"tvm.topi.{module}": "tvm.topi"
@@ -283,6 +286,15 @@ def _ffi_function(package):
     return __getattr__
 
 
+class _FunctionsFirst(types.ModuleType):
+    """A package with functions that are called like alias modules in it: importing such a module
+    leaves the function where it is, as `from .view import view` in the package would."""
+
+    def __setattr__(self, name, value):
+        if not (isinstance(value, types.ModuleType) and callable(getattr(self, name, None))):
+            super().__setattr__(name, value)
+
+
 class _Finder:
     """Imports alias modules: the very module another name stands for, or one that holds alias
     names only."""
@@ -319,6 +331,8 @@ class _Finder:
         if target is None:
             return None
         module = importlib.import_module(target)
+        if spec.name in _ALSO_FUNCTIONS:
+            sys.modules[spec.name.rpartition(".")[0]].__class__ = _FunctionsFirst
         spec.loader_state = module.__spec__
         return module
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "driver/archive.h"
+#include "driver/elf_write.h"
 #include "runtime/apart_file.h"
 #include "runtime/elf.h"
 #include "runtime/temporary_folder.h"
@@ -183,7 +184,7 @@ Parts Collect(const ffi::Module& mod, const fs::path& folder, const ExportOption
           parts.reserved.insert(std::move(tensors));
       }
       std::ofstream out(data, std::ios::binary);
-      runtime::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols, parts.reserved);
+      elf::WriteDataObject(out, runtime::MappedFile(machine).bytes(), symbols, parts.reserved);
       CheckWritten(out, data);
     }
     files.push_back(data);
@@ -198,7 +199,7 @@ void WriteReserved(const runtime::DataSymbols& reserved, const fs::path& library
   if (reserved.empty()) return;
   std::string linked = ReadFile(library);
   std::ofstream out(library, std::ios::binary);
-  runtime::FillReserved(out, linked, reserved);
+  elf::FillReserved(out, linked, reserved);
   CheckWritten(out, output);
 }
 /// The headers of the modules that are exported as C, beside their sources.

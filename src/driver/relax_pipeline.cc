@@ -54,7 +54,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.BlockChannels")  // on processors
       .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")
-      .If(packs_bytes, "relax.PackByteWeights")
+      ("relax.PackWordWeights")
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")

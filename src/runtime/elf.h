@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF files: checked before loading, searched for symbols, and written to hold data.
+// ELF files: checked before loading and searched for symbols.
 #pragma once
-#include <iosfwd>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,12 +32,6 @@ std::string_view SymbolData(std::string_view file, std::string_view name);
 
 /// The bytes of data symbols, in pieces that each begin at a multiple of 64.
 using DataSymbols = std::map<std::string, std::vector<std::string_view>>;
-/// Writes a relocatable object for the machine of the object `like` with one data symbol per entry.
-/// Those of `reserved` only get room: a linker need not read and write their bytes.
-void WriteDataObject(std::ostream& out, std::string_view like, const DataSymbols& symbols,
-                     const DataSymbols& reserved = {});
-/// Writes the bytes of a linked library with those of the reserved symbols.
-void FillReserved(std::ostream& out, const std::string& library, const DataSymbols& reserved);
 /// Names of the global symbols an object defines (for the index of an archive).
 std::vector<std::string> GlobalSymbols(std::string_view object);
 

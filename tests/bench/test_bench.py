@@ -2,12 +2,14 @@
 """The benchmark runner: sampling, error in ULP, ratios, and workers that fail."""
 
 import json
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+import torch
 
-from bench import compare, kernels, measure, peers, report
+from bench import compare, kernels, layers, measure, model_ops, models, peers, report, results
 from bench.__main__ import parse
 from bench.measure import Row
 
@@ -115,6 +117,50 @@ def test_compare_needs_the_same_machine(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         compare.main([one, two])
     assert end.value.code == 2 and "the same kind of CPU" in capsys.readouterr().err
+
+
+def test_kept_results_are_replaced_case_by_case_and_compared_by_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
+
+    def git(*arguments):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
+
+    def keep(**cases):
+        rows = report.as_json([Row(case, "tvm", [s, s]) for case, s in cases.items()])
+        results.keep({"cpu": "A (R) CPU", "threads": 2, "rows": rows})
+        git("add", "."), git("commit", "-m", "kept")
+
+    git("init")
+    keep(a=1.0, b=1.0)
+    keep(b=2.0, c=1.0)
+    (file,) = (tmp_path / "results").iterdir()
+    assert file.name == "a-r-cpu-2.json"
+    kept = json.loads(file.read_text())["rows"]
+    assert [(row["case"], row["median"]) for row in kept] == [("a", 1.0), ("b", 2.0), ("c", 1.0)]
+    with pytest.raises(SystemExit) as end:
+        compare.main(["HEAD~1", "HEAD"])
+    assert end.value.code == 1  # b is slower
+    with pytest.raises(SystemExit, match="expected a file or a commit"):
+        compare.main(["nowhere", "HEAD"])
+
+
+def test_distinct_convolutions_are_those_of_the_network():
+    found = layers.convolutions(models.MODELS["resnet50"][0])
+    assert len(found) == len(set(found)) == 23
+    assert (3, 224, 64, 7, 2, 1) in found and (512, 7, 512, 3, 1, 1) in found
+
+
+def test_layers_compute_what_their_names_say():
+    for name in ("layer 3x5x7", "layer conv 8 6 4 3 2 1"):
+        model = models.Model(name, definition=layers.find(name))
+        inputs = [torch.from_numpy(x) for x in model.inputs()]
+        (got,) = model_ops.torch_module(model)(*inputs)
+        if "conv" in name:
+            assert got.shape == (1, 4, 3, 3)
+        else:
+            want = model.inputs()[0] @ model.weights("weight", (5, 7)).T
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 SUBJECTS = [

@@ -213,6 +213,29 @@ def test_compile_of_an_archive(program, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_an_onnx_file_runs_at_once(program, tmp_path):
+    """All commands that run a library compile a model first, without Python."""
+    onnx = pytest.importorskip("onnx")
+    helper, path = onnx.helper, tmp_path / "m.onnx"
+    shape = {"elem_type": onnx.TensorProto.FLOAT, "shape": ["n", 64]}
+    made = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", **shape)],
+        [helper.make_tensor_value_info("y", **shape | {"shape": ["n", 10]})],
+        [onnx.numpy_helper.from_array(WEIGHT, "w")],
+    )
+    onnx.save(helper.make_model(made, opset_imports=[helper.make_opsetid("", 21)]), path)
+    np.save(tmp_path / "x.npy", np.ones((1, 64), "float32"))
+    result = run(program, "run", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert np.load(tmp_path / "output_0.npy")[0, 0] == pytest.approx(EXPECTED, rel=1e-4)
+    measured = json.loads(run(program, "bench", path, "--dim", "n=4", "--json").stdout)
+    assert measured["median_ms"] > 0
+    assert "matmul" in run(program, "profile", path).stdout
+    assert "1 x MatMul" in run(program, "inspect", path).stdout
+
+
 def test_help_and_errors(program, model, tmp_path):
     assert "inspect" in run(program, "--help").stdout
     assert "--repeat" in run(program, "bench", "--help").stdout

@@ -26,7 +26,8 @@ from tvm import _derive
 
 from .call_values import Values
 
-LONGEST = 10  # seconds that a call may take
+LONGEST = 10  # seconds of the processor that a call may take
+STUCK = 120  # seconds after which a call that does nothing waits for ever
 MEMORY = 12 << 30
 # What ends, blocks or disturbs the process because that is its purpose.
 LEFT_OUT = {
@@ -76,10 +77,12 @@ class Child:
             os.dup2(quiet, fd)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, signal.SIG_DFL)
         for number in range(start, len(calls)):
             self.place[:8] = struct.pack("q", number)
-            signal.alarm(LONGEST)
+            signal.alarm(STUCK)
+            signal.setitimer(signal.ITIMER_PROF, LONGEST)
             try:
                 call(calls[number], values)
             except Exception:  # what it says is not the matter here
@@ -87,6 +90,7 @@ class Child:
             except BaseException:
                 os._exit(99)
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         self.place[8:16] = struct.pack("q", 1)
         os._exit(0)
 
@@ -98,7 +102,8 @@ class Child:
             return "", None
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            how = "took too long" if number == signal.SIGALRM else signal.Signals(number).name
+            late = number in (signal.SIGALRM, signal.SIGPROF)
+            how = "took too long" if late else signal.Signals(number).name
             return how, at
         return f"exited with {os.WEXITSTATUS(status)}", at
 

@@ -164,6 +164,22 @@ def test_comma_operators_are_found(text, lines):
     assert [problem.line for problem in found] == lines
 
 
+@pytest.mark.parametrize(
+    ("path", "line", "found"),
+    [
+        ("src/tir/a.cc", 'if (View(target->kind->name) == "llvm") {', True),
+        ("python/tvm/relax/a.py", 'if target.kind.name in ("cuda", "opencl"):', True),
+        ("python/tvm/relax/a.py", 'if str(target.kind.name) not in ("llvm", "c"):', True),
+        ("python/tvm/relax/a.py", "row = ROWS.get(target.kind.name)", False),
+        ("src/tune/a.cc", 'if (inst->kind->name == "Split") {', False),
+        ("src/ir/target/a.cc", 'if (kind->name == "c") {', False),
+        ("src/backend/llvm/a.cc", 'if (target->kind->name == "llvm") {', False),
+    ],
+)
+def test_comparisons_of_kinds_are_found(path, line, found):
+    assert len(problems(structure.kind_names, path, line)) == found
+
+
 def test_machine_paths_are_found():
     path = "/".join(["", "home", "someone"])
     assert problems(structure.machine_path, "a.md", f"x\ncd {path}\n")[0][0] == 2

@@ -12,6 +12,7 @@ from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
 _emit = tvm_ffi.get_global_func("relax.BlockBuilder._emit")
+_emit.release_gil = False  # giving up the lock and taking it again would take as long as emitting
 _make_seq = tvm_ffi.get_global_func("relax.MakeSeq")
 
 

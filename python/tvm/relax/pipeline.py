@@ -116,7 +116,7 @@ def _backend(target, what, named_only=False):
     """The row for a target; `named_only` leaves out GPUs that have none of their own."""
     target = Target.canon_target(target)
     name = _BACKEND_OF_KIND.get(target.kind.name)
-    if name is None and target.kind.name == "opencl" and "adreno" in target.keys:
+    if name is None and {"adreno", "opencl"} <= set(target.keys):
         name = "adreno"
     if name is None and "gpu" in target.keys and not named_only:
         name = "gpu_generic"

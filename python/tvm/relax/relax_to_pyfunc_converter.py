@@ -57,7 +57,7 @@ class RelaxExpressionConverter(Evaluator):
                 None if info is None else relax.Var(f"x{i}", info) for i, info in enumerate(infos)
             ]
             values = [
-                (relax.ShapeExpr(arg) if isinstance(arg, Shape) else expr) if p is None else p
+                _as_given(arg, expr) if p is None else p
                 for p, (_, arg, expr) in zip(params, given, strict=True)
             ]
             with bb.function("main", [p for p in params if p is not None]):
@@ -134,6 +134,15 @@ class RelaxExpressionConverter(Evaluator):
         for (_, var), value in zip(sorted(names.items()), args, strict=False):
             frame.values[var.vid] = value
         return self.eval(expr, frame)
+
+
+def _as_given(value, expr):
+    """An argument that is part of the call, with numbers in place of its variables."""
+    if isinstance(value, Shape):
+        return relax.ShapeExpr(value)
+    if isinstance(expr, relax.PrimValue):
+        return relax.PrimValue(tir.const(value, expr.value.dtype))
+    return expr
 
 
 def _is_plain(value):

@@ -151,6 +151,10 @@ class Tensor(core.Tensor):
             return np.from_dlpack(self)
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
+    def asnumpy(self) -> np.ndarray:
+        """As `numpy`, by its name before 0.8."""
+        return self.numpy()
+
     def numpy(self) -> np.ndarray:
         """A copy as NumPy array.
 

@@ -26,6 +26,23 @@ def positional(mapping_function):
     return call
 
 
+def without_separators(mapping_function, separators):
+    """The function without the AXIS_SEPARATORs it gives; their positions go into the list."""
+
+    def call(*args, **named):
+        given, final = mapping_function(*args, **named), []
+        if not isinstance(given, (list, tuple, Array)):
+            return [given]
+        for value in given:
+            if isinstance(value, str) and value == IndexMap.AXIS_SEPARATOR:
+                separators.append(len(final))
+            else:
+                final.append(value)
+        return final
+
+    return call
+
+
 @register_node("tir.IndexMap")
 class IndexMap(Node):
     # Between two final indices: flattening starts a new physical dimension there.
@@ -72,14 +89,9 @@ class IndexMap(Node):
             names += [f"{rest[0]}_{i}" for i in range(ndim - count)]
         initial = [Var(name, index_dtype) for name in names + last]
         named = dict(zip(last, initial[len(names) :], strict=True))
-        mapped = mapping_function(*initial[: len(names)], **named)
-        mapped = list(mapped) if isinstance(mapped, (list, tuple, Array)) else [mapped]
-        final, separators = [], []
-        for value in mapped:
-            if isinstance(value, str) and value == IndexMap.AXIS_SEPARATOR:
-                separators.append(len(final))
-            else:
-                final.append(value)
+        separators = []
+        call = without_separators(mapping_function, separators)
+        final = call(*initial[: len(names)], **named)
         if inverse_index_map is not None and not isinstance(inverse_index_map, IndexMap):
             inverse_index_map = IndexMap.from_func(
                 inverse_index_map, ndim=len(final), index_dtype=index_dtype

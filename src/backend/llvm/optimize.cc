@@ -149,6 +149,47 @@ void StoreSingleLanes(llvm::Function& function) {
     }
   }
 }
+/// Masked loads that are wider than a register in pieces that are not. The code generator for x86
+/// makes pieces as well, but one of which all lanes are left out, beside others that are not known
+/// to be, it loads as a whole (22).
+void SplitMaskedLoads(llvm::Function& function, uint64_t register_bits) {
+  for (llvm::BasicBlock& block : function) {
+    for (llvm::Instruction& inst : llvm::make_early_inc_range(block)) {
+      auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&inst);
+      if (!call || call->getIntrinsicID() != llvm::Intrinsic::masked_load) continue;
+      auto* type = llvm::dyn_cast<llvm::FixedVectorType>(call->getType());
+      uint64_t bits = type ? type->getScalarSizeInBits() : 0;
+      if (bits == 0 || bits % 8 != 0 || bits * type->getNumElements() <= register_bits) continue;
+      unsigned all = type->getNumElements();
+      auto piece = static_cast<unsigned>(std::max<uint64_t>(1, register_bits / bits));
+      llvm::Value *pointer = call->getArgOperand(0), *joined = llvm::PoisonValue::get(type);
+      llvm::Value *mask = call->getArgOperand(call->arg_size() - 2),
+                  *others = call->getArgOperand(call->arg_size() - 1);
+      llvm::IRBuilder<> b(call);
+      for (unsigned first = 0; first < all; first += piece) {
+        unsigned lanes = std::min(piece, all - first);
+        std::vector<int> cut, widen(all, -1), join;
+        for (unsigned i = 0; i < all; ++i) {
+          bool is_inside = i >= first && i < first + lanes;
+          if (is_inside) {
+            cut.push_back(static_cast<int>(i));
+            widen[i] = static_cast<int>(i - first);
+          }
+          join.push_back(static_cast<int>(is_inside ? all + i : i));
+        }
+        auto* load = b.CreateMaskedLoad(
+            llvm::FixedVectorType::get(type->getElementType(), lanes),
+            b.CreateConstGEP1_64(type->getElementType(), pointer, first),  // may lie outside
+            llvm::Align(bits / 8 & -(bits / 8)), b.CreateShuffleVector(mask, cut),
+            b.CreateShuffleVector(others, cut));
+        load->copyMetadata(*call);
+        joined = b.CreateShuffleVector(joined, b.CreateShuffleVector(load, widen), join);
+      }
+      call->replaceAllUsesWith(joined);
+      call->eraseFromParent();
+    }
+  }
+}
 }  // namespace
 
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options) {
@@ -187,7 +228,13 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     finish.addPass(llvm::GlobalDCEPass());
     finish.run(module, modules);
   }
-  for (llvm::Function& function : module) StoreSingleLanes(function);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    StoreSingleLanes(function);
+    auto kind = llvm::TargetTransformInfo::RGK_FixedWidthVector;
+    auto bits = machine.getTargetTransformInfo(function).getRegisterBitWidth(kind).getFixedValue();
+    if (bits > 0) SplitMaskedLoads(function, bits);
+  }
   reports.Check();
 }
 

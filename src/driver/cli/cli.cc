@@ -12,10 +12,9 @@
 #include <iostream>
 
 #include "driver/cli/npy.h"
+#include "driver/cli/program.h"
 #include "driver/cli/session.h"
-#include "runtime/elf.h"
 #include "tvm/driver/export.h"
-#include "tvm/driver/relax_build.h"
 #include "tvm/frontend/onnx.h"
 #include "tvm/ir/backend.h"
 #include "tvm/runtime/thread_pool.h"
@@ -43,39 +42,15 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
     std::cout << line << "\n";
   }
 }
-void Progress(const std::string& text) { std::cerr << text << std::endl; }
-
 // ---- compile ------------------------------------------------------------------------------------
-bool HasSuffix(const std::string& path, const char* suffix) {
-  return std::filesystem::path(path).extension() == suffix;
-}
-/// An ONNX model, an archive of torch.export, or a module that was saved as JSON.
-IRModule ReadProgram(const std::string& path) {
-  if (HasSuffix(path, ".pt2")) {
-    auto import = ffi::Function::GetGlobalRequired("relax.frontend.torch.from_archive");
-    return import(path, false, false, false).cast<IRModule>();
-  }
-  if (HasSuffix(path, ".onnx")) {
-    frontend::OnnxModule imported = frontend::ImportOnnx(path);
-    for (const std::string& warning : imported.warnings) Progress("warning: " + warning);
-    return imported.mod;
-  }
-  std::string text(runtime::MappedFile(path).bytes());
-  auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
-  if (!mod) TVM_FFI_THROW(ValueError) << path << ": expected a module";
-  return *mod;
-}
 void Compile(const Options& options) {
   if (options.rest().size() != 1 || !options.Has("--output"))
     TVM_FFI_THROW(ValueError)
         << "expected a model (.onnx, .pt2) or a module that was saved as JSON, and -o model.so";
   const std::string& path = options.rest()[0];
-  Progress("reading " + path);
   IRModule mod = ReadProgram(path);
-  Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();
-  Progress("compiling for " + std::string(target->str()));
   auto begin = std::chrono::steady_clock::now();
-  ffi::Module code = Build(mod, target);
+  ffi::Module code = Compiled(mod, options);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   ExportOptions export_options;
   export_options.params = options.Get("--params");
@@ -228,13 +203,13 @@ const std::vector<Command>& Commands() {
         {"--params", "a file", "gets the constants, as safetensors; beside the library"},
         {"--json", "", "prints JSON"}},
        &Compile},
-      {"run", "model.so", "runs a model once",
+      {"run", "model.so|model.onnx", "runs a model once",
        With(SessionOptions(), {{"--output", "a folder", "results as .npy; also -o"}}), &Run},
-      {"bench", "model.so", "measures a model",
+      {"bench", "model.so|model.onnx", "measures a model",
        With(SessionOptions(), {{"--repeat", "a number", "calls that are measured; 20 by default"}}),
        &Bench},
-      {"profile", "model.so", "shows where the time goes", SessionOptions(), &Profile},
-      {"inspect", "model.so", "shows what a model (also an ONNX file) takes, gives and holds",
+      {"profile", "model.so|model.onnx", "shows where the time goes", SessionOptions(), &Profile},
+      {"inspect", "model.so|model.onnx", "shows what a model takes, gives and holds",
        With(SessionOptions(), {{"--code", "", "the instructions"}}), &Inspect},
       {"info", "", "shows this build and this machine", {{"--json", "", "prints JSON"}}, &Info},
   };

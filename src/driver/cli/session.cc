@@ -8,6 +8,7 @@
 #include <random>
 
 #include "driver/cli/npy.h"
+#include "driver/cli/program.h"
 #include "tvm/runtime/data_type.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -19,6 +20,10 @@ std::string FileOf(const Options& options) {
   if (options.rest().size() != 1)
     TVM_FFI_THROW(ValueError) << "expected one file, got " << options.rest().size();
   return options.rest()[0];
+}
+ffi::Module ExecutableOf(const Options& options) {
+  std::string path = FileOf(options);
+  return IsSource(path) ? Compiled(ReadProgram(path), options) : runtime::LoadModule(path);
 }
 DLDevice DeviceOf(const std::string& text) {
   size_t colon = text.find(':');
@@ -63,6 +68,7 @@ Tensor Noise(const std::vector<int64_t>& shape, DataType dtype) {
 
 std::vector<OptionRow> SessionOptions() {
   return {{"--function", "a name", "the function to run; main by default"},
+          {"--target", "a target", "of a model that is no library yet; this machine by default"},
           {"--device", "a device", "cpu by default, or cuda:0"},
           {"--threads", "a number", "threads that work on one call"},
           {"--input", "name=file.npy", "an input; noise where none is given"},
@@ -75,7 +81,7 @@ Session::Session(const Options& options, bool profiles)
       path(FileOf(options)),
       function(options.Get("--function", "main")),
       device(DeviceOf(options.Get("--device", "cpu"))),
-      executable(runtime::LoadModule(path)),
+      executable(ExecutableOf(options)),
       machine(MachineOf(executable, device, profiles)) {
   if (options.Has("--threads"))
     runtime::SetNumThreads(static_cast<int>(options.Count("--threads", 1)));

@@ -82,6 +82,11 @@ std::optional<runtime::Tensor> TensorOfKnown(const Known& known) {
 }
 }  // namespace
 
+std::string Called(const NodeProto& node) {
+  if (!node.name.empty()) return "'" + std::string(node.name) + "'";
+  return node.outputs.empty() ? "without a name" : "of '" + std::string(node.outputs[0]) + "'";
+}
+
 void AddConverters(std::initializer_list<Row> rows) {
   for (const Row& row : rows) {
     bool is_new =
@@ -427,10 +432,9 @@ void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& cont
     } catch (const ffi::Error& error) {
       std::string message = error.message();
       if (message.rfind("onnx", 0) == 0) throw;
-      std::string name = node.name.empty() ? "" : " '" + std::string(node.name) + "'";
       throw ffi::Error(error.kind(),
-                       "onnx: node" + name + " (" + FullName(node) + "): " + message + "\n" +
-                           Circumstances(node, context, *scope),
+                       "onnx: node " + Called(node) + " (" + FullName(node) + "): " + message +
+                           "\n" + Circumstances(node, context, *scope),
                        error.backtrace());
     }
   }

@@ -229,6 +229,8 @@ Converter FindConverter(Name domain, Name op);
 /// All names of a domain's operators.
 std::vector<std::string_view> ListConverters(Name domain);
 
+/// How errors call a node: by its name, or by that of its first result.
+std::string Called(const NodeProto& node);
 /// Inputs, outputs, weights and operators of a model, and what is not supported, as text.
 std::string InspectModel(const Model& model);
 /// The outputs of a node one of whose inputs is a tensor of strings.

@@ -41,8 +41,7 @@ void CountOperators(const std::vector<NodeProto>& nodes,
   constexpr int64_t kNamed = 3;
   for (const NodeProto& node : nodes) {
     Uses& uses = (*counts)[{node.domain, node.op_type}];
-    if (++uses.count <= kNamed)
-      uses.nodes += (uses.nodes.empty() ? "'" : ", '") + std::string(node.name) + "'";
+    if (++uses.count <= kNamed) uses.nodes += (uses.nodes.empty() ? "" : ", ") + Called(node);
     if (uses.count == kNamed + 1) uses.nodes += ", …";
     for (const Attribute& attr : node.attributes) {
       if (attr.graph) CountOperators(attr.graph->nodes, counts);

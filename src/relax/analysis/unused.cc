@@ -9,6 +9,27 @@
 
 namespace tvm::relax {
 namespace {
+/// The bindings whose values call something with side effects. Each call is looked at once: a
+/// branch is part of the values of all branches around it.
+struct ImpureBindings : ExprVisitor {
+  std::unordered_set<const Object*> ids;  // of their variables
+  size_t calls = 0;
+  void VisitBinding(const Binding& binding) final {
+    size_t before = calls;
+    ExprVisitor::VisitBinding(binding);
+    if (calls != before) ids.insert(binding->var->vid.get());
+  }
+  void VisitExpr_(const CallObj* call) final {
+    calls += IsImpureCall(call);
+    ExprVisitor::VisitExpr_(call);
+  }
+  void VisitExpr_(const FunctionObj* func) final {  // making a local function calls nothing
+    size_t before = calls;
+    ExprVisitor::VisitExpr_(func);
+    calls = before;
+  }
+};
+
 /// Marks what is needed: from bodies and calls with side effects back to the values they use. One
 /// binding is looked at once.
 class UsageMarker : public ExprVisitor {
@@ -17,6 +38,7 @@ class UsageMarker : public ExprVisitor {
   std::unordered_set<const Object*> symbolic;
 
   void Run(const Function& func) {
+    impure_.VisitExpr(func);
     VisitExpr(func);
     while (!open_.empty()) {
       const BindingObj* binding = open_.back();
@@ -39,7 +61,7 @@ class UsageMarker : public ExprVisitor {
   void VisitExpr_(const PrimValueObj* op) final { NeedSymbolic(op->value); }
   void VisitBinding(const Binding& binding) final {
     const Object* id = binding->var->vid.get();
-    if (needed.count(id) || FindImpureCall(ValueOf(binding))) {
+    if (needed.count(id) || impure_.ids.count(id)) {
       needed.insert(id);
       ExprVisitor::VisitBinding(binding);
       return;
@@ -65,6 +87,7 @@ class UsageMarker : public ExprVisitor {
       for (const Object* id : it->second) Need(id);
     });
   }
+  ImpureBindings impure_;
   std::unordered_map<const Object*, const BindingObj*> waiting_;
   std::unordered_map<const Object*, std::vector<const Object*>> defines_;
   std::vector<const BindingObj*> open_;

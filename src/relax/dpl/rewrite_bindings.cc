@@ -73,6 +73,7 @@ class BlockRewriter : public ScopedMutator {
       Check(values, current);
       Array<Binding> sorted = Sorter(name_, current, values).Sorted();
       current = Normal(block.as<DataflowBlockObj>() ? DataflowBlock(sorted) : BindingBlock(sorted));
+      CheckTypes(values, current);
     }
     builder_->AppendBlock(current);
     for (const Binding& binding : current->bindings) {
@@ -108,6 +109,21 @@ class BlockRewriter : public ScopedMutator {
                                   << "value of '" << var->name_hint() << "', got '"
                                   << used->name_hint() << "'";
       }
+    }
+  }
+  /// Raises when a new value cannot be what the one before was.
+  void CheckTypes(const NewValues& values, const BindingBlock& after) const {
+    std::unordered_map<const Object*, Var> now;
+    for (const Binding& binding : after->bindings)
+      now.emplace(binding->var->vid.get(), binding->var);
+    for (const auto& [var, value] : values) {
+      auto it = now.find(var->vid.get());
+      if (it == now.end()) continue;
+      StructInfo before = GetStructInfo(var), info = GetStructInfo(it->second);
+      if (StructInfoBaseCheck(before, info) != BaseCheckResult::kFailL0) continue;
+      TVM_FFI_THROW(TypeError) << name_ << ": expected " << tir::TextOf(before)
+                               << " as the new value of '" << var->name_hint() << "', got "
+                               << tir::TextOf(info) << ", which is " << tir::TextOf(value);
     }
   }
   const char* name_;

@@ -81,15 +81,21 @@ void BlockBuilderObj::Impl::IndexFunction(const GlobalVar& var, uint64_t outline
 }
 void BlockBuilderObj::Impl::RemoveFromIndex(const GlobalVar& var) {
   auto known = outlines.find(var.get());
-  if (known == outlines.end()) return;
+  if (known == outlines.end()) {
+    std::erase_if(without_outline, [&](const GlobalVar& v) { return v.same_as(var); });
+    return;
+  }
   auto [begin, end] = by_outline.equal_range(known->second);
   outlines.erase(known);
   by_outline.erase(
       std::find_if(begin, end, [&](const auto& item) { return item.second.same_as(var); }));
 }
 void BlockBuilderObj::Impl::IndexFunctions() {
-  if (std::exchange(is_indexed, true)) return;
-  for (const auto& [var, func] : mod->functions) IndexFunction(var, OutlineOf(func));
+  if (!std::exchange(is_indexed, true)) {
+    for (const auto& [var, func] : mod->functions) IndexFunction(var, OutlineOf(func));
+  }
+  for (const GlobalVar& var : std::exchange(without_outline, {}))
+    IndexFunction(var, OutlineOf(mod->Lookup(var)));
 }
 String BlockBuilderObj::Impl::UniqueName(std::string_view hint) {
   for (const Id& id : without_name) var_names.Take(View(id->name_hint));
@@ -162,7 +168,9 @@ const IRModule& BlockBuilderObj::module() const { return impl_->mod; }
 IRModule BlockBuilderObj::Finalize() { return NormalizeGlobalVar(GetModule()); }
 GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_hint) {
   impl_->IndexFunctions();
-  uint64_t outline = OutlineOf(func);
+  // The first function has none to be compared with, and is often the only one.
+  bool is_first = impl_->mod->functions.empty();
+  uint64_t outline = is_first ? 0 : OutlineOf(func);
   GlobalVar found;
   auto [begin, end] = impl_->by_outline.equal_range(outline);
   for (auto it = begin; it != end; ++it) {
@@ -174,7 +182,11 @@ GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_
   GlobalVar var(impl_->function_names.Unique(View(name_hint)));
   UpdateStructInfo(var, GetStructInfo(func));
   impl_->Own()->Update(var, func);
-  impl_->IndexFunction(var, outline);
+  if (is_first) {
+    impl_->without_outline.push_back(var);
+  } else {
+    impl_->IndexFunction(var, outline);
+  }
   return var;
 }
 void BlockBuilderObj::UpdateFunction(const GlobalVar& var, const BaseFunc& func) {

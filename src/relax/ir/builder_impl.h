@@ -58,6 +58,7 @@ struct BlockBuilderObj::Impl {
   std::vector<Id> without_name;                             // not in `var_names` yet
   std::unordered_multimap<uint64_t, GlobalVar> by_outline;  // of the module's functions
   std::unordered_map<const Object*, uint64_t> outlines;     // by GlobalVar
+  std::vector<GlobalVar> without_outline;                   // not in both yet
   bool is_indexed = false;                                  // whether functions are in the tables
   mutable std::unique_ptr<arith::Analyzer> analyzer;
   mutable std::vector<PrimExpr> not_negative;  // not told to the analyzer yet

@@ -90,12 +90,48 @@ DataType NeighbourType(const std::vector<AnyView>& values) {
   return DataType::Void();
 }
 
+Expr MakeCall(const OperatorInfo& info, std::vector<AnyView> params) {
+  if (params.size() > info.args.size()) {
+    TVM_FFI_THROW(TypeError) << info.name << ": expected at most " << info.args.size()
+                             << " arguments, got " << params.size();
+  }
+  for (size_t i = params.size(); i < info.args.size(); ++i) {
+    if (!info.args[i].has_default) {
+      TVM_FFI_THROW(TypeError) << info.name << ": missing argument '" << info.args[i].name << "'";
+    }
+    params.push_back(info.args[i].value);
+  }
+  Array<Expr> args;
+  args.reserve(info.call_args.size());
+  Array<StructInfo> sinfo_args;
+  DataType neighbour = NeighbourType(params);
+  for (size_t i = 0; i < params.size(); ++i) {
+    const OperatorParam& param = info.params[i];
+    if (params[i] == nullptr && param.same_as >= 0) params[i] = params[param.same_as];
+    if (param.kind == ParamKind::kAttr || (params[i] == nullptr && param.is_optional)) continue;
+    int at = static_cast<int>(i);
+    if (!IsArgument(param.kind)) {
+      sinfo_args = ConvertInfo(info, at, params[i]);
+    } else if (param.is_variadic) {
+      for (const Any& item : params[i].cast<Array<Any>>())
+        args.push_back(ConvertArgument(info, at, item, neighbour));
+    } else {
+      bool is_void = params[i] == nullptr || params[i].same_as(info.args[i].value);
+      is_void = is_void && info.args[i].value.type_index() == kTVMFFIArray;
+      args.push_back(is_void ? Tuple(Array<Expr>())
+                             : ConvertArgument(info, at, params[i], neighbour));
+    }
+  }
+  Call call(info.op, args, MakeAttrs(info, params), sinfo_args);
+  return info.finish ? info.finish(std::move(call)) : std::move(call);
+}
 int CallPacked(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* ret) {
   auto* info = static_cast<const OperatorInfo*>(static_cast<const FnInfo*>(self));
   try {
     std::vector<AnyView> params;
+    params.reserve(info->args.size());
     for (int i = 0; i < n; ++i) params.push_back(AnyView::CopyFromTVMFFIAny(args[i]));
-    *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(CallOperator(*info, params)));
+    *ret = ffi::detail::AnyUnsafe::MoveAnyToTVMFFIAny(Any(MakeCall(*info, std::move(params))));
     return 0;
   } catch (...) {
     return ReportException();
@@ -144,44 +180,9 @@ std::vector<const OperatorInfo*> ListOperators() {
   return all;
 }
 
-Expr CallOperator(const OperatorInfo& info, const std::vector<AnyView>& given) {
-  if (given.size() > info.args.size()) {
-    TVM_FFI_THROW(TypeError) << info.name << ": expected at most " << info.args.size()
-                             << " arguments, got " << given.size();
-  }
-  std::vector<AnyView> params;
-  params.reserve(info.args.size());
-  params.assign(given.begin(), given.end());
-  for (size_t i = given.size(); i < info.args.size(); ++i) {
-    if (!info.args[i].has_default) {
-      TVM_FFI_THROW(TypeError) << info.name << ": missing argument '" << info.args[i].name << "'";
-    }
-    params.push_back(info.args[i].value);
-  }
-  Array<Expr> args;
-  Array<StructInfo> sinfo_args;
-  DataType neighbour = NeighbourType(params);
-  for (size_t i = 0; i < params.size(); ++i) {
-    const OperatorParam& param = info.params[i];
-    if (params[i] == nullptr && param.same_as >= 0) params[i] = params[param.same_as];
-    if (param.kind == ParamKind::kAttr || (params[i] == nullptr && param.is_optional)) continue;
-    int at = static_cast<int>(i);
-    if (!IsArgument(param.kind)) {
-      sinfo_args = ConvertInfo(info, at, params[i]);
-    } else if (param.is_variadic) {
-      for (const Any& item : params[i].cast<Array<Any>>())
-        args.push_back(ConvertArgument(info, at, item, neighbour));
-    } else {
-      bool is_void = params[i] == nullptr || params[i].same_as(info.args[i].value);
-      is_void = is_void && info.args[i].value.type_index() == kTVMFFIArray;
-      args.push_back(is_void ? Tuple(Array<Expr>())
-                             : ConvertArgument(info, at, params[i], neighbour));
-    }
-  }
-  Call call(info.op, args, MakeAttrs(info, params), sinfo_args);
-  return info.finish ? info.finish(std::move(call)) : std::move(call);
+Expr CallOperator(const OperatorInfo& info, const std::vector<AnyView>& params) {
+  return MakeCall(info, params);
 }
-
 Expr CallOperator(const char* name, const std::vector<AnyView>& params) {
   return CallOperator(*FindOperator(Op::Get(name).get()), params);
 }

@@ -25,8 +25,16 @@ class MatmulReorder {
         analyzer_.Bind(var, Range::FromMinExtent(IntImm::Int64(1), IntImm::Int64(most)));
       }
     }
+    auto count = [&](const Expr& expr) {
+      for (const Var& used : UsedVars(expr)) ++uses_[used->vid.get()];
+    };
     VisitBindings(func, [&](const Binding& binding) {
-      for (const Var& used : UsedVars(ValueOf(binding))) ++uses_[used->vid.get()];
+      Expr value = ValueOf(binding);
+      auto* branch = value.as<IfObj>();
+      if (!branch) return count(value);
+      // The bindings of branches are visited as well.
+      for (const Expr& part : {branch->cond, branch->true_branch->body, branch->false_branch->body})
+        count(part);
     });
   }
   Optional<Expr> operator()(const Expr& value, const Bindings& bindings) {

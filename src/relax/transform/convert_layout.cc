@@ -69,9 +69,15 @@ class LayoutConverter : public ExprMutator {
   }
   Array<String> DesiredFor(const CallObj* call, const String& name) {
     DesiredLayouts desired = desired_;
-    if (layout_cb_) {
-      Any answer = CallBack(layout_cb_.value(), ffi::GetRef<Call>(call));
-      if (answer != nullptr) desired = answer.cast<DesiredLayouts>();
+    Any answer = layout_cb_ ? CallBack(layout_cb_.value(), ffi::GetRef<Call>(call)) : Any(nullptr);
+    if (answer != nullptr) {
+      auto layouts = answer.try_cast<DesiredLayouts>();
+      if (!layouts) {
+        TVM_FFI_THROW(TypeError) << "ConvertLayout: expected layouts by names of operators from "
+                                    "the call-back for "
+                                 << name << ", got " << answer.GetTypeKey();
+      }
+      desired = *layouts;
     }
     return desired.Get(name).value_or(Array<String>());
   }

@@ -286,15 +286,14 @@ class ConstantFolder {
     }
     std::vector<Any> args = step->operands;
     for (size_t i = 0; i < args.size(); ++i) {
-      int producer = step->producers[i];
-      if (producer < 0) {
-        if (auto weight = args[i].as<Tensor>(); weight && !is_view)
-          args[i] = runtime::HostTensor(*weight);
-        continue;
+      if (int producer = step->producers[i]; producer >= 0) {
+        const FoldStep& source = steps_[producer];
+        if (&source != step && !source.result.defined()) return;
+        args[i] = &source == step ? result : source.result;
       }
-      const FoldStep& source = steps_[producer];
-      if (&source != step && !source.result.defined()) return;
-      args[i] = &source == step ? result : source.result;
+      // Weights of a file, and views of them, may lie at any address.
+      if (auto operand = args[i].as<Tensor>(); operand && !is_view)
+        args[i] = runtime::HostTensor(*operand);
     }
     if (is_view) {
       auto source = args[0].cast<Tensor>();

@@ -25,7 +25,7 @@ class InputGetter : public ExprMutator {
   }
   void VisitBinding(const Binding& binding) final {
     // A branch may be left out, and what it got is not seen behind it: its weights come before it.
-    Get(UsedVars(ValueOf(binding)));
+    if (depth_ == 1) Get(UsedVars(ValueOf(binding)));
     ExprMutator::VisitBinding(binding);
   }
   Expr VisitExpr_(const SeqExprObj* op) final {

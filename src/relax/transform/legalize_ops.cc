@@ -181,8 +181,15 @@ class Legalizer : public ExprMutator {
     auto* op = call->op.as<OpObj>();
     if (!op || skipped_.count(op)) return call;
     auto custom = custom_.find(op->name);
-    if (custom != custom_.end())
-      return Again(call, CallBack((*custom).second, builder_, call).cast<Expr>());
+    if (custom != custom_.end()) {
+      Any lowered = CallBack((*custom).second, builder_, call);
+      auto* expr = lowered.as<RelaxExprObj>();
+      if (!expr) {
+        TVM_FFI_THROW(TypeError) << "LegalizeOps: expected an expression from the function for "
+                                 << op->name << ", got " << lowered.GetTypeKey();
+      }
+      return Again(call, ffi::GetRef<Expr>(expr));
+    }
     const auto* lower = FLegalize.Find(op);
     const auto* packed = FCallPacked.Find(op);
     if (!lower && !packed) return call;

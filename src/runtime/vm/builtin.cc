@@ -40,7 +40,11 @@ namespace {
 
 Tensor AllocShapeHeap(Any context, int64_t size) {
   MachineOf(context, "alloc_shape_heap");
-  return Empty({size}, DataType::Int(64), {kDLCPU, 0});
+  // From what the calls before have left.
+  static Allocator* host = Allocator::Get({kDLCPU, 0}, AllocatorKind::kPooled);
+  Shape shape{size};
+  DataType int64 = DataType::Int(64);
+  return Storage(host, DataSize(shape, int64)).AllocTensor(0, shape, int64);
 }
 void CheckCountBetween(const char* name, ffi::PackedArgs args, int low, int high) {
   if (args.size() < low || args.size() > high) {

@@ -7,11 +7,11 @@
 namespace tvm::runtime::vm {
 namespace {
 void AddPages(PageLists* lists, const KVSequence& s, int64_t page_size, int64_t stored,
-              int64_t offset) {
+              int64_t offset, int64_t rope_offset = 0) {
   int64_t count = (stored + page_size - 1) / page_size;
   for (int64_t i = 0; i < count; ++i) lists->values.Push(s.pages[i]);
   lists->indptr.Push(lists->values.size());
-  lists->rope_offsets.Push(0);
+  lists->rope_offsets.Push(rope_offset);
   lists->lengths.Push(stored == 0 ? 0 : stored - (count - 1) * page_size);
   lists->lengths.Push(offset);
   lists->lengths.Push(s.sinks);
@@ -34,18 +34,28 @@ int64_t WindowBefore(const KVSequence& s, int64_t length) {
   if (s.window == 0) return 0;
   return std::max(s.sinks, s.stored - length - s.window + s.sinks);
 }
+/// The pages as a layer with a window sees them. Keys that are rotated when read are counted from
+/// the first one that is seen, so that sinks come right before the others.
+void AddPagesInLayer(PageLists* lists, const KVSequence& s, int64_t page_size, int64_t stored,
+                     int64_t offset) {
+  AddPages(lists, s, page_size, stored, offset, offset - s.sinks);
+}
 }  // namespace
 
 void KVPass::Describe(const KVPages& pages, const std::vector<KVSequence*>& sequences,
                       const Shape& lengths, bool is_tree, const Options& options) {
   has_tree = is_tree;
+  continues_tree = false;
   total = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   only_one_each = !has_tree && total == static_cast<int64_t>(sequences.size());
   for (IntArray* array :
        {&q_indptr, &q_positions, &append_map, &past_lengths, &tree_indptr, &tree_order}) {
     array->Reset();
   }
-  for (PageLists* lists : {&whole, &past, &windowed}) lists->Reset();
+  has_window = std::any_of(sequences.begin(), sequences.end(),
+                           [](const KVSequence* s) { return s->window > 0; });
+  bool in_layers = has_window && options.layer_windows;
+  for (PageLists* lists : {&whole, &past, &whole_in_layer, &past_in_layer}) lists->Reset();
   q_indptr.Push(0);
   tree_indptr.Push(0);
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -53,6 +63,7 @@ void KVPass::Describe(const KVPages& pages, const std::vector<KVSequence*>& sequ
     int64_t length = lengths[i], before = s.stored - length;
     int64_t first = options.inline_positions ? s.length() - length : s.position - length;
     auto pending = static_cast<int64_t>(s.tree.size());
+    continues_tree = continues_tree || pending > length;
     for (int64_t k = 0; k < length; ++k) {
       append_map.Push(pages.Slot(s, before + k));
       // The nodes of a tree that was begun before lie before `first`.
@@ -63,15 +74,20 @@ void KVPass::Describe(const KVPages& pages, const std::vector<KVSequence*>& sequ
     past_lengths.Push(first);
     AddPages(&whole, s, pages.page_size(), s.stored, s.offset);
     AddPages(&past, s, pages.page_size(), before, s.offset);
-    if (options.layer_windows) {
-      AddPages(&windowed, s, pages.page_size(), s.stored, WindowBefore(s, length));
+    if (in_layers) {
+      int64_t offset = WindowBefore(s, length);
+      AddPagesInLayer(&whole_in_layer, s, pages.page_size(), s.stored, offset);
+      AddPagesInLayer(&past_in_layer, s, pages.page_size(), before, offset);
     }
     if (has_tree) AddTree(s.tree);
   }
-  int64_t rows = options.has_window ? 3 : 1;
-  FinishLists(&whole, options.device, rows);
-  FinishLists(&past, options.device, rows);
-  if (options.layer_windows) FinishLists(&windowed, options.device, 3);
+  int64_t rows = has_window && !options.layer_windows ? 3 : 1;
+  for (PageLists* lists : {&whole, &past}) FinishLists(lists, options.device, rows);
+  if (in_layers) {
+    for (PageLists* lists : {&whole_in_layer, &past_in_layer}) {
+      FinishLists(lists, options.device, 3);
+    }
+  }
   for (IntArray* array : {&q_indptr, &q_positions, &append_map, &past_lengths, &tree_indptr}) {
     array->Upload(options.device);
   }

@@ -52,17 +52,20 @@ struct PageLists {
 
 /// The arrays of a pass. Its tokens lie in the pages already.
 struct KVPass {
-  int64_t total = 0;           ///< Tokens.
-  bool has_tree = false;       ///< They are trees.
-  bool only_one_each = false;  ///< One of each sequence.
+  int64_t total = 0;            ///< Tokens.
+  bool has_tree = false;        ///< They are trees.
+  bool continues_tree = false;  ///< Some of them go on where a pass before left uncommitted tokens.
+  bool only_one_each = false;   ///< One of each sequence.
   IntArray q_indptr, q_positions, append_map, past_lengths, tree_indptr, tree_order;
-  PageLists whole, past, windowed;  ///< With its tokens, without them, as layers with windows see.
+  bool has_window = false;  ///< Some sequences have sliding windows; then lists of what is inside
+                            ///< have three rows: lengths, offsets and sinks.
+  PageLists whole, past;    ///< With its tokens, without them.
+  PageLists whole_in_layer, past_in_layer;  ///< The same as layers with windows of their own see.
 
   struct Options {
     DLDevice device;
     bool inline_positions;  ///< Keys are rotated when read, by where they are in the cache.
-    bool has_window;        ///< Lists have three rows: lengths, offsets and sinks of windows.
-    bool layer_windows;     ///< Some layers have windows; only then `windowed` is filled.
+    bool layer_windows;     ///< Windows are those of some layers: the others see all tokens.
   };
   void Describe(const KVPages& pages, const std::vector<KVSequence*>& sequences,
                 const Shape& lengths, bool is_tree, const Options& options);

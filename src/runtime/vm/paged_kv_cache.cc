@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paged cache of attention: keys and values of many sequences, in pages that forks share.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "runtime/vm/kv_pass.h"
@@ -41,8 +42,11 @@ class PagedKVCacheObj : public KVStateObj {
       Shape latent{num_pages, config_.page_size, config_.qk_dim};
       layers_.push_back(Empty(kind == kMLA ? latent : heads, config_.dtype, config_.device));
     }
-    auto room = [&](int64_t heads, int64_t dim) {
-      return Empty({config_.chunk, heads, dim}, config_.dtype, config_.device);
+    bool all_latent = std::count(config_.kinds.begin(), config_.kinds.end(), kMLA) ==
+                      static_cast<int64_t>(config_.kinds.size());
+    auto room = [&](int64_t heads, int64_t dim) {  // which latent attention leaves to the model
+      int64_t rows = all_latent ? 0 : config_.chunk;
+      return Empty({rows, heads, dim}, config_.dtype, config_.device);
     };
     q_ = room(config_.q_heads, config_.qk_dim);
     k_ = room(config_.kv_heads, config_.qk_dim);
@@ -67,8 +71,13 @@ class PagedKVCacheObj : public KVStateObj {
   void ForkSequence(int64_t parent, int64_t child, int64_t position) final {
     auto lock = Idle("kv_state_fork_sequence");
     pages_.Fork(parent, child, position, [&](int32_t from, int32_t to, int64_t rows) {
-      for (const Tensor& layer : layers_) {
-        Need(config_.copy_page, "copy_single_page")(layer, int64_t{from}, int64_t{to}, rows);
+      for (size_t i = 0; i < layers_.size(); ++i) {
+        if (config_.kinds[i] == kMLA) {
+          CopyTensor(Latent(i, from * config_.page_size, rows),
+                     Latent(i, to * config_.page_size, rows));
+        } else {
+          Need(config_.copy_page, "copy_single_page")(layers_[i], int64_t{from}, int64_t{to}, rows);
+        }
       }
     });
   }
@@ -102,10 +111,15 @@ class PagedKVCacheObj : public KVStateObj {
     auto lock = Idle("kv_state_begin_forward");
     std::vector<KVSequence*> sequences = Named(ids, lengths);
     if (parents) CheckTrees(sequences, lengths, *parents);
-    for (size_t i = 0; !parents && i < sequences.size(); ++i) {
-      if (!sequences[i]->tree.empty()) {
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      if (!parents && !sequences[i]->tree.empty()) {
         TVM_FFI_THROW(ValueError) << "kv_state_begin_forward: expected the token tree of sequence "
                                   << ids[i] << " to be committed";
+      }
+      if (parents && sequences[i]->window > 0) {
+        TVM_FFI_THROW(ValueError) << "kv_state_begin_forward: expected token trees of sequences "
+                                     "without a sliding window, got "
+                                  << ids[i];
       }
     }
     // With windows in some layers only, the others still need all tokens.
@@ -117,7 +131,7 @@ class PagedKVCacheObj : public KVStateObj {
       parent += lengths[i];
     }
     pass_.Describe(pages_, sequences, lengths, parents.has_value(),
-                   {config_.device, Inline() != 0, UsesWindows(), layer_windows_});
+                   {config_.device, Inline() != 0, layer_windows_});
     running_ = true;
   }
   void EndForward() final {
@@ -137,7 +151,7 @@ class PagedKVCacheObj : public KVStateObj {
   void AttendFused(int64_t layer, double scale, const Tensor& qkv, const Tensor& out) {
     constexpr const char* kName = "attention_kv_cache_attention_with_fused_qkv";
     std::lock_guard lock(mutex_);
-    const Tensor& pages = Layer(kName, layer);
+    const Tensor& pages = Layer(kName, layer, kMHA);
     Tensor rows = Rows(kName, qkv, config_.q_heads + 2 * config_.kv_heads, config_.qk_dim);
     Tensor result = Rows(kName, out, config_.q_heads, config_.v_dim);
     Tensor q = Part(q_), k = Part(k_), v = Part(v_);
@@ -156,7 +170,8 @@ class PagedKVCacheObj : public KVStateObj {
                   const Tensor& out, const Tensor& lse) {
     constexpr const char* kName = "attention_kv_cache_self_attention";
     std::lock_guard lock(mutex_);
-    Layer(kName, layer);
+    Layer(kName, layer, std::nullopt);
+    CheckNewTrees(kName);
     // Dimensions may be those of latent attention before its projection.
     auto rows = [&](const Tensor& t) {
       return Rows(kName, t, t.shape()[t.ndim() - 2], t.shape()[t.ndim() - 1]);
@@ -179,7 +194,8 @@ class PagedKVCacheObj : public KVStateObj {
                    const Tensor& lse) {
     constexpr const char* kName = "attention_kv_cache_cross_attention";
     std::lock_guard lock(mutex_);
-    const Tensor& pages = Layer(kName, layer);
+    const Tensor& pages = Layer(kName, layer, std::nullopt);
+    CheckNewTrees(kName);
     auto rows = [&](const Tensor& t) {
       return Rows(kName, t, t.shape()[t.ndim() - 2], t.shape()[t.ndim() - 1]);
     };
@@ -196,7 +212,7 @@ class PagedKVCacheObj : public KVStateObj {
   void AppendMLA(int64_t layer, const Tensor& kv) {
     constexpr const char* kName = "attention_kv_cache_append_mla_kv";
     std::lock_guard lock(mutex_);
-    const Tensor& pages = Layer(kName, layer);
+    const Tensor& pages = Layer(kName, layer, kMLA);
     Tensor rows = Rows(kName, kv, 1, config_.qk_dim);
     Need(config_.append_mla, "transpose_append_mla")(
         pages, CreateView(rows, {pass_.total, config_.qk_dim}, rows.dtype()),
@@ -247,38 +263,59 @@ class PagedKVCacheObj : public KVStateObj {
       indptr.Push(from.size());
       kept.emplace_back(&sequence, static_cast<int64_t>(path.size()));
     }
-    if (int64_t count = from.size(); count > 0) {
-      for (int32_t slot : to) from.Push(slot);
-      indptr.Upload(config_.device);
-      from.Upload(config_.device, {2, count});
-      for (const Tensor& layer : layers_) {
-        Need(config_.compact_copy, "compact_copy")(layer, indptr.tensor(), from.tensor(),
-                                                   static_cast<int64_t>(ids.size()));
-      }
-    }
+    if (from.size() > 0) MoveRows(&indptr, &from, to);
     for (auto [sequence, count] : kept) {
       auto size = static_cast<int64_t>(sequence->tree.size());
       pages_.Truncate(sequence, sequence->stored - size + count);
       sequence->tree.clear();
     }
   }
+  /// Rows go to places before them, in order: `from` becomes both lists, as kernels take them.
+  void MoveRows(IntArray* indptr, IntArray* from, const IntArray& to) {
+    int64_t count = from->size(), batch = indptr->size() - 1;
+    for (int32_t slot : to) from->Push(slot);
+    indptr->Upload(config_.device);
+    from->Upload(config_.device, {2, count});
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (config_.kinds[i] == kMLA) {
+        for (int64_t k = 0; k < count; ++k) {
+          CopyTensor(Latent(i, from->begin()[k], 1), Latent(i, to.begin()[k], 1));
+        }
+      } else {
+        Need(config_.compact_copy, "compact_copy")(layers_[i], indptr->tensor(), from->tensor(),
+                                                   batch);
+      }
+    }
+  }
   void DebugGetKV(int64_t id, int64_t begin, int64_t end, const Tensor& k, const Tensor& v) {
-    constexpr const char* kName = "attention_kv_cache_debug_get_kv";
     std::lock_guard lock(mutex_);
-    KVSequence& sequence = pages_.At(id, kName);
-    if (begin < 0 || end > sequence.length() || begin >= end) {
-      TVM_FFI_THROW(IndexError) << kName << ": expected tokens of 0 to " << sequence.length()
-                                << ", got " << begin << " to " << end;
-    }
-    IntArray map;
-    for (int64_t i = begin; i < end; ++i) {
-      map.Push(
-          pages_.Slot(sequence, i < sequence.sinks ? i : i - sequence.sinks + sequence.offset));
-    }
+    IntArray map = SlotsOf("attention_kv_cache_debug_get_kv", id, begin, end);
     map.Upload(config_.device);
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      if (config_.kinds[layer] == kMLA) continue;
       Need(config_.debug_get_kv, "debug_get_kv")(layers_[layer], map.tensor(), k, v,
                                                  static_cast<int64_t>(layer));
+    }
+  }
+  void DebugGetKVOfLatent(int64_t id, int64_t begin, int64_t end, const Tensor& kv) {
+    constexpr const char* kName = "attention_kv_cache_debug_get_kv_mla";
+    std::lock_guard lock(mutex_);
+    IntArray map = SlotsOf(kName, id, begin, end);
+    Shape shape{static_cast<int64_t>(layers_.size()), map.size(), config_.qk_dim};
+    ShapeView given = kv.shape();
+    if (!std::equal(shape.begin(), shape.end(), given.begin(), given.end()) ||
+        DataType(kv.dtype()) != DataType(config_.dtype) || !kv.is_contiguous()) {
+      TVM_FFI_THROW(ValueError) << kName << ": expected " << shape << " of "
+                                << DataType(config_.dtype) << ", contiguous, got " << Shape(given)
+                                << " of " << DataType(kv.dtype());
+    }
+    auto bytes = static_cast<int64_t>(DataSize({config_.qk_dim}, config_.dtype));
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      for (int64_t i = 0; config_.kinds[layer] == kMLA && i < map.size(); ++i) {
+        int64_t row = static_cast<int64_t>(layer) * map.size() + i;
+        CopyTensor(Latent(layer, map.begin()[i], 1),
+                   CreateView(kv, {1, config_.qk_dim}, config_.dtype, row * bytes));
+      }
     }
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.vm.PagedAttentionKVCache", PagedKVCacheObj, KVStateObj);
@@ -301,7 +338,20 @@ class PagedKVCacheObj : public KVStateObj {
       TVM_FFI_THROW(RuntimeError) << "the cache was made without a kernel for " << what;
     return *function;
   }
-  bool UsesWindows() const { return config_.has_window && !layer_windows_; }
+  /// Where tokens of a sequence lie.
+  IntArray SlotsOf(const char* what, int64_t id, int64_t begin, int64_t end) {
+    KVSequence& sequence = pages_.At(id, what);
+    if (begin < 0 || end > sequence.length() || begin >= end) {
+      TVM_FFI_THROW(IndexError) << what << ": expected tokens of 0 to " << sequence.length()
+                                << ", got " << begin << " to " << end;
+    }
+    IntArray slots;
+    for (int64_t i = begin; i < end; ++i) {
+      slots.Push(
+          pages_.Slot(sequence, i < sequence.sinks ? i : i - sequence.sinks + sequence.offset));
+    }
+    return slots;
+  }
   int64_t Inline() const { return config_.rope_mode == kRopeInline ? 1 : 0; }
 
   std::vector<KVSequence*> Named(const Shape& ids, const Shape& lengths) {
@@ -344,14 +394,34 @@ class PagedKVCacheObj : public KVStateObj {
     }
   }
 
-  const Tensor& Layer(const char* what, int64_t& layer) const {
+  /// A layer of the cache, by its number in the model, which becomes that in the cache. `kind`
+  /// tells latent attention from others.
+  const Tensor& Layer(const char* what, int64_t& layer, std::optional<AttentionKind> kind) const {
     CheckRunning(what);
     layer -= config_.first_layer;
     if (layer < 0 || layer >= static_cast<int64_t>(layers_.size())) {
       TVM_FFI_THROW(IndexError) << what << ": expected a layer of the cache's " << layers_.size()
                                 << ", got " << layer + config_.first_layer;
     }
+    if (kind && (kind == kMLA) != (config_.kinds[layer] == kMLA)) {
+      TVM_FFI_THROW(ValueError) << what << ": expected a layer "
+                                << (kind == kMLA ? "of" : "without") << " latent attention, got "
+                                << layer + config_.first_layer;
+    }
     return layers_[layer];
+  }
+  /// Rows of a layer of latent attention, which follow each other.
+  Tensor Latent(size_t layer, int64_t slot, int64_t rows) const {
+    Shape row{config_.qk_dim};
+    int64_t bytes = slot * static_cast<int64_t>(DataSize(row, config_.dtype));
+    return CreateView(layers_[layer], {rows, config_.qk_dim}, config_.dtype, bytes);
+  }
+  /// Attention of the tokens of this pass and of those before it apart: what was not committed of
+  /// a tree would be neither.
+  void CheckNewTrees(const char* what) const {
+    if (pass_.continues_tree) {
+      TVM_FFI_THROW(ValueError) << what << ": expected token trees to be committed before the pass";
+    }
   }
   /// (batch, length, heads, dim) as rows, one for each token.
   Tensor Rows(const char* what, const Tensor& t, int64_t heads, int64_t dim) const {
@@ -380,15 +450,18 @@ class PagedKVCacheObj : public KVStateObj {
   }
   void AttendPages(int64_t kind, PageLists& lists, const Tensor& pages, const Tensor& q,
                    const Tensor& out, const Tensor& lse, double scale) {
-    bool in_window = kind == kMHASliding || UsesWindows();
-    const PageLists& used = kind == kMHASliding && &lists == &pass_.whole ? pass_.windowed : lists;
+    bool is_past = &lists == &pass_.past;
+    bool in_layer = pass_.has_window && kind == kMHASliding;
+    bool in_window = pass_.has_window && (kind == kMHASliding || !layer_windows_);
+    const PageLists& used =
+        !in_layer ? lists : (is_past ? pass_.past_in_layer : pass_.whole_in_layer);
     auto call = [&](const Optional<Function>& kernel, const char* name, auto&&... last) {
       Need(kernel, name)(q, pass_.q_indptr.tensor(), pages, used.indptr.tensor(),
                          used.values.tensor(), used.lengths.tensor(), used.rope_offsets.tensor(),
                          pass_.q_positions.tensor(), out, lse, last...);
     };
     double rope_scale = config_.rope_scale, theta = config_.rope_theta;
-    if (pass_.has_tree && &lists == &pass_.whole) {
+    if (pass_.has_tree && !is_past) {
       call(config_.tree_paged, "tree attention over pages", Inline(), rope_scale, theta, scale,
            pass_.tree_indptr.tensor(), pass_.tree_order.tensor());
     } else if (pass_.only_one_each) {
@@ -397,8 +470,8 @@ class PagedKVCacheObj : public KVStateObj {
           used.rope_offsets.tensor(), pass_.q_positions.tensor(), out, lse, Inline(), rope_scale,
           theta, scale);
     } else {
-      call(in_window ? config_.prefill_window : config_.prefill, "prefill",
-           int64_t{&lists != &pass_.past}, Inline(), rope_scale, theta, scale);
+      call(in_window ? config_.prefill_window : config_.prefill, "prefill", int64_t{!is_past},
+           Inline(), rope_scale, theta, scale);
     }
   }
 
@@ -462,6 +535,10 @@ void Create(ffi::PackedArgs args, Any* result) {
     TVM_FFI_THROW(ValueError) << kName << ": expected a kind of attention (0, 1 or 3) for each of "
                               << config.num_layers << " layers, got " << kinds;
   }
+  if (config.has_window && std::count(kinds.begin(), kinds.end(), kMLA) > 0) {
+    TVM_FFI_THROW(ValueError) << kName << ": expected no sliding window with latent attention, got "
+                              << sizes[4];
+  }
   if (args[7].cast<int64_t>() != 0) {
     TVM_FFI_THROW(NotImplementedError) << kName
                                        << ": caches that other processes fill are not "
@@ -511,6 +588,11 @@ TVM_REGISTER() {
       (PagedKVCache cache, int64_t id, int64_t begin, int64_t end, Tensor k, Tensor v),
       DebugGetKV(id, begin, end, k, v), "Keys and values of tokens: (layers, tokens, heads, dim).",
       Arg("seq_id"), Arg("start_pos"), Arg("end_pos"), Arg("k_data"), Arg("v_data"));
+  TVM_CACHE_BUILTIN("debug_get_kv_mla",
+                    (PagedKVCache cache, int64_t id, int64_t begin, int64_t end, Tensor kv),
+                    DebugGetKVOfLatent(id, begin, end, kv),
+                    "Latent keys and values of tokens: (layers, tokens, dim).", Arg("seq_id"),
+                    Arg("start_pos"), Arg("end_pos"), Arg("kv_data"));
   TVM_CACHE_BUILTIN("attention_with_fused_qkv",
                     (PagedKVCache cache, int64_t layer, double scale, Tensor qkv, Tensor out),
                     AttendFused(layer, scale, qkv, out),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tir/threads.h"
+
 namespace tvm::tir {
 
 Gap::Gap(const Focus& at, const std::vector<const Placed*>& blocks, bool outermost)
@@ -112,11 +114,11 @@ BlockRealize CopyAt(const Buffer& from, const Buffer& to, const String& name,
     map.Set(loop->loop_var, v);
   }
   Block block(iters, {}, {}, name, Substitute(body, map));
-  Edit(&block)->annotations = {{"auto_copy", 1}};
+  Edit(&block)->annotations = {{"auto_copy", true}};
   return BlockRealize(values, const_true(), WithInferredRegions(block));
 }
 
-LoopBody::LoopBody(const Focus& at, const State& state, LoopId id)
+LoopBody::LoopBody(const Focus& at, const State& state, LoopId id, const String& storage_scope)
     : loop(ffi::GetRef<For>(state.loop(id))) {
   const Placed& p = *at.block;
   std::string block = "block " + std::string(p.block()->name_hint);
@@ -127,7 +129,12 @@ LoopBody::LoopBody(const Focus& at, const State& state, LoopId id)
   }
   bool below = false;
   for (const Stmt& s : p.path) {
-    if (auto l = s.as<For>()) (below ? inner : outer).push_back(*l);
+    if (auto l = s.as<For>()) {
+      const IterVarObj* thread = LaunchedThread(l->get());
+      bool is_shared = thread && IsSharedScope(storage_scope) &&
+                       ThreadTag(thread->thread_tag).kind == ThreadTag::kThread;
+      (below || is_shared ? inner : outer).push_back(*l);
+    }
     below |= s.same_as(loop);
   }
   auto* seq = loop->body.as<SeqStmtObj>();

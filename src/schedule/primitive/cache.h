@@ -32,8 +32,9 @@ struct LoopBody {
   std::vector<For> outer, inner;  // the loops around the block: those to the loop, those below it
   Array<Stmt> statements;
   size_t position = 0;
-  /// Refuses a loop that is not around the block.
-  LoopBody(const Focus& at, const State& state, LoopId loop);
+  /// Refuses a loop that is not around the block. What lies in shared memory belongs to all
+  /// threads of a kernel: their loops count as inner ones there.
+  LoopBody(const Focus& at, const State& state, LoopId loop, const String& storage_scope);
   /// The loop with another statement there, and others (or none) around it.
   Stmt With(const Stmt& before, const Stmt& changed, const Stmt& after) const;
 };

@@ -127,6 +127,11 @@ BlockId DecomposePadding(State& state, BlockId id, LoopId loop_id) {
     }
   }
   Inside inside(block, padding.condition);
+  if (inside.analyzer.CanProve(padding.condition)) {
+    Refuse("expected a condition that fails somewhere, but " + Text(padding.condition) +
+               " always holds: there is no padding",
+           {block});
+  }
 
   // The filling: the same loops and iterators under new names.
   Map<Var, PrimExpr> new_loops, new_iters;

@@ -51,7 +51,7 @@ Buffer ResolveBuffer(const State& state, BlockId id, BufferRef& ref) {
          {state.inner_stmt(id)});
 }
 
-IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntImm>* separators) {
+IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t) {
   if (auto fn = map.as<Function>()) {
     Array<Var> vars;
     std::vector<AnyView> args;
@@ -63,10 +63,6 @@ IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntIm
     Array<Any> items = list ? *list : Array<Any>{result};
     Array<PrimExpr> final_indices;
     for (const Any& item : items) {
-      if (auto text = item.try_cast<String>(); text && separators) {
-        separators->push_back(IntImm::Int32(static_cast<int64_t>(final_indices.size())));
-        continue;
-      }
       auto e = item.try_cast<PrimExpr>();
       if (!e || !e->defined() || !e->dtype().is_scalar() ||
           !(e->dtype().is_int() || e->dtype().is_uint())) {
@@ -112,7 +108,7 @@ Definition FindDefinition(const State& state, BlockId id, const Buffer& buffer) 
 
 void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const Buffer& to,
                   const std::function<Array<PrimExpr>(const Array<PrimExpr>&)>& indices,
-                  const std::function<Stmt(Stmt)>& finish) {
+                  const std::function<Stmt(Stmt, BlockMap*)>& finish) {
   Block block = ffi::GetRef<Block>(state.block(at.block));
   Stmt body = block->body;
   if (IsUsedOtherwise(body, from)) {
@@ -131,7 +127,7 @@ void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const 
                                              store->predicate);
                         }};
   body = RewriteAccesses(body, rewrite, &same);
-  if (finish) body = finish(body);
+  if (finish) body = finish(body, &same);
   Block with = WithBody(block, body);
   Array<Buffer> allocated =
       block->alloc_buffers.Map([&](const Buffer& b) { return b.same_as(from) ? to : b; });

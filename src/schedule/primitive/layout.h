@@ -10,9 +10,8 @@ Buffer ResolveBuffer(const State& state, BlockId block, BufferRef& ref);
 
 /// A map of indices, or a Python function that gives one.
 using IndexMapLike = Variant<IndexMap, Function>;
-/// The map, of `rank` indices of type `t`; a function becomes one. AXIS_SEPARATOR in what it gives
-/// is put into `separators`, and refused without them.
-IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t, Array<IntImm>* separators);
+/// The map, of `rank` indices of type `t`; a function becomes one.
+IndexMap ResolveIndexMap(IndexMapLike& map, size_t rank, DataType t);
 
 /// The map as Python writes it.
 std::string Spelled(const IndexMap& map);
@@ -23,11 +22,11 @@ struct Definition {
   Var param;  // undefined for an allocated buffer
 };
 Definition FindDefinition(const State& state, BlockId block, const Buffer& buffer);
-/// Puts `to` in the place of `from` everywhere, with indices changed by `indices`, and `body` (the
-/// body of the defining block, accesses already changed) if given.
+/// Puts `to` in the place of `from` everywhere, with indices changed by `indices`; `finish`, if
+/// given, changes the body of the defining block after that, and says which blocks it replaced.
 void ChangeBuffer(State& state, const Definition& at, const Buffer& from, const Buffer& to,
                   const std::function<Array<PrimExpr>(const Array<PrimExpr>&)>& indices,
-                  const std::function<Stmt(Stmt)>& finish = nullptr);
+                  const std::function<Stmt(Stmt, BlockMap*)>& finish = nullptr);
 
 /// Puts `block`, which defines `to`, in the place of the block or the parameter at `at`.
 void Redefine(State& state, const Definition& at, const Buffer& to, const Block& block,

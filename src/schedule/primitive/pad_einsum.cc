@@ -218,8 +218,8 @@ void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
     }
   }
 
-  Block scope = at.scope.block;
   Array<Stmt> before, after;
+  Array<Buffer> inputs, results;  // scripts know them in this order
   Stmt realize = p.realize;
   for (const Operand& operand : operands) {
     if (!pad.Grows(operand)) continue;
@@ -227,8 +227,12 @@ void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
     bool is_input = !operand.buffer.same_as(operands[0].buffer);
     Buffer padded = pad.PaddedBuffer(operand);
     (is_input ? before : after).push_back(pad.Copy(operand, padded, is_input).nest);
+    (is_input ? inputs : results).push_back(padded);
     realize = ReplaceBuffer(realize, operand.buffer, padded, nullptr);
-    scope = WithAllocated(scope, padded);
+  }
+  Block scope = at.scope.block;
+  for (const Array<Buffer>& padded : {inputs, results}) {
+    for (const Buffer& buffer : padded) scope = WithAllocated(scope, buffer);
   }
   Block larger = realize.as<BlockRealizeObj>()->block;
   Edit(&larger)->iter_vars = larger->iter_vars.Map([&](const IterVar& iter) {

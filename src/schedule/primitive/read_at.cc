@@ -12,7 +12,7 @@ BlockId ReadAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index, Str
   Focus at(state, id);
   const Placed& p = *at.block;
   Block block = p.realize->block;
-  LoopBody place(at, state, loop_id);
+  LoopBody place(at, state, loop_id, storage_scope);
   Buffer buffer = BufferAt(p, block->reads, index, "reads");
   std::string name = "buffer " + std::string(buffer->name);
   if (at.scope.IsLoose(buffer))

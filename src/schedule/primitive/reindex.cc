@@ -200,7 +200,7 @@ BlockId ReindexCache(State& state, BlockId id, BufferIndex& index, String storag
   Buffer buffer = is_read ? BufferAt(*at.block, block->reads, index, "reads")
                           : BufferAt(*at.block, block->writes, index, "writes");
   DataType t = block->iter_vars.empty() ? DataType::Int(32) : block->iter_vars[0]->var.dtype();
-  IndexMap map = ResolveIndexMap(index_map, block->iter_vars.size(), t, nullptr);
+  IndexMap map = ResolveIndexMap(index_map, block->iter_vars.size(), t);
   return Run(state, id, buffer, is_read, map, CacheName(buffer, storage_scope), storage_scope);
 }
 

@@ -56,7 +56,7 @@ Factored Check(const State& state, const Focus& at, LoopId loop_id, int64_t fact
   }
   f.top = f.chain[0];
   Require(WhyNoReducer(f.block.get(), &f.reduction), {f.block});
-  if (!f.reduction.any_order && !first_reduce) {
+  if (!f.reduction.any_order && !first_reduce && !IsOne(f.loop->extent)) {
     Refuse(
         "expected the outermost loop of the reduction, because among equal values the first one "
         "wins, got " +

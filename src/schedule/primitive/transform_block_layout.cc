@@ -29,7 +29,7 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
            {block});
   }
   DataType t = block->iter_vars[0]->var.dtype();
-  IndexMap map = ResolveIndexMap(index_map, rank, t, nullptr);
+  IndexMap map = ResolveIndexMap(index_map, rank, t);
   Array<Range> ranges = block->iter_vars.Map([](const IterVar& i) { return i->dom.value(); });
   arith::Analyzer analyzer;
   Array<Range> image = map.MapRanges(ranges, &analyzer);

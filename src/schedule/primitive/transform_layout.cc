@@ -3,6 +3,7 @@
 #include "schedule/primitive/examples.h"
 #include "schedule/primitive/layout.h"
 #include "tvm/expr/op.h"
+#include "tvm/ir/structural.h"
 #include "tvm/schedule/primitive.h"
 
 namespace tvm::tir {
@@ -15,7 +16,7 @@ PrimExpr PadAt(PadValue& pad, const Array<PrimExpr>& at, DataType t) {
   if (auto fn = value.as<Function>()) {
     DataType index = at.empty() ? DataType::Int(32) : at[0].dtype();
     IndexMapLike like = *fn;
-    pad = Variant<IndexMap, PrimExpr, Function>(ResolveIndexMap(like, at.size(), index, nullptr));
+    pad = Variant<IndexMap, PrimExpr, Function>(ResolveIndexMap(like, at.size(), index));
     value = pad.value();
   }
   PrimExpr result;
@@ -33,34 +34,98 @@ PrimExpr PadAt(PadValue& pad, const Array<PrimExpr>& at, DataType t) {
   return cast(t, result);
 }
 
-/// A block over all of the buffer that does something where there is padding.
-Stmt PadNest(const Buffer& buffer, const IndexMap& inverse, const PrimExpr& is_padding,
-             PadValue& pad, bool store) {
+/// Loops over all of a buffer in its new layout, around one block.
+struct LayoutNest {
   Array<IterVar> iters;
   std::vector<For> loops;
   Array<PrimExpr> values;
-  Map<Var, PrimExpr> at;
-  for (size_t i = 0; i < buffer->shape.size(); ++i) {
-    DataType t = buffer->shape[i].dtype();
-    Var loop("ax" + std::to_string(i), t), v("v" + std::to_string(i), t);
-    iters.push_back(
-        IterVar(Range::FromMinExtent(MakeZero(t), buffer->shape[i]), v, IterVarType::kDataPar));
-    loops.push_back(
-        For(loop, MakeZero(t), buffer->shape[i], ForKind::kSerial, Evaluate::Nothing()));
-    values.push_back(loop);
-    at.Set(inverse->initial_indices[i], cast(inverse->initial_indices[i].dtype(), v));
+  Map<Var, PrimExpr> at_iters, at_loops;  // the inverse map's indices
+  LayoutNest(const Buffer& buffer, const IndexMap& inverse) {
+    for (size_t i = 0; i < buffer->shape.size(); ++i) {
+      DataType t = buffer->shape[i].dtype();
+      Var loop("ax" + std::to_string(i), t), v("v" + std::to_string(i), t);
+      auto dom = Range::FromMinExtent(MakeZero(t), buffer->shape[i]);
+      iters.push_back(IterVar(dom, v, IterVarType::kDataPar));
+      loops.push_back(For(loop, dom->min, dom->extent, ForKind::kSerial, Evaluate::Nothing()));
+      values.push_back(loop);
+      const Var& index = inverse->initial_indices[i];
+      at_iters.Set(index, cast(index.dtype(), v));
+      at_loops.Set(index, cast(index.dtype(), loop));
+    }
   }
-  Array<PrimExpr> indices = ValuesOf(iters);
-  PrimExpr where = Substitute(is_padding, at), value = PadAt(pad, indices, buffer->dtype);
-  Stmt body;
+  Stmt Around(const Block& block, const PrimExpr& where) const {
+    return InLoops(loops, BlockRealize(values, where, block));
+  }
+};
+
+/// A block over all of the buffer that fills the padding, or says what is in it.
+Stmt PadNest(const Buffer& buffer, const IndexMap& inverse, const PrimExpr& is_padding,
+             PadValue& pad, bool store) {
+  LayoutNest nest(buffer, inverse);
+  Array<PrimExpr> indices = ValuesOf(nest.iters);
+  PrimExpr value = PadAt(pad, indices, buffer->dtype);
+  std::string name = "buffer_" + std::string(buffer->name);
   if (store) {
-    body = IfThenElse(where, BufferStore(buffer, value, indices));
-  } else {
-    PrimExpr holds = !where || equal(BufferLoad(buffer, indices), value);
-    body = Evaluate(Call(DataType::Bool(), builtin::assume(), {holds}));
+    Block block(nest.iters, {}, {}, name + "_padding", BufferStore(buffer, value, indices));
+    return nest.Around(WithInferredRegions(block), Substitute(is_padding, nest.at_loops));
   }
-  Block block = WithInferredRegions(Block(iters, {}, {}, buffer->name + "_pad", body));
-  return InLoops(loops, BlockRealize(values, const_true(), block));
+  PrimExpr holds =
+      !Substitute(is_padding, nest.at_iters) || equal(BufferLoad(buffer, indices), value);
+  Block block(nest.iters, {}, {}, name + "_assumption",
+              Evaluate(Call(DataType::Bool(), builtin::assume(), {holds})));
+  return nest.Around(WithInferredRegions(block), const_true());
+}
+
+/// The only block that writes the buffer, where it stores one value at its iterators, in loops of
+/// its own over all of the buffer: they may as well be those of another layout.
+const Placed* PlainWriter(const ScopeInfo& scope, const Buffer& buffer) {
+  std::vector<const Placed*> writers = scope.WritersOf(buffer), readers = scope.ReadersOf(buffer);
+  if (writers.size() != 1 || scope.IsLoose(buffer)) return nullptr;
+  const Placed* p = writers[0];
+  const BlockObj* block = p->block();
+  auto* store = block->body.as<BufferStoreObj>();
+  std::vector<For> loops = p->Loops();
+  size_t rank = buffer->shape.size(), sequences = p->path.size() - loops.size();
+  if (!store || store->predicate.has_value() || block->init.has_value() ||
+      !block->alloc_buffers.empty() || !block->match_buffers.empty() ||
+      !IsOne(p->realize->predicate) || loops.size() != rank || block->iter_vars.size() != rank ||
+      rank == 0 || sequences > 1 || (sequences == 1 && !p->path[0].as<SeqStmtObj>()) ||
+      std::find(readers.begin(), readers.end(), p) != readers.end()) {
+    return nullptr;
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    const IterVar& iter = block->iter_vars[i];
+    bool covers = IsZero(loops[i]->min) && IsZero(iter->dom.value()->min) &&
+                  StructuralEqual(loops[i]->extent, buffer->shape[i]) &&
+                  StructuralEqual(iter->dom.value()->extent, buffer->shape[i]);
+    if (!covers || iter->iter_type != IterVarType::kDataPar ||
+        !store->indices[i].same_as(iter->var) ||
+        !p->realize->iter_values[i].same_as(loops[i]->loop_var) ||
+        loops[i]->kind != ForKind::kSerial || !loops[i]->annotations.empty()) {
+      return nullptr;
+    }
+  }
+  return p;
+}
+
+/// The nest of such a block in the new layout: it computes elements, or gives the padding.
+std::pair<Block, Stmt> PaddedWriter(const Block& block, const Buffer& buffer,
+                                    const IndexMap& inverse, const PrimExpr& is_padding,
+                                    PadValue& pad) {
+  LayoutNest nest(buffer, inverse);
+  Array<PrimExpr> indices = ValuesOf(nest.iters);
+  Map<Var, PrimExpr> old;
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    const Var& var = block->iter_vars[i]->var;
+    old.Set(var, cast(var.dtype(), Substitute(inverse->final_indices[i], nest.at_iters)));
+  }
+  auto* store = block->body.as<BufferStoreObj>();
+  PrimExpr value = if_then_else(Substitute(is_padding, nest.at_iters),
+                                PadAt(pad, indices, buffer->dtype), Substitute(store->value, old));
+  Block padded = WithInferredRegions(Block(nest.iters, {}, {}, block->name_hint,
+                                           BufferStore(buffer, value, indices), {}, {}, {},
+                                           block->annotations));
+  return {padded, nest.Around(padded, const_true())};
 }
 
 /// Whether `back` undoes `map` on all of the ranges.
@@ -86,8 +151,7 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
   if (!buffer->strides.empty())
     Refuse("expected a buffer without explicit strides, got " + name, {state.inner_stmt(id)});
   DataType t = buffer->shape.empty() ? DataType::Int(32) : buffer->shape[0].dtype();
-  Array<IntImm> separators;
-  IndexMap index_map = ResolveIndexMap(map, buffer->shape.size(), t, &separators);
+  IndexMap index_map = ResolveIndexMap(map, buffer->shape.size(), t);
   arith::Analyzer analyzer;
   Array<Range> ranges;
   for (const PrimExpr& extent : buffer->shape)
@@ -108,7 +172,7 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
   n->shape = index_map.MapShape(buffer->shape, &analyzer).Map([&](const PrimExpr& e) {
     return cast(t, analyzer.Simplify(e));
   });
-  n->axis_separators = separators;
+  n->axis_separators = {};
   // Within the ranges of iterators indices are simpler: v // 64 is 0 for v below 64.
   PostOrderVisit(state.block(at.block)->body, [&](const ObjectRef& node) {
     if (auto* block = node.as<BlockObj>()) {
@@ -122,13 +186,19 @@ void TransformLayout(State& state, BlockId id, BufferRef& ref, IndexMapLike& map
       return analyzer.Simplify(e);
     });
   };
-  std::function<Stmt(Stmt)> finish;
+  std::function<Stmt(Stmt, BlockMap*)> finish;
   bool padded = inverse && !analyzer.CanProve(!inverse->second);
   if (pad.has_value() && !padded) PadAt(pad, ValuesOf({}), buffer->dtype);
   if (pad.has_value() && padded) {
-    finish = [&](Stmt body) {
-      Block scope(Array<IterVar>{}, {}, {}, "", body);
-      ScopeInfo info(scope);
+    finish = [&](Stmt body, BlockMap* same) {
+      ScopeInfo before(ffi::GetRef<Block>(state.block(at.block)));
+      ScopeInfo info(Block(Array<IterVar>{}, {}, {}, "", body));
+      if (const Placed* plain = PlainWriter(before, buffer)) {
+        const Block& block = plain->realize->block;
+        auto [padded, nest] = PaddedWriter(block, with, inverse->first, inverse->second, pad);
+        same->emplace(padded.get(), block);
+        return ReplaceStmts(body, {{info.children[plain->order].Loops()[0].get(), nest}});
+      }
       int last = -1;
       for (const Placed* p : info.WritersOf(with)) last = std::max(last, p->order);
       Stmt nest = PadNest(with, inverse->first, inverse->second, pad, last >= 0);
@@ -172,7 +242,8 @@ TVM_REGISTER() {
       "TransformLayout", "transform_layout", &TransformLayout, &Schedule::TransformLayout,
       "Moves element `i` of a buffer of the block to `index_map(i)`, in all of the function. A map "
       "that leaves gaps makes the buffer larger; pad_value, a value or a function of the new "
-      "indices, is written there after the buffer's producer, or assumed of a parameter. "
+      "indices, is what the buffer's producer gives there, what a block after it writes there, or "
+      "what is assumed of a parameter. "
       "assume_injective_transform skips the proof that no two elements get one place.",
       {R"(
 def before(A: T.Buffer((16, 64), "float32"), C: T.Buffer((16, 64), "float32")):

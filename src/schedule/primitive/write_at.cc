@@ -12,7 +12,7 @@ BlockId WriteAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index,
   Focus at(state, id);
   const Placed& p = *at.block;
   Block block = p.realize->block;
-  LoopBody place(at, state, loop_id);
+  LoopBody place(at, state, loop_id, storage_scope);
   Buffer buffer = BufferAt(p, block->writes, index, "writes");
   RequireWritesOnly(at, buffer);
   std::string name = "buffer " + std::string(buffer->name);

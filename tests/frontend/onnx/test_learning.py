@@ -128,6 +128,65 @@ def test_support_vectors_of_one_class():
           one_class=1)  # fmt: skip
 
 
+def svm_classes(count, kernel, odds=False):
+    """The attributes of a classifier with two support vectors for each class."""
+    rng = np.random.default_rng(count)
+    pairs = count * (count - 1) // 2
+    made = {
+        "kernel_type": kernel,
+        "kernel_params": [0.3, 0.1, 2.0],
+        "rho": rng.standard_normal(pairs),
+        "coefficients": rng.standard_normal(2 * count * (count - 1)),
+        "support_vectors": rng.standard_normal(8 * count),
+        "vectors_per_class": [2] * count,
+    }
+    if odds:
+        made |= {"prob_a": -rng.random(pairs), "prob_b": rng.standard_normal(pairs)}
+    return made
+
+
+CLASSES = [TensorProto.INT64, TensorProto.FLOAT]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vectors_of_classes(kernel, count):
+    labels = list(range(10, 10 + count))
+    check("SVMClassifier", X, CLASSES, opset=1, classlabels_ints=labels,
+          **svm_classes(count, kernel))  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("how", ["NONE", "SOFTMAX"])
+def test_probabilities_of_classes(how, count):
+    words = [f"c{i}" for i in range(count)]
+    check("SVMClassifier", X, [TensorProto.STRING, TensorProto.FLOAT], opset=1, post_transform=how,
+          classlabels_strings=words, **svm_classes(count, "RBF", odds=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("is_positive", [False, True])
+@pytest.mark.parametrize("how", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_linear_classes(count, how, is_positive):
+    """Without support vectors there is a row of coefficients for each class."""
+    weights = np.random.default_rng(count).standard_normal(4 * count)
+    check("SVMClassifier", X, CLASSES, opset=1, classlabels_ints=list(range(count)), rho=[0.2],
+          coefficients=abs(weights) if is_positive else weights, post_transform=how,
+          kernel_params=[0.0, 0.0, 0.0])  # fmt: skip
+
+
+def test_support_vectors_that_do_not_fit():
+    attributes = svm_classes(3, "RBF") | {"rho": [0.1, 0.2]}
+    m = model(
+        [helper.make_node("SVMClassifier", ["x"], ["y", "z"], domain="ai.onnx.ml",
+                          classlabels_ints=[0, 1, 2], **attributes)],
+        [value("x", ("n", 4))], [value("y", None, INT64), value("z", None)],
+        opsets=[helper.make_opsetid("ai.onnx.ml", 1)],
+    )  # fmt: skip
+    with pytest.raises(tvm.error.OpError, match="12 coefficients and 3 numbers in rho, got 12 and"):
+        from_onnx(m)
+
+
 @pytest.mark.parametrize("labels", [[3, 1, 7, 5], ["a", "b", "c", "d"]])
 def test_rows_as_maps(labels):
     is_text = isinstance(labels[0], str)

@@ -198,8 +198,25 @@ def test_mutator_replaces_layers_parameters_and_effects():
     assert Change.seen == [n for n in NAMES if not n.startswith("named.a")]
     assert isinstance(model.named["a"], nn.Identity) and model.cache.init_seq_len == 1
     assert model.blocks[1].weight.dtype == "float16"
-    with pytest.raises(TypeError, match="expected a module, an effect or a parameter"):
+    with pytest.raises(TypeError, match="expected a module for 'x', got int"):
         Change().visit("x", 1)
+
+
+def test_mutator_goes_on_by_visit():
+    """As quantisation does: what is not replaced is visited inside, by `visit`."""
+
+    class Quantize(nn.Mutator):
+        def visit_module(self, name, node):
+            if isinstance(node, nn.Linear):
+                return nn.Linear(node.in_features, node.out_features, bias=False, dtype="int8")
+            return self.visit(name, node)
+
+    model = Quantize().visit("", Model())
+    assert {n: p.dtype for n, p in model.named_parameters() if "named" not in n} == {
+        "first.weight": "int8", "blocks.0.weight": "int8", "blocks.1.weight": "int8"
+    }  # fmt: skip
+    linear = nn.Linear(2, 3)
+    assert Quantize().visit("", linear) is linear  # what is visited is what is inside
 
 
 def test_jit_says_what_is_missing():

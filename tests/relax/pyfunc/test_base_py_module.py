@@ -160,6 +160,23 @@ def test_graphs_as_python_functions():
         RelaxToPyFuncConverter(mod).convert("other")
 
 
+def test_a_transformer_with_weights_of_pytorch():
+    from ..nn.twins import Bert, TorchBert
+
+    torch.manual_seed(0)
+    tokens = nn.spec.Tensor(("b", "s"), "int64")
+    mod, params = Bert().export_tvm({"forward": {"ids": tokens, "types": tokens}})
+    theirs = TorchBert().eval()
+    state = theirs.state_dict()
+    forward = RelaxToPyFuncConverter(mod).convert("forward").pyfuncs["forward"]
+    for shape in ((1, 7), (3, 12)):
+        ids, types = torch.randint(0, 500, shape), torch.randint(0, 2, shape)
+        with torch.no_grad():
+            found = forward(ids, types, *(state[name] for name, _ in params))
+            for a, b in zip(found, theirs(ids, types), strict=True):
+                assert (a - b).abs().max() <= 1e-4 * b.abs().max()
+
+
 def test_kernels_in_converted_graphs():
     converted = RelaxToPyFuncConverter(Mixed.ir_module).convert("main")
     torch.testing.assert_close(converted.pyfuncs["main"](X), (X + 1) / 2)

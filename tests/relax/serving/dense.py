@@ -47,14 +47,15 @@ class Sequence:
 class DenseCache:
     """Lists of tokens per sequence."""
 
-    def __init__(self, rope):
+    def __init__(self, rope, layers_with_windows=None):
         self.rope = rope  # "none", "normal" or "inline"
+        self.layers_with_windows = layers_with_windows  # None: tokens outside are dropped
         self.sequences = {}
 
     def slide(self, sequence):
         """Before tokens follow, a window drops what is too old."""
         extra = len(sequence.keys) - sequence.window
-        if sequence.window and extra > 0:
+        if sequence.window and extra > 0 and self.layers_with_windows is None:
             for items in (sequence.keys, sequence.values, sequence.positions):
                 del items[sequence.sinks : sequence.sinks + extra]
             sequence.slid = True
@@ -86,15 +87,21 @@ class DenseCache:
         count = len(sequence.keys)
         keys = np.array([k[layer] for k in sequence.keys])
         values = np.array([v[layer] for v in sequence.values])
+        gap = 0  # tokens between the sinks and the window of the layer
+        if sequence.window and layer in (self.layers_with_windows or ()):
+            gap = max(0, count - len(q) - sequence.window)
         if self.rope == "normal":
             keys = np.array([rotate(k, p) for k, p in zip(keys, sequence.positions, strict=True)])
         elif self.rope == "inline":
-            keys = np.array([rotate(k, p) for p, k in enumerate(keys)])
+            places = [p if p < sequence.sinks else p - gap for p in range(count)]
+            keys = np.array([rotate(k, p) for p, k in zip(places, keys, strict=True)])
+            positions = [p - gap for p in positions]
         out = []
         for i in range(len(q)):
             query = q[i] if self.rope == "none" else rotate(q[i], positions[i])
             own = count - len(q) + i
             seen = np.arange(count) <= own
+            seen[sequence.sinks : sequence.sinks + gap] = False
             if sequence.tree:
                 base = count - len(sequence.tree)
                 seen = np.arange(count) < base

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paged cache computes what a dense one does, counts its pages, and refuses what is wrong."""
 
-import threading
-
 import numpy as np
 import pytest
 import tvm
@@ -13,11 +11,10 @@ from .paged import H_KV, H_Q, PAGE, SCALE, D, builtin, create, machine, shape
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("rope, window", [("normal", False), ("inline", True)])
-def test_random_operations(dtype, rope, window):
-    counts = paged.Test(7, dtype, rope, window).run(250)
-    expected = {"forward", "add", "fork", "remove", "pop"} | (set() if window else {"commit"})
-    assert expected <= set(counts)
+@pytest.mark.parametrize("rope, window, kind", paged.VARIANTS)
+def test_random_operations(dtype, rope, window, kind):
+    counts = paged.Test(7, dtype, rope, window, kind).run(250)
+    assert {"forward", "add", "fork", "remove", "pop", "commit"} <= set(counts)
 
 
 def _append(cache, ids, lengths, *parents):
@@ -151,6 +148,37 @@ def test_an_exception_between_begin_and_end():
     assert builtin("attention_kv_cache_get_total_sequence_length", cache) == 3
 
 
+def test_attention_without_begin():
+    cache = create()
+    builtin("kv_state_add_sequence", cache, 0)
+    qkv = np.zeros((1, 1, H_Q + 2 * H_KV, D), "float32")
+    for _ in range(2):  # also after a pass
+        with pytest.raises(RuntimeError, match="expected kv_state_begin_forward before it"):
+            machine("float32", "normal")["first"](qkv, cache)
+        _append(cache, [0], [1])
+
+
+def test_forks_of_forks():
+    """Each goes on alone, and pages stay as long as somebody has them."""
+    cache = create()
+    free = _available(cache)
+    builtin("kv_state_add_sequence", cache, 0)
+    _append(cache, [0], [6])
+    for i in range(3):
+        builtin("kv_state_fork_sequence", cache, i, i + 1)
+        _append(cache, [i + 1], [2])
+    k, v = (tvm.runtime.empty((2, 6, H_KV, D), "float32") for _ in range(2))
+    builtin("attention_kv_cache_debug_get_kv", cache, 0, 0, 6, k, v)
+    first = v.numpy()
+    for i in range(3):  # parents go first
+        builtin("kv_state_remove_sequence", cache, i)
+    builtin("attention_kv_cache_debug_get_kv", cache, 3, 0, 6, k, v)
+    np.testing.assert_array_equal(v.numpy(), first)
+    assert builtin("attention_kv_cache_get_total_sequence_length", cache) == 12
+    builtin("kv_state_remove_sequence", cache, 3)
+    assert _available(cache) == free
+
+
 def test_none_is_no_cache():
     with pytest.raises(TypeError):
         builtin("kv_state_clear", None)
@@ -176,38 +204,73 @@ def test_windows_are_for_caches_made_for_them():
     assert _available(cache) >= 160 // PAGE - 3
 
 
-def test_threads_share_a_cache():
-    """Each has its own sequence; a pass that is refused because of another one is tried again."""
-    cache = create(sequences=4, total=400)
-    vm = machine("float32", "normal")
-    failures = []
-
-    def work(number):
-        try:
-            rng = np.random.default_rng(number)
-            _retry(lambda: builtin("kv_state_add_sequence", cache, number))
-            for _ in range(20):
-                qkv = rng.standard_normal((1, 2, H_Q + 2 * H_KV, D)).astype("float32")
-                _retry(lambda: builtin("kv_state_begin_forward", cache, shape(number), shape(2)))
-                vm["first"](qkv, cache)
-                builtin("kv_state_end_forward", cache)
-                _retry(lambda: builtin("kv_state_popn", cache, number, 1))
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert _state(cache) == (100 - 4 * 5, 4 * 20)
+@pytest.mark.parametrize("rope, window, kind", [paged.VARIANTS[i] for i in (0, 2, 5)])
+def test_threads_share_a_cache(rope, window, kind):
+    """Each has its own sequences; what is refused because of another's pass is tried again."""
+    counts = paged.run_in_threads(4, 60, "float32", rope, window, kind)
+    assert all(count["forward"] > 0 for count in counts)
 
 
-def _retry(call):
-    while True:
-        try:
-            return call()
-        except RuntimeError as error:
-            if "end_forward" not in str(error):
-                raise
+def test_latent_rows_can_be_read():
+    cache, vm = create(rope="none", kind="latent"), machine("float32", "none", "latent")
+    builtin("kv_state_add_sequence", cache, 3)
+    rng = np.random.default_rng(0)
+    q, kv = (rng.standard_normal(s).astype("float32") for s in ((1, 6, H_Q, D), (1, 6, D)))
+    builtin("kv_state_begin_forward", cache, shape(3), shape(6))
+    vm["latent_first"](q, kv, cache)
+    builtin("kv_state_end_forward", cache)
+    builtin("kv_state_fork_sequence", cache, 3, 4, 5)  # copies a part of a page
+    rows = tvm.runtime.empty((2, 4, D), "float32")
+    for sequence in (3, 4):
+        builtin("attention_kv_cache_debug_get_kv_mla", cache, sequence, 1, 5, rows)
+        np.testing.assert_array_equal(rows.numpy()[0], kv[0, 1:5])
+    with pytest.raises(ValueError, match=r"expected \[2, 3, 16\] of float32"):
+        builtin("attention_kv_cache_debug_get_kv_mla", cache, 3, 1, 4, rows)
+
+
+def test_kinds_of_layers_are_not_mixed_up():
+    cache = create(kind="latent", rope="none")
+    builtin("kv_state_add_sequence", cache, 0)
+    builtin("kv_state_begin_forward", cache, shape(0), shape(1))
+    name = "attention_kv_cache_attention_with_fused_qkv"
+    qkv, out = (tvm.runtime.empty((1, 1, n, D), "float32") for n in (H_Q + 2 * H_KV, H_Q))
+    with pytest.raises(ValueError, match="expected a layer without latent attention, got 0"):
+        builtin(name, cache, 0, 1.0, qkv, out)
+    builtin("kv_state_end_forward", cache)
+    cache = create()
+    builtin("kv_state_add_sequence", cache, 0)
+    builtin("kv_state_begin_forward", cache, shape(0), shape(1))
+    with pytest.raises(ValueError, match="expected a layer of latent attention, got 1"):
+        row = tvm.runtime.empty((1, D), "float32")
+        builtin("attention_kv_cache_append_mla_kv", cache, 1, row)
+    with pytest.raises(ValueError, match="expected no sliding window with latent attention, got 1"):
+        create(kind="latent", rope="none", window=1)
+
+
+def test_trees_with_windows_or_before_a_commit():
+    cache, vm = create(window=1), machine("float32", "normal")
+    for i in range(2):
+        builtin("kv_state_add_sequence", cache, i)
+    builtin("attention_kv_cache_enable_sliding_window_for_seq", cache, 0, 4, 1)
+    tree = (shape(1), shape(2), shape(-1, 0))
+    with pytest.raises(ValueError, match="without a sliding window, got 0"):
+        builtin("kv_state_begin_forward", cache, shape(0), shape(2), shape(-1, 0))
+    q, kv = (np.zeros((1, 2, heads, D), "float32") for heads in (H_Q, H_KV))
+    builtin("kv_state_begin_forward", cache, *tree)
+    vm["split"](q, kv, kv, cache)
+    builtin("kv_state_end_forward", cache)
+    builtin("kv_state_begin_forward", cache, *tree)  # goes on with the tree
+    with pytest.raises(ValueError, match="token trees to be committed before the pass"):
+        vm["split"](q, kv, kv, cache)
+    builtin("kv_state_end_forward", cache)
+
+
+def test_trees_for_a_target():
+    from tvm.relax.frontend.nn.llm import tree_attn
+
+    for name in ("tree_attn", "tree_attn_with_paged_kv_cache"):
+        make, on_cpus = getattr(tree_attn, name), getattr(tree_attn, name + "_cpu")
+        args = (H_KV, H_Q, D, "float32", {})
+        tvm.ir.assert_structural_equal(make(*args, target="llvm"), on_cpus(*args))
+        with pytest.raises(NotImplementedError, match="expected a target of CPUs, .* got cuda"):
+            make(*args, target="cuda -arch=sm_80")

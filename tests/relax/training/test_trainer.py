@@ -113,3 +113,18 @@ def test_errors():
         trainer.load_params([np.zeros((INPUTS, HIDDEN))] * 4)
     with pytest.raises(ValueError, match="expected 1 inputs, got 2"):
         trainer.predict(np.zeros(1), np.zeros(1))
+
+
+def test_a_trainer_goes_on_after_an_error():
+    mod = SetupTrainer(CrossEntropyLoss(), SGD(0.1), [_targets()])(Model)
+    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    trainer = Trainer(mod, vm, tvm.cpu())
+    trainer.xaiver_uniform_init_params()
+    x, y = np.ones((BATCH, INPUTS), "float32"), np.zeros(BATCH, "int64")
+    first = float(trainer.update(x, y).numpy())
+    for wrong in ((x[:, 1:], y), (x, y.astype("float32")), (x.astype("float64"), y)):
+        with pytest.raises((ValueError, TypeError, RuntimeError)):
+            trainer.update(*wrong)
+    with pytest.raises(IndexError):  # a class that is not there
+        trainer.update(x, y + CLASSES)
+    assert float(trainer.update(x, y).numpy()) < first

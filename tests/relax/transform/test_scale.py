@@ -142,6 +142,20 @@ def test_calls_of_kernels(name):
     assert second < 0.3 or second < 10 * first
 
 
+@pytest.mark.parametrize("name", ["AdjustMatmulOrder", "DeadCodeElimination", "LazyGetInput"])
+def test_branches_are_looked_at_once(name):
+    """Not once for each branch around them."""
+
+    def seconds(n):
+        mod = nested(n)
+        begin = time.process_time()
+        getattr(transform, name)()(mod)
+        return time.process_time() - begin
+
+    first, second = seconds(300), seconds(2400)
+    assert second < 0.3 or second < 24 * first
+
+
 def test_deep_nesting():
     """Branches inside of branches, and tuples inside of tuples."""
     tensor = relax.TensorStructInfo([8], "float32")

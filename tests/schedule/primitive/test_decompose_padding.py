@@ -125,6 +125,19 @@ def test_can_decompose_padding():
     assert not sch.can_decompose_padding("B", sch.get_loops("B")[0])
 
 
+def test_without_padding_there_is_nothing_to_decompose():
+    @T.prim_func
+    def inside(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.if_then_else(0 <= vi and vi < 8, A[vi], T.float32(0))
+
+    sch = tir.Schedule(inside)
+    assert not sch.can_decompose_padding("B", sch.get_loops("B")[0])
+    refused(inside, lambda s: s.decompose_padding("B", s.get_loops("B")[0]), "there is no padding")
+
+
 def test_refusals():
     def outer(sch):
         sch.decompose_padding("B", sch.get_loops("B")[0])

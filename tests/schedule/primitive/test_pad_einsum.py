@@ -14,9 +14,9 @@ def test_matmul():
         B: T.Buffer((12, 8), "float32"),
         C: T.Buffer((16, 8), "float32"),
     ):
-        C_pad = T.alloc_buffer((16, 10))
         A_pad = T.alloc_buffer((16, 16))
         B_pad = T.alloc_buffer((16, 10))
+        C_pad = T.alloc_buffer((16, 10))
         for ax0, ax1 in T.grid(16, 16):
             with T.block("A_pad"):
                 v0, v1 = T.axis.remap("SS", [ax0, ax1])

@@ -19,7 +19,7 @@ def test_read_at():
                 v0 = T.axis.spatial(16, i)
                 T.reads(A[v0, 0:8])
                 T.writes(A_shared[v0, 0:8])
-                T.block_attr({"auto_copy": 1})
+                T.block_attr({"auto_copy": True})
                 for ax0 in range(8):
                     A_shared[v0, ax0] = A[v0, ax0]
             for j in range(8):
@@ -32,6 +32,22 @@ def test_read_at():
         assert sch.get(block).name_hint == "A_shared"
 
     apply(elementwise, primitives, expected)
+
+
+def test_threads_share_the_copy():
+    """What lies in shared memory belongs to all threads: the tile is that of the kernel's block."""
+
+    def primitives(sch):
+        i, j, k = sch.get_loops("C")
+        (io, it), (ko, ki) = sch.split(i, [None, 8]), sch.split(k, [None, 4])
+        sch.reorder(io, it, ko, j, ki)
+        sch.bind(io, "blockIdx.x")
+        sch.bind(it, "threadIdx.x")
+        block = sch.get(sch.read_at(ko, "C", 0, "shared"))
+        assert [int(dom.extent) for dom in block.reads[0].region] == [8, 4]
+        assert len(block.iter_vars) == 2
+
+    apply(matmul, primitives)
 
 
 def test_matmul_tiled():

@@ -145,6 +145,7 @@ def test_rfactor_argmax():
     tir.interpret(sch.mod["main"])(index, values, got_i, got_v)
     np.testing.assert_array_equal(got_i, values.argmax(1))
     refused(argmax, inner, "the outermost loop of the reduction")
+    apply(argmax, lambda sch: sch.rfactor(sch.split(sch.get_loops("M")[1], [None, 1])[1], 1))
 
 
 @pytest.mark.parametrize("kind", ["sum_product", "two_sums"])

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+import tvm
 from tvm import tir
 from tvm.script import tir as T
 
@@ -50,7 +51,33 @@ def test_transform_layout_with_padding():
         two,
         lambda sch: sch.transform_layout("B", "B", lambda i, j: (i, j // 5, j % 5), pad_value=0),
     )
-    assert "B_pad" in sch.mod.script()
+    assert (
+        "T.if_then_else(16 <= v1 * 5 + v2, T.float32(0.0), A[v0, v1 * 5 + v2]" in sch.mod.script()
+    )
+
+
+def test_padding_in_a_block_of_its_own():
+    """Where loops of the writer are not those of the buffer."""
+
+    def primitives(sch):
+        sch.split(sch.get_loops("B")[1], [None, 4])
+        sch.transform_layout("B", "B", lambda i, j: (i, j // 5, j % 5), pad_value=0)
+
+    text = apply(two, primitives).mod.script()
+    assert 'T.block("buffer_B_padding")' in text and "T.where(16 <= ax1 * 5 + ax2)" in text
+
+
+def test_axis_separators_are_part_of_the_trace():
+    sch = tir.Schedule(two)
+    sch.transform_layout("B", ("write", 0), lambda i, j: [i, tir.IndexMap.AXIS_SEPARATOR, j])
+    again = tir.Schedule(two)
+    sch.trace.apply_to_schedule(again, False)
+    tvm.ir.assert_structural_equal(again.mod, sch.mod)
+    buffer = again.get(again.get_block("B")).writes[0].buffer
+    assert [int(s) for s in buffer.axis_separators] == [1]
+    loaded = tir.Schedule(two)
+    tir.schedule.Trace.apply_json_to_schedule(sch.trace.as_json(), loaded)
+    tvm.ir.assert_structural_equal(loaded.mod, sch.mod)
 
 
 def test_transform_layout_symbolic():

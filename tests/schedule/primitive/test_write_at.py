@@ -20,7 +20,7 @@ def test_write_at():
                 v0 = T.axis.spatial(16, i)
                 T.reads(B_local[v0, 0:8])
                 T.writes(B[v0, 0:8])
-                T.block_attr({"auto_copy": 1})
+                T.block_attr({"auto_copy": True})
                 for ax0 in range(8):
                     B[v0, ax0] = B_local[v0, ax0]
 

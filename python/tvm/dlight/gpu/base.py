@@ -2,6 +2,7 @@
 """What the rules for GPUs share."""
 
 import functools
+from typing import NamedTuple
 
 from tvm import tir
 
@@ -40,11 +41,27 @@ def threads_of(target, most=1024):
     return 1 << (limit.bit_length() - 1)
 
 
+class Sizes(NamedTuple):
+    """What pays on a kind of device."""
+
+    row_threads: int  # for a row
+    row_unroll: int  # steps of the loops of each of them
+    tile: int  # side of a transposed square
+    tile_rows: int  # of it that threads read at once
+
+
+_SIZES = {"cuda": Sizes(256, 256, 16, 8), "opencl": Sizes(256, 64, 16, 8)}
+_OTHERS = Sizes(64, 64, 8, 4)
+
+
+def sizes_of(target):
+    return _SIZES.get(str(target.kind.name), _OTHERS)
+
+
 def threads_of_rows(target):
     """(threads for a row, how far the loops of each of them are unrolled)."""
-    wide = target.kind.name in ("cuda", "opencl")
-    unroll = 256 if target.kind.name == "cuda" else 64
-    return threads_of(target, 256 if wide else 64), unroll
+    sizes = sizes_of(target)
+    return threads_of(target, sizes.row_threads), sizes.row_unroll
 
 
 def unroll_inside(sch, loop, steps):

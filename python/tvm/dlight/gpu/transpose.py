@@ -4,12 +4,7 @@
 from tvm import tir
 
 from ..base import try_inline
-from .base import GPUScheduleRule, or_none, start
-
-
-def _threads_of(target):
-    """How many of x and of y; a tile is a square of the first."""
-    return (16, 8) if target.kind.name in ("cuda", "opencl") else (8, 4)
+from .base import GPUScheduleRule, or_none, sizes_of, start
 
 
 class Transpose(GPUScheduleRule):
@@ -40,7 +35,8 @@ class Transpose(GPUScheduleRule):
         by_var = {i.var: i.loop_rv for i in info.iters}
         across = by_var.pop(block.reads[0].region[-1].min)
         along = by_var.pop(block.body.indices[-1])
-        tx, ty = _threads_of(target)
+        sizes = sizes_of(target)
+        tx, ty = sizes.tile, sizes.tile_rows
 
         def bind_tile(rows, columns):
             """The loops of a square: columns on threads, rows on as many as there are."""

@@ -19,6 +19,7 @@ from ..ir_builder import IRBuilder, IRBuilderFrame
 from ..ir_builder import tir as _builder
 from ..ir_builder.tir import frame, types
 from ..ir_builder.tir.ir import as_expr, meta_var
+from ..ir_builder.tir.old_block import OldBlockFrame
 from .core.error import ParserError
 from .core.evaluator import is_symbolic, python_iterator, unpack
 from .core.language import ITEMS, METHODS, VALUES, Language, register_language
@@ -335,12 +336,16 @@ def visit_with(parser, node):
                     raise ParserError(
                         item.context_expr, f"expected a frame such as T.block, got {value!r}"
                     )
-                if isinstance(value, frame.BlockFrame) and item.optional_vars is not None:
+                is_old = isinstance(value, OldBlockFrame)
+                is_block = isinstance(value, frame.BlockFrame) and not is_old
+                if is_block and item.optional_vars is not None:
                     raise ParserError(
                         item.optional_vars, "expected no name for a block: its axes have names"
                     )
                 entered = value.__enter__()
                 frames.append(value)
+                if is_old and isinstance(item.optional_vars, ast.Name) and len(entered) == 1:
+                    entered = entered[0]
                 if item.optional_vars is not None:
                     unpack(
                         item.optional_vars,
@@ -450,7 +455,8 @@ def visit_assert(parser, node):
 @register("tir", ast.Return)
 def visit_return(parser, node):
     value = None if node.value is None else as_expr(parser.eval(node.value))
-    if isinstance(value, (_tir.Stmt, IRBuilderFrame)):
+    is_none = node.value is None or isinstance(node.value, ast.Constant)
+    if isinstance(value, (_tir.Stmt, IRBuilderFrame)) or (value is None and not is_none):
         raise ParserError(node, "expected a value to return, got a statement")
     _builder.evaluate(_tir.ret(value))
 

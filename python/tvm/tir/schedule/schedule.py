@@ -8,7 +8,7 @@ from tvm._derive import Node, function, register_node
 from tvm.error import ScheduleError  # noqa: F401  (its name is here, too)
 from tvm.ir import PrimExpr
 
-from ..index_map import positional
+from ..index_map import positional, without_separators
 from .state import _debug_mask
 
 ExprRV = PrimExpr
@@ -125,9 +125,13 @@ class Schedule(Node):
     def transform_layout(
         self, block, buffer, index_map, pad_value=None, *, assume_injective_transform=False
     ):
-        _transform_layout(
-            self, block, buffer, positional(index_map), pad_value, assume_injective_transform
-        )
+        separators = []
+        if not isinstance(index_map, tir.IndexMap):
+            index_map = without_separators(positional(index_map), separators)
+        _transform_layout(self, block, buffer, index_map, pad_value, assume_injective_transform)
+        if separators:  # an instruction of its own, so that traces have them
+            name = buffer.name if isinstance(buffer, tir.Buffer) else buffer
+            self.set_axis_separator(block, name, separators)
 
     transform_layout.__doc__ = _transform_layout.__doc__
 

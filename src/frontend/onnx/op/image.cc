@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/onnx/op/op.h"
+#include "topi/vision/roi_align.h"
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -324,72 +325,20 @@ Outputs ConvertAffineGrid(Node& n) {
 Outputs ConvertRoiAlign(Node& n) {
   Expr x = n.In(0), rois = n.In(1), batches = n.In(2);
   std::string mode = n.Str("mode", "avg");
-  std::string coordinates = n.Str("coordinate_transformation_mode", "half_pixel");
-  int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1);
-  int64_t ratio = n.Int("sampling_ratio", 0);
-  double scale = n.Float("spatial_scale", 1), offset = coordinates == "half_pixel" ? 0.5 : 0;
   if (mode != "avg" && mode != "max") n.Fail("mode to be avg or max", mode);
+  topi::vision::RoiAlignOptions options;
+  options.scale = n.Float("spatial_scale", 1);
+  options.height = n.Int("output_height", 1);
+  options.width = n.Int("output_width", 1);
+  options.ratio = n.Int("sampling_ratio", 0);
+  options.is_aligned = n.Str("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  options.is_max = mode == "max";
   Te te(n);
-  te::Tensor t = te(x), boxes = te(rois), image = te(n.Cast(batches, DataType::Int(64)));
-  Dims shape{boxes->shape[0], t->shape[1], Num(height), Num(width)};
-  // Without a ratio a cell has as many samples as pixels, rounded up: at most the image's size.
-  int64_t most_y = ratio > 0 ? ratio : n.StaticDim(x, 2),
-          most_x = ratio > 0 ? ratio : n.StaticDim(x, 3);
-  struct Side {
-    PrimExpr begin, cell, count;
-  };
-  auto side = [&](const PrimExpr& roi, int64_t low, int64_t cells) {
-    PrimExpr begin = Real(boxes(roi, Num(low))) * Real(scale) - Real(offset);
-    PrimExpr end = Real(boxes(roi, Num(low + 2))) * Real(scale) - Real(offset);
-    PrimExpr length = offset > 0 ? end - begin : max(end - begin, Real(1));
-    PrimExpr cell = div(length, Real(static_cast<double>(cells)));
-    PrimExpr count = ratio > 0 ? Num(ratio) : max(Whole(ceil(cell)), Num(1));
-    return Side{begin, cell, count};
-  };
-  PrimExpr h = t->shape[2], w = t->shape[3];
-  auto sample = [&](const Index& i, const PrimExpr& ky, const PrimExpr& kx) {
-    Side ys = side(i[0], 1, height), xs = side(i[0], 0, width);
-    auto place = [&](const Side& s, const PrimExpr& cell, const PrimExpr& k) {
-      return s.begin + Real(cell) * s.cell + div((Real(k) + Real(0.5)) * s.cell, Real(s.count));
-    };
-    PrimExpr y = place(ys, i[2], ky), px = place(xs, i[3], kx);
-    PrimExpr inside = y >= Real(-1) && y <= Real(h) && px >= Real(-1) && px <= Real(w);
-    auto corner = [](const PrimExpr& p, const PrimExpr& dim) {
-      PrimExpr q = min(max(p, Real(0)), Real(dim - Num(1)));
-      PrimExpr low = Whole(floor(q));
-      return std::pair(low, q - Real(low));
-    };
-    auto [y0, fy] = corner(y, h);
-    auto [x0, fx] = corner(px, w);
-    PrimExpr y1 = min(y0 + Num(1), h - Num(1)), x1 = min(x0 + Num(1), w - Num(1));
-    PrimExpr b = image(i[0]);
-    auto at = [&](const PrimExpr& r, const PrimExpr& c) { return Real(t(b, i[1], r, c)); };
-    PrimExpr one = Real(1);
-    PrimExpr parts[] = {(one - fy) * (one - fx) * at(y0, x0), (one - fy) * fx * at(y0, x1),
-                        fy * (one - fx) * at(y1, x0), fy * fx * at(y1, x1)};
-    PrimExpr value = mode == "avg" ? parts[0] + parts[1] + parts[2] + parts[3]
-                                   : max(max(parts[0], parts[1]), max(parts[2], parts[3]));
-    PrimExpr counted = ky < ys.count && kx < xs.count;
-    return std::pair(if_then_else(inside && counted, value, Real(0)), counted);
-  };
-  te::Tensor all = topi::Compute(
-      shape,
-      [&](const Index& i) {
-        te::IterVar ky = topi::Along(Num(most_y), "ky"), kx = topi::Along(Num(most_x), "kx");
-        auto [value, counted] = sample(i, ky->var, kx->var);
-        PrimExpr lowest = neg(infinity(kReal));
-        if (mode == "max") return te::max(tir::Select(counted, value, lowest), {ky, kx}, {lowest});
-        return te::sum(value, {ky, kx});
-      },
-      "roi_samples", topi::kCommReduce);
-  return ComputeElements(n, "roi_align", te, shape, [&](const Index& i) {
-    PrimExpr value = topi::At(all, i);
-    if (mode == "avg") {
-      PrimExpr count = side(i[0], 1, height).count * side(i[0], 0, width).count;
-      value = div(value, Real(count));
-    }
-    return tvm::cast(t->dtype, value);
-  });
+  te::Tensor t = te(x), boxes = te(rois), image = te(batches);
+  auto image_of = [&](const PrimExpr& roi) { return image(roi); };
+  auto corner = [&](const PrimExpr& roi, int64_t i) { return boxes(roi, Num(i)); };
+  return te.Done("roi_align",
+                 topi::vision::RoiAlign(t, boxes->shape[0], image_of, corner, options));
 }
 Outputs ConvertMaxRoiPool(Node& n) {
   Expr x = n.In(0), rois = n.In(1);

@@ -28,11 +28,6 @@ Value ClassLabels::At(Node& n, const Expr& places) const {
   return Value::Strings(n.importer.StringConstant({size()}, words).words, places);
 }
 
-namespace {
-constexpr const char* kLearning = "ai.onnx.ml";
-const DataType kSingle = DataType::Float(32);
-
-/// A vector of floats, or a scalar for one that all share.
 Expr FloatVector(Node& n, const std::vector<double>& values) {
   Known known{{}, kSingle, {}};
   if (values.size() != 1) known.shape = {static_cast<int64_t>(values.size())};
@@ -40,6 +35,8 @@ Expr FloatVector(Node& n, const std::vector<double>& values) {
   Value value{std::move(known)};
   return n.importer.TensorOf(&value);
 }
+
+namespace {
 Outputs ConvertArrayFeatureExtractor(Node& n) {
   Expr x = n.In(0), indices = n.In(1);
   PrimExpr count = ProductOf(Node::Shape(indices));
@@ -145,46 +142,6 @@ Outputs ConvertZipMap(Node& n) {
   Expr scores = n.Cast(n.In(0), kSingle);
   return Value::Object(n.importer.CallRuntime("sequence.maps_of_rows", {scores, keys}), type);
 }
-/// The sum of kernels with support vectors; without them, of a linear one with the coefficients.
-Outputs ConvertSVMRegressor(Node& n) {
-  Expr x = n.Cast(n.In(0), kSingle);
-  if (Node::Rank(x) == 1) x = n("expand_dims", x, List({0}));
-  std::string kind = n.Str("kernel_type", "LINEAR");
-  int64_t count = n.Int("n_supports", 0);
-  auto coefficients = n.Floats("coefficients"), vectors = n.Floats("support_vectors");
-  auto p = n.Floats("kernel_params", {0, 0, 0}), rho = n.Floats("rho", {0});
-  bool one_class = n.Int("one_class", 0) != 0;
-  if (p.size() != 3 || rho.empty()) n.Fail("three kernel_params and a rho", "others");
-  auto matrix = [&](const std::vector<double>& values, int64_t rows) {
-    auto size = static_cast<int64_t>(values.size());
-    if (rows <= 0 || size == 0 || size % rows)
-      n.Fail("numbers for " + std::to_string(rows) + " rows", std::to_string(size));
-    return n.Reshape(FloatVector(n, values), {Num(rows), Num(size / rows)});
-  };
-  auto number = [&](double value) { return n.Scalar(value, kSingle); };
-  Expr y;
-  if (count == 0) {
-    y = n("matmul", x, Transposed(n, matrix(coefficients, 1), {1, 0}));
-  } else {
-    Expr support = matrix(vectors, count), weights = matrix(coefficients, count);
-    if (kind == "RBF") {
-      Expr apart = n("subtract", n("expand_dims", x, List({1})), support);
-      Expr distance = n("sum", n("multiply", apart, apart), List({-1}), false);
-      y = n("exp", n("multiply", distance, number(-p[0])));
-    } else {
-      y = n("matmul", x, Transposed(n, support, {1, 0}));
-      if (kind != "LINEAR") y = n("add", n("multiply", y, number(p[0])), number(p[1]));
-      if (kind == "POLY") y = n("power", y, number(p[2]));
-      if (kind == "SIGMOID") y = n("tanh", y);
-      if (kind != "LINEAR" && kind != "POLY" && kind != "SIGMOID")
-        n.Fail("kernel_type to be LINEAR, POLY, RBF or SIGMOID", kind);
-    }
-    y = n("matmul", y, weights);
-  }
-  y = n("add", y, number(rho[0]));
-  if (one_class) y = n("where", n("greater", y, number(0)), number(1), number(-1));
-  return Transformed(n, y, n.Str("post_transform", "NONE"));
-}
 /// A new last axis, 1 where the category is.
 Outputs ConvertOneHotEncoder(Node& n) {
   ClassLabels labels = ReadLabels(n, "cats_int64s", "cats_strings");
@@ -220,7 +177,6 @@ TVM_REGISTER() {
       {"LinearRegressor", &ConvertLinearRegressor, kLearning},
       {"Normalizer", &ConvertNormalizer, kLearning},
       {"OneHotEncoder", &ConvertOneHotEncoder, kLearning},
-      {"SVMRegressor", &ConvertSVMRegressor, kLearning},
       {"Scaler", &ConvertScaler, kLearning},
       {"ZipMap", &ConvertZipMap, kLearning},
   });

@@ -4,7 +4,11 @@
 #include "frontend/onnx/op/op.h"
 
 namespace tvm::frontend::onnx {
+constexpr const char* kLearning = "ai.onnx.ml";
+constexpr DataType kSingle = DataType::Float(32);
 
+/// A vector of floats, or a scalar for one that all share.
+Expr FloatVector(Node& n, const std::vector<double>& values);
 /// What they do to their scores in the end: NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO.
 Expr Transformed(Node& n, const Expr& scores, const std::string& how);
 /// The labels of a classifier, numbers or words, at places.

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewriting modules: quantization, sharding, other layers in place of some."""
 
+import functools
+from collections.abc import Callable, Iterable
+
 from . import core
 
 
@@ -9,15 +12,11 @@ def _name(prefix, key):
 
 
 class Mutator:
-    """Visits a module and sets what the visits return in place of what was visited. Override the
-    methods of the kinds that change."""
+    """Visits what is in a module and sets what the visits return in its place. Override the methods
+    of the kinds that change; they call `visit` to go on with what is inside."""
 
     def visit_module(self, name, node):
-        """A module: by default its attributes are visited."""
-        for key, value in list(node.__dict__.items()):
-            if isinstance(value, (core.Module, core.Parameter, core.Effect)):
-                setattr(node, key, self.visit(_name(name, key), value))
-        return node
+        return self.visit(name, node)
 
     def visit_effect(self, name, node):
         return node
@@ -26,27 +25,35 @@ class Mutator:
         return node
 
     def visit_moduledict(self, name, node):
-        for key, value in list(node.items()):
-            node[key] = self.visit(_name(name, key), value)
-        return node
+        return self.visit(name, node)
 
     def visit_modulelist(self, name, node):
-        for i, value in enumerate(list(node)):
-            node[i] = self.visit(_name(name, i), value)
-        return node
+        return self.visit(name, node)
 
-    def visit(self, name, node):
-        """What takes the place of the node."""
-        for kind, visit in (
+    def _visits(self):
+        return (
             (core.ModuleList, self.visit_modulelist),
             (core.ModuleDict, self.visit_moduledict),
             (core.Module, self.visit_module),
             (core.Effect, self.visit_effect),
             (core.Parameter, self.visit_param),
-        ):
-            if isinstance(node, kind):
-                return visit(name, node)
-        raise TypeError(
-            f"Mutator: expected a module, an effect or a parameter for '{name}', "
-            f"got {type(node).__name__}"
         )
+
+    def visit(self, name, node):
+        """Visits what is in a module, which it returns."""
+        items: Iterable
+        put: Callable
+        if isinstance(node, core.ModuleList):
+            items, put = enumerate(node), node.__setitem__
+        elif isinstance(node, core.ModuleDict):
+            items, put = node.items(), node.__setitem__
+        elif isinstance(node, core.Module):
+            items, put = vars(node).items(), functools.partial(setattr, node)
+        else:
+            raise TypeError(f"Mutator: expected a module for '{name}', got {type(node).__name__}")
+        for key, value in list(items):
+            for kind, visit in self._visits():
+                if isinstance(value, kind):
+                    put(key, visit(_name(name, key), value))
+                    break
+        return node

@@ -12,6 +12,7 @@ from .external_kernel import call_kernel as call_kernel
 from .frame import *  # noqa: F403
 from .ir import *  # noqa: F403
 from .ir import as_exprs, call
+from .old_block import bind, opaque_axis, reduce_axis, scan_axis
 
 Call = call
 Buffer = ir.buffer

@@ -172,6 +172,11 @@ class BlockFrame(TIRFrame):
         self.init, self.alloc_buffers, self.match_buffers = None, [], []
 
     def _finish(self):
+        add(self.realize())
+
+    def realize(self):
+        """The block where it runs."""
+
         def make(reads, writes):
             return tir.Block(
                 self.iter_vars, reads, writes, self.name, self.body(), self.init,
@@ -189,10 +194,9 @@ class BlockFrame(TIRFrame):
         if self.no_realize:
             if self.predicate is not None or any(v is not None for v in self.iter_values):
                 raise ValueError("block: expected no bindings and no T.where with no_realize=True")
-            add(block)
-            return
+            return block
         predicate = tir.const(True, "bool") if self.predicate is None else self.predicate
-        add(tir.BlockRealize(self.iter_values, predicate, block))
+        return tir.BlockRealize(self.iter_values, predicate, block)
 
     def _is_root(self):
         """A block without iterators that is the body of the function."""

@@ -250,7 +250,13 @@ def block_name_suffix_context(block_suffix):
 
 
 def block(name="", no_realize=False):
-    """The frame of a block."""
+    """The frame of a block; see old_block for one with its iterators in a list."""
+    if isinstance(name, (list, tuple)) and name:
+        from .old_block import OldBlockFrame
+
+        return OldBlockFrame(name, no_realize if isinstance(no_realize, str) else "")
+    if isinstance(name, (list, tuple)):
+        name, no_realize = no_realize or "", False
     return frame.BlockFrame(name + getattr(_suffix, "value", ""), no_realize)
 
 

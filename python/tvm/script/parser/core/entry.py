@@ -2,6 +2,7 @@
 """Parsing a text, a function or a class."""
 
 import inspect
+import types
 
 from tvm.ir import IRModule
 
@@ -24,6 +25,10 @@ def parse(program, extra_vars=None, check_well_formed=True, decorator=None):
     that is not decorated is one of `decorator`."""
     source = Source(program)
     names, annotations, members = {}, {}, {}
+    if isinstance(program, str):  # versions to 0.10 print @tvm.script.ir_module
+        from .. import ir_module
+
+        names["tvm"] = types.SimpleNamespace(script=types.SimpleNamespace(ir_module=ir_module))
     if inspect.isfunction(program):
         names.update(inspect_function_capture(program))
         annotations[program.__name__] = _values(program)

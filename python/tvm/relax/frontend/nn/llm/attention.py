@@ -97,16 +97,25 @@ def emit_rows(
     """Attention of `group` queries, query(g, e), over the keys of a source.
 
     visible(g, j): whether the query sees the key j, or None for all; store(g, output, lse) writes.
+    Without `rotary` nothing is turned, and there are no positions.
     """
     rows = _Rows(kernel, source, visible, store, group, d, d_v)
     scale = sm_scale.astype("float32") * f32(math.log2(math.e))
-    # Two loops over the keys: what turns them costs nothing where they are as they shall be.
-    with kernel.ib.if_scope(rotary.mode == 0):
-        rows.begin(lambda g, e: f32(query(g, e)) * scale)
+    scaled = lambda g, e: f32(query(g, e)) * scale
+
+    def as_they_are():
+        rows.begin(scaled)
         rows.over_keys(lambda j, place: lambda e: f32(source.key(place, e)))
-    with kernel.ib.else_scope():
-        rows.begin_turned(lambda g, e: f32(query(g, e)) * scale, query_position, rotary)
-        rows.over_keys(rows.turned_key(key_position, rotary))
+
+    if rotary is None:
+        as_they_are()
+    else:
+        # Two loops over the keys: what turns them costs nothing where they are as they shall be.
+        with kernel.ib.if_scope(rotary.mode == 0):
+            as_they_are()
+        with kernel.ib.else_scope():
+            rows.begin_turned(scaled, query_position, rotary)
+            rows.over_keys(rows.turned_key(key_position, rotary))
     rows.end()
 
 
@@ -253,8 +262,9 @@ class Pages(NamedTuple):
             stored = stored - i64(self.lengths[1, b]) + i64(self.lengths[2, b])
         return tir.Select(pages > 0, stored, i64(0))
 
-    def source(self, kernel, b, head, latent=None):
-        """Keys and values of a sequence and a head; a place is page * page size + row."""
+    def source(self, kernel, b, head):
+        """Keys and values of a sequence and a head, or of all where they are latent: then a key
+        begins with the value. A place is page * page size + row."""
         ib, size = kernel.ib, self.page_size
         count = ib.let("count", self.count(b))
         begin = ib.let("begin", i64(self.indptr[b]))
@@ -273,7 +283,7 @@ class Pages(NamedTuple):
             def at(place, e):
                 # The page is inside: `locate` saw to it.
                 page = tir.max(tir.min(place // size, self.num_pages - 1), i64(0))
-                if latent is not None:
+                if head is None:
                     return self.pages[page, place % size, e]
                 return self.pages[page, what, head, place % size, e]
 

@@ -10,10 +10,11 @@ from tvm.target import Target
 from ..core import Object, Tensor, current_builder, wrap_nested
 from . import kv_cache_kernels as kernels
 from .position_embedding import llama_rope_with_position_map
-from .tree_attn import tree_attn_cpu, tree_attn_with_paged_kv_cache_cpu
+from .tree_attn import tree_attn_with_paged_kv_cache_cpu
 
 _attention_decode_cpu = kernels.attention_decode_cpu
 _attention_prefill_cpu = kernels.attention_prefill_cpu
+_attention_prefill_mla_cpu = kernels.attention_prefill_mla_cpu
 _attention_prefill_ragged_cpu = kernels.attention_prefill_ragged_cpu
 _merge_state_inplace_cpu = kernels.merge_state_inplace_cpu
 _kv_cache_transpose_append = kernels.kv_cache_transpose_append
@@ -112,8 +113,9 @@ def _as_list(kind, layers):
 class TIRPagedKVCache(PagedKVCache):
     """A new cache, with kernels in TIR; `page_size` of those is 16 where it is a variable.
 
-    `mla_original_qk_head_dim` and `mla_original_v_head_dim` are for latent attention,
-    which is refused.
+    With latent attention, `qk_head_dim` is that of a row of the cache, which begins with the
+    `v_head_dim` elements of the value; `mla_original_qk_head_dim` and `mla_original_v_head_dim` are
+    the sizes that `self_attention` takes, before keys and values are projected to it.
     """
 
     def __init__(
@@ -124,23 +126,24 @@ class TIRPagedKVCache(PagedKVCache):
         rope_ext_factors, rotary_dim, enable_disaggregation, dtype, target, name="paged_kv_cache",
     ):  # fmt: skip
         target = Target.canon_target(target) if target is not None else Target("llvm")
-        if str(target.kind.name) not in ("llvm", "c"):
+        if not target.machine().is_host:
             raise ValueError(
                 f"TIRPagedKVCache: expected a target of CPUs, llvm or c, got {target.kind.name}"
             )
         kinds = _as_list(attn_kind, num_hidden_layers)
-        if AttnKind.MLA in kinds:
-            raise NotImplementedError(
-                "TIRPagedKVCache: latent attention has no kernels on CPUs yet"
-            )
-        if qk_head_dim != v_head_dim:
+        latent = AttnKind.MLA in kinds
+        all_latent = latent and len(set(kinds)) == 1
+        if not all_latent and qk_head_dim != v_head_dim:
             raise ValueError(
                 f"TIRPagedKVCache: expected keys and values of one size, got {qk_head_dim} and "
                 f"{v_head_dim}"
             )
         rows = int(page_size) if isinstance(page_size, (int, tir.IntImm)) else 16
         h_q, h_kv, d, scaling = num_attention_heads, num_key_value_heads, qk_head_dim, rope_scaling
+        # Tokens of a pass over each other: with latent attention as they are before it.
+        own = (mla_original_qk_head_dim, mla_original_v_head_dim) if latent else (d, v_head_dim)
         bb = current_builder()
+        nothing = rx.Tuple([])
 
         def kernel(func):
             return bb.add_func(func, str(func.attrs["global_symbol"]))
@@ -148,16 +151,27 @@ class TIRPagedKVCache(PagedKVCache):
         def tir_kernel(func):
             return rx.Tuple([rx.StringImm("tir"), kernel(func)])
 
-        def paged(make, *window):
-            return tir_kernel(make(h_kv, h_q, d, dtype, *window, scaling, page_size=rows))
+        def of_heads(make):
+            """Kernels of layers that are not latent."""
+            return nothing if all_latent else make()
 
-        nothing = rx.Tuple([])
-        split_rotary = llama_rope_with_position_map(
-            rope_theta, rope_scale, d, h_q, h_kv, dtype, scaling, rotary_dim
-        ).with_attr("global_symbol", "llama_rope_with_position_map")
-        ext = rx.PrimValue(0)
-        if rope_ext_factors is not None:
-            ext = rx.const(list(rope_ext_factors), "float32")
+        def paged(make, *window):
+            return of_heads(
+                lambda: tir_kernel(make(h_kv, h_q, d, dtype, *window, scaling, page_size=rows))
+            )
+
+        def ragged(tree):
+            make = kernels.attention_prefill_ragged_cpu
+            return tir_kernel(make(h_kv, h_q, *own, dtype, scaling, tree=tree))
+
+        def split_rotary():
+            return llama_rope_with_position_map(
+                rope_theta, rope_scale, d, h_q, h_kv, dtype, scaling, rotary_dim
+            ).with_attr("global_symbol", "llama_rope_with_position_map")
+
+        ext = rope_ext_factors
+        if not isinstance(ext, rx.Expr):
+            ext = rx.PrimValue(0) if ext is None else rx.const(list(ext), "float32")
         sizes = (
             max_batch_size, max_total_seq_len, prefill_chunk_size, page_size,
             support_sliding_window,
@@ -168,17 +182,27 @@ class TIRPagedKVCache(PagedKVCache):
             rx.ShapeExpr(kinds), rx.PrimValue(int(bool(enable_disaggregation))),
             rx.PrimValue(int(rope_mode)), rx.PrimValue(float(rope_scale)),
             rx.PrimValue(float(rope_theta)), ext, rx.op.zeros((), dtype),
-            kernel(kernels.kv_cache_transpose_append(h_kv, d, dtype, rows)),
-            kernel(kernels.kv_cache_transpose_append_mla(d, dtype, rows)),
-            tir_kernel(kernels.attention_prefill_ragged_cpu(h_kv, h_q, d, d, dtype, scaling)),
+            of_heads(lambda: kernel(kernels.kv_cache_transpose_append(h_kv, d, dtype, rows))),
+            kernel(kernels.kv_cache_transpose_append_mla(d, dtype, rows)) if latent else nothing,
+            ragged(tree=False),
             paged(kernels.attention_prefill_cpu, False), paged(kernels.attention_decode_cpu, False),
             paged(kernels.attention_prefill_cpu, True), paged(kernels.attention_decode_cpu, True),
             paged(tree_attn_with_paged_kv_cache_cpu),
-            tir_kernel(tree_attn_cpu(h_kv, h_q, d, dtype, scaling)),
-            nothing, rx.Tuple([kernel(kernels.merge_state_inplace_cpu(dtype))]),
-            kernel(split_rotary), kernel(kernels.copy_single_page_cpu(h_kv, rows, d, dtype)),
-            kernel(kernels.kv_cache_debug_get_kv(num_hidden_layers, h_kv, d, dtype, rows)),
-            kernel(kernels.compact_kv_copy_cpu(h_kv, d, dtype, rows)),
+            ragged(tree=True),
+            tir_kernel(
+                kernels.attention_prefill_mla_cpu(
+                    h_q, v_head_dim, d - v_head_dim, dtype, False, rows
+                )
+            ) if latent else nothing,
+            rx.Tuple([kernel(kernels.merge_state_inplace_cpu(dtype))]),
+            of_heads(lambda: kernel(split_rotary())),
+            of_heads(lambda: kernel(kernels.copy_single_page_cpu(h_kv, rows, d, dtype))),
+            of_heads(
+                lambda: kernel(
+                    kernels.kv_cache_debug_get_kv(num_hidden_layers, h_kv, d, dtype, rows)
+                )
+            ),
+            of_heads(lambda: kernel(kernels.compact_kv_copy_cpu(h_kv, d, dtype, rows))),
         ]  # fmt: skip
         call = rx.op.call_pure_packed(
             "vm.builtin.paged_attention_kv_cache_create", *args, sinfo_args=[rx.ObjectStructInfo()]

@@ -13,9 +13,11 @@ def _check_heads(h_kv, h_q):
 
 
 def _page_lists(kernel, h_kv, d, dtype, page_size, has_window, ends):
-    """`ends`: how many elements an indptr has, one more than there are sequences."""
+    """`ends`: how many elements an indptr has, one more than there are sequences. Without heads of
+    keys, they are latent."""
     batch, pages = ends - 1, dim("max_num_pages")
-    tensor = kernel.tensor("pages", (pages, 2, h_kv, page_size, d), dtype)
+    rows = (page_size, d) if h_kv is None else (2, h_kv, page_size, d)
+    tensor = kernel.tensor("pages", (pages, *rows), dtype)
     indptr = kernel.tensor("page_indptr", (ends,), "int32")
     values = kernel.tensor("page_values", (dim("nnz_pages"),), "int32")
     shape = (3, batch) if has_window else (batch,)
@@ -131,6 +133,39 @@ def attention_prefill_cpu(
     _per_group(kernel, n, h_kv, body)
     name = "tree_attn_paged_kv_cpu" if tree else "batch_prefill_paged_kv_cpu"
     return kernel.finish(name + ("_sliding_window" if sliding_window else ""))
+
+
+def attention_prefill_mla_cpu(
+    h_q, d_latent, d_rope, dtype, sliding_window, page_size=16
+):  # fmt: skip
+    """Queries of sequences over latent keys, which all heads share: a row is the value and what
+    positions add to the key."""
+    group = next(heads for heads in (8, 4, 2, 1) if h_q % heads == 0)
+    kernel, n, ends, d = Kernel(), dim("total_len"), dim("ends"), d_latent + d_rope
+    q = kernel.tensor("q", (n, h_q, d), dtype)
+    q_indptr = kernel.tensor("q_indptr", (ends,), "int32")
+    lists, batch = _page_lists(kernel, None, d, dtype, page_size, sliding_window, ends)
+    output = kernel.tensor("output", (n, h_q, d_latent), dtype)
+    lse = kernel.tensor("lse", (n, h_q), "float32")
+    causal = kernel.scalar("causal", "int32")
+    sm_scale = kernel.scalar("sm_scale", "float32")
+
+    def body(row, heads):
+        b = emit_sequence_of(kernel.ib, q_indptr, batch, row)
+        source = lists.source(kernel, b, None)
+        behind = i64(q_indptr[b + 1]) - 1 - row  # queries after this one
+        seen = tir.Select(causal != 0, source.count - behind, source.count)
+        source = source._replace(count=kernel.ib.let("seen", seen))
+        emit_rows(
+            kernel, source, None, lambda g, e: q[row, heads * group + g, e], None, None,
+            _writer(kernel, output, lse, row, heads, group, d_latent, dtype),
+            group, d, d_latent, sm_scale, None,
+        )  # fmt: skip
+
+    _per_group(kernel, n, h_q // group, body)
+    return kernel.finish(
+        "batch_prefill_paged_kv_mla_cpu" + ("_sliding_window" if sliding_window else "")
+    )
 
 
 def _inside(index, extent):

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing ELF without a linker or compiler at hand: objects that hold data, and the data of linked
 // libraries.
+#include "driver/elf_write.h"
+
 #include <algorithm>
 #include <map>
 #include <ostream>
 
-#include "runtime/elf.h"
 #include "runtime/elf_tables.h"
 #include "tvm/runtime/def.h"
 
-namespace tvm::runtime {
+namespace tvm::elf {
+using namespace runtime;
 namespace {
 constexpr uint64_t kDataAlign = 64;
 uint64_t RoundUp(uint64_t n, uint64_t align) { return (n + align - 1) / align * align; }
@@ -196,4 +198,4 @@ void FillReserved(std::ostream& out, const std::string& library, const DataSymbo
   FillReservedIn<Elf32>(out, library, reserved);
 }
 
-}  // namespace tvm::runtime
+}  // namespace tvm::elf

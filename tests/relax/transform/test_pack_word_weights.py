@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PackByteWeights: products of bytes by constant weights in words, against NumPy."""
+"""PackWordWeights: products of bytes and of bfloat16 by constant weights in words, against
+NumPy."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
@@ -10,7 +12,7 @@ from tvm.relax import transform
 from tvm.script import relax as R
 from tvm.target import Target
 
-from tests.schedule.test_dot_products import BYTES, runs_here, target_of
+from tests.schedule.test_dot_products import BYTES, FLOATS, runs_here, target_of
 
 from .test_fold_dequantize import convolved, some
 
@@ -26,7 +28,9 @@ def graph(shape, dtype, build):
 
 
 def product(shape, dtype, w):
-    return graph(shape, dtype, lambda x: relax.op.matmul(x, relax.const(w), out_dtype="int32"))
+    out = "float32" if dtype == "bfloat16" else "int32"
+    weight = relax.const(tvm.runtime.tensor(w))
+    return graph(shape, dtype, lambda x: relax.op.matmul(x, weight, out_dtype=out))
 
 
 def convolution(shape, dtype, w, **attrs):
@@ -48,7 +52,7 @@ def constants(mod):
 
 def packed(mod, target):
     with Target(target):
-        after = transform.PackByteWeights()(mod)
+        after = transform.PackWordWeights()(mod)
         assert relax.analysis.well_formed(after)
         return transform.FoldConstant()(after)
 
@@ -100,6 +104,31 @@ def test_products(cpu, types):
     np.testing.assert_array_equal(got, want)
 
 
+def halves(shape, seed=0):
+    values = np.random.default_rng(seed).uniform(-1, 1, shape)
+    return values.astype(ml_dtypes.bfloat16)
+
+
+def test_bfloat16_in_pairs():
+    after = packed(product((5, 32), "bfloat16", halves((32, 96))), target_of("znver4"))
+    assert constants(after) == [((3, 16, 32, 2), "bfloat16")]
+    for other in "sapphirerapids", "skylake-avx512":  # tiles of their own, no such instruction
+        after = packed(product((5, 32), "bfloat16", halves((32, 96))), target_of(other))
+        assert constants(after) == [((32, 96), "bfloat16")]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 33, None])
+def test_products_of_bfloat16(rows):
+    cpu = "znver4"
+    if not runs_here(cpu, FLOATS[cpu][1]):
+        pytest.skip(f"not a {cpu}")
+    for columns, depth in [(64, 32), (33, 67), (100, 5)]:
+        x, w = halves((rows or 9, depth)), halves((depth, columns), 1)
+        mod = product((rows or tir.Var("n", "int64"), depth), "bfloat16", w)
+        want = x.astype("float64") @ w.astype("float64")
+        np.testing.assert_allclose(run(mod, x, here(cpu)), want, 1e-5, 1e-5)
+
+
 @pytest.mark.parametrize(
     "cpu, dtype", [("cascadelake", "int8"), ("alderlake", "uint8"), ("x86-64-v3", "uint8")]
 )
@@ -130,8 +159,8 @@ def test_what_stays():
     mod = product((4, 32), "uint8", w)
     for target in [target_of("sapphirerapids"), "cuda", "c"]:
         with Target(target):
-            assert transform.PackByteWeights()(mod).same_as(mod)
-    assert transform.PackByteWeights()(mod).same_as(mod)
+            assert transform.PackWordWeights()(mod).same_as(mod)
+    assert transform.PackWordWeights()(mod).same_as(mod)
     filters = some((32, 3, 3, 16), "int8")
     others = [
         product((4, 32), "uint8", w[:, :5]),
@@ -147,4 +176,4 @@ def test_what_stays():
     ]
     for other in others:
         with Target(target_of("cascadelake")):
-            assert transform.PackByteWeights()(other)["main"].same_as(other["main"])
+            assert transform.PackWordWeights()(other)["main"].same_as(other["main"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant factors of products of bytes lie as the words that an instruction multiplies at once, in
-// panels as wide as the tiles that use them.
+// Constant factors of products of bytes and of bfloat16 lie as the words that an instruction
+// multiplies at once, in panels as wide as the tiles that use them.
 //
 // A matrix (K, N) in words of g numbers and panels of p columns is (N/p, K/g, p, g), a filter (O,
 // H, W, I) is (O/p, H, W, I/g, p, g): kernels read both factors as they lie in memory.
@@ -16,15 +16,23 @@
 
 namespace tvm::relax {
 namespace {
-/// The types in which factors are multiplied, and how many numbers are a word.
+/// The types in which factors are multiplied and summed up, and how many numbers are a word.
 struct Words {
   DataType data, weight;
   int64_t group;
+  DataType sum = DataType::Int(32);
 };
 bool IsByte(DataType t) { return t.is_integer() && t.bits() == 8; }
-/// Which words the machine multiplies; bytes of data with another sign are moved by 128.
+/// Which words the machine multiplies; bytes of data with another sign are moved by 128. (Matrix
+/// units read words in another layout, which their rule makes.)
 std::optional<Words> WordsOf(DataType data, DataType weight, const Machine& machine) {
   DataType s = DataType::Int(32), u = DataType::UInt(32);
+  if (data.is_bfloat16() && weight.is_bfloat16()) {
+    if (machine->Has("amx-bf16") || !HasDot(machine, tir::builtin::dot_bfloat16(), u, u))
+      return std::nullopt;
+    return Words{data, weight, 2, DataType::Float(32)};
+  }
+  if (!IsByte(data) || !IsByte(weight) || machine->Has("amx-int8")) return std::nullopt;
   auto word = [&](DataType t) { return t.is_uint() ? u : s; };
   auto has_bytes = [&](DataType a) {
     return HasDot(machine, tir::builtin::dot_bytes(), a, word(weight));
@@ -37,19 +45,21 @@ std::optional<Words> WordsOf(DataType data, DataType weight, const Machine& mach
   return std::nullopt;
 }
 
-class ByteWeightPacker : public ExprMutator {
+class WordWeightPacker : public ExprMutator {
  public:
-  ByteWeightPacker(const IRModule& mod, Machine machine)
+  WordWeightPacker(const IRModule& mod, Machine machine)
       : ExprMutator(mod), mod_(mod), machine_(std::move(machine)) {}
   IRModule Run() {
+    bool is_same = true;
     for (const auto& [var, base] : mod_->Sorted()) {
       auto func = base.as<Function>();
       if (!func) continue;
       Expr changed = VisitExpr(*func);
-      if (!changed.same_as(base))
-        builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
+      if (changed.same_as(base)) continue;
+      is_same = false;
+      builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
     }
-    return builder_->GetModule();
+    return is_same ? mod_ : builder_->GetModule();
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -85,13 +95,10 @@ class ByteWeightPacker : public ExprMutator {
     auto* weight = call->args[1].as<ConstantObj>();
     auto* data = GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
     auto* result = GetStructInfoAs<TensorStructInfoObj>(ffi::GetRef<Call>(call));
-    if (!weight || !data || !data->Dims() || !result || !result->Dims() ||
-        result->dtype != DataType::Int(32) || data->ndim < 2)
+    if (!weight || !data || !data->Dims() || !result || !result->Dims() || data->ndim < 2)
       return std::nullopt;
-    DataType type(weight->data.dtype());
-    if (!IsByte(data->dtype) || !IsByte(type)) return std::nullopt;
-    auto words = WordsOf(data->dtype, type, machine_);
-    if (!words) return std::nullopt;
+    auto words = WordsOf(data->dtype, DataType(weight->data.dtype()), machine_);
+    if (!words || result->dtype != words->sum) return std::nullopt;
     if (conv ? View(conv->data_layout) != "NHWC" || View(conv->kernel_layout) != "OHWI" ||
                    View(conv->out_layout) != "NHWC" || conv->groups != 1
              : weight->data.ndim() != 2)
@@ -172,7 +179,7 @@ class ByteWeightPacker : public ExprMutator {
     TEArguments args = TEArguments::Create();
     te::Tensor x = args->Tensor(data), w = args->Tensor(panels);
     shape = shape.Map([&](const PrimExpr& dim) { return args->Inside(dim); });
-    if (words.group == 2) {
+    if (x->dtype != words.data) {
       te::Tensor bytes = x;
       x = te::compute(
           bytes->shape,
@@ -202,8 +209,7 @@ class ByteWeightPacker : public ExprMutator {
       at.Set(at.size() - 1, word->var * IntImm::Int64(words.group) + number->var);
       for (const PrimExpr& e : {PrimExpr(word->var), floormod(column, by), PrimExpr(number->var)})
         of.push_back(e);
-      DataType sum = DataType::Int(32);
-      return te::sum(cast(sum, x(at)) * cast(sum, w(of)), reduced);
+      return te::sum(cast(words.sum, x(at)) * cast(words.sum, w(of)), reduced);
     };
     const char* name = conv ? "conv2d" : "matmul";
     return args->CallTIR(builder_, name, {te::compute(shape, element, name)});
@@ -212,22 +218,21 @@ class ByteWeightPacker : public ExprMutator {
   Machine machine_;
 };
 
-IRModule PackByteWeights(IRModule mod) {
+IRModule PackWordWeights(IRModule mod) {
   Target target = Target::Current();
   if (!target.defined()) return mod;
   Machine machine = Machine::Of(target);
-  // (Matrix units read words in another layout, which their rule makes.)
-  if (!machine->is_host || !machine->takes_vectors || machine->Has("amx-int8")) return mod;
-  return OnDeepStack([&] { return ByteWeightPacker(mod, machine).Run(); });
+  if (!machine->is_host || !machine->takes_vectors) return mod;
+  return OnDeepStack([&] { return WordWeightPacker(mod, machine).Run(); });
 }
 }  // namespace
 TVM_RELAX_PASS(
-    PackByteWeights, 0,
-    R"(Products of bytes by a constant matrix, and convolutions in NHWC with constant filters, become
-calls of kernels that read the weights as the target's processor multiplies them: in words of four
-bytes, or two int16, and panels as wide as its tiles. The panels are made by operators that
-FoldConstant computes. Where an instruction takes only data of the other sign, the data is moved by
-128, which is taken back from the sums.
+    PackWordWeights, 0,
+    R"(Products of bytes or bfloat16 by a constant matrix, and convolutions in NHWC with constant
+filters, become calls of kernels that read the weights as the target's processor multiplies them: in
+words of four bytes, two int16 or two bfloat16, and panels as wide as its tiles. The panels are made
+by operators that FoldConstant computes. Where an instruction takes only bytes of data of the other
+sign, the data is moved by 128, which is taken back from the sums.
 
 y = R.matmul(x, w, out_dtype="int32")  # x: uint8 (M, K), w: int8 (K, N)
 ->

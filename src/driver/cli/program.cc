@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and compiling models.
+#include "driver/cli/program.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "runtime/elf.h"
+#include "tvm/driver/relax_build.h"
+#include "tvm/frontend/onnx.h"
+#include "tvm/ir/backend.h"
+
+namespace tvm::cli {
+
+void Progress(const std::string& text) { std::cerr << text << std::endl; }
+bool HasSuffix(const std::string& path, const char* suffix) {
+  return std::filesystem::path(path).extension() == suffix;
+}
+bool IsSource(const std::string& path) {
+  auto has = [&](const char* suffix) { return HasSuffix(path, suffix); };
+  const char* suffixes[] = {".onnx", ".pt2", ".json"};
+  return std::any_of(std::begin(suffixes), std::end(suffixes), has);
+}
+IRModule ReadProgram(const std::string& path) {
+  Progress("reading " + path);
+  if (HasSuffix(path, ".pt2")) {
+    auto import = ffi::Function::GetGlobalRequired("relax.frontend.torch.from_archive");
+    return import(path, false, false, false).cast<IRModule>();
+  }
+  if (HasSuffix(path, ".onnx")) {
+    frontend::OnnxModule imported = frontend::ImportOnnx(path);
+    for (const std::string& warning : imported.warnings) Progress("warning: " + warning);
+    return imported.mod;
+  }
+  std::string text(runtime::MappedFile(path).bytes());
+  auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
+  if (!mod) TVM_FFI_THROW(ValueError) << path << ": expected a module";
+  return *mod;
+}
+ffi::Module Compiled(const IRModule& mod, const Options& options) {
+  Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();
+  Progress("compiling for " + std::string(target->str()));
+  return Build(mod, target);
+}
+
+}  // namespace tvm::cli

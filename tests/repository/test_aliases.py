@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules under the names of neighbouring versions."""
+
+import subprocess
+import sys
+
+# In a process of its own: what is imported there stays out of the other tests.
+PROGRAM = """
+import importlib
+import types
+import tvm
+from tvm._aliases import MODULES
+
+for alias in MODULES:
+    parent, _, name = alias.rpartition(".")
+    package = importlib.import_module(parent)
+    before = getattr(package, name, None)
+    importlib.import_module(alias)
+    assert isinstance(before, types.ModuleType | None) or getattr(package, name) is before, alias
+print(len(MODULES))
+"""
+
+
+def test_importing_a_module_hides_no_function():
+    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert result.returncode == 0 and int(result.stdout) > 100, result.stderr
