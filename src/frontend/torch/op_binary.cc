@@ -11,13 +11,42 @@ namespace {
 /// Two numbers, of which one is symbolic or both are plain: the function of Python.
 bool AreNumbers(const Conversion& c) { return IsNumber(c[0]) && IsNumber(c[1]); }
 
+/// Whether the sizes of two tensors are provably those of one broadcast.
+bool Broadcasts(const Conversion& c, const Expr& a, const Expr& b) {
+  const Dims *x = IsTensor(a) ? DimsOf(InfoOf(a)) : nullptr,
+             *y = IsTensor(b) ? DimsOf(InfoOf(b)) : nullptr;
+  if (!x || !y) return true;
+  for (size_t i = 1; i <= std::min(x->size(), y->size()); ++i) {
+    const PrimExpr &m = (*x)[x->size() - i], &n = (*y)[y->size() - i];
+    if (!IsOne(m) && !IsOne(n) && !c.Equal(m, n)) return false;
+  }
+  return true;
+}
+/// An operand with the sizes of the node's result, which the exporter knows by more than we do:
+/// the ranges of symbols, and what the program checked. They are checked when it runs.
+Expr WithSizesOfResult(Conversion& c, const Expr& x) {
+  StructInfo info = c.importer()->StructInfoOf(c.meta());
+  auto* result = info.as<TensorStructInfoObj>();
+  const Dims* known = result ? DimsOf(result) : nullptr;
+  Dims dims = ShapeOf(x);
+  if (!known || known->size() < dims.size()) return x;
+  for (size_t i = 1; i <= dims.size(); ++i) {
+    size_t at = dims.size() - i;
+    if (!IsOne(dims[at])) dims.Set(at, (*known)[known->size() - i]);
+  }
+  return c.bb->EmitMatchCast(x, relax::TensorStructInfo(dims, TypeOf(x)));
+}
 Expr Arithmetic(Conversion& c, const char* op, const Any& a, const Any& b) {
   DataType t = c.ResultType({a, b});
   // Sums and products of truth values are truth values.
   if (t.is_bool() && std::string_view(op) == "add") op = "logical_or";
   if (t.is_bool() && std::string_view(op) == "multiply") op = "logical_and";
-  Expr left = c.As(a, t);
-  return c.Emit(op, left, c.As(b, t));
+  Expr left = c.As(a, t), right = c.As(b, t);
+  if (!Broadcasts(c, left, right)) {
+    left = WithSizesOfResult(c, left);
+    right = WithSizesOfResult(c, right);
+  }
+  return c.Emit(op, left, right);
 }
 Any Binary(Conversion& c) { return Arithmetic(c, c.op, c[0], c[1]); }
 /// Operands that are not real numbers yet become such.

@@ -8,10 +8,11 @@
 namespace tvm::frontend::torch {
 namespace {
 
-/// A full tensor of a number or a scalar.
+/// A full tensor of a number, which may be a size, or a scalar.
 Expr FullOf(Conversion& c, const Dims& sizes, const Any& value, DataType t) {
   Expr fill = c.As(value, t);
-  return c.Emit("full", ShapeExpr(sizes), fill, t);
+  if (IsTensor(fill)) return c.Emit("full", ShapeExpr(sizes), fill, t);
+  return c.Emit("add", c.Emit("zeros", ShapeExpr(sizes), t), fill);
 }
 DataType TypeOfValue(const Conversion& c, size_t dtype, const Any& value) {
   if (c.Given(dtype)) return c.Type(dtype, DataType::Void());
@@ -42,16 +43,16 @@ Any FullLike(Conversion& c) {
   DataType t = c.Type(2, TypeOf(x));
   Expr value = IsTensor(c[1]) ? c.Cast(c.Tensor(1), t) : c.As(c[1], t);
   if (t == TypeOf(x) && IsTensor(value)) return c.Emit("full_like", x, value);
-  return c.Emit("full", ShapeExpr(ShapeOf(x)), value, t);
+  return FullOf(c, ShapeOf(x), c[1], t);
 }
 Any Fill(Conversion& c) {
   Expr x = c.Tensor(0);
-  return c.Emit("full", ShapeExpr(ShapeOf(x)), c.As(c[1], TypeOf(x)), TypeOf(x));
+  return FullOf(c, ShapeOf(x), c[1], TypeOf(x));
 }
 Any ScalarTensor(Conversion& c) {
   DataType t = c.Type(1, c.default_dtype());
   Expr value = c.As(c[0], t);
-  return IsTensor(value) ? c.Bind(value) : c.Emit("full", ShapeExpr(Dims()), value, t);
+  return IsTensor(value) ? c.Bind(value) : FullOf(c, {}, c[0], t);
 }
 Any ArangeOf(Conversion& c, const Any& begin, const Any& end, Any step, size_t dtype) {
   bool is_float = false, is_symbolic = false;

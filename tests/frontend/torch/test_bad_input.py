@@ -8,7 +8,7 @@ import tvm
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.export import Dim, export  # noqa: E402
-from tvm.relax.frontend.torch import from_exported_program  # noqa: E402
+from tvm.relax.frontend.torch import from_exported_program, relax_dynamo  # noqa: E402
 
 from .run import assert_same, check, compiled  # noqa: E402
 
@@ -105,6 +105,21 @@ def test_the_target_of_a_change_through_overlapping_views_is_not_lost():
 
     for decomposed in (True, False):
         check(Model(), (torch.randn(2, 2),), run_ep_decomposition=decomposed)
+
+
+def test_places_in_memory_of_a_tensor_that_is_not_row_major():
+    def function(x):
+        return x.t().as_strided((2, 2), (1, 2)) + 1.0
+
+    class Model(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    x = torch.randn(3, 2)
+    with pytest.raises(NotImplementedError, match=r"as_strided.*expected a tensor in row-major"):
+        from_exported_program(export(Model(), (x,)))
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs aten.as_strided"):
+        assert_same(torch.compile(function, backend=relax_dynamo())(x), function(x))
 
 
 def test_a_function_of_another_kind_is_refused():

@@ -115,6 +115,33 @@ def test_truth_values_and_broadcast_masks():
     check(Function(function), (torch.tensor([0.5, -1.0, math.inf]),))
 
 
+def test_sizes_that_only_the_exporter_knows_to_be_equal():
+    class Model(nn.Module):
+        def forward(self, x):
+            padded = F.pad(x, (0, 0, 0, -x.shape[1] % 4))
+            chunks = padded.reshape(x.shape[0], -1, 4, x.shape[2])
+            whole = chunks.flatten(1, 2)
+            torch._check(whole.shape[1] == padded.shape[1])
+            return whole + padded
+
+    check(
+        Model(),
+        (torch.randn(2, 6, 3),),
+        dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},),
+        others=[(torch.randn(3, 9, 3),)],
+    )
+
+
+def test_tensors_full_of_a_size():
+    class Model(nn.Module):
+        def forward(self, x):
+            n = x.shape[0]
+            return torch.full((2,), n - 1), torch.full_like(x, 2 * n), x.clone().fill_(n)
+
+    others = [(torch.randn(5, 2),)]
+    check(Model(), (torch.randn(3, 2),), dynamic_shapes=({0: Dim.AUTO},), others=others)
+
+
 def test_tensors_of_another_size():
     class Model(nn.Module):
         def forward(self, x, y):

@@ -18,7 +18,7 @@ from tvm import _libs, relax
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .fx_translator import TorchFXImporter
-from .program import dtype_name, is_check, program_of, target_name
+from .program import depends_on_layout, dtype_name, is_check, program_of, target_name
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
@@ -58,7 +58,9 @@ def _runs_here(node):
         return True
     if node.op != "call_function":
         return False
-    return _is_supported(target_name(node.target)) and node.target not in _DROPOUT
+    if node.target in _DROPOUT or depends_on_layout(node):
+        return False
+    return _is_supported(target_name(node.target))
 
 
 def _is_random(node):
@@ -72,9 +74,10 @@ class _Support(OperatorSupportBase):
 
 
 def import_graph_module(graph_module):
-    """The module of a graph of operators: `main` takes its placeholders and returns a tuple."""
+    """The module of a graph of operators: `main` takes its placeholders and returns its result, or
+    a tuple of several."""
     importer = BaseFXGraphImporter()
-    flags = (False, False, False, False)
+    flags = (False, True, False, False)  # one result is not wrapped
     _import(importer._handle, program_of(graph_module), *flags, "main")
     return importer._imported()
 
@@ -90,6 +93,7 @@ class _Compiled(torch.nn.Module):
         (output,) = (n.args[0] for n in graph.nodes if n.op == "output")
         self._single = isinstance(output, fx.Node)
         outputs = [output] if self._single else list(output)
+        self._has_one = len(outputs) == 1
         # Where torch.compile has guards for what it was called with, the others need no look.
         placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         self._orders = {i: orders[n] for i, n in enumerate(placeholders) if n in orders}
@@ -119,7 +123,8 @@ class _Compiled(torch.nn.Module):
             for i in self._checked:
                 given[i] = _plain(args[i], self._orders.get(i))
         # Tensors of PyTorch cross without copies, and results come back as such.
-        results = list(self._main(*given))
+        results = self._main(*given)
+        results = [results] if self._has_one else list(results)
         for i, (order, is_complex) in self._finish.items():
             results[i] = _finished(results[i], order, is_complex)
         if self._copied:

@@ -162,6 +162,15 @@ def _is_token(node):
     return node.op == "call_function" and is_check(node)
 
 
+def depends_on_layout(node):
+    """Whether a node reads the memory of a tensor by places (as_strided) that does not lie in
+    row-major order from the beginning of its memory, as all of ours do."""
+    if not target_name(node.target).startswith("aten.as_strided"):
+        return False
+    value = node.args[0].meta.get("val")
+    return value is not None and not (value.is_contiguous() and value.storage_offset() == 0)
+
+
 def nodes_of(graph, convert=lambda node: None):
     """The calls of a graph of operators; convert(node) may give a function that takes a converter's
     place."""
@@ -174,6 +183,12 @@ def nodes_of(graph, convert=lambda node: None):
         if _is_token(node):
             continue
         own = convert(node)
+        if own is None and depends_on_layout(node):
+            raise NotImplementedError(
+                f"{target_name(node.target)} (node {node.name}): expected a tensor in row-major "
+                f"order, got one of strides {tuple(node.args[0].meta['val'].stride())} from "
+                f"{node.args[0].meta['val'].storage_offset()} on\n  imported from {source_of(node)}"
+            )
         nodes.append(
             GraphNode(
                 node.name,
