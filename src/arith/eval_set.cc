@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interval an expression takes its values in while variables run over theirs.
 #include "arith/impl.h"
+#include "ir/once.h"
 
 namespace tvm::arith {
 namespace {
@@ -21,7 +22,11 @@ class SetEvaluator {
 
   Ends Eval(const PrimExpr& e) {
     if (!Depends(e)) return {e, e};
-    return Recurse([&] { return Simplified(EvalNode(e)); });
+    // The ends of an open variable's domain are no part of what is remembered.
+    if (Ends* known = open_.empty() ? done_.Find(e.get()) : nullptr) return *known;
+    Ends ends = Recurse([&] { return Simplified(EvalNode(e)); });
+    if (open_.empty()) done_.Keep(e.get(), ends);
+    return ends;
   }
 
  private:
@@ -187,6 +192,7 @@ class SetEvaluator {
   Analyzer* analyzer_;
   Analyzer::Impl* facts_;
   std::vector<const VarObj*> open_;
+  SharedMemo<Ends> done_;
 };
 }  // namespace
 

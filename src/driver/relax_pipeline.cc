@@ -42,6 +42,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.CanonicalizeTIRVariables")
       ("relax.CanonicalizeRelaxBindings")
       ("relax.ConvertToDataflow")
+      .If(is_host, "relax.MoveChannelsFirst")  // whatever layouts somebody chose
       .If(is_host, "relax.FoldDequantize")  // before its constants are numbers of float32
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})

@@ -20,8 +20,10 @@ void VarObj::Init() {
   dtype = DataTypeOf(type_annotation);
   bool plain_float = dtype.code() == kDLFloat;
   bool whole = dtype.is_int() || dtype.is_uint();
-  bool exists = plain_float ? dtype.bits() == 16 || dtype.bits() == 32 || dtype.bits() == 64
-                            : !whole || (dtype.bits() >= 1 && dtype.bits() <= 64);
+  bool brain_float = dtype.code() == kDLBfloat;
+  bool exists = plain_float   ? dtype.bits() == 16 || dtype.bits() == 32 || dtype.bits() == 64
+                : brain_float ? dtype.bits() == 16
+                              : !whole || (dtype.bits() >= 1 && dtype.bits() <= 64);
   if (!exists) {
     TVM_FFI_THROW(TypeError) << "Var: expected a type with values for " << name_hint << ", got "
                              << dtype;

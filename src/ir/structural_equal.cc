@@ -162,8 +162,10 @@ bool Comparison::Nodes(const Object* a, const Object* b, bool defines) {
       auto bits = reinterpret_cast<uintptr_t>(a) + 31 * reinterpret_cast<uintptr_t>(b);
       auto& known = equal_[(bits >> 5) % equal_.size()];
       if (known.first == a && known.second == b) return true;
+      if (const Object** other = equal_to_.Find(a); other && *other == b) return true;
       if (!Fields(a, b, defines)) return false;
       known = {a, b};
+      equal_to_.Keep(a, b);
       return true;
     }
     case kTVMFFISEqHashKindFreeVar:

@@ -5,7 +5,7 @@
 #include <array>
 #include <optional>
 
-#include "ir/pointer_map.h"
+#include "ir/once.h"
 #include "tvm/ir/node.h"
 
 namespace tvm {
@@ -47,8 +47,9 @@ class Comparison {
   bool map_free_vars_, skip_tensor_content_, gave_up_ = false;
   PointerMap<const Object*> to_right_,
       to_left_;  // variables, and nodes that are compared as graphs
-  /// Some pairs found equal: mappings are only added, so they stay equal.
+  /// Pairs found equal: mappings are only added, so they stay equal.
   std::array<std::pair<const Object*, const Object*>, 256> equal_{};
+  SharedMemo<const Object*> equal_to_;  // what the array has no room for
 };
 
 using CompareHook = bool (*)(Comparison*, const Object* a, const Object* b, bool defines);

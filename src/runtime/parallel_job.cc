@@ -4,6 +4,9 @@
 
 #include <chrono>
 
+#include "tvm/runtime/def.h"
+#include "tvm/runtime/signals.h"
+
 namespace tvm::runtime {
 namespace {
 /// How long a caller spins for tasks that others are still in. Asleep, it leaves its CPU to one of
@@ -37,6 +40,7 @@ Job* Job::Begin(TVMParallelTask task, void* data, int num_task, int participants
   job->data_ = data;
   job->env_.num_task = num_task;
   job->participants_ = participants;
+  job->interrupts_ = InterruptCount();
   job->error_ = nullptr;
   job->result_.store(0, std::memory_order_relaxed);
   job->ended_.store(0, std::memory_order_relaxed);
@@ -77,9 +81,21 @@ void Job::Work(int participant) {
     ended_.notify_all();
 }
 
+int Job::HearInterrupt() noexcept {
+  try {
+    RunSignalHandlers();
+    return 0;
+  } catch (...) {
+    return ReportException();
+  }
+}
+
 void Job::Run(int id) {
   if (result_.load(std::memory_order_relaxed) != 0) return;
-  int rc = task_(id, &env_, data_);
+  int rc = 0;
+  if (InterruptCount() != interrupts_) [[unlikely]]
+    rc = HearInterrupt();
+  if (rc == 0) rc = task_(id, &env_, data_);
   if (rc == 0) return;
   TVMFFIObjectHandle error = nullptr;
   TVMFFIErrorMoveFromRaised(&error);

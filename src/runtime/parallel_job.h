@@ -64,12 +64,15 @@ class Job {
     std::atomic<uint64_t> bounds{0};
   };
   static int Take(Range* range, bool first);
+  /// Runs the handlers of Ctrl-C, on the thread that may: what they raise ends the region.
+  static int HearInterrupt() noexcept;
   void Run(int id);
 
   TVMParallelTask task_ = nullptr;
   void* data_ = nullptr;
   TVMParallelGroupEnv env_{nullptr, 0};
   int participants_ = 0;
+  uint32_t interrupts_ = 0;  // that came before
   std::vector<Range> ranges_;
   TVMFFIObjectHandle error_ = nullptr;
   std::atomic<int> result_{0};

@@ -17,6 +17,7 @@ namespace tvm {
 namespace {
 struct sigaction python_handler;
 std::atomic<void (*)()> on_interrupt{nullptr};
+std::atomic<uint32_t> interrupts{0};
 
 void HandleInterrupt(int signal, siginfo_t* info, void* context) {
   int saved = errno;
@@ -29,6 +30,7 @@ void HandleInterrupt(int signal, siginfo_t* info, void* context) {
     } else {
       python_handler.sa_handler(signal);
     }
+    interrupts.fetch_add(1, std::memory_order_release);  // after Python has noted it
   }
   errno = saved;
 }
@@ -49,6 +51,7 @@ void WatchInterrupts() {
 }  // namespace
 
 bool IsFirstThread() { return syscall(SYS_gettid) == getpid(); }
+uint32_t InterruptCount() { return interrupts.load(std::memory_order_acquire); }
 void SetInterruptAlert(void (*alert)()) { on_interrupt = alert; }
 
 void RunSignalHandlers() {

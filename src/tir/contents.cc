@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ir/each_function.h"
+#include "ir/once.h"
 #include "tvm/expr/expr.h"
 
 namespace tvm::tir {
@@ -13,6 +14,7 @@ struct ContentsCollector {
   Contents* contents;
   // Much of a program is shared: what was met before is known, as far as this remembers.
   std::array<const Object*, 256> seen{};
+  Once once;
   std::array<DataType, 16> seen_types{};
 
   explicit ContentsCollector(Contents* contents) : contents(contents) {
@@ -31,6 +33,7 @@ struct ContentsCollector {
     const Object*& place = seen[(reinterpret_cast<uintptr_t>(node.get()) >> 4) % seen.size()];
     if (place == node.get()) return;
     place = node.get();
+    if (!once(node.get())) return;
     if (StackIsLow()) [[unlikely]]
       return Recurse([&] { VisitNode(node); });
     VisitNode(node);

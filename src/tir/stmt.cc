@@ -268,6 +268,17 @@ void MatchBufferRegionObj::Init() {
     TVM_FFI_THROW(TypeError) << "MatchBufferRegion: expected " << buffer->name << " of type "
                              << source->buffer->dtype << ", got " << buffer->dtype;
   }
+  const Array<PrimExpr>& shape = buffer->shape;
+  const Array<Range>& region = source->region;
+  for (size_t i = 0; shape.size() == region.size() && i < shape.size(); ++i) {
+    auto size = AsConstInt(shape[i]), extent = AsConstInt(region[i]->extent);
+    if (size && extent && *size != *extent) {
+      TVM_FFI_THROW(ValueError)
+          << "MatchBufferRegion: expected a view of the shape of its region of "
+          << source->buffer->name << ", " << *extent << " elements in dimension " << i << ", got "
+          << *size;
+    }
+  }
 }
 Block::Block(Array<IterVar> iter_vars, Array<BufferRegion> reads, Array<BufferRegion> writes,
              String name_hint, Stmt body, Optional<Stmt> init, Array<Buffer> alloc_buffers,

@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "ir/once.h"
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
@@ -131,6 +132,7 @@ struct Transformer : Mutator<Transformer, StmtObj, PrimExprObj> {
   const Optional<Function>& preorder;
   const Optional<Function>& postorder;
   std::unordered_set<int32_t> enabled;  // empty: all
+  SharedMemo<ObjectRef> done;
 
   Transformer(const Optional<Function>& pre, const Optional<Function>& post,
               const Optional<Array<String>>& only)
@@ -168,7 +170,12 @@ struct Transformer : Mutator<Transformer, StmtObj, PrimExprObj> {
     return node;
   }
   ObjectRef Rewrite(const StmtObj* op) { return Apply<Stmt>(op); }
-  ObjectRef Rewrite(const PrimExprObj* op) { return Apply<PrimExpr>(op); }
+  ObjectRef Rewrite(const PrimExprObj* op) {
+    if (ObjectRef* known = done.Find(op)) return *known;
+    ObjectRef result = Apply<PrimExpr>(op);
+    done.Keep(op, result);
+    return result;
+  }
 };
 }  // namespace
 
@@ -195,8 +202,10 @@ void VisitPost(ObjectRef node, Function fvisit) {
   OnDeepStack([&] { visit(node); });
 }
 void VisitPre(ObjectRef node, Function fvisit) {
+  std::unordered_set<const Object*> seen;
   OnDeepStack([&] {
     PreOrderVisit(node, [&](const ObjectRef& n) {
+      if (!seen.insert(n.get()).second) return false;
       Any go_on = OnHomeStack([&] { return fvisit(n); });
       return go_on == nullptr || go_on.cast<bool>();
     });
@@ -216,7 +225,7 @@ TVM_REGISTER() {
   Def("tir.stmt_functor.post_order_visit", &VisitPost,
       "Calls fvisit on every node, once, children first.", Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.pre_order_visit", &VisitPre,
-      "Calls fvisit on every node, parents first; goes on below unless fvisit returns False.",
+      "Calls fvisit on every node, once, parents first; goes on below unless fvisit returns False.",
       Arg("stmt"), Arg("fvisit"));
   Def("tir.stmt_functor.substitute", &SubstituteAny, "The node with variables replaced.",
       Arg("node"), Arg("vmap"));

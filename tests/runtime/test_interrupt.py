@@ -80,6 +80,18 @@ timer = f.time_evaluator("main", tvm.cpu(), number=1, repeat=2, cooldown_interva
 a, b = (tvm.runtime.tensor(np.zeros(8, "float32")) for _ in range(2))
 assert stops(lambda: timer(a, b))
 """,
+    # Between the pieces of a loop; one that runs to its end in one piece ends first.
+    "one parallel kernel": """
+slow = tvm.script.from_source('''@T.prim_func
+def slow(A: T.Buffer((2048,), "float32")):
+    for i in T.parallel(2048):
+        for j in range(10_000_000):
+            A[i] = A[i] * T.float32(0.99) + T.float32(0.5)
+''')
+f = tvm.compile(slow, target="llvm")
+tvm.get_global_func("runtime.set_num_threads")(2)
+assert stops(lambda: f(tvm.runtime.tensor(np.zeros(2048, "float32"))))
+""",
     "handler": """
 def handler(*_): raise ValueError("from the handler")
 signal.signal(signal.SIGINT, handler)

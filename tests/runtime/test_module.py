@@ -24,6 +24,14 @@ def doubled(mod, name="double"):
     return y.numpy()
 
 
+def test_old_names(compile_c, kernels):
+    mod = runtime.load_module(compile_c(kernels["only"]))
+    assert mod.type_key == mod.kind
+    x, y = runtime.tensor(np.arange(5, dtype="float32")), runtime.empty((5,))
+    assert (x.asnumpy() == x.numpy()).all()
+    mod.time_evaluator(mod.entry_name, tvm.cpu(), number=1)(x, y)
+
+
 def test_functions_of_a_loaded_library(compile_c, kernels):
     mod = runtime.load_module(compile_c(kernels["two"]))
     assert isinstance(mod, runtime.Module)

@@ -160,6 +160,7 @@ def test_strides_by_name_are_new_variables():
     [
         ("with T.block() as x:\n        T.evaluate(0)", "expected no name for a block"),
         ("return T.serial(8)", "expected a value to return, got a statement"),
+        ("return T.evaluate(0)", "expected a value to return, got a statement"),
     ],
 )
 def test_what_means_nothing_is_refused(body, message):
@@ -396,3 +397,55 @@ def test_microcontrollers():
     assert target.features.has_dsp and not target.features.has_mve
     assert tvm.target.Target("c -mcpu=cortex-m55").features.has_mve
     assert not tvm.target.Target("c -mcpu=cortex-m0").features.has_dsp
+
+
+def test_a_handle_that_is_used_stays_a_parameter():
+    @T.prim_func
+    def func(a: T.handle):
+        A = T.match_buffer(a, (4,))
+        T.evaluate(T.call_extern("int32", "f", a))
+        A[0] = 1.0
+
+    assert "A = T.match_buffer(a, (4,))" in func.script()
+    tvm.ir.assert_structural_equal(tvm.script.from_source(func.script()), func)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3, 4), (16, 4)])
+def test_views_have_the_shape_of_their_region(shape):
+    text = f"""@T.prim_func
+def func(A: T.Buffer((16, 16), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            M = T.match_buffer(A[vi * 4:vi * 4 + 4, 0:4], {shape})
+            M[0, 0] = 1.0
+"""
+    with pytest.raises(DiagnosticError, match=r"M = T.match_buffer") as error:
+        from_source(text)
+    assert "expected a view of the shape of its region of A, 4 elements" in str(error.value)
+
+
+def test_bounds_print_their_infinities():
+    bound = tvm.arith.ConstIntBound
+    assert str(bound(bound.NEG_INF, 7)) == "ConstIntBound[neg_inf, 7]"
+    assert repr(bound(0, bound.POS_INF)) == "ConstIntBound[0, pos_inf]"
+
+
+def test_functions_print_their_full_source_name():
+    from tvm.script.parser.core.diagnostics import Source
+
+    assert Source(test_functions_print_their_full_source_name).source_name == __file__
+
+
+def test_flops_that_are_said():
+    @T.prim_func
+    def said(A: T.Buffer((4,), "float32")):
+        T.func_attr({"estimated_flops": T.float32(32)})
+        A[0] = A[0] + 1.0
+
+    assert tvm.tir.analysis.estimate_tir_flops(tvm.IRModule({"main": said})) == 32
+
+
+def test_names_of_devices():
+    assert tvm.target.Target("opencl -device=mali").device_name == "mali"
+    assert tvm.target.Target("llvm").device_name == ""

@@ -3,6 +3,7 @@
 #pragma once
 #include <tvm/ffi/error.h>
 
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -20,6 +21,8 @@ bool IsFirstThread();
 /// Runs the handlers of signals that came, at once; CheckSignals does so every 20 ms at most.
 /// Throws Interrupt.
 void RunSignalHandlers();
+/// How often Ctrl-C came: a cheap question for loops that cannot afford more.
+uint32_t InterruptCount();
 /// Has `alert` called on the first thread when Ctrl-C comes, from a signal handler.
 void SetInterruptAlert(void (*alert)());
 

@@ -33,6 +33,13 @@ class ConstIntBound(Node):
     POS_INF = (1 << 63) - 1
     NEG_INF = -POS_INF
 
+    def __repr__(self):
+        names = {self.POS_INF: "pos_inf", self.NEG_INF: "neg_inf"}
+        low, high = (names.get(v, v) for v in (self.min_value, self.max_value))
+        return f"ConstIntBound[{low}, {high}]"
+
+    __str__ = __repr__
+
 
 class ConstraintScope:
     """A condition that holds inside a `with` block."""

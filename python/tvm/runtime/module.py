@@ -94,6 +94,11 @@ class Module(_Module):
         return self.inspect_source(fmt)
 
     @property
+    def type_key(self) -> str:
+        """As `kind`."""
+        return str(self.kind)
+
+    @property
     def imported_modules(self) -> list[Module]:
         """As `imports`."""
         return list(self.imports)
@@ -148,7 +153,10 @@ class Module(_Module):
         It holds the seconds of one call for each of `repeat` rounds of `number` calls. A round
         that takes less than `min_repeat_ms` runs again with more calls.
         """
-        function = self.get_function(func_name, True) if func_name else _entry_function(self)
+        if not func_name or func_name == self.entry_name:
+            function = _entry_function(self)
+        else:
+            function = self.get_function(func_name, True)
         evaluate = _time_evaluator(
             function,
             _device(dev),

@@ -193,13 +193,14 @@ class Target(Node):
 
 def _attribute(name, fallback=None):
     def get(self):
-        value = self.attrs.get(
-            name.replace("_", "-") if name == "vtcm_capacity" else name, fallback
-        )
+        value = self.attrs.get(_OPTION_OF.get(name, name), fallback)
         return str(value) if isinstance(value, str) else value
 
     return property(get)
 
+
+# Attributes that are called otherwise than the option they give.
+_OPTION_OF = {"vtcm_capacity": "vtcm-capacity", "device_name": "device"}
 
 for _name, _fallback in {
     "arch": None,

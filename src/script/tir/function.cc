@@ -223,7 +223,8 @@ void PrintPrimFunc(Printer& p, const PrimFuncObj* f, const String& name) {
       auto it = f->buffer_map.find(param);
       const BufferObj* b = it == f->buffer_map.end() ? nullptr : (*it).second.get();
       const Object* owner = b ? data_owners.emplace(b->data.get(), b).first->second : nullptr;
-      bool shared = b && p.Known(b->data.get());
+      // A handle that the body uses is more than the name of a buffer.
+      bool shared = b && (p.Known(b->data.get()) || scan.seen.count(param.get()));
       if (b && sugar && !shared && IsPlainParameter(param.get(), b, owner) && !p.Known(b)) {
         // A copy: naming another object may move the table of names.
         std::string buffer_name = p.Define(b, b->name);

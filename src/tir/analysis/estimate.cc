@@ -131,8 +131,13 @@ double EstimateTIRFlops(const IRModule& mod) {
   for (const auto& [var, func] : mod->functions) {
     auto* f = func.as<PrimFuncObj>();
     if (!f) continue;
-    auto said = f->GetAttr<double>("estimated_flops");
-    total += said ? *said : EstimateTIRFlops(f->body);
+    if (!f->attrs.Has("estimated_flops")) {
+      total += EstimateTIRFlops(f->body);
+      continue;
+    }
+    Any said = f->attrs->dict.at("estimated_flops");
+    auto number = said.as<FloatImm>();
+    total += number ? (*number)->value : said.cast<double>();
   }
   return total;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/once.h"
 #include "tvm/tir/function.h"
 
 namespace tvm::tir {
@@ -16,9 +17,9 @@ namespace tvm::tir {
 /// first, `InBlock(const BlockObj*, by)` is called around what is inside a block.
 template <class Self>
 struct ScopedVisitor
-    : Visitor<Self, VarObj, StmtObj, ForObj, LetStmtObj, LetObj, AllocateObj, AllocateConstObj,
-              BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj, AttrStmtObj, ReduceObj,
-              CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
+    : Visitor<Self, VarObj, PrimExprObj, StmtObj, ForObj, LetStmtObj, LetObj, AllocateObj,
+              AllocateConstObj, BlockObj, BlockRealizeObj, DeclBufferObj, BufferRealizeObj,
+              AttrStmtObj, ReduceObj, CommReducerObj, BufferObj, GlobalVarObj, OpObj> {
   Self* self() { return static_cast<Self*>(this); }
   void Go(const ObjectRef& node) { (*this)(node); }
   template <class T>
@@ -28,7 +29,9 @@ struct ScopedVisitor
   template <class F>
   void With(const Array<Var>& vars, const char* what, F&& body) {
     self()->Begin(vars, what);
+    once_ = Once();
     body();
+    once_ = Once();
     self()->End(vars, what);
   }
   void At(const StmtObj*) {}
@@ -38,6 +41,9 @@ struct ScopedVisitor
     VisitChildren(op, *self());
   }
   void Visit(const VarObj* op) { self()->Use(op); }
+  void Visit(const PrimExprObj* op) {
+    if (once_(op)) VisitChildren(op, *self());
+  }
   void Visit(const GlobalVarObj*) {}
   void Visit(const OpObj*) {}
   void Visit(const BufferObj* op) { self()->UseBuffer(op); }
@@ -74,7 +80,9 @@ struct ScopedVisitor
     self()->At(op);
     self()->UseDeclared(op->buffer.get());
     self()->Declare(op->buffer.get(), 1);
+    once_ = Once();
     Go(op->body);
+    once_ = Once();
     self()->Declare(op->buffer.get(), -1);
   }
   void Visit(const BufferRealizeObj* op) {
@@ -171,6 +179,9 @@ struct ScopedVisitor
     }
     return vars;
   }
+
+ private:
+  Once once_;  // where the same definitions hold
 };
 
 }  // namespace tvm::tir

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What evaluating an expression does, and whether a function is pure.
+#include "ir/once.h"
 #include "tvm/expr/builtin.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
 
 namespace tvm::tir {
 namespace {
-struct EffectVisitor : Visitor<EffectVisitor, BufferLoadObj, CallObj, BufferObj> {
+struct EffectVisitor : Visitor<EffectVisitor, PrimExprObj, BufferLoadObj, CallObj, BufferObj> {
+  Once once;
   CallEffectKind worst = CallEffectKind::kPure;
   void AtLeast(CallEffectKind kind) { worst = std::max(worst, kind); }
+  void Visit(const PrimExprObj* op) {
+    if (once(op)) VisitChildren(op, *this);
+  }
   void Visit(const BufferLoadObj* op) {
     AtLeast(CallEffectKind::kReadState);
-    VisitChildren(op, *this);
+    Visit(static_cast<const PrimExprObj*>(op));
   }
   void Visit(const CallObj* op) {
     CallEffectKind kind = EffectOf(op->op);
@@ -19,7 +24,7 @@ struct EffectVisitor : Visitor<EffectVisitor, BufferLoadObj, CallObj, BufferObj>
     if (kind == CallEffectKind::kReadState || kind == CallEffectKind::kUpdateState) AtLeast(kind);
     if (kind == CallEffectKind::kEmbedInfo || kind == CallEffectKind::kControlJump)
       AtLeast(CallEffectKind::kUpdateState);
-    VisitChildren(op, *this);
+    Visit(static_cast<const PrimExprObj*>(op));
   }
   void Visit(const BufferObj*) {}
 };

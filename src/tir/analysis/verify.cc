@@ -147,7 +147,8 @@ bool VerifyWellFormed(const IRModule& mod, bool assert_mode) {
     std::string complaint = check.complaint.text;
     for (const auto& [var, count] : check.ever) {
       if (count > 0 && !defined.insert(var).second && complaint.empty())
-        complaint = "variable " + std::string(var->name_hint) + " is that of another function";
+        complaint = "there are multiple definitions of variable " + std::string(var->name_hint) +
+                    ", which is that of another function";
     }
     if (!Accept(complaint, func, assert_mode)) return false;
   }

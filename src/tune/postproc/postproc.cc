@@ -135,7 +135,10 @@ struct RewriteParallelVectorizeUnrollObj : PostprocObj {
         sch.Parallel(fused);
       });
     }
-    if (wishes.unroll > 0) {
+    // Without a reduction there is nothing to gain that the code generator does not find.
+    bool reduces = std::any_of(view.axes.begin(), view.axes.end(),
+                               [](const Axis& a) { return a.use != LoopUse::kSpatial; });
+    if (wishes.unroll > 0 && reduces) {
       Array<LoopRV> now = sch.GetLoops(block);
       sch.Annotate(now[0], tir::attr::kPragmaUnroll, wishes.unroll);
       sch.Annotate(now[0], tir::attr::kPragmaUnrollExplicit, int64_t{wishes.unroll_explicit});

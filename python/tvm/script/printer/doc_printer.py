@@ -114,7 +114,7 @@ class _Writer:
             self.write(doc.operands[1], own + (not right))
 
     def lambda_(self, doc):
-        self.text("lambda " if doc.args else "lambda")
+        self.text("lambda ")
         self.commas(doc.args)
         self.text(": ")
         self.write(doc.body)

@@ -162,7 +162,7 @@ def _find(program):
         )
     _, functions, classes = _file_tree(filename, "".join(lines))
     lines = [line.rstrip("\n") for line in lines]
-    name = os.path.relpath(filename) if os.path.exists(filename) else filename
+    name = os.path.abspath(filename) if os.path.exists(filename) else filename
     if inspect.isfunction(program):
         node = functions.get((program.__code__.co_firstlineno, program.__name__))
         if node is not None:

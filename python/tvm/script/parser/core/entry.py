@@ -26,7 +26,9 @@ def parse(program, extra_vars=None, check_well_formed=True, decorator=None):
     source = Source(program)
     names, annotations, members = {}, {}, {}
     if isinstance(program, str):  # versions to 0.10 print @tvm.script.ir_module
-        names["tvm"] = types.SimpleNamespace(script=_Script())
+        from .. import ir_module
+
+        names["tvm"] = types.SimpleNamespace(script=types.SimpleNamespace(ir_module=ir_module))
     if inspect.isfunction(program):
         names.update(inspect_function_capture(program))
         annotations[program.__name__] = _values(program)
@@ -45,17 +47,6 @@ def parse(program, extra_vars=None, check_well_formed=True, decorator=None):
     if check_well_formed and getattr(parser, "check_well_formed", True):
         check(source, result)
     return result
-
-
-class _Script:
-    """What a text may say of tvm.script."""
-
-    def __getattr__(self, name):
-        import tvm.script
-
-        if name not in ("ir_module", "ir", "tir", "relax"):
-            raise AttributeError(f"tvm.script: expected ir_module, ir, tir or relax, got {name}")
-        return getattr(tvm.script, name)
 
 
 def _values(function):
