@@ -18,6 +18,16 @@ struct LinearTokens {
     if (rate) visit("rate", *rate);
   }
 };
+/// Rates (b, s, heads) of which the model does not say whether there is one for all heads.
+Expr PerHead(Node& n, const Expr& rates, int64_t heads) {
+  Te te(n);
+  te::Tensor t = te(rates);
+  PrimExpr count = t->shape[2];
+  return ComputeElements(
+      n, "per_head", te, {t->shape[0], t->shape[1], Num(heads)}, [&](const Index& i) {
+        return topi::At(t, {i[0], i[1], tir::Select(equal(count, Num(1)), Num(0), i[2])});
+      });
+}
 /// A state (b, h, k, v) that every token changes and is read from.
 Outputs ConvertLinearAttention(Node& n) {
   int64_t q_heads = n.Int("q_num_heads"), kv_heads = n.Int("kv_num_heads");
@@ -44,7 +54,9 @@ Outputs ConvertLinearAttention(Node& n) {
   if (!gated && n.Has(4)) n.Input(4);
   if (delta) {
     Expr beta = n.Cast(n.In(5), real);
-    bool single = IsOne(Node::Shape(beta)[2]);
+    PrimExpr count = Node::Shape(beta)[2];
+    bool single = IsOne(count);
+    if (!AsConstInt(count)) beta = PerHead(n, beta, kv_heads);
     rate = ByHeads(n, beta, single ? 1 : kv_heads);
   }
   if (!delta && n.Has(5)) n.Input(5);
