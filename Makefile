@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples sanitize random bench bench-peers wheel check clean
+.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples build-cost sanitize random bench bench-peers wheel check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -72,6 +72,9 @@ processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 wit
 	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
 	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(PROCESSOR_TESTS); done
 
+build-cost: build ## seconds of the C++ build per 1,000 lines; fails when they grew by a third
+	$(BIN)/python scripts/build_cost.py $(BUILD)
+
 sanitize: build system-tests ## C++ tests under the address and undefined-behaviour sanitizers
 	cmake -S . -B build-sanitize -G Ninja -DPython_EXECUTABLE=$(ABS_PYTHON) -DTVM_BUILD_TESTS=ON -DTVM_USE_LLVM=OFF \
 	  -DTVM_SANITIZE=address,undefined > $(VENV)/configure.log || { cat $(VENV)/configure.log; exit 1; }
@@ -101,7 +104,7 @@ wheel: $(VENV)/.ready-tests ## a wheel in wheelhouse/ that runs on other machine
 	$(PIP) wheel --quiet --no-deps $(PIP_BUILD) -w dist .
 	$(BIN)/python scripts/repair_wheel.py dist wheelhouse
 
-check: build $(VENV)/.ready-tests ## formatting, lint, structure, fast tests
+check: build $(VENV)/.ready-tests ## formatting, lint, structure, tests of what was changed
 	./check
 
 clean: ## everything that was built; the environments stay

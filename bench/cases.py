@@ -14,6 +14,7 @@ from . import (
     lowered,
     measure,
     models,
+    onnx_import,
     peers,
     pytorch,
     rewritten,
@@ -393,6 +394,15 @@ def rewritten_models(name, subjects, options):
     return rows
 
 
+def imported_models(name, subjects, options):
+    """Models as ONNX files: import, compilation, a call and memory, beside ONNX Runtime's load,
+    torch.compile, and the same graphs made by BlockBuilder."""
+    rows = []
+    for model in models.MODELS:
+        rows += onnx_import.rows(model, min(options.rounds, 3))
+    return rows
+
+
 CASES = {
     **dict.fromkeys(kernels.KERNELS, kernel),
     "list": listed,
@@ -414,6 +424,7 @@ CASES = {
     "graph": graph,
     "lowered": lowered_operators,
     "rewritten": rewritten_models,
+    "onnx": imported_models,
     **serving.CASES,
     "pytorch": pytorch.case,
     "schedule": schedules,

@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from .measure import Row
 from .programs import peak_bytes, resident_bytes
 
 THREADS = 2
@@ -96,7 +97,7 @@ def latency(path, name):
             begin = time.perf_counter()
             run(*args)
             taken.append(time.perf_counter() - begin)
-    print(json.dumps([statistics.median(taken) for taken in samples]))
+    print(json.dumps(samples))
 
 
 # ---- the parent ----------------------------------------------------------------------------------
@@ -109,15 +110,15 @@ def child(*arguments, **variables):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(name, rounds, folder):
+def sample(name, rounds, folder):
+    """Bytes of weights, (seconds, memory that stays, peak) of each step by round, and calls."""
     from .model_ops import onnx_model
     from .models import Model
 
     path = Path(folder) / f"{name}.onnx"
     path.write_bytes(onnx_model(Model(name)))
-    weights = path.stat().st_size
-    kinds = {"tvm_import": [], "ort_load": [], "cold": [], "cached": [], "ort_optimise": []}
-    kinds["torch_compile"] = []
+    steps = {"tvm_import": [], "ort_load": [], "cold": [], "cached": [], "ort_optimise": []}
+    steps["torch_compile"] = []
     for number in range(rounds):
         cache = {
             "TVM_CACHE_DIR": str(Path(folder) / f"cache{number}"),
@@ -125,24 +126,52 @@ def measure(name, rounds, folder):
         }
         inductor = {"TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / f"inductor{number}")}
         for which in ("tvm_import", "ort_load", "ort_optimise"):
-            kinds[which].append(child(which, path, name))
+            steps[which].append(child(which, path, name))
         for key in ("cold", "cached"):
-            kinds[key].append(child("tvm_compile", path, name, **cache))
+            steps[key].append(child("tvm_compile", path, name, **cache))
         if number == 0:  # minutes for some of them
-            kinds["torch_compile"].append(child("torch_compile", path, name, **inductor))
-    seconds = {key: statistics.median(s for s, _, _ in runs) for key, runs in kinds.items()}
-    imported, twin = child("latency", path, name)
+            steps["torch_compile"].append(child("torch_compile", path, name, **inductor))
+    return path.stat().st_size, steps, child("latency", path, name)
+
+
+def rows(name, rounds):
+    """The same as rows of the table: ours first, then whom it is measured by."""
+    with tempfile.TemporaryDirectory() as folder:
+        weights, steps, (imported, twin) = sample(name, rounds, folder)
+
+    def column(which, i=0):
+        return [run[i] for run in steps[which]]
+
+    return [
+        Row(f"{name}.onnx, import", "tvm", column("tvm_import")),
+        Row(f"{name}.onnx, import", "onnxruntime, as it is", column("ort_load")),
+        Row(f"{name}.onnx, memory of import", "tvm", column("tvm_import", 1), "B"),
+        Row(f"{name}.onnx, memory of import", "weights", [weights], "B"),
+        Row(f"{name}.onnx, compile", "tvm", column("cold")),
+        Row(f"{name}.onnx, compile", "torch.compile", column("torch_compile")),
+        Row(f"{name}.onnx, from the cache", "tvm", column("cached")),
+        Row(f"{name}.onnx, from the cache", "onnxruntime, optimised", column("ort_optimise")),
+        Row(f"{name}.onnx, a call", "tvm", imported),
+        Row(f"{name}.onnx, a call", "tvm, made by BlockBuilder", twin),
+        Row(f"{name}.onnx, peak of compiling", "tvm", column("cold", 2), "B"),
+        Row(f"{name}.onnx, peak of compiling", "weights", [weights], "B"),
+    ]
+
+
+def measure(name, rounds, folder):
+    weights, steps, (imported, twin) = sample(name, rounds, folder)
+    seconds = {key: statistics.median(s for s, _, _ in runs) for key, runs in steps.items()}
     return {
         "model": name,
         "MB": weights / 1e6,
         "seconds": seconds,
         "load / import": seconds["ort_load"] / seconds["tvm_import"],
-        "import, memory / weights": statistics.median(k for _, k, _ in kinds["tvm_import"])
+        "import, memory / weights": statistics.median(k for _, k, _ in steps["tvm_import"])
         / weights,
         "torch.compile / cold": seconds["torch_compile"] / seconds["cold"],
         "ORT optimised / cached": seconds["ort_optimise"] / seconds["cached"],
-        "BlockBuilder / imported": twin / imported,
-        "peak / weights": statistics.median(p for _, _, p in kinds["cold"]) / weights,
+        "BlockBuilder / imported": statistics.median(twin) / statistics.median(imported),
+        "peak / weights": statistics.median(p for _, _, p in steps["cold"]) / weights,
     }
 
 

@@ -17,10 +17,11 @@ function(tvm_compile_flags name pch)
   target_link_libraries(${name} PUBLIC tvm_ffi::header tvm_ffi::shared)
 endfunction()
 
-# tvm_library(NAME SOURCES ... [COLD ...] PCH header): a shared library with the project's flags. COLD are
-# sources whose speed nobody waits for; with -O1 they compile in half the time.
+# tvm_library(NAME SOURCES ... [COLD ...] [SMALL ...] PCH header): a shared library with the project's flags.
+# COLD and SMALL are sources whose speed nobody waits for: with -O1 they compile in half the time, with -Os they
+# take two thirds of the space (and no precompiled header, which is made for -O2).
 function(tvm_library name)
-  cmake_parse_arguments(LIB "" "PCH" "SOURCES;COLD" ${ARGN})
+  cmake_parse_arguments(LIB "" "PCH" "SOURCES;COLD;SMALL" ${ARGN})
   tvm_batches(batches ${name} ${LIB_SOURCES})
   add_library(${name} SHARED ${batches})
   add_library(tvm::${name} ALIAS ${name})
@@ -33,6 +34,13 @@ function(tvm_library name)
       target_compile_options(${name}_cold PRIVATE -O1)
     endif()
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:${name}_cold>)
+  endif()
+  if(LIB_SMALL)
+    tvm_batches(small ${name} ${LIB_SMALL})
+    # -Wclobbered, -Wmaybe-uninitialized: false with -Os, from headers of g++ 12 and tvm-ffi.
+    set_source_files_properties(${small} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+      COMPILE_OPTIONS "-Os;-Wno-clobbered;-Wno-maybe-uninitialized")
+    target_sources(${name} PRIVATE ${small})
   endif()
   # --wrap: src/runtime/backtrace.cc
   target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,--gc-sections -Wl,--wrap=TVMFFIBacktrace)

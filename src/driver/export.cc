@@ -349,12 +349,16 @@ void AddRegistration(const ffi::Module& mod, const fs::path& folder, Paths* file
 }
 }  // namespace
 
-void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
+void CheckFolderOf(const std::string& path) {
   fs::path output(path);
   if (output.has_parent_path() && !fs::is_directory(output.parent_path())) {
     TVM_FFI_THROW(FileNotFoundError)
         << "export_library: the folder of '" << path << "' does not exist";
   }
+}
+void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
+  fs::path output(path);
+  CheckFolderOf(path);
   if (!options.workspace.empty() && !fs::is_directory(options.workspace)) {
     TVM_FFI_THROW(FileNotFoundError)
         << "export_library: the folder workspace_dir='" << options.workspace << "' does not exist";

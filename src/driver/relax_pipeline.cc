@@ -42,6 +42,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.CanonicalizeTIRVariables")
       ("relax.CanonicalizeRelaxBindings")
       ("relax.ConvertToDataflow")
+      .If(is_host, "relax.MoveChannelsFirst")  // whatever layouts somebody chose
       .If(is_host, "relax.FoldDequantize")  // before its constants are numbers of float32
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
@@ -55,6 +56,7 @@ Pass DefaultPipeline(const Target& target) {
       .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")
       ("relax.PackWordWeights")
+      .If(is_host, "relax.FuseTransposeMatmul")  // weights that are arguments would be copied
       ("relax.DispatchSampling")
       ("relax.DispatchSortScan")
       ("relax.StableNormalization")

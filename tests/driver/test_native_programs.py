@@ -238,13 +238,23 @@ def test_an_onnx_file_runs_at_once(program, tmp_path):
 
 def test_help_and_errors(program, model, tmp_path):
     assert "inspect" in run(program, "--help").stdout
-    assert "--repeat" in run(program, "bench", "--help").stdout
+    assert run(program, "help").stdout == run(program, "--help").stdout
+    for words in (["bench", "--help"], ["help", "bench"]):
+        assert "--repeat" in run(program, *words).stdout
+    assert run(program, "--version").stdout == f"tvm {tvm.__version__}\n"
+    (tmp_path / "text.json").write_text("no module")
     assert json.loads(run(program, "info", "--json").stdout)["threads"] >= 1
     for words, message in (
-        (["fly"], "unknown command 'fly'"),
+        (["fly"], "unknown command 'fly'; tvm --help lists them"),
+        (["info", model], "info: expected options only, got '"),
+        (["compile", tmp_path / "text.json", "-o", "m.so"], "text.json: expected a model (.onnx"),
+        (["compile", tmp_path / "text.json", "-o", "gone/m.so"], "the folder of 'gone/m.so'"),
         (["bench", model, "--repaet=3"], "unknown option '--repaet', did you mean '--repeat'"),
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
+        (["run", model, "--dim", "n=few"], "--dim: expected a number of at least 0, got 'few'"),
+        (["run", model, "--dim", "m=2"], "--dim: no input of 'main' has an extent 'm'"),
+        (["run", model, "--device", "cpu:first"], "--device: expected a number of at least 0"),
         (["run", tmp_path / "gone.so"], "gone.so"),
         (["compile", model], "(.onnx, .pt2) or a module that was saved as JSON, and -o model.so"),
     ):

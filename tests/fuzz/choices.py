@@ -439,6 +439,12 @@ def pad_einsum(c):
     c.sch.pad_einsum(c.rv(place), [c.rng.choice([1, 2, 4]) for _ in place.block.iter_vars])
 
 
+def pad_edge(c):
+    place = c.place(lambda p: p.reduces or not p.children)
+    of = [1 if i.iter_type == _REDUCE else 3 for i in place.block.iter_vars]
+    c.sch.pad_edge(c.rv(place), [c.rng.choice([1, most]) for most in of])
+
+
 def pack_products(c):
     def product(p):
         value = getattr(p.block.body, "value", None)

@@ -54,9 +54,15 @@ def test_without_llvm_features_imply_the_same():
     assert target.has_feature("avx") and not target.has_feature("fma")
 
 
-def test_c_leaves_vectors_to_its_compiler():
+def test_c_is_described_as_llvm_is():
     machine = Target("c -num-cores=3").machine()
-    assert machine.is_host and not machine.takes_vectors and machine.cores == 3
+    assert machine.is_host and machine.takes_vectors and machine.cores == 3
+    # Only LLVM's intrinsics reach matrix units.
+    assert not any(f.startswith("amx-") for f in machine.features)
+    if tvm.runtime.enabled("llvm"):
+        here = Target("llvm").machine()
+        assert machine.vector_bits == here.vector_bits
+        assert machine.vector_registers == here.vector_registers
 
 
 def test_caches_are_given_detected_or_common():

@@ -2,6 +2,7 @@
 """Default rules: what they make of functions that nobody scheduled."""
 
 import re
+import time
 
 import pytest
 import tvm
@@ -466,3 +467,21 @@ def test_means_of_columns_in_vectors():
     assert apply_default_rules(sch, "main", target) == "BlockByBlock"
     loops = [sch.get(loop) for loop in sch.get_loops(sch.get_block("total_update"))]
     assert loops[-1].kind == tir.ForKind.VECTORIZED
+
+
+def test_many_stages_that_are_inlined():
+    """Each call of a long value is asked once what it does, not once for each call around it."""
+
+    def seconds(stages):
+        a = te.placeholder((64,), "float32", "A")
+        value = a
+        for i in range(stages):
+            value = te.compute((64,), lambda k, v=value: te.exp(v[k]), f"stage{i}")
+        mod = tvm.IRModule({"main": te.create_prim_func([a, value])})
+        mod = tir.transform.BindTarget(tvm.target.Target("llvm -num-cores=2"))(mod)
+        begin = time.process_time()
+        tir.transform.DefaultSchedule()(mod)
+        return time.process_time() - begin
+
+    first, second = seconds(100), seconds(400)
+    assert second < 0.5 or second < 32 * first

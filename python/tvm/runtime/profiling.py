@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tvm_ffi
+
 from .device import device as _device
 
 
@@ -214,6 +216,16 @@ class PAPIMetricCollector(MetricCollector):
         raise NotImplementedError(
             "PAPIMetricCollector: this build has no PAPI; write a MetricCollector"
         )
+
+
+def marked_times(reset: bool = False) -> dict[int, tuple[int, float]]:
+    """{number of a marked part: (how often it ran, its seconds in all)}.
+
+    Code that is compiled with `PassContext(config={"tir.instrument_lwp": True})`, or that calls
+    `T.start_profile_intrinsic` and `T.end_profile_intrinsic`, records them. `reset` begins anew.
+    """
+    times = tvm_ffi.get_global_func("tir._marked_times")(reset)
+    return {int(k): (int(v[0]), float(v[1])) for k, v in times.items()}
 
 
 def profile_function(

@@ -129,10 +129,11 @@ void MarkStatusFunctions(FunctionList* functions) {
 }  // namespace
 
 // ---- the file -----------------------------------------------------------------------------------
-ModuleText::ModuleText(const FunctionList& functions)
+ModuleText::ModuleText(const FunctionList& functions, int vector_bits)
     : FileWriter("C", RuntimeHelpers(), "static inline"), functions_(functions) {
   for (const char* name : kHeaderNames) Reserve(name);
-  for (auto& [var, info] : functions_) info.func = source::Scalarize(info.func, *this);
+  for (auto& [var, info] : functions_)
+    info.func = source::Scalarize(info.func, *this, {.bits = vector_bits});
   MarkStatusFunctions(&functions_);
   for (size_t i = 0; i < functions_.size(); ++i) {
     const auto& [var, info] = functions_[i];

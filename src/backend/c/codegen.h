@@ -18,13 +18,19 @@ const CallObj* StatusCheck(const IfThenElseObj* op);
 
 class ModuleText : public source::FileWriter {
  public:
-  explicit ModuleText(const FunctionList& functions);
+  /// Vectors of up to `vector_bits` bits are written as such, wider ones as loops over their lanes.
+  ModuleText(const FunctionList& functions, int vector_bits);
   /// The C file, and its header.
   std::string Source() const;
   std::string Header() const;
 
   /// The static variable for a function that is looked up by name.
   std::string PackedSlot(const std::string& name);
+  /// The type of vectors of numbers, integers without sign: they wrap. It may be anywhere in
+  /// memory.
+  std::string VectorType(DataType t);
+  /// The function of two vectors of floats that gives the larger (smaller) of each pair, or NaN.
+  std::string VectorExtremum(DataType t, bool is_max);
   const FunctionInfo* Find(const std::string& name) const;
   /// Whether a call gives the status of a function of the module, and nothing else.
   bool IsStatus(const CallObj* call) const;
@@ -35,6 +41,7 @@ class ModuleText : public source::FileWriter {
   FunctionList functions_;
   std::unordered_map<std::string, size_t> by_name_;
   std::map<std::string, std::string> slots_;
+  std::set<std::string> vectors_;  ///< Types and functions that the file has.
 };
 
 class FunctionText : public source::FunctionWriter {
@@ -58,6 +65,11 @@ class FunctionText : public source::FunctionWriter {
   /// Leaves with an error: (class, printf format, values).
   void Raise(const std::string& cls, const std::string& format, const std::vector<Value>& values,
              const std::vector<DataType>& types);
+
+  // ---- vectors (codegen_vector.cc) ----
+  void Emit(const BufferStoreObj*) final;
+  Value GenVector(const PrimExpr& e);
+  std::string VectorAt(const Buffer& buffer, const PrimExpr& index);
 
   // ---- statements (codegen_stmt.cc) ----
   using FunctionWriter::Emit;

@@ -14,13 +14,14 @@
 #include "backend/c/compile.h"
 #include "runtime/cpu_features.h"
 #include "tvm/ir/backend.h"
+#include "tvm/ir/machine.h"
 
 namespace tvm::codegen::c {
 namespace {
 class CModuleObj : public ffi::ModuleObj {
  public:
   CModuleObj(const FunctionList& functions, Target target) : target_(std::move(target)) {
-    ModuleText text(functions);
+    ModuleText text(functions, Machine::Of(target_)->vector_bits);
     source_ = text.Source();
     header_ = text.Header();
     for (const auto& [var, info] : functions) {
@@ -113,11 +114,10 @@ ffi::Module Build(IRModule mod, Target target) {
 }
 
 TVM_REGISTER() {
-  // C has no type for float16, and no vectors.
+  // C has no type for float16.
   RegisterBackend({.kind = "c",
                    .is_host = true,
                    .final_passes = {"tir.FP16ComputeLegalize"},
-                   .takes_vectors = false,
                    .link = "codegen.link_with_compiler"});
   Def("target.build.c", &Build, "Writes the lowered functions of a module as C.", Arg("mod"),
       Arg("target"));

@@ -73,7 +73,7 @@ KernelFile::KernelFile(const FunctionList& kernels)
   std::string definitions;
   for (const auto& [var, info] : kernels) {
     FunctionInfo own = info;
-    own.func = WithRoundedMath(source::Scalarize(info.func, *this, /*keep_moves=*/true));
+    own.func = WithRoundedMath(source::Scalarize(info.func, *this, {.moves = true}));
     std::string definition = KernelText(*this, own).Define();
     definitions += std::exchange(body_, {}) + definition;
   }

@@ -176,9 +176,6 @@ Value* FunctionGen::Emit(const CallObj* op) {
       for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
       return g->b_.CreateShuffleVector(a, b, all);
     });
-    for (const tvm::Op& none : {bi::start_profile_intrinsic(), bi::end_profile_intrinsic()}) {
-      row(none, [](Gen g, Op) -> Value* { return g->b_.getInt32(0); });
-    }
     return rows;
   }();
   if (auto handler = table->Find(op)) return handler(this, op);

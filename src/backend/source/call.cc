@@ -61,9 +61,6 @@ Value FunctionWriter::Emit(const CallObj* op) {
       if (auto* load = o->args[0].as<BufferLoadObj>()) return g->AddressOf(load);
       g->Unsupported("expected an element of a buffer in address_of", o->span);
     });
-    for (const tvm::Op& none : {bi::start_profile_intrinsic(), bi::end_profile_intrinsic()}) {
-      row(none, [](Self, Call) { return Nothing(); });
-    }
     for (const tvm::Op& other : {bi::call_llvm_intrin(), bi::call_llvm_pure_intrin()}) {
       row(other, [](Self g, Call o) -> Value {
         g->Unsupported("an LLVM intrinsic, which only target llvm has", o->span);

@@ -20,10 +20,14 @@ class CallTable;
 }
 namespace tvm::codegen::source {
 
-/// The function with loops over lanes in the place of vectors. With `keep_moves`, what remains are
-/// statements that move a vector between two places, B[ramp] = A[ramp], in pieces of several
-/// elements.
-PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves = false);
+/// What a language has of vectors.
+struct Vectors {
+  bool moves = false;  ///< B[ramp] = A[ramp], in pieces of several elements.
+  int bits = 0;        ///< B[ramp] = A[ramp] * broadcast(x): arithmetic on vectors up to this size.
+};
+/// The function with loops over lanes in the place of vectors, but for statements that the language
+/// has: stores of one run of memory, whose values are made of such runs and of broadcasts.
+PrimFunc Scalarize(PrimFunc func, const FileWriter& file, Vectors vectors = {});
 /// The largest number of bytes, a power of two up to kMoveBytes, in which a vector that lies in one
 /// run of memory can be moved: its size and its alignment are multiples of it. 0 for one that does
 /// not lie so.

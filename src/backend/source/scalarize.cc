@@ -7,11 +7,15 @@
 // All lanes of a value are read before the first one is stored: a store that changes what its value
 // reads goes through a temporary. A vector that is bound by a statement is kept in memory. Where
 // whole vectors can be moved, the lanes are computed between moves from and to such temporaries.
+// Statements that a language can write with vectors stay as they are: compilers keep such vectors
+// in registers from one iteration to the next, the results of loops over lanes go through memory.
+#include <bit>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "backend/source/function.h"
+#include "tir/any_stmt.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -77,7 +81,9 @@ struct Scalarizer
   };
   const FileWriter& file;
   bool keep_moves;
-  Scalarizer(const FileWriter& file, bool keep_moves) : file(file), keep_moves(keep_moves) {}
+  int vector_bits;
+  Scalarizer(const FileWriter& file, Vectors vectors)
+      : file(file), keep_moves(vectors.moves), vector_bits(vectors.bits) {}
   [[noreturn]] void Unsupported(const std::string& what, const Optional<Span>& span = {}) const {
     file.Unsupported(what, span);
   }
@@ -283,6 +289,8 @@ struct Scalarizer
       Stmt fill;
       if (auto* load = IsMove(moved)) {
         fill = BufferStore(memory, ffi::GetRef<PrimExpr>(load), {WholeOf(memory)});
+      } else if (PrimExpr whole = Whole(moved); whole.defined()) {
+        fill = BufferStore(memory, whole, {WholeOf(memory)});
       } else {
         fill = ForLanes(moved.dtype().lanes(), MovesLanes(moved), [&](const PrimExpr& lane) {
           return BufferStore(memory, Lane(moved, lane), {lane});
@@ -293,6 +301,128 @@ struct Scalarizer
   }
   static Stmt With(const Buffer& memory, const Stmt& body) {
     return Allocate(memory->data, memory->dtype, memory->shape, PrimExpr(IntImm::Bool(true)), body);
+  }
+
+  // ---- arithmetic on whole vectors --------------------------------------------------------------
+  /// Whether the language has vectors of the type.
+  bool HasVectors(DataType t) const {
+    bool is_number = t.is_float() ? t.bits() >= 32 : t.is_integer() && std::has_single_bit(Bits(t));
+    return is_number && !t.is_scalable() && t.bits() >= 8 && t.bits() * t.lanes() <= vector_bits &&
+           std::has_single_bit(static_cast<unsigned>(t.lanes()));
+  }
+  static unsigned Bits(DataType t) { return static_cast<unsigned>(t.bits()); }
+  /// Whether an access of a vector is one run of memory.
+  bool IsRun(const Buffer& buffer, const Array<PrimExpr>& indices) const {
+    auto* ramp = indices.size() == 1 ? indices[0].as<RampObj>() : nullptr;
+    return ramp && IsConstInt(ramp->stride, 1) && buffer->dtype.is_scalar() &&
+           HasVectors(buffer->dtype.with_lanes(ramp->dtype.lanes()));
+  }
+  Array<PrimExpr> RunOf(const Array<PrimExpr>& indices) {
+    auto* ramp = indices[0].as<RampObj>();
+    return {Ramp(Mutate(ramp->base), ramp->stride, ramp->lanes, ramp->span)};
+  }
+  /// The value as the language writes it, or undefined where it goes lane by lane.
+  PrimExpr Whole(const PrimExpr& e) {
+    size_t before = once.size();
+    PrimExpr whole = HasVectors(e.dtype()) ? WholeValue(e) : PrimExpr();
+    if (!whole.defined()) once.resize(before);
+    return whole;
+  }
+  PrimExpr WholeValue(const PrimExpr& e) {
+    if (auto* v = e.as<VarObj>()) {
+      auto it = bound.find(v);
+      if (it == bound.end() || !it->second.memory.defined()) return {};
+      return BufferLoad(it->second.memory, {WholeOf(it->second.memory)});
+    }
+    if (auto* b = e.as<BroadcastObj>()) return Broadcast(LaneOfBroadcast(b), b->lanes, b->span);
+    if (auto* l = e.as<BufferLoadObj>()) {
+      if (l->predicate || !IsRun(l->buffer, l->indices)) return Apart(e);
+      return BufferLoad(l->buffer, RunOf(l->indices), {}, l->span);
+    }
+    auto binary = [&](auto make, const BinaryOpFields* op) -> PrimExpr {
+      PrimExpr a = WholeValue(op->a);
+      PrimExpr b = a.defined() ? WholeValue(op->b) : PrimExpr();
+      return b.defined() ? PrimExpr(make(a, b, op->span)) : PrimExpr();
+    };
+#define WHOLE(Name) \
+  if (auto* op = e.as<Name##Obj>()) return binary([](auto... x) { return Name(x...); }, op)
+    WHOLE(Add);
+    WHOLE(Sub);
+    WHOLE(Mul);
+    if (!e.dtype().is_float()) return Apart(e);
+    WHOLE(Div);
+    WHOLE(Min);
+    WHOLE(Max);
+#undef WHOLE
+    return Apart(e);
+  }
+  /// A part of a value that is computed lane by lane, in memory of its own before the statement.
+  PrimExpr Apart(const PrimExpr& e) {
+    if (!parts || !HasVectors(e.dtype())) return {};
+    Buffer memory = Temporary("part", e.dtype());
+    parts->emplace_back(memory, e);
+    return BufferLoad(memory, {WholeOf(memory)});
+  }
+  std::vector<std::pair<Buffer, PrimExpr>>* parts = nullptr;  // where values may have such
+  /// Lanes of a vector from `begin` on, or undefined where it does not consist of such.
+  PrimExpr Slice(const PrimExpr& e, int begin, int count) {
+    if (auto* r = e.as<RampObj>()) {
+      PrimExpr base = r->base + r->stride * MakeConst(r->stride.dtype(), begin);
+      return count == 1 ? base : PrimExpr(Ramp(base, r->stride, PrimExpr(count), r->span));
+    }
+    if (auto* b = e.as<BroadcastObj>()) {
+      if (SideEffect(b->value) > CallEffectKind::kReadState) return {};
+      return count == 1 ? b->value : PrimExpr(Broadcast(b->value, PrimExpr(count), b->span));
+    }
+    if (auto* l = e.as<BufferLoadObj>()) {
+      if (l->predicate || l->indices.size() != 1 || !l->buffer->dtype.is_scalar()) return {};
+      PrimExpr index = Slice(l->indices[0], begin, count);
+      return index.defined() ? PrimExpr(BufferLoad(l->buffer, {index}, {}, l->span)) : index;
+    }
+    auto binary = [&](auto make, const BinaryOpFields* op) -> PrimExpr {
+      PrimExpr a = Slice(op->a, begin, count);
+      PrimExpr b = a.defined() ? Slice(op->b, begin, count) : PrimExpr();
+      return b.defined() ? PrimExpr(make(a, b, op->span)) : PrimExpr();
+    };
+#define SLICE(Name, ...) \
+  if (auto* op = e.as<Name##Obj>()) return binary([](auto... x) { return Name(x...); }, op)
+    TVM_BINARY_NODES(SLICE);
+#undef SLICE
+    return {};
+  }
+  /// A store of lanes that are no power of two, or more than the language has, as several.
+  Stmt InPieces(const BufferStoreObj* op) {
+    DataType t = op->value.dtype();
+    Array<Stmt> pieces;
+    for (int begin = 0, count; begin < t.lanes(); begin += count) {
+      count = static_cast<int>(std::bit_floor(static_cast<unsigned>(t.lanes() - begin)));
+      while (count > 1 && !HasVectors(t.with_lanes(count))) count /= 2;
+      if (begin == 0 && count == 1) return {};
+      PrimExpr value = Slice(op->value, begin, count), index = Slice(op->indices[0], begin, count);
+      if (!value.defined() || !index.defined()) return {};
+      pieces.push_back(BufferStore(op->buffer, value, {index}, {}, op->span));
+    }
+    return Mutate(SeqStmt::Flatten(pieces));
+  }
+  /// The store of a run of memory as the language writes it, or undefined.
+  Stmt WholeStore(const BufferStoreObj* op, const Buffer& buffer) {
+    auto* ramp = op->indices.size() == 1 ? op->indices[0].as<RampObj>() : nullptr;
+    if (vector_bits == 0 || op->predicate || !ramp || !IsConstInt(ramp->stride, 1) ||
+        !op->buffer->dtype.is_scalar() || ramp->dtype.is_scalable()) {
+      return {};
+    }
+    bool reads = Loads(op->value, op->buffer->data), accumulates = reads && IsOwnElement(op);
+    if (!HasVectors(op->value.dtype())) return !reads || accumulates ? InPieces(op) : Stmt();
+    // Sums stay in registers, whatever is added to them.
+    std::vector<std::pair<Buffer, PrimExpr>> apart;
+    auto outer = std::exchange(parts, accumulates ? &apart : nullptr);
+    PrimExpr whole = Whole(op->value);
+    parts = outer;
+    if (!whole.defined()) return {};
+    Stmt store = BufferStore(buffer, whole, RunOf(op->indices), {}, op->span);
+    for (auto it = apart.rbegin(); it != apart.rend(); ++it)
+      store = WithMemory(it->first, it->second, store);
+    return store;
   }
 
   // ---- vectors that are moved as a whole --------------------------------------------------------
@@ -375,6 +505,7 @@ struct Scalarizer
     Buffer buffer = Mutate(op->buffer);
     bool unroll = MovesLanes(op->value);
     return AfterOnce([&]() -> Stmt {
+      if (Stmt store = WholeStore(op, buffer); store.defined()) return store;
       // What the store itself would change is kept first.
       std::vector<std::pair<Buffer, PrimExpr>> kept;
       auto keep = [&](const PrimExpr& e, const char* name) -> PrimExpr {
@@ -469,8 +600,9 @@ int64_t MoveBytes(arith::Analyzer& analyzer, const Buffer& buffer, const Array<P
   int64_t alignment = AlignmentOf(analyzer, buffer, indices);
   return alignment == 0 ? 0 : std::gcd(std::gcd(alignment, size), kMoveBytes);
 }
-PrimFunc Scalarize(PrimFunc func, const FileWriter& file, bool keep_moves) {
-  Scalarizer scalarize(file, keep_moves);
+PrimFunc Scalarize(PrimFunc func, const FileWriter& file, Vectors vectors) {
+  if (tir::HasAttr(func->body, tir::attr::kVolatile)) vectors.bits = 0;
+  Scalarizer scalarize(file, vectors);
   func = RewriteBody(std::move(func), scalarize);
   if (!scalarize.once.empty())
     file.Unsupported("a call with effects inside of a vector expression");

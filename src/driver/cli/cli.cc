@@ -48,6 +48,7 @@ void Compile(const Options& options) {
     TVM_FFI_THROW(ValueError)
         << "expected a model (.onnx, .pt2) or a module that was saved as JSON, and -o model.so";
   const std::string& path = options.rest()[0];
+  CheckFolderOf(options.Get("--output"));  // before a long compilation
   IRModule mod = ReadProgram(path);
   auto begin = std::chrono::steady_clock::now();
   ffi::Module code = Compiled(mod, options);
@@ -174,8 +175,11 @@ void Inspect(const Options& options) {
     std::cout << text_of(options.Has("--code") ? "as_text" : "stats");
   }
 }
+Json BuildFacts() { return ffi::Function::GetGlobalRequired("support.libinfo")().cast<Json>(); }
 void Info(const Options& options) {
-  auto facts = ffi::Function::GetGlobalRequired("support.libinfo")().cast<Json>();
+  if (!options.rest().empty())
+    TVM_FFI_THROW(ValueError) << "info: expected options only, got '" << options.rest()[0] << "'";
+  Json facts = BuildFacts();
   facts.Set("target", DefaultHost()->str());
   facts.Set("threads", runtime::NumThreads());
   if (options.Has("--json")) return PrintJson(facts);
@@ -230,12 +234,19 @@ void PrintHelp(const Command* command) {
   }
   std::fflush(stdout);
 }
-int Dispatch(const std::vector<std::string>& words) {
-  bool help = std::find(words.begin(), words.end(), "--help") != words.end() ||
-              std::find(words.begin(), words.end(), "-h") != words.end();
+int Dispatch(std::vector<std::string> words) {
+  auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  bool help = has("--help") || has("-h") || (!words.empty() && words[0] == "help");
+  if (help && words[0] == "help") words.erase(words.begin());
   if (words.empty() || (help && words[0][0] == '-')) {
     PrintHelp(nullptr);
     return help ? 0 : 2;
+  }
+  if (words[0] == "--version") {
+    std::cout << "tvm " << BuildFacts()["TVM_VERSION"].cast<String>() << "\n";
+    return 0;
   }
   const auto& all = Commands();
   auto it =
@@ -244,7 +255,7 @@ int Dispatch(const std::vector<std::string>& words) {
     std::vector<std::string_view> names;
     for (const Command& c : all) names.emplace_back(c.name);
     TVM_FFI_THROW(ValueError) << "unknown command '" << words[0] << "'"
-                              << DidYouMean(words[0], names);
+                              << DidYouMean(words[0], names) << "; tvm --help lists them";
   }
   if (help) {
     PrintHelp(&*it);

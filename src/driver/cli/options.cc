@@ -43,14 +43,16 @@ std::string Options::Get(const std::string& name, std::string fallback) const {
   auto it = values_.find(name);
   return it == values_.end() ? fallback : it->second.back();
 }
-int64_t Options::Count(const std::string& name, int64_t fallback) const {
-  if (!Has(name)) return fallback;
-  std::string text = Get(name);
+int64_t NumberOf(const std::string& name, const std::string& text, int64_t least) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1)
-    TVM_FFI_THROW(ValueError) << name << ": expected a number of at least 1, got '" << text << "'";
+  if (error != std::errc() || end != text.data() + text.size() || value < least)
+    TVM_FFI_THROW(ValueError) << name << ": expected a number of at least " << least << ", got '"
+                              << text << "'";
   return value;
+}
+int64_t Options::Count(const std::string& name, int64_t fallback) const {
+  return Has(name) ? NumberOf(name, Get(name), 1) : fallback;
 }
 std::map<std::string, std::string> Options::Pairs(const std::string& name) const {
   std::map<std::string, std::string> pairs;

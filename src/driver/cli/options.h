@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of a command line: options by name, the rest in order.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ struct OptionRow {
   const char* value;  // what the word behind it is, "" for a flag
   const char* doc;
 };
+/// An integer in the words of the option `name`. ValueError for what is none, or below `least`.
+int64_t NumberOf(const std::string& name, const std::string& text, int64_t least);
+
 /// What a command was given. ValueError for an unknown option, with the nearest one.
 class Options {
  public:

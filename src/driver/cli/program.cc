@@ -34,9 +34,16 @@ IRModule ReadProgram(const std::string& path) {
     return imported.mod;
   }
   std::string text(runtime::MappedFile(path).bytes());
-  auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
-  if (!mod) TVM_FFI_THROW(ValueError) << path << ": expected a module";
-  return *mod;
+  std::string problem;
+  try {
+    auto mod = ffi::Function::GetGlobalRequired("ir.load_json")(text).try_cast<IRModule>();
+    if (mod) return *mod;
+  } catch (const ffi::Error& error) {
+    problem = ": " + error.message();
+  }
+  TVM_FFI_THROW(ValueError) << path << ": expected a model (.onnx, .pt2) or a module that was saved "
+                            << "as JSON" << problem;
+  TVM_FFI_UNREACHABLE();
 }
 ffi::Module Compiled(const IRModule& mod, const Options& options) {
   Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();

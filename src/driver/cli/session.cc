@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "driver/cli/npy.h"
 #include "driver/cli/program.h"
@@ -29,8 +30,9 @@ DLDevice DeviceOf(const std::string& text) {
   size_t colon = text.find(':');
   std::string name = text.substr(0, colon);
   for (DLDeviceType type : {kDLCPU, kDLCUDA, kDLROCM, kDLOpenCL, kDLMetal, kDLVulkan}) {
-    if (runtime::DeviceName(type) == name)
-      return {type, colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1)};
+    if (runtime::DeviceName(type) != name) continue;
+    if (colon == std::string::npos) return {type, 0};
+    return {type, static_cast<int32_t>(NumberOf("--device", text.substr(colon + 1), 0))};
   }
   TVM_FFI_THROW(ValueError) << "--device: expected cpu or cuda, maybe with :index, got '" << text
                             << "'";
@@ -93,30 +95,40 @@ Json Session::Signature() const {
   return ffi::json::Parse(text).cast<Json>();
 }
 std::vector<Any> Session::Inputs() const {
-  auto files = options.Pairs("--input"), dims = options.Pairs("--dim");
+  auto files = options.Pairs("--input");
+  std::map<std::string, int64_t> dims;
+  for (const auto& [name, text] : options.Pairs("--dim")) dims[name] = NumberOf("--dim", text, 0);
+  std::set<std::string> known;  // dims that the function has
   std::vector<Any> values;
   for (const Any& any : Signature()["inputs"].cast<Array<Any>>()) {
     auto entry = any.cast<Json>();
     std::string name(entry["name"].cast<String>());
+    bool has_shape = entry.count("shape") > 0;
+    std::vector<int64_t> shape;
+    for (const Any& dim : has_shape ? entry["shape"].cast<Array<Any>>() : Array<Any>()) {
+      auto symbol = dim.as<String>();
+      auto given = symbol ? dims.find(std::string(*symbol)) : dims.end();
+      if (given != dims.end()) known.insert(given->first);
+      shape.push_back(given != dims.end() ? given->second : dim.as<int64_t>().value_or(1));
+    }
     if (auto file = files.find(name); file != files.end()) {
       values.push_back(ReadNpy(file->second));
       files.erase(file);
       continue;
     }
-    if (entry["kind"].cast<String>() != "tensor" || !entry.count("shape") || !entry.count("dtype"))
+    if (entry["kind"].cast<String>() != "tensor" || !has_shape || !entry.count("dtype"))
       TVM_FFI_THROW(ValueError) << "the input '" << name << "' needs --input " << name
                                 << "=file.npy";
-    std::vector<int64_t> shape;
-    for (const Any& dim : entry["shape"].cast<Array<Any>>()) {
-      auto given = dim.as<String>() ? dims.find(std::string(dim.cast<String>())) : dims.end();
-      shape.push_back(given != dims.end() ? std::atoll(given->second.c_str())
-                                          : dim.as<int64_t>().value_or(1));
-    }
     values.push_back(
         Noise(shape, DataType(ffi::StringToDLDataType(entry["dtype"].cast<String>()))));
   }
   if (!files.empty())
     TVM_FFI_THROW(ValueError) << "--input: there is no input '" << files.begin()->first << "'";
+  for (const auto& [name, extent] : dims) {
+    if (!known.count(name))
+      TVM_FFI_THROW(ValueError) << "--dim: no input of '" << function << "' has an extent '" << name
+                                << "'";
+  }
   for (Any& value : values) {
     if (device.device_type == kDLCPU) break;
     auto host = value.cast<Tensor>();

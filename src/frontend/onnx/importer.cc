@@ -310,6 +310,12 @@ Value Importer::WithDeclaredDims(Name name, Value value) {
   return value;
 }
 void Importer::AddInitializers(const Graph& graph, Scope* scope) {
+  std::set<Name> seen;
+  auto check = [&](Name name) {
+    if (!seen.insert(name).second)
+      TVM_FFI_THROW(ValueError) << "onnx: expected weights of different names, got '" << name
+                                << "' twice";
+  };
   auto add = [&](Name name, const runtime::Tensor& tensor) {
     Value value = Constant(tensor);
     // Weights of subgraphs are constants of their bodies.
@@ -323,14 +329,17 @@ void Importer::AddInitializers(const Graph& graph, Scope* scope) {
     scope->values[name] = std::move(value);
   };
   for (const TensorProto& tensor : graph.initializers) {
+    check(tensor.name);
     if (tensor.data_type == kString) {
       scope->values[tensor.name] = StringConstant(tensor);
     } else {
       add(tensor.name, MakeTensor(*model_, tensor));
     }
   }
-  for (const SparseTensorProto& sparse : graph.sparse_initializers)
+  for (const SparseTensorProto& sparse : graph.sparse_initializers) {
+    check(sparse.values.name);
     add(sparse.values.name, DenseOf(sparse));
+  }
 }
 
 // ---- nodes --------------------------------------------------------------------------------------

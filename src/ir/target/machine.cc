@@ -48,6 +48,8 @@ Array<String> FeaturesOf(const Target& target) {
   for (const String& f : target->GetAttr<Array<String>>("mattr", {})) {
     if (!f.empty()) Switch(&on, View(f).substr(1), View(f)[0] == '+');
   }
+  // Only LLVM's intrinsics reach these.
+  std::erase_if(on, [](const std::string& f) { return f.starts_with("amx-"); });
   Array<String> features;
   for (const std::string& f : on) features.push_back(f);
   return features;

@@ -8,6 +8,7 @@
 #include "relax/analysis/uncalled.h"
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
+#include "tir/shared_kernels.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/backend.h"
 #include "tvm/relax/analysis.h"
@@ -22,9 +23,10 @@ namespace tvm::relax {
 namespace {
 using runtime::Tensor;
 
-/// One kernel to run, or a reshape.
+constexpr int kView = -1;
+/// One kernel to run, or a reshape: then the result is a view of the operand.
 struct FoldStep {
-  String kernel;              // "": the result is a view of the operand
+  int kernel = kView;         // which of the kernels
   std::vector<Any> operands;  // tensors, numbers, or an undefined one: the result of `producers`
   std::vector<int> producers;
   TensorStructInfo out{nullptr};
@@ -172,7 +174,7 @@ class ConstantFolder {
       }
     }
     bytes_ -= bytes;
-    if (!is_view) step.kernel = NameOf(func);
+    if (!is_view) step.kernel = IndexOf(func);
     known_[var->vid.get()] = {{}, static_cast<int>(steps_.size())};
     steps_.push_back(std::move(step));
   }
@@ -220,10 +222,8 @@ class ConstantFolder {
       return false;  // loops of unknown length
     }
   }
-  /// Whether a schedule would take longer to compile than it saves. The order of a reduction is
-  /// part of its result: it has the schedule that it would have.
-  static bool IsSmall(const tir::PrimFunc& func) {
-    constexpr double kFewElements = 1 << 16;
+  /// How many numbers a kernel reads and writes.
+  static double ElementsOf(const tir::PrimFunc& func) {
     double elements = 0;
     for (const auto& [param, buffer] : func->buffer_map) {
       double size = 1;
@@ -231,30 +231,49 @@ class ConstantFolder {
         size *= static_cast<double>(AsConstInt(dim).value_or(int64_t{1} << 32));
       elements += size;
     }
-    bool reduces = tir::AnyStmt<tir::BlockObj>(
-        func->body, [](const tir::BlockObj* block) { return block->init.has_value(); });
-    return elements < kFewElements && !reduces;
+    return elements;
   }
-  String NameOf(const tir::PrimFunc& func) {
-    auto [it, is_new] = names_.try_emplace(func.get(), "fold" + std::to_string(names_.size()));
+  static bool Reduces(const tir::PrimFunc& func) {
+    return tir::AnyStmt<tir::BlockObj>(
+        func->body, [](const tir::BlockObj* block) { return block->init.has_value(); });
+  }
+  int IndexOf(const tir::PrimFunc& func) {
+    auto [it, is_new] = index_.try_emplace(func.get(), static_cast<int>(kernels_.size()));
     if (is_new) kernels_.push_back(func);
     return it->second;
   }
 
   // ---- computing --------------------------------------------------------------------------------
-  void Compute() {
-    if (steps_.empty()) return;
+  static constexpr double kFewElements = 1 << 23;
+  /// The code of each kernel. Compiling takes longer than running: weights of many shapes are
+  /// scaled and moved by a few kernels.
+  std::vector<ffi::Function> Compile() const {
+    if (kernels_.empty()) return {};
+    tir::SharedKernels shared = tir::ShareKernels(kernels_);
+    auto name = [](size_t i) { return String("fold" + std::to_string(i)); };
+    std::vector<double> elements(shared.kernels.size());  // in all calls
+    for (const FoldStep& step : steps_) {
+      if (step.kernel != kView)
+        elements[shared.of[step.kernel]] += ElementsOf(kernels_[step.kernel]);
+    }
     Map<GlobalVar, BaseFunc> functions;
-    for (const tir::PrimFunc& func : kernels_) {
-      String name = NameOf(func);
-      tir::PrimFunc kernel = WithoutAttr(func, tvm::attr::kTarget);
-      if (IsSmall(func)) kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
-      functions.Set(GlobalVar(name), WithAttr(kernel, tvm::attr::kGlobalSymbol, name));
+    for (size_t i = 0; i < shared.kernels.size(); ++i) {
+      tir::PrimFunc kernel = WithoutAttr(shared.kernels[i], tvm::attr::kTarget);
+      // A schedule takes longer to compile than it saves; but the order of a reduction is part of
+      // its result.
+      if (elements[i] < kFewElements && !Reduces(kernel))
+        kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
+      functions.Set(GlobalVar(name(i)), WithAttr(kernel, tvm::attr::kGlobalSymbol, name(i)));
     }
     static const ffi::Function build = ffi::Function::GetGlobalRequired("driver.Build");
-    Optional<ffi::Module> code;
-    if (!functions.empty())
-      code = build(IRModule(functions), DefaultHost(), nullptr).cast<ffi::Module>();
+    auto module = build(IRModule(functions), DefaultHost(), nullptr).cast<ffi::Module>();
+    std::vector<ffi::Function> code;
+    for (size_t i : shared.of) code.push_back(runtime::GetFunction(module, name(i)));
+    return code;
+  }
+  void Compute() {
+    if (steps_.empty()) return;
+    std::vector<ffi::Function> code = Compile();
     using Clock = std::chrono::steady_clock;
     double budget = context_->GetConfig<double>("relax.FoldConstant.max_seconds");
     auto end = Clock::now() +
@@ -274,11 +293,11 @@ class ConstantFolder {
       }
     }
   }
-  void RunStep(const Optional<ffi::Module>& code, FoldStep* step) {
+  void RunStep(const std::vector<ffi::Function>& code, FoldStep* step) {
     std::vector<int64_t> shape;
     for (const PrimExpr& dim : step->out->Dims().value())
       shape.push_back(dim.as<IntImmObj>()->value);
-    bool is_view = step->kernel.empty();
+    bool is_view = step->kernel == kView;
     Tensor result;
     if (!is_view) {
       result = runtime::Empty(ffi::ShapeView(shape.data(), shape.size()), step->out->dtype,
@@ -304,8 +323,7 @@ class ConstantFolder {
     std::vector<AnyView> views(args.begin(), args.end());
     try {
       Any ignored;
-      runtime::GetFunction(code.value(), step->kernel)
-          .CallPacked(views.data(), static_cast<int32_t>(views.size()), &ignored);
+      code[step->kernel].CallPacked(views.data(), static_cast<int32_t>(views.size()), &ignored);
       step->result = result;
     } catch (const ffi::Error&) {
       // It fails where the program runs, too, if it ever comes there.
@@ -352,8 +370,8 @@ class ConstantFolder {
   std::unordered_set<const Object*> counted_;
   std::unordered_map<const Object*, Known> known_;  // by id
   std::vector<FoldStep> steps_;
-  std::unordered_map<const Object*, std::string> names_;
   std::vector<tir::PrimFunc> kernels_;
+  std::unordered_map<const Object*, int> index_;                             // of them
   std::unordered_map<const Object*, std::pair<tir::PrimFunc, bool>> views_;  // which are reshapes
   std::unordered_set<std::string> called_;  // kernels of the module, maybe for the last time
 };

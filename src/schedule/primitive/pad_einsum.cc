@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// pad_einsum: a block runs over a larger domain, on padded copies of its buffers.
+// pad_einsum, pad_edge: a block runs over a larger domain, on padded copies of its buffers.
 #include "schedule/loops.h"
 #include "schedule/primitive/cache.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -24,10 +25,12 @@ const BufferStoreObj* OneStore(const Block& block, const Stmt& stmt, const char*
   return store;
 }
 
-/// What the block accesses, its result first. Refuses what is no einsum.
-std::vector<Operand> OperandsOf(const Block& block) {
+/// What the block accesses, its result first. Refuses what is no einsum in what is `copied`.
+std::vector<Operand> OperandsOf(const Block& block,
+                                const std::function<bool(const Array<PrimExpr>&)>& copied) {
   std::vector<Operand> operands;
   auto note = [&](const Buffer& buffer, const Array<PrimExpr>& indices) {
+    if (!operands.empty() && !copied(indices)) return;
     std::unordered_set<const Object*> seen;
     for (const PrimExpr& index : indices) {
       bool is_iter = false;
@@ -97,12 +100,16 @@ struct ZeroLoads : Mutator<ZeroLoads, BufferLoadObj, MulObj, CastObj> {
   }
 };
 
+/// What copies have beyond the domain: zeros, or what lies at its edge.
+enum class Beyond { kZero, kEdge };
 struct Padding {
   Block block;
+  Beyond beyond;
   std::unordered_map<const VarObj*, PrimExpr> extents;  // of the iterators that grow
   arith::Analyzer analyzer;
 
-  Padding(const Block& block, const Array<int64_t>& factors) : block(block) {
+  Padding(const Block& block, const Array<int64_t>& factors, Beyond beyond)
+      : block(block), beyond(beyond) {
     if (factors.size() != block->iter_vars.size()) {
       Refuse(Text("expected a padding for each of the ", block->iter_vars.size(), " iterators of ",
                   NameOf(block), ", got ", factors.size()),
@@ -146,16 +153,24 @@ struct Padding {
     return NewBufferLike(operand.buffer, shape, operand.buffer->name + "_pad",
                          operand.buffer.scope());
   }
-  /// A block that copies an operand with zeros behind it, or the result without what is behind it.
+  /// Whether an operand with these indices needs a copy; what has zeros is an einsum as a whole.
+  bool Copies(const Array<PrimExpr>& indices) const {
+    auto grows = [&](const VarObj* v) { return extents.count(v) > 0; };
+    return beyond == Beyond::kZero ||
+           std::any_of(indices.begin(), indices.end(),
+                       [&](const PrimExpr& index) { return UsesVar(index, grows); });
+  }
+  /// A block that copies an operand with more behind it, or the result without what is behind it.
   CopyNest Copy(const Operand& operand, const Buffer& padded, bool is_input) {
     Array<IterVar> iters;
     std::vector<For> loops;
-    Array<PrimExpr> values, at;
+    Array<PrimExpr> values, at, edge;
     std::vector<PrimExpr> inside;
     for (size_t i = 0; i < operand.indices.size(); ++i) {
       const PrimExpr& index = operand.indices[i];
       if (AsConstInt(index)) {
         at.push_back(index);
+        edge.push_back(index);
         continue;
       }
       DataType t = operand.buffer->shape[i].dtype();
@@ -167,12 +182,15 @@ struct Padding {
       iters.push_back(IterVar(Range::FromMinExtent(MakeZero(t), over), v, IterVarType::kDataPar));
       values.push_back(loop);
       at.push_back(v);
-      if (is_input && Grows(index)) inside.push_back(v < extent);
+      bool is_longer = is_input && Grows(index);
+      edge.push_back(is_longer ? min(v, extent - MakeConst(t, 1)) : PrimExpr(v));
+      if (is_longer) inside.push_back(v < extent);
     }
     const Buffer &from = is_input ? operand.buffer : padded,
                  &to = is_input ? padded : operand.buffer;
-    PrimExpr value = BufferLoad(from, at);
-    if (is_input) value = if_then_else(AllOf(inside), value, MakeZero(value.dtype()));
+    PrimExpr value = BufferLoad(from, beyond == Beyond::kEdge ? edge : at);
+    if (is_input && beyond == Beyond::kZero)
+      value = if_then_else(AllOf(inside), value, MakeZero(value.dtype()));
     Block copy =
         WithInferredRegions(Block(iters, {}, {}, padded->name, BufferStore(to, value, at)));
     return {copy, InLoops(loops, BlockRealize(values, const_true(), copy))};
@@ -182,6 +200,11 @@ struct Padding {
   void CheckReduction() const {
     for (const IterVar& iter : block->iter_vars) {
       if (iter->iter_type != IterVarType::kCommReduce || !Grows(iter->var)) continue;
+      if (beyond == Beyond::kEdge) {
+        Refuse(Text("expected a padding of 1 for iterator ", iter->var->name_hint,
+                    ", which is reduced: what lies at an edge would be added again"),
+               {block});
+      }
       Reduction reduction;
       Require(WhyNoReducer(block.get(), &reduction), {block});
       ZeroLoads zero(iter->var);
@@ -197,16 +220,45 @@ struct Padding {
   }
 };
 
-void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
+/// The loops around a block, which contain nothing else, where what grows is one of them.
+std::vector<For> GrowingLoops(const Placed& p, const Padding& pad) {
+  Block block = p.realize->block;
+  std::vector<For> loops;
+  bool fits = IsTrue(p.realize->predicate);
+  for (const Stmt& s : p.path) {
+    if (auto loop = s.as<For>()) {
+      loops.push_back(*loop);
+    } else {
+      fits &= loops.empty() && s.as<SeqStmtObj>();
+    }
+  }
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    if (!pad.Grows(block->iter_vars[i]->var)) continue;
+    const Range& dom = block->iter_vars[i]->dom.value();
+    fits &= std::any_of(loops.begin(), loops.end(), [&](const For& loop) {
+      return loop->loop_var.same_as(p.realize->iter_values[i]) && IsZero(loop->min) &&
+             IsZero(dom->min) && arith::Analyzer().CanProveEqual(loop->extent, dom->extent);
+    });
+  }
+  if (!fits) {
+    Refuse(Text("expected the iterators of ", NameOf(block),
+                " that are padded to be loops around it, which contain nothing else"),
+           {block});
+  }
+  return loops;
+}
+
+void Pad(State& state, BlockId id, const Array<int64_t>& padding, Beyond beyond) {
   Focus at(state, id);
   const Placed& p = *at.block;
   Block block = p.realize->block;
   Require(WhyNotStage(at.scope, p), {block});
   if (!block->alloc_buffers.empty() || !block->match_buffers.empty())
     Refuse("expected " + NameOf(block) + " not to allocate or match buffers", {block});
-  std::vector<For> loops = IterLoops(p);
-  std::vector<Operand> operands = OperandsOf(block);
-  Padding pad(block, padding);
+  Padding pad(block, padding, beyond);
+  std::vector<For> loops = beyond == Beyond::kZero ? IterLoops(p) : GrowingLoops(p, pad);
+  std::vector<Operand> operands =
+      OperandsOf(block, [&](const Array<PrimExpr>& indices) { return pad.Copies(indices); });
   if (pad.extents.empty()) return;
   pad.CheckReduction();
   for (const IterVar& iter : block->iter_vars) {
@@ -260,7 +312,31 @@ void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
   Commit(state, at.scope_id, WithBody(scope, body), {{larger.get(), block}});
 }
 
+void PadEinsum(State& state, BlockId id, Array<int64_t> padding) {
+  Pad(state, id, padding, Beyond::kZero);
+}
+void PadEdge(State& state, BlockId id, Array<int64_t> padding) {
+  Pad(state, id, padding, Beyond::kEdge);
+}
+
 TVM_REGISTER() {
+  DefPrimitive(
+      "PadEdge", "pad_edge", &PadEdge,
+      "Makes the domain of a block a multiple of `padding`, one number for each iterator, 1 for "
+      "those of reductions. The block works on copies that repeat what lies at the edge of the "
+      "domain, and what it should have written is copied back. Inlined, a copy is an index that "
+      "does not go beyond the edge.",
+      {R"(
+def before(A: T.Buffer((127, 10), "float32"), B: T.Buffer((10,), "float32"), C: T.Buffer((127,), "float32")):
+    for i, k in T.grid(127, 10):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0.0
+            C[vi] = C[vi] + A[vi, vk] * B[vk])",
+       R"(sch.pad_edge("C", [16, 1])
+sch.compute_inline("A_pad"))"},
+      Arg("block"), Arg("padding"));
   DefPrimitive(
       "PadEinsum", "pad_einsum", &PadEinsum, &Schedule::PadEinsum,
       "Makes the domain of a block a multiple of `padding`, one number for each iterator. The "

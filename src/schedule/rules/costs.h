@@ -28,6 +28,8 @@ inline constexpr int kInterleave = 4;
 /// Chains of multiply-adds of a tile that hide their latency; those of a window overlap with the
 /// next tile's.
 inline constexpr double kChains = 8, kWindowChains = 4;
+/// Chains of a tile that a larger one is no faster than.
+inline constexpr double kManyChains = 12;
 /// Rows that go through a stage together, whose last steps wait for each other.
 inline constexpr int64_t kRowsAtOnce = 4;
 /// Rows that are added to the same sums together.
@@ -42,6 +44,8 @@ inline constexpr double kCheap = 8;
 inline constexpr double kConditions = 1.1;
 /// A tile that has this much of the best one's score is good.
 inline constexpr double kGoodTile = 0.75;
+/// How much less a product has to cost for rows that nobody asked for to be computed, too.
+inline constexpr double kWorthFilling = 1.1;
 /// A tile that costs so much more than the best one is left for the rest of the columns.
 inline constexpr double kWorse = 1.5;
 

@@ -38,11 +38,16 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     if (block->init.has_value()) (*this)(block->init.value());
     (*this)(block->body);
   }
+  /// Whether the call itself does more than read: those in its arguments are asked themselves.
+  static bool HasEffect(const CallObj* call) {
+    CallEffectKind kind = EffectOf(call->op);
+    return kind == CallEffectKind::kUpdateState || kind == CallEffectKind::kEmbedInfo ||
+           kind == CallEffectKind::kControlJump;
+  }
   void Visit(const CallObj* call) {
     Count(call->dtype);
     bool known = call->op.as<OpObj>() != nullptr;
-    bool pure = SideEffect(ffi::GetRef<Call>(call)) <= CallEffectKind::kReadState;
-    if (!known || !pure || call->Is(builtin::call_extern()) ||
+    if (!known || HasEffect(call) || call->Is(builtin::call_extern()) ||
         call->Is(builtin::call_pure_extern()))
       out->simple = false;
     // What is known to be taken costs nothing: padding by nothing is a copy.
@@ -68,6 +73,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
         Add(load->buffer, load->indices, false);
         out->simple = false;
       }
+      if (auto* call = node.as<CallObj>(); call && HasEffect(call)) out->simple = false;
     });
   }
   void Add(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_store) {

@@ -45,6 +45,10 @@ PrimFunc Prepared(PrimFunc func);
 /// Sums of small floats as sums of float32 that are rounded at the end.
 PrimFunc WithWideSums(PrimFunc func);
 
+/// The function scheduled, a product of rows whose number is not known also for one row: which of
+/// both runs is seen when it is called.
+PrimFunc WithOneRow(const PrimFunc& func, const std::function<PrimFunc(PrimFunc)>& schedule);
+
 /// Whether a block writes all of a buffer, each element in an iteration of its own.
 bool WritesAll(const BlockObj* block, const Buffer& buffer, const Array<PrimExpr>& indices);
 

@@ -35,7 +35,11 @@ Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
     for (int64_t most = 1; most <= cost::kMostVectors; ++most) {
       Tile tile{1, LargestDivisor(places, most), lanes};
       if (area.columns != lanes && most > 1 && tile.vectors * lanes > area.close) break;
-      tile.rows = LargestDivisor(area.rows, std::min(most_rows, accumulators / tile.vectors));
+      // Beside the sums there is room for a row of vectors and what they are multiplied by; a
+      // single row needs none.
+      int64_t room = (machine->vector_registers - 1 - tile.vectors) / tile.vectors;
+      tile.rows = LargestDivisor(area.rows, std::min({most_rows, accumulators / tile.vectors,
+                                                      std::max<int64_t>(1, room)}));
       double used = static_cast<double>(tile.rows * tile.vectors);
       bool are_apart = along_lines && lanes == most_lanes;  // (pieces of a vector cost more anyway)
       double of_vectors = LoadsOf(lanes) * (are_apart ? cost::kApart : 1);
@@ -251,9 +255,14 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     return;
   }
 }
+/// Rows, or of those whose number is not known, the largest tile that divides them.
+int64_t RowsOf(const Axis& axis) {
+  int64_t rows = axis.size.value_or(cost::kMostRows);
+  while (!axis.size && rows > 1 && SizeOf(axis, rows) == 1) --rows;
+  return rows;
+}
 Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machine& machine) {
-  return {SizeOf(look.axes[axes.row], ideal.rows),
-          SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
+  return {RowsOf(look.axes[axes.row]), SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
           axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
           CloseColumns(look, machine)};
 }
@@ -377,6 +386,58 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   UnrollTile(sch, {block}, outer.size() + 1 + reduction.size());
   ShareTiles(sch, outer, column_tiles, machine, look.TotalWork());
 }
+/// Of how many rows tiles are whole, where filling up the last one pays: those of the best tile, or
+/// where the number of rows is not known, and may be one, as few as make a good one.
+int64_t RowsToFill(const BlockLook& look, TileAxes axes, bool is_result, const Machine& machine) {
+  int lanes = machine->Lanes(look.widest_bits);
+  Area area = AreaOf(look, axes, IdealTile(look, axes, machine), machine);
+  if (area.columns % lanes != 0) return 1;  // they are parted first
+  auto size = look.axes[axes.row].size;
+  if (!size) {
+    if (area.rows > 1 || is_result) return 1;
+    std::vector<double> scores;
+    for (area.rows = 1; area.rows <= cost::kMostRows; ++area.rows)
+      scores.push_back(ChooseTile(area, lanes, machine).score);
+    double good = cost::kGoodTile * *std::max_element(scores.begin(), scores.end());
+    return std::find_if(scores.begin(), scores.end(), [&](double s) { return s >= good; }) -
+           scores.begin() + 1;
+  }
+  Tile as_it_is = ChooseTile(area, lanes, machine);
+  if (static_cast<double>(as_it_is.rows * as_it_is.vectors) >= cost::kManyChains) return 1;
+  auto cost_of = [&](int64_t rows) {
+    area.rows = (*size + rows - 1) / rows * rows;
+    return static_cast<double>(area.rows) / ChooseTile(area, lanes, machine).score;
+  };
+  int64_t best = 1;
+  double least = cost_of(1) / cost::kWorthFilling;
+  for (int64_t rows = 2; rows <= std::min(*size, cost::kMostRows); ++rows) {
+    if (double cost = cost_of(rows); cost < least) {
+      best = rows;
+      least = cost;
+    }
+  }
+  return best;
+}
+/// Fills up the rows of a product by its last one, so that tiles divide them. Returns the block
+/// that reads the rows, undefined where it does not pay; inlined, it is an index that stays inside.
+BlockRV FillRows(const Schedule& sch, const BlockLook& look, TileAxes axes,
+                 const Machine& machine) {
+  Array<BlockRV> consumers = sch.GetConsumers(look.rv);
+  int64_t rows = RowsToFill(look, axes, consumers.empty(), machine);
+  const Var& iter = look.axes[axes.row].iter;
+  if (rows == 1 || !iter.defined()) return BlockRV();
+  Array<BlockRV> before = sch.GetProducers(look.rv);
+  sch.Apply<void>("PadEdge", look.rv, look.block->iter_vars.Map([&](const IterVar& i) {
+    return i->var.same_as(iter) ? rows : int64_t{1};
+  }));
+  if (!consumers.empty()) sch.ComputeInline(sch.GetConsumers(look.rv)[0]);
+  for (const BlockRV& reader : sch.GetProducers(look.rv)) {
+    bool is_new = std::none_of(before.begin(), before.end(),
+                               [&](const BlockRV& b) { return sch.IdOf(b) == sch.IdOf(reader); });
+    if (is_new) return reader;
+  }
+  return BlockRV();
+}
 /// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
 /// result. Returns the block that copies.
 BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
@@ -445,7 +506,19 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
   if (consumers.size() == 1 && LookAt(sch, consumers[0]).has_reduction) return false;
   if (copies.empty() && Attempt(sch, [&] { return FewRows(sch, look, *axes, machine); }))
     return true;
-  InTiles(sch, look, *axes, machine, &copies);
+  bool is_filled = Attempt(sch, [&] {
+    BlockRV rows = FillRows(sch, look, *axes, machine);
+    if (!rows.defined()) return false;
+    BlockLook filled = LookAt(sch, block);
+    auto filled_axes = FindTileAxes(filled);
+    if (!filled_axes) return false;
+    Array<BlockRV> made = copies;
+    InTiles(sch, filled, *filled_axes, machine, &made);
+    sch.ComputeInline(rows);
+    copies = made;
+    return true;
+  });
+  if (!is_filled) InTiles(sch, look, *axes, machine, &copies);
   for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
   return true;
 }

@@ -217,16 +217,20 @@ String ApplyDefaultRules(const Schedule& sch, const String& func_name, const Tar
 }
 
 namespace {
-PrimFunc DefaultSchedule(PrimFunc func) {
-  if (IsScheduled(func)) return func;
-  Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
-  if (!target.defined()) return func;
+PrimFunc ScheduleFor(const Target& target, const PrimFunc& func) {
   GlobalVar var("main");
   PrimFunc prepared = Prepared(func);
   if (Machine::Of(target)->is_gpu) prepared = WithWideSums(prepared);
   Schedule sch(IRModule({{var, prepared}}), /*seed=*/0, /*debug_mask=*/0, ErrorRenderLevel::kNone);
   if (ApplyDefaultRules(sch, var->name_hint, target).empty()) return func;
   return Any(sch.mod()->Lookup(var)).cast<PrimFunc>();
+}
+PrimFunc DefaultSchedule(PrimFunc func) {
+  if (IsScheduled(func)) return func;
+  Target target = func->GetAttr<Target>(::tvm::attr::kTarget).value_or(Target::Current());
+  if (!target.defined()) return func;
+  auto schedule = [&](const PrimFunc& one) { return ScheduleFor(target, one); };
+  return Machine::Of(target)->is_host ? WithOneRow(func, schedule) : schedule(func);
 }
 TVM_REGISTER() {
   Def(

@@ -27,8 +27,8 @@ TVM_REGISTER() {
   DefConfig<bool>("tir.ptx_ldg32", false,
                   "No effect: the device's compiler chooses how read-only data is loaded.");
   DefConfig<bool>("tir.instrument_lwp", false,
-                  "Marks where loops begin and end (InstrumentProfileIntrinsics). No generator "
-                  "here records time at the marks: they leave the code as it is.");
+                  "Records the time of functions and loops (InstrumentProfileIntrinsics): "
+                  "tvm.runtime.profiling.marked_times.");
   DefConfig<int64_t>("tir.lwp_max_depth", 0, "Loops nested deeper are not recorded; 0: no limit.");
   DefConfig<int64_t>("tir.lwp_min_height", 1, "Loops with fewer loops inside are not recorded.");
   DefConfig<bool>("tir.lwp_disable_func_prof", false, "Functions are not recorded.");

@@ -15,7 +15,7 @@ struct LoopInfo {
   int depth, height = 0;
   bool has_siblings = false, in_parallel = false;
 };
-struct LoopFinder : Visitor<LoopFinder, ForObj, SeqStmtObj> {
+struct LoopFinder : Visitor<LoopFinder, ForObj, SeqStmtObj, AttrStmtObj> {
   std::unordered_map<const ForObj*, LoopInfo> loops;
   std::vector<const ForObj*> around;
   int parallel = 0;
@@ -23,14 +23,21 @@ struct LoopFinder : Visitor<LoopFinder, ForObj, SeqStmtObj> {
   void Visit(const ForObj* op) {
     loops[op] = {static_cast<int>(around.size()), 0, false, parallel > 0};
     around.push_back(op);
-    parallel += op->kind == ForKind::kParallel;
+    bool shared = op->kind == ForKind::kParallel || op->kind == ForKind::kThreadBinding;
+    parallel += shared;
     (*this)(op->body);
-    parallel -= op->kind == ForKind::kParallel;
+    parallel -= shared;
     around.pop_back();
     for (size_t i = 0; i < around.size(); ++i) {
       int& height = loops[around[i]].height;
       height = std::max(height, static_cast<int>(around.size() - i) + loops[op].height);
     }
+  }
+  void Visit(const AttrStmtObj* op) {
+    bool is_device = View(op->attr_key) == attr::kThreadExtent;  // its threads have no marks
+    parallel += is_device;
+    (*this)(op->body);
+    parallel -= is_device;
   }
   void Visit(const SeqStmtObj* op) {
     int count = 0;
@@ -88,7 +95,7 @@ IRModule InstrumentProfileIntrinsics(IRModule mod) {
 }
 TVM_PASS(
     tir, InstrumentProfileIntrinsics,
-    R"(Puts start_profile_intrinsic and end_profile_intrinsic, with a number, around each function and around loops that have siblings. tir.lwp_max_depth (0: none) and tir.lwp_min_height bound which loops, tir.instr_siblings=False takes loops without siblings, too; loops inside of parallel ones are left alone. tir.lwp_disable_func_prof leaves functions out, tir.reset_start_id numbers from 0.
+    R"(Puts start_profile_intrinsic and end_profile_intrinsic, with a number, around each function and around loops that have siblings. tir.lwp_max_depth (0: none) and tir.lwp_min_height bound which loops, tir.instr_siblings=False takes loops without siblings, too; loops inside of parallel ones and of kernels are left alone. tvm.runtime.profiling.marked_times() has what was recorded. tir.lwp_disable_func_prof leaves functions out, tir.reset_start_id numbers from 0.
 
 config: {"tir.reset_start_id": True, "tir.lwp_min_height": 0}
 before(A: T.Buffer((8,), "float32")):

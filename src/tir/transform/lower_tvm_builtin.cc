@@ -275,6 +275,8 @@ struct BuiltinLowerer
     if (op->Is(builtin::tvm_stack_make_shape())) return MakeShape(op);
     if (op->Is(builtin::tvm_stack_make_array())) return MakeTensor(op);
     if (op->Is(builtin::tvm_context_id())) return cast(op->dtype, device_id);
+    if (op->Is(builtin::start_profile_intrinsic())) return ProfileMark(op, true);
+    if (op->Is(builtin::end_profile_intrinsic())) return ProfileMark(op, false);
     if (op->Is(builtin::if_then_else())) {
       PrimExpr cond = Mutate(op->args[0]);
       size_t prepared = before.size();
@@ -339,6 +341,12 @@ struct BuiltinLowerer
     Array<PrimExpr> lowered_args{op->args[0], args, PrimExpr(static_cast<int>(base)),
                                  PrimExpr(static_cast<int>(base + static_cast<int64_t>(n)))};
     return Call(op->dtype, lowered, lowered_args, op->span);
+  }
+  ObjectRef ProfileMark(const CallObj* op, bool begins) {
+    Call mark(kInt32, builtin::tvm_call_packed(),
+              {StringImm("tir._profile_mark"), op->args[0], PrimExpr(IntImm::Bool(begins))},
+              op->span);
+    return Packed(mark.get(), builtin::tvm_call_packed_lowered());
   }
   // ---- lists of values ------------------------------------------------------------------------
   /// A list has its length in front of its first item. Lengths come from files that may be damaged,

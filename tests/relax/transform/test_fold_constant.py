@@ -159,3 +159,34 @@ def test_fold_constant_reshapes_without_a_copy(lowered):
     np.testing.assert_array_equal(folded.numpy(), weight.data.numpy().reshape(8, 4))
     addresses = {np.from_dlpack(t).__array_interface__["data"][0] for t in (folded, weight.data)}
     assert len(addresses) == 1
+
+
+def test_fold_constant_compiles_kernels_that_differ_in_extents_once():
+    shapes = [(4, 4, 3), (8, 4, 3), (4, 6, 3), (5, 7, 3), (1, 7, 3), (300, 400, 3)]
+    weights = [RNG.random(shape, "float32") for shape in shapes]
+    compiled = []
+
+    def body(bb, x):
+        folded = []
+        for w in weights:
+            scale = relax.const(w[:, :1, :1])
+            folded.append(
+                relax.op.permute_dims(relax.op.multiply(relax.const(w), scale), [1, 2, 0])
+            )
+        return relax.Tuple([bb.emit(e) for e in folded])
+
+    @tvm.instrument.pass_instrument
+    class Kernels:
+        def run_before_pass(self, mod, info):
+            if info.name == "tir.DefaultSchedule":
+                compiled.append(len(mod.functions))
+
+    mod = program(body, var("x", 1), lowered=False)
+    with tvm.transform.PassContext(instruments=[Kernels()]):
+        after = transform.FoldConstant()(mod)
+    (result,) = [e for e in calls(after) if isinstance(e, relax.Tuple)]
+    for w, field in zip(weights, result.fields, strict=True):
+        np.testing.assert_array_equal(field.data.numpy(), (w * w[:, :1, :1]).transpose(1, 2, 0))
+    # Of both operators one for any two extents and one for equal ones; a product for a single row,
+    # whose transpose is a view.
+    assert compiled == [5]

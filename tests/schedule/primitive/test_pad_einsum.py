@@ -231,3 +231,71 @@ def test_refusals():
                 C[0] = A[vi]
 
     refused(overwrites, pad(3), "expected iterator vi to be an index of buffer C")
+
+
+# ---- pad_edge ------------------------------------------------------------------------------------
+def test_edge():
+    """Inlined, what is read beyond the domain is its last element; B needs no copy."""
+
+    @T.prim_func
+    def expected(
+        A: T.Buffer((16, 12), "float32"),
+        B: T.Buffer((12, 8), "float32"),
+        C: T.Buffer((16, 8), "float32"),
+    ):
+        C_pad = T.alloc_buffer((18, 8))
+        for i, j, k in T.grid(18, 8, 12):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C_pad[vi, vj] = 0.0
+                C_pad[vi, vj] = C_pad[vi, vj] + A[T.min(vi, 15), vk] * B[vk, vj]
+        for ax0, ax1 in T.grid(16, 8):
+            with T.block("C_pad"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                C[v0, v1] = C_pad[v0, v1]
+
+    def primitives(sch):
+        sch.pad_edge("C", [6, 1, 1])
+        sch.compute_inline("A_pad")
+
+    apply(matmul, primitives, expected)
+
+
+def test_edge_of_split_loops():
+    """Only the loops of iterators that grow are looked at, and only what they index is copied."""
+
+    @T.prim_func
+    def panels(
+        A: T.Buffer((7, 6), "float32"),
+        B: T.Buffer((2, 6, 4), "float32"),
+        C: T.Buffer((7, 8), "float32"),
+    ):
+        for i, j, k in T.grid(7, 8, 6):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0.0
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj // 4, vk, vj % 4]
+
+    def primitives(sch):
+        sch.split(sch.get_loops("C")[1], [None, 4])
+        sch.pad_edge("C", [4, 1, 1])
+        assert [int(sch.get(x).extent) for x in sch.get_loops("C")] == [8, 2, 4, 6]
+
+    apply(panels, primitives)
+
+
+def test_edge_refusals():
+    def pad(*padding):
+        return lambda sch: sch.pad_edge("C", list(padding))
+
+    refused(matmul, pad(1, 1, 5), "expected a padding of 1 for iterator vk, which is reduced")
+
+    def split(sch):
+        sch.split(sch.get_loops("C")[0], [None, 4])
+        sch.pad_edge("C", [6, 1, 1])
+
+    refused(
+        matmul, split, "expected the iterators of block C that are padded to be loops around it"
+    )

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records when functions and loops begin and end."""
 
+import numpy as np
 import pytest
+import tvm
+import tvm.testing
 from tvm.script import tir as T
 from tvm.tir import transform as tt
 
@@ -53,3 +56,35 @@ def test_loops_without_siblings_on_demand():
             tt.InstrumentProfileIntrinsics(), one, **config, **{"tir.instr_siblings": siblings}
         )
         assert after.script().count("start_profile_intrinsic") == count
+
+
+def test_times_are_recorded():
+    config = {"tir.instrument_lwp": True, "tir.reset_start_id": True, "tir.lwp_min_height": 0}
+    with tvm.transform.PassContext(config={**config, "tir.default_schedule": False}):
+        run = tvm.compile(nests, tvm.testing.host_target())
+    a = np.zeros((8, 8), "float32")
+    tvm.runtime.profiling.marked_times(reset=True)
+    for _ in range(3):
+        run(a)
+    times = tvm.runtime.profiling.marked_times()
+    assert {number: count for number, (count, _) in times.items()} == {
+        0: 3, 1: 3, 2: 24, 3: 24, 4: 3
+    }  # fmt: skip
+    assert times[0][1] >= times[1][1] >= times[2][1] > 0
+    assert tvm.runtime.profiling.marked_times(reset=True) == times
+    assert tvm.runtime.profiling.marked_times() == {}
+
+
+def test_kernels_have_no_marks():
+    @T.prim_func
+    def kernel(A: T.Buffer((8, 8), "float32")):
+        for i in T.thread_binding(8, "threadIdx.x"):
+            for j in range(8):
+                A[i, j] = T.float32(1)
+            for j in range(8):
+                A[i, j] = A[i, j] + T.float32(1)
+
+    lowered = tt.UnifyThreadBinding()(tvm.IRModule({"main": kernel}))["main"]
+    config = {"tir.lwp_min_height": 0, "tir.reset_start_id": True}
+    after = apply(tt.InstrumentProfileIntrinsics(), lowered, **config)
+    assert after.script().count("start_profile_intrinsic") == 1

@@ -3,6 +3,7 @@
 
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, block, buffer, func, loop, region, store
@@ -28,3 +29,21 @@ def test_lower_match_buffer_offsets_accesses():
     before, expected = (func([A], loop(8, lambda i, k=k: body(i, k))) for k in (False, True))
     result = apply([tt.LowerMatchBuffer(), tt.Simplify()], before)
     tvm.ir.assert_structural_equal(result, apply(tt.Simplify(), expected), map_free_vars=True)
+
+
+def test_variables_of_the_view_get_their_values():
+    @T.prim_func
+    def before(A: T.Buffer((8, 16), "float32"), B: T.Buffer((4,), "int32")):
+        with T.block("root"):
+            with T.block("view"):
+                T.reads(A[2:6, 4:8])
+                T.writes(B[0:4])
+                offset, outer = T.int32(), T.int32()
+                M = T.match_buffer(A[2:6, 4:8], (4, 4), strides=[outer, 1], elem_offset=offset)
+                B[0] = outer
+                B[1] = offset
+                B[2] = T.Cast("int32", M[1, 1])
+
+    mod = tvm.tir.transform.LowerMatchBuffer()(tvm.IRModule({"main": before}))
+    text = mod["main"].script()
+    assert "B[0] = 16" in text and "B[1] = 36" in text and "A[3, 5]" in text

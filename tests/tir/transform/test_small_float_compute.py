@@ -32,6 +32,14 @@ def test_what_is_exact_is_not_rounded():
     check(tt.BF16ComputeLegalize(), before, expected)
 
 
+def test_functions_take_the_wide_type():
+    A, B = buffer((4,), "bfloat16", name="A"), buffer((4,), "bfloat16", name="B")
+    before = func([A, B], loop(4, lambda i: store(B, i, tir.exp(A[i]))))
+    wide = lambda i: tir.exp(tir.Cast("float32", A[i]))
+    expected = func([A, B], loop(4, lambda i: store(B, i, tir.Cast("bfloat16", wide(i)))))
+    check(tt.BF16ComputeLegalize(), before, expected)
+
+
 def test_promotion_type_of_fp8():
     A = buffer((4,), "float8_e5m2")
     before = func([A], loop(4, lambda i: store(A, i, A[i] + A[i])))
