@@ -97,7 +97,8 @@ class _Compiled(torch.nn.Module):
         # Where torch.compile has guards for what it was called with, the others need no look.
         placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         self._orders = {i: orders[n] for i, n in enumerate(placeholders) if n in orders}
-        plain = [guarded and n not in orders and _is_plain(n.meta.get("val")) for n in placeholders]
+        values = [None if n in orders else n.meta.get("val") for n in placeholders]
+        plain = [guarded and _is_plain(v) and not _may_be_token(v) for v in values]
         self._checked = [i for i, is_plain in enumerate(plain) if not is_plain]
         finish = {i: (orders.get(n), _is_complex(n)) for i, n in enumerate(outputs)}
         self._finish = {i: how for i, how in finish.items() if any(how)}
@@ -168,6 +169,12 @@ def _is_plain(value):
     if not isinstance(value, torch.Tensor):
         return value is not None
     return value.is_contiguous() and not value.is_complex() and not value.is_neg()
+
+
+def _may_be_token(value):
+    """Whether a value may stand for the place in an order of effects, which comes as None."""
+    sizes = value.shape if isinstance(value, torch.Tensor) else ()
+    return len(sizes) == 1 and isinstance(sizes[0], int) and sizes[0] == 0
 
 
 def _plain(tensor, order):
