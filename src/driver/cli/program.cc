@@ -41,7 +41,8 @@ IRModule ReadProgram(const std::string& path) {
   } catch (const ffi::Error& error) {
     problem = ": " + error.message();
   }
-  TVM_FFI_THROW(ValueError) << path << ": expected a model (.onnx, .pt2) or a module that was saved "
+  TVM_FFI_THROW(ValueError) << path
+                            << ": expected a model (.onnx, .pt2) or a module that was saved "
                             << "as JSON" << problem;
   TVM_FFI_UNREACHABLE();
 }
