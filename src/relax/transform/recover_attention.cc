@@ -71,9 +71,7 @@ class AttentionFinder {
   Optional<Expr> Find() {
     int64_t rank = RankOf(call_->args[1]);
     if ((rank != 3 && rank != 4) || RankOf(call_->args[0]) != rank) return std::nullopt;
-    bool is_guarded = false;
-    Expr weights = WithoutGuard(WithoutCast(s_, call_->args[0]), &is_guarded);
-    auto softmax = s_.CallOf(weights, s_.ops.softmax);
+    auto softmax = s_.CallOf(WithoutCast(s_, call_->args[0]), s_.ops.softmax);
     if (!softmax) return std::nullopt;
     int64_t axis = Spelled::AttrsOf<SoftmaxAttrsObj>(*softmax)->axis;
     if (axis != -1 && axis != rank - 1) return std::nullopt;
@@ -82,7 +80,6 @@ class AttentionFinder {
     if (!TakeProduct(scores)) return std::nullopt;
     auto q = DimsOfTensor(query_), k = DimsOfTensor(key_), v = DimsOfTensor(call_->args[1]);
     if (!q || !k || !v || RankOf(query_) != rank || RankOf(key_) != rank) return std::nullopt;
-    if (is_guarded && !EveryRowCounts()) return std::nullopt;
     for (const Expr& operand : {query_, key_, Expr(call_->args[1])}) {
       if (ElementTypeOf(operand) != type_) return std::nullopt;
     }
@@ -90,19 +87,6 @@ class AttentionFinder {
   }
 
  private:
-  /// p of where(isnan(p), 0, p), which exporters write for rows of which nothing counts.
-  Expr WithoutGuard(const Expr& expr, bool* is_guarded) const {
-    auto choice = s_.CallOf(expr, s_.ops.where);
-    auto guarded = choice ? s_.OperandOf((*choice)->args[0], s_.ops.isnan) : std::nullopt;
-    if (!guarded || !s_.Same(*guarded, (*choice)->args[2]) || s_.Scalar((*choice)->args[1]) != 0.0)
-      return expr;
-    *is_guarded = true;
-    return WithoutCast(s_, *guarded);
-  }
-  /// Whether the mask leaves something of every row.
-  bool EveryRowCounts() const {
-    return !mask_.bias || (mask_.causal && mask_.causal.value() == "TopLeft");
-  }
   void TakeMask(Expr* scores) {
     if (auto sum = s_.CallOf(*scores, s_.ops.add)) {
       for (int i = 0; i < 2; ++i) {

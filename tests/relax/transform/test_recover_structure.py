@@ -453,22 +453,6 @@ def test_attention_with_a_condition(keeps):
     np.testing.assert_allclose(run(after), run(before), rtol=1e-4, atol=1e-5)
 
 
-def test_attention_guarded_against_empty_rows():
-    """where(isnan(p), 0, p) goes where the mask leaves something of every row."""
-
-    def guarded(s, v):
-        p = op.nn.softmax(s, axis=-1)
-        return merged(op.matmul(op.where(op.isnan(p), const(0.0), p), heads(v, K)))
-
-    check(lambda q, k, v: guarded(scores(q, k), v), PLAIN, *QKV)
-    check(lambda q, k, v: guarded(scores(q, k) + relax.const(LOW), v), PLAIN, *QKV)
-    empty = LOW.copy()
-    empty[2] = -np.inf
-    mod = build(lambda q, k, v: guarded(scores(q, k) + relax.const(empty), v), *QKV)
-    after = transform.RecoverStructure()(mod)
-    assert "nn.softmax" in operators(after) and "isnan" in operators(after)
-
-
 @pytest.mark.parametrize("by", ["repeat", "broadcast"])
 def test_grouped_attention(by):
     """Two heads of keys and values for four of queries."""
