@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "driver/elf_write.h"
 #include "runtime/elf.h"
 
 namespace tvm::runtime {
@@ -74,8 +75,8 @@ class Export : public testing::Test {
     Run("cc -fPIC -c code.c -o code.o");
     std::string packed = PackImports(mod);
     std::ofstream object(folder_ + "/data.o", std::ios::binary);
-    WriteDataObject(object, MappedFile(folder_ + "/code.o").bytes(),
-                    {{ffi::symbol::tvm_ffi_library_bin, {packed}}});
+    elf::WriteDataObject(object, MappedFile(folder_ + "/code.o").bytes(),
+                         {{ffi::symbol::tvm_ffi_library_bin, {packed}}});
     object.close();
     Run("cc -shared code.o data.o -o out.so");
     return LoadModule(folder_ + "/out.so");
