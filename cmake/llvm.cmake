@@ -68,7 +68,16 @@ endforeach()
 file(GLOB_RECURSE LLVM_BACKEND_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/llvm/*.cc)
 tvm_library(tvm_llvm SOURCES ${LLVM_BACKEND_SOURCES} PCH tvm/ir/node.h)
 target_include_directories(tvm_llvm SYSTEM PRIVATE ${LLVM_INCLUDE})
-target_compile_definitions(tvm_llvm PRIVATE TVM_VERSION="${PROJECT_VERSION}")  # part of the cache's key
+# The key of the disk cache: another one when what makes objects of bitcode changes, so that no object of an
+# older build is taken for one of this.
+set(passes)
+foreach(file half.cc module.cc optimize.cc polly.cc target_machine.cc)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/llvm/${file})
+  file(SHA1 ${PROJECT_SOURCE_DIR}/src/backend/llvm/${file} hash)
+  string(APPEND passes ${hash})
+endforeach()
+string(SHA1 passes "${passes}")
+target_compile_definitions(tvm_llvm PRIVATE TVM_VERSION="${PROJECT_VERSION}" TVM_PASSES_VERSION="${passes}")
 # `tvm` comes first on the link line; what LLVM's archives name but nobody uses (z3, libxml2) is dropped.
 target_link_libraries(tvm_llvm PUBLIC tvm
   PRIVATE -L${LLVM_LIBDIR} -llldELF -llldCommon ${LLVM_LIBS} -Wl,--as-needed ${LLVM_SYSTEM_LIBS} ${CMAKE_DL_LIBS})

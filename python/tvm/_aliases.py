@@ -362,7 +362,18 @@ class _Finder:
         return __getattr__, __dir__
 
 
+class _FinderBelow(_Finder):
+    """Of modules below an alias. The regular finders would make a second copy of a module, found in
+    the folder of the package that the alias stands for."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.startswith("tvm.") and fullname not in MODULES and self._target(fullname):
+            return super().find_spec(fullname, path, target)
+        return None
+
+
 def install():
     """After the regular finders: a real module wins over an alias."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FinderBelow())
         sys.meta_path.append(_Finder())

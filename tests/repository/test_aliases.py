@@ -24,3 +24,18 @@ print(len(MODULES))
 def test_importing_a_module_hides_no_function():
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert result.returncode == 0 and int(result.stdout) > 100, result.stderr
+
+
+COPIES = """
+import tvm.tirx.transform
+import tvm.topi.cpp.vision
+from tvm import tir, topi
+
+assert tvm.topi.cpp.vision is topi.vision and topi.vision.__name__ == "tvm.topi.vision"
+assert tvm.tirx.transform is tir.transform
+assert topi.vision.get_valid_counts
+"""
+
+
+def test_modules_below_an_alias_are_those_of_its_package():
+    subprocess.run([sys.executable, "-c", COPIES], check=True)

@@ -22,8 +22,6 @@ void Guarded(F&& fn) {
   Guarded([](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }, &fn);
 }
 
-/// Another number when the passes or what they are given change: objects on disk belong to one.
-#define TVM_PASSES_VERSION "3"
 /// The passes of `options.opt_level`, in place.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options);
 /// Defines the conversions of float16 that x86 without (some) half instructions calls.

@@ -131,7 +131,8 @@ void WithModule(const Group& group, const Group& all, const MachineOptions& opti
     use(*module, *machine);
   });
 }
-/// Everything the object code of a module depends on.
+/// Everything the object code of a module depends on; the version of passes is made of their
+/// sources.
 std::string CacheKey(const llvm::Module& module, const MachineOptions& options) {
   return TVM_VERSION " llvm " LLVM_VERSION_STRING " passes " TVM_PASSES_VERSION "\n" +
          OurCommandLine() + options.Key() + "\n" + WriteBitcode(module);

@@ -63,13 +63,16 @@ PrimFunc WithOneRow(const PrimFunc& func, const std::function<PrimFunc(PrimFunc)
   for (const auto& [param, buffer] : func->buffer_map) {
     Array<PrimExpr> shape = buffer->shape.Map(
         [&](const PrimExpr& extent) { return extent.same_as(rows) ? one : extent; });
+    if (shape.same_as(buffer->shape)) continue;
     fixed.Set(param, Buffer(buffer->data, buffer->dtype, shape, {}, buffer->elem_offset,
                             buffer->name, buffer->data_alignment, buffer->offset_factor,
                             buffer->buffer_type, buffer->axis_separators, buffer->span));
   }
   PrimFunc one_row = schedule(Specialize(func, fixed));
   Stmt body = one_row->body;
-  for (const auto& [param, buffer] : one_row->buffer_map) body = DeclBuffer(buffer, body);
+  for (const auto& [param, buffer] : one_row->buffer_map) {
+    if (fixed.count(param)) body = DeclBuffer(buffer, body);
+  }
   Block root({}, {}, {}, "root", IfThenElse(EQ(rows, one), body, general->body));
   return ConvertSSA(WithBody(std::move(general), BlockRealize({}, const_true(), root)));
 }
