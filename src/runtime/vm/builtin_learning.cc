@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/host_tensor.h"
 #include "tvm/runtime/data_type.h"
-#include "tvm/runtime/tensor.h"
 
 namespace tvm::runtime::vm::learning {
 namespace {
@@ -47,8 +47,7 @@ Tensor PairProbabilities(Tensor pairs, int64_t classes) {
     TVM_FFI_THROW(ValueError) << "pair_probabilities: expected float32 for each pair of " << classes
                               << " classes, got " << Shape(pairs.shape()) << " of "
                               << DataType(pairs.dtype());
-  Tensor host = Empty(pairs.shape(), pairs.dtype(), {kDLCPU, 0});
-  CopyTensor(pairs, host);
+  Tensor host = HostTensor(pairs);
   int64_t rows = pairs.size(0), extents[] = {rows, classes};
   Tensor result = Empty({extents, 2}, pairs.dtype(), {kDLCPU, 0});
   auto* given = static_cast<const float*>(host.data_ptr());
