@@ -5,13 +5,13 @@ they are loaded beside a copy of them, and a model larger than the memory that i
 python -m bench.rewritten [resnet50 mobilenet_v2 mlp bert_base weights lazy] [--threads 2]
 """
 
-import argparse
+import functools
 import subprocess
 import sys
 
 import numpy as np
 
-from . import measure, peers, report
+from . import measure, part, peers
 from .measure import Row
 from .programs import Timed
 
@@ -136,18 +136,6 @@ def lazy(name, options):
 CASES = {**dict.fromkeys(MODELS, model), "weights": weights, "lazy": lazy}
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m bench.rewritten", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *CASES], default=[])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=0.03)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    peers.pin(options.threads)
-    for name in options.names or CASES:
-        print(report.table(CASES[name](name, options)), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    cases = {name: functools.partial(case, name) for name, case in CASES.items()}
+    part.main("python -m bench.rewritten", __doc__, cases)

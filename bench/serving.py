@@ -5,12 +5,11 @@ in PyTorch, what operations of the cache take, and steps of training.
 python -m bench.serving [nn decoder attention cache training] [--threads 2]
 """
 
-import argparse
 import functools
 
 import numpy as np
 
-from . import measure, peers, report
+from . import measure, part
 from .measure import Row
 from .programs import Timed
 
@@ -226,18 +225,6 @@ def _with_threads(case):
 CASES = {f.__name__: _with_threads(f) for f in (nn, decoder, attention, cache, training)}
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m bench.serving", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *CASES], default=[])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=0.03)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    peers.pin(options.threads)
-    for name in options.names or CASES:
-        print(report.table(CASES[name](name, [], options)), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    cases = {name: functools.partial(case, name, []) for name, case in CASES.items()}
+    part.main("python -m bench.serving", __doc__, cases)
