@@ -200,6 +200,12 @@ def test_transposes_take_few_shuffles(cpu, side):
     assert sch.mod.script().count("T.Shuffle(") == side * steps
 
 
+@pytest.mark.parametrize("rows, streams", [(512, False), (4096, True)])
+def test_transposes_that_no_cache_holds_are_written_past_it(rows, streams):
+    _, sch = scheduled(transpose(rows, 512))
+    assert ('"nontemporal_store"' in sch.mod.script()) == streams
+
+
 def test_products_are_tiled():
     _, sch = scheduled(matmul(512, 512, 512))
     kinds = [kind for kind, _ in loops_of(sch)]

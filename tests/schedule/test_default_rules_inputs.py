@@ -129,6 +129,11 @@ def test_softmax_of_other_floats(dtype, error):
     check(softmax(9, 130, dtype), softmax_of, exact=error)
 
 
+@pytest.mark.parametrize("n, m", [(1040, 1024), (1500, 1413), (40, 52003)])
+def test_transposes_that_no_cache_holds(n, m):
+    check(transpose(n, m, "float32"), np.transpose)
+
+
 def test_booleans():
     a, b = (te.placeholder((33, 70), "bool", name) for name in "AB")
     k = te.reduce_axis((0, 70), "k")

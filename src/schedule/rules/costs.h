@@ -84,11 +84,10 @@ inline constexpr int64_t kPage = 4096, kKnownPages = 64;
 inline constexpr int64_t kPartOfReduction = 128;
 /// Elements between the lanes of a load that is still a few vectors of memory.
 inline constexpr int64_t kNear = 4;
-/// Bytes of an array that no cache holds until it is read again.
+/// Bytes of which caches hold little until they are read again.
 inline constexpr int64_t kBeyondCaches = 8 << 20;
-/// Squares of a transpose next to each other, and where lines come from memory and collide; sides
-/// of a square.
-inline constexpr int64_t kSquares = 2, kFarSquares = 8;
+/// Squares of a transpose next to each other, and where lines come from memory; sides of a square.
+inline constexpr int64_t kSquares = 2, kFarSquares = 4;
 inline constexpr int64_t kSmallestSquare = 4, kLargestSquare = 16;
 
 }  // namespace tvm::tir::cost

@@ -60,21 +60,20 @@ bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
     return true;
   });
 }
-/// How many squares next to each other are turned before those below them: what they read is one
-/// run. Two are enough, unless the lines come from memory and fall on the same places of the
-/// caches, where what was fetched along with a square is gone before the next one needs it.
-int64_t SquaresAtOnce(const BlockLook& look, const Turned& turned, const Machine& machine) {
+/// Whether what is read and written together is more than caches hold: squares then follow what is
+/// read, and go to memory past the caches, which would read every line before it is overwritten.
+bool IsFar(const BlockLook& look) {
+  int64_t bytes = 0;
   for (const Access& access : look.accesses) {
-    if (access.is_store || !access.StepsBy(turned.read, 1)) continue;
-    int64_t bytes = access.buffer->dtype.bits() / 8;
-    for (const PrimExpr& extent : access.buffer->shape) bytes *= AsConstInt(extent).value_or(1);
-    if (bytes > cost::kBeyondCaches && access.Collides(turned.written, machine))
-      return cost::kFarSquares;
+    int64_t size = access.buffer->dtype.bits() / 8;
+    for (const PrimExpr& extent : access.buffer->shape) size *= AsConstInt(extent).value_or(1);
+    bytes += size;
   }
-  return cost::kSquares;
+  return bytes >= cost::kBeyondCaches;
 }
 /// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
-/// columns, [outer, columns: parallel] [stretches of rows] and so on.
+/// columns, [outer, columns: parallel] [stretches of rows] and so on. Far from the caches columns
+/// come in stretches instead.
 bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
   BlockLook look = LookAt(sch, block);
   auto turned = FindTurned(look);
@@ -89,37 +88,44 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
     if (look.axes[axis].size.value_or(side) < side) return false;
     if (Parted(sch, look, axis, side, again)) return true;
   }
-  // As many as leave every thread something to do; what they leave over has fewer.
+  // As many squares next to each other as leave every thread something to do: what they read is one
+  // run, or what they write. What a division by them leaves over has fewer.
+  bool is_far = IsFar(look);
+  size_t along = is_far ? turned->written : turned->read;
   int64_t squares = 1;
-  if (auto size = look.axes[turned->read].size) {
+  if (auto size = look.axes[along].size) {
     int64_t most = std::clamp<int64_t>(*size / (side * 2 * machine->cores), 1,
-                                       SquaresAtOnce(look, *turned, machine));
+                                       is_far ? cost::kFarSquares : cost::kSquares);
     squares = LargestDivisor(*size / side, most);
-    if (2 * squares <= most && Parted(sch, look, turned->read, side * most, again)) return true;
+    if (2 * squares <= most && Parted(sch, look, along, side * most, again)) return true;
   }
   BlockRV copy = sch.CacheRead(block, turned->operand, "global");
   Array<LoopRV> outer, order;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
   }
-  Array<LoopRV> rows =
-      sch.Split(look.axes[turned->read].loop, {std::nullopt, PrimExpr(squares), PrimExpr(side)});
-  Array<LoopRV> columns =
-      sch.Split(look.axes[turned->written].loop, {std::nullopt, PrimExpr(side)});
+  auto split = [&](size_t axis) {
+    int64_t together = axis == along ? squares : 1;
+    return sch.Split(look.axes[axis].loop, {std::nullopt, PrimExpr(together), PrimExpr(side)});
+  };
+  Array<LoopRV> rows = split(turned->read), columns = split(turned->written);
   LoopRV among[] = {rows[0], columns[0]};
-  if (share == Share::kColumns) std::swap(among[0], among[1]);
+  if (is_far || share == Share::kColumns) std::swap(among[0], among[1]);
   outer.push_back(among[0]);
   order = outer;
-  for (const LoopRV& loop : {among[1], rows[1], rows[2], columns[1]}) order.push_back(loop);
+  LoopRV square = is_far ? columns[1] : rows[1];
+  for (const LoopRV& loop : {among[1], is_far ? rows[1] : columns[1], square, rows[2], columns[2]})
+    order.push_back(loop);
   sch.Reorder(order);
-  sch.ComputeAt(copy, rows[1], /*preserve_unit_loops=*/true);
+  sch.ComputeAt(copy, square, /*preserve_unit_loops=*/true);
   if (!TurnedByShuffles(sch, copy, side)) {
     Array<LoopRV> filling = sch.GetLoops(copy);
-    for (size_t i = outer.size() + 2; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
+    for (size_t i = outer.size() + 3; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
     sch.Vectorize(filling.back());
   }
+  if (is_far) sch.Annotate(among[1], "nontemporal_store", int64_t{1});
   sch.Unroll(rows[2]);
-  sch.Vectorize(columns[1]);
+  sch.Vectorize(columns[2]);
   std::optional<double> work = look.TotalWork();
   ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, work);
   return true;
