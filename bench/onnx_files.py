@@ -74,10 +74,11 @@ def rows(name, folder, subjects, options):
             continue
         if one is not None:
             found[subject.name] = one
+    samples = measure.time_alternating(found, options.rounds, options.seconds)
+    # (Some have a result only once they ran.)
     results = {who: one.output() for who, one in found.items()}
     for who, got in results.items():  # (an integer that was rounded otherwise changes what follows)
         off = np.abs(got - results["tvm"]).max() / np.abs(got).max()
         if off > 0.1:
             raise AssertionError(f"{name}: {who} has other results than we, by {off:.1%}")
-    samples = measure.time_alternating(found, options.rounds, options.seconds)
     return [Row(name, who, samples[who]) for who in found]
