@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every default rule for every type, size and instruction set, against float64 with a bound."""
 
+import re
 import threading
 
 import ml_dtypes
@@ -215,3 +216,64 @@ def test_unaligned_inputs(name):
         tensors.append(tvm.runtime.from_dlpack(room[1 : x.size + 1].reshape(x.shape)))
     module["main"](*tensors)
     np.testing.assert_array_equal(tensors[-1].numpy(), want)
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+EVERY_CPU = pytest.mark.parametrize("cpu", CPUS)
+
+
+@EVERY_CPU
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_strided_inputs(name, cpu):
+    """Every other element of lines that are longer than they seem."""
+    args, rng = PROGRAMS[name][0](21, 40, 33, "float32"), np.random.default_rng(0)
+    plain = te.create_prim_func(args)
+    arrays = arrays_of(args, rng)
+    want = call(tvm.compile(plain, target_of(cpu)), arrays, args[-1])
+
+    views = []
+    for x in [*arrays, np.zeros([int(s) for s in args[-1].shape], "float32")]:
+        room = np.full([2 * (size + 3) for size in x.shape], np.nan, x.dtype)
+        views.append(room[tuple(slice(0, 2 * size, 2) for size in x.shape)])
+        views[-1][...] = x
+    strides = iter([[step // 4 for step in view.strides] for view in views])
+    declared = re.compile(r'T.Buffer\(\((.*?)\), "float32"\)')
+    text = declared.sub(
+        lambda found: f'T.Buffer(({found[1]}), "float32", strides={next(strides)})', plain.script()
+    )
+    module = tvm.compile(tvm.script.from_source(text), target_of(cpu))
+    module["main"](*map(tvm.runtime.from_dlpack, views))
+    np.testing.assert_allclose(views[-1], want, rtol=1e-5, atol=1e-5)
+
+
+@EVERY_CPU
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nan_and_infinities(name, dtype, cpu):
+    """They reach the results that they are part of, as NumPy says, and no others."""
+    program, reference, _ = PROGRAMS[name]
+    args, rng = program(21, 37, 33, dtype), np.random.default_rng(0)
+    arrays = arrays_of(args, rng)
+    for special in (np.nan, np.inf, -np.inf):
+        arrays[0].reshape(-1)[rng.integers(arrays[0].size)] = special
+    got = call(tvm.compile(te.create_prim_func(args), target_of(cpu)), arrays, args[-1])
+    with np.errstate(invalid="ignore"):
+        exact = reference(*(x.astype("float64") for x in arrays))
+    got = got.astype("float64")
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(exact))
+    special = ~np.isfinite(exact)
+    if "relu" not in name:  # (which of a NaN and a number is larger is open)
+        np.testing.assert_array_equal(got[special], exact[special])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_of_threads(name):
+    """The schedule is that of the target's cores, whoever runs it; of others the sums are near."""
+    args, rng = PROGRAMS[name][0](61, 96, 70, "float32"), np.random.default_rng(0)
+    arrays, func = arrays_of(args, rng), te.create_prim_func(args)
+    many = target_of("x86-64").replace("-num-cores=2", "-num-cores={}")
+    one, *others = (
+        call(tvm.compile(func, many.format(cores)), arrays, args[-1]) for cores in (1, 2, 3, 16)
+    )
+    for got in others:
+        np.testing.assert_allclose(got, one, rtol=1e-5, atol=1e-4)
