@@ -200,6 +200,14 @@ def test_transposes_take_few_shuffles(cpu, side):
     assert sch.mod.script().count("T.Shuffle(") == side * steps
 
 
+def test_channels_leave_their_blocks_as_transposes():
+    """Of an index that is divided the rules make several axes."""
+    a = te.placeholder((4, 16, 32, 16), "float32", "A")
+    plain = te.compute((64, 16, 32), lambda c, i, j: a[c // 16, i, j, c % 16], "B")
+    _, sch = scheduled([a, plain])
+    assert sch.mod.script().count("T.Shuffle(") == 16 * 4
+
+
 @pytest.mark.parametrize("rows, streams", [(512, False), (4096, True)])
 def test_transposes_that_no_cache_holds_are_written_past_it(rows, streams):
     _, sch = scheduled(transpose(rows, 512))

@@ -134,6 +134,33 @@ def test_transposes_that_no_cache_holds(n, m):
     check(transpose(n, m, "float32"), np.transpose)
 
 
+# {what is divided: (shape read, shape written, indices read, what NumPy makes of it)}
+DIVIDED = {
+    "blocks of 16": ((3, 9, 11, 16), (48, 9, 11), lambda c, i, j: (c // 16, i, j, c % 16),
+                     lambda a: a.transpose(0, 3, 1, 2)),
+    "blocks of 6": ((5, 7, 4, 6), (30, 7, 4), lambda c, i, j: (c // 6, i, j, c % 6),
+                    lambda a: a.transpose(0, 3, 1, 2)),
+    "blocks in blocks": ((2, 4, 33, 16), (128, 33), lambda c, i: (c // 64, c // 16 % 4, i, c % 16),
+                         lambda a: a.transpose(0, 1, 3, 2)),
+    "two axes": ((3, 5, 8, 16), (24, 80), lambda c, i: (c // 8, i // 16, c % 8, i % 16),
+                 lambda a: a.transpose(0, 2, 1, 3)),
+    "lines in a row": ((40, 16), (640,), lambda i: (i // 16, i % 16), lambda a: a),
+    "part of the last block": ((3, 9, 16), (41, 9), lambda c, i: (c // 16, i, c % 16),
+                               lambda a: a.transpose(0, 2, 1).reshape(48, 9)[:41]),
+    "periods that do not divide": ((4, 9, 6), (24, 9), lambda c, i: (c // 6, i, c % 4),
+                                   lambda a: np.array([a[c // 6, :, c % 4] for c in range(24)])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("what", DIVIDED)
+def test_divided_indices(what, dtype):
+    read, written, indices, reference = DIVIDED[what]
+    a = te.placeholder(read, dtype, "A")
+    out = te.compute(written, lambda *i: a(*indices(*i)), "out")
+    check([a, out], lambda a: reference(a).reshape(written))
+
+
 def test_booleans():
     a, b = (te.placeholder((33, 70), "bool", name) for name in "AB")
     k = te.reduce_axis((0, 70), "k")

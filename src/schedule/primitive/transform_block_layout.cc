@@ -2,6 +2,7 @@
 // transform_block_layout: a block runs over other iterators, one to one with those it had.
 #include "schedule/primitive/examples.h"
 #include "schedule/primitive/layout.h"
+#include "tir/index_simplifier.h"
 #include "tvm/expr/op.h"
 #include "tvm/schedule/primitive.h"
 
@@ -74,7 +75,8 @@ void TransformBlockLayout(State& state, BlockId id, IndexMapLike& index_map) {
   Edit(&bare)->iter_vars = {};
   Block with = Any(Substitute(Stmt(bare), to_old)).cast<Block>();
   Edit(&with)->iter_vars = iters;
-  with = WithInferredRegions(with);
+  BlockRealize simpler = IndexSimplifier().Mutate(BlockRealize(values, const_true(), with));
+  with = WithInferredRegions(simpler->block);
   Stmt body = InLoops(nest, BlockRealize(values, const_true(), with));
   Stmt replaced = ReplaceStmts(at.scope.block->body, {{loops[0].get(), body}});
   Commit(state, at.scope_id, WithBody(at.scope.block, replaced), {{with.get(), block}});

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks whose iterations are independent: elementwise, broadcasting, transposing.
 #include <algorithm>
+#include <set>
 
 #include "schedule/rules/look.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 
 namespace tvm::tir {
 namespace {
@@ -16,14 +18,64 @@ size_t ContiguousAxis(const BlockLook& look) {
   }
   return look.axes.size() - 1;
 }
+// ---- divided axes -------------------------------------------------------------------------------
+/// After how many iterations an index begins anew, smallest first: of an iterator `c` in
+/// `A[c // 64, c // 16 % 4, c % 16]` 16 and 64. None where they do not divide each other.
+std::vector<int64_t> PeriodsOf(const BlockLook& look, const Axis& axis) {
+  // What the iterator is divided by; 0: it is something else.
+  auto divisor = [&](const PrimExpr& e) {
+    auto* div = e.as<FloorDivObj>();
+    if (div && div->a.same_as(axis.iter)) return AsConstInt(div->b).value_or(0);
+    return int64_t{e.same_as(axis.iter)};
+  };
+  std::set<int64_t> periods;
+  PostOrderVisit(look.block->body, [&](const ObjectRef& node) {
+    if (auto e = node.as<PrimExpr>()) periods.insert(divisor(*e));
+    if (auto* mod = node.as<FloorModObj>())
+      periods.insert(divisor(mod->a) * AsConstInt(mod->b).value_or(0));
+  });
+  std::vector<int64_t> found;
+  for (int64_t period : periods) {
+    if (period <= 1 || period >= *axis.size) continue;
+    if (*axis.size % period != 0 || (!found.empty() && period % found.back() != 0)) return {};
+    found.push_back(period);
+  }
+  return found;
+}
+/// Makes several axes of those whose iterators are divided, as where channels lie in blocks, so
+/// that every access moves by equal steps along all of them. False where that does not help.
+bool SplitDivided(const Schedule& sch, const BlockLook& look) {
+  auto are_linear = [](const BlockLook& look) {
+    return std::all_of(look.accesses.begin(), look.accesses.end(),
+                       [](const Access& access) { return access.linear; });
+  };
+  if (are_linear(look)) return false;
+  Array<Var> from;
+  Array<PrimExpr> to;
+  for (const Axis& axis : look.axes) {
+    if (!axis.iter.defined()) return false;
+    from.push_back(axis.iter);
+    PrimExpr rest = axis.iter;
+    std::vector<int64_t> periods = axis.size ? PeriodsOf(look, axis) : std::vector<int64_t>();
+    for (size_t i = periods.size(); i-- > 0;) {
+      PrimExpr period = MakeConst(axis.iter.dtype(), periods[i]);
+      to.push_back(floordiv(rest, period));
+      rest = floormod(rest, period);
+    }
+    to.push_back(rest);
+  }
+  if (to.size() == from.size()) return false;
+  sch.TransformBlockLayout(look.rv, IndexMap(from, to, {}));
+  return are_linear(LookAt(sch, look.rv));
+}
 // ---- transposing --------------------------------------------------------------------------------
 /// What is read contiguously along another axis than what is written: squares go through registers.
-struct Turned {
+struct Transpose {
   size_t written, read;  // axes
   int64_t operand;       // among what the block reads
 };
-std::optional<Turned> FindTurned(const BlockLook& look) {
-  std::optional<Turned> found;
+std::optional<Transpose> FindTranspose(const BlockLook& look) {
+  std::optional<Transpose> found;
   size_t written = ContiguousAxis(look);
   for (const Access& access : look.accesses) {
     if (access.is_store || access.IsNear(written)) continue;
@@ -32,15 +84,15 @@ std::optional<Turned> FindTurned(const BlockLook& look) {
       if (found) return std::nullopt;
       for (size_t r = 0; r < look.block->reads.size(); ++r) {
         if (look.block->reads[r]->buffer.same_as(access.buffer))
-          found = Turned{written, i, static_cast<int64_t>(r)};
+          found = Transpose{written, i, static_cast<int64_t>(r)};
       }
     }
   }
   return found;
 }
-/// Turns the squares where they are copied, by as few shuffles as there can be; false where there
-/// is no such intrinsic, or what is read lies in another way than in the last two dimensions.
-bool TurnedByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
+/// Transposes the squares where they are copied, by as few shuffles as there can be; false where
+/// there is no such intrinsic, or what is read lies in another way than in the last two dimensions.
+bool TransposeByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side) {
   Buffer buffer = sch.Get(copy)->writes[0]->buffer;
   size_t rank = buffer->shape.size();
   if (rank < 2) return false;
@@ -71,27 +123,27 @@ bool IsFar(const BlockLook& look) {
   }
   return bytes >= cost::kBeyondCaches;
 }
-/// [outer, stretches of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
-/// columns, [outer, columns: parallel] [stretches of rows] and so on. Far from the caches columns
-/// come in stretches instead.
+/// [outer, panels of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
+/// columns, [outer, columns: parallel] [panels of rows] and so on. Far from the caches columns
+/// come in panels instead.
 bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machine, Share share) {
   BlockLook look = LookAt(sch, block);
-  auto turned = FindTurned(look);
-  if (!turned || !look.simple || !machine->takes_vectors) return false;
+  auto transpose = FindTranspose(look);
+  if (!transpose || !look.simple || !machine->takes_vectors) return false;
   // What a division into squares leaves over has smaller ones.
   int64_t side = std::min<int64_t>(cost::kLargestSquare, machine->Lanes(look.widest_bits));
-  for (size_t axis : {turned->written, turned->read}) {
+  for (size_t axis : {transpose->written, transpose->read}) {
     while (side > cost::kSmallestSquare && look.axes[axis].size.value_or(side) < side) side /= 2;
   }
   auto again = [&](const BlockRV& part) { ScheduleSpatial(sch, part, machine, share); };
-  for (size_t axis : {turned->written, turned->read}) {
+  for (size_t axis : {transpose->written, transpose->read}) {
     if (look.axes[axis].size.value_or(side) < side) return false;
     if (Parted(sch, look, axis, side, again)) return true;
   }
   // As many squares next to each other as leave every thread something to do: what they read is one
   // run, or what they write. What a division by them leaves over has fewer.
   bool is_far = IsFar(look);
-  size_t along = is_far ? turned->written : turned->read;
+  size_t along = is_far ? transpose->written : transpose->read;
   int64_t squares = 1;
   if (auto size = look.axes[along].size) {
     int64_t most = std::clamp<int64_t>(*size / (side * 2 * machine->cores), 1,
@@ -99,16 +151,16 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
     squares = LargestDivisor(*size / side, most);
     if (2 * squares <= most && Parted(sch, look, along, side * most, again)) return true;
   }
-  BlockRV copy = sch.CacheRead(block, turned->operand, "global");
+  BlockRV copy = sch.CacheRead(block, transpose->operand, "global");
   Array<LoopRV> outer, order;
   for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (i != turned->written && i != turned->read) outer.push_back(look.axes[i].loop);
+    if (i != transpose->written && i != transpose->read) outer.push_back(look.axes[i].loop);
   }
   auto split = [&](size_t axis) {
     int64_t together = axis == along ? squares : 1;
     return sch.Split(look.axes[axis].loop, {std::nullopt, PrimExpr(together), PrimExpr(side)});
   };
-  Array<LoopRV> rows = split(turned->read), columns = split(turned->written);
+  Array<LoopRV> rows = split(transpose->read), columns = split(transpose->written);
   LoopRV among[] = {rows[0], columns[0]};
   if (is_far || share == Share::kColumns) std::swap(among[0], among[1]);
   outer.push_back(among[0]);
@@ -118,7 +170,7 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
     order.push_back(loop);
   sch.Reorder(order);
   sch.ComputeAt(copy, square, /*preserve_unit_loops=*/true);
-  if (!TurnedByShuffles(sch, copy, side)) {
+  if (!TransposeByShuffles(sch, copy, side)) {
     Array<LoopRV> filling = sch.GetLoops(copy);
     for (size_t i = outer.size() + 3; i + 1 < filling.size(); ++i) sch.Unroll(filling[i]);
     sch.Vectorize(filling.back());
@@ -136,6 +188,7 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
                      Share share) {
   BlockLook look = LookAt(sch, block);
   if (look.axes.empty()) return;
+  if (Attempt(sch, [&] { return SplitDivided(sch, look); })) look = LookAt(sch, block);
   if (Attempt(sch, [&] { return Transposed(sch, block, machine, share); })) return;
   std::optional<double> work = look.TotalWork();
 

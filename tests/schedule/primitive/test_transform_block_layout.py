@@ -24,6 +24,28 @@ def test_transform_block_layout():
     apply(rows, lambda sch: sch.transform_block_layout("B", lambda i, k: (k // 4, k % 4, i)))
 
 
+def test_indices_are_as_simple_as_the_new_iterators_allow():
+    @T.prim_func
+    def blocks(A: T.Buffer((4, 5, 8), "float32"), B: T.Buffer((32, 5), "float32")):
+        for c, i in T.grid(32, 5):
+            with T.block("B"):
+                vc, vi = T.axis.remap("SS", [c, i])
+                B[vc, vi] = A[vc // 8, vi, vc % 8]
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 5, 8), "float32"), B: T.Buffer((32, 5), "float32")):
+        for ax0, ax1, ax2 in T.grid(4, 8, 5):
+            with T.block("B"):
+                v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2])
+                B[v0 * 8 + v1, v2] = A[v0, v2, v1]
+
+    apply(
+        blocks,
+        lambda sch: sch.transform_block_layout("B", lambda c, i: (c // 8, c % 8, i)),
+        expected,
+    )
+
+
 def test_refuse_transform_block_layout():
     refused(
         rows,
