@@ -89,9 +89,6 @@ void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_un
   Block block = p.realize->block;
   std::string name = "block " + std::string(block->name_hint);
   LoopPlace place(at, state, loop_id);
-  Require(WhyNotStage(at.scope, p), {block});
-  Require(WhyNotCovering(p), {block});
-  CheckNoOuterVars(p);
   if (IsOutputBlock(at.scope, p))
     Refuse(name + " writes a buffer that is needed after its scope (it is an output block)",
            {block});

@@ -49,6 +49,9 @@ LoopPlace::LoopPlace(const Focus& at, const State& state, LoopId id)
   }
   auto* seq = loop->body.as<SeqStmtObj>();
   body = seq ? seq->seq : Array<Stmt>{loop->body};
+  Require(WhyNotStage(at.scope, *at.block), {at.block->realize->block});
+  Require(WhyNotCovering(*at.block), {at.block->realize->block});
+  CheckNoOuterVars(*at.block);
 }
 int LoopPlace::PositionOf(const Placed& block) const {
   for (size_t i = 0; i < body.size(); ++i) {

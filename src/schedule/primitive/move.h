@@ -21,6 +21,7 @@ struct LoopPlace {
   std::vector<Stmt> path;  // from the scope to the loop, the loop last
   Array<Stmt> body;        // the statements of its body
   std::vector<For> outer;  // the loops of the path, the loop last
+  /// Refuses a loop that the block cannot move to, and a block that cannot leave its place.
   LoopPlace(const Focus& at, const State& state, LoopId loop);
   /// The position in `body` of the statement that contains the block.
   int PositionOf(const Placed& block) const;
