@@ -5,6 +5,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "ir/warn.h"
 #include "relax/analysis/uncalled.h"
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
@@ -26,6 +27,7 @@ using runtime::Tensor;
 constexpr int kView = -1;
 /// One kernel to run, or a reshape: then the result is a view of the operand.
 struct FoldStep {
+  String name;                // of the function that the program calls
   int kernel = kView;         // which of the kernels
   std::vector<Any> operands;  // tensors, numbers, or an undefined one: the result of `producers`
   std::vector<int> producers;
@@ -159,6 +161,7 @@ class ConstantFolder {
     if (is_view) bytes = 0;
     if (bytes > bytes_ || (!is_view && !IsQuick(func))) return;
     FoldStep step;
+    step.name = Any(call->args[0]).cast<GlobalVar>()->name_hint;
     step.out = ffi::GetRef<TensorStructInfo>(out);
     if (auto* args = call->args[1].as<TupleObj>()) {
       for (const Expr& arg : args->fields) AddOperand(arg, &step);
@@ -325,8 +328,12 @@ class ConstantFolder {
       Any ignored;
       code[step->kernel].CallPacked(views.data(), static_cast<int32_t>(views.size()), &ignored);
       step->result = result;
-    } catch (const ffi::Error&) {
-      // It fails where the program runs, too, if it ever comes there.
+    } catch (const ffi::Error& error) {
+      // An index beyond its buffer is the program's, if it ever comes there. Any other error may be
+      // ours, or the machine's.
+      if (error.kind() == "IndexError") return;
+      Warn("relax", "FoldConstant: a call of " + step->name + " stays, which failed with " +
+                        std::string(error.kind()) + ": " + error.message());
     }
   }
 
