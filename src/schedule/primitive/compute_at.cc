@@ -63,9 +63,11 @@ IterRanges Solve(const BlockObj* block, const std::vector<Array<IntSet>>& needed
         continue;
       }
       // scale * v + offset <= high and low <= scale * v + offset + extent - 1
+      PrimExpr first = box.min(), last = box.max();
+      index->TurnUpward(region[d]->extent, &first, &last);
       PrimExpr scale = MakeConst(index->offset.dtype(), index->scale);
-      PrimExpr low = floordiv(box.min() - index->offset - region[d]->extent + scale, scale);
-      PrimExpr high = floordiv(box.max() - index->offset, scale);
+      PrimExpr low = floordiv(first - index->offset - region[d]->extent + scale, scale);
+      PrimExpr high = floordiv(last - index->offset, scale);
       auto& range = ranges[index->iter];
       range = range ? std::pair(min(range->first, low), max(range->second, high))
                     : std::pair(low, high);

@@ -7,11 +7,14 @@
 
 namespace tvm::tir {
 
-/// An index that one iterator determines: iters[iter] * scale + offset, scale > 0.
+/// An index that one iterator determines: iters[iter] * scale + offset.
 struct LinearIndex {
   size_t iter;
   int64_t scale;
   PrimExpr offset;
+  /// Where the index falls (9 - v): the same for an axis that counts from its other end, of a range
+  /// of `extent` from the index on, which is compared with [min, max].
+  void TurnUpward(const PrimExpr& extent, PrimExpr* min, PrimExpr* max);
 };
 std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>& iters);
 

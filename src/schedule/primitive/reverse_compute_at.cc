@@ -105,7 +105,7 @@ void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>
       continue;
     const Range& range = read->region[d];
     std::optional<LinearIndex> index = AsLinear(range->min, consumer.block()->iter_vars);
-    if (!index || !AsConstInt(range->extent)) {
+    if (!index || index->scale < 0 || !AsConstInt(range->extent)) {
       if (LimitByInverse(consumer, read, box, analyzer, ranges)) return;
       Refuse("cannot tell which iterations of " + NameOf(&consumer) +
                  " read only what the loop just wrote of buffer " +
