@@ -264,8 +264,7 @@ class ConstantFolder {
       // a reduction is part of its result.
       if (!Reduces(kernel)) {
         if (elements[i] < kFewElements) kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
-        if (elements[i] < kFewestElements)
-          kernel = WithAttr(kernel, tir::attr::kUnoptimized, true);
+        if (elements[i] < kFewestElements) kernel = WithAttr(kernel, tir::attr::kUnoptimized, true);
       }
       functions.Set(GlobalVar(name(i)), WithAttr(kernel, tvm::attr::kGlobalSymbol, name(i)));
     }
