@@ -130,3 +130,22 @@ def test_targets_of_other_words():
         tvm.target.codegen.target_has_features("avx2")
     assert "x86_64" in tvm.target.codegen.llvm_get_targets()
     assert tvm.target.Target("composite") and tvm.target.Target("test")
+
+
+def test_words_of_views_and_of_programs_that_are_wrong():
+    with pytest.raises(ValueError, match="only contains|would occupy bytes"):
+        tvm.runtime.empty((4,), "float32")._create_view((8,))
+    x = tir.Var("x", "int32")
+    with pytest.raises(ValueError, match="Invalid use of undefined variable"):
+        tir.analysis.verify_well_formed(tir.PrimFunc([], tir.Evaluate(x)))
+    with pytest.raises(ValueError, match="multiple"):
+        tir.analysis.verify_well_formed(tir.PrimFunc([x], tir.LetStmt(x, 1, tir.Evaluate(x))))
+
+
+def test_rare_intrinsics_compile():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        T.evaluate(T.call_intrin("handle", "tir.tvm_static_handle"))
+        A[0] = T.trace(["x", A[1]], "tvm.default_trace_action")
+
+    assert tvm.build(func, "llvm").inspect_source("ll")
