@@ -18,6 +18,7 @@
 #include "tvm/relax/transform.h"
 #include "tvm/runtime/module.h"
 #include "tvm/tir/analysis.h"
+#include "tvm/tir/unoptimized.h"
 
 namespace tvm::relax {
 namespace {
@@ -244,7 +245,7 @@ class ConstantFolder {
   }
 
   // ---- computing --------------------------------------------------------------------------------
-  static constexpr double kFewElements = 1 << 23;
+  static constexpr double kFewElements = 1 << 23, kFewestElements = 1 << 20;
   /// The code of each kernel. Compiling takes longer than running: weights of many shapes are
   /// scaled and moved by a few kernels.
   std::vector<ffi::Function> Compile() const {
@@ -259,10 +260,12 @@ class ConstantFolder {
     Map<GlobalVar, BaseFunc> functions;
     for (size_t i = 0; i < shared.kernels.size(); ++i) {
       tir::PrimFunc kernel = WithoutAttr(shared.kernels[i], tvm::attr::kTarget);
-      // A schedule takes longer to compile than it saves; but the order of a reduction is part of
-      // its result.
-      if (elements[i] < kFewElements && !Reduces(kernel))
-        kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
+      // A schedule takes longer to compile than it saves, and so do LLVM's passes; but the order of
+      // a reduction is part of its result.
+      if (!Reduces(kernel)) {
+        if (elements[i] < kFewElements) kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
+        if (elements[i] < kFewestElements) kernel = WithAttr(kernel, tir::attr::kUnoptimized, true);
+      }
       functions.Set(GlobalVar(name(i)), WithAttr(kernel, tvm::attr::kGlobalSymbol, name(i)));
     }
     static const ffi::Function build = ffi::Function::GetGlobalRequired("driver.Build");
