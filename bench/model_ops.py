@@ -4,8 +4,21 @@
 import numpy as np
 
 
+class PythonOps:
+    """Arithmetic of tensors that have Python's operators."""
+
+    def add(self, a, b):
+        return a + b
+
+    def scale(self, x, factor):
+        return x * factor
+
+    def shift(self, x, offset):
+        return x + offset
+
+
 # ---- PyTorch -------------------------------------------------------------------------------------
-class TorchOps:
+class TorchOps(PythonOps):
     def __init__(self, parameters):
         import torch
 
@@ -55,15 +68,6 @@ class TorchOps:
 
     def softmax(self, x):
         return self.torch.softmax(x, -1)
-
-    def add(self, a, b):
-        return a + b
-
-    def scale(self, x, factor):
-        return x * factor
-
-    def shift(self, x, offset):
-        return x + offset
 
     def matmul(self, a, b):
         return a @ b
@@ -256,7 +260,7 @@ def relax_module(model):
 
 
 # ---- nn ------------------------------------------------------------------------------------------
-class NnOps:
+class NnOps(PythonOps):
     """Operators of relax.frontend.nn; those that it does not have are wrapped."""
 
     def __init__(self, parameters):
@@ -318,15 +322,6 @@ class NnOps:
 
     def softmax(self, x):
         return self.op.softmax(x, -1)
-
-    def add(self, a, b):
-        return a + b
-
-    def scale(self, x, factor):
-        return x * factor
-
-    def shift(self, x, offset):
-        return x + offset
 
     def matmul(self, a, b):
         return self.op.matmul(a, b)

@@ -23,6 +23,7 @@ CALLS_UPWARD = {
         "runtime.write_stdout": "Python may have put another stream in the place of stdout",
     },
     "ir": {
+        "ir.warn": "Python's logging",
         "target.build.": "a backend's generator, by the kind of its row",
         "target.codegen.llvm_get_cpu_features": "LLVM has the tables of processors",
         "target.llvm.host_cpu": "LLVM has the tables of processors",
@@ -39,7 +40,6 @@ CALLS_UPWARD = {
         "meta_schedule._rvv_intrinsics": "intrinsics are written in TVMScript",
         "meta_schedule._tensor_core_groups": "intrinsics are written in TVMScript",
         "meta_schedule.predict": "cost models are Python's",
-        "meta_schedule.warn": "Python's logging",
         "script._repr": "records hold programs as text",
         "support.libinfo": "records hold the version",
         "tir.pipeline.default": "candidates are told apart by what they become",

@@ -131,5 +131,12 @@ def _run_signal_handlers():
     came, so that Ctrl-C stops the call with KeyboardInterrupt."""
 
 
+@register_global_func("ir.warn")
+def _warn(part, message):
+    import logging  # rarely, and slow to import
+
+    logging.getLogger(f"tvm.{part}").warning("%s", message)
+
+
 _register_builtins()
 register_error("TVMError", TVMError)

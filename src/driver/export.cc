@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 /// The attribute of a module, and the key of a library's information, that make it a system
 /// library.
 constexpr const char* kSystemLibPrefix = "system_lib_prefix";
-const std::vector<std::string> kObjects = {"o", "obj", "a"}, kSources = {"c", "cc", "cpp", "cu"};
+const std::vector<std::string> kObjects = {"o", "obj", "a"}, kSources = {"c", "cc", "cpp", "cu"},
+                               kPacked = {"c", "tar"}, kShared = {"so", "dylib", "dll"};
 
 std::string Suffix(const fs::path& path) {
   std::string text = path.extension().string();
@@ -356,6 +357,15 @@ void CheckFolderOf(const std::string& path) {
         << "export_library: the folder of '" << path << "' does not exist";
   }
 }
+void CheckSuffixOf(const std::string& path) {
+  std::string suffix = Suffix(path), known;
+  for (const auto* list : {&kShared, &kObjects, &kPacked}) {
+    if (IsOneOf(suffix, *list)) return;
+    for (const std::string& s : *list) known += (known.empty() ? "." : ", .") + s;
+  }
+  TVM_FFI_THROW(ValueError) << "expected a file that ends in one of " << known << ", got '" << path
+                            << "'";
+}
 void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
   fs::path output(path);
   CheckFolderOf(path);
@@ -366,7 +376,7 @@ void ExportLibrary(const ffi::Module& mod, const std::string& path, const Export
   runtime::TemporaryFolder temporary;
   fs::path folder = options.workspace.empty() ? temporary.path : fs::path(options.workspace);
   std::string suffix = Suffix(output);
-  bool is_packed = suffix == "c" || suffix == "tar", is_linked = IsOneOf(suffix, kObjects);
+  bool is_packed = IsOneOf(suffix, kPacked), is_linked = IsOneOf(suffix, kObjects);
   std::optional<Partial> params;
   if (!options.params.empty()) {
     params.emplace(fs::path(options.params));

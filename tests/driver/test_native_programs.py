@@ -249,6 +249,11 @@ def test_help_and_errors(program, model, tmp_path):
         (["info", model], "info: expected options only, got '"),
         (["compile", tmp_path / "text.json", "-o", "m.so"], "text.json: expected a model (.onnx"),
         (["compile", tmp_path / "text.json", "-o", "gone/m.so"], "the folder of 'gone/m.so'"),
+        (
+            ["compile", model, "-o", "m.xyz"],
+            "one of .so, .dylib, .dll, .o, .obj, .a, .c, .tar, got 'm.xyz'",
+        ),
+        (["compile", model, "-o", "m"], "expected a file that ends in one of .so,"),
         (["bench", model, "--repaet=3"], "unknown option '--repaet', did you mean '--repeat'"),
         (["bench", model, "--repeat", "many"], "--repeat: expected a number"),
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),

@@ -110,3 +110,11 @@ def test_constructors():
 def test_bad_targets(text, error, message):
     with pytest.raises(error, match=message):
         Target(text)
+
+
+def test_virtual_devices():
+    device = tvm.target.VirtualDevice(tvm.cpu(0), "llvm", "global")
+    assert device.target.kind.name == "llvm" and device.dlpack_device_type() == 1
+    assert device == tvm.target.VirtualDevice(tvm.cpu(0), Target("llvm"), "global")
+    assert tvm.target.VirtualDevice(target="cuda").dlpack_device_type() == 2
+    assert tvm.target.VirtualDevice().dlpack_device_type() == 0

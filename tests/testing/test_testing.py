@@ -199,3 +199,22 @@ def test_plugin(tmp_path):
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert "2 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_local_run():
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), n: T.int32):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(4):
+            B[i] = A[i] * T.Cast("float32", n)
+
+    code = tvm.build(main, "llvm")
+    arrays = [np.arange(4, dtype="float32"), np.zeros(4, "float32"), 3]
+    (_, result, _), times = tvm.testing.local_run(code, "cpu", arrays, [1, 2, 0])
+    np.testing.assert_array_equal(result.numpy(), [0, 3, 6, 9])
+    assert len(times.results) == 2 and not arrays[1].any(), "the user's arrays are not written"
+    own = lambda module, path: module.export_library(path)
+    (_, result, _), _ = tvm.testing.local_run(code, "cpu", arrays, export_func=own)
+    assert result.numpy()[3] == 9
+    with pytest.raises(ValueError, match="expected export_func 'tar' or a function, got 'ndk'"):
+        tvm.testing.local_run(code, "cpu", arrays, export_func="ndk")

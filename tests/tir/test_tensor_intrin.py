@@ -18,3 +18,11 @@ def test_tensor_intrin_registry():
     with pytest.raises(ValueError, match="did you mean 'test.nothing'"):
         tir.TensorIntrin.get("test.nothin")
     assert tir.TensorIntrin.get("test.none", allow_missing=True) is None
+
+
+def test_dot_products_of_amd_are_described():
+    from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN
+
+    intrin = tir.TensorIntrin.get(AMDGPU_SDOT4_INTRIN)
+    assert "llvm.amdgcn.sdot4" in intrin.impl.script()
+    assert [b.scope() for b in intrin.desc.buffer_map.values()].count("shared") == 2

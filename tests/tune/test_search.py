@@ -252,6 +252,18 @@ def test_a_small_space_ends():
     assert ctx.generate_measure_candidates() is None
 
 
+@pytest.mark.parametrize("strategy", ["replay-trace", "replay-func", "evolutionary"])
+def test_trials_are_counted_exactly(strategy):
+    """Also where a run takes no time that the clock could see."""
+    ctx = context(programs.matmul(64, 64, 64), strategy)
+    ctx.pre_tuning(25, 8)
+    counts = []
+    while found := ctx.generate_measure_candidates():
+        counts.append(len(found))
+        ctx.notify_runner_results(found, [RunnerResult([0.0], None)] * len(found))
+    assert sum(counts) == 25
+
+
 # ---- rules --------------------------------------------------------------------------------------
 def test_multi_level_tiling_nests_loops():
     rule = MultiLevelTiling(

@@ -25,6 +25,10 @@ struct ExportOptions {
 /// FileNotFoundError where the folder that a library shall be written to does not exist.
 void CheckFolderOf(const std::string& path);
 
+/// ValueError, with the suffixes that ExportLibrary knows, for a path with another one: the
+/// function itself takes that for a shared library.
+void CheckSuffixOf(const std::string& path);
+
 /// Writes a compiled module with everything it imports; the suffix says as what: .o or .obj, .a
 /// (both with a C header beside), .c (with a header), .tar, else a shared library that
 /// libtvm_runtime loads. The file appears whole or not at all. Code that

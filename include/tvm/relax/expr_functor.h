@@ -61,6 +61,10 @@ class ExprMutator {
   virtual StructInfo VisitStructInfo(const StructInfo& info) { return info; }
   virtual PrimExpr VisitPrimExpr(const PrimExpr& e) { return e; }
 
+  /// The builder's module with its Relax functions visited, in the order of their names.
+  IRModule VisitFunctions();
+  /// What takes the place of a function of the module.
+  virtual Function VisitFunction(const GlobalVar& var, const Function& func);
   /// A body with its own scope: of a function with these parameters, or a branch.
   SeqExpr VisitWithNewScope(const Expr& body, const Optional<Array<Var>>& params = {});
   /// Emits `var = value` in place of the binding, with the struct info that the value has.

@@ -5,17 +5,10 @@ import logging
 import logging.config
 import os
 
-from .utils import registered
-
 
 def get_logger(name):
     """The logger of a module or a task."""
     return logging.getLogger(name)
-
-
-@registered("meta_schedule.warn")
-def _warn(message):
-    get_logger("tvm.meta_schedule").warning("%s", message)
 
 
 def get_logging_func(logger):

@@ -22,5 +22,6 @@ from .target import (
     rocm,
     stm32,
 )
+from .virtual_device import VirtualDevice
 
 __getattr__, __dir__ = fill(__name__)

@@ -17,4 +17,5 @@ from .popen_pool import (
     slow_summation,
     timeout_job,
 )
+from .runner import *  # noqa: F403
 from .utils import *  # noqa: F403

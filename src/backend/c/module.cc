@@ -29,6 +29,12 @@ class CModuleObj : public ffi::ModuleObj {
     }
   }
 
+  /// Of a text that somebody wrote, with the functions that it defines.
+  CModuleObj(String source, const Array<String>& names, Target target)
+      : target_(std::move(target)), source_(source) {
+    for (const String& name : names) names_.insert(std::string(name));
+  }
+
   const char* kind() const final { return "c"; }
   int GetPropertyMask() const final {
     return ffi::Module::kRunnable | ffi::Module::kCompilationExportable;
@@ -113,6 +119,16 @@ ffi::Module Build(IRModule mod, Target target) {
   return ffi::Module(ffi::make_object<CModuleObj>(functions, target));
 }
 
+ffi::Module FromSource(String code, String fmt, Array<String> func_names,
+                       Array<String> const_vars) {
+  if (fmt != "c" || !const_vars.empty()) {
+    TVM_FFI_THROW(ValueError) << "CSourceModuleCreate: expected the format c without const_vars, "
+                                 "got '"
+                              << fmt << "' and " << const_vars.size() << " const_vars";
+  }
+  return ffi::Module(ffi::make_object<CModuleObj>(code, func_names, Target("c")));
+}
+
 TVM_REGISTER() {
   // C has no type for float16.
   RegisterBackend({.kind = "c",
@@ -121,6 +137,10 @@ TVM_REGISTER() {
                    .link = "codegen.link_with_compiler"});
   Def("target.build.c", &Build, "Writes the lowered functions of a module as C.", Arg("mod"),
       Arg("target"));
+  Def("runtime.CSourceModuleCreate", &FromSource,
+      "A module of C that defines __tvm_ffi_<name>(self, args, num_args, result) for each of "
+      "`func_names`; it is compiled when one of them is asked for.",
+      Arg("code"), Arg("fmt"), Arg("func_names"), Arg("const_vars", Array<String>()));
 }
 }  // namespace
 }  // namespace tvm::codegen::c

@@ -48,7 +48,8 @@ void Compile(const Options& options) {
     TVM_FFI_THROW(ValueError)
         << "expected a model (.onnx, .pt2) or a module that was saved as JSON, and -o model.so";
   const std::string& path = options.rest()[0];
-  CheckFolderOf(options.Get("--output"));  // before a long compilation
+  CheckSuffixOf(options.Get("--output"));  // before a long compilation
+  CheckFolderOf(options.Get("--output"));
   IRModule mod = ReadProgram(path);
   auto begin = std::chrono::steady_clock::now();
   ffi::Module code = Compiled(mod, options);

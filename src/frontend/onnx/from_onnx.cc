@@ -11,19 +11,33 @@ Array<String> AsStrings(const Texts& texts) {
   for (const auto& text : texts) strings.push_back(String(std::string(text)));
   return strings;
 }
-OnnxModule ImportModel(std::shared_ptr<const onnx::Model> model, const OnnxOptions& options) {
+using ModelPtr = std::shared_ptr<const onnx::Model>;
+std::string Inspect(const ModelPtr& model) { return onnx::InspectModel(*model); }
+/// What f makes of a file; its errors name it.
+template <class F>
+auto OfFile(const std::string& path, const F& f) {
+  try {
+    return f(onnx::ReadModelFile(path));
+  } catch (const ffi::Error& error) {
+    std::string message = error.message();
+    if (message.find(path) != std::string::npos) throw;
+    throw ffi::Error(error.kind(), message + "\n  in " + path, error.backtrace());
+  }
+}
+OnnxModule ImportModel(const ModelPtr& model, const OnnxOptions& options) {
   return OnDeepStack([&] {
-    onnx::Importer importer(std::move(model), options);
+    onnx::Importer importer(model, options);
     IRModule mod = importer.Run();
     return OnnxModule{mod, importer.warnings};
   });
 }
 /// A model is a path, or bytes.
 using Source = Variant<ffi::Bytes, String>;
-std::shared_ptr<const onnx::Model> ReadSource(const Source& source) {
-  if (auto bytes = source.as<ffi::Bytes>())
-    return onnx::ReadModel(OwnBytes(std::string(bytes->data(), bytes->size())));
-  return onnx::ReadModelFile(source.get<String>());
+template <class F>
+auto OfSource(const Source& source, const F& f) {
+  if (auto path = source.as<String>()) return OfFile(*path, f);
+  auto bytes = source.get<ffi::Bytes>();
+  return f(onnx::ReadModel(OwnBytes(std::string(bytes.data(), bytes.size()))));
 }
 Array<Any> FromOnnx(const Source& model, Map<String, Array<Any>> shape_dict,
                     Map<String, DataType> dtype_dict, Optional<int64_t> opset,
@@ -32,17 +46,16 @@ Array<Any> FromOnnx(const Source& model, Map<String, Array<Any>> shape_dict,
   OnnxOptions options{shape_dict, dtype_dict, opset ? std::optional(*opset) : std::nullopt,
                       keep_params_in_input, sanitize_input_names};
   if (memory_limit) options.memory_limit = *memory_limit;
-  OnnxModule imported = ImportModel(ReadSource(model), options);
+  OnnxModule imported =
+      OfSource(model, [&](const ModelPtr& read) { return ImportModel(read, options); });
   return {imported.mod, AsStrings(imported.warnings)};
 }
 }  // namespace
 
 OnnxModule ImportOnnx(const std::string& path, const OnnxOptions& options) {
-  return ImportModel(onnx::ReadModelFile(path), options);
+  return OfFile(path, [&](const ModelPtr& model) { return ImportModel(model, options); });
 }
-std::string InspectOnnx(const std::string& path) {
-  return onnx::InspectModel(*onnx::ReadModelFile(path));
-}
+std::string InspectOnnx(const std::string& path) { return OfFile(path, Inspect); }
 OnnxModule ImportOnnxBytes(std::string bytes, const OnnxOptions& options) {
   return ImportModel(onnx::ReadModel(OwnBytes(std::move(bytes))), options);
 }
@@ -53,8 +66,7 @@ TVM_REGISTER() {
       Arg("shape_dict"), Arg("dtype_dict"), Arg("opset"), Arg("keep_params_in_input"),
       Arg("sanitize_input_names"), Arg("memory_limit", nullptr));
   Def(
-      "relax.frontend.onnx._inspect",
-      [](Source model) { return String(onnx::InspectModel(*ReadSource(model))); },
+      "relax.frontend.onnx._inspect", [](Source model) { return String(OfSource(model, Inspect)); },
       "What a model contains.", Arg("model"));
   Def(
       "relax.frontend.onnx.supported_operators",

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frontend/onnx/dimension.h"
+#include "frontend/onnx/inspect.h"
 #include "runtime/host_tensor.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/stack.h"
@@ -24,17 +25,8 @@ std::map<std::pair<Name, Name>, Converter>& Converters() {
   static auto* table = new std::map<std::pair<Name, Name>, Converter>();
   return *table;
 }
-std::string FullName(const NodeProto& node) {
-  return (node.domain.empty() ? "" : std::string(node.domain) + ".") + std::string(node.op_type);
-}
-void VisitNodes(const std::vector<NodeProto>& nodes,
-                const std::function<void(const NodeProto&)>& visit) {
-  for (const NodeProto& node : nodes) {
-    visit(node);
-    for (const Attribute& attr : node.attributes) {
-      if (attr.graph) VisitNodes(attr.graph->nodes, visit);
-    }
-  }
+std::string FullName(Name domain, Name op) {
+  return (domain.empty() ? "" : std::string(domain) + ".") + std::string(op);
 }
 /// Whether the result of a node has the rank of its first input.
 bool KeepsRank(const NodeProto& node) {
@@ -59,6 +51,29 @@ bool HasOpenDivision(const PrimExpr& e) {
     found |= quotient && !AsConstInt(quotient->b);
   });
   return found;
+}
+/// A dimension of an input, which is not negative.
+PrimExpr CheckedDim(PrimExpr dim, Name input) {
+  if (auto size = AsConstInt(dim); size && *size < 0)
+    TVM_FFI_THROW(ValueError) << "onnx: input '" << input
+                              << "': expected dimensions of at least 0, got " << *size;
+  return dim;
+}
+/// What is wrong with names that a caller gives something for.
+template <class Given>
+void CheckInputNames(const char* parameter, const Map<String, Given>& given,
+                     const std::vector<ValueInfo>& inputs, std::vector<std::string>* warnings) {
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const ValueInfo& input : inputs) {
+    names.push_back(input.name);
+    all += (all.empty() ? "'" : ", '") + std::string(input.name) + "'";
+  }
+  for (const auto& [name, value] : given) {
+    if (std::find(names.begin(), names.end(), View(name)) == names.end())
+      warnings->push_back(std::string(parameter) + ": expected names of inputs (" + all +
+                          "), got '" + std::string(name) + "'" + DidYouMean(View(name), names));
+  }
 }
 /// The constant of known elements, or nothing when one is symbolic.
 std::optional<runtime::Tensor> TensorOfKnown(const Known& known) {
@@ -259,10 +274,11 @@ Dims Importer::ShapeOfInput(const ValueInfo& input) {
   Dims dims;
   if (auto given = options_.shapes.Get(String(std::string(input.name)))) {
     for (const Any& dim : *given) {
+      auto e = dim.try_cast<PrimExpr>();
       if (auto text = dim.try_cast<String>()) {
         dims.push_back(DimOf(View(*text)));
-      } else if (auto e = dim.try_cast<PrimExpr>(); e && e->defined()) {
-        dims.push_back(tvm::cast(DataType::Int(64), *e));
+      } else if (e && e->defined() && (*e)->dtype.is_integer()) {
+        dims.push_back(CheckedDim(tvm::cast(DataType::Int(64), *e), input.name));
       } else {
         TVM_FFI_THROW(TypeError) << "from_onnx: shape of '" << input.name
                                  << "': expected numbers, expressions or names, got "
@@ -277,10 +293,7 @@ Dims Importer::ShapeOfInput(const ValueInfo& input) {
   }
   for (const Dimension& dim : *input.type.shape) {
     if (dim.value) {
-      if (*dim.value < 0)
-        TVM_FFI_THROW(ValueError) << "onnx: input '" << input.name
-                                  << "': expected dimensions of at least 0, got " << *dim.value;
-      dims.push_back(IntImm::Int64(*dim.value));
+      dims.push_back(CheckedDim(IntImm::Int64(*dim.value), input.name));
     } else {
       dims.push_back(dim.param.empty() ? PrimExpr(FreshDim("dim")) : DimOf(dim.param));
     }
@@ -355,19 +368,20 @@ const FunctionProto* Importer::FindFunction(const NodeProto& node) const {
   return nullptr;
 }
 void Importer::CheckSupported() const {
-  std::map<std::string, int> missing;
-  auto look = [&](const NodeProto& node) {
-    if (!FindFunction(node) && !FindConverter(node.domain, node.op_type)) ++missing[FullName(node)];
-  };
-  VisitNodes(model_->graph.nodes, look);
-  for (const FunctionProto& f : model_->functions) VisitNodes(f.nodes, look);
+  OperatorUses missing = CountOperators(*model_, [&](const NodeProto& node) {
+    return !FindFunction(node) && !FindConverter(node.domain, node.op_type);
+  });
   if (missing.empty()) return;
   std::string text;
-  for (const auto& [name, count] : missing) {
-    text += (text.empty() ? "" : ", ") + name + " (" + std::to_string(count) +
-            (count == 1 ? " node" : " nodes") + DidYouMean(name, ListConverters("")) + ")";
+  for (const auto& [key, uses] : missing) {
+    const auto& [domain, op] = key;
+    text += "\n  " + FullName(domain, op) + " (" + std::to_string(uses.count) +
+            (uses.count == 1 ? " node" : " nodes") + DidYouMean(op, ListConverters(domain)) +
+            "), " +
+            (uses.opset ? "opset " + std::to_string(*uses.opset) : "a domain without an opset") +
+            ": node " + uses.nodes;
   }
-  TVM_FFI_THROW(OpNotImplemented) << "onnx: operators that are not supported: " << text;
+  TVM_FFI_THROW(OpNotImplemented) << "onnx: operators that are not supported:" << text;
 }
 void Importer::RunFunction(const FunctionProto& function, Node& call) {
   if (++call_depth_ > kMaxCalls)
@@ -420,7 +434,6 @@ void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* sc
 std::string Importer::Circumstances(const NodeProto& node, const Context& context,
                                     const Scope& scope) const {
   std::string text = "  opset " + std::to_string(OpsetOf(context, node.domain));
-  if (!model_->path.empty()) text += " of " + model_->path;
   for (Name input : node.inputs) {
     const Value* value = scope.Find(input);
     if (!value) continue;
@@ -442,8 +455,8 @@ void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& cont
       std::string message = error.message();
       if (message.rfind("onnx", 0) == 0) throw;
       throw ffi::Error(error.kind(),
-                       "onnx: node " + Called(node) + " (" + FullName(node) + "): " + message +
-                           "\n" + Circumstances(node, context, *scope),
+                       "onnx: node " + Called(node) + " (" + FullName(node.domain, node.op_type) +
+                           "): " + message + "\n" + Circumstances(node, context, *scope),
                        error.backtrace());
     }
   }
@@ -475,6 +488,11 @@ IRModule Importer::Run() {
   if (OpsetOf({&model_->opsets, {}}, "") > kNewestOpset)
     warnings.push_back("opset " + std::to_string(OpsetOf({&model_->opsets, {}}, "")) +
                        " is newer than the newest known, " + std::to_string(kNewestOpset));
+  if (!options_.opset && !model_->opsets.count(""))
+    warnings.push_back("the model says no opset of ai.onnx: taken for " +
+                       std::to_string(kNewestOpset) + ", give `opset` for another");
+  CheckInputNames("shape_dict", options_.shapes, graph.inputs, &warnings);
+  CheckInputNames("dtype_dict", options_.dtypes, graph.inputs, &warnings);
   Scope scope;
   main_scope_ = &scope;
   for (const ValueInfo& v : graph.values) declared_[v.name] = &v.type;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model contains, as text.
-#include <sstream>
+#include "frontend/onnx/inspect.h"
 
-#include "frontend/onnx/importer.h"
+#include <sstream>
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -31,24 +31,30 @@ void AddDimensions(const TypeProto& type, std::vector<Name>* names) {
     if (!dim.value && !dim.param.empty() && is_new) names->push_back(dim.param);
   }
 }
-struct Uses {
-  int64_t count = 0;
-  std::string nodes;  // the first few, by name
-};
-/// How often each operator occurs and where, in subgraphs and functions as well.
-void CountOperators(const std::vector<NodeProto>& nodes,
-                    std::map<std::pair<Name, Name>, Uses>* counts) {
+void AddUses(const std::vector<NodeProto>& nodes, const Opsets& opsets,
+             const std::function<bool(const NodeProto&)>& counts, OperatorUses* operators) {
   constexpr int64_t kNamed = 3;
   for (const NodeProto& node : nodes) {
-    Uses& uses = (*counts)[{node.domain, node.op_type}];
-    if (++uses.count <= kNamed) uses.nodes += (uses.nodes.empty() ? "" : ", ") + Called(node);
-    if (uses.count == kNamed + 1) uses.nodes += ", …";
+    if (counts(node)) {
+      Uses& uses = (*operators)[{node.domain, node.op_type}];
+      if (++uses.count <= kNamed) uses.nodes += (uses.nodes.empty() ? "" : ", ") + Called(node);
+      if (uses.count == kNamed + 1) uses.nodes += ", …";
+      if (auto it = opsets.find(node.domain); it != opsets.end()) uses.opset = it->second;
+    }
     for (const Attribute& attr : node.attributes) {
-      if (attr.graph) CountOperators(attr.graph->nodes, counts);
+      if (attr.graph) AddUses(attr.graph->nodes, opsets, counts, operators);
     }
   }
 }
 }  // namespace
+
+OperatorUses CountOperators(const Model& model,
+                            const std::function<bool(const NodeProto&)>& counts) {
+  OperatorUses operators;
+  AddUses(model.graph.nodes, model.opsets, counts, &operators);
+  for (const FunctionProto& f : model.functions) AddUses(f.nodes, f.opsets, counts, &operators);
+  return operators;
+}
 
 std::string InspectModel(const Model& model) {
   std::ostringstream out;
@@ -77,14 +83,9 @@ std::string InspectModel(const Model& model) {
     out << (i ? ", " : "\ndimensions that running tells: ") << dimensions[i];
   out << "\n" << weights.size() << " weights, " << bytes << " bytes";
   if (external > 0) out << ", " << external << " of them in other files";
-  std::map<std::pair<Name, Name>, Uses> counts;
-  CountOperators(model.graph.nodes, &counts);
   std::set<std::pair<Name, Name>> functions;
-  for (const FunctionProto& f : model.functions) {
-    CountOperators(f.nodes, &counts);
-    functions.insert({f.domain, f.name});
-  }
-  for (const auto& [key, uses] : counts) {
+  for (const FunctionProto& f : model.functions) functions.insert({f.domain, f.name});
+  for (const auto& [key, uses] : CountOperators(model)) {
     out << "\n"
         << uses.count << " x " << (key.first.empty() ? "" : std::string(key.first) + ".")
         << key.second;

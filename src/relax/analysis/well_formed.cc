@@ -235,7 +235,12 @@ class WellFormedChecker : public ExprVisitor {
       Define(param);
       ExprVisitor::VisitVarDef(param);
     }
+    // Whoever built the function knew that sizes are not negative, too.
+    size_t outer_scopes = std::exchange(scopes_, 1);
+    builder_->BeginScope(op->params);
     VisitExpr(op->body);
+    for (; scopes_ > 0; --scopes_) builder_->EndScope();
+    scopes_ = outer_scopes;
     VisitStructInfo(op->ret_struct_info);
     symbolic_ = std::move(symbolic);
     LeaveTo(depth);
@@ -290,6 +295,8 @@ class WellFormedChecker : public ExprVisitor {
     VisitExpr(binding->value);
     DefineSymbolic(binding->struct_info);
     VisitStructInfo(binding->struct_info);
+    builder_->BeginScope(Array<Var>{Var("cast", binding->struct_info)});
+    ++scopes_;
     DefineBound(binding->var);
   }
   void DefineBound(const Var& var) {
@@ -302,6 +309,7 @@ class WellFormedChecker : public ExprVisitor {
 
   Optional<IRModule> mod_;
   BlockBuilder builder_;
+  size_t scopes_ = 0;  // of it, in this function
   bool check_struct_info_, check_normal_form_;
   std::string function_;
   int function_number_ = 0;

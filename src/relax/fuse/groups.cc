@@ -146,16 +146,10 @@ class GroupOrder {
 
 class GroupExtractor : public ExprMutator {
  public:
-  GroupExtractor(const IRModule& mod, const FindGroups& find)
-      : ExprMutator(mod), mod_(mod), find_(find) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto* func = base.as<FunctionObj>();
-      if (!func || func->HasNonzeroAttr("Primitive") || func->attrs.Has("Codegen")) continue;
-      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
-    }
-    return builder_->GetModule();
+  GroupExtractor(const IRModule& mod, const FindGroups& find) : ExprMutator(mod), find_(find) {}
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    bool is_done = func->HasNonzeroAttr("Primitive") || func->attrs.Has("Codegen");
+    return is_done ? func : ExprMutator::VisitFunction(var, func);
   }
   void VisitBindingBlock(const BindingBlock& block) final {
     auto* flow = block.as<DataflowBlockObj>();
@@ -193,7 +187,6 @@ class GroupExtractor : public ExprMutator {
       ReEmitBinding(result.get(), is_only ? call : TupleGetItem(call, static_cast<int64_t>(i)));
     }
   }
-  IRModule mod_;
   const FindGroups& find_;
   Grouping grouping_;  // of the block that is visited
   Ids escaping_;
@@ -203,7 +196,7 @@ class GroupExtractor : public ExprMutator {
 }  // namespace
 
 IRModule ExtractGroups(const IRModule& mod, const FindGroups& find) {
-  return OnDeepStack([&] { return GroupExtractor(mod, find).Run(); });
+  return OnDeepStack([&] { return GroupExtractor(mod, find).VisitFunctions(); });
 }
 
 }  // namespace tvm::relax

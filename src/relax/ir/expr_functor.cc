@@ -200,6 +200,19 @@ Expr ExprMutator::VisitExpr_(const SeqExprObj* op) {
     throw;
   }
 }
+IRModule ExprMutator::VisitFunctions() {
+  const IRModule before = builder_->module();
+  for (const auto& [var, base] : before->Sorted()) {
+    auto func = base.as<Function>();
+    if (!func) continue;
+    Function now = VisitFunction(var, *func);
+    if (!now.same_as(base)) builder_->UpdateFunction(var, now);
+  }
+  return builder_->GetModule();
+}
+Function ExprMutator::VisitFunction(const GlobalVar&, const Function& func) {
+  return As<Function>(VisitExpr(func));
+}
 SeqExpr ExprMutator::VisitWithNewScope(const Expr& body, const Optional<Array<Var>>& params) {
   builder_->BeginScope(params);
   try {

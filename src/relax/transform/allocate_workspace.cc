@@ -14,6 +14,10 @@ constexpr const char* kWorkspaceSize = "WorkspaceSize";
 TensorStructInfo WorkspaceInfo(int64_t bytes) {
   return TensorStructInfo(Array<PrimExpr>{IntImm::Int64(bytes)}, DataType::UInt(8));
 }
+/// The bytes that a function for a backend asks for.
+int64_t WorkspaceSize(const FunctionObj* func) {
+  return func && func->attrs.Has("Codegen") ? func->GetAttr<int64_t>(kWorkspaceSize, 0) : 0;
+}
 /// A function for a backend, and the local one in it, with a parameter for the workspace.
 class WorkspaceParam : public ExprMutator {
  public:
@@ -58,6 +62,9 @@ class WorkspaceProvider : public ExprMutator {
   WorkspaceProvider(const IRModule& mod, int64_t bytes,
                     const std::unordered_map<std::string, GlobalVar>& renamed)
       : ExprMutator(mod), bytes_(bytes), renamed_(renamed) {}
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    return WorkspaceSize(func.get()) != 0 ? func : ExprMutator::VisitFunction(var, func);
+  }
   Expr VisitExpr_(const FunctionObj* op) final {
     workspace_ = std::nullopt;
     return ExprMutator::VisitExpr_(op);
@@ -90,31 +97,21 @@ class WorkspaceProvider : public ExprMutator {
 };
 
 IRModule AllocateWorkspace(IRModule mod) {
-  auto size_of = [](const FunctionObj* func) {
-    return func && func->attrs.Has("Codegen") ? func->GetAttr<int64_t>(kWorkspaceSize, 0) : 0;
-  };
   int64_t bytes = 0;
   for (const auto& [var, func] : mod->functions)
-    bytes = std::max(bytes, size_of(func.as<FunctionObj>()));
+    bytes = std::max(bytes, WorkspaceSize(func.as<FunctionObj>()));
   if (bytes == 0) return mod;
   BlockBuilder builder = BlockBuilder::Create(mod);
   std::unordered_map<std::string, GlobalVar> renamed;  // another signature is another function
   for (const auto& [var, base] : mod->Sorted()) {
     auto* func = base.as<FunctionObj>();
-    if (size_of(func) == 0) continue;
+    if (WorkspaceSize(func) == 0) continue;
     auto changed = As<Function>(WorkspaceParam(bytes).VisitExpr(ffi::GetRef<Function>(func)));
     GlobalVar fresh = builder->AddFunction(changed, var->name_hint);
     builder->UpdateFunction(fresh, WithAttr(changed, tvm::attr::kGlobalSymbol, fresh->name_hint));
     renamed.emplace(var->name_hint, fresh);
   }
-  WorkspaceProvider provider(builder->GetModule(), bytes, renamed);
-  for (const auto& [var, base] : mod->Sorted()) {
-    auto* func = base.as<FunctionObj>();
-    if (!func || size_of(func) != 0) continue;
-    Expr changed = provider.VisitExpr(ffi::GetRef<Function>(func));
-    if (!changed.same_as(base)) builder->UpdateFunction(var, As<Function>(changed));
-  }
-  IRModule after = builder->GetModule();
+  IRModule after = WorkspaceProvider(builder->GetModule(), bytes, renamed).VisitFunctions();
   Map<GlobalVar, BaseFunc> functions = after->functions;
   for (const auto& [name, fresh] : renamed) functions.erase(after->GetGlobalVar(name));
   return IRModule(functions, after->attrs, after->global_infos);

@@ -30,14 +30,6 @@ class KernelReplacer : public ExprMutator {
  public:
   KernelReplacer(const IRModule& mod, const Alterations& altered)
       : ExprMutator(mod), mod_(mod), altered_(altered) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      if (!base.as<FunctionObj>()) continue;
-      Expr func = VisitExpr(base);
-      if (!func.same_as(base)) builder_->UpdateFunction(var, As<Function>(func));
-    }
-    return builder_->GetModule();
-  }
   Expr VisitExpr_(const CallObj* op) final {
     static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -172,7 +164,7 @@ IRModule AlterOpImpl(IRModule mod, Map<String, tir::PrimFunc> op_impl_map,
   }
   return KernelReplacer(mod, {op_impl_map, op_buffer_transforms, op_buffer_axis_separators,
                               op_buffer_input_axis_separators})
-      .Run();
+      .VisitFunctions();
 }
 }  // namespace
 TVM_RELAX_PASS(

@@ -96,13 +96,7 @@ IRModule SpecializeForCallSites(const IRModule& mod, const ForCallSite& speciali
     }
   }
   if (!changed) return mod;
-  CalleeReplacer replacer(builder->GetModule(), callees);
-  for (const auto& [var, base] : mod->Sorted()) {
-    if (!base.as<FunctionObj>()) continue;
-    Expr func = replacer.VisitExpr(base);
-    if (!func.same_as(base)) builder->UpdateFunction(var, As<Function>(func));
-  }
-  return builder->GetModule();
+  return CalleeReplacer(builder->GetModule(), callees).VisitFunctions();
 }
 
 }  // namespace tvm::relax

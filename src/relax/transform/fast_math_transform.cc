@@ -17,16 +17,7 @@ constexpr struct {
 
 class FastMath : public ExprMutator {
  public:
-  explicit FastMath(const IRModule& mod) : ExprMutator(mod), mod_(mod) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto* func = base.as<FunctionObj>();
-      if (!func) continue;
-      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
-    }
-    return builder_->GetModule();
-  }
+  explicit FastMath(const IRModule& mod) : ExprMutator(mod) {}
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
     auto* call = visited.as<CallObj>();
@@ -47,9 +38,8 @@ class FastMath : public ExprMutator {
   }
 
  private:
-  IRModule mod_;
 };
-IRModule FastMathTransform(IRModule mod) { return FastMath(mod).Run(); }
+IRModule FastMathTransform(IRModule mod) { return FastMath(mod).VisitFunctions(); }
 }  // namespace
 TVM_RELAX_PASS(
     FastMathTransform, 0,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "ir/warn.h"
 #include "relax/analysis/uncalled.h"
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
@@ -18,6 +19,7 @@
 #include "tvm/relax/transform.h"
 #include "tvm/runtime/module.h"
 #include "tvm/tir/analysis.h"
+#include "tvm/tir/unoptimized.h"
 
 namespace tvm::relax {
 namespace {
@@ -26,6 +28,7 @@ using runtime::Tensor;
 constexpr int kView = -1;
 /// One kernel to run, or a reshape: then the result is a view of the operand.
 struct FoldStep {
+  String name;                // of the function that the program calls
   int kernel = kView;         // which of the kernels
   std::vector<Any> operands;  // tensors, numbers, or an undefined one: the result of `producers`
   std::vector<int> producers;
@@ -159,6 +162,7 @@ class ConstantFolder {
     if (is_view) bytes = 0;
     if (bytes > bytes_ || (!is_view && !IsQuick(func))) return;
     FoldStep step;
+    step.name = Any(call->args[0]).cast<GlobalVar>()->name_hint;
     step.out = ffi::GetRef<TensorStructInfo>(out);
     if (auto* args = call->args[1].as<TupleObj>()) {
       for (const Expr& arg : args->fields) AddOperand(arg, &step);
@@ -244,7 +248,7 @@ class ConstantFolder {
   }
 
   // ---- computing --------------------------------------------------------------------------------
-  static constexpr double kFewElements = 1 << 23;
+  static constexpr double kFewElements = 1 << 23, kFewestElements = 1 << 20;
   /// The code of each kernel. Compiling takes longer than running: weights of many shapes are
   /// scaled and moved by a few kernels.
   std::vector<ffi::Function> Compile() const {
@@ -259,10 +263,12 @@ class ConstantFolder {
     Map<GlobalVar, BaseFunc> functions;
     for (size_t i = 0; i < shared.kernels.size(); ++i) {
       tir::PrimFunc kernel = WithoutAttr(shared.kernels[i], tvm::attr::kTarget);
-      // A schedule takes longer to compile than it saves; but the order of a reduction is part of
-      // its result.
-      if (elements[i] < kFewElements && !Reduces(kernel))
-        kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
+      // A schedule takes longer to compile than it saves, and so do LLVM's passes; but the order of
+      // a reduction is part of its result.
+      if (!Reduces(kernel)) {
+        if (elements[i] < kFewElements) kernel = WithAttr(kernel, tir::attr::kIsScheduled, true);
+        if (elements[i] < kFewestElements) kernel = WithAttr(kernel, tir::attr::kUnoptimized, true);
+      }
       functions.Set(GlobalVar(name(i)), WithAttr(kernel, tvm::attr::kGlobalSymbol, name(i)));
     }
     static const ffi::Function build = ffi::Function::GetGlobalRequired("driver.Build");
@@ -325,8 +331,12 @@ class ConstantFolder {
       Any ignored;
       code[step->kernel].CallPacked(views.data(), static_cast<int32_t>(views.size()), &ignored);
       step->result = result;
-    } catch (const ffi::Error&) {
-      // It fails where the program runs, too, if it ever comes there.
+    } catch (const ffi::Error& error) {
+      // An index beyond its buffer is the program's, if it ever comes there. Any other error may be
+      // ours, or the machine's.
+      if (error.kind() == "IndexError") return;
+      Warn("relax", "FoldConstant: a call of " + step->name + " stays, which failed with " +
+                        std::string(error.kind()) + ": " + error.message());
     }
   }
 

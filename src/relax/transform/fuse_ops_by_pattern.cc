@@ -144,16 +144,14 @@ class CodegenAnnotator : public ExprMutator {
  public:
   explicit CodegenAnnotator(const IRModule& mod) : ExprMutator(mod), mod_(mod) {}
   IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto* func = base.as<FunctionObj>();
-      if (!func || func->attrs.Has("Composite") || func->attrs.Has("Codegen")) continue;
-      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
-    }
-    IRModule result = builder_->GetModule();
+    IRModule result = VisitFunctions();
     Map<GlobalVar, BaseFunc> functions = result->functions;
     for (const auto& [name, wrapper] : wrapped_) functions.erase(result->GetGlobalVar(name));
     return IRModule(functions, result->attrs, result->global_infos);
+  }
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    bool is_part = func->attrs.Has("Composite") || func->attrs.Has("Codegen");
+    return is_part ? func : ExprMutator::VisitFunction(var, func);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);

@@ -302,13 +302,7 @@ class KernelCaller : public ExprMutator {
       for (const GlobalVar& callee : fuser.callees) inlined.insert(callee->name_hint);
     }
     if (kernels_.empty()) return mod_;
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto func = base.as<Function>();
-      if (!func || kernels_.count(var->name_hint)) continue;
-      Expr changed = VisitExpr(*func);
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, As<Function>(changed));
-    }
-    return RemoveUncalled(builder_->GetModule(), inlined);
+    return RemoveUncalled(VisitFunctions(), inlined);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);

@@ -11,16 +11,10 @@ namespace tvm::relax {
 namespace {
 class TransposeMatmulFuser : public ExprMutator {
  public:
-  explicit TransposeMatmulFuser(const IRModule& mod) : ExprMutator(mod), mod_(mod) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto* func = base.as<FunctionObj>();
-      if (!func) continue;
-      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
-      if (!changed.same_as(base))
-        builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
-    }
-    return builder_->GetModule();
+  explicit TransposeMatmulFuser(const IRModule& mod) : ExprMutator(mod) {}
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    Function changed = ExprMutator::VisitFunction(var, func);
+    return changed.same_as(func) ? func : RemoveAllUnused(changed);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -38,11 +32,10 @@ class TransposeMatmulFuser : public ExprMutator {
   }
 
  private:
-  IRModule mod_;
   DFPattern x_ = Wildcard(), w_ = Wildcard(), turned_ = IsOp("relax.permute_dims")(w_),
             product_ = IsOp("relax.matmul")(x_, turned_);
 };
-IRModule FuseTransposeMatmul(IRModule mod) { return TransposeMatmulFuser(mod).Run(); }
+IRModule FuseTransposeMatmul(IRModule mod) { return TransposeMatmulFuser(mod).VisitFunctions(); }
 }  // namespace
 TVM_RELAX_PASS(
     FuseTransposeMatmul, 0,

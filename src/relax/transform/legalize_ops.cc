@@ -149,14 +149,7 @@ class Legalizer : public ExprMutator {
     for (const String& name : skipped) skipped_.insert(Op::Get(name).get());
   }
   IRModule Run() {
-    for (const auto& [var, base] : before_->Sorted()) {
-      auto* func = base.as<FunctionObj>();
-      if (!func) continue;
-      target_ = func->GetAttr<Target>(tvm::attr::kTarget);
-      Expr changed = VisitExpr(ffi::GetRef<Function>(func));
-      if (!changed.same_as(base)) builder_->UpdateFunction(var, Any(changed).cast<BaseFunc>());
-    }
-    IRModule after = builder_->GetModule();
+    IRModule after = VisitFunctions();
     // A lowering may use a Schedule to say what it computes: that is no schedule of the function.
     for (const auto& [var, base] : after->functions) {
       auto func = base.as<tir::PrimFunc>();
@@ -167,6 +160,10 @@ class Legalizer : public ExprMutator {
       builder_->UpdateFunction(var, made);
     }
     return builder_->GetModule();
+  }
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    target_ = func->GetAttr<Target>(tvm::attr::kTarget);
+    return ExprMutator::VisitFunction(var, func);
   }
 
   Expr VisitExpr_(const CallObj* op) override {

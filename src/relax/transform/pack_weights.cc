@@ -18,17 +18,11 @@ namespace tvm::relax {
 namespace {
 class WeightPacker : public ExprMutator {
  public:
-  WeightPacker(const IRModule& mod, int64_t width) : ExprMutator(mod), mod_(mod), width_(width) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto func = base.as<Function>();
-      if (!func) continue;
-      Expr changed = VisitExpr(*func);
-      // Without transposes that nobody reads any more: folding would compute them.
-      if (!changed.same_as(base))
-        builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
-    }
-    return builder_->GetModule();
+  WeightPacker(const IRModule& mod, int64_t width) : ExprMutator(mod), width_(width) {}
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    Function changed = ExprMutator::VisitFunction(var, func);
+    // Without transposes that nobody reads any more: folding would compute them.
+    return changed.same_as(func) ? func : RemoveAllUnused(changed);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -113,7 +107,6 @@ class WeightPacker : public ExprMutator {
     return args->CallTIR(builder_, "matmul", {te::compute(shape, element, "matmul")});
   }
   static constexpr int64_t kManyPanels = 16;
-  IRModule mod_;
   int64_t width_;
 };
 
@@ -124,7 +117,7 @@ IRModule PackWeights(IRModule mod, Optional<int64_t> width) {
     if (machine->is_host && machine->takes_vectors) columns = 2 * machine->Lanes(32);
   }
   if (columns < 2) return mod;
-  return OnDeepStack([&] { return WeightPacker(mod, columns).Run(); });
+  return OnDeepStack([&] { return WeightPacker(mod, columns).VisitFunctions(); });
 }
 }  // namespace
 TVM_RELAX_PASS(

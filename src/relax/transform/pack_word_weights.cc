@@ -48,18 +48,10 @@ std::optional<Words> WordsOf(DataType data, DataType weight, const Machine& mach
 class WordWeightPacker : public ExprMutator {
  public:
   WordWeightPacker(const IRModule& mod, Machine machine)
-      : ExprMutator(mod), mod_(mod), machine_(std::move(machine)) {}
-  IRModule Run() {
-    bool is_same = true;
-    for (const auto& [var, base] : mod_->Sorted()) {
-      auto func = base.as<Function>();
-      if (!func) continue;
-      Expr changed = VisitExpr(*func);
-      if (changed.same_as(base)) continue;
-      is_same = false;
-      builder_->UpdateFunction(var, RemoveAllUnused(As<Function>(changed)));
-    }
-    return is_same ? mod_ : builder_->GetModule();
+      : ExprMutator(mod), machine_(std::move(machine)) {}
+  Function VisitFunction(const GlobalVar& var, const Function& func) final {
+    Function changed = ExprMutator::VisitFunction(var, func);
+    return changed.same_as(func) ? func : RemoveAllUnused(changed);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -214,7 +206,6 @@ class WordWeightPacker : public ExprMutator {
     const char* name = conv ? "conv2d" : "matmul";
     return args->CallTIR(builder_, name, {te::compute(shape, element, name)});
   }
-  IRModule mod_;
   Machine machine_;
 };
 
@@ -223,7 +214,10 @@ IRModule PackWordWeights(IRModule mod) {
   if (!target.defined()) return mod;
   Machine machine = Machine::Of(target);
   if (!machine->is_host || !machine->takes_vectors) return mod;
-  return OnDeepStack([&] { return WordWeightPacker(mod, machine).Run(); });
+  return OnDeepStack([&] {
+    IRModule after = WordWeightPacker(mod, machine).VisitFunctions();
+    return after->functions.same_as(mod->functions) ? mod : after;
+  });
 }
 }  // namespace
 TVM_RELAX_PASS(

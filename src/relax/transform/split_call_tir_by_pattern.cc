@@ -110,14 +110,6 @@ class CallSplitter : public ExprMutator {
   CallSplitter(const IRModule& mod, const Array<tir::PrimFunc>& patterns,
                const ffi::Function& codegen)
       : ExprMutator(mod), mod_(mod), patterns_(patterns), codegen_(codegen) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      if (!base.as<FunctionObj>()) continue;
-      Expr func = VisitExpr(base);
-      if (!func.same_as(base)) builder_->UpdateFunction(var, As<Function>(func));
-    }
-    return builder_->GetModule();
-  }
   Expr VisitExpr_(const CallObj* op) final {
     static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -263,7 +255,7 @@ class CallSplitter : public ExprMutator {
 };
 IRModule SplitCallTIRByPattern(IRModule mod, Array<tir::PrimFunc> patterns,
                                ffi::Function fcodegen) {
-  return CallSplitter(mod, patterns, fcodegen).Run();
+  return CallSplitter(mod, patterns, fcodegen).VisitFunctions();
 }
 TVM_REGISTER() { RegisterNode<MatchResultObj>("A block of a kernel that a pattern matches."); }
 }  // namespace

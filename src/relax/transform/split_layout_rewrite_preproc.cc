@@ -107,14 +107,7 @@ std::optional<Split> SplitFunc(const tir::PrimFunc& func) {
 class Splitter : public ExprMutator {
  public:
   explicit Splitter(const IRModule& mod) : ExprMutator(mod), mod_(mod) {}
-  IRModule Run() {
-    for (const auto& [var, base] : mod_->Sorted()) {
-      if (!base.as<FunctionObj>()) continue;
-      Expr func = VisitExpr(base);
-      if (!func.same_as(base)) builder_->UpdateFunction(var, As<Function>(func));
-    }
-    return WithoutUnused(builder_->GetModule());
-  }
+  IRModule Run() { return WithoutUnused(VisitFunctions()); }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
     auto* call = visited.as<CallObj>();

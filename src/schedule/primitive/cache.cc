@@ -226,6 +226,20 @@ String CacheName(const Buffer& buffer, const String& scope) {
   std::replace(suffix.begin(), suffix.end(), '.', '_');
   return std::string(buffer->name) + "_" + suffix;
 }
+Buffer NewCache(const Buffer& buffer, const String& scope) {
+  return NewBufferLike(buffer, buffer->shape, CacheName(buffer, scope), scope);
+}
+BlockId InsertCopy(State& state, const Focus& at, const Gap& gap, int position,
+                   const CopyNest& copy, const Buffer& buffer, const Buffer& cache,
+                   const std::vector<const Placed*>& users) {
+  StmtMap changes;
+  BlockMap same;
+  for (const Placed* user : users)
+    changes[user->realize.get()] = ReplaceBuffer(user->realize, buffer, cache, &same);
+  Stmt body = gap.Insert(at, position, copy.nest, changes);
+  Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
+  return state.Find(copy.block.get());
+}
 
 std::vector<const Placed*> ChosenConsumers(const Focus& at, const State& state,
                                            const std::vector<BlockId>& given,

@@ -54,10 +54,17 @@ void CheckPlainUse(const Placed& block, const Buffer& buffer);
 void RequireWritesOnly(const Focus& at, const Buffer& buffer);
 /// The name of a buffer's copy in another memory. Refuses what is no memory scope.
 String CacheName(const Buffer& buffer, const String& scope);
+/// A buffer like this one in another memory. Refuses what is no memory scope.
+Buffer NewCache(const Buffer& buffer, const String& scope);
 /// The blocks that are to use the cache: those given, or all of `candidates`.
 std::vector<const Placed*> ChosenConsumers(const Focus& at, const State& state,
                                            const std::vector<BlockId>& given,
                                            const std::vector<const Placed*>& candidates,
                                            const Buffer& buffer);
+/// Puts the block that copies in front of the statement at `position` of the gap, and makes `users`
+/// use the cache in the place of the buffer.
+BlockId InsertCopy(State& state, const Focus& at, const Gap& gap, int position,
+                   const CopyNest& copy, const Buffer& buffer, const Buffer& cache,
+                   const std::vector<const Placed*>& users);
 
 }  // namespace tvm::tir

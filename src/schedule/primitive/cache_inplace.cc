@@ -52,8 +52,7 @@ std::vector<BlockId> CacheInplace(State& state, BlockId id, BufferIndex& index,
   Relaxed in = relax(read), out = relax(write);
   if (!out.exact || p.IsConditional())
     Refuse("cannot tell exactly which part of " + name + " the block writes", {block});
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewCache(buffer, storage_scope);
   CopyNest before = CopyBlock(buffer, cache, cache->name, in.box, gap.loops, false);
   CopyNest after = CopyBlock(cache, buffer, buffer->name + "_back", out.box, gap.loops, true);
   BlockMap same;

@@ -43,17 +43,10 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
                           .box);
     }
   }
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewCache(buffer, storage_scope);
   CopyNest copy =
       CopyBlock(buffer, cache, cache->name, arith::UnionRegion(boxes), gap.loops, false);
-  StmtMap changes;
-  BlockMap same;
-  for (const Placed* consumer : consumers)
-    changes[consumer->realize.get()] = ReplaceBuffer(consumer->realize, buffer, cache, &same);
-  Stmt body = gap.Insert(at, position, copy.nest, changes);
-  Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
-  return state.Find(copy.block.get());
+  return InsertCopy(state, at, gap, position, copy, buffer, cache, consumers);
 }
 
 namespace {

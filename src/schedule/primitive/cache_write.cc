@@ -36,19 +36,14 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
                " writes",
            {block});
   }
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewCache(buffer, storage_scope);
   CopyNest copy = CopyBlock(cache, buffer, cache->name, region.box, gap.loops, exact);
-  StmtMap changes;
-  BlockMap same;
-  changes[writer.realize.get()] = ReplaceBuffer(writer.realize, buffer, cache, &same);
   for (const Placed* reader : cached) {
     if (reader->order < writer.order) {
       Refuse("expected consumers after block " + std::string(block->name_hint) + ", got block " +
                  std::string(reader->block()->name_hint),
              {reader->realize->block});
     }
-    changes[reader->realize.get()] = ReplaceBuffer(reader->realize, buffer, cache, &same);
   }
   for (const Placed* reader : readers) {
     bool is_cached = std::find(cached.begin(), cached.end(), reader) != cached.end();
@@ -59,9 +54,8 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
              {reader->realize->block});
     }
   }
-  Stmt body = gap.Insert(at, gap.PositionOf(writer) + 1, copy.nest, changes);
-  Commit(state, at.scope_id, WithAllocated(WithBody(at.scope.block, body), cache), same);
-  return state.Find(copy.block.get());
+  cached.push_back(&writer);
+  return InsertCopy(state, at, gap, gap.PositionOf(writer) + 1, copy, buffer, cache, cached);
 }
 
 namespace {

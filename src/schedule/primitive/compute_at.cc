@@ -63,9 +63,11 @@ IterRanges Solve(const BlockObj* block, const std::vector<Array<IntSet>>& needed
         continue;
       }
       // scale * v + offset <= high and low <= scale * v + offset + extent - 1
+      PrimExpr first = box.min(), last = box.max();
+      index->TurnUpward(region[d]->extent, &first, &last);
       PrimExpr scale = MakeConst(index->offset.dtype(), index->scale);
-      PrimExpr low = floordiv(box.min() - index->offset - region[d]->extent + scale, scale);
-      PrimExpr high = floordiv(box.max() - index->offset, scale);
+      PrimExpr low = floordiv(first - index->offset - region[d]->extent + scale, scale);
+      PrimExpr high = floordiv(last - index->offset, scale);
       auto& range = ranges[index->iter];
       range = range ? std::pair(min(range->first, low), max(range->second, high))
                     : std::pair(low, high);
@@ -89,9 +91,6 @@ void ComputeAt(State& state, BlockId id, ComputeLocation where, bool preserve_un
   Block block = p.realize->block;
   std::string name = "block " + std::string(block->name_hint);
   LoopPlace place(at, state, loop_id);
-  Require(WhyNotStage(at.scope, p), {block});
-  Require(WhyNotCovering(p), {block});
-  CheckNoOuterVars(p);
   if (IsOutputBlock(at.scope, p))
     Refuse(name + " writes a buffer that is needed after its scope (it is an output block)",
            {block});

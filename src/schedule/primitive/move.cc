@@ -16,10 +16,17 @@ std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>&
   for (size_t i = 0; i < vars.size() && !parts.empty(); ++i) {
     if (IsZero(parts[i])) continue;
     std::optional<int64_t> scale = AsConstInt(parts[i]);
-    if (found || !scale || *scale <= 0) return {};
+    if (found || !scale) return {};
     found = LinearIndex{i, *scale, parts[vars.size()]};
   }
   return found;
+}
+void LinearIndex::TurnUpward(const PrimExpr& extent, PrimExpr* min, PrimExpr* max) {
+  if (scale > 0) return;
+  scale = -scale;
+  offset = MakeConst(extent.dtype(), 1) - extent - offset;
+  PrimExpr zero = MakeZero(min->dtype());
+  *min = zero - std::exchange(*max, zero - *min);
 }
 
 LoopPlace::LoopPlace(const Focus& at, const State& state, LoopId id)
@@ -49,6 +56,9 @@ LoopPlace::LoopPlace(const Focus& at, const State& state, LoopId id)
   }
   auto* seq = loop->body.as<SeqStmtObj>();
   body = seq ? seq->seq : Array<Stmt>{loop->body};
+  Require(WhyNotStage(at.scope, *at.block), {at.block->realize->block});
+  Require(WhyNotCovering(*at.block), {at.block->realize->block});
+  CheckNoOuterVars(*at.block);
 }
 int LoopPlace::PositionOf(const Placed& block) const {
   for (size_t i = 0; i < body.size(); ++i) {

@@ -7,11 +7,14 @@
 
 namespace tvm::tir {
 
-/// An index that one iterator determines: iters[iter] * scale + offset, scale > 0.
+/// An index that one iterator determines: iters[iter] * scale + offset.
 struct LinearIndex {
   size_t iter;
   int64_t scale;
   PrimExpr offset;
+  /// Where the index falls (9 - v): the same for an axis that counts from its other end, of a range
+  /// of `extent` from the index on, which is compared with [min, max].
+  void TurnUpward(const PrimExpr& extent, PrimExpr* min, PrimExpr* max);
 };
 std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>& iters);
 
@@ -21,6 +24,7 @@ struct LoopPlace {
   std::vector<Stmt> path;  // from the scope to the loop, the loop last
   Array<Stmt> body;        // the statements of its body
   std::vector<For> outer;  // the loops of the path, the loop last
+  /// Refuses a loop that the block cannot move to, and a block that cannot leave its place.
   LoopPlace(const Focus& at, const State& state, LoopId loop);
   /// The position in `body` of the statement that contains the block.
   int PositionOf(const Placed& block) const;

@@ -36,8 +36,7 @@ BlockId ReadAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index, Str
         Relax(BoundRegion(p.realize, read->region), place.inner, p.realize->predicate, &analyzer)
             .box);
   }
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewCache(buffer, storage_scope);
   BlockRealize copy = CopyAt(buffer, cache, cache->name, arith::UnionRegion(boxes), place.outer);
   BlockMap same;
   Stmt reads = ReplaceStmts(place.statements[place.position],

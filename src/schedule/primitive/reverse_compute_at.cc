@@ -45,6 +45,12 @@ Array<IntSet> Produced(const LoopPlace& place, const std::vector<const Placed*>&
   return *box;
 }
 
+/// Limits an iterator to [low, high] as well.
+void Narrow(std::optional<std::pair<PrimExpr, PrimExpr>>* range, const PrimExpr& low,
+            const PrimExpr& high) {
+  *range = *range ? std::pair(max((*range)->first, low), min((*range)->second, high))
+                  : std::pair(low, high);
+}
 /// Limits the iterations through the inverse of the indices, where each iteration reads an element
 /// of its own: those that read the box are then a box, too. Whether that worked.
 bool LimitByInverse(const Placed& consumer, const BufferRegion& read, const Array<IntSet>& box,
@@ -84,11 +90,7 @@ bool LimitByInverse(const Placed& consumer, const BufferRegion& read, const Arra
   }
   if (!analyzer->CanProveEqual(runs, count)) return false;
   for (size_t i = 0; i < iters.size(); ++i) {
-    auto& known = (*ranges)[i];
-    if (!found[i]) continue;
-    known =
-        known ? std::pair(max(known->first, found[i]->first), min(known->second, found[i]->second))
-              : *found[i];
+    if (found[i]) Narrow(&(*ranges)[i], found[i]->first, found[i]->second);
   }
   return true;
 }
@@ -103,7 +105,7 @@ void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>
       continue;
     const Range& range = read->region[d];
     std::optional<LinearIndex> index = AsLinear(range->min, consumer.block()->iter_vars);
-    if (!index || !AsConstInt(range->extent)) {
+    if (!index || index->scale < 0 || !AsConstInt(range->extent)) {
       if (LimitByInverse(consumer, read, box, analyzer, ranges)) return;
       Refuse("cannot tell which iterations of " + NameOf(&consumer) +
                  " read only what the loop just wrote of buffer " +
@@ -114,9 +116,7 @@ void Limit(const Placed& consumer, const BufferRegion& read, const Array<IntSet>
     PrimExpr scale = MakeConst(index->offset.dtype(), index->scale);
     PrimExpr low = floordiv(box[d].min() - index->offset + scale - one, scale);
     PrimExpr high = floordiv(box[d].max() - index->offset - range->extent + one, scale);
-    auto& known = (*ranges)[index->iter];
-    known =
-        known ? std::pair(max(known->first, low), min(known->second, high)) : std::pair(low, high);
+    Narrow(&(*ranges)[index->iter], low, high);
   }
 }
 
@@ -155,9 +155,6 @@ void ReverseComputeAt(State& state, BlockId id, ComputeLocation where, bool pres
   const Placed& p = *at.block;
   Block block = p.realize->block;
   LoopPlace place(at, state, loop_id);
-  Require(WhyNotStage(at.scope, p), {block});
-  Require(WhyNotCovering(p), {block});
-  CheckNoOuterVars(p);
 
   std::vector<const Placed*> below;
   int first = 0;

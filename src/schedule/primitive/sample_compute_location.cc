@@ -46,23 +46,30 @@ ComputeLocation SampleComputeLocation(Sampler& self, BlockId block, Decision<int
   }
   std::vector<LoopId> loops = LoopsOfConsumers(state, block);
   auto count = static_cast<int64_t>(loops.size());
+  auto fits = [&](int64_t i) {
+    return Succeeds(state, [&](State& trial) {
+      ComputeAt(trial, block, ComputeLocation{loops[i]}, false, -1);
+    });
+  };
   if (!decision.value) {
     std::vector<int64_t> candidates{kRoot};
     if (Succeeds(state, [&](State& trial) { ComputeInline(trial, block); })) {
       candidates.push_back(kInline);
     }
     for (int64_t i = 0; i < count; ++i) {
-      bool fits = Succeeds(state, [&](State& trial) {
-        ComputeAt(trial, block, ComputeLocation{loops[i]}, false, -1);
-      });
-      if (fits) candidates.push_back(i);
+      if (fits(i)) candidates.push_back(i);
     }
     decision.value = candidates[self.Below(static_cast<int64_t>(candidates.size()))];
   }
+  // A trace of a program with more loops: the innermost place that there is.
+  if (*decision.value >= count) {
+    while (count > 0 && !fits(count - 1)) --count;
+    decision.value = count - 1;
+  }
   if (*decision.value == kRoot) return {kRootMark};
   if (*decision.value == kInline) return {kInlineMark};
-  if (*decision.value < 0 || *decision.value >= count) {
-    Refuse(Text("expected a decision in [-2, ", count, "), got ", *decision.value),
+  if (*decision.value < 0) {
+    Refuse(Text("expected a decision from -2 on, got ", *decision.value),
            {state.inner_stmt(block)});
   }
   return {loops[*decision.value]};

@@ -46,8 +46,7 @@ BlockId WriteAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index,
                " writes in one iteration of loop " + std::string(place.loop->loop_var->name_hint),
            {block, place.loop});
   }
-  Buffer cache =
-      NewBufferLike(buffer, buffer->shape, CacheName(buffer, storage_scope), storage_scope);
+  Buffer cache = NewCache(buffer, storage_scope);
   BlockRealize copy = CopyAt(cache, buffer, cache->name, region.box, place.outer);
   BlockMap same;
   Stmt writes =

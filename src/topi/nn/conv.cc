@@ -14,6 +14,7 @@ std::string Lower(std::string text) {
 /// Sizes and steps of windows, by spatial axis.
 struct Windows {
   Index kernel, dilated, strides, dilation;  // dilated: what a window spans
+  Array<IterVar> taps;                       // through a window
   Windows(const char* op, const Tensor& kernel_tensor, const SpatialAxes& axes,
           const ConvOptions& options) {
     strides = Exprs(op, "strides", options.strides, axes.size());
@@ -25,10 +26,30 @@ struct Windows {
       strides[k] = tvm::cast(size.dtype(), strides[k]);
       dilation[k] = tvm::cast(size.dtype(), dilation[k]);
       dilated.push_back(Simplified((size - one) * dilation[k] + one));
+      taps.push_back(Along(size, kNames[axes.size() - 1][k]));
     }
   }
+  /// How many there are in the padded data.
+  PrimExpr Count(size_t k, const PrimExpr& extent) const {
+    PrimExpr count = floordiv(extent - dilated[k], strides[k]);
+    return Simplified(count + MakeConst(count.dtype(), 1));
+  }
+  /// Where a tap of the window of a result at `i` reads along a spatial axis.
+  PrimExpr Read(size_t k, const PrimExpr& i) const {
+    return i * strides[k] + taps[k]->var * dilation[k];
+  }
+
+ private:
+  static constexpr const char* kNames[][3] = {{"rx"}, {"ry", "rx"}, {"rz", "ry", "rx"}};
 };
-constexpr const char* kReduced[][3] = {{"rx"}, {"ry", "rx"}, {"rz", "ry", "rx"}};
+/// The sum of products that is an element of the result.
+PrimExpr SumOfProducts(const Tensor& data, const Index& source, const Tensor& kernel,
+                       const Index& weight, const ConvOptions& options,
+                       const Array<IterVar>& iters) {
+  return te::sum(
+      AsType(options.out_dtype, At(data, source)) * AsType(options.out_dtype, At(kernel, weight)),
+      iters);
+}
 
 int64_t Divided(const char* op, const char* what, const PrimExpr& count, int64_t groups) {
   auto n = AsConstInt(count);
@@ -68,30 +89,23 @@ Tensor conv(const Tensor& data, const Tensor& kernel, const ConvOptions& options
   Shape shape = data->shape;
   shape.Set(c, kernel->shape[o]);
   for (size_t k = 0; k < axes.size(); ++k) {
-    const PrimExpr& extent = padded->shape[axes.axes[k]];
-    PrimExpr count = floordiv(extent - windows.dilated[k], windows.strides[k]);
-    shape.Set(axes.axes[k], Simplified(count + MakeConst(count.dtype(), 1)));
+    shape.Set(axes.axes[k], windows.Count(k, padded->shape[axes.axes[k]]));
     if (auto n = AsConstInt(shape[axes.axes[k]]); n && *n < 0)
       Complain(op.c_str(), "windows within the padded data", Text(padded->shape));
   }
   IterVar rc = Along(inputs, "rc");
-  Array<IterVar> iters = {rc};
-  for (size_t k = 0; k < axes.size(); ++k)
-    iters.push_back(Along(windows.kernel[k], kReduced[axes.size() - 1][k]));
+  Array<IterVar> iters = windows.taps;
+  iters.insert(iters.begin(), rc);
   auto element = [&](const Index& i) {
     Index source = i, weight(kernel->shape.size());
     source[c] = FirstChannel(i[c], kernel->shape[o], inputs, groups) + rc->var;
     weight[o] = i[c];
     weight[in] = rc->var;
     for (size_t k = 0; k < axes.size(); ++k) {
-      const Var& tap = iters[k + 1]->var;
-      size_t axis = axes.axes[k];
-      source[axis] = i[axis] * windows.strides[k] + tap * windows.dilation[k];
-      weight[kernel_axes.axes[k]] = tap;
+      source[axes.axes[k]] = windows.Read(k, i[axes.axes[k]]);
+      weight[kernel_axes.axes[k]] = windows.taps[k]->var;
     }
-    PrimExpr product = AsType(options.out_dtype, At(padded, source)) *
-                       AsType(options.out_dtype, At(kernel, weight));
-    return te::sum(product, iters);
+    return SumOfProducts(padded, source, kernel, weight, options, iters);
   };
   std::string name = (groups > 1 ? "group_" : "") + op + "_" + Lower(options.data_layout);
   return Compute(shape, element, name, kCommReduce);
@@ -124,18 +138,14 @@ Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions&
   Tensor padded = PadSpatial(data, axes, padding, MakeZero(data->dtype));
   Shape shape = data->shape;
   shape.Set(c, kernel->shape[o]);
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const PrimExpr& extent = padded->shape[axes.axes[k]];
-    PrimExpr count = floordiv(extent - windows.dilated[k], windows.strides[k]);
-    shape.Set(axes.axes[k], Simplified(count + MakeConst(count.dtype(), 1)));
-  }
+  for (size_t k = 0; k < axes.size(); ++k)
+    shape.Set(axes.axes[k], windows.Count(k, padded->shape[axes.axes[k]]));
   if (has_block) shape.pop_back();
   shape.push_back(kernel->shape[kernel_axes.At('o')]);
   // Channels inside of a block last: so they lie in the kernel.
   IterVar rc = Along(inputs, "rc"), ri = Along(inside, "ri");
-  Array<IterVar> iters = {rc};
-  for (size_t k = 0; k < axes.size(); ++k)
-    iters.push_back(Along(windows.kernel[k], kReduced[axes.size() - 1][k]));
+  Array<IterVar> iters = windows.taps;
+  iters.insert(iters.begin(), rc);
   if (kernel_axes.Has('i')) iters.push_back(ri);
   auto element = [&](const Index& i) {
     Index source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(data->shape.size()));
@@ -147,14 +157,10 @@ Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions&
     weight[in] = rc->var;
     if (kernel_axes.Has('i')) weight[kernel_axes.At('i')] = ri->var;
     for (size_t k = 0; k < axes.size(); ++k) {
-      const Var& tap = iters[k + 1]->var;
-      size_t axis = axes.axes[k];
-      source[axis] = i[axis] * windows.strides[k] + tap * windows.dilation[k];
-      weight[kernel_axes.axes[k]] = tap;
+      source[axes.axes[k]] = windows.Read(k, i[axes.axes[k]]);
+      weight[kernel_axes.axes[k]] = windows.taps[k]->var;
     }
-    PrimExpr product = AsType(options.out_dtype, At(padded, source)) *
-                       AsType(options.out_dtype, At(kernel, weight));
-    return te::sum(product, iters);
+    return SumOfProducts(padded, source, kernel, weight, options, iters);
   };
   return Compute(shape, element, "conv_blocked", kCommReduce);
 }
@@ -213,22 +219,18 @@ Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOption
     shape.Set(axes.axes[k], Simplified(extent - windows.dilated[k] + MakeConst(extent.dtype(), 1)));
   }
   IterVar rc = Along(inputs, "dc");
-  Array<IterVar> iters = {rc};
-  for (size_t k = 0; k < axes.size(); ++k)
-    iters.push_back(Along(windows.kernel[k], kReduced[axes.size() - 1][k]));
+  Array<IterVar> iters = windows.taps;
+  iters.insert(iters.begin(), rc);
   auto element = [&](const Index& i) {
     PrimExpr first = groups == 1 ? MakeZero(i[c].dtype()) : floordiv(i[c], each) * inputs;
     Index source = i;
     source[c] = first + rc->var;
     Index weight = {groups == 1 ? i[c] : floormod(i[c], each), first + rc->var};
     for (size_t k = 0; k < axes.size(); ++k) {
-      const Var& tap = iters[k + 1]->var;
-      source[axes.axes[k]] = i[axes.axes[k]] + tap * windows.dilation[k];
-      weight.push_back(tap);
+      source[axes.axes[k]] = i[axes.axes[k]] + windows.taps[k]->var * windows.dilation[k];
+      weight.push_back(windows.taps[k]->var);
     }
-    return te::sum(AsType(options.out_dtype, At(padded, source)) *
-                       AsType(options.out_dtype, At(turned, weight)),
-                   iters);
+    return SumOfProducts(padded, source, turned, weight, options, iters);
   };
   return Compute(shape, element, groups == 1 ? "compute" : "group_" + op, kCommReduce);
 }
@@ -275,25 +277,17 @@ Tensor Depthwise(const Tensor& input, const Tensor& filter, const ConvOptions& o
   const PrimExpr& each = filter->shape[out];
   Shape shape = input->shape;
   shape.Set(c, Simplified(input->shape[c] * each));
-  Array<IterVar> iters;
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const PrimExpr& extent = padded->shape[axes.axes[k]];
-    PrimExpr count = floordiv(extent - windows.dilated[k], windows.strides[k]);
-    shape.Set(axes.axes[k], Simplified(count + MakeConst(count.dtype(), 1)));
-    iters.push_back(Along(windows.kernel[k], kReduced[axes.size() - 1][k]));
-  }
+  for (size_t k = 0; k < axes.size(); ++k)
+    shape.Set(axes.axes[k], windows.Count(k, padded->shape[axes.axes[k]]));
   auto element = [&](const Index& i) {
     Index source = i, weight(filter->shape.size());
     source[c] = weight[in] = IsOne(each) ? i[c] : floordiv(i[c], each);
     weight[out] = IsOne(each) ? MakeZero(i[c].dtype()) : floormod(i[c], each);
     for (size_t k = 0; k < axes.size(); ++k) {
-      size_t axis = axes.axes[k];
-      source[axis] = i[axis] * windows.strides[k] + iters[k]->var * windows.dilation[k];
-      weight[kernel_axes.axes[k]] = iters[k]->var;
+      source[axes.axes[k]] = windows.Read(k, i[axes.axes[k]]);
+      weight[kernel_axes.axes[k]] = windows.taps[k]->var;
     }
-    return te::sum(AsType(options.out_dtype, At(padded, source)) *
-                       AsType(options.out_dtype, At(filter, weight)),
-                   iters);
+    return SumOfProducts(padded, source, filter, weight, options, windows.taps);
   };
   return Compute(shape, element, "DepthwiseConv2d",
                  ("depthwise_" + Lower(options.data_layout)).c_str());

@@ -14,8 +14,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/warn.h"
 #include "tune/database/memory.h"
-#include "tune/warn.h"
 
 namespace tvm::tune {
 namespace {
@@ -89,8 +89,8 @@ std::shared_ptr<const std::string> Load(const std::string& path) {
     String error;
     ffi::json::Parse(String(text.substr(begin)), &error);
     if (!error.empty()) {
-      Warn("JSONDatabase: the last line of " + path +
-           " is incomplete (a writer was interrupted): it is left out");
+      Warn("meta_schedule", "JSONDatabase: the last line of " + path +
+                                " is incomplete (a writer was interrupted): it is left out");
       text.resize(begin);
     }
   }
@@ -224,8 +224,8 @@ struct JSONDatabaseObj : DatabaseObj {
         table->Add(workload);
         by_key->emplace(std::string(json["hash"].cast<String>()), workload);
       } catch (const ffi::Error& error) {
-        Warn("JSONDatabase: line " + std::to_string(number) + " of " + path +
-             " is damaged and left out: " + error.message());
+        Warn("meta_schedule", "JSONDatabase: line " + std::to_string(number) + " of " + path +
+                                  " is damaged and left out: " + error.message());
       }
     });
   }
@@ -258,15 +258,16 @@ struct JSONDatabaseObj : DatabaseObj {
         try {
           record = TuningRecord::FromJson(ParseObject(line), workload);
         } catch (const ffi::Error& error) {
-          Warn("JSONDatabase: line " + std::to_string(number) + " of " + path +
-               " is damaged and left out: " + error.message());
+          Warn("meta_schedule", "JSONDatabase: line " + std::to_string(number) + " of " + path +
+                                    " is damaged and left out: " + error.message());
         }
         return record;
       };
       table->Put(it->second, std::move(entry));
     });
     auto report = [&](size_t count, const std::string& what) {
-      if (count > 0) Warn("JSONDatabase: " + path + ": " + std::to_string(count) + " " + what);
+      if (count > 0)
+        Warn("meta_schedule", "JSONDatabase: " + path + ": " + std::to_string(count) + " " + what);
     };
     report(damaged, "damaged line(s) left out, the first is line " + std::to_string(first_damaged));
     report(other_version, "record(s) made by another version left out (this is " + version + ")");

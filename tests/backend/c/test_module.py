@@ -249,3 +249,20 @@ def test_float_results_are_those_of_llvm():
         tvm.build(func, target=target)(x, *results[target])
     for name, llvm, c in zip(names, results["llvm"], results["c"], strict=True):
         assert tvm.testing.ulp_distance(llvm, c).max() <= 2, name
+
+
+def test_a_module_of_text():
+    code = """
+#include <tvm/ffi/c_api.h>
+int __tvm_ffi_twice(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  result->type_index = kTVMFFIInt;
+  result->zero_padding = 0;
+  result->v_int64 = 2 * args[0].v_int64;
+  return 0;
+}
+"""
+    create = tvm.get_global_func("runtime.CSourceModuleCreate")
+    module = create(code, "c", ["twice"], [])
+    assert module["twice"](21) == 42 and module.inspect_source() == code
+    with pytest.raises(ValueError, match="expected the format c without const_vars, got 'cu'"):
+        create(code, "cu", ["twice"], [])

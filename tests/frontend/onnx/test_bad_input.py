@@ -11,7 +11,7 @@ import pytest
 import tvm
 from onnx import TensorProto, helper
 from tvm import relax
-from tvm.relax.frontend.onnx import from_onnx
+from tvm.relax.frontend.onnx import from_onnx, inspect
 
 from .models import INT64, linear, model, node, value
 from .test_reader import external
@@ -67,6 +67,57 @@ def test_names_given_twice():
         from_onnx(weights)
 
 
+def test_errors_name_the_file(tmp_path):
+    for content, message in ((b"root:x:0:0", "ModelProto"), (b"", "a graph, got none")):
+        path = tmp_path / "text.onnx"
+        path.write_bytes(content)
+        for read in (from_onnx, inspect):
+            with pytest.raises(ValueError, match=f"(?s){message}.*in {path}$"):
+                read(path)
+    with pytest.raises(FileNotFoundError, match=r"^no such file: nowhere.onnx$"):
+        from_onnx("nowhere.onnx")
+
+
+# ---- what the caller says of inputs --------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("shapes", "error", "message"),
+    [
+        ({"x": 4}, TypeError, "shape of 'x': expected a list of dimensions, got 4"),
+        ({"x": "2,4"}, TypeError, "shape of 'x': expected a list of dimensions, got '2,4'"),
+        ({"x": [1.5, 4]}, TypeError, "shape of 'x': expected numbers, .*, got float"),
+        ({"x": [-1, 4]}, ValueError, "input 'x': expected dimensions of at least 0, got -1"),
+        ([("x", [2, 4])], TypeError, "expected shape_dict as a dict of names and shapes, got"),
+    ],
+)
+def test_wrong_shape_dict(shapes, error, message):
+    with pytest.raises(error, match=message):
+        from_onnx(small([node("Neg", "x", "y")]), shape_dict=shapes)
+
+
+@pytest.mark.parametrize("dtype", ["floot", 3, None, object])
+def test_wrong_dtype_dict(dtype):
+    with pytest.raises((TypeError, ValueError), match="from_onnx: type of 'x': "):
+        from_onnx(small([node("Neg", "x", "y")]), dtype_dict={"x": dtype})
+
+
+def test_dicts_of_names_that_are_no_inputs():
+    proto = small([node("Neg", "x", "y")])
+    for given in ({"shape_dict": {"X": [2, 4]}}, {"dtype_dict": {"X": "float16"}}):
+        (parameter,) = given
+        message = rf"{parameter}: expected names of inputs \('x'\), got 'X', did you mean 'x'"
+        with pytest.warns(UserWarning, match=message):
+            from_onnx(proto, **given)
+
+
+def test_dicts_take_what_means_a_size_or_a_type():
+    proto = small([node("Neg", "x", "y")])
+    made = from_onnx(
+        proto, shape_dict={"x": (np.int32(2), np.int64(4))}, dtype_dict={"x": np.float16}
+    )
+    info = made["main"].params[0].struct_info
+    assert info.dtype == "float16" and list(info.shape) == [2, 4]
+
+
 # ---- operators -----------------------------------------------------------------------------------
 def test_unknown_operators_domains_and_opsets():
     made = [node("Rellu", "x", "h"), node("Fly", "h", "i", domain="my"), node("Rellu", "i", "y")]
@@ -76,6 +127,34 @@ def test_unknown_operators_domains_and_opsets():
     assert "my.Fly (1 node" in str(error.value)
     with pytest.warns(UserWarning, match="opset 999 is newer"):
         from_onnx(small([node("Neg", "x", "y")], opset=999))
+    silent = small([node("Neg", "x", "y")])
+    del silent.opset_import[:]
+    with pytest.warns(UserWarning, match="no opset of ai.onnx: taken for 28, give `opset`"):
+        from_onnx(silent)
+    from_onnx(silent, opset=13)
+
+
+def test_unsupported_operators_say_where(tmp_path):
+    inner = helper.make_graph([node("Fly", "x", "t", domain="my")], "g", [], [value("t", None)])
+    made = [
+        helper.make_node("If", ["c"], ["h"], then_branch=inner, else_branch=inner),
+        node("Fly", "h", "i", domain="my", name="second"),
+        *(node("Swim", "i", f"s{k}", domain="your") for k in range(5)),
+        node("ImageDecoder", "i", "y"),
+    ]
+    proto = small(made, {"c": np.array(True)}, opset=21)
+    proto.opset_import.append(helper.make_opsetid("my", 3))
+    path = tmp_path / "flying.onnx"
+    onnx.save(proto, path)
+    with pytest.raises(tvm.error.OpNotImplemented) as error:
+        from_onnx(path)
+    assert str(error.value).splitlines() == [
+        "onnx: operators that are not supported:",
+        "  ImageDecoder (1 node), opset 21: node of 'y'",
+        "  my.Fly (3 nodes), opset 3: node of 't', of 't', 'second'",
+        "  your.Swim (5 nodes), a domain without an opset: node of 's0', of 's1', of 's2', …",
+        f"  in {path}",
+    ]
 
 
 def test_attributes_of_the_wrong_type():

@@ -39,8 +39,10 @@ def main():
         parser.error(f"--check: expected some of {', '.join(CHECKS)}, got {unknown[0]}")
     start, failures, seed = time.time(), {}, options.seed
     found = collections.Counter()
-    while time.time() - start < options.seconds and (
-        options.programs is None or seed < options.seed + options.programs
+    while (
+        time.time() - start < options.seconds
+        if options.programs is None
+        else seed < options.seed + options.programs
     ):
         program = generate(seed)
         found.update(kinds(program.module))

@@ -221,7 +221,8 @@ class Body:
         if x is None or x.struct_info.ndim == 0:
             return None
         axis = self.rng.randrange(x.struct_info.ndim)
-        if self.rng.random() < 0.5:
+        is_empty = x.struct_info.shape is not None and x.struct_info.shape.values[axis] == 0
+        if self.rng.random() < 0.5 and not is_empty:  # nothing is the largest of none
             return op.argmax(x, axis=axis, keepdims=self.rng.random() < 0.5)
         return op.cumsum(x, axis=axis)
 

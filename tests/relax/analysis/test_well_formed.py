@@ -2,6 +2,7 @@
 """Programs that break a rule, and what is said of them."""
 
 import pytest
+import tvm
 import tvm_ffi
 from tvm import ir, relax, tir
 from tvm.relax import TensorStructInfo as T
@@ -165,3 +166,31 @@ def test_no_primfunc_inside():
 def test_wrong_objects():
     with pytest.raises(TypeError):
         relax.analysis.well_formed(3)
+
+
+def test_sizes_are_not_negative():
+    """What a pass may simplify of a shape, as sizes are not negative, is still well formed."""
+    found = tvm.script.from_source("""
+from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def doubled(a: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,))
+        for i in range(n):
+            with T.block("A"):
+                vi = T.axis.spatial(n, i)
+                A[vi] = A[vi] * T.float32(2)
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            lv = R.sin(R.strided_slice(x, (0,), (0,), (1,), assume_inbound=False))
+            out = R.call_tir_inplace(cls.doubled, (lv,), inplace_indices=[0],
+                                     out_sinfo=R.Tensor((T.max(T.min(1, n), 0),), "float32"))
+            R.output(out)
+        return out
+""")
+    assert relax.analysis.well_formed(relax.transform.LegalizeOps()(found))

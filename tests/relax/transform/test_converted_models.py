@@ -2,6 +2,9 @@
 """Models in other layouts and in low precision give the results of before.
 
 python -m tests.relax.transform.test_converted_models   all models of bench/models.py
+
+MobileNetV2 with random weights is off by 3.7e-2 in bfloat16: rounding what its convolutions read
+is enough for 3.3e-2, and PyTorch's autocast gives 4.1e-2.
 """
 
 import sys

@@ -175,3 +175,23 @@ def test_refuse_overwritten():
                 A[7 - vi] = 0.0
 
     refused(before, lambda sch: sch.compute_at("B", sch.get_loops("C")[0]), "may be overwritten")
+
+
+@T.prim_func
+def mirrored(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.alloc_buffer((10,))
+    for i in range(10):
+        with T.block("B"):
+            v = T.axis.spatial(10, i)
+            B[9 - v] = A[v] * 2.0
+    for i in range(10):
+        with T.block("C"):
+            v = T.axis.spatial(10, i)
+            C[v] = B[v] + 1.0
+
+
+def test_an_index_that_falls():
+    sch = apply(mirrored, lambda s: s.compute_at("B", s.get_loops("C")[0]))
+    assert len(sch.get_loops("B")) == 1, "only the element that is needed"
+    sch = apply(mirrored, lambda s: s.compute_at("B", s.split(s.get_loops("C")[0], [None, 4])[0]))
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [3, 4]

@@ -4,7 +4,7 @@
 import pytest
 from tvm import tir
 
-from tests.schedule.checking import apply, refused
+from tests.schedule.checking import apply
 from tests.schedule.programs import two_stages
 
 
@@ -28,9 +28,9 @@ def test_draws_are_among_the_places_that_work():
     assert drawn == {-2, -1, 0, 1}
 
 
-def test_decisions_beyond_the_loops_are_refused():
-    refused(
-        two_stages,
-        lambda s: s.sample_compute_location("B", decision=2),
-        r"expected a decision in \[-2, 2\), got 2",
-    )
+def test_decisions_beyond_the_loops_are_the_innermost_place():
+    """As a trace of a program with more loops has them."""
+    sch = tir.Schedule(two_stages)
+    loop = sch.sample_compute_location("B", decision=7)
+    assert sch.get(loop).same_as(sch.get(sch.get_loops("C")[-1]))
+    assert [int(d) for d in sch.trace.decisions.values()] == [1]

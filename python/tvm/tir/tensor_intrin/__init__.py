@@ -4,9 +4,9 @@ processor."""
 
 import importlib
 
-from . import arm_cpu, dot_product_common, riscv_cpu, x86
+from . import arm_cpu, dot_product_common, riscv_cpu, rocm, x86
 
-__all__ = ["arm_cpu", "cuda", "dot_product_common", "riscv_cpu", "x86"]
+__all__ = ["arm_cpu", "cuda", "dot_product_common", "riscv_cpu", "rocm", "x86"]
 
 
 def __getattr__(name):

@@ -3,7 +3,9 @@
 
 import os
 import warnings
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import tvm_ffi
 
 _from_onnx, _inspect = (
@@ -24,6 +26,23 @@ def _source(model, caller):
             f"{caller}: expected a ModelProto, a path or bytes, got {type(model).__name__}"
         )
     return model
+
+
+def _shape(name, given):
+    """The dimensions that shape_dict gives for an input."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"from_onnx: shape of '{name}': expected a list of dimensions, got {given!r}"
+        )
+    return list(given)
+
+
+def _dtype(name, given):
+    """The type that dtype_dict gives for an input: a name, or a type of NumPy."""
+    try:
+        return tvm_ffi.dtype(np.dtype(given) if isinstance(given, type) else given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"from_onnx: type of '{name}': {error}") from None
 
 
 def inspect(model):
@@ -52,8 +71,13 @@ def from_onnx(
     more.
     """
     model = _source(model, "from_onnx")
-    shapes = {name: list(shape) for name, shape in (shape_dict or {}).items()}
-    dtypes = dtype_dict if isinstance(dtype_dict, dict) else {}
+    if not isinstance(shape_dict, (Mapping, type(None))):
+        raise TypeError(
+            f"from_onnx: expected shape_dict as a dict of names and shapes, got {shape_dict!r}"
+        )
+    shapes = {name: _shape(name, shape) for name, shape in (shape_dict or {}).items()}
+    dtypes = dtype_dict if isinstance(dtype_dict, Mapping) else {}
+    dtypes = {name: _dtype(name, dtype) for name, dtype in dtypes.items()}
     mod, complaints = _from_onnx(
         model, shapes, dtypes, opset, keep_params_in_input, sanitize_input_names, memory_limit
     )
