@@ -167,7 +167,14 @@ Any GraphReader::Argument(const Any& value) const {
     return Argument(arg);
   }
   if (kind == "as_scalar_type") return String(TypeName(AsInt(arg, kind)));
-  if (kind == "as_memory_format" || kind == "as_layout" || kind == "as_device") {
+  if (kind == "as_memory_format") {
+    static const char* const kFormats[] = {"unknown", "contiguous_format", "channels_last",
+                                           "channels_last_3d", "preserve_format"};
+    int64_t format = AsInt(arg, kind);
+    bool is_known = format >= 0 && format < static_cast<int64_t>(std::size(kFormats));
+    return String(std::string("torch.") + kFormats[is_known ? format : 0]);
+  }
+  if (kind == "as_layout" || kind == "as_device") {
     return String(kind);  // says nothing about the elements
   }
   if (kind == "as_graph") return Subgraph(AsObject(arg, kind));

@@ -229,8 +229,10 @@ Any SizeOf(Conversion& c) {
   return ShapeOf(x)[c.Axis(1, RankOf(x))];
 }
 Any NumElements(Conversion& c) { return c.Simplify(Count(ShapeOf(c.Tensor(0)))); }
-/// The strides of a tensor that lies in row-major order, as all of ours do.
+/// What PyTorch knows of the stride, which an input may bring as a number of its own; without that
+/// the one of row-major order, in which all of ours lie.
 Any StrideOf(Conversion& c) {
+  if (auto* meta = c.meta().as<ScalarMetaObj>()) return c.importer()->symbols.Size(meta->expr);
   Dims dims = ShapeOf(c.Tensor(0));
   PrimExpr stride = IntImm::Int64(1);
   for (size_t i = c.Axis(1, dims.size()) + 1; i < dims.size(); ++i) stride = stride * dims[i];
@@ -264,7 +266,14 @@ Any MultiplyAdd(Conversion& c) {
   return c.Emit("add", c.Emit("multiply", c.As(c[0], t), c.As(c[1], t)), c.As(c[2], t));
 }
 /// Tensors lie in row-major order, from the beginning of their memory.
-Any IsContiguous(Conversion& c) { return true; }
+Any IsContiguous(Conversion& c) {
+  std::string format = c.Given(1) ? c.Text(1) : "torch.contiguous_format";
+  if (format != "torch.contiguous_format") {
+    TVM_REFUSE(c, NotImplementedError)
+        << "memory_format: expected torch.contiguous_format, got " << format;
+  }
+  return true;
+}
 Any StorageOffset(Conversion& c) { return int64_t{0}; }
 
 TVM_REGISTER() {

@@ -18,6 +18,13 @@ Expr NoElements(Conversion& c, size_t item = 0) {
   auto* meta = metas && item < (*metas).size() ? (*metas)[item].as<TensorMetaObj>() : nullptr;
   return c.Emit("zeros", Array<Any>{0}, meta ? ParseType(meta->dtype) : kPlace);
 }
+/// Whether an item of the result is asked for by its flag, or has elements in PyTorch anyhow.
+bool IsAsked(Conversion& c, size_t flag, size_t item) {
+  auto metas = ListOf(c.meta());
+  auto* meta = metas && item < (*metas).size() ? (*metas)[item].as<TensorMetaObj>() : nullptr;
+  bool is_empty = !meta || (meta->sizes.size() == 1 && meta->sizes[0].try_cast<int64_t>() == 0);
+  return c.Flag(flag) || !is_empty;
+}
 /// A size that only running tells, as a vector of one element has it.
 PrimExpr SizeIn(Conversion& c, const Expr& vector, const char* name) {
   tir::SizeVar n(c.bb->GetUniqueName(name), kPlace);
@@ -29,7 +36,7 @@ PrimExpr SizeIn(Conversion& c, const Expr& vector, const char* name) {
 /// (elements, where each of x went, how often each occurs); what is not asked for is empty.
 Any UniqueOf(Conversion& c, const Expr& x, const Any& axis, const Dims& inverse_shape,
              size_t inverse_flag, size_t count_flag) {
-  bool inverse = c.Flag(inverse_flag), counts = c.Flag(count_flag);
+  bool inverse = IsAsked(c, inverse_flag, 1), counts = IsAsked(c, count_flag, 2);
   Expr all = c.Emit("unique", x, true, false, inverse, counts, axis);
   if (!inverse && !counts) return Array<Any>{all, NoElements(c, 1), NoElements(c, 2)};
   int64_t item = 0;
@@ -77,10 +84,11 @@ Any UniqueConsecutive(Conversion& c) {
   Expr begins = c.Emit("concat", Tuple({first, differs}), 0);
   Expr at = c.Emit("take", Positions(c, begins), c.Const(0), 0);
   Array<Any> results = {c.Emit("take", x, at, axis), NoElements(c, 1), NoElements(c, 2)};
-  if (!c.Flag(1) && !c.Flag(2)) return results;
+  bool inverse = IsAsked(c, 1, 1), counts = IsAsked(c, 2, 2);
+  if (!inverse && !counts) return results;
   Expr place = c.Emit("subtract", c.Emit("cumsum", begins, 0, kPlace), c.Const(1));
-  if (c.Flag(1)) results.Set(1, c.Given(3) ? place : c.Reshape(place, ShapeOf(given)));
-  if (c.Flag(2)) {
+  if (inverse) results.Set(1, c.Given(3) ? place : c.Reshape(place, ShapeOf(given)));
+  if (counts) {
     Expr none = c.Emit("zeros", ShapeOf(at), kPlace), ones = c.Emit("ones_like", place);
     results.Set(2, c.Emit("scatter_elements", none, place, ones, 0, "add"));
   }

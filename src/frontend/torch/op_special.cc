@@ -60,7 +60,7 @@ PrimExpr Digamma(const PrimExpr& x) {
   value = Choose(x < Real(0) && equal(floor(x), x), Real(std::nan("")), value);
   return Choose(equal(x, Real(0)), copysign(Real(kInf), neg(x)), value);
 }
-/// Hurwitz' zeta function by Euler and Maclaurin's formula.
+/// Hurwitz' zeta function by Euler and Maclaurin's formula, from s = 1 on as in PyTorch.
 PrimExpr Zeta(const PrimExpr& s, const PrimExpr& q) {
   constexpr int kTerms = 12;
   static constexpr double kBernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66};
@@ -77,7 +77,8 @@ PrimExpr Zeta(const PrimExpr& s, const PrimExpr& q) {
     factorial *= (2 * j + 3) * (2 * j + 4);
   }
   PrimExpr is_pole = q <= Real(0) && equal(floor(q), q);
-  return Choose(is_pole, Real(kInf), sum);
+  PrimExpr value = Choose(is_pole || equal(s, Real(1)), Real(kInf), sum);
+  return Choose(s < Real(1), Real(std::nan("")), value);
 }
 
 // ---- Bessel functions: the mean over a circle, and asymptotic series far out --------------------

@@ -78,9 +78,19 @@ Optional<Expr> RecoverLogistic(const Spelled& s, const Call& call, const Expr& d
   }
   return std::nullopt;
 }
+/// log(1 + exp(x)), which is 0 as it is written where 1 + exp(x) rounds to 1.
+Optional<Expr> RecoverSoftplus(const Spelled& s, const Call& call) {
+  auto sum = s.OperandOf(call, s.ops.log);
+  auto terms = sum ? s.PlusNumber(*sum) : std::nullopt;
+  auto x = terms && terms->second == 1 ? s.OperandOf(terms->first, s.ops.exp) : std::nullopt;
+  if (!x) return std::nullopt;
+  // Beyond 40 it is x in every type.
+  return CallOperator("relax.nn.softplus", {*x, 1.0, 40.0});
+}
 }  // namespace
 
 Optional<Expr> RecoverActivation(const Spelled& s, const Call& call) {
+  if (call->Is(s.ops.log)) return RecoverSoftplus(s, call);
   if (!call->Is(s.ops.multiply) && !call->Is(s.ops.divide)) return std::nullopt;
   Spelled::Product p = s.ProductOf(call);
   if (p.denominators.size() == 1) {
@@ -202,8 +212,8 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
 }  // namespace
 TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
-    R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softmax, layer, RMS
-and group norm, transpositions one behind the other, and unless told otherwise products: attention
+    R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softplus, softmax,
+layer, RMS and group norm, transpositions one behind the other, and unless told otherwise products: attention
 (with masks, causal, with shared heads) and those between reshapes. Without products, `attention`
 lists the types of which a target computes it in one kernel.
 

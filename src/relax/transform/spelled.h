@@ -15,9 +15,9 @@ struct SpelledOps {
   // clang-format off
 #define TVM_SPELLED_OPS(ROW)                                                               \
   ROW(add) ROW(subtract) ROW(multiply) ROW(divide) ROW(negative) ROW(power) ROW(square)    \
-  ROW(exp) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean) ROW(variance)    \
-  ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims) ROW(expand_dims) \
-  ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)
+  ROW(exp) ROW(log) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean)         \
+  ROW(variance) ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims)   \
+  ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)
 // clang-format on
 #define ROW(name) Op name = Op::Get("relax." #name);
   TVM_SPELLED_OPS(ROW)

@@ -203,6 +203,50 @@ def test_results_have_the_strides_of_pytorch():
     assert_same(*gradients, tolerance=1e-3)
 
 
+def in_formats(x):
+    last, rows = torch.channels_last, torch.contiguous_format
+    return [
+        x.to(memory_format=last), x.to(torch.float64, memory_format=last),
+        x.contiguous(memory_format=last), x.contiguous(), x.clone(memory_format=last),
+        x.clone(memory_format=rows), x.clone(), torch.zeros_like(x, memory_format=last),
+        torch.ones_like(x, memory_format=rows), torch.full_like(x, 2.0), x + 1.0, x.half(),
+        torch.empty_like(x, memory_format=last).fill_(1.0), x.flip(1), torch.cat([x, x], 1),
+        torch.empty(x.shape, memory_format=last).fill_(3.0), x.permute(0, 2, 3, 1).contiguous(),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_memory_formats(dynamic):
+    image = torch.randn(2, 3, 4, 5)
+    last = image.to(memory_format=torch.channels_last)
+    # The stride of a dimension of 1 is that of PyTorch too, where the sizes are known.
+    grey = torch.randn(2, 1, 4, 5).to(memory_format=torch.channels_last)
+    for x in (image, last, image[:, :, ::2], image[:, :1].expand(2, 3, 4, 5)):
+        assert_formats(x, dynamic)
+    assert_formats(grey, False)
+
+
+def assert_formats(x, dynamic):
+    torch._dynamo.reset()
+    ours = torch.compile(in_formats, backend=backend(), dynamic=dynamic, fullgraph=True)(x)
+    theirs = in_formats(x)
+    assert_same(ours, theirs)
+    assert [t.stride() for t in ours] == [t.stride() for t in theirs]
+    pointers = {t.data_ptr() for t in theirs[4:]}
+    assert len({t.data_ptr() for t in ours[4:]}) == len(pointers)
+
+
+def test_strides_as_numbers():
+    def function(x):
+        return x * x.stride(1) + x.stride(2)
+
+    image = torch.randn(2, 3, 4, 5)
+    for x in (image[:, :, ::2], image.to(memory_format=torch.channels_last)):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend=backend(), dynamic=True, fullgraph=True)
+        assert_same(compiled(x), function(x))
+
+
 def test_results_that_share_memory_do():
     def function(x):
         y = x.t() * 2.0

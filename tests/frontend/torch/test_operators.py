@@ -78,6 +78,11 @@ def test_numbers():
     check(Function(function), (torch.tensor([-3.5, 0.1, 7.0, 1024.0, 2.0, -1e-3, 0.5, 9.0]),))
 
 
+def test_zeta_is_defined_from_1_on():
+    s, q = torch.tensor([-2.5, 0.0, 0.9, 1.0, 1.5, 3.0]), torch.tensor([[2.5], [0.3], [-2.0]])
+    check(Function(lambda s: torch.special.zeta(s, q)), (s,))
+
+
 def test_windows_that_cover_evenly():
     def function(x):
         planes, indices = F.adaptive_max_pool2d(x, (3, 2), return_indices=True)

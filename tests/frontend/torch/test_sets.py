@@ -31,6 +31,9 @@ def test_different_elements():
             *torch.unique(x, dim=0, return_inverse=True, return_counts=True),
             *torch.unique_consecutive(x, return_inverse=True, return_counts=True),
             *torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=1),
+            # What is not asked for has elements where slices are compared.
+            torch.unique(x, dim=0), torch.unique(x, dim=1, return_counts=True)[1],
+            torch.unique_consecutive(x, dim=0),
             torch.nonzero_static(x > 2, size=4), torch.nonzero_static(x > 2, size=1),
         ]  # fmt: skip
 

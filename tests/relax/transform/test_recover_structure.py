@@ -85,6 +85,16 @@ def test_gelu_tanh(argument):
     check(make, ["nn.gelu_tanh"], (4, 8))
 
 
+def test_softplus_keeps_what_rounding_to_1_loses():
+    check(lambda x: op.log(op.exp(x) + const(1.0)), ["nn.softplus"], (4, 8))
+    check(lambda x: op.log(const(1.0) + op.exp(x)), ["nn.softplus"], (4, 8))
+    check(lambda x: op.log(op.exp(x) + const(1.001)), ["exp", "add", "log"], (4, 8))
+    far = build(lambda x: op.log(op.exp(x - const(30.0)) + const(1.0)), (4, 8))
+    values = run(transform.RecoverStructure()(far))
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype("float32")
+    np.testing.assert_allclose(values, np.exp(x - np.float32(30)), rtol=1e-5)
+
+
 def test_silu_and_sigmoid():
     check(lambda x: x * op.sigmoid(x), ["nn.silu"], (4, 8))
     check(lambda x: op.sigmoid(x) * x, ["nn.silu"], (4, 8))

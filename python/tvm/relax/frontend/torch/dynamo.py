@@ -100,9 +100,12 @@ class _Compiled(torch.nn.Module):
         values = [None if n in orders else n.meta.get("val") for n in placeholders]
         plain = [guarded and _is_plain(v) and not _may_be_token(v) for v in values]
         self._checked = [i for i, is_plain in enumerate(plain) if not is_plain]
-        finish = {i: (orders.get(n), _is_complex(n)) for i, n in enumerate(outputs)}
-        self._finish = {i: how for i, how in finish.items() if any(how)}
         self._copied = [i for i, value in enumerate(outputs) if _may_share(value, outputs)]
+        finish = {
+            i: (orders.get(n), _is_complex(n), _strides_of_ones(n, i in self._copied))
+            for i, n in enumerate(outputs)
+        }
+        self._finish = {i: how for i, how in finish.items() if any(how)}
 
     def forward(self, *args):
         return self._run(list(args))
@@ -126,8 +129,8 @@ class _Compiled(torch.nn.Module):
         # Tensors of PyTorch cross without copies, and results come back as such.
         results = self._main(*given)
         results = [results] if self._has_one else list(results)
-        for i, (order, is_complex) in self._finish.items():
-            results[i] = _finished(results[i], order, is_complex)
+        for i, how in self._finish.items():
+            results[i] = _finished(results[i], *how)
         if self._copied:
             self._copy_shared(args, results)
         if self._views:
@@ -190,10 +193,24 @@ def _plain(tensor, order):
     return tensor.resolve_neg().contiguous()
 
 
-def _finished(value, order, is_complex):
+def _finished(value, order, is_complex, strides):
     if is_complex:
         value = torch.view_as_complex(value)
+    if strides is not None:
+        value = value.as_strided(value.shape, strides)
     return value if order is None else value.permute(_inverse(order))
+
+
+def _strides_of_ones(node, may_be_input):
+    """The strides of a result of known sizes, some of which are 1: what their strides are does not
+    follow from the order of memory. None where they are those of row-major order."""
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    if not isinstance(value, torch.Tensor) or not all(type(n) is int for n in value.shape):
+        return None
+    if 1 not in value.shape or 0 in value.shape or not value.is_contiguous():
+        return None
+    row_major = torch.empty(value.shape, device="meta").stride()
+    return value.stride() if may_be_input or value.stride() != row_major else None
 
 
 def _inverse(order):
