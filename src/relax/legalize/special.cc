@@ -49,11 +49,13 @@ using BinaryFn = Operand (*)(const Operand&, const Operand&);
 Expr LowerBinary(const BlockBuilder& builder, const Call& call, BinaryFn op, const char* name) {
   if (GetStructInfo(call).as<PrimStructInfoObj>()) return call;
   Lowered lowered(builder, call);
-  bool right = ScalarOf(call->args[1]).defined();
-  bool left = !right && ScalarOf(call->args[0]).defined();
+  auto is_prim = [&](size_t i) { return GetStructInfoAs<PrimStructInfoObj>(call->args[i]); };
+  // One of them stays a tensor.
+  auto is_inlined = [&](size_t i) { return ScalarOf(call->args[i]).defined() && !is_prim(1 - i); };
+  bool right = is_inlined(1), left = !right && is_inlined(0);
   auto operand = [&](size_t i, bool is_constant) -> Operand {
     if (is_constant) return ScalarOf(call->args[i]);
-    if (GetStructInfo(call->args[i]).as<PrimStructInfoObj>()) return lowered.Scalar(i);
+    if (is_prim(i)) return lowered.Scalar(i);
     return lowered.Tensor(i);
   };
   Operand a = operand(0, left), b = operand(1, right);

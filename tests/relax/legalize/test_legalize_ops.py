@@ -187,3 +187,23 @@ def test_indices_of_a_transpose_stay_vectors():
         lowered = tir.get_default_tir_pipeline(target)(tir.transform.BindTarget(target)(kernel))
     text = lowered.script()
     assert "T.Shuffle" in text and 'T.Cast("int64x' not in text
+
+
+def test_a_constant_beside_a_size():
+    """Neither operand is a tensor of the program: the constant stays one."""
+    mod = tvm.script.from_source("""
+from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "int64")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.add(R.const(3, "int64"), R.prim_value(n * 2))
+            b = R.subtract(R.prim_value(n * 2), R.const(3, "int64"))
+            R.output(a, b)
+        return (a, b)
+""")
+    machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    found = machine["main"](np.zeros(5, "int64"))
+    assert [int(each.numpy()) for each in found] == [13, 7]
