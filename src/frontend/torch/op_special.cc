@@ -136,6 +136,14 @@ PrimExpr ErfInv(const PrimExpr& x) {
   PrimExpr value = Choose(w < Real(5), near, far) * x;
   return Choose(equal(abs(x), Real(1)), copysign(Real(kInf), x), value);
 }
+/// 1 - erf(x) up to `bound`, beyond it Laplace's continued fraction: there the difference would
+/// have few digits left.
+PrimExpr Erfc(const PrimExpr& x, double bound, int terms) {
+  PrimExpr far_x = max(x, Real(bound)), r = Real(0.5) / (far_x * far_x), fraction = Real(1);
+  for (int k = terms; k > 0; --k) fraction = Real(1) + Real(k) * r / fraction;
+  PrimExpr far = exp(neg(x * x)) / (far_x * fraction * Real(std::sqrt(kPi)));
+  return Choose(x < Real(bound), Real(1) - erf(x), far);
+}
 PrimExpr SphericalJ0(const PrimExpr& x) { return Choose(equal(x, Real(0)), Real(1), sin(x) / x); }
 
 using SpecialFn = PrimExpr (*)(const PrimExpr&);
@@ -167,6 +175,15 @@ Any Special(Conversion& c) {
     });
   }
   TVM_FFI_UNREACHABLE();
+}
+Any ErfcOf(Conversion& c) {
+  Expr x = c.Real(c.Tensor(0));
+  DataType t = TypeOf(x);
+  // erfc(4) is 1.5e-8: half of the digits of double precision, all of single.
+  bool is_double = t.bits() == 64;
+  return Elementwise(c, "erfc", {x}, [&](const std::vector<PrimExpr>& v) {
+    return cast(t, Erfc(cast(DataType::Float(64), v[0]), is_double ? 2 : 4, is_double ? 40 : 12));
+  });
 }
 Any ZetaOf(Conversion& c) {
   DataType t = c.ResultType({c[0], c[1]});
@@ -257,6 +274,7 @@ Any RunningExtreme(Conversion& c) {
 
 TVM_REGISTER() {
   for (const SpecialRow& row : kSpecial) Converter(row.overloads, "self", &Special, row.name);
+  Converter("erfc.default special_erfc.default", "self", &ErfcOf);
   Converter("special_zeta.default special_zeta.other_scalar special_zeta.self_scalar",
             "self, other", &ZetaOf);
   Converter("polygamma.default special_polygamma.default", "n, self", &Polygamma);

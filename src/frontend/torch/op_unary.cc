@@ -77,21 +77,25 @@ Any LogBase(Conversion& c, double base) {
 }
 Any Log2(Conversion& c) { return LogBase(c, 2); }
 Any Log10(Conversion& c) { return LogBase(c, 10); }
+/// log(1 + x); near 0, where the sum loses x, 2 atanh(x / (x + 2)).
 Any Log1p(Conversion& c) {
   Expr x = c.Real(c.Tensor(0));
-  return c.Emit("log", c.Emit("add", x, c.Const(1.0, TypeOf(x))));
+  DataType t = TypeOf(x);
+  Expr ratio = c.Emit("divide", x, c.Emit("add", x, c.Const(2.0, t)));
+  Expr near = c.Emit("multiply", c.Emit("atanh", ratio), c.Const(2.0, t));
+  Expr far = c.Emit("log", c.Emit("add", x, c.Const(1.0, t)));
+  return c.Emit("where", c.Emit("less", c.Emit("abs", x), c.Const(0.5, t)), near, far);
 }
+/// e^x - 1 = tanh(x / 2) (e^x + 1), which loses nothing near 0.
 Any Expm1(Conversion& c) {
   Expr x = c.Real(c.Tensor(0));
-  return c.Emit("subtract", c.Emit("exp", x), c.Const(1.0, TypeOf(x)));
+  DataType t = TypeOf(x);
+  Expr half = c.Emit("tanh", c.Emit("multiply", x, c.Const(0.5, t)));
+  return c.Emit("multiply", half, c.Emit("add", c.Emit("exp", x), c.Const(1.0, t)));
 }
 Any Exp2(Conversion& c) {
   Expr x = c.Real(c.Tensor(0));
   return c.Emit("power", c.Const(2.0, TypeOf(x)), x);
-}
-Any Erfc(Conversion& c) {
-  Expr x = c.Real(c.Tensor(0));
-  return c.Emit("subtract", c.Const(1.0, TypeOf(x)), c.Emit("erf", x));
 }
 Any Frac(Conversion& c) {
   Expr x = c.Tensor(0);
@@ -317,7 +321,6 @@ constexpr UnaryRow kUnary[] = {
     {"log1p.default special_log1p.default", nullptr, &Log1p},
     {"expm1.default special_expm1.default", nullptr, &Expm1},
     {"exp2.default special_exp2.default", nullptr, &Exp2},
-    {"erfc.default special_erfc.default", nullptr, &Erfc},
     {"frac.default", nullptr, &Frac},
     {"signbit.default", nullptr, &SignBit},
     {"relu6.default", nullptr, &Relu6},

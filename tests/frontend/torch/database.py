@@ -201,6 +201,15 @@ def check_gradients(model, has_values=True):
         assert _kinds(ours) == _kinds(theirs), (_kinds(ours), _kinds(theirs))
 
 
+def import_all():
+    """Imports what a check would import in each of its processes, once in the one they come from."""
+    from torch._functorch import aot_autograd  # noqa: F401
+
+    torch.set_num_threads(1)  # threads do not survive the fork
+    program = export(Samples([]), ())
+    program.run_decompositions()
+
+
 def failure(name, count=None):
     """Why an entry does not pass, or None."""
     operator = name.removesuffix(GRADIENTS)
@@ -273,5 +282,6 @@ if __name__ == "__main__":
     # A number of samples of each, instead of all of them.
     count = int(os.environ["SAMPLES"]) if "SAMPLES" in os.environ else None
     check = functools.partial(failure, count=count)
+    import_all()
     outcome = scoreboard.main(__doc__, entries(), check, table=database)
     sys.exit(any(outcome.values()))

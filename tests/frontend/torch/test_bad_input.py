@@ -122,6 +122,15 @@ def test_places_in_memory_of_a_tensor_that_is_not_row_major():
         assert_same(torch.compile(function, backend=relax_dynamo())(x), function(x))
 
 
+def test_places_in_memory_in_front_of_an_input():
+    class Model(nn.Module):
+        def forward(self, x):
+            return x.as_strided((2, 2), (1, 2), 0) + 1.0
+
+    with pytest.raises(NotImplementedError, match="as_strided.*strides .1,. from 5 on"):
+        from_exported_program(export(Model(), (torch.randn(20)[5:15],)))
+
+
 def test_a_function_of_another_kind_is_refused():
     with pytest.raises(TypeError, match="expected a function, got 3"):
         program = export(nn.ReLU(), (torch.randn(3),))

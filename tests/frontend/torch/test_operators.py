@@ -3,14 +3,16 @@
 
 import math
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
-from torch.export import Dim  # noqa: E402
+from torch.export import Dim, export  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+from tvm.relax.frontend.torch import from_exported_program  # noqa: E402
 
-from .run import check  # noqa: E402
+from .run import check, compiled  # noqa: E402
 
 
 class Function(nn.Module):
@@ -76,6 +78,23 @@ def test_numbers():
     special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -3.5, 1024.0]
     check(Function(lambda x: torch.frexp(x)), (torch.tensor(special),))
     check(Function(function), (torch.tensor([-3.5, 0.1, 7.0, 1024.0, 2.0, -1e-3, 0.5, 9.0]),))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_small_values_keep_their_digits(dtype):
+    names = ["log1p", "expm1", "erfc"]
+
+    def function(x):
+        return [getattr(torch, name)(x) for name in names]
+
+    sizes = torch.logspace(-30, 1.3, 200, dtype=torch.float64)
+    ends = torch.tensor([0.0, -0.0, 9.0, 26.0, 90.0, math.inf, -math.inf, math.nan, -1.0])
+    x = torch.cat([sizes, -sizes, ends]).to(dtype)
+    main = compiled(from_exported_program(export(Function(function), (x,))))
+    tolerance = 5e-7 if dtype == torch.float32 else 1e-13
+    for name, ours in zip(names, main(x), strict=True):
+        expected = getattr(torch, name)(x.double()).to(dtype)
+        np.testing.assert_allclose(ours.numpy(), expected, tolerance, 1e-37, err_msg=name)
 
 
 def test_zeta_is_defined_from_1_on():

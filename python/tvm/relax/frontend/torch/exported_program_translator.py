@@ -17,6 +17,7 @@ from .program import (
     meta_of,
     nodes_of,
     ranges_of,
+    refuse_layout,
     tensor_of,
 )
 
@@ -88,9 +89,13 @@ def _changes_in_place(graph):
     return any(t._schema.is_mutable and not t._opname.endswith("_") for t in targets)
 
 
-def _decomposed(exported_program):
+def _decomposed(exported_program, custom):
     """The program in PyTorch's core operators. Its decompositions do not serve all programs with
-    symbolic sizes; such a program is converted as it was exported."""
+    symbolic sizes; such a program is converted as it was exported. They also forget where in its
+    memory an input begins."""
+    for node in exported_program.graph.nodes:
+        if node.op == "call_function" and node.target.__name__ not in custom:
+            refuse_layout(node)
     try:
         return exported_program.run_decompositions()
     except (ValueError, RuntimeError) as error:
@@ -176,7 +181,7 @@ def from_exported_program(
         )
 
     if run_ep_decomposition:
-        return imported(_decomposed(exported_program))
+        return imported(_decomposed(exported_program, custom_convert_map or {}))
     if _changes_in_place(exported_program.graph):
         return imported(exported_program.run_decompositions({}))
     try:

@@ -171,6 +171,17 @@ def depends_on_layout(node):
     return value is not None and not (value.is_contiguous() and value.storage_offset() == 0)
 
 
+def refuse_layout(node):
+    """Raises for a node that depends on a layout that ours is not."""
+    if depends_on_layout(node):
+        value = node.args[0].meta["val"]
+        raise NotImplementedError(
+            f"{target_name(node.target)} (node {node.name}): expected a tensor in row-major order, "
+            f"got one of strides {tuple(value.stride())} from {value.storage_offset()} on\n"
+            f"  imported from {source_of(node)}"
+        )
+
+
 def nodes_of(graph, convert=lambda node: None):
     """The calls of a graph of operators; convert(node) may give a function that takes a converter's
     place."""
@@ -183,12 +194,8 @@ def nodes_of(graph, convert=lambda node: None):
         if _is_token(node):
             continue
         own = convert(node)
-        if own is None and depends_on_layout(node):
-            raise NotImplementedError(
-                f"{target_name(node.target)} (node {node.name}): expected a tensor in row-major "
-                f"order, got one of strides {tuple(node.args[0].meta['val'].stride())} from "
-                f"{node.args[0].meta['val'].storage_offset()} on\n  imported from {source_of(node)}"
-            )
+        if own is None:
+            refuse_layout(node)
         nodes.append(
             GraphNode(
                 node.name,
