@@ -266,13 +266,17 @@ Any SegmentReduceBackward(Conversion& c) {
 }
 
 // ---- histograms ---------------------------------------------------------------------------------
-/// The n + 1 edges of equal intervals: from a given range, or around all elements.
+/// The n + 1 edges of equal intervals: from a given range, or around all elements; none lie between
+/// 0 and 1.
 Expr EdgesOf(Conversion& c, const Expr& x, int64_t n, const Any& low, const Any& high) {
   DataType t = TypeOf(x);
   Expr from, to;
   if (low != nullptr) {
     from = c.As(low, t);
     to = c.As(high, t);
+  } else if (IsZero(c.Simplify(Count(ShapeOf(x))))) {
+    from = c.Const(0.0, t);
+    to = c.Const(1.0, t);
   } else {
     from = c.Emit("min", x);
     to = c.Emit("max", x);

@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import random
+import re
 import sys
 import types
 import unittest
@@ -202,7 +203,7 @@ def check_gradients(model, has_values=True):
 
 
 def import_all():
-    """Imports what a check would import in each of its processes, once in the one they come from."""
+    """Imports what a check would import in each of its processes, before they are forked."""
     from torch._functorch import aot_autograd  # noqa: F401
 
     torch.set_num_threads(1)  # threads do not survive the fork
@@ -254,15 +255,24 @@ def _failures(every, begin, check, has_values):
     return reasons
 
 
-# What PyTorch itself does not do, by its exceptions.
+# What PyTorch itself does not do, by its exceptions and messages.
 REFUSED = ("DataDependentOutputException", "DynamicOutputShapeException", "Jiterator",
-           "GuardOnDataDependentSymNode", "PendingUnbackedSymbolNotFound")  # fmt: skip
+           "GuardOnDataDependentSymNode", "PendingUnbackedSymbolNotFound", "Unsupported: D",
+           "Could not guard on data-dependent", "setStorage")  # fmt: skip
+
+
+def _shown(reason):
+    """A reason in a cell of a table: its first words, without places in memory."""
+    words = " ".join(
+        re.sub(r" of R\.Tensor.*| imported from .*| Explanation: .*", "", reason).split()
+    )
+    return words[:120].rstrip().replace("|", "\\|")
 
 
 def database(results):
-    """The scoreboard: how many entries pass, and which do not."""
+    """The scoreboard: how many entries pass, and which do not, with the reason."""
     lines = [
-        "| | run | pass | PyTorch cannot export them | fail |",
+        "| | run | pass | PyTorch cannot trace them | fail |",
         "| --- | --- | --- | --- | --- |",
     ]
     kinds = {"results": lambda name: GRADIENTS not in name, "gradients": lambda n: GRADIENTS in n}
@@ -270,12 +280,11 @@ def database(results):
         every = [name for name in entries() if belongs(name)]
         run = [name for name in every if name in results]
         failed = [name for name in run if results[name] is not None]
-        refused = [n for n in failed if any(word in results[n] for word in REFUSED)]
-        rest = sorted(name.removesuffix(GRADIENTS) for name in set(failed) - set(refused))
-        refused = sorted(name.removesuffix(GRADIENTS) for name in refused)
+        refused = sum(any(word in results[name] for word in REFUSED) for name in failed)
         counts = f"{len(run)} of {len(every)} | {len(run) - len(failed)}"
-        lines.append(f"| {kind} | {counts} | {', '.join(refused)} | {', '.join(rest)} |")
-    return lines
+        lines.append(f"| {kind} | {counts} | {refused} | {len(failed) - refused} |")
+    rest = [f"| {n} | {_shown(r)} |" for n, r in sorted(results.items()) if r is not None]
+    return [*lines, "", "| does not pass | samples, and why |", "| --- | --- |", *rest]
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ def test_histograms():
         return [
             *torch.histogram(x, 5), *torch.histogram(x, 6, range=(-1.0, 1.0), weight=weight),
             *torch.histogram(x, edges, density=True), grid.hist, *grid.bin_edges,
+            *torch.histogram(x[:0], 3), torch.histogram(x[:0], 2, density=True).bin_edges,
         ]  # fmt: skip
 
     check(Function(function), (x, weight))
