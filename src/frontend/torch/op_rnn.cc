@@ -92,9 +92,8 @@ Step PlainStep(Conversion& c, const Cell& cell, const char* activation) {
 
 /// All layers; `states` are (layers * directions, batch, size). Gives the sequence and the last
 /// states.
-Any Run(Conversion& c, const Recurrence& r, Array<Expr> states, int64_t gates,
-        const std::function<Step(const Cell&, const PrimExpr&)>& make_step) {
-  Expr x = c.Tensor(0);
+Array<Any> Run(Conversion& c, Expr x, const Recurrence& r, Array<Expr> states, int64_t gates,
+               const std::function<Step(const Cell&, const PrimExpr&)>& make_step) {
   bool is_batch = RankOf(x) == 3;
   if (!is_batch) {
     x = c.Emit("expand_dims", x, 1);
@@ -160,15 +159,33 @@ Recurrence RecurrenceOf(const Conversion& c) {
   return {c.Tensors(2), c.Flag(3), c.Int(4), c.Flag(7), c.Flag(8)};
 }
 Any Lstm(Conversion& c) {
-  return Run(c, RecurrenceOf(c), c.Tensors(1), 4,
+  return Run(c, c.Tensor(0), RecurrenceOf(c), c.Tensors(1), 4,
              [&](const Cell& cell, const PrimExpr& n) { return LstmStep(c, cell, n); });
 }
+/// One layer in one direction, as torch.compile sees an LSTM in inference: results in the order of
+/// the sequence, and a workspace that only training reads.
+Any LstmLayer(Conversion& c) {
+  constexpr int64_t kLstm = 2;
+  if (c.Int(9) != kLstm || c.Flag(15) || !c.Ints(8).empty()) {
+    TVM_REFUSE(c, NotImplementedError) << "expected an LSTM in inference over whole sequences";
+  }
+  bool is_reversed = c.Flag(7);
+  auto turned = [&](const Expr& x) { return is_reversed ? c.Emit("flip", x, 0) : x; };
+  Array<Expr> weights;
+  for (size_t i = 1; i <= 4; ++i) weights.push_back(c.Tensor(i));
+  Array<Any> results = Run(
+      c, turned(c.Tensor(0)), {weights, c.Flag(12), 1, false, false}, {c.Tensor(5), c.Tensor(6)}, 4,
+      [&](const Cell& cell, const PrimExpr& n) { return LstmStep(c, cell, n); });
+  results.Set(0, turned(results[0].cast<Expr>()));
+  results.push_back(nullptr);
+  return results;
+}
 Any Gru(Conversion& c) {
-  return Run(c, RecurrenceOf(c), {c.Tensor(1)}, 3,
+  return Run(c, c.Tensor(0), RecurrenceOf(c), {c.Tensor(1)}, 3,
              [&](const Cell& cell, const PrimExpr& n) { return GruStep(c, cell, n); });
 }
 Any Rnn(Conversion& c) {
-  return Run(c, RecurrenceOf(c), {c.Tensor(1)}, 1,
+  return Run(c, c.Tensor(0), RecurrenceOf(c), {c.Tensor(1)}, 1,
              [&](const Cell& cell, const PrimExpr&) { return PlainStep(c, cell, c.op); });
 }
 
@@ -176,6 +193,10 @@ TVM_REGISTER() {
   const char* schema =
       "input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first";
   Converter("lstm.input", schema, &Lstm);
+  Converter("mkldnn_rnn_layer.default",
+            "input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, "
+            "hidden_size, num_layers, has_biases, bidirectional, batch_first, train",
+            &LstmLayer);
   Converter("gru.input", schema, &Gru);
   Converter("rnn_tanh.input", schema, &Rnn, "tanh");
   Converter("rnn_relu.input", schema, &Rnn, "nn.relu");

@@ -38,6 +38,17 @@ def test_inference():
         assert_same(torch.compile(model, backend=backend())(x), model(x))
 
 
+@pytest.mark.parametrize(
+    "options", [{"num_layers": 2, "batch_first": True}, {"bidirectional": True}, {"bias": False}]
+)
+def test_lstm(options):
+    model, x = nn.LSTM(5, 6, **options).eval(), torch.randn(3, 4, 5)
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True), warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*PyTorch runs")
+        compiled = torch.compile(model, backend=backend(), fullgraph=True)
+        assert_same(compiled(x), model(x))
+
+
 def test_symbolic_sizes_compile_once():
     model, compiled = MLP().eval(), []
 
