@@ -48,7 +48,8 @@ CHANGES = [
     ("Reshape", (1, {"shape": [6, -1]}), (5, {"a": ints(6, -1)})),
     ("Slice", (1, {"starts": [1], "ends": [3], "axes": [2]}),
      (10, {"a": ints(1), "b": ints(3), "c": ints(2)})),
-    ("Clip", (1, {"min": -1.0, "max": 2.0, "consumed_inputs": [0]}), (6, {"min": -1.0, "max": 2.0})),
+    ("Clip", (1, {"min": -1.0, "max": 2.0, "consumed_inputs": [0]}),
+     (6, {"min": -1.0, "max": 2.0})),
     ("Clip", (6, {"min": -1.0, "max": 2.0}), (11, {"a": scalar(-1), "b": scalar(2)})),
     ("Pad", (1, {"paddings": [0, 0, 1, 1, 0, 0, 2, 2], "value": 3.0}),
      (2, {"pads": [0, 0, 1, 1, 0, 0, 2, 2], "value": 3.0})),
@@ -124,7 +125,7 @@ def test_old_form_is_the_new_one(op, old, new):
     tvm.ir.assert_structural_equal(before, behind)
 
 
-# ---- every boundary between two opsets ------------------------------------------------------------
+# ---- every boundary between two opsets ----------------------------------------------------------
 VERSIONS = {op: sorted(found) for op, found in forms()[""].items() if op in supported_operators()}
 BOUNDARIES = [(op, a, b) for op, v in VERSIONS.items() for a, b in itertools.pairwise(v)]
 # Of Scan the onnx package has results for both forms, which test_nodes compares.
