@@ -103,18 +103,30 @@ MODULES |= {
         *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
     )
 }
-# Functions of these names are in the package, too.
-_ALSO_FUNCTIONS = ("tvm.relax.op.memory.view",)
 # Functions of operators are in one module per package; these names of modules stand for it.
-MODULES |= {
-    f"tvm.topi.{module}": "tvm.topi"
-    for module in "broadcast cpp math reduction scan scatter signal tensor transform".split()
+_TOPI = {
+    "tvm.topi": "broadcast cpp einsum index_put math reduction scan scatter scatter_elements "
+    "searchsorted signal slice_scatter sort tensor transform",
+    "tvm.topi.image": "dilation2d grid_sample resize",
+    "tvm.topi.nn": "batch_matmul batch_norm batch_to_space_nd conv1d conv1d_transpose conv2d "
+    "conv2d_transpose conv3d conv3d_transpose deformable_conv2d dense depth_to_space "
+    "depthwise_conv2d dilate elemwise fifo_buffer flatten group_norm instance_norm layer_norm "
+    "local_response_norm loss mapping pad pixel_shuffle pooling qnn rms_norm softmax "
+    "space_to_batch_nd space_to_depth upsampling",
+    "tvm.topi.testing": "adaptive_pool_python attention_python batch_matmul batch_norm "
+    "batch_to_space_nd conv1d_ncw_python conv1d_transpose_ncw_python conv2d_hwcn_python "
+    "conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python conv3d_ncdhw_python "
+    "conv3d_ndhwc_python conv3d_transpose_ncdhw_python dense depth_to_space "
+    "depthwise_conv2d_python dilate_python gather_nd_python gather_python group_norm_python "
+    "instance_norm_python l2_normalize_python layer_norm_python lrn_python matrix_set_diag "
+    "nll_loss one_hot pool_grad_python poolnd_python resize_python rms_norm_python searchsorted "
+    "sequence_mask_python slice_axis_python softmax_python space_to_batch_nd space_to_depth "
+    "strided_slice_python",
+    "tvm.topi.vision": "nms",
 }
 MODULES |= {
-    f"tvm.topi.nn.{module}": "tvm.topi.nn"
-    for module in "elemwise local_response_norm loss mapping pooling qnn".split()
+    f"{package}.{name}": package for package, names in _TOPI.items() for name in names.split()
 }
-MODULES |= {"tvm.topi.image.resize": "tvm.topi.image", "tvm.topi.vision.nms": "tvm.topi.vision"}
 
 _DEVICES = (
     "cpu",
@@ -343,8 +355,8 @@ class _Finder:
         if target is None:
             return None
         module = importlib.import_module(target)
-        if spec.name in _ALSO_FUNCTIONS:
-            sys.modules[spec.name.rpartition(".")[0]].__class__ = _FunctionsFirst
+        if target == spec.name.rpartition(".")[0]:
+            module.__class__ = _FunctionsFirst
         spec.loader_state = module.__spec__
         return module
 
