@@ -214,13 +214,25 @@ NAMES = {
     },
 }
 
-# Names that older scripts use, and what takes their place.
+_NO_REMOTE = "sessions with other machines are not built; tvm.rpc.LocalSession is this one"
+_AS_ONNX = "not built; convert the model to ONNX, tvm.relax.frontend.onnx.from_onnx imports it"
+
+# Names that scripts use and that are not here, and what takes their place.
 GONE = {
     "tvm.auto_scheduler": "tvm.meta_schedule tunes programs",
     "tvm.autotvm": "tvm.meta_schedule tunes programs",
     "tvm.context": "write tvm.device",
+    "tvm.driver.tvmc": "the command is tvm, as in tvm compile model.onnx -o model.so",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
+    "tvm.micro": "tvm.compile for target c, and export_library, give C for other machines",
+    "tvm.relax.frontend.stablehlo": _AS_ONNX,
+    "tvm.relax.frontend.tflite": _AS_ONNX,
+    "tvm.relay.frontend": "tvm.relax.frontend.onnx and tvm.relax.frontend.torch import models",
+    "tvm.relay.transform": "tvm.relax.transform has the passes of graphs",
+    "tvm.rpc.Server": _NO_REMOTE,
+    "tvm.rpc.connect": _NO_REMOTE,
+    "tvm.rpc.connect_tracker": _NO_REMOTE,
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
 }
 
