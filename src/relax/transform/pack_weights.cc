@@ -68,27 +68,41 @@ class WeightPacker : public ExprMutator {
     int64_t panels = (columns + width_ - 1) / width_, all = panels * width_;
     if (columns < width_ || (all != columns && panels < kManyPanels)) return call;
     auto matrix = ffi::GetRef<Expr>(weight);
-    if (all != columns) {
-      Ints margins;
-      for (int64_t n : {int64_t{0}, is_transposed ? all - columns : 0, int64_t{0},
-                        is_transposed ? 0 : all - columns})
-        margins.push_back(IntImm::Int32(n));
-      matrix = Make("relax.nn.pad", {matrix, margins});
+    if (all == columns) {
+      using Numbers = std::array<int64_t, 3>;
+      Array<PrimExpr> split;
+      Ints order;
+      for (int64_t n :
+           is_transposed ? Numbers{panels, width_, depth} : Numbers{depth, panels, width_})
+        split.push_back(IntImm::Int64(n));
+      for (int64_t axis : is_transposed ? Numbers{0, 2, 1} : Numbers{1, 0, 2})
+        order.push_back(IntImm::Int32(axis));
+      matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
+      matrix = Make("relax.permute_dims", {matrix, order});
+    } else {
+      matrix = FilledUp(matrix, is_transposed, depth, columns);
     }
-    using Numbers = std::array<int64_t, 3>;
-    Array<PrimExpr> split;
-    Ints order;
-    for (int64_t n :
-         is_transposed ? Numbers{panels, width_, depth} : Numbers{depth, panels, width_})
-      split.push_back(IntImm::Int64(n));
-    for (int64_t axis : is_transposed ? Numbers{0, 2, 1} : Numbers{1, 0, 2})
-      order.push_back(IntImm::Int32(axis));
-    matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
-    matrix = Make("relax.permute_dims", {matrix, order});
     Expr product = Product(call->args[0], matrix, depth, all);
     if (all == columns) return product;
     Array<Any> axes{data->ndim - 1}, begin{int64_t{0}}, end{columns};
     return CallOperator("relax.strided_slice", {builder_->Emit(product), axes, begin, end});
+  }
+  /// The panels of a matrix whose columns do not fill them all, in one step: a matrix with zeros
+  /// beside it would be as large once more.
+  Expr FilledUp(const Expr& matrix, bool is_transposed, int64_t depth, int64_t columns) {
+    TEArguments args = TEArguments::Create();
+    te::Tensor w = args->Tensor(matrix);
+    auto number = [](int64_t n) -> PrimExpr { return IntImm::Int64(n); };
+    auto element = [&](const Array<tir::Var>& i) {
+      PrimExpr column = i[0] * number(width_) + i[2], row = i[1];
+      Array<PrimExpr> index{row, column};
+      if (is_transposed) index = {column, row};
+      PrimExpr value = w(index);
+      return if_then_else(column < number(columns), value, MakeZero(value.dtype()));
+    };
+    Array<PrimExpr> shape{number((columns + width_ - 1) / width_), number(depth), number(width_)};
+    return builder_->Emit(
+        args->CallTIR(builder_, "pack_columns", {te::compute(shape, element, "panels")}));
   }
   Expr Product(const Expr& data, const Expr& panels, int64_t depth, int64_t columns) {
     TEArguments args = TEArguments::Create();

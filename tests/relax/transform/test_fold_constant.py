@@ -217,7 +217,7 @@ def test_fold_constant_compiles_kernels_that_differ_in_extents_once():
     assert compiled == [3]
 
 
-# ---- kernels that need no compiler -----------------------------------------------------------------
+# ---- kernels that need no compiler ---------------------------------------------------------------
 def _folded(call, *arrays):
     """What a call of constants becomes, and the passes over kernels that ran for it."""
     lowered = []
@@ -257,6 +257,31 @@ def test_fold_constant_moves_slices_and_margins_without_a_compiler():
     padded, more = _folded(lambda x: relax.op.nn.pad(x, [0, 0, 2, 1, 0, 3]), a)
     np.testing.assert_array_equal(padded, np.pad(a, [(0, 0), (2, 1), (0, 3)]))
     assert not lowered and not more
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(40, 333), (333, 40)])
+def test_fold_constant_packs_panels_without_a_compiler(rows, columns):
+    """The last panel is not full: whole ones, and a part of one."""
+    w = _image(shape=(rows, columns))
+
+    def packed(x):
+        @T.prim_func(private=True)
+        def pack(A: T.Buffer((rows, columns)), B: T.Buffer((-(-columns // 16), rows, 16))):
+            for p, k, j in T.grid(-(-columns // 16), rows, 16):
+                with T.block("B"):
+                    vp, vk, vj = T.axis.remap("SSS", [p, k, j])
+                    B[vp, vk, vj] = T.if_then_else(
+                        vp * 16 + vj < columns, A[vk, vp * 16 + vj], T.float32(0)
+                    )
+
+        out = R.Tensor((-(-columns // 16), rows, 16), "float32")
+        kernel = relax.BlockBuilder.current().add_func(pack, "pack")
+        return relax.call_tir(kernel, relax.Tuple([x]), out)
+
+    result, lowered = _folded(packed, w)
+    filled = np.pad(w, [(0, 0), (0, -columns % 16)]).reshape(rows, -1, 16)
+    np.testing.assert_array_equal(result, filled.transpose(1, 0, 2))
+    assert not lowered
 
 
 def test_fold_constant_of_large_weights_shares_the_work():

@@ -91,7 +91,8 @@ def test_pack_weights_transposed(columns):
     lowered = transform.LegalizeOps()(folded)
     np.testing.assert_allclose(evaluate(lowered, [x]), x @ w.T, rtol=1e-4, atol=1e-4)
     assert [tuple(p.data.shape) for p in constants(folded)] == [(-(-columns // 16), 40, 16)]
-    assert "axes=[0, 2, 1]" in packed.script() and "axes=None" not in packed.script()
+    made = "axes=[0, 2, 1]" if columns % 16 == 0 else "pack_columns"  # with zeros at the end
+    assert made in packed.script() and "axes=None" not in packed.script()
 
 
 def constants(mod):
