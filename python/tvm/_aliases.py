@@ -109,10 +109,10 @@ _TOPI = {
     "searchsorted signal slice_scatter sort tensor transform",
     "tvm.topi.image": "dilation2d grid_sample resize",
     "tvm.topi.nn": "batch_matmul batch_norm batch_to_space_nd conv1d conv1d_transpose conv2d "
-    "conv2d_transpose conv3d conv3d_transpose deformable_conv2d dense depth_to_space "
-    "depthwise_conv2d dilate elemwise fifo_buffer flatten group_norm instance_norm layer_norm "
-    "local_response_norm loss mapping pad pixel_shuffle pooling qnn rms_norm softmax "
-    "space_to_batch_nd space_to_depth upsampling",
+    "conv2d_transpose conv3d conv3d_transpose correlation deformable_conv2d dense "
+    "depth_to_space depthwise_conv2d dilate elemwise fifo_buffer flatten group_norm "
+    "instance_norm layer_norm local_response_norm loss mapping pad pixel_shuffle pooling qnn "
+    "rms_norm softmax space_to_batch_nd space_to_depth upsampling",
     "tvm.topi.testing": "adaptive_pool_python attention_python batch_matmul batch_norm "
     "batch_to_space_nd conv1d_ncw_python conv1d_transpose_ncw_python conv2d_hwcn_python "
     "conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python conv3d_ncdhw_python "

@@ -42,6 +42,18 @@ Stmt StoreAll(const Array<Buffer>& buffers, const Array<PrimExpr>& values,
   return body;
 }
 
+/// What a reduction over nothing gives: what it starts with, which is infinity for maxima and
+/// minima of numbers that have one.
+Array<PrimExpr> OfNothing(const ReduceObj* reduce, Array<PrimExpr> start) {
+  for (size_t i = 0; i < start.size() && reduce->init.empty(); ++i) {
+    DataType t = start[i].dtype();
+    if (!t.is_float()) continue;
+    if (reduce->combiner->result[i].as<MaxObj>()) start.Set(i, neg(infinity(t)));
+    if (reduce->combiner->result[i].as<MinObj>()) start.Set(i, infinity(t));
+  }
+  return start;
+}
+
 }  // namespace
 
 Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
@@ -50,7 +62,10 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
   for (int64_t i = 0; i < op->NumOutputs(); ++i) outputs.push_back(Output(self, i));
 
   std::vector<IterVar> axes(op->axis.begin(), op->axis.end());
-  axes.insert(axes.end(), op->reduce_axis.begin(), op->reduce_axis.end());
+  // Loops over nothing would not even write what a reduction starts with.
+  bool is_empty = std::any_of(op->reduce_axis.begin(), op->reduce_axis.end(),
+                              [](const IterVar& a) { return IsZero(a->dom.value()->extent); });
+  if (!is_empty) axes.insert(axes.end(), op->reduce_axis.begin(), op->reduce_axis.end());
   struct Loop {
     Var var;
     Range range;
@@ -86,7 +101,13 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
   Array<PrimExpr> read;  // not the result of a reduction itself: that is how it runs
   Stmt body;
   Optional<Stmt> init;
-  if (const auto* reduce = op->body[0].as<ReduceObj>()) {
+  auto start_of = [&](const ReduceObj* reduce) {
+    return reduce->init.empty() ? reduce->combiner->identity_element : reduce->init.Map(lower);
+  };
+  if (const auto* reduce = op->body[0].as<ReduceObj>(); reduce && is_empty) {
+    read = OfNothing(reduce, start_of(reduce));
+    body = StoreAll(outputs, read, indices, false);
+  } else if (reduce) {
     const CommReducer& combiner = reduce->combiner;
     Array<PrimExpr> source = reduce->source.Map(lower);
     if (!IsTrue(reduce->condition)) {
@@ -95,8 +116,7 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
         source.Set(i, if_then_else(condition, source[i], combiner->identity_element[i]));
       }
     }
-    Array<PrimExpr> start =
-        reduce->init.empty() ? combiner->identity_element : reduce->init.Map(lower);
+    Array<PrimExpr> start = start_of(reduce);
     Array<PrimExpr> current =
         outputs.Map([&](const Buffer& b) -> PrimExpr { return BufferLoad(b, indices); });
     init = StoreAll(outputs, start, indices, false);

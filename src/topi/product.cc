@@ -4,6 +4,7 @@
 
 #include "topi/reduce.h"
 #include "tvm/topi/elementwise.h"
+#include "tvm/topi/transform.h"
 
 namespace tvm::topi {
 using namespace tir;
@@ -148,6 +149,30 @@ Tensor dense(const Tensor& data, const Tensor& weight, const Optional<Tensor>& b
              Optional<DataType> out_dtype) {
   return MatmulNamed("T_matmul_NT", "dense", data, weight, bias, out_dtype, false, true);
 }
+namespace {
+/// dense of a weight whose rows lie in blocks, (units / b, depth, b).
+Tensor DensePack(const Tensor& data, const Tensor& weight, const Optional<Tensor>& bias,
+                 Optional<DataType> out_dtype) {
+  constexpr const char* kOp = "dense_pack";
+  CheckRank(kOp, "a matrix", data, 2);
+  CheckRank(kOp, "a matrix in blocks", weight, 3);
+  CheckCommon(kOp, data, data->shape[1], weight, weight->shape[1]);
+  const PrimExpr& block = weight->shape[2];
+  IterVar k = Along(data->shape[1], "k");
+  auto element = [&](const Index& i) {
+    PrimExpr y = weight(floordiv(i[1], block), k->var, floormod(i[1], block));
+    return te::sum(AsType(out_dtype, data(i[0], k->var)) * AsType(out_dtype, y), {k});
+  };
+  Shape shape{data->shape[0], Simplified(weight->shape[0] * block)};
+  return WithBias(Compute(shape, element, "T_dense_pack", "dense_pack"), bias);
+}
+/// A number per channel, added along an axis.
+Tensor BiasAdd(const Tensor& data, const Tensor& bias, int64_t axis) {
+  CheckRank("bias_add", "a bias", bias, 1);
+  size_t behind = data->shape.size() - 1 - Axis("bias_add", axis, data->shape.size());
+  return add(data, expand_dims(bias, 1, static_cast<int64_t>(behind))).get<Tensor>();
+}
+}  // namespace
 Tensor batch_matmul(const Tensor& tensor_a, const Tensor& tensor_b, Optional<DataType> out_dtype,
                     bool transpose_a, bool transpose_b) {
   constexpr const char* kOp = "batch_matmul";
@@ -209,6 +234,11 @@ TVM_REGISTER() {
       "data times the transposed weight, and a bias.", Arg("data"), Arg("weight"),
       Arg("bias", nullptr), Arg("out_dtype", nullptr), Arg("auto_scheduler_rewritten_layout", ""),
       Arg("meta_schedule_original_shape", nullptr));
+  Def("topi.nn.dense_pack", &nn::DensePack,
+      "data times the transposed weight, whose rows lie in blocks, and a bias.", Arg("data"),
+      Arg("weight"), Arg("bias", nullptr), Arg("out_dtype", nullptr));
+  Def("topi.nn.bias_add", &nn::BiasAdd, "A number per channel, added along an axis.", Arg("data"),
+      Arg("bias"), Arg("axis", 1));
   Def(
       "topi.nn.batch_matmul",
       [](Tensor a, Tensor b, Any, Optional<DataType> out_dtype, bool transpose_a, bool transpose_b,

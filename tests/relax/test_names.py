@@ -51,8 +51,8 @@ NOT_HERE = {
     "networks of tests are inlined": [r"tvm\.relax\.testing\.nn\.Module\.define_subroutine"],
     "operators of one bit, and tricks of one schedule": [
         r"tvm\.topi\.nn\.(\w+\.)?(\w*winograd\w*|binar\w+|bitserial\w+|bitpack)",
-        r"tvm\.topi\.nn\.(\w+\.)?(conv2d_NCHWc_(OIHWo|int8)|dense_pack|unpack_NCHWc_to_nchw)",
-        r"tvm\.topi\.nn\.(\w+\.)?(depthwise_conv2d_(NCHWc|backward\w+)|conv2d_\w+_preprocess)",
+        r"tvm\.topi\.nn\.(\w+\.)?conv2d_NCHWc_(OIHWo|int8)",
+        r"tvm\.topi\.nn\.(\w+\.)?(depthwise_conv2d_backward\w+|conv2d_\w+_preprocess)",
         r"tvm\.topi\.nn\.(\w+\.)?(conv3d_\w+_preprocess|declaration_conv\w+)",
     ],
     "no operator of graphs is lowered to it": [
@@ -60,7 +60,7 @@ NOT_HERE = {
         r"tvm\.topi(\.\w+)?\.(sparse_reshape|within_index)",
         r"tvm\.topi\.image\.(resize\.)?(get_\w+|can_convert_multiply_to_intdiv)",
         r"tvm\.topi\.nn\.(\w+\.)?(SQNN_\w+|simulated_(de)?quantize|POOL_TYPE_CODE)",
-        r"tvm\.topi\.nn\.(\w+\.)?(correlation_nchw|lstm|get_pad\w+)",
+        r"tvm\.topi\.nn\.(\w+\.)?(lstm|get_pad\w+)",
         r"tvm\.topi\.utils\.\w+_layout",
         r"tvm\.topi\.vision\.(nms_util\.)?(binary_search|collect_\w+|run_\w+|calculate_overlap)",
         r"tvm\.topi\.testing\.(\w+\.)?(affine_grid|conv2d_backward|correlation|crop_and)_\w+",

@@ -375,3 +375,30 @@ def test_round_trip_of_expressions():
     loaded = tvm.ir.load_json(tvm.ir.save_json([A, C]))
     again = te.create_prim_func(list(loaded)[1].op.input_tensors[0].op.input_tensors + [loaded[1]])
     assert tvm.ir.structural_equal(again, te.create_prim_func([A, C]))
+
+
+@pytest.mark.parametrize(
+    "reduction, dtype, expected",
+    [
+        (te.sum, "int64", 0),
+        (te.sum, "float32", 0),
+        (te.max, "float32", -np.inf),
+        (te.min, "float32", np.inf),
+        (te.max, "int8", -128),
+    ],
+)
+def test_a_reduction_over_nothing_is_what_it_starts_with(reduction, dtype, expected):
+    """Whether the default rules schedule it or nobody does."""
+    A = te.placeholder((3, 0, 2), dtype, "A")
+    k, r = te.reduce_axis((0, 0), "k"), te.reduce_axis((0, 2), "r")
+    B = te.compute((3,), lambda i: reduction(A[i, k, r], axis=[k, r]), "B")
+    func = te.create_prim_func([A, B])
+    empty, out = np.zeros((3, 0, 2), dtype), np.full(3, 7, dtype)
+    interpret(func)(empty, out)
+    np.testing.assert_array_equal(out, np.full(3, expected, dtype))
+    for default in (True, False):
+        with tvm.transform.PassContext(config={"tir.default_schedule": default}):
+            compiled = tvm.compile(func, "llvm")
+        got = tvm.runtime.tensor(np.full(3, 7, dtype))
+        compiled(tvm.runtime.tensor(empty), got)
+        np.testing.assert_array_equal(got.numpy(), np.full(3, expected, dtype))

@@ -267,3 +267,61 @@ def test_wrong_arguments():
         topi.nn.pool2d(X, 2, 2, 1, 0, "max", layout="NCHWX")
     with pytest.raises(ValueError, match="output_padding below the stride"):
         topi.nn.conv2d_transpose_nchw(X, te.placeholder((4, 4, 3, 3)), 2, 0, None, 2)
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_depthwise_convolutions_in_blocks(each):
+    x, w = values(2, 8, 9, 7), values(8 * each, 1, 3, 3, seed=1)
+    expected = of(F.conv2d, x, w, stride=2, padding=1, groups=8)
+    in_blocks = lambda a, size: np.moveaxis(a.reshape(len(a), -1, size, *a.shape[2:]), 2, -1).copy()
+    kernels = np.moveaxis(w.reshape(-1, 4, 1, 3, 3), 1, -1)[:, :, :, :, None].copy()
+    check(
+        lambda x, w: topi.nn.depthwise_conv2d_NCHWc(x, w, 2, 1, 1, "NCHW2c", "NCHW4c"),
+        [in_blocks(x, 2), kernels],
+        in_blocks(expected, 4),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+    check(
+        lambda x: topi.nn.unpack_NCHWc_to_nchw(x, "float64"), [in_blocks(x, 2)], x.astype("float64")
+    )
+
+
+@pytest.mark.parametrize("is_multiply", [True, False])
+@pytest.mark.parametrize(
+    "kernel_size, displacement, stride1, stride2, padding",
+    [(1, 2, 1, 1, 2), (3, 4, 2, 2, 4), (3, 2, 1, 2, 1)],
+)
+def test_correlation(kernel_size, displacement, stride1, stride2, padding, is_multiply):
+    """Patches of the first image beside patches of the second, cut out and displaced."""
+    a, b = values(2, 3, 11, 13), values(2, 3, 11, 13, seed=1)
+    sides = [(0, 0), (0, 0), (padding, padding), (padding, padding)]
+    first, second = np.pad(a, sides), np.pad(b, sides)
+    moves = np.arange(-(displacement // stride2), displacement // stride2 + 1) * stride2
+    border = displacement + (kernel_size - 1) // 2
+    height, width = (-(-(n - 2 * border) // stride1) for n in first.shape[2:])
+    expected = np.empty((2, len(moves) ** 2, height, width), "float32")
+    for y, x in np.ndindex(height, width):
+        top, left = y * stride1 + displacement, x * stride1 + displacement
+        patch = first[:, :, top : top + kernel_size, left : left + kernel_size]
+        for place, (down, right) in enumerate((d, r) for d in moves for r in moves):
+            rows = slice(top + down, top + down + kernel_size)
+            other = second[:, :, rows, left + right : left + right + kernel_size]
+            alike = patch * other if is_multiply else np.abs(patch - other)
+            expected[:, place, y, x] = alike.mean((1, 2, 3))
+    options = kernel_size, displacement, stride1, stride2, padding, is_multiply
+    check(
+        lambda a, b: topi.nn.correlation_nchw(a, b, *options),
+        [a, b],
+        expected,
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+def test_correlation_of_images_that_do_not_fit():
+    a, b = te.placeholder((1, 3, 8, 8)), te.placeholder((1, 2, 8, 8))
+    with pytest.raises(ValueError, match="correlation_nchw: expected images with as many channels"):
+        topi.nn.correlation_nchw(a, b, 1, 1, 1, 1, 1, True)
+    with pytest.raises(ValueError, match="correlation_nchw: expected a positive kernel_size"):
+        topi.nn.correlation_nchw(a, a, 1, 1, 0, 1, 1, True)

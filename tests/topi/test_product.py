@@ -204,6 +204,23 @@ def test_fifo():
     )
 
 
+def test_dense_of_a_weight_in_blocks():
+    x, w, bias = values(5, 7), values(12, 7, seed=1), values(12, seed=2)
+    packed = w.reshape(3, 4, 7).transpose(0, 2, 1).copy()
+    check(topi.nn.dense_pack, [x, packed], x @ w.T, atol=1e-4)
+    check(topi.nn.dense_pack, [x, packed, bias], x @ w.T + bias, atol=1e-4)
+    with pytest.raises(ValueError, match="dense_pack: expected factors with a common length"):
+        topi.nn.dense_pack(te.placeholder((5, 6)), te.placeholder((3, 7, 4)))
+
+
+def test_bias_along_an_axis():
+    x, bias = values(2, 3, 4), values(3, seed=1)
+    check(topi.nn.bias_add, [x, bias], x + bias[:, None])
+    check(lambda x, b: topi.nn.bias_add(x, b, -2), [x, bias], x + bias[:, None])
+    with pytest.raises(ValueError, match="bias_add: expected an axis"):
+        topi.nn.bias_add(te.placeholder((2, 3)), te.placeholder((3,)), 2)
+
+
 def test_wrong_arguments():
     A, B = te.placeholder((4, 5)), te.placeholder((4, 6))
     with pytest.raises(

@@ -136,7 +136,10 @@ class BlockBuilder(Node):
 
     def emit(self, expr, name_hint=""):
         """Binds an expression to a new variable."""
-        return _emit(self, expr if type(expr) in _expressions else _as_expr(expr), name_hint)
+        # No name is cheaper to pass than an empty one.
+        return _emit(
+            self, expr if type(expr) in _expressions else _as_expr(expr), name_hint or None
+        )
 
     def emit_output(self, output, name_hint=""):
         """Binds an expression to a variable that is seen behind the dataflow block."""

@@ -377,8 +377,8 @@ TVM_REGISTER() {
          b->CurrentBlockIsDataflow(), (B b));
   METHOD("_depth", "", static_cast<int64_t>(b->Depth()), (B b));
   METHOD("_unwind_to", "", b->UnwindTo(depth), (B b, int64_t depth), Arg("depth"));
-  METHOD("_emit", "Binds an expression to a new variable.", b->Emit(e, name),
-         (B b, Expr e, String name), Arg("expr"), Arg("name_hint", String()));
+  METHOD("_emit", "Binds an expression to a new variable.", b->Emit(e, name.value_or(String())),
+         (B b, Expr e, Optional<String> name), Arg("expr"), Arg("name_hint", nullptr));
   METHOD("_emit_output", "Binds an output of the dataflow block.", b->EmitOutput(e, name),
          (B b, Expr e, String name), Arg("output"), Arg("name_hint", String()));
   METHOD("_match_cast", "Binds a value with what is checked at run time.",

@@ -303,6 +303,38 @@ Tensor Blocked(const Tensor& data, const Tensor& kernel, const Any& strides, con
   return conv_blocked(data, kernel,
                       {strides, padding, dilation, 1, layout, kernel_layout, out_dtype});
 }
+/// (N, C, H, W, c) as (N, C, H, W).
+Tensor Unpack(const Tensor& packed, Dtype out_dtype) {
+  CheckRank("unpack_NCHWc_to_nchw", "channels in blocks", packed, 5);
+  const Shape& s = packed->shape;
+  auto element = [&](const Index& i) {
+    PrimExpr block = floordiv(i[1], s[4]), place = floormod(i[1], s[4]);
+    return AsType(out_dtype, packed(i[0], block, i[2], i[3], place));
+  };
+  return Compute({s[0], Simplified(s[1] * s[4]), s[2], s[3]}, element, "output_unpack");
+}
+/// Input and result in blocks of channels (N, C, H, W, c), Filter (O, 1, H, W, 1, o).
+Tensor DepthwiseBlocked(const Tensor& input, const Tensor& filter, const Any& stride,
+                        const Any& padding, const Any& dilation, const String& layout,
+                        const String& out_layout, Dtype out_dtype) {
+  constexpr const char* kOp = "depthwise_conv2d_NCHWc";
+  SpatialAxes(kOp, layout, "NC", input, true);
+  CheckRank(kOp, "kernels in blocks", filter, 6);
+  const Shape& f = filter->shape;
+  Tensor data = Unpack(input, std::nullopt);
+  PrimExpr each = Simplified(floordiv(f[0] * f[5], data->shape[1])), zero = MakeZero(f[0].dtype());
+  auto weight = [&](const Index& i) {
+    PrimExpr channel = i[0] * each + i[1];
+    return filter(floordiv(channel, f[5]), zero, i[2], i[3], zero, floormod(channel, f[5]));
+  };
+  Tensor kernel = Compute({data->shape[1], each, f[2], f[3]}, weight, "kernel_unpack");
+  Tensor sums = Depthwise(data, kernel, {stride, padding, dilation, 1, "NCHW", "IOHW", out_dtype});
+  auto element = [&](const Index& i) { return sums(i[0], i[1] * f[5] + i[4], i[2], i[3]); };
+  const Shape& s = sums->shape;
+  Tensor result = Compute({s[0], f[0], s[2], s[3], f[5]}, element, "output_pack");
+  SpatialAxes(kOp, out_layout, "NC", result, true);
+  return result;
+}
 
 // One row per layout: name, layouts of data and kernel, names of the tensors and of the strides.
 #define TVM_CONVOLUTIONS(ROW)                                     \
@@ -405,6 +437,12 @@ TVM_REGISTER() {
   Def("topi.nn.conv2d_NCHWc", &Blocked, "A convolution of channels in blocks.", Arg("data"),
       Arg("kernel"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),
       Arg("out_layout"), Arg("out_dtype", "float32"));
+  Def("topi.nn.depthwise_conv2d_NCHWc", &DepthwiseBlocked,
+      "A convolution of channels in blocks with kernels for every channel.", Arg("Input"),
+      Arg("Filter"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),
+      Arg("out_layout"), Arg("out_dtype", nullptr));
+  Def("topi.nn.unpack_NCHWc_to_nchw", &Unpack, "Blocks of channels as channels.", Arg("packed_out"),
+      Arg("out_dtype"));
 }
 }  // namespace
 }  // namespace tvm::topi::nn
