@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions become a packed entry that checks, and a plain inner function."""
 
+import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
+from tvm.testing.features import host_target
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import buffer, func, loop, seq, store
@@ -118,3 +121,24 @@ def test_calls_hand_errors_on():
     assert isinstance(first, tir.IfThenElse) and first.condition.a.op.name_hint == "helper"
     assert first.condition.a.dtype == "int32"
     assert tir.analysis.verify_well_formed(mod)
+
+
+@pytest.mark.parametrize("rows, fits", [(1, True), (2, False), (3, False)])
+def test_strides_of_one_row_do_not_matter(rows, fits):
+    """A part of the columns of a wider array."""
+
+    @T.prim_func
+    def main(A: T.Buffer((rows, 4), "float32"), B: T.Buffer((rows, 4), "float32")):
+        for i, j in T.grid(rows, 4):
+            B[i, j] = A[i, j]
+
+    run = tvm.compile(main, target=host_target())
+    wide, out = np.ones((rows, 6), "float32"), np.zeros((rows, 4), "float32")
+    if fits:
+        run(wide[:, :4], out)
+        assert out.all()
+    else:
+        with pytest.raises(
+            ValueError, match=r"expected A.strides\[0\] of a compact tensor to be 4"
+        ):
+            run(wide[:, :4], out)
