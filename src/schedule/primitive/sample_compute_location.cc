@@ -60,11 +60,11 @@ ComputeLocation SampleComputeLocation(Sampler& self, BlockId block, Decision<int
       if (fits(i)) candidates.push_back(i);
     }
     decision.value = candidates[self.Below(static_cast<int64_t>(candidates.size()))];
-  }
-  // A trace of a program with more loops: the innermost place that there is.
-  if (*decision.value >= count) {
-    while (count > 0 && !fits(count - 1)) --count;
-    decision.value = count - 1;
+  } else if (*decision.value >= 0) {
+    // A trace of another program: the next place outwards that the block can be moved to.
+    int64_t place = std::min(*decision.value, count - 1);
+    while (place >= 0 && !fits(place)) --place;
+    decision.value = place < 0 ? kRoot : place;
   }
   if (*decision.value == kRoot) return {kRootMark};
   if (*decision.value == kInline) return {kInlineMark};

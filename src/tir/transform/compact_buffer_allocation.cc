@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shrinks the buffers that blocks allocate to the regions that are accessed.
+// Shrinks the buffers that blocks and allocations declare to the regions that are accessed.
 #include "../analyzed_mutator.h"
 #include "../any_stmt.h"
 #include "tvm/expr/index_type.h"
@@ -19,10 +19,22 @@ struct Alignment {
   int64_t factor, offset;
 };
 
-/// Collects, for each buffer that a block allocates, the union of its accesses over the loops
-/// inside.
+/// The declaration of the buffer that memory is allocated for, right below; null where it is not
+/// one buffer of this type and size.
+const DeclBufferObj* DeclarationOf(const AllocateObj* op) {
+  auto* decl = op->body.as<DeclBufferObj>();
+  if (!decl || !IsTrue(op->condition)) return nullptr;
+  const Buffer& b = decl->buffer;
+  bool fits = b->data.same_as(op->buffer_var) && b->dtype == op->dtype && b->strides.empty() &&
+              IsZero(b->elem_offset) && b->shape.size() == op->extents.size();
+  for (size_t i = 0; fits && i < op->extents.size(); ++i)
+    fits = ExprDeepEqual(b->shape[i], op->extents[i]);
+  return fits ? decl : nullptr;
+}
+
+/// Collects, for each buffer that is allocated, the union of its accesses over the loops inside.
 struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadObj, BufferStoreObj,
-                                         VarObj, DeclBufferObj> {
+                                         VarObj, DeclBufferObj, AllocateObj> {
   using Base::Rewrite;
   bool is_strict;
   struct Allocation {
@@ -127,12 +139,22 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
     }
     return SideEffect(e) <= CallEffectKind::kPure ? e : PrimExpr();
   }
+  void Begin(const Buffer& b) {
+    allocations[b.get()].depth = loops.size();
+    allocations[b.get()].lets = lets.size();
+    owner[b->data.get()] = b.get();
+  }
+  ObjectRef Rewrite(const AllocateObj* op) {
+    const DeclBufferObj* decl = DeclarationOf(op);
+    if (!decl) return MapChildren(op, *this);
+    for (const PrimExpr& extent : op->extents) Mutate(extent);
+    Begin(decl->buffer);
+    Mutate(decl->body);
+    Finish(decl->buffer);
+    return ffi::GetRef<ObjectRef>(op);
+  }
   ObjectRef Rewrite(const BlockObj* op) {
-    for (const Buffer& b : op->alloc_buffers) {
-      allocations[b.get()].depth = loops.size();
-      allocations[b.get()].lets = lets.size();
-      owner[b->data.get()] = b.get();
-    }
+    for (const Buffer& b : op->alloc_buffers) Begin(b);
     if (auto it = op->annotations.find(attr::kStorageAlignment); it != op->annotations.end()) {
       for (const Array<int64_t>& a : (*it).second.cast<Array<Array<int64_t>>>()) {
         const Buffer& b = op->writes[a[0]]->buffer;
@@ -293,7 +315,7 @@ struct RegionCollector : AnalyzedMutator<RegionCollector, BlockObj, BufferLoadOb
 };
 
 struct Compacter : AnalyzedStmtMutator<Compacter, BlockObj, BufferObj, BufferLoadObj,
-                                       BufferStoreObj, BufferRegionObj> {
+                                       BufferStoreObj, BufferRegionObj, AllocateObj> {
   using Base::Rewrite;
   std::unordered_map<const Object*, Compact> compact;
 
@@ -329,6 +351,13 @@ struct Compacter : AnalyzedStmtMutator<Compacter, BlockObj, BufferObj, BufferLoa
     }
     return BufferRegion(r->buffer, region);
   }
+  ObjectRef Rewrite(const AllocateObj* op) {
+    Allocate allocate = Below<Allocate>(op);
+    const DeclBufferObj* decl = DeclarationOf(op);
+    if (auto it = compact.find(decl ? decl->buffer.get() : nullptr); it != compact.end())
+      Edit(&allocate)->extents = it->second.buffer->shape;
+    return allocate;
+  }
   ObjectRef Rewrite(const BlockObj* op) {
     Block block = Below<Block>(op);
     if (op->annotations.count(attr::kStorageAlignment)) {
@@ -342,7 +371,10 @@ struct Compacter : AnalyzedStmtMutator<Compacter, BlockObj, BufferObj, BufferLoa
 
 PrimFunc CompactBufferAllocation(PrimFunc func, bool is_strict) {
   auto allocates = [](const BlockObj* op) { return !op->alloc_buffers.empty(); };
-  if (!AnyStmt<BlockObj>(func->body, allocates)) return func;
+  bool any =
+      AnyStmt<BlockObj>(func->body, allocates) ||
+      AnyStmt<AllocateObj>(func->body, [](auto* op) { return DeclarationOf(op) != nullptr; });
+  if (!any) return func;
   RegionCollector collect;
   collect.is_strict = is_strict;
   collect.LearnParams(func);
@@ -353,8 +385,9 @@ PrimFunc CompactBufferAllocation(PrimFunc func, bool is_strict) {
   compact.LearnParams(func);
   return RewriteBody(std::move(func), compact);
 }
-TVM_PASS(tir, CompactBufferAllocation,
-         R"(Shrinks the buffers of blocks to what is accessed.
+TVM_PASS(
+    tir, CompactBufferAllocation,
+    R"(Shrinks the buffers of blocks, and those of allocations that are declared right below, to what is accessed.
 
 before(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
     for i in range(16):
@@ -379,5 +412,5 @@ after:
                 C[i, j] = B[0, 15 - j]
 
 With is_strict no dimension grows. Honours the block annotation buffer_dim_align.)",
-         Arg("is_strict", true))
+    Arg("is_strict", true))
 }  // namespace tvm::tir

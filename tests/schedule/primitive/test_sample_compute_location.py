@@ -2,7 +2,9 @@
 """sample_compute_location: a place for compute_at."""
 
 import pytest
+import tvm
 from tvm import tir
+from tvm.script import tir as T
 
 from tests.schedule.checking import apply
 from tests.schedule.programs import two_stages
@@ -34,3 +36,24 @@ def test_decisions_beyond_the_loops_are_the_innermost_place():
     loop = sch.sample_compute_location("B", decision=7)
     assert sch.get(loop).same_as(sch.get(sch.get_loops("C")[-1]))
     assert [int(d) for d in sch.trace.decisions.values()] == [1]
+
+
+def test_decisions_at_loops_that_the_block_cannot_move_to():
+    """What adds to itself stays where it is."""
+
+    @T.prim_func
+    def adds(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                A[vi, vj] = A[vi, vj] + T.float32(1)
+        for i, j in T.grid(8, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj]
+
+    sch = tir.Schedule(adds)
+    for decision in (0, 1, 5):
+        sch.compute_at("B", sch.sample_compute_location("B", decision=decision))
+    assert [int(d) for d in sch.trace.decisions.values()] == [-1, -1, -1]
+    tvm.ir.assert_structural_equal(sch.mod["main"].body, adds.body)

@@ -14,6 +14,7 @@ from tests.tir.transform.build_ir import (
     apply,
     block,
     buffer,
+    check,
     func,
     loop,
     region,
@@ -33,6 +34,54 @@ def test_compact_shrinks_to_the_accessed_row():
     (b,) = result.body.block.body.body.block.alloc_buffers
     assert [int(e) for e in b.shape] == [1, 8]
     assert tir.analysis.verify_well_formed(result)
+
+
+def test_lowered_allocations_shrink():
+    """What is declared right below its allocation; a second view, or the pointer, keeps all."""
+
+    @T.prim_func
+    def before(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            data = T.allocate([16, 16], "float32", "global")
+            B = T.decl_buffer((16, 16), "float32", data=data)
+            for j in range(4, 16):
+                B[i, j] = A[i, j] + T.float32(1)
+            for j in range(12):
+                C[i, j] = B[i, 15 - j]
+
+    @T.prim_func
+    def expected(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            data = T.allocate([1, 12], "float32", "global")
+            B = T.decl_buffer((1, 12), "float32", data=data)
+            for j in range(4, 16):
+                B[0, j - 4] = A[i, j] + T.float32(1)
+            for j in range(12):
+                C[i, j] = B[0, 11 - j]
+
+    @T.prim_func
+    def viewed(C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            data = T.allocate([16, 16], "float32", "global")
+            B = T.decl_buffer((16, 16), "float32", data=data)
+            flat = T.decl_buffer((256,), "float32", data=data)
+            for j in range(16):
+                B[i, j] = T.float32(1)
+            for j in range(16):
+                C[i, j] = flat[i * 16 + j]
+
+    @T.prim_func
+    def passed(C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            data = T.allocate([16, 16], "float32", "global")
+            B = T.decl_buffer((16, 16), "float32", data=data)
+            B[i, 0] = T.float32(1)
+            T.evaluate(T.call_extern("int32", "use", B.data))
+            C[i, 0] = B[i, 0]
+
+    check(tt.CompactBufferAllocation(), before, expected.with_attr("global_symbol", "before"))
+    for one in (viewed, passed):
+        check(tt.CompactBufferAllocation(), one, one)
 
 
 def test_compact_honours_alignment():

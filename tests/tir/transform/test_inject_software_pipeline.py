@@ -39,6 +39,8 @@ def test_software_pipeline_of_shared_memory():
     func = tt.InjectSoftwarePipeline()(tvm.IRModule({"main": pipelined}))["main"]
     got = run(func, A, np.zeros_like(A), threads="lockstep")[1]
     np.testing.assert_array_equal(got, A[:, ::-1] * 2)
+    whole = func.body.block.body.body.block  # all iterations of one thread
+    assert "T.reads(A[0:6, t])" in str(whole) and "T.writes(B[0:6, t])" in str(whole)
     mod = tvm.IRModule({"main": pipelined})
     for step in [*LOWERING[5:], *SYNCHRONIZED]:
         mod = step(mod)

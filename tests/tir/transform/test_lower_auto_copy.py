@@ -35,6 +35,29 @@ def test_auto_copy_is_shared_out():
     np.testing.assert_array_equal(got, A[::-1, ::-1])
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_vectors_of_each_length(lanes):
+    @T.prim_func
+    def before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        S = T.alloc_buffer((4, 8), scope="shared")
+        for t in T.thread_binding(4, "threadIdx.x"):
+            with T.block("copy"):
+                T.reads(A[0:4, 0:8])
+                T.writes(S[0:4, 0:8])
+                T.block_attr({"auto_copy": 1, "vector_bytes": lanes * 4})
+                for i, j in T.grid(4, 8):
+                    S[i, j] = A[i, j]
+            for i, j in T.grid(4, 8):
+                if t == 0:
+                    B[i, j] = S[i, j]
+
+    A = floats(4, 8)
+    mod = tt.LowerAutoCopy()(tvm.IRModule({"main": before}))
+    assert ("vectorized" in mod.script()) == (lanes > 1)
+    got = run(tt.UnifyThreadBinding()(mod), A, np.zeros_like(A), threads="lockstep")[1]
+    np.testing.assert_array_equal(got, A)
+
+
 @pytest.mark.parametrize("iterators", [True, False])
 def test_auto_copy_errors(iterators):
     @T.prim_func

@@ -47,3 +47,19 @@ def test_variables_of_the_view_get_their_values():
     mod = tvm.tir.transform.LowerMatchBuffer()(tvm.IRModule({"main": before}))
     text = mod["main"].script()
     assert "B[0] = 16" in text and "B[1] = 36" in text and "A[3, 5]" in text
+
+
+def test_sizes_of_parameters_are_not_negative():
+    @T.prim_func
+    def before(a: T.handle, B: T.Buffer((1,), "float32")):
+        n = T.int32()
+        A = T.match_buffer(a, (n,))
+        with T.block("root"):
+            with T.block("view"):
+                T.reads(A[0:n])
+                T.writes(B[0])
+                V = T.match_buffer(A[0:n], (T.max(n, 0),), offset_factor=1)
+                B[0] = V[0]
+
+    after = tt.LowerMatchBuffer()(tvm.IRModule({"main": before}))["main"]
+    assert "B[0] = A[0]" in after.script()

@@ -12,8 +12,8 @@ __getattr__, __dir__ = fill(__name__)
 
 
 prim_func_pass = _pass_decorator(tvm_ffi.get_global_func("tir.transform.CreatePrimFuncPass"))
-prim_func_pass.__doc__ = """Makes a pass of a function (func, module, context) -> func or of a class.
-A function for which the result is None is removed."""
+prim_func_pass.__doc__ = """Makes a pass of a function (func, module, context) -> func, or of
+a class. Where the result is None, the function is removed."""
 
 
 # ---- options ------------------------------------------------------------------------------------
