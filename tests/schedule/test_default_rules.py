@@ -294,8 +294,8 @@ def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside)
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():
-    """Windows that move by two elements: all of what is copied for the product's columns."""
-    _, sch = scheduled(strided_conv(3, 112, 64, 7), "llvm -num-cores=16 -mcpu=skylake-avx512")
+    """Windows of one element that move by two: what is copied for the product's columns."""
+    _, sch = scheduled(strided_conv(64, 112, 64, 1), "llvm -num-cores=16 -mcpu=skylake-avx512")
     loops = sch.get_loops("A_global")
     assert sch.get(loops[0]).kind == tir.ForKind.PARALLEL
     assert sch.get(loops[-1]).kind == tir.ForKind.VECTORIZED
@@ -333,6 +333,22 @@ def test_few_rows_use_whole_pages_of_a_matrix(cpu, tile, cores):
     assert loops[-4:] == [128, *tile]
     assert loops[-3 - 4] == 4096 // 128
     assert len(sch.get_child_blocks(sch.get_block("root"))) == 2
+
+
+@pytest.mark.parametrize("megabytes, rows", [(32, 512), (128, 2048), (512, 4096)])
+def test_rows_stay_in_the_third_cache_while_columns_go_by(megabytes, rows):
+    """A quarter of it has so many rows of 16 kB."""
+    target = f"llvm -num-cores=1 -mcpu=skylake-avx512 -l3-cache-bytes={megabytes << 20}"
+    _, sch = scheduled(matmul(4096, 4096, 4096), target)
+    (row,) = re.findall(r"v_i = T.axis.spatial\(4096, (.*) \+ i_1\)", sch.mod.script())
+    assert (f" * {rows} + " in row) == (rows < 4096)
+    assert row.endswith(f" % {rows // 8} * 8")
+
+
+def test_rests_of_columns_have_tiles_of_many_rows():
+    """Few sums at a time would wait for each other."""
+    _, sch = scheduled(matmul(333, 333, 333))
+    assert [9, 13] in tiles_of(sch)
 
 
 def test_operands_that_are_turned_are_packed():

@@ -82,6 +82,8 @@ inline constexpr int64_t kPage = 4096, kKnownPages = 64;
 /// Elements of a reduction for which results of few rows stay in registers: as many pages of the
 /// other factor are used together.
 inline constexpr int64_t kPartOfReduction = 128;
+/// The part of the third cache, which others share, that rows of a product may take.
+inline constexpr int64_t kShareOfThirdCache = 4;
 /// Elements between the lanes of a load that is still a few vectors of memory.
 inline constexpr int64_t kNear = 4;
 /// Bytes of which caches hold little until they are read again, where the third cache is not known;

@@ -313,8 +313,20 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
   return true;
 }
-/// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
-/// local buffer until the reduction is done; the block that uses it comes along.
+/// How many tiles of rows stay in the third cache while all columns go by: all of them where that
+/// is not known, or the columns stay closer.
+int64_t RowTilesOfPanel(const BlockLook& look, TileAxes axes, int64_t tiles,
+                        const Machine& machine) {
+  auto depth = look.Size([](const Axis& a) { return a.reduce; }), rows = look.axes[axes.row].size;
+  if (!depth || !rows || machine->l3_bytes == 0 || FitsSecondCache(look, axes, machine))
+    return tiles;
+  int64_t bytes = *rows / tiles * *depth * std::max(1, look.widest_bits / 8);
+  int64_t most = std::max<int64_t>(1, machine->l3_bytes / cost::kShareOfThirdCache / bytes);
+  int64_t panel = LargestDivisor(tiles, most);
+  return 2 * panel > most ? panel : tiles;
+}
+/// [panels of rows, outer spatial: parallel] [reduction] [rows, vectors: unrolled] [lanes]: the
+/// tile lives in a local buffer until the reduction is done; the block that uses it comes along.
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
              Array<BlockRV>* copies) {
   const BlockRV& block = look.rv;
@@ -325,18 +337,17 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    auto good = [&](int64_t rows) {
-      Area part = area;
-      part.rows = rows;
-      Tile tile = ChooseTile(part, lanes, machine);
-      return tile.score >= cost::kGoodTile * ideal.score ||
-             (tile.lanes == lanes && HasManyChains(tile));
-    };
-    if (!good(cost::kEven)) {
+    Area even = area;
+    even.rows = cost::kEven;
+    Tile whole = ChooseTile(even, lanes, machine);
+    if (whole.score < cost::kGoodTile * ideal.score) {
       if (Parted(sch, look, axes.column, lanes, again)) return;
       if (Parted(sch, look, axes.column, ideal.vectors * ideal.lanes, again)) return;
     }
-    if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
+    Tile as_it_is = ChooseTile(area, lanes, machine);
+    bool is_good = as_it_is.score >= cost::kGoodTile * whole.score ||
+                   (as_it_is.lanes == lanes && HasManyChains(as_it_is));
+    if (!is_good && Parted(sch, look, axes.row, whole.rows, again)) return;
   }
   Tile tile = ChooseTile(area, lanes, machine);
   int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
@@ -345,7 +356,8 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
 
   BlockRV epilogue = KeepTile(sch, block);
   Array<LoopRV> outer, among_rows, reduction;
-  LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
+  std::ptrdiff_t batches = 0;  // of the outer loops, up to the last one that has rows of its own
+  LoopRV stretches, row_panels, row_tiles, column_tiles, row, line, vector, lane;
   bool is_small = FitsSecondCache(look, axes, machine);
   auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
@@ -357,7 +369,14 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     if (axis.reduce) {
       reduction.push_back(axis.loop);
     } else if (i == axes.row) {
+      int64_t tiles = area.rows / tile.rows;
+      int64_t panel = axis.size ? RowTilesOfPanel(look, axes, tiles, machine) : tiles;
       row_tiles = split(axis, tile.rows, &row);
+      if (panel < tiles) {
+        Array<LoopRV> parts = sch.Split(row_tiles, {std::nullopt, PrimExpr(panel)});
+        row_panels = parts[0];
+        row_tiles = parts[1];
+      }
     } else if (i == axes.column) {
       int64_t width = vectors * tile.lanes;
       int64_t close = LargestDivisor(area.columns / width,
@@ -370,10 +389,13 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
       lane = parts[3];
     } else {
       LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
-      (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
+      bool moves = RowsMove(look, axes, i);
+      (is_small && !moves ? among_rows : outer).push_back(loop);
+      if (moves) batches = static_cast<std::ptrdiff_t>(outer.size());
     }
   }
   outer.push_back(stretches);
+  if (row_panels.defined()) outer.insert(outer.begin() + batches, row_panels);
   outer.push_back(row_tiles);
   for (const LoopRV& loop : among_rows) outer.push_back(loop);
   Array<LoopRV> order = outer;
