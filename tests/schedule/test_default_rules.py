@@ -345,10 +345,11 @@ def test_rows_stay_in_the_third_cache_while_columns_go_by(megabytes, rows):
     assert row.endswith(f" % {rows // 8} * 8")
 
 
-def test_rests_of_columns_have_tiles_of_many_rows():
-    """Few sums at a time would wait for each other."""
-    _, sch = scheduled(matmul(333, 333, 333))
-    assert [9, 13] in tiles_of(sch)
+@pytest.mark.parametrize("depth, tile", [(32, [3, 5, 16]), (333, [9, 2, 16])])
+def test_columns_of_the_second_cache_are_used_for_several_rows(depth, tile):
+    """Others wait for them. Rests of columns have few sums at a time, which wait for each other."""
+    _, sch = scheduled(matmul(333, 333, depth))
+    assert tiles_of(sch) == [tile, [9, 13]]
 
 
 def test_operands_that_are_turned_are_packed():

@@ -22,7 +22,12 @@ struct Area {
   int64_t lines = 1;
   bool rows_collide = false;    // in the first cache: all in the same few places
   int64_t close = cost::kEven;  // columns that stay in the second cache for all of the reduction
+  int64_t column_bytes = 0;     // that are read for a column
 };
+/// Rows whose multiply-adds, two vectors in a cycle, take as long as a vector of the second cache.
+double RowsPerFarVector(const Machine& machine) {
+  return 2.0 * machine->vector_bits / 8 / cost::kSecondCacheBytes;
+}
 Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   // Three quarters of the registers accumulate; the rest holds operands.
   int64_t accumulators = machine->vector_registers * 3 / 4;
@@ -46,6 +51,10 @@ Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
       double loads =
           static_cast<double>(tile.rows) + static_cast<double>(tile.vectors) * of_vectors;
       tile.score = static_cast<double>(lanes) * std::min(1.0, used / cost::kChains) * used / loads;
+      // Columns that the first cache does not hold until the next rows come from the second.
+      int64_t panel_bytes = tile.vectors * lanes * area.column_bytes;
+      if (tile.rows < area.rows && panel_bytes > machine->l1_bytes / 2)
+        tile.score *= std::min(1.0, static_cast<double>(tile.rows) / RowsPerFarVector(machine));
       if (tile.score > best.score) best = tile;
     }
   }
@@ -265,9 +274,13 @@ int64_t RowsOf(const Axis& axis) {
   return rows;
 }
 Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machine& machine) {
-  return {RowsOf(look.axes[axes.row]), SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
-          axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
-          CloseColumns(look, machine)};
+  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(0);
+  return {RowsOf(look.axes[axes.row]),
+          SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
+          axes.line ? *look.axes[*axes.line].size : 1,
+          RowsCollide(look, axes, machine),
+          CloseColumns(look, machine),
+          depth * look.widest_bits / 8};
 }
 /// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it
 /// are used before the next ones, by adding to results for a part of the reduction at a time.
