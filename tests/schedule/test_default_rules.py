@@ -352,7 +352,7 @@ def test_columns_of_the_second_cache_are_used_for_several_rows(depth, tile):
     assert tiles_of(sch) == [tile, [9, 13]]
 
 
-def test_operands_that_are_turned_are_packed():
+def test_transposed_operands_are_packed():
     """Tiles as wide as the second cache holds for all of the reduction, one behind the other."""
     target = "llvm -num-cores=2 -mcpu=skylake-avx512 -l2-cache-bytes=1048576"
     for depth, width in ((512, 64), (3072, 32)):
@@ -362,7 +362,7 @@ def test_operands_that_are_turned_are_packed():
 
 
 def test_threads_share_products_in_squares():
-    """Each of 16 threads makes 64 x 64 of the result, and turns the columns that it reads."""
+    """Each of 16 threads makes 64 x 64 of the result, and transposes the columns that it reads."""
     _, sch = scheduled(dense(128, 512, 512), "llvm -num-cores=16 -mcpu=skylake-avx512")
     parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
     rows_of_tile, columns_of_tile = 4, 64

@@ -58,9 +58,9 @@ inline constexpr int64_t kMostRows = 24;
 inline constexpr int64_t kMostVectors = 8;
 /// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
 inline constexpr double kApart = 1.5;
-/// Rows that pay for copying the other operand: to turn it, to pack what lies in lines already, and
-/// to have lines together that collide nowhere.
-inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64, kRowsToGather = 256;
+/// Rows that pay for copying the other operand: to transpose it, to pack what lies in lines
+/// already, and to have lines together that collide nowhere.
+inline constexpr int64_t kRowsToTranspose = 16, kRowsToPack = 64, kRowsToGather = 256;
 /// How much larger a product may become by filling up tiles of matrix units, which are that much
 /// faster than vectors.
 inline constexpr double kTileWaste = 3;

@@ -134,7 +134,7 @@ int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
 }
 }  // namespace
 
-int64_t StretchOf(const BlockLook& look, size_t row, size_t column, const Machine& machine) {
+int64_t PanelOf(const BlockLook& look, size_t row, size_t column, const Machine& machine) {
   int64_t most = CloseColumns(look, machine);
   auto results = look.Size([](const Axis& a) { return !a.reduce; });
   int64_t product =
@@ -238,8 +238,8 @@ bool Scatters(const BlockLook& look, const Access& access, size_t axis) {
   return step * bytes >= cost::kPage / 4 &&
          step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
 }
-/// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
-/// those of one whose lines collide or are scattered, in a copy made here.
+/// The tiles of an operand that was transposed, and is a copy anyway, lie one behind the other; so
+/// do those of one whose lines collide or are scattered, in a copy made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
                  Array<BlockRV>* copies, const Machine& machine) {
   for (const Access& access : look.accesses) {
@@ -285,7 +285,7 @@ Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machi
 /// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it
 /// are used before the next ones, by adding to results for a part of the reduction at a time.
 ///
-///   [stretch of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
+///   [panel of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
 bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
   Array<LoopRV> outer, reduction;
   for (size_t i = 0; i < look.axes.size(); ++i) {
@@ -309,11 +309,11 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   int64_t width = tile.vectors * tile.lanes;
   if (tile.score < cost::kGoodTile * ideal.score || columns % width != 0) return false;
   int64_t page = std::min(cost::kPage * 8 / look.widest_bits, columns / machine->cores);
-  int64_t stretch = LargestDivisor(columns / width, std::max<int64_t>(1, page / width));
+  int64_t panel = LargestDivisor(columns / width, std::max<int64_t>(1, page / width));
   Array<LoopRV> row = sch.Split(look.axes[axes.row].loop, {std::nullopt, PrimExpr(tile.rows)});
   Array<LoopRV> column =
       sch.Split(look.axes[axes.column].loop,
-                {std::nullopt, PrimExpr(stretch), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+                {std::nullopt, PrimExpr(panel), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
   outer.push_back(column[0]);
   Array<LoopRV> order = outer;
   for (const LoopRV& loop :
@@ -370,7 +370,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   BlockRV epilogue = KeepTile(sch, block);
   Array<LoopRV> outer, among_rows, reduction;
   std::ptrdiff_t batches = 0;  // of the outer loops, up to the last one that has rows of its own
-  LoopRV stretches, row_panels, row_tiles, column_tiles, row, line, vector, lane;
+  LoopRV column_panels, row_panels, row_tiles, column_tiles, row, line, vector, lane;
   bool is_small = FitsSecondCache(look, axes, machine);
   auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
@@ -393,10 +393,10 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     } else if (i == axes.column) {
       int64_t width = vectors * tile.lanes;
       int64_t close = LargestDivisor(area.columns / width,
-                                     StretchOf(look, axes.row, axes.column, machine) / width);
+                                     PanelOf(look, axes.row, axes.column, machine) / width);
       Array<LoopRV> parts = sch.Split(
           axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0];
+      column_panels = parts[0];
       column_tiles = parts[1];
       vector = parts[2];
       lane = parts[3];
@@ -407,7 +407,7 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
       if (moves) batches = static_cast<std::ptrdiff_t>(outer.size());
     }
   }
-  outer.push_back(stretches);
+  outer.push_back(column_panels);
   if (row_panels.defined()) outer.insert(outer.begin() + batches, row_panels);
   outer.push_back(row_tiles);
   for (const LoopRV& loop : among_rows) outer.push_back(loop);
@@ -477,14 +477,14 @@ BlockRV FillRows(const Schedule& sch, const BlockLook& look, TileAxes axes,
   }
   return BlockRV();
 }
-/// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
-/// result. Returns the block that copies.
-BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
+/// Transposes an operand that is contiguous along the reduction, so that it is along the columns of
+/// the result. Returns the block that copies.
+BlockRV TransposeOperand(const Schedule& sch, const BlockLook& look) {
   std::optional<size_t> column = look.Column();
   for (const Access& access : look.accesses) {
     if (!column || !look.IsOperand(access)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
-    return CopyOperand(sch, look, access, *column, cost::kRowsToTurn);
+    return CopyOperand(sch, look, access, *column, cost::kRowsToTranspose);
   }
   return BlockRV();
 }
@@ -529,13 +529,13 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
       return sch.GetConsumers(block).empty() && Parted(sch, look, axes->column, width, again);
     }
   }
-  BlockRV turned;
-  bool is_turned = Attempt(sch, [&] {
-    turned = TurnOperand(sch, look);
-    return turned.defined();
+  BlockRV transposed;
+  bool is_transposed = Attempt(sch, [&] {
+    transposed = TransposeOperand(sch, look);
+    return transposed.defined();
   });
-  if (is_turned) {
-    copies.push_back(turned);
+  if (is_transposed) {
+    copies.push_back(transposed);
     look = LookAt(sch, block);
   }
   auto axes = FindTileAxes(look);
