@@ -126,23 +126,23 @@ KERNELS = {
 
 
 # ---- the list that the default rules are measured by ---------------------------------------------
-def _product(rows, columns, depth, turned=False, dtype="float32", out="float32"):
+def _product(rows, columns, depth, transposed=False, dtype="float32", out="float32"):
     """A product, also by a weight whose rows are the columns of the result."""
 
     def tensor(te, a, b):
         k = te.reduce_axis((0, depth), "k")
 
         def value(i, j):
-            right = b[j, k] if turned else b[k, j]
+            right = b[j, k] if transposed else b[k, j]
             return te.sum(a[i, k].astype(out) * right.astype(out), k)
 
         return te.compute((rows, columns), value, "out")
 
     def peer(torch, a, b):
-        b = b.T if turned else b
+        b = b.T if transposed else b
         return torch._int_mm(a, b) if dtype == "int8" else a @ b
 
-    right = (columns, depth) if turned else (depth, columns)
+    right = (columns, depth) if transposed else (depth, columns)
     return Kernel([(rows, depth), right], tensor, dtype=dtype, torch=peer)
 
 
@@ -181,7 +181,7 @@ def _listed():
     for m, n, k in [*sides, (16, 4096, 4096), *linear]:
         yield f"product {m}x{n}x{k}", _product(m, n, k)
     for m, n, k in linear:
-        yield f"product {m}x{n}x{k} by W.T", _product(m, n, k, turned=True)
+        yield f"product {m}x{n}x{k} by W.T", _product(m, n, k, transposed=True)
     for m, n, k in [(1024, 1024, 1024), (2048, 2048, 2048), (128, 768, 768)]:
         yield f"product {m}x{n}x{k} bfloat16", _product(m, n, k, dtype="bfloat16")
     for m, n, k in [(1024, 1024, 1024), (128, 768, 768)]:

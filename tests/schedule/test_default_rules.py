@@ -294,8 +294,8 @@ def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside)
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():
-    """Windows that move by two elements: all of what is copied for the product's columns."""
-    _, sch = scheduled(strided_conv(3, 112, 64, 7), "llvm -num-cores=16 -mcpu=skylake-avx512")
+    """Windows of one element that move by two: what is copied for the product's columns."""
+    _, sch = scheduled(strided_conv(64, 112, 64, 1), "llvm -num-cores=16 -mcpu=skylake-avx512")
     loops = sch.get_loops("A_global")
     assert sch.get(loops[0]).kind == tir.ForKind.PARALLEL
     assert sch.get(loops[-1]).kind == tir.ForKind.VECTORIZED
@@ -335,7 +335,24 @@ def test_few_rows_use_whole_pages_of_a_matrix(cpu, tile, cores):
     assert len(sch.get_child_blocks(sch.get_block("root"))) == 2
 
 
-def test_operands_that_are_turned_are_packed():
+@pytest.mark.parametrize("megabytes, rows", [(32, 512), (128, 2048), (512, 4096)])
+def test_rows_stay_in_the_third_cache_while_columns_go_by(megabytes, rows):
+    """A quarter of it has so many rows of 16 kB."""
+    target = f"llvm -num-cores=1 -mcpu=skylake-avx512 -l3-cache-bytes={megabytes << 20}"
+    _, sch = scheduled(matmul(4096, 4096, 4096), target)
+    (row,) = re.findall(r"v_i = T.axis.spatial\(4096, (.*) \+ i_1\)", sch.mod.script())
+    assert (f" * {rows} + " in row) == (rows < 4096)
+    assert row.endswith(f" % {rows // 8} * 8")
+
+
+@pytest.mark.parametrize("depth, tile", [(32, [3, 5, 16]), (333, [9, 2, 16])])
+def test_columns_of_the_second_cache_are_used_for_several_rows(depth, tile):
+    """Others wait for them. Rests of columns have few sums at a time, which wait for each other."""
+    _, sch = scheduled(matmul(333, 333, depth))
+    assert tiles_of(sch) == [tile, [9, 13]]
+
+
+def test_transposed_operands_are_packed():
     """Tiles as wide as the second cache holds for all of the reduction, one behind the other."""
     target = "llvm -num-cores=2 -mcpu=skylake-avx512 -l2-cache-bytes=1048576"
     for depth, width in ((512, 64), (3072, 32)):
@@ -345,7 +362,7 @@ def test_operands_that_are_turned_are_packed():
 
 
 def test_threads_share_products_in_squares():
-    """Each of 16 threads makes 64 x 64 of the result, and turns the columns that it reads."""
+    """Each of 16 threads makes 64 x 64 of the result, and transposes the columns that it reads."""
     _, sch = scheduled(dense(128, 512, 512), "llvm -num-cores=16 -mcpu=skylake-avx512")
     parallel = [n for kind, n in loops_of(sch) if kind == "PARALLEL"]
     rows_of_tile, columns_of_tile = 4, 64

@@ -58,9 +58,9 @@ inline constexpr int64_t kMostRows = 24;
 inline constexpr int64_t kMostVectors = 8;
 /// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
 inline constexpr double kApart = 1.5;
-/// Rows that pay for copying the other operand: to turn it, to pack what lies in lines already, and
-/// to have lines together that collide nowhere.
-inline constexpr int64_t kRowsToTurn = 16, kRowsToPack = 64, kRowsToGather = 256;
+/// Rows that pay for copying the other operand: to transpose it, to pack what lies in lines
+/// already, and to have lines together that collide nowhere.
+inline constexpr int64_t kRowsToTranspose = 16, kRowsToPack = 64, kRowsToGather = 256;
 /// How much larger a product may become by filling up tiles of matrix units, which are that much
 /// faster than vectors.
 inline constexpr double kTileWaste = 3;
@@ -82,6 +82,11 @@ inline constexpr int64_t kPage = 4096, kKnownPages = 64;
 /// Elements of a reduction for which results of few rows stay in registers: as many pages of the
 /// other factor are used together.
 inline constexpr int64_t kPartOfReduction = 128;
+/// Bytes that come from the second cache in a cycle. On a Zen 5 tiles of 3 x 5 vectors of 64 bytes
+/// reach 0.65 of what tiles of 9 x 2 do, and 4 x 4 as much.
+inline constexpr double kSecondCacheBytes = 32;
+/// The part of the third cache, which others share, that rows of a product may take.
+inline constexpr int64_t kShareOfThirdCache = 4;
 /// Elements between the lanes of a load that is still a few vectors of memory.
 inline constexpr int64_t kNear = 4;
 /// Bytes of which caches hold little until they are read again, where the third cache is not known;

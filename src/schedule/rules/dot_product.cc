@@ -84,7 +84,7 @@ std::vector<Array<int64_t>> PaddingsOf(const BlockLook& look, const Machine& mac
   return paddings;
 }
 /// Whether a product reads words across its columns: it will be given a copy that lies otherwise.
-bool IsTurned(const Schedule& sch, const BlockRV& packing, const BlockRV& product) {
+bool IsTransposed(const Schedule& sch, const BlockRV& packing, const BlockRV& product) {
   BlockLook look = LookAt(sch, product);
   Buffer words = sch.Get(packing)->writes[0]->buffer;
   for (size_t i = 0; i < look.axes.size(); ++i) {
@@ -165,12 +165,12 @@ Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const
 namespace {
 /// The factors packed, and all as any product.
 bool InWords(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  Array<BlockRV> words = PackSmallProduct(sch, block, machine), copies, turned;
+  Array<BlockRV> words = PackSmallProduct(sch, block, machine), copies, transposed;
   if (words.empty()) return false;
   for (const BlockRV& packing : words)
-    (IsTurned(sch, packing, block) ? turned : copies).push_back(packing);
+    (IsTransposed(sch, packing, block) ? transposed : copies).push_back(packing);
   if (!ScheduleProductOf(sch, block, copies, machine)) return false;
-  for (const BlockRV& packing : turned) SchedulePacking(sch, packing, machine);
+  for (const BlockRV& packing : transposed) SchedulePacking(sch, packing, machine);
   return true;
 }
 }  // namespace

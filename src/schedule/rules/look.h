@@ -122,7 +122,7 @@ std::pair<int64_t, int64_t> EvenSides(std::optional<int64_t> rows, std::optional
 /// How many columns of a product are used for all rows before the next ones: as many as stay close,
 /// and where threads share one product, no more than make the part of each a square, which reads
 /// least of both operands.
-int64_t StretchOf(const BlockLook& look, size_t row, size_t column, const Machine& machine);
+int64_t PanelOf(const BlockLook& look, size_t row, size_t column, const Machine& machine);
 /// Threads share the tiles of a result: `outer` loops, and those along `inner` where that is not
 /// even.
 void ShareTiles(const Schedule& sch, const Array<LoopRV>& outer, const LoopRV& inner,

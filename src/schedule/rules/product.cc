@@ -5,127 +5,12 @@
 #include <limits>
 
 #include "schedule/rules/look.h"
+#include "schedule/rules/product_tile.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::tir {
-namespace {
-/// A tile of the result that stays in registers: `rows` times `vectors` of `lanes` columns. Vectors
-/// lie next to each other along the columns, or, where one is all columns, along the lines.
-struct Tile {
-  int64_t rows = 1, vectors = 1, lanes = 1;
-  double score = 0;  // multiply-adds per operand loaded, as far as lanes and chains are filled
-};
-/// What tiles are cut from.
-struct Area {
-  int64_t rows, columns;
-  int64_t lines = 1;
-  bool rows_collide = false;    // in the first cache: all in the same few places
-  int64_t close = cost::kEven;  // columns that stay in the second cache for all of the reduction
-};
-Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
-  // Three quarters of the registers accumulate; the rest holds operands.
-  int64_t accumulators = machine->vector_registers * 3 / 4;
-  int64_t most_rows = area.rows_collide ? machine->l1_ways : accumulators;
-  Tile best;
-  for (int64_t lanes = most_lanes; lanes >= 1; --lanes) {
-    if (area.columns % lanes != 0) continue;
-    bool along_lines = area.columns == lanes;
-    int64_t places = along_lines ? area.lines : area.columns / lanes;
-    for (int64_t most = 1; most <= cost::kMostVectors; ++most) {
-      Tile tile{1, LargestDivisor(places, most), lanes};
-      if (area.columns != lanes && most > 1 && tile.vectors * lanes > area.close) break;
-      // Beside the sums there is room for a row of vectors and what they are multiplied by; a
-      // single row needs none.
-      int64_t room = (machine->vector_registers - 1 - tile.vectors) / tile.vectors;
-      tile.rows = LargestDivisor(area.rows, std::min({most_rows, accumulators / tile.vectors,
-                                                      std::max<int64_t>(1, room)}));
-      double used = static_cast<double>(tile.rows * tile.vectors);
-      bool are_apart = along_lines && lanes == most_lanes;  // (pieces of a vector cost more anyway)
-      double of_vectors = LoadsOf(lanes) * (are_apart ? cost::kApart : 1);
-      double loads =
-          static_cast<double>(tile.rows) + static_cast<double>(tile.vectors) * of_vectors;
-      tile.score = static_cast<double>(lanes) * std::min(1.0, used / cost::kChains) * used / loads;
-      if (tile.score > best.score) best = tile;
-    }
-  }
-  return best;
-}
-bool HasManyChains(const Tile& tile) {
-  return static_cast<double>(tile.rows * tile.vectors) >= cost::kManyChains;
-}
-/// The axes of a product: what is read along the columns is read again for every row. Lines are
-/// other columns, where there are such.
-struct TileAxes {
-  size_t row, column;
-  std::optional<size_t> line;
-};
-/// Whether what is read along the rows, and not along the columns, moves along an axis.
-bool RowsMove(const BlockLook& look, TileAxes axes, size_t axis) {
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return !access.is_store && !access.Moves(axes.column) && access.Moves(axis);
-  });
-}
-std::optional<TileAxes> FindTileAxes(const BlockLook& look) {
-  std::optional<size_t> row, column = look.Column();
-  if (!column) return std::nullopt;
-  bool reads_vectors = false;
-  for (const Access& access : look.accesses) {
-    if (!look.IsOperand(access)) continue;
-    if (!access.StepsBy(*column, 0) && !access.StepsBy(*column, 1)) return std::nullopt;
-    reads_vectors |= access.StepsBy(*column, 1);
-  }
-  if (!reads_vectors) return std::nullopt;
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    const Axis& axis = look.axes[i];
-    if (i == *column || !axis.spatial || axis.reduce || axis.size == 1) continue;
-    bool reuses = true;
-    for (const Access& access : look.accesses) {
-      if (!look.IsOperand(access)) continue;
-      if (access.StepsBy(*column, 1) && access.Moves(i)) reuses = false;
-    }
-    // Enough of them for any tile are enough: then the inner axis, whose steps are the smaller.
-    auto size = [&](size_t i) {
-      return std::min(cost::kMostRows, look.axes[i].size.value_or(cost::kMostRows));
-    };
-    if (reuses && (!row || size(i) >= size(*row))) row = i;
-  }
-  if (!row) return std::nullopt;
-  TileAxes axes{*row, *column, std::nullopt};
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    const Axis& axis = look.axes[i];
-    if (i == *row || i == *column || !axis.spatial || axis.reduce || !axis.size) continue;
-    if (*axis.size > 1 && !RowsMove(look, axes, i)) axes.line = i;
-  }
-  return axes;
-}
-bool RowsCollide(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
-    return !access.is_store && !access.Moves(axes.column) && access.Collides(axes.row, machine);
-  });
-}
-/// Whether all that is read along the columns stays in the second cache: then each row of the other
-/// operand is read once, for everything that uses it.
-bool FitsSecondCache(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  double bytes = 0;
-  for (const Access& access : look.accesses) {
-    if (access.is_store || !access.StepsBy(axes.column, 1)) continue;
-    double elements = 1;
-    for (const PrimExpr& extent : access.buffer->shape) {
-      elements *= static_cast<double>(AsConstInt(extent).value_or(machine->l2_bytes));
-    }
-    bytes += elements * access.buffer->dtype.bits() / 8;
-  }
-  return bytes <= static_cast<double>(machine->l2_bytes) / 2;
-}
-/// How many columns the second cache holds for all of the reduction.
-int64_t CloseColumns(const BlockLook& look, const Machine& machine) {
-  int64_t depth = look.Size([](const Axis& a) { return a.reduce; }).value_or(cost::kEven);
-  return machine->l2_bytes / 2 / (std::max<int64_t>(1, depth) * std::max(1, look.widest_bits / 8));
-}
-}  // namespace
-
-int64_t StretchOf(const BlockLook& look, size_t row, size_t column, const Machine& machine) {
+int64_t PanelOf(const BlockLook& look, size_t row, size_t column, const Machine& machine) {
   int64_t most = CloseColumns(look, machine);
   auto results = look.Size([](const Axis& a) { return !a.reduce; });
   int64_t product =
@@ -181,18 +66,6 @@ void ShareTiles(const Schedule& sch, const Array<LoopRV>& outer, const LoopRV& i
 }
 
 namespace {
-/// A size with the divisors that matter: those of the extent, as far as they are known.
-int64_t SizeOf(const Axis& axis, int64_t divisor) {
-  if (axis.size) return *axis.size;
-  PrimExpr rest = floormod(axis.extent, MakeConst(axis.extent.dtype(), divisor));
-  return arith::Analyzer().CanProveEqual(rest, MakeZero(axis.extent.dtype())) ? divisor : 1;
-}
-/// The tile of a product that all tiles divide.
-Tile IdealTile(const BlockLook& look, TileAxes axes, const Machine& machine) {
-  return ChooseTile(
-      {cost::kEven, cost::kEven, 1, RowsCollide(look, axes, machine), CloseColumns(look, machine)},
-      machine->Lanes(look.widest_bits), machine);
-}
 /// The layout [others] [tiles of columns] [reduction] [tile] of an operand's copy, whose last
 /// dimension is the columns.
 IndexMap TilesOf(const Block& user, const Buffer& copy, int64_t width) {
@@ -229,8 +102,8 @@ bool Scatters(const BlockLook& look, const Access& access, size_t axis) {
   return step * bytes >= cost::kPage / 4 &&
          step * bytes * *look.axes[axis].size > cost::kPage * cost::kKnownPages;
 }
-/// The tiles of an operand that was turned, and is a copy anyway, lie one behind the other; so do
-/// those of one whose lines collide or are scattered, in a copy made here.
+/// The tiles of an operand that was transposed, and is a copy anyway, lie one behind the other; so
+/// do those of one whose lines collide or are scattered, in a copy made here.
 void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int64_t width,
                  Array<BlockRV>* copies, const Machine& machine) {
   for (const Access& access : look.accesses) {
@@ -258,21 +131,10 @@ void PackColumns(const Schedule& sch, const BlockLook& look, size_t column, int6
     return;
   }
 }
-/// Rows, or of those whose number is not known, the largest tile that divides them.
-int64_t RowsOf(const Axis& axis) {
-  int64_t rows = axis.size.value_or(cost::kMostRows);
-  while (!axis.size && rows > 1 && SizeOf(axis, rows) == 1) --rows;
-  return rows;
-}
-Area AreaOf(const BlockLook& look, TileAxes axes, const Tile& ideal, const Machine& machine) {
-  return {RowsOf(look.axes[axes.row]), SizeOf(look.axes[axes.column], ideal.vectors * ideal.lanes),
-          axes.line ? *look.axes[*axes.line].size : 1, RowsCollide(look, axes, machine),
-          CloseColumns(look, machine)};
-}
 /// Few rows, for which it does not pay to copy a matrix that comes from memory: whole pages of it
 /// are used before the next ones, by adding to results for a part of the reduction at a time.
 ///
-///   [stretch of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
+///   [panel of columns, parallel] [part of the reduction] [tiles] [reduction] [tile: unrolled]
 bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine) {
   Array<LoopRV> outer, reduction;
   for (size_t i = 0; i < look.axes.size(); ++i) {
@@ -296,11 +158,11 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   int64_t width = tile.vectors * tile.lanes;
   if (tile.score < cost::kGoodTile * ideal.score || columns % width != 0) return false;
   int64_t page = std::min(cost::kPage * 8 / look.widest_bits, columns / machine->cores);
-  int64_t stretch = LargestDivisor(columns / width, std::max<int64_t>(1, page / width));
+  int64_t panel = LargestDivisor(columns / width, std::max<int64_t>(1, page / width));
   Array<LoopRV> row = sch.Split(look.axes[axes.row].loop, {std::nullopt, PrimExpr(tile.rows)});
   Array<LoopRV> column =
       sch.Split(look.axes[axes.column].loop,
-                {std::nullopt, PrimExpr(stretch), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
+                {std::nullopt, PrimExpr(panel), PrimExpr(tile.vectors), PrimExpr(tile.lanes)});
   outer.push_back(column[0]);
   Array<LoopRV> order = outer;
   for (const LoopRV& loop :
@@ -313,8 +175,20 @@ bool FewRows(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   ParallelIfWorth(sch, FuseToShare(sch, outer, machine), machine, look.TotalWork());
   return true;
 }
-/// [outer spatial, parallel] [reduction] [rows, vectors: unrolled] [lanes]: the tile lives in a
-/// local buffer until the reduction is done; the block that uses it comes along.
+/// How many tiles of rows stay in the third cache while all columns go by: all of them where that
+/// is not known, or the columns stay closer.
+int64_t RowTilesOfPanel(const BlockLook& look, TileAxes axes, int64_t tiles,
+                        const Machine& machine) {
+  auto depth = look.Size([](const Axis& a) { return a.reduce; }), rows = look.axes[axes.row].size;
+  if (!depth || !rows || machine->l3_bytes == 0 || FitsSecondCache(look, axes, machine))
+    return tiles;
+  int64_t bytes = *rows / tiles * *depth * std::max(1, look.widest_bits / 8);
+  int64_t most = std::max<int64_t>(1, machine->l3_bytes / cost::kShareOfThirdCache / bytes);
+  int64_t panel = LargestDivisor(tiles, most);
+  return 2 * panel > most ? panel : tiles;
+}
+/// [panels of rows, outer spatial: parallel] [reduction] [rows, vectors: unrolled] [lanes]: the
+/// tile lives in a local buffer until the reduction is done; the block that uses it comes along.
 void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Machine& machine,
              Array<BlockRV>* copies) {
   const BlockRV& block = look.rv;
@@ -325,18 +199,17 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
   if (is_result) {
     // Sizes that tiles do not divide: most of the result in good tiles, the rest in what it takes.
     auto again = [&](const BlockRV& part) { ScheduleReduction(sch, part, machine); };
-    auto good = [&](int64_t rows) {
-      Area part = area;
-      part.rows = rows;
-      Tile tile = ChooseTile(part, lanes, machine);
-      return tile.score >= cost::kGoodTile * ideal.score ||
-             (tile.lanes == lanes && HasManyChains(tile));
-    };
-    if (!good(cost::kEven)) {
+    Area even = area;
+    even.rows = cost::kEven;
+    Tile whole = ChooseTile(even, lanes, machine);
+    if (whole.score < cost::kGoodTile * ideal.score) {
       if (Parted(sch, look, axes.column, lanes, again)) return;
       if (Parted(sch, look, axes.column, ideal.vectors * ideal.lanes, again)) return;
     }
-    if (!good(area.rows) && Parted(sch, look, axes.row, ideal.rows, again)) return;
+    Tile as_it_is = ChooseTile(area, lanes, machine);
+    bool is_good = as_it_is.score >= cost::kGoodTile * whole.score ||
+                   (as_it_is.lanes == lanes && HasManyChains(as_it_is));
+    if (!is_good && Parted(sch, look, axes.row, whole.rows, again)) return;
   }
   Tile tile = ChooseTile(area, lanes, machine);
   int64_t lines_inside = area.columns == tile.lanes ? tile.vectors : 1;
@@ -345,7 +218,8 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
 
   BlockRV epilogue = KeepTile(sch, block);
   Array<LoopRV> outer, among_rows, reduction;
-  LoopRV stretches, row_tiles, column_tiles, row, line, vector, lane;
+  std::ptrdiff_t batches = 0;  // of the outer loops, up to the last one that has rows of its own
+  LoopRV column_panels, row_panels, row_tiles, column_tiles, row, line, vector, lane;
   bool is_small = FitsSecondCache(look, axes, machine);
   auto split = [&](const Axis& axis, int64_t factor, LoopRV* inside) {
     Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(factor)});
@@ -357,23 +231,33 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     if (axis.reduce) {
       reduction.push_back(axis.loop);
     } else if (i == axes.row) {
+      int64_t tiles = area.rows / tile.rows;
+      int64_t panel = axis.size ? RowTilesOfPanel(look, axes, tiles, machine) : tiles;
       row_tiles = split(axis, tile.rows, &row);
+      if (panel < tiles) {
+        Array<LoopRV> parts = sch.Split(row_tiles, {std::nullopt, PrimExpr(panel)});
+        row_panels = parts[0];
+        row_tiles = parts[1];
+      }
     } else if (i == axes.column) {
       int64_t width = vectors * tile.lanes;
       int64_t close = LargestDivisor(area.columns / width,
-                                     StretchOf(look, axes.row, axes.column, machine) / width);
+                                     PanelOf(look, axes.row, axes.column, machine) / width);
       Array<LoopRV> parts = sch.Split(
           axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(vectors), PrimExpr(tile.lanes)});
-      stretches = parts[0];
+      column_panels = parts[0];
       column_tiles = parts[1];
       vector = parts[2];
       lane = parts[3];
     } else {
       LoopRV loop = i == axes.line ? split(axis, lines_inside, &line) : axis.loop;
-      (is_small && !RowsMove(look, axes, i) ? among_rows : outer).push_back(loop);
+      bool moves = RowsMove(look, axes, i);
+      (is_small && !moves ? among_rows : outer).push_back(loop);
+      if (moves) batches = static_cast<std::ptrdiff_t>(outer.size());
     }
   }
-  outer.push_back(stretches);
+  outer.push_back(column_panels);
+  if (row_panels.defined()) outer.insert(outer.begin() + batches, row_panels);
   outer.push_back(row_tiles);
   for (const LoopRV& loop : among_rows) outer.push_back(loop);
   Array<LoopRV> order = outer;
@@ -442,14 +326,14 @@ BlockRV FillRows(const Schedule& sch, const BlockLook& look, TileAxes axes,
   }
   return BlockRV();
 }
-/// Turns an operand that is contiguous along the reduction, so that it is along the columns of the
-/// result. Returns the block that copies.
-BlockRV TurnOperand(const Schedule& sch, const BlockLook& look) {
+/// Transposes an operand that is contiguous along the reduction, so that it is along the columns of
+/// the result. Returns the block that copies.
+BlockRV TransposeOperand(const Schedule& sch, const BlockLook& look) {
   std::optional<size_t> column = look.Column();
   for (const Access& access : look.accesses) {
     if (!column || !look.IsOperand(access)) continue;
     if (access.StepsBy(*column, 0) || access.StepsBy(*column, 1)) continue;
-    return CopyOperand(sch, look, access, *column, cost::kRowsToTurn);
+    return CopyOperand(sch, look, access, *column, cost::kRowsToTranspose);
   }
   return BlockRV();
 }
@@ -494,13 +378,13 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
       return sch.GetConsumers(block).empty() && Parted(sch, look, axes->column, width, again);
     }
   }
-  BlockRV turned;
-  bool is_turned = Attempt(sch, [&] {
-    turned = TurnOperand(sch, look);
-    return turned.defined();
+  BlockRV transposed;
+  bool is_transposed = Attempt(sch, [&] {
+    transposed = TransposeOperand(sch, look);
+    return transposed.defined();
   });
-  if (is_turned) {
-    copies.push_back(turned);
+  if (is_transposed) {
+    copies.push_back(transposed);
     look = LookAt(sch, block);
   }
   auto axes = FindTileAxes(look);

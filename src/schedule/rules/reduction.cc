@@ -59,7 +59,7 @@ std::optional<BlockRV> InParts(const Schedule& sch, const BlockLook& look, int64
   return sch.RFactor(sch.Split(axis->loop, {PrimExpr(parts), std::nullopt})[0], 0);
 }
 
-/// How many of `count` pieces go into one stretch, `most` at the most: as many as divide, unless
+/// How many of `count` pieces go into one panel, `most` at the most: as many as divide, unless
 /// that leaves some of the threads without work for long.
 int64_t EvenShare(int64_t count, int64_t most, int64_t threads) {
   for (int64_t d = std::min(count, most); d > 1; --d) {
@@ -102,7 +102,7 @@ bool RowsTogether(const Schedule& sch, const BlockRV& block) {
 }
 
 // ---- across memory ------------------------------------------------------------------------------
-/// What is read is contiguous along a spatial axis: a stretch of results, small enough for the
+/// What is read is contiguous along a spatial axis: a panel of results, small enough for the
 /// cache, collects row after row in vectors.
 bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
@@ -114,7 +114,7 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
   const Axis& axis = look.axes[*contiguous];
   auto others = look.Size([&](const Axis& a) { return a.spatial && &a != &axis; });
   auto depth = look.Size([](const Axis& a) { return a.reduce; });
-  int64_t stretch = lanes * cost::kInterleave;
+  int64_t panel = lanes * cost::kInterleave;
   // Where threads would read short pieces of every row, they share the rows instead. Pieces are
   // longer where rows come from memory, which is fastest along whole rows.
   int64_t row = axis.size.value_or(0) * others.value_or(0) * look.widest_bits / 8;
@@ -132,23 +132,23 @@ bool AcrossMemory(const Schedule& sch, const BlockRV& block, const Machine& mach
       }))
     return true;
   if (!depth || *depth > cost::kShortReduction) {
-    int64_t fits = machine->l1_bytes / 4 / std::max(1, look.widest_bits / 8) / stretch;
+    int64_t fits = machine->l1_bytes / 4 / std::max(1, look.widest_bits / 8) / panel;
     int64_t sharing = others && *others >= machine->cores ? 1 : machine->cores;
-    if (axis.size) stretch *= EvenShare(*axis.size / stretch, fits, sharing);
+    if (axis.size) panel *= EvenShare(*axis.size / panel, fits, sharing);
   }
   Array<LoopRV> outer, order;
-  LoopRV inner = axis.loop, stretches;
+  LoopRV inner = axis.loop, panels;
   arith::Analyzer analyzer;
-  if (!analyzer.CanProve(axis.extent <= PrimExpr(stretch))) {
-    Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(stretch)});
-    stretches = parts[0];
+  if (!analyzer.CanProve(axis.extent <= PrimExpr(panel))) {
+    Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(panel)});
+    panels = parts[0];
     inner = parts[1];
   }
   LoopRV first;
   for (const Axis& a : look.axes) {
     if (!a.reduce && &a != &axis) outer.push_back(a.loop);
   }
-  if (stretches.defined()) outer.push_back(stretches);
+  if (panels.defined()) outer.push_back(panels);
   order = outer;
   for (const Axis& a : look.axes) {
     if (!a.reduce) continue;

@@ -2,12 +2,12 @@
 // Products of small numbers on the matrix units of a processor: a grid of tiles of the result in
 // tile registers.
 //
-//   [outer, columns in stretches, rows in grids: parallel] [columns in grids]
+//   [outer, columns in panels, rows in grids: parallel] [columns in grids]
 //     amx_zero   [reduction] amx_dot   amx_store   what is made of the result
 //
 // The words of the factors lie grid by grid: rows as [row / grid] [depth / 16] [row % grid] [16],
 // columns as [column / grid] [depth / 16] [16] [column % grid]. Rows that fill tiles as they lie in
-// memory are read from there. Where all rows stay in the second cache threads share the stretches,
+// memory are read from there. Where all rows stay in the second cache threads share the panels,
 // and pack the columns of their own.
 #include <limits>
 
@@ -166,7 +166,7 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
   Array<BlockRV> consumers = sch.GetConsumers(stored);
   int64_t height = grid.rows * kTileSide, width = grid.columns * kTileSide;
   Array<LoopRV> outer, reduction;
-  LoopRV stretches, row_grids, column_grids, row, column, depth;
+  LoopRV panels, row_grids, column_grids, row, column, depth;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     const Axis& axis = look.axes[i];
     if (i == roles.row) {
@@ -174,10 +174,10 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
       row_grids = parts[0];
       row = parts[1];
     } else if (i == roles.column) {
-      int64_t stretch = StretchOf(look, roles.row, roles.column, machine) / width;
-      int64_t close = own ? *own : LargestDivisor(axis.size.value_or(width) / width, stretch);
+      int64_t panel = PanelOf(look, roles.row, roles.column, machine) / width;
+      int64_t close = own ? *own : LargestDivisor(axis.size.value_or(width) / width, panel);
       Array<LoopRV> parts = sch.Split(axis.loop, {std::nullopt, PrimExpr(close), PrimExpr(width)});
-      stretches = parts[0];
+      panels = parts[0];
       column_grids = parts[1];
       column = parts[2];
     } else if (i == roles.depth) {
@@ -188,7 +188,7 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
       (axis.reduce ? reduction : outer).push_back(axis.loop);
     }
   }
-  outer.push_back(stretches);
+  outer.push_back(panels);
   if (!own) outer.push_back(row_grids);
   Array<LoopRV> order = outer;
   if (own) order.push_back(row_grids);
@@ -213,7 +213,7 @@ void InGrids(const Schedule& sch, const BlockLook& look, const TileRoles& roles,
             "amx_store_" + grid.str() + "_" + sum + (consumers.empty() ? "_global" : "_local"));
   sch.Tensorize(row, "amx_dot_" + grid.str() + "_" + dot);
   if (!own) return ShareTiles(sch, outer, column_grids, machine, look.TotalWork());
-  sch.ComputeAt(columns, stretches);
+  sch.ComputeAt(columns, panels);
   VectorizeInner(sch, columns, machine);
   ParallelIfWorth(sch, FuseAll(sch, outer), machine, look.TotalWork());
 }
@@ -243,12 +243,12 @@ bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machin
   InlineResult(sch, block);
   look = LookAt(sch, block);
   factors = FactorsOf(look);
-  Array<BlockRV> copies, turned;
+  Array<BlockRV> copies, transposed;
   auto lay_out = [&](size_t factor, const Axis& side, int64_t width) {
     bool is_left = factor == roles->left;
     BlockRV copy = packings[static_cast<int64_t>(factor)];
     if (!is_left && !factors[factor]->StepsBy(roles->column, 1)) {
-      turned.push_back(copy);
+      transposed.push_back(copy);
       copy = CopyOperand(sch, look, *factors[factor], roles->column, 0);
     }
     if (copy.defined()) {
@@ -267,13 +267,13 @@ bool ScheduleTileProduct(const Schedule& sch, const BlockRV& block, const Machin
   }
   BlockRV words_of_columns = lay_out(roles->right, look.axes[roles->column], columns.to);
   if (!words_of_columns.defined()) return false;
-  auto own = turned.empty() ? GridsOfThread(look, *roles, columns.to, machine) : std::nullopt;
+  auto own = transposed.empty() ? GridsOfThread(look, *roles, columns.to, machine) : std::nullopt;
   if (!own) copies.push_back(words_of_columns);
   std::string dot =
       way->types + (roles->left == 0 ? "" : "_reversed") + (is_direct ? "_direct" : "");
   InGrids(sch, look, *roles, grid, dot, own, words_of_columns, machine);
   for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
-  for (const BlockRV& packing : turned) SchedulePacking(sch, packing, machine);
+  for (const BlockRV& packing : transposed) SchedulePacking(sch, packing, machine);
   return true;
 }
 }  // namespace tvm::tir
