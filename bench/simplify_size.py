@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How small simplified index expressions are, here and in the peer: python -m bench.simplify_size.
+"""How small simplified index expressions are, and how long it takes, here and in the peer:
+
+python -m bench.simplify_size --peer .venv-peer-tvm/bin/python --count 100000
 
 Random expressions are written as nested lists; a worker process per compiler simplifies them and
-reports the number of nodes of each result."""
+reports the number of nodes of each result and the CPU time of simplifying it, with what is known of
+its variables told to a new analyzer each time."""
 
 import argparse
 import json
@@ -10,6 +13,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 NAMES = "ijkn"
 BINARY = ["add", "add", "add", "sub", "sub", "mul", "floordiv", "floordiv", "floormod", "floormod"]
@@ -47,7 +51,7 @@ def programs(seed, count):
 
 
 def worker():
-    """Reads programs, one per line; writes the size of each simplified expression."""
+    """Reads programs, one per line; writes size, text and time of each simplified expression."""
     import tvm
 
     try:
@@ -92,11 +96,14 @@ def worker():
     for line in sys.stdin:
         expr, ranges = json.loads(line)
         env = {n: tir.Var(n, "int32") for n in NAMES}
+        built = build(expr, env)
+        begin = time.process_time()
         analyzer = arith.Analyzer()
         for name, (low, extent) in ranges.items():
             analyzer.bind(env[name], tvm.ir.Range.from_min_extent(low, extent))
-        simple = analyzer.simplify(build(expr, env))
-        print(json.dumps([size(simple), str(simple)]), flush=True)
+        simple = analyzer.simplify(built)
+        seconds = time.process_time() - begin
+        print(json.dumps([size(simple), str(simple), seconds]))
 
 
 def run(python, lines):
@@ -129,6 +136,8 @@ def main():
     smaller = sum(o[0] < p[0] for o, p in zip(ours, peers, strict=True))
     print(f"{len(lines)} expressions: {100 * (1 - len(larger) / len(lines)):.2f} % no larger than")
     print(f"the peer's, {100 * smaller / len(lines):.2f} % smaller")
+    mine, theirs = (sum(r[2] for r in results) / len(lines) for results in (ours, peers))
+    print(f"{1e6 * mine:.1f} us of CPU time each, the peer's / ours: {theirs / mine:.2f}")
     for i in larger[: args.show]:
         print(f"{lines[i]}\n  ours {ours[i][0]}: {ours[i][1]}\n  peer {peers[i][0]}: {peers[i][1]}")
 

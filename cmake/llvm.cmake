@@ -47,7 +47,7 @@ endif()
 message(STATUS "LLVM ${LLVM_VERSION} (${LLVM_CONFIG})")
 
 # LLD initialises every target and, where it exists, distributed ThinLTO.
-set(llvm_components orcjit all-targets passes lto option)
+set(llvm_components orcjit all-targets passes lto option irreader)
 llvm_config(llvm_all_components --components)
 if("dtlto" IN_LIST llvm_all_components)
   list(APPEND llvm_components dtlto)

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need Python: python -m tvm verify model.onnx, python -m tvm explain model.pt2
-
-The others (compile, run, bench, inspect) are those of the program `tvm`."""
+"""The command `tvm`, also python -m tvm: verify and explain are done here, all others (compile,
+run, bench, profile, inspect, info) by the native program that lies beside the libraries."""
 
 import argparse
+import os
 import sys
+
+from . import _libs
+
+COMMANDS = ("verify", "explain")
+
+
+def _become_native(words):
+    """Runs the native program in the place of this process."""
+    programs = [folder.parent / "bin" / "tvm" for folder in _libs.search_path()]
+    for program in programs:
+        if os.access(program, os.X_OK):
+            os.execv(program, ["tvm", *words])
+    raise SystemExit(f"tvm: none of these programs exists: {', '.join(map(str, programs))}")
 
 
 def _shapes(texts):
@@ -29,7 +42,10 @@ def _limit_memory(gigabytes):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser("python -m tvm", description=__doc__)
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] not in COMMANDS:
+        _become_native(argv)
+    parser = argparse.ArgumentParser("tvm")
     commands = parser.add_subparsers(dest="command", required=True)
     verify = commands.add_parser("verify", help="compare a model with its own framework")
     verify.add_argument("model", help="a path, .onnx or .pt2")

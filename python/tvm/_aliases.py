@@ -103,18 +103,30 @@ MODULES |= {
         *(("memory", "view"), ("nn", "nn"), ("vision", "nms"), ("vm", "vm")),
     )
 }
-# Functions of these names are in the package, too.
-_ALSO_FUNCTIONS = ("tvm.relax.op.memory.view",)
 # Functions of operators are in one module per package; these names of modules stand for it.
-MODULES |= {
-    f"tvm.topi.{module}": "tvm.topi"
-    for module in "broadcast cpp math reduction scan scatter signal tensor transform".split()
+_TOPI = {
+    "tvm.topi": "broadcast cpp einsum index_put math reduction scan scatter scatter_elements "
+    "searchsorted signal slice_scatter sort tensor transform",
+    "tvm.topi.image": "dilation2d grid_sample resize",
+    "tvm.topi.nn": "batch_matmul batch_norm batch_to_space_nd conv1d conv1d_transpose conv2d "
+    "conv2d_transpose conv3d conv3d_transpose deformable_conv2d dense depth_to_space "
+    "depthwise_conv2d dilate elemwise fifo_buffer flatten group_norm instance_norm layer_norm "
+    "local_response_norm loss mapping pad pixel_shuffle pooling qnn rms_norm softmax "
+    "space_to_batch_nd space_to_depth upsampling",
+    "tvm.topi.testing": "adaptive_pool_python attention_python batch_matmul batch_norm "
+    "batch_to_space_nd conv1d_ncw_python conv1d_transpose_ncw_python conv2d_hwcn_python "
+    "conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python conv3d_ncdhw_python "
+    "conv3d_ndhwc_python conv3d_transpose_ncdhw_python dense depth_to_space "
+    "depthwise_conv2d_python dilate_python gather_nd_python gather_python group_norm_python "
+    "instance_norm_python l2_normalize_python layer_norm_python lrn_python matrix_set_diag "
+    "nll_loss one_hot pool_grad_python poolnd_python resize_python rms_norm_python searchsorted "
+    "sequence_mask_python slice_axis_python softmax_python space_to_batch_nd space_to_depth "
+    "strided_slice_python",
+    "tvm.topi.vision": "nms",
 }
 MODULES |= {
-    f"tvm.topi.nn.{module}": "tvm.topi.nn"
-    for module in "elemwise local_response_norm loss mapping pooling qnn".split()
+    f"{package}.{name}": package for package, names in _TOPI.items() for name in names.split()
 }
-MODULES |= {"tvm.topi.image.resize": "tvm.topi.image", "tvm.topi.vision.nms": "tvm.topi.vision"}
 
 _DEVICES = (
     "cpu",
@@ -214,13 +226,25 @@ NAMES = {
     },
 }
 
-# Names that older scripts use, and what takes their place.
+_NO_REMOTE = "sessions with other machines are not built; tvm.rpc.LocalSession is this one"
+_AS_ONNX = "not built; convert the model to ONNX, tvm.relax.frontend.onnx.from_onnx imports it"
+
+# Names that scripts use and that are not here, and what takes their place.
 GONE = {
     "tvm.auto_scheduler": "tvm.meta_schedule tunes programs",
     "tvm.autotvm": "tvm.meta_schedule tunes programs",
     "tvm.context": "write tvm.device",
+    "tvm.driver.tvmc": "the command is tvm, as in tvm compile model.onnx -o model.so",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
+    "tvm.micro": "tvm.compile for target c, and export_library, give C for other machines",
+    "tvm.relax.frontend.stablehlo": _AS_ONNX,
+    "tvm.relax.frontend.tflite": _AS_ONNX,
+    "tvm.relay.frontend": "tvm.relax.frontend.onnx and tvm.relax.frontend.torch import models",
+    "tvm.relay.transform": "tvm.relax.transform has the passes of graphs",
+    "tvm.rpc.Server": _NO_REMOTE,
+    "tvm.rpc.connect": _NO_REMOTE,
+    "tvm.rpc.connect_tracker": _NO_REMOTE,
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
 }
 
@@ -331,8 +355,8 @@ class _Finder:
         if target is None:
             return None
         module = importlib.import_module(target)
-        if spec.name in _ALSO_FUNCTIONS:
-            sys.modules[spec.name.rpartition(".")[0]].__class__ = _FunctionsFirst
+        if target == spec.name.rpartition(".")[0]:
+            module.__class__ = _FunctionsFirst
         spec.loader_state = module.__spec__
         return module
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "arith/impl.h"
+#include "ir/once.h"
 #include "tvm/ir/structural.h"
 
 namespace tvm::arith {
@@ -101,6 +102,13 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   }
   /// `e` is index arithmetic.
   Sum ToSum(const PrimExpr& e) {
+    if (Known* known = sums_.Find(e.get()); known && known->facts == facts_->memos.facts())
+      return known->sum;
+    Sum sum = ComputeSum(e);
+    sums_.Keep(e.get(), {e, facts_->memos.facts(), sum});
+    return sum;
+  }
+  Sum ComputeSum(const PrimExpr& e) {
     return Recurse([&] {
       Sum sum;
       if (auto c = AsConstInt(e)) {
@@ -174,9 +182,11 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
   }
   /// One order for the factors, so that a * b and b * a are one term.
   PrimExpr ProductOf(const PrimExpr& a, const PrimExpr& b) {
+    // Squares of squares have more factors than anybody can compare.
+    constexpr size_t kMostFactors = 64;
     std::vector<PrimExpr> factors;
     auto collect = [&](auto&& self, const PrimExpr& e) -> void {
-      if (auto* n = e.as<MulObj>()) {
+      if (auto* n = e.as<MulObj>(); n && factors.size() < kMostFactors) {
         self(self, n->a);
         return self(self, n->b);
       }
@@ -393,6 +403,14 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     return form.valid ? form.ToExpr(t) : PrimExpr();
   }
 
+  /// The sum of a node by the facts of that number. The node stays alive: its address could be used
+  /// again otherwise.
+  struct Known {
+    PrimExpr node;
+    uint64_t facts = 0;
+    Sum sum;
+  };
+  SharedMemo<Known> sums_;
   Analyzer::Impl* facts_;
 };
 }  // namespace

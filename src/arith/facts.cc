@@ -6,6 +6,7 @@
 
 #include "arith/forget.h"
 #include "arith/impl.h"
+#include "ir/once.h"
 
 namespace tvm::arith {
 namespace {
@@ -301,34 +302,43 @@ void Analyzer::Impl::AddEqual(const PrimExpr& a, const PrimExpr& b) {
 }
 
 // ---- questions --------------------------------------------------------------------------------
-LinearForm Analyzer::Impl::ToLinear(const PrimExpr& e) {
+namespace {
+LinearForm LinearOf(const PrimExpr& e, SharedMemo<LinearForm>* known) {
+  if (LinearForm* form = known->Find(e.get())) return *form;
   return Recurse([&] {
     LinearForm result;
     if (auto c = AsConstInt(e)) {
       result.Add(*c);
     } else if (auto* n = e.as<AddObj>()) {
-      result = ToLinear(n->a);
-      result.Add(ToLinear(n->b), 1);
+      result = LinearOf(n->a, known);
+      result.Add(LinearOf(n->b, known), 1);
     } else if (auto* n = e.as<SubObj>()) {
-      result = ToLinear(n->a);
-      result.Add(ToLinear(n->b), -1);
+      result = LinearOf(n->a, known);
+      result.Add(LinearOf(n->b, known), -1);
     } else if (auto* n = e.as<MulObj>()) {
-      LinearForm a = ToLinear(n->a), b = ToLinear(n->b);
+      LinearForm a = LinearOf(n->a, known), b = LinearOf(n->b, known);
       if (!a.IsConst() && !b.IsConst())
         result.Add(e, 1);
       else
         result.Add(b.IsConst() ? a : b, b.IsConst() ? b.base : a.base);
     } else if (auto* n = e.as<CastObj>();
                n && n->value.dtype().is_index() && e.dtype().bits() >= n->value.dtype().bits()) {
-      LinearForm inner = ToLinear(n->value);
+      LinearForm inner = LinearOf(n->value, known);
       result.valid = inner.valid;
       for (const LinearTerm& t : inner.terms) result.Add(cast(e.dtype(), t.atom), t.coeff);
       result.Add(inner.base);
     } else {
       result.Add(e, 1);
     }
+    known->Keep(e.get(), result);
     return result;
   });
+}
+}  // namespace
+
+LinearForm Analyzer::Impl::ToLinear(const PrimExpr& e) {
+  SharedMemo<LinearForm> known;
+  return LinearOf(e, &known);
 }
 
 Interval Analyzer::Impl::BoundByFacts(const LinearForm& sum, int depth) {

@@ -3,6 +3,7 @@
 #include "tvm/arith/pattern.h"
 
 #include "arith/impl.h"
+#include "ir/once.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/structural.h"
 
@@ -20,6 +21,14 @@ class LinearDetector {
   }
   /// None when `e` is not linear.
   std::optional<LinearIn> Detect(const PrimExpr& e) {
+    if (auto* known = known_.Find(e.get())) return *known;
+    auto result = Compute(e);
+    known_.Keep(e.get(), result);
+    return result;
+  }
+
+ private:
+  std::optional<LinearIn> Compute(const PrimExpr& e) {
     return Recurse([&]() -> std::optional<LinearIn> {
       LinearIn result{std::vector<PrimExpr>(numbers_.size()), MakeZero(e.dtype())};
       if (!Uses(e)) {
@@ -46,8 +55,6 @@ class LinearDetector {
       return std::nullopt;
     });
   }
-
- private:
   bool Uses(const PrimExpr& e) {
     return UsesVar(e, [&](const VarObj* v) { return numbers_.count(v) != 0; });
   }
@@ -64,6 +71,7 @@ class LinearDetector {
     return a;
   }
   std::unordered_map<const VarObj*, size_t> numbers_;
+  SharedMemo<std::optional<LinearIn>> known_;
 };
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "tvm/ir/function.h"
+
 namespace tvm::transform {
 
 /// Calls `run(i)` for every i below `count`, in any order and on several threads when there are
@@ -13,5 +15,8 @@ void ForEachFunction(size_t count, const std::function<void(size_t)>& run);
 /// Calls `forget` at the end of ForEachFunction in every thread that took part: for what is kept
 /// about the functions that are worked on.
 void OnFunctionsDone(void (*forget)());
+
+/// `prepare` gets every function of the class with this index before passes over functions run.
+void BeforeFunctionPasses(int32_t function_type, BaseFunc (*prepare)(BaseFunc));
 
 }  // namespace tvm::transform

@@ -19,6 +19,7 @@ class SharedMemo {
   void Keep(const Object* node, Value value) {
     if (visits_ > kFew && !node->unique()) known_.Insert(node, std::move(value));
   }
+  int64_t visits() const { return visits_; }
 
  private:
   static constexpr int64_t kFew = 512;

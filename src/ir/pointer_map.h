@@ -2,6 +2,7 @@
 // A map from addresses of objects, for walks over programs of many nodes: open addressing in one
 // block of memory, where std::unordered_map allocates for every entry.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ class PointerMap {
   }
   /// The value of the key, which is `value` when it is new, and whether it is.
   std::pair<Value*, bool> Insert(const void* key, Value value) {
-    if (2 * size_ >= slots_.size()) Grow();
+    if (4 * (size_ + 1) > 3 * slots_.size()) Resize(slots_.empty() ? 16 : 2 * slots_.size());
     Slot& slot = SlotOf(key);
     if (slot.key) return {&slot.value, false};
     slot = {key, std::move(value)};
@@ -28,6 +29,11 @@ class PointerMap {
   }
   Value& operator[](const void* key) { return *Insert(key, Value()).first; }
   size_t size() const { return size_; }
+  /// Makes room for so many keys more.
+  void Reserve(size_t more) {
+    size_t slots = std::bit_ceil((size_ + more) * 4 / 3 + 1);
+    if (slots > slots_.size()) Resize(slots);
+  }
   void Clear() {
     slots_.clear();
     size_ = 0;
@@ -47,14 +53,14 @@ class PointerMap {
     while (slots_[i].key && slots_[i].key != key) i = (i + 1) & mask;
     return slots_[i];
   }
-  void Grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
+  void Resize(size_t slots) {
+    std::vector<Slot> old(slots);
     old.swap(slots_);
     for (Slot& slot : old) {
       if (slot.key) SlotOf(slot.key) = std::move(slot);
     }
   }
-  std::vector<Slot> slots_;  // a power of two of them, at most half are taken
+  std::vector<Slot> slots_;  // a power of two of them, at most three quarters are taken
   size_t size_ = 0;
 };
 

@@ -112,6 +112,11 @@ bool Comparison::Objects(const ObjectRef& a, const ObjectRef& b, bool defines) {
     auto *x = static_cast<const ffi::ArrayObj*>(a.get()),
          *y = static_cast<const ffi::ArrayObj*>(b.get());
     if (x->size() != y->size()) return false;
+    constexpr size_t kMany = 1024;  // bindings mostly, each with a variable and its id
+    if (x->size() > kMany) {
+      to_right_.Reserve(2 * x->size());
+      to_left_.Reserve(2 * x->size());
+    }
     constexpr size_t kAhead = 8;  // long lists of nodes wait for memory otherwise
     for (size_t i = 0; i < x->size(); ++i) {
       if (i + kAhead < x->size()) {
@@ -153,35 +158,50 @@ bool Comparison::Maps(const ffi::MapObj* a, const ffi::MapObj* b, bool defines) 
 
 bool Comparison::Nodes(const Object* a, const Object* b, bool defines) {
   const Plan* plan = PlanOf(a->type_index());
+  auto bits = reinterpret_cast<uintptr_t>(a) + 31 * reinterpret_cast<uintptr_t>(b);
+  auto& known = equal_[(bits >> 5) % equal_.size()];
+  bool is_known = known.first == a && known.second == b;
   switch (plan ? plan->kind : kTVMFFISEqHashKindUnsupported) {
     case kTVMFFISEqHashKindUniqueInstance:
       return a == b;
     case kTVMFFISEqHashKindConstTreeNode:
       return a == b || Fields(a, b, defines);
     case kTVMFFISEqHashKindTreeNode: {
-      auto bits = reinterpret_cast<uintptr_t>(a) + 31 * reinterpret_cast<uintptr_t>(b);
-      auto& known = equal_[(bits >> 5) % equal_.size()];
-      if (known.first == a && known.second == b) return true;
+      if (is_known) return true;
       if (const Object** other = equal_to_.Find(a); other && *other == b) return true;
+      constexpr int64_t kFewNodes = 16;  // are compared again as fast as they are looked up
+      int64_t before = equal_to_.visits();
       if (!Fields(a, b, defines)) return false;
-      known = {a, b};
-      equal_to_.Keep(a, b);
-      return true;
+      if (equal_to_.visits() - before > kFewNodes) equal_to_.Keep(a, b);
+      break;
     }
     case kTVMFFISEqHashKindFreeVar:
     case kTVMFFISEqHashKindDAGNode: {
-      if (const Object** mapped = to_right_.Find(a)) return *mapped == b;
+      if (is_known) return true;
+      if (const Object** mapped = to_right_.Find(a)) {
+        if (*mapped != b) return false;
+        break;
+      }
       if (to_left_.Find(b)) return false;
       bool is_var = plan->kind == kTVMFFISEqHashKindFreeVar;
-      if (is_var && !defines && !map_free_vars_) return a == b;
+      if (is_var && !defines && !map_free_vars_) {
+        if (a == b) free_.Insert(a, true);
+        return a == b;
+      }
       if (!Fields(a, b, defines)) return false;
       to_right_.Insert(a, b);
       to_left_.Insert(b, a);
-      return true;
+      if (free_.size() && (free_.Find(a) || free_.Find(b))) {  // nothing with them stays equal
+        equal_.fill({});
+        equal_to_ = {};
+      }
+      break;
     }
     default:
       return GiveUp();
   }
+  known = {a, b};
+  return true;
 }
 
 bool Comparison::Fields(const Object* a, const Object* b, bool defines) {

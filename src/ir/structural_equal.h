@@ -46,7 +46,8 @@ class Comparison {
   }
   bool map_free_vars_, skip_tensor_content_, gave_up_ = false;
   PointerMap<const Object*> to_right_,
-      to_left_;  // variables, and nodes that are compared as graphs
+      to_left_;            // variables, and nodes that are compared as graphs
+  PointerMap<bool> free_;  // variables that were the same before any definition of them
   /// Pairs found equal: mappings are only added, so they stay equal.
   std::array<std::pair<const Object*, const Object*>, 256> equal_{};
   SharedMemo<const Object*> equal_to_;  // what the array has no room for

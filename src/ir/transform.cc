@@ -45,6 +45,14 @@ std::vector<void (*)()>& Forgetters() {
   static auto* list = new std::vector<void (*)()>();
   return *list;
 }
+struct Preparation {
+  int32_t function_type;
+  BaseFunc (*prepare)(BaseFunc);
+};
+std::vector<Preparation>& Preparations() {
+  static auto* list = new std::vector<Preparation>();
+  return *list;
+}
 struct ForgetAtEnd {
   ~ForgetAtEnd() {
     for (auto* forget : Forgetters()) forget();
@@ -83,6 +91,9 @@ Sequential::Sequential(Array<Pass> passes, String name) {
 }
 
 void OnFunctionsDone(void (*forget)()) { Forgetters().push_back(forget); }
+void BeforeFunctionPasses(int32_t function_type, BaseFunc (*prepare)(BaseFunc)) {
+  Preparations().push_back({function_type, prepare});
+}
 
 void ForEachFunction(size_t count, const std::function<void(size_t)>& run) {
   constexpr size_t kWorthThreads = 16;
@@ -270,6 +281,10 @@ IRModule RunFunctionPasses(const std::vector<const FunctionPassObj*>& passes, IR
     if (func->type_index() == passes[0]->entry->function_type) work.push_back({var, func, func});
   }
   ForEachFunction(work.size(), [&](size_t i) {
+    for (const Preparation& first : Preparations()) {
+      if (first.function_type == work[i].func->type_index())
+        work[i].func = first.prepare(std::move(work[i].func));
+    }
     for (size_t p = 0; p < passes.size(); ++p) {
       CheckSignalsNowAndThen();
       work[i].func = passes[p]->RunOn(work[i].func, arguments[p]);

@@ -54,6 +54,19 @@ void DropUnknownFrames(ffi::Error* error) {
   TVMFFIByteArray bytes{kept.data(), kept.size()};
   error->UpdateBacktrace(&bytes, kTVMFFIBacktraceUpdateModeReplace);
 }
+/// tvm-ffi says which text is no type; this adds the type that may have been meant.
+void NameNearestType(ffi::Error* error) {
+  constexpr std::string_view said = "unknown dtype `";
+  std::string message = error->message();
+  size_t at = message.rfind(said);
+  if (at == std::string::npos || message.back() != '`') return;
+  at += said.size();
+  std::string_view got = std::string_view(message).substr(at, message.size() - 1 - at);
+  message += DidYouMean(got, {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
+                              "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
+                              "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "handle"});
+  if (message.back() == '?') *error = ffi::Error(error->kind(), message, error->backtrace());
+}
 }  // namespace
 
 std::vector<void (*)()>& Registrations() {
@@ -117,6 +130,7 @@ int ReportException() noexcept {
   try {
     throw;
   } catch (ffi::Error& e) {
+    NameNearestType(&e);
     DropUnknownFrames(&e);
     ffi::detail::SetSafeCallRaised(e);
   } catch (Interrupt& e) {

@@ -148,9 +148,24 @@ Access AccessReader::Of(const Buffer& buffer, const Array<PrimExpr>& indices, bo
     }
     stride = stride * buffer->shape[i];
   }
+  if (!access.linear && indices.size() > 1) AlongWhole(indices, &access);
   auto* word = indices.empty() ? nullptr : indices.back().as<RampObj>();
   if (word) CountWords(word, &access);
   return access;
+}
+void AccessReader::AlongWhole(const Array<PrimExpr>& indices, Access* access) {
+  PrimExpr place(0), stride(1);
+  for (size_t i = indices.size(); i-- > 0;) {
+    if (indices[i].as<RampObj>()) return;
+    if (!access->buffer->strides.empty()) stride = access->buffer->strides[i];
+    place = place + InLoops(indices[i]) * stride;
+    stride = stride * access->buffer->shape[i];
+  }
+  BindLoops();
+  Array<PrimExpr> parts = arith::DetectLinearEquation(analyzer_.Simplify(place), loops_);
+  if (parts.empty()) return;
+  access->linear = true;
+  access->steps.assign(parts.begin(), parts.begin() + static_cast<int64_t>(loops_.size()));
 }
 void AccessReader::CountWords(const RampObj* word, Access* access) {
   auto lanes = AsConstInt(word->lanes);

@@ -83,6 +83,8 @@ class AccessReader {
   arith::Analyzer analyzer_;
   bool is_bound_ = false;
   PrimExpr InLoops(const PrimExpr& e) const;
+  /// Steps by the place in memory: indices of a reshaped buffer are divided, their sum is not.
+  void AlongWhole(const Array<PrimExpr>& indices, Access* access);
   /// Steps in words, where all of them are whole ones.
   void CountWords(const RampObj* word, Access* access);
   /// What is known of the loops is only asked for where indices are divided.

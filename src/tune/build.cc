@@ -19,6 +19,7 @@
 #include "tvm/runtime/disk_cache.h"
 #include "tvm/tir/function.h"
 #include "tvm/tir/stmt.h"
+#include "tvm/tir/unoptimized.h"
 #include "tvm/tune/measure.h"
 
 namespace tvm::tune {
@@ -79,6 +80,7 @@ IRModule WithoutChecks(const IRModule& lowered) {
     auto* prim = func.as<tir::PrimFuncObj>();
     bool is_entry = prim && prim->GetAttr<int64_t>(attr::kCallingConv, 0) ==
                                 static_cast<int64_t>(CallingConv::kCPackedFunc);
+    is_entry |= func->HasNonzeroAttr(tir::attr::kUnpacksArgument);
     functions.Set(var, is_entry ? Unchecked().Mutate(func) : func);
     if (prim) used(functions[var].as<tir::PrimFuncObj>()->body);
   }

@@ -7,6 +7,7 @@ import pathlib
 import runpy
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -192,6 +193,8 @@ def test_compile_run_and_look(program, tmp_path):
     assert run(program, "run", tmp_path / "beside.so").returncode == 0
     measured = json.loads(run(program, "bench", library, "--dim", "n=4", "--json").stdout)
     assert measured["median_ms"] > 0
+    shaped = run(program, "run", library, "--shape", "x=5,64", "--json")
+    assert json.loads(shaped.stdout)["outputs"][0]["value"] == "float32(5, 10)"
     assert "matmul" in run(program, "profile", library).stdout
     described = json.loads(run(program, "inspect", library, "--json").stdout)
     assert described["functions"]["main"]["inputs"][0]["name"] == "x"
@@ -236,6 +239,19 @@ def test_an_onnx_file_runs_at_once(program, tmp_path):
     assert "1 x MatMul" in run(program, "inspect", path).stdout
 
 
+def test_one_command_for_both_programs(program):
+    """`tvm`, as it is installed: what needs no Python is done by the native program."""
+
+    def command(*words):
+        words = [sys.executable, "-m", "tvm", *words]
+        return subprocess.run(words, capture_output=True, text=True, cwd="/")
+
+    assert command("--help").stdout == run(program, "--help").stdout
+    assert "explain" in command("--help").stdout
+    assert "--tolerance" in command("verify", "--help").stdout
+    assert "did you mean 'compile'" in command("compil", "m.onnx").stderr
+
+
 def test_help_and_errors(program, model, tmp_path):
     assert "inspect" in run(program, "--help").stdout
     assert run(program, "help").stdout == run(program, "--help").stdout
@@ -259,6 +275,14 @@ def test_help_and_errors(program, model, tmp_path):
         (["run", model, "--input", "y=x.npy"], "there is no input 'y'"),
         (["run", model, "--dim", "n=few"], "--dim: expected a number of at least 0, got 'few'"),
         (["run", model, "--dim", "m=2"], "--dim: no input of 'main' has an extent 'm'"),
+        (["run", model, "--shape", "z=2,2"], "--shape: there is no input 'z'"),
+        (["run", model, "--shape", "x=2"], "--shape: the input 'x' has 2 dimensions, got 1"),
+        (["run", model, "--shape", "x=2,two"], "--shape: expected a number of at least 0"),
+        (
+            ["run", model, "--shape", "x=2,64", "--dim", "n=3"],
+            "--shape: dimension 0 of the input 'x' is 'n', which is 3 elsewhere, got 2",
+        ),
+        (["verify", "m.onnx", "--shape", "x=1"], "verify: needs Python with the package tvm"),
         (["run", model, "--device", "cpu:first"], "--device: expected a number of at least 0"),
         (["run", tmp_path / "gone.so"], "gone.so"),
         (["compile", model], "(.onnx, .pt2) or a module that was saved as JSON, and -o model.so"),

@@ -143,3 +143,18 @@ def test_an_object_whose_constructor_raised_can_be_shown():
     with pytest.raises(TypeError):
         Kept()
     assert repr(seen[0]) == "<Kept without a value>"
+
+
+def test_a_class_that_forgets_the_constructor_of_its_base():
+    class Empty(tir.Var):
+        def __init__(self, name):
+            pass
+
+    class Full(Empty):
+        def __init__(self, name):
+            super().__init__(name)
+            tir.Var.__init__(self, name, "int32")
+
+    with pytest.raises(TypeError, match=r"Empty.__init__: expected a call of super\(\).__init__"):
+        Empty("x")
+    assert Full("x").dtype == "int32"

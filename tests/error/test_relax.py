@@ -49,10 +49,12 @@ def test_unknown_operators_attributes_and_types():
         op.nn.sofmax(x)
     with pytest.raises(AttributeError, match="axes"):
         op.nn.softmax(x).attrs.axes  # noqa: B018
-    with pytest.raises((TypeError, ValueError), match="flot32"):
+    with pytest.raises((TypeError, ValueError), match="`flot32`, did you mean 'float32'"):
         op.astype(x, "flot32")
-    with pytest.raises((TypeError, ValueError), match="flot32"):
+    with pytest.raises((TypeError, ValueError), match="`flot32`, did you mean 'float32'"):
         relax.TensorStructInfo((2,), "flot32")
+    with pytest.raises(ValueError, match="`complex`$"):  # nothing is near
+        relax.TensorStructInfo((2,), "complex")
 
 
 def test_cyclic_json():

@@ -56,7 +56,13 @@ def has(package):
 
 @functools.cache
 def _declare_torchvision():
-    """Its compiled operators need PyTorch with CUDA; beside another one their names must exist."""
+    """Its compiled operators may not load beside this PyTorch: then their names must exist."""
+    try:
+        return importlib.import_module("torchvision")
+    except ImportError:
+        return None
+    except RuntimeError:  # an operator that does not exist
+        pass
     library = torch.library.Library("torchvision", "FRAGMENT")
     for op in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, op):

@@ -23,14 +23,58 @@ def _node(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
 
 
-def _model(nodes, weights, functions=()):
+def _model(nodes, weights, functions=(), x=None):
     tensors = [onnx.numpy_helper.from_array(a, n) for n, a in weights.items()]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
+    x = x or helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph(nodes, "g", [x], [y], tensors)
-    opsets = [helper.make_opsetid(*o) for o in (("", 21), ("f", 1), ("ai.onnx.ml", 3))]
+    domains = (("", 21), ("f", 1), ("ai.onnx.ml", 3), ("com.microsoft", 1))
+    opsets = [helper.make_opsetid(*o) for o in domains]
     proto = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
     return proto.SerializeToString()
+
+
+def _packed_seeds(rng):
+    """Weights of a few bits, 8-bit attention and steps, experts, maps."""
+
+    def ours(op, inputs, **attributes):
+        return helper.make_node(op, inputs.split(" "), ["y"], domain="com.microsoft", **attributes)
+
+    def by_rows(node, **weights):
+        rows = {"rows": np.array([-1, 32]), "steps": np.array([-1, 2, 32])}
+        shaped = [_node("Reshape", "x rows", "h"), _node("Reshape", "x steps", "t")]
+        quantised = [_node("DynamicQuantizeLinear", "t", "q qs qz")]
+        return _model([*shaped, *quantised, node], rows | weights)
+
+    def u8(*shape):
+        return rng.integers(0, 256, shape).astype("uint8")
+
+    def f32(*shape):
+        return rng.random(shape, "float32")
+
+    table = helper.make_value_info("x", onnx.TypeProto())
+    table.type.map_type.key_type = TensorProto.INT64
+    table.type.map_type.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    vocabulary = {"domain": "ai.onnx.ml", "int64_vocabulary": [4, 2]}
+    sparse = {"domain": "ai.onnx.ml", "map_form": "SPARSE", "max_map": 4}
+    experts = {"e": f32(3, 8, 32), "g": f32(3, 32, 8)}
+    lstm = {"w": u8(1, 32, 16), "r": u8(1, 4, 16), "s": f32(1), "z": u8(1)}
+    return [
+        by_rows(ours("MatMulNBits", "h w s z", K=32, N=4, bits=4, block_size=16),
+                w=u8(4, 2, 8), s=f32(8), z=u8(4)),
+        by_rows(ours("MatMulBnb4", "h w s", K=32, N=4, block_size=16, quant_type=1),
+                w=u8(64), s=f32(8)),
+        by_rows(ours("GatherBlockQuantized", "w i s", block_size=16, quantize_axis=1),
+                w=u8(4, 16), i=np.array([1, 3]), s=f32(4, 2)),
+        by_rows(ours("QAttention", "q w b qs s  qz z", num_heads=2),
+                w=u8(32, 24), b=f32(24), s=f32(24), z=u8(24)),
+        by_rows(ours("DynamicQuantizeLSTM", "t w r      s z s z", hidden_size=4), **lstm),
+        by_rows(ours("MoE", "h p e  g", k=2, activation_type="gelu"), p=f32(6, 3), **experts),
+        by_rows(ours("QMoE", "h p e s  g t2", k=2), p=f32(6, 3), e=u8(3, 8, 16), s=f32(3, 8),
+                g=u8(3, 32, 4), t2=f32(3, 32)),
+        _model([_node("DictVectorizer", "x", "y", **vocabulary)], {}, x=table),
+        _model([_node("CastMap", "x", "y", **sparse)], {}, x=table),
+    ]  # fmt: skip
 
 
 def seeds():
@@ -92,6 +136,7 @@ def seeds():
     ]
     weights |= {"rows": np.array([-1, 4]), "k": rng.integers(0, 9, (2, 3, 3, 3)).astype("uint8")}
     return [
+        *_packed_seeds(rng),
         _model(sequences, weights),
         _model(strings, weights),
         _model(learned, weights),

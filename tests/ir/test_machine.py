@@ -2,6 +2,7 @@
 """The machine behind a target: what is given, what the instruction set implies, what is refused."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -74,6 +75,15 @@ def test_caches_are_given_detected_or_common():
     for name in ("l1", "l2", "l3"):
         detected = here.attrs.get(f"{name}-cache-bytes")
         assert detected is None or getattr(here.machine(), f"{name}_bytes") == detected
+
+
+def test_third_cache_is_that_of_a_core():
+    """Not the sum of those that a processor has."""
+    size = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    if not size.exists():
+        pytest.skip("nobody tells the size here")
+    kilobytes = int(size.read_text().strip().removesuffix("K"))
+    assert Target("llvm").machine().l3_bytes == kilobytes << 10
 
 
 def test_gpus():

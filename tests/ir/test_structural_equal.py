@@ -2,6 +2,7 @@
 """Comparison by field lists says what tvm-ffi's comparison says, of random nodes and of edge
 cases."""
 
+import itertools
 import math
 import random
 
@@ -112,3 +113,27 @@ def test_a_chain_deeper_than_the_stack():
     for _ in range(20000):
         deep = [relax.Tuple([node]) for node in deep]
     assert ir.structural_equal(*deep)
+
+
+def test_variables_used_before_they_are_defined():
+    """What was equal then need not be equal any more."""
+    x, y = (tir.Var(name, "int32") for name in "xy")
+    sums = {x: x + 1, y: y + 1}  # compared again in the body
+    make = lambda first, bound, last: sums[first] + tir.Let(bound, 1, sums[last])
+    orders = list(itertools.product((x, y), repeat=3))
+    for (first, bound, last), other in itertools.product(orders, repeat=2):
+        bodies = last.same_as(other[2]) if not last.same_as(bound) else True
+        same = bodies and last.same_as(bound) == other[2].same_as(other[1])
+        expected = first.same_as(other[0]) and same
+        assert ir.structural_equal(make(first, bound, last), make(*other)) == expected
+    info = relax.TensorStructInfo((2,), "float32")
+    v, w = (relax.Var(name, info) for name in "vw")
+
+    def sequence(first, bound, last):
+        p = relax.Var("p", relax.TupleStructInfo([info]))
+        bindings = [relax.VarBinding(p, relax.Tuple([first])), relax.VarBinding(bound, last)]
+        return relax.SeqExpr([relax.BindingBlock(bindings)], last)
+
+    programs = [sequence(*order) for order in itertools.product((v, w), repeat=3)]
+    for a, b in itertools.product(programs, repeat=2):
+        agree(a, b)

@@ -97,14 +97,17 @@ def conv(c, size, out, window):
     return [a, w, te.compute((1, out, size, size), value, "out")]
 
 
-def strided_conv(c, size, out, window):
-    a = placeholder(1, c, 2 * size + window - 2, 2 * size + window - 2)
+def strided_conv(c, size, out, window, batch=1, relu=False):
+    a = placeholder(batch, c, 2 * size + window - 2, 2 * size + window - 2)
     w = placeholder(out, c, window, window, name="W")
     rc, ry, rx = (te.reduce_axis((0, e), n) for n, e in [("rc", c), ("ry", window), ("rx", window)])
     value = lambda n, o, y, x: te.sum(
         a[n, rc, 2 * y + ry, 2 * x + rx] * w[o, rc, ry, rx], [rc, ry, rx]
     )
-    return [a, w, te.compute((1, out, size, size), value, "out")]
+    result = te.compute((batch, out, size, size), value, "out")
+    if relu:
+        result = te.compute(result.shape, lambda *i: te.max(result(*i), 0.0), "relu")
+    return [a, w, result]
 
 
 def grouped_conv(c, size, out, window, groups):
@@ -276,6 +279,14 @@ CASES = {
     "matrix times vector": (dense(1, 100, 300), lambda a, b: a @ b.T),
     "convolution": (conv(5, 14, 12, 3), conv_of),
     "strided convolution": (strided_conv(8, 6, 32, 3), lambda a, w: conv_of(a, w)[..., ::2, ::2]),
+    "strided convolution of many windows": (
+        strided_conv(3, 24, 32, 5, batch=2),
+        lambda a, w: conv_of(a, w)[..., ::2, ::2],
+    ),
+    "strided convolution and an activation": (
+        strided_conv(3, 23, 37, 5, relu=True),
+        lambda a, w: np.maximum(conv_of(a, w)[..., ::2, ::2], 0),
+    ),
     "strided convolution of single elements": (
         strided_conv(8, 6, 32, 1),
         lambda a, w: conv_of(a, w)[..., ::2, ::2],

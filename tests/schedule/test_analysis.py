@@ -64,6 +64,28 @@ def test_the_view_of_a_split_loop_and_of_indices_from_data():
     assert by_name["y"].is_store and not by_name["at"].is_store
 
 
+def test_the_view_of_a_reshaped_buffer():
+    """Its indices are divided; the place in memory is not."""
+
+    @T.prim_func
+    def reshape(x: T.Buffer((8, 6), "float32"), y: T.Buffer((2, 8, 3), "float32")):
+        for i, j, k in T.grid(2, 8, 3):
+            with T.block("y"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                y[vi, vj, vk] = x[(vi * 24 + vj * 3 + vk) // 6, (vj * 3 + vk) % 6]
+
+    @T.prim_func
+    def wrap(x: T.Buffer((8, 6), "float32"), y: T.Buffer((8, 6), "float32")):
+        for i, j in T.grid(8, 6):
+            with T.block("y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = x[vi, (vj + 1) % 6]
+
+    view = BlockView(sch := tir.Schedule(reshape), sch.get_block("y"))
+    assert [int(step) for step in view.loads[0].steps] == [24, 3, 1]
+    assert BlockView(sch := tir.Schedule(wrap), sch.get_block("y")).loads[0].steps is None
+
+
 def test_a_view_is_no_step_of_the_trace():
     sch = tir.Schedule(matmul)
     block = sch.get_block("C")

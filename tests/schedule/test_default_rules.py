@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Default rules: what they make of functions that nobody scheduled."""
 
+import math
 import re
 import time
 
@@ -65,6 +66,20 @@ def loops_of(sch):
         ),
     )
     return kinds
+
+
+def tiles_of(sch):
+    """Extents of the loops that stay in registers, of every block that adds to sums."""
+    tiles = []
+
+    def visit(node):
+        if isinstance(node, tir.Block) and node.name_hint.endswith("_update"):
+            loops = map(sch.get, sch.get_loops(sch.get_block(node.name_hint)))
+            kept = (tir.ForKind.UNROLLED, tir.ForKind.VECTORIZED)
+            tiles.append([int(loop.extent) for loop in loops if loop.kind in kept])
+
+    tir.stmt_functor.post_order_visit(sch.mod["main"].body, visit)
+    return [[extent for extent in tile if extent > 1] for tile in tiles]
 
 
 def blocks_of(sch):
@@ -208,9 +223,12 @@ def test_channels_leave_their_blocks_as_transposes():
     assert sch.mod.script().count("T.Shuffle(") == 16 * 4
 
 
-@pytest.mark.parametrize("rows, streams", [(512, False), (4096, True)])
-def test_transposes_that_no_cache_holds_are_written_past_it(rows, streams):
-    _, sch = scheduled(transpose(rows, 512))
+@pytest.mark.parametrize(
+    "rows, megabytes, streams", [(512, 32, False), (4096, 32, True), (4096, 64, False)]
+)
+def test_transposes_that_no_cache_holds_are_written_past_it(rows, megabytes, streams):
+    target = f"llvm -num-cores=2 -mcpu=skylake-avx512 -l3-cache-bytes={megabytes << 20}"
+    _, sch = scheduled(transpose(rows, 512), target)
     assert ('"nontemporal_store"' in sch.mod.script()) == streams
 
 
@@ -224,6 +242,23 @@ def test_products_are_tiled():
 def test_tiles_of_convolutions_fill_vectors(size, lanes):
     _, sch = scheduled(conv(64, size, 64, 3), "llvm -num-cores=2 -mcpu=skylake-avx512")
     assert {n for kind, n in loops_of(sch) if kind == "VECTORIZED"} == lanes
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_strided_convolutions_copy_no_windows(relu):
+    """The results of 64 filters are transposed, less than the 3 x 49 elements that each sees."""
+    _, sch = scheduled(strided_conv(3, 112, 64, 7, relu=relu))
+    made = sch.get(sch.get_block("root")).alloc_buffers
+    assert max(math.prod(map(int, buffer.shape)) for buffer in made) == 64 * 112 * 112
+    assert tiles_of(sch) == [[4, 4, 16]]
+
+
+@pytest.mark.parametrize("rows", [7, 14])
+def test_short_lines_of_blocked_channels_are_whole_rows_of_tiles(rows):
+    """Parts of them would read all of the weights for each part."""
+    x, w = te.placeholder((1, 16, rows, rows, 16)), te.placeholder((32, 16, 1, 1, 16, 16))
+    _, sch = scheduled([x, w, topi.nn.conv2d_NCHWc(x, w, 1, 0, 1, "NCHW16c", "NCHW16c")])
+    assert tiles_of(sch) == [[7, 2, 16]]
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,13 @@ def column_sum(n, m, d, dtype):
     return [a, te.compute((m,), lambda i: te.sum(a[k, i].astype(wide(dtype)), k), "out")]
 
 
-def convolution(n, m, d, dtype):
-    """n filters of 3x3 over d channels of 6 lines with m columns."""
-    a = te.placeholder((1, d, 6, m + 2), dtype, "a")
+def convolution(n, m, d, dtype, step=1):
+    """n filters of 3x3 over d channels, whose results are 4 lines of m columns."""
+    a = te.placeholder((1, d, 4 * step + 2, m * step + 2), dtype, "a")
     w, out = te.placeholder((n, d, 3, 3), dtype, "w"), wide(dtype)
     c, y, x = (te.reduce_axis((0, e), name) for e, name in ((d, "c"), (3, "y"), (3, "x")))
     value = lambda _, o, i, j: te.sum(
-        a[0, c, i + y, j + x].astype(out) * w[o, c, y, x].astype(out), [c, y, x]
+        a[0, c, i * step + y, j * step + x].astype(out) * w[o, c, y, x].astype(out), [c, y, x]
     )
     return [a, w, te.compute((1, n, 4, m), value, "out")]
 
@@ -103,6 +103,11 @@ PROGRAMS = {
     "convolution": (
         convolution,
         lambda a, w: np.einsum("ncyxij,ocij->noyx", _windows(a), w),
+        lambda n, m, d: 9 * d,
+    ),
+    "strided convolution": (
+        lambda *sizes: convolution(*sizes, step=2),
+        lambda a, w: np.einsum("ncyxij,ocij->noyx", _windows(a)[:, :, :-1:2, :-1:2], w),
         lambda n, m, d: 9 * d,
     ),
     "depthwise convolution": (

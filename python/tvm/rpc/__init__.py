@@ -6,6 +6,7 @@ import shutil
 import tempfile
 
 from tvm import runtime
+from tvm._aliases import no_attribute
 
 
 class LocalSession:
@@ -96,3 +97,7 @@ for _name, _kind in (
     ("cl", "opencl"),
 ):
     setattr(LocalSession, _name, _device_method(_kind))
+
+
+def __getattr__(name):
+    raise no_attribute(__name__, name, lambda: ["LocalSession"])

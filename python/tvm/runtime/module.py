@@ -178,7 +178,7 @@ tvm_ffi.register_object("ffi.Module")(Module)
 def load_module(
     path: str | os.PathLike[str] | bytes | bytearray | memoryview, fmt: str = ""
 ) -> Module:
-    """Loads a module from a file (.so, .o, .a, .tar) or from the bytes of a shared library."""
+    """Loads a module from a file (.so, .o, .a, .tar, .ll, .bc) or the bytes of a shared library."""
     if isinstance(path, (bytes, bytearray, memoryview)):
         mod = _load_bytes(bytes(path))
     else:
@@ -186,6 +186,8 @@ def load_module(
         suffix = "." + fmt if fmt else os.path.splitext(path)[1]
         if suffix in (".o", ".obj", ".a", ".tar"):
             return _load_linked(path, suffix)
+        if suffix in (".ll", ".bc"):
+            return _load_ir(path)
         if suffix in (".so", ".dylib", ".dll", ".dso", ""):
             mod = _load(path)
         else:  # another kind of module, registered as ffi.Module.load_from_file.<suffix>
@@ -193,6 +195,21 @@ def load_module(
     # Objects it made may outlive the last reference to the module; their deleters are its code.
     _keep(mod)
     return mod
+
+
+def _load_ir(path):
+    """IR of LLVM becomes an object, which is linked and loaded."""
+    import tempfile
+
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"no such file: {path}")
+    if not _libs.load_optional("tvm_llvm"):
+        raise RuntimeError(f"load_module: expected the LLVM backend, to compile {path}")
+    with tempfile.TemporaryDirectory(prefix="tvm-") as folder:
+        made = os.path.join(folder, "compiled.o")
+        with open(made, "wb") as file:
+            file.write(tvm_ffi.get_global_func("runtime._llvm_object")(path))
+        return _load_linked(made, ".o")
 
 
 def _load_linked(path, suffix):

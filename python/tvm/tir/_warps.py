@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions of NVIDIA's GPUs in the interpreter: what the threads of a warp do together
-(ldmatrix, mma, WMMA), and copies that run beside the program and are done late (cp.async, mbarrier).
+(ldmatrix, mma, WMMA), and copies that run beside the program and are done late (cp.async,
+mbarrier).
 
 A copy is done as late as it may be, when its thread waits for it, so that a missing wait is seen;
 where threads run in random order, some are done at once, so that memory that is still read is, too.

@@ -34,6 +34,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     if (auto* memo = facts_->memos.Find(e); memo && memo->rewritten.defined())
       return memo->rewritten;
     ++facts_->stats.nodes_visited;
+    ++visits_;
     PrimExpr result = Visit(e);
     return facts_->memos.At(e)->rewritten = result;
   }
@@ -104,6 +105,9 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   /// `e` simplified where `cond` holds.
   PrimExpr Under(const PrimExpr& cond, const PrimExpr& e) {
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || !cond.dtype().is_scalar()) return Mutate(e);
+    // With other facts a part that is shared is simplified again: choices between choices would
+    // take a time that grows with their tree.
+    if (visits_ > kManyVisits) return Mutate(e);
     FactScope scope(facts_, cond);
     return Mutate(e);
   }
@@ -312,8 +316,10 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   }
 
   static constexpr int kMaxDepth = 48;
+  static constexpr int64_t kManyVisits = 1 << 10;
   Analyzer::Impl* facts_;
   int depth_ = 0;
+  int64_t visits_ = 0;
 };
 
 /// The readable spellings: x - 1 for x + (-1), x != y, x <= y for x < y + 1, x + 2 < y for

@@ -195,6 +195,8 @@ void ModuleGen::Declare(const GlobalVar& var, const FunctionInfo& info) {
   bool leave =
       (info.packed && options.quick_entry) || info.func->HasNonzeroAttr(tir::attr::kUnoptimized);
   if (leave) LeaveAsIs(f);
+  if (info.func->HasNonzeroAttr(tir::attr::kUnpacksArgument))
+    f->addFnAttr(llvm::Attribute::NoInline);
   functions.emplace(var->name_hint, std::pair(f, info));
 }
 void ModuleGen::Define(const FunctionInfo& info) {

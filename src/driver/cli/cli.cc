@@ -192,7 +192,7 @@ void Info(const Options& options) {
 struct Command {
   const char *name, *arguments, *doc;
   std::vector<OptionRow> options;
-  void (*run)(const Options&);
+  void (*run)(const Options&);  // null: Python does it
 };
 std::vector<OptionRow> With(std::vector<OptionRow> rows, const std::vector<OptionRow>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
@@ -216,6 +216,16 @@ const std::vector<Command>& Commands() {
       {"profile", "model.so|model.onnx", "shows where the time goes", SessionOptions(), &Profile},
       {"inspect", "model.so|model.onnx", "shows what a model takes, gives and holds",
        With(SessionOptions(), {{"--code", "", "the instructions"}}), &Inspect},
+      {"verify",
+       "model.onnx|model.pt2",
+       "compares a model with its own framework (by Python)",
+       {},
+       nullptr},
+      {"explain",
+       "model.onnx|model.pt2",
+       "the kernels of a model, and how fast they are (by Python)",
+       {},
+       nullptr},
       {"info", "", "shows this build and this machine", {{"--json", "", "prints JSON"}}, &Info},
   };
   return *commands;
@@ -262,6 +272,9 @@ int Dispatch(std::vector<std::string> words) {
     PrintHelp(&*it);
     return 0;
   }
+  if (!it->run)
+    TVM_FFI_THROW(RuntimeError) << it->name << ": needs Python with the package tvm: python -m tvm "
+                                << it->name;
   it->run(Options(it->options, {words.begin() + 1, words.end()}));
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <tvm/ffi/extra/json.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <set>
@@ -47,7 +48,7 @@ ffi::Module MachineOf(const ffi::Module& executable, DLDevice device, bool profi
   return machine;
 }
 
-/// Numbers between 0 and 1; integers are 0 or 1, which is inside of most tables.
+/// Floats between 0 and 1; zeros of other types, which are inside of every table.
 Tensor Noise(const std::vector<int64_t>& shape, DataType dtype) {
   Tensor tensor = runtime::Empty({shape.data(), shape.size()}, dtype, {kDLCPU, 0});
   std::mt19937 random(0);
@@ -61,10 +62,49 @@ Tensor Noise(const std::vector<int64_t>& shape, DataType dtype) {
     fill(static_cast<float*>(data), [&] { return static_cast<float>(unit(random)); });
   } else if (is_number && dtype.is_float() && dtype.bits() == 64) {
     fill(static_cast<double*>(data), [&] { return unit(random); });
-  } else {  // zeros are numbers of every type
+  } else {
     std::memset(data, 0, runtime::DataSize(tensor.shape(), dtype));
   }
   return tensor;
+}
+/// The extents of "4,16".
+std::vector<int64_t> ExtentsOf(const std::string& text) {
+  std::vector<int64_t> extents;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t comma = std::min(text.find(',', begin), text.size());
+    extents.push_back(NumberOf("--shape", text.substr(begin, comma - begin), 0));
+    begin = comma + 1;
+  }
+  return extents;
+}
+Array<Any> InputsOf(const Json& signature) { return signature["inputs"].cast<Array<Any>>(); }
+
+/// The extents of names: those of --dim, and what shapes of --shape say about theirs.
+std::map<std::string, int64_t> DimsOf(const Options& options, const Json& signature,
+                                      std::map<std::string, std::vector<int64_t>>* shapes) {
+  std::map<std::string, int64_t> dims;
+  for (const auto& [name, text] : options.Pairs("--dim")) dims[name] = NumberOf("--dim", text, 0);
+  for (const auto& [name, text] : options.Pairs("--shape")) (*shapes)[name] = ExtentsOf(text);
+  for (const Any& any : InputsOf(signature)) {
+    auto entry = any.cast<Json>();
+    std::string name(entry["name"].cast<String>());
+    auto given = shapes->find(name);
+    if (given == shapes->end() || !entry.count("shape")) continue;
+    auto declared = entry["shape"].cast<Array<Any>>();
+    if (declared.size() != given->second.size())
+      TVM_FFI_THROW(ValueError) << "--shape: the input '" << name << "' has " << declared.size()
+                                << " dimensions, got " << given->second.size();
+    for (size_t i = 0; i < declared.size(); ++i) {
+      auto symbol = declared[i].as<String>();
+      if (!symbol) continue;
+      auto [dim, is_new] = dims.emplace(std::string(*symbol), given->second[i]);
+      if (!is_new && dim->second != given->second[i])
+        TVM_FFI_THROW(ValueError) << "--shape: dimension " << i << " of the input '" << name
+                                  << "' is '" << *symbol << "', which is " << dim->second
+                                  << " elsewhere, got " << given->second[i];
+    }
+  }
+  return dims;
 }
 }  // namespace
 
@@ -74,6 +114,7 @@ std::vector<OptionRow> SessionOptions() {
           {"--device", "a device", "cpu by default, or cuda:0"},
           {"--threads", "a number", "threads that work on one call"},
           {"--input", "name=file.npy", "an input; noise where none is given"},
+          {"--shape", "name=4,16", "of an input that is noise"},
           {"--dim", "name=extent", "an extent that may be any; 1 by default"},
           {"--json", "", "prints JSON"}};
 }
@@ -96,11 +137,12 @@ Json Session::Signature() const {
 }
 std::vector<Any> Session::Inputs() const {
   auto files = options.Pairs("--input");
-  std::map<std::string, int64_t> dims;
-  for (const auto& [name, text] : options.Pairs("--dim")) dims[name] = NumberOf("--dim", text, 0);
+  Json signature = Signature();
+  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, int64_t> dims = DimsOf(options, signature, &shapes);
   std::set<std::string> known;  // dims that the function has
   std::vector<Any> values;
-  for (const Any& any : Signature()["inputs"].cast<Array<Any>>()) {
+  for (const Any& any : InputsOf(signature)) {
     auto entry = any.cast<Json>();
     std::string name(entry["name"].cast<String>());
     bool has_shape = entry.count("shape") > 0;
@@ -111,6 +153,11 @@ std::vector<Any> Session::Inputs() const {
       if (given != dims.end()) known.insert(given->first);
       shape.push_back(given != dims.end() ? given->second : dim.as<int64_t>().value_or(1));
     }
+    if (auto given = shapes.find(name); given != shapes.end()) {
+      shape = given->second;
+      has_shape = true;
+      shapes.erase(given);
+    }
     if (auto file = files.find(name); file != files.end()) {
       values.push_back(ReadNpy(file->second));
       files.erase(file);
@@ -118,12 +165,14 @@ std::vector<Any> Session::Inputs() const {
     }
     if (entry["kind"].cast<String>() != "tensor" || !has_shape || !entry.count("dtype"))
       TVM_FFI_THROW(ValueError) << "the input '" << name << "' needs --input " << name
-                                << "=file.npy";
+                                << "=file.npy" << (has_shape ? "" : ", or --shape");
     values.push_back(
         Noise(shape, DataType(ffi::StringToDLDataType(entry["dtype"].cast<String>()))));
   }
   if (!files.empty())
     TVM_FFI_THROW(ValueError) << "--input: there is no input '" << files.begin()->first << "'";
+  if (!shapes.empty())
+    TVM_FFI_THROW(ValueError) << "--shape: there is no input '" << shapes.begin()->first << "'";
   for (const auto& [name, extent] : dims) {
     if (!known.count(name))
       TVM_FFI_THROW(ValueError) << "--dim: no input of '" << function << "' has an extent '" << name

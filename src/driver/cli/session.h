@@ -14,7 +14,8 @@ using Json = Map<String, Any>;
 struct Session {
   /// Opens the file of the command, on the device of --device. With `profiles` it can profile.
   explicit Session(const Options& options, bool profiles = false);
-  /// Of --input name=file.npy, else of noise; --dim n=4 gives extents that may be any, else 1.
+  /// Of --input name=file.npy, else of noise; --shape x=4,16 and --dim n=4 give extents that may
+  /// be any, else 1.
   std::vector<Any> Inputs() const;
   /// What goes in and comes out of the function.
   Json Signature() const;

@@ -516,11 +516,12 @@ IRModule Importer::Run() {
     String name = NameOf(input.name);
     auto dtype = DataTypeOf(input.type.data_type);
     if (auto given = options_.dtypes.Get(String(std::string(input.name)))) dtype = *given;
-    bool is_object = input.type.kind == TypeProto::kSequence ||
-                     input.type.kind == TypeProto::kOptional || input.type.data_type == kString;
-    if (!is_object && (input.type.kind != TypeProto::kTensor || !dtype))
-      TVM_FFI_THROW(OpNotImplemented)
-          << "onnx: input '" << input.name << "': expected a tensor, a sequence or an optional";
+    auto kind = input.type.kind;
+    bool is_object = kind == TypeProto::kSequence || kind == TypeProto::kOptional ||
+                     kind == TypeProto::kMap || input.type.data_type == kString;
+    if (!is_object && (kind != TypeProto::kTensor || !dtype))
+      TVM_FFI_THROW(OpNotImplemented) << "onnx: input '" << input.name
+                                      << "': expected a tensor, a sequence, a map or an optional";
     StructInfo info = relax::ObjectStructInfo::Get();
     if (!is_object) info = relax::TensorStructInfo(ShapeOfInput(input), *dtype);
     relax::Var param(name, info);

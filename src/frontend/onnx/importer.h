@@ -26,11 +26,12 @@ struct Known {
   std::vector<PrimExpr> elements;
 };
 
-/// A value of the graph: a tensor of numbers or strings, a sequence, or an optional that is absent.
+/// A value of the graph: a tensor of numbers or strings, a sequence, a map, or an optional that is
+/// absent.
 struct Value {
   Expr expr;   // undefined while nothing but `known` is needed of a tensor
   Expr words;  // of a tensor of strings: an array; `expr` has the places of its elements there
-  /// Of a sequence of a length that only running tells, or of an optional: `expr` is an object.
+  /// Of a sequence of a length that only running tells, a map or an optional: `expr` is an object.
   std::shared_ptr<const TypeProto> object;
   std::shared_ptr<const Known> known;
   std::optional<runtime::Tensor>
@@ -61,7 +62,7 @@ struct Value {
   const char* Otherwise() const {
     if (!defined()) return "an absent value";
     if (sequence || (object && object->kind == TypeProto::kSequence)) return "a sequence";
-    if (object) return "an optional";
+    if (object) return object->kind == TypeProto::kMap ? "a map" : "an optional";
     return IsStrings() ? "strings" : nullptr;
   }
   /// Whether numbers computed from it must not be computed now. Integers say how a program looks.

@@ -7,8 +7,12 @@
 namespace tvm::frontend::onnx {
 namespace {
 std::string TypeText(const TypeProto& type) {
-  if (type.kind == TypeProto::kSequence || type.kind == TypeProto::kOptional) {
+  if (type.kind == TypeProto::kSequence || type.kind == TypeProto::kOptional ||
+      type.kind == TypeProto::kMap) {
     std::string of = type.element ? TypeText(*type.element) : "?";
+    if (type.kind == TypeProto::kMap)
+      return std::string("map(") + (type.key_type == kString ? "string" : "integer") + " to " + of +
+             ")";
     return (type.kind == TypeProto::kSequence ? "sequence(" : "optional(") + of + ")";
   }
   auto dtype = DataTypeOf(type.data_type);

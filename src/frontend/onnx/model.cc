@@ -153,6 +153,20 @@ TypeProto ReadType(std::string_view bytes, int depth) {
         }
         break;
       case 5:
+        type.kind = TypeProto::kMap;
+        for (Wire t(w.Text(), "TypeProto.Map"); t.Next();) {
+          switch (t.field()) {
+            case 1:
+              type.key_type = t.Int();
+              break;
+            case 2:
+              type.element = std::make_shared<TypeProto>(ReadType(t.Text(), depth + 1));
+              break;
+            default:
+              t.Skip();
+          }
+        }
+        break;
       case 7:
       case 8:
         type.kind = TypeProto::kOther;

@@ -38,10 +38,11 @@ struct Dimension {
   Name param;
 };
 struct TypeProto {
-  enum Kind { kUnknown, kTensor, kSequence, kOptional, kOther } kind = kUnknown;
+  enum Kind { kUnknown, kTensor, kSequence, kOptional, kMap, kOther } kind = kUnknown;
   int64_t data_type = 0;
   std::optional<std::vector<Dimension>> shape;
-  std::shared_ptr<TypeProto> element;  // of sequences and optionals
+  std::shared_ptr<TypeProto> element;  // of sequences and optionals; values of maps
+  int64_t key_type = 0;                // of maps
 };
 struct ValueInfo {
   Name name;

@@ -83,6 +83,30 @@ void AlignOperand(Node& n) {
   n.inputs[1] = Value(n.Reshape(n.In(1), b));
   n.attributes.erase("axis");
 }
+/// p was a number with a point.
+void IntegerPower(Node& n) {
+  if (n.HasAttr("p") && n.attributes["p"].type == Attribute::kFloat)
+    SetInt(n, "p", static_cast<int64_t>(n.Float("p")));
+}
+/// How often, and along which axis: numbers of the type of the data.
+void SpreadTiles(Node& n) {
+  std::vector<double> tiles = n.ConstFloats(1), axes = n.ConstFloats(2);
+  int64_t rank = Node::Rank(n.In(0));
+  if (tiles.size() != 1 || axes.size() != 1) n.Fail("one number of tiles and one axis", "others");
+  Known repeats{{rank}, DataType::Int(64), {}};
+  int64_t axis = n.Axis(static_cast<int64_t>(axes[0]), rank);
+  for (int64_t i = 0; i < rank; ++i)
+    repeats.elements.push_back(IntImm::Int64(i == axis ? static_cast<int64_t>(tiles[0]) : 1));
+  n.inputs.resize(1);
+  SetInput(n, 1, repeats);
+}
+/// Scales of the last two axes.
+void JoinScales(Node& n) {
+  Known scales{{4}, DataType::Float(32), {}};
+  for (double scale : {1.0, 1.0, n.Float("height_scale"), n.Float("width_scale")})
+    scales.elements.push_back(MakeConst(DataType::Float(32), scale));
+  SetInput(n, 1, scales);
+}
 /// Scales become the third input of Resize, positions are not centred, halves round down.
 void AsResize(Node& n) {
   n.op = "Resize";
@@ -153,6 +177,10 @@ constexpr Changed kChanged[] = {
     {"Gemm", 7, [](Node& n) { n.attributes.erase("broadcast"); }},
     {"Dropout", 7, [](Node& n) { n.attributes.erase("is_test"); }},
     {"BatchNormalization", 7, [](Node& n) { n.attributes.erase("is_test"); }},
+    {"LpPool", 2, &IntegerPower},
+    {"GlobalLpPool", 2, &IntegerPower},
+    {"Tile", 6, &SpreadTiles},
+    {"Upsample", 7, &JoinScales},
     {"Resize", 11, &AsResize},
     {"Upsample", 100, &AsResize},  // no newer form: it is deprecated
     {"Scatter", 100, [](Node& n) { n.op = "ScatterElements"; }},
@@ -171,6 +199,11 @@ bool IsOp(Name op, Name pattern) {
 void ModernizeNode(Node& n) {
   if (!n.proto.domain.empty()) return;
   if (n.opset < 6) n.attributes.erase("consumed_inputs");
+  if (n.op == "Pad" && n.opset < 2 && n.HasAttr("paddings")) {
+    auto renamed = n.attributes.extract("paddings");
+    renamed.key() = "pads";
+    n.attributes.insert(std::move(renamed));
+  }
   for (const Moved& row : kMoved) {
     auto it = n.attributes.find(row.attribute);
     if (n.opset >= row.since || !IsOp(n.op, row.op) || it == n.attributes.end()) continue;

@@ -73,6 +73,7 @@ void Converter(const char* overloads, const char* schema, ConvertFn convert, con
                                               "higher_order.",
                                               "prims.",
                                               "quantized_decomposed.",
+                                              "torch_nn.",
                                               "torchvision.",
                                               "transformers."};
     bool is_aten = std::none_of(std::begin(kOthers), std::end(kOthers),

@@ -18,6 +18,7 @@ using relax::Function, relax::ObjectStructInfo, relax::PrimStructInfo, relax::Se
 namespace {
 
 constexpr const char* kGetItem = "_operator.getitem";
+constexpr const char* kImported = "\n  imported from ";
 
 const ValueRefObj* FirstRef(const GraphNode& node) {
   return node->args.empty() ? nullptr : node->args[0].as<ValueRefObj>();
@@ -67,6 +68,11 @@ std::vector<Any> Arrange(const GraphNodeObj* node, const ConverterInfo& info,
   return args;
 }
 
+/// The text of a struct info, without the lines that declare its variables.
+std::string TextWithNames(const StructInfo& info) {
+  std::string text = relax::TextOf(info);
+  return text.substr(text.rfind('\n') + 1);
+}
 /// float32[2, s0]
 std::string TextOfMeta(const Any& meta) {
   auto* tensor = meta.as<TensorMetaObj>();
@@ -87,6 +93,22 @@ std::string TextOfMeta(const Any& meta) {
   return text + "]";
 }
 
+/// The types and shapes of a node's inputs, each as `text_of` writes it.
+std::string TextOfInputs(const GraphNode& node,
+                         const std::function<std::string(const std::string&)>& text_of) {
+  std::string inputs;
+  auto add = [&](const std::string& name) {
+    inputs += (inputs.empty() ? "" : ", ") + text_of(name);
+  };
+  for (const Any& arg : node->args) CollectRefs(arg, add);
+  for (const auto& [key, arg] : node->kwargs) CollectRefs(arg, add);
+  return inputs.empty() ? "" : " of " + inputs;
+}
+std::string TextOfValue(const Any& value) {
+  if (IsTensor(value)) return TextWithNames(relax::GetStructInfo(value.cast<Expr>()));
+  return IsNumber(value) || value.as<PrimExprObj>() ? "a number" : "a value";
+}
+
 /// All operators that have no converter, once each, with a place that calls them: the node, what
 /// it is called with, the line of the user's program.
 void CheckSupported(const Array<GraphNode>& nodes,
@@ -98,18 +120,11 @@ void CheckSupported(const Array<GraphNode>& nodes,
     if (node->convert.has_value() || FindConverter(node->target)) continue;
     std::string& place = missing[node->target];
     if (!place.empty()) continue;
-    place = "node " + std::string(node->name);
-    std::string inputs;
-    for (const Any& arg : node->args) {
-      CollectRefs(arg, [&](const std::string& name) {
-        if (!inputs.empty()) inputs += ", ";
-        auto known = env.find(name);
-        bool is_tensor = known != env.end() && IsTensor(known->second);
-        inputs += is_tensor ? relax::TextOf(relax::GetStructInfo(known->second.cast<Expr>()))
-                            : TextOfMeta(metas[name]);
-      });
-    }
-    if (!inputs.empty()) place += " of " + inputs;
+    place = "node " + std::string(node->name) + TextOfInputs(node, [&](const std::string& name) {
+              auto known = env.find(name);
+              bool is_tensor = known != env.end() && IsTensor(known->second);
+              return is_tensor ? TextOfValue(known->second) : TextOfMeta(metas[name]);
+            });
     if (!node->source.empty()) place += ", " + std::string(node->source);
   }
   if (missing.empty()) return;
@@ -190,8 +205,8 @@ Any ImporterObj::Complete(const GraphNodeObj* node, const Any& value, const Any&
   auto *ours = InfoOf(expr), *theirs = known.as<TensorStructInfoObj>();
   if (ours->dtype != theirs->dtype || (ours->ndim >= 0 && ours->ndim != theirs->ndim)) {
     TVM_FFI_THROW(InternalError) << node->target << " (node " << node->name << "): expected "
-                                 << relax::TextOf(known) << ", got "
-                                 << relax::TextOf(relax::GetStructInfo(expr));
+                                 << TextWithNames(known) << ", got "
+                                 << TextWithNames(relax::GetStructInfo(expr));
   }
   if (const Dims* dims = DimsOf(ours)) {
     bool is_same = true;
@@ -200,8 +215,8 @@ Any ImporterObj::Complete(const GraphNodeObj* node, const Any& value, const Any&
       auto m = AsConstInt(a), n = AsConstInt(b);
       if (m && n && *m != *n) {
         TVM_FFI_THROW(InternalError)
-            << node->target << " (node " << node->name << "): expected " << relax::TextOf(known)
-            << ", got " << relax::TextOf(relax::GetStructInfo(expr));
+            << node->target << " (node " << node->name << "): expected " << TextWithNames(known)
+            << ", got " << TextWithNames(relax::GetStructInfo(expr));
       }
       // By what passes will know, too: the ranges of symbols are not among it.
       is_same = is_same && ((m && n) || builder->analyzer()->CanProveEqual(a, b));
@@ -288,11 +303,16 @@ void ImporterObj::ConvertNodes(const Array<GraphNode>& nodes) {
       if (!FunctionalTarget(node->target).empty()) Mutate(node.get());
       NoteView(node.get());
     } catch (const ffi::Error& error) {
-      if (node->source.empty()) throw;
-      std::string message = error.message();
-      std::string source = node->source;
-      if (message.find(source) != message.npos) throw;
-      throw ffi::Error(error.kind(), message + "\n  imported from " + source, error.backtrace());
+      std::string message = error.message(), source = node->source;
+      // Of nodes in nodes (the branches of a condition) the innermost is named.
+      if (message.find(kImported) != message.npos) throw;
+      message += kImported + std::string(node->target) + " (node " + std::string(node->name) + ")" +
+                 TextOfInputs(node, [&](const std::string& name) {
+                   auto known = env.find(name);
+                   return known == env.end() ? "nothing" : TextOfValue(known->second);
+                 });
+      if (!source.empty()) message += ", " + source;
+      throw ffi::Error(error.kind(), message, error.backtrace());
     }
   }
 }

@@ -255,6 +255,9 @@ Any IntOfNumber(Conversion& c) {
 /// Assertions of the exporter: what they say is checked with the arguments' shapes.
 Any Nothing(Conversion& c) { return c[0]; }
 
+Any ChosenNumber(Conversion& c) {
+  return c.Simplify(tir::Select(AsNumber(c[0]), AsNumber(c[1]), AsNumber(c[2])));
+}
 Any SumOfSizes(Conversion& c) {
   PrimExpr sum = IntImm::Int64(0);
   for (const PrimExpr& size : c.Sizes(0)) sum = sum + size;
@@ -340,6 +343,7 @@ TVM_REGISTER() {
   Converter("_operator.pow", "a, b", &PowerOfSize);
   Converter("sym_size.int", "self, dim", &SizeOf);
   Converter("torch.sym_sum", "args", &SumOfSizes);
+  Converter("torch.sym_ite", "b, t, f", &ChosenNumber);
   Converter("sym_stride.int", "self, dim", &StrideOf);
   Converter("sym_numel.default", "self", &NumElements);
   Converter("sym_is_contiguous.default", "self, memory_format=None", &IsContiguous);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of attention, distances, windows and paddings.
+#include <algorithm>
 #include <cmath>
 
 #include "attention.h"
@@ -53,6 +54,9 @@ Expr DistanceGradient(Conversion& c, const Expr& grad, const Expr& gap, double p
 Any CDistBackward(Conversion& c) {
   Expr a = c.Emit("expand_dims", c.Tensor(1), -2), b = c.Emit("expand_dims", c.Tensor(2), -3);
   Expr gap = c.Emit("subtract", a, b);
+  Dims shape = ShapeOf(gap);
+  // PyTorch sums an empty batch up as well.
+  if (std::any_of(shape.begin(), shape.end(), &IsZero)) return c.Emit("zeros_like", c.Tensor(1));
   Expr all = DistanceGradient(c, c.Tensor(0), gap, c.Number(3), c.Tensor(4));
   return c.Emit("sum", all, Array<Any>{-2});
 }

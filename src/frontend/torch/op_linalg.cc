@@ -102,6 +102,23 @@ Any LUFactor(Conversion& c) {
   Factors f = FactorsOf(c, c.Tensor(0));
   return Array<Any>{f.lu, f.pivots, f.info};
 }
+Any LDLFactor(Conversion& c) {
+  Expr a = c.Tensor(0);
+  Dims batch = BatchOf(a);
+  std::vector<Expr> items =
+      Run(c, "ldl", {a},
+          {InfoFor(ShapeOf(a), TypeOf(a)), InfoFor(With(batch, {RowsOf(a)}), kIndex),
+           InfoFor(batch, kIndex)});
+  return Array<Any>{c.Emit("tril", items[0], 0), items[1], items[2]};
+}
+Any LDLSolve(Conversion& c) {
+  Expr ld = c.Tensor(0), pivots = c.Tensor(1), b = c.Tensor(2);
+  Dims batch = CommonBatch(c, ld, b);
+  pivots = c.BroadcastTo(pivots, With(batch, {RowsOf(ld)}));
+  ld = ToBatch(c, ld, batch);
+  b = ToBatch(c, b, batch);
+  return Run(c, "ldl_solve", {ld, pivots, b}, {InfoFor(ShapeOf(b), TypeOf(b))})[0];
+}
 /// (P, L, U) of factors in one.
 Array<Any> Unpacked(Conversion& c, const Expr& lu, const Expr& pivots) {
   DataType t = TypeOf(lu);
@@ -378,6 +395,9 @@ TVM_REGISTER() {
   Converter("lu_unpack.default", "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True",
             &LUUnpack);
   Converter("linalg_lu_solve.default", "LU, pivots, B, left=True, adjoint=False", &LUSolve);
+  Converter("linalg_ldl_factor_ex.default", "self, hermitian=False, check_errors=False",
+            &LDLFactor);
+  Converter("linalg_ldl_solve.default", "LD, pivots, B, hermitian=False", &LDLSolve);
   Converter("_linalg_det.default", "A", &Determinant);
   Converter("_linalg_slogdet.default", "A", &LogDeterminant);
   Converter("linalg_inv_ex.default", "A, check_errors=False", &Inverse);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, running reductions, sorting and searching.
+#include <algorithm>
 #include <cmath>
 
 #include "converter.h"
@@ -46,6 +47,42 @@ Any Truth(Conversion& c) {
   Expr bits = c.Cast(ToBool(c, x), DataType::Int(8));
   Expr extreme = c.Emit(c.op, bits, AxesOf(c, 1, x), c.Flag(2));
   return c.Cast(extreme, is_byte ? DataType::UInt(8) : DataType::Bool());
+}
+
+/// The exclusive or of all elements' bits, as numbers of 64 bits.
+Any Hash(Conversion& c) {
+  if (c.Int(3) != 0) TVM_REFUSE(c, NotImplementedError) << "mode: expected 0, got " << c.Int(3);
+  Expr x = c.Tensor(0);
+  x = c.Cast(x, TypeOf(x).is_float() ? DataType::Float(64) : DataType::Int(64));
+  int64_t rank = RankOf(x);
+  std::vector<int64_t> axes = rank ? c.NormalAxes(c.Ints(1), rank) : Axes(0), order;
+  if (axes.empty()) axes = Axes(rank);
+  Dims kept, reduced, result;
+  for (int64_t d = 0; d < rank; ++d) {
+    bool is_reduced = std::find(axes.begin(), axes.end(), d) != axes.end();
+    (is_reduced ? reduced : kept).push_back(ShapeOf(x)[d]);
+    if (!is_reduced) order.push_back(d);
+    if (c.Flag(2) || !is_reduced) {
+      result.push_back(is_reduced ? PrimExpr(IntImm::Int64(1)) : ShapeOf(x)[d]);
+    }
+  }
+  order.insert(order.end(), axes.begin(), axes.end());
+  Dims rows = kept;
+  rows.push_back(c.Simplify(Count(reduced)));
+  x = c.Reshape(c.Permute(x, order), rows);
+  Expr hash = c.Compute("hash", {x}, [&](const Array<te::Tensor>& in) -> Array<te::Tensor> {
+    DataType bits = DataType::UInt(64);
+    tir::Var a("a", bits), b("b", bits);
+    tir::CommReducer combiner({a}, {b}, {bitwise_xor(a, b)}, {MakeZero(bits)});
+    tir::IterVar k = te::reduce_axis(Range::FromMinExtent(IntImm::Int64(0), in[0]->shape.back()));
+    auto element = [&](const Array<tir::Var>& i) {
+      Array<PrimExpr> at(i.begin(), i.end());
+      at.push_back(k->var);
+      return tir::Reduce(combiner, {reinterpret(bits, in[0](at))}, {k}, const_true(), 0);
+    };
+    return {te::compute(Array<PrimExpr>(kept.begin(), kept.end()), element, "hash")};
+  });
+  return c.Reshape(hash, result);
 }
 
 // ---- deviations ---------------------------------------------------------------------------------
@@ -251,6 +288,7 @@ TVM_REGISTER() {
   Converter("amin.default", "self, dim=[], keepdim=False", &ReduceAxes, "min");
   Converter("any.default any.dim any.dims", "self, dim=None, keepdim=False", &Truth, "max");
   Converter("all.default all.dim all.dims", "self, dim=None, keepdim=False", &Truth, "min");
+  Converter("hash_tensor.default", "self, dim=[], keepdim=False, mode=0", &Hash);
   Converter("var.correction", "self, dim=None, correction=None, keepdim=False", &Variance);
   Converter("std.correction", "self, dim=None, correction=None, keepdim=False", &Deviation);
   Converter("var.dim", "self, dim, unbiased=True, keepdim=False", &Variance);

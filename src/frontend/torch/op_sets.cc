@@ -306,12 +306,12 @@ Expr CountCells(Conversion& c, const Expr& rows, const Array<Expr>& edges, const
     PrimExpr n = c.Simplify(ShapeOf(edges[d])[0] - Num(1));
     Array<Any> args = {edges[d], x, false, true};
     Expr place = c.importer()->Apply("aten.searchsorted.Tensor", args).cast<Expr>();
-    Expr last = c.Emit("take", edges[d], PrimValue(n), 0);
     // The last interval has its upper end.
-    place = c.Emit("subtract", place, c.Cast(c.Emit("equal", x, last), kPlace));
-    place = c.Emit("subtract", place, c.Const(1));
-    Expr is_in = c.Emit("logical_and", c.Emit("greater_equal", place, c.Const(0)),
-                        c.Emit("less", place, PrimValue(n)));
+    place = c.Emit("minimum", c.Emit("subtract", place, c.Const(1)), SizeTensor(c, n - Num(1)));
+    Expr first = c.Emit("take", edges[d], c.Const(0), 0);
+    Expr last = c.Emit("take", edges[d], PrimValue(n), 0);
+    Expr is_in =
+        c.Emit("logical_and", c.Emit("greater_equal", x, first), c.Emit("less_equal", x, last));
     Expr scaled = d ? c.Emit("multiply", cell, PrimValue(n)) : Expr();
     cell = d ? c.Emit("add", scaled, place) : place;
     inside = d ? c.Emit("logical_and", inside, is_in) : is_in;

@@ -162,6 +162,15 @@ Any Squeeze(Conversion& c) {
 
 // ---- joins and parts ----------------------------------------------------------------------------
 /// Tensors of one type. A vector without elements may stand beside anything.
+/// The tensor with the sizes of another, but along one axis: the exporter knows by more than we do
+/// that they are equal, which is checked when the program runs.
+Expr WithSizesOf(Conversion& c, const Expr& other, const Expr& x, int64_t but_axis) {
+  Dims dims = ShapeOf(x), expected = ShapeOf(other);
+  if (dims.size() != expected.size()) return x;
+  if (but_axis >= 0) expected.Set(but_axis, dims[but_axis]);
+  if (c.Equal(dims, expected)) return x;
+  return c.bb->EmitMatchCast(x, relax::TensorStructInfo(expected, TypeOf(x)));
+}
 Any Concat(Conversion& c) {
   Array<Expr> tensors = c.Tensors(0), parts;
   std::vector<Any> all(tensors.begin(), tensors.end());
@@ -170,14 +179,20 @@ Any Concat(Conversion& c) {
   for (const Expr& x : tensors) rank = std::max(rank, RankOf(x));
   for (const Expr& x : tensors) {
     bool is_empty = RankOf(x) == 1 && rank > 1 && IsZero(ShapeOf(x)[0]);
-    if (!is_empty) parts.push_back(c.Cast(x, t));
+    if (is_empty) continue;
+    Expr part = c.Cast(x, t);
+    int64_t axis = c.Axis(1, rank);
+    parts.push_back(parts.empty() ? part : WithSizesOf(c, parts[0], part, axis));
   }
   return c.Emit("concat", relax::Tuple(parts), c.Int(1));
 }
 Any Stack(Conversion& c) {
   Array<Expr> tensors = c.Tensors(0), parts;
   DataType t = c.ResultType(std::vector<Any>(tensors.begin(), tensors.end()));
-  for (const Expr& x : tensors) parts.push_back(c.Cast(x, t));
+  for (const Expr& x : tensors) {
+    Expr part = c.Cast(x, t);
+    parts.push_back(parts.empty() ? part : WithSizesOf(c, parts[0], part, -1));
+  }
   return c.Emit("stack", relax::Tuple(parts), c.Int(1));
 }
 /// The parts as a list: one part is the tensor itself to the operator.

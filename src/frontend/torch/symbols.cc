@@ -116,9 +116,37 @@ constexpr BinaryForm kForms[] = {
     {"CeilDiv", [](const PrimExpr& a, const PrimExpr& b) { return ceildiv(a, b); }},
     {"Mod", &Remainder},
     {"PythonMod", &Remainder},
+    {"LessThan", [](const PrimExpr& a, const PrimExpr& b) { return a <= b; }},
+    {"StrictLessThan", [](const PrimExpr& a, const PrimExpr& b) { return a < b; }},
+    {"GreaterThan", [](const PrimExpr& a, const PrimExpr& b) { return a >= b; }},
+    {"StrictGreaterThan", [](const PrimExpr& a, const PrimExpr& b) { return a > b; }},
+    {"Equality", [](const PrimExpr& a, const PrimExpr& b) { return equal(a, b); }},
+    {"Unequality", [](const PrimExpr& a, const PrimExpr& b) { return not_equal(a, b); }},
+    {"And", [](const PrimExpr& a, const PrimExpr& b) { return a && b; }},
+    {"Or", [](const PrimExpr& a, const PrimExpr& b) { return a || b; }},
 };
 
-PrimExpr Evaluate(const Term& term, const std::function<PrimExpr(const std::string&)>& symbol) {
+using SymbolFn = std::function<PrimExpr(const std::string&)>;
+PrimExpr Evaluate(const Term& term, const SymbolFn& symbol);
+
+/// Piecewise(ExprCondPair(value, condition), …, ExprCondPair(value, true))
+PrimExpr FirstThatHolds(const Term& term, const SymbolFn& symbol) {
+  PrimExpr result;
+  for (size_t i = term.args.size(); i-- > 0;) {
+    const Term& pair = term.args[i];
+    if (pair.name != "ExprCondPair" || pair.args.size() != 2) {
+      TVM_FFI_THROW(ValueError) << "symbolic size: expected values with conditions in Piecewise";
+    }
+    PrimExpr value = Evaluate(pair.args[0], symbol);
+    // Without one that always holds the last is it.
+    result = result.defined() ? tir::Select(Evaluate(pair.args[1], symbol), value, result) : value;
+  }
+  if (!result.defined()) {
+    TVM_FFI_THROW(ValueError) << "symbolic size: expected more operands of Piecewise";
+  }
+  return result;
+}
+PrimExpr Evaluate(const Term& term, const SymbolFn& symbol) {
   auto arg = [&](size_t i) {
     if (i >= term.args.size()) {
       TVM_FFI_THROW(ValueError) << "symbolic size: expected more operands of " << term.name;
@@ -129,8 +157,11 @@ PrimExpr Evaluate(const Term& term, const std::function<PrimExpr(const std::stri
   if (term.name == "Integer" && term.args.size() == 1) {
     return IntImm::Int64(ToInt(term.args[0].name));
   }
+  if (term.name == "true" || term.name == "false") return IntImm::Bool(term.name == "true");
   if (term.args.empty() && !term.name.empty()) return IntImm::Int64(ToInt(term.name));
   if (term.name == "ModularIndexing") return floormod(floordiv(arg(0), arg(1)), arg(2));
+  if (term.name == "Not") return !arg(0);
+  if (term.name == "Piecewise") return FirstThatHolds(term, symbol);
   for (const BinaryForm& form : kForms) {
     if (term.name != form.name) continue;
     PrimExpr result = arg(0);
@@ -158,13 +189,16 @@ std::string NameOf(const Term& term) {
 }  // namespace
 
 PrimExpr Symbols::NewSymbol(const std::string& name) {
-  tir::SizeVar var(name, DataType::Int(64));
   auto range = ranges_.Get(name);
   auto bound = [&](size_t i, int64_t otherwise) {
     return range && (*range)[i] != nullptr ? (*range)[i].cast<int64_t>() : otherwise;
   };
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-  analyzer_->Update(var, arith::ConstIntBound(std::max<int64_t>(bound(0, 0), 0), bound(1, kAny)));
+  int64_t lower = bound(0, range ? -kAny : 0);
+  // A number that depends on data is not always a size.
+  tir::Var var =
+      lower < 0 ? tir::Var(name, DataType::Int(64)) : tir::SizeVar(name, DataType::Int(64));
+  analyzer_->Update(var, arith::ConstIntBound(lower, bound(1, kAny)));
   return var;
 }
 

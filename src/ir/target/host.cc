@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 
 #include "ir/target/instructions.h"
 #include "ir/target/target_tables.h"
@@ -29,6 +30,15 @@ Optional<Map<String, Any>> HostCpu() {
   }());
   return *host;
 }
+/// Bytes of the third cache that a core shares with its neighbours; 0 where nobody tells. (For a
+/// processor that has several of them, sysconf adds them up.)
+int64_t ThirdCacheBytes() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  int64_t kilobytes = 0;
+  char unit = 0;
+  if (file >> kilobytes >> unit && unit == 'K') return kilobytes << 10;
+  return std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+}
 /// Whether what was detected of a feature stands against what somebody says of one.
 bool IsOverruled(const String& detected, const String& given) {
   std::string_view name = View(detected).substr(1), other = View(given).substr(1);
@@ -49,11 +59,11 @@ void DetectHost(Map<String, Any>* attrs) {
                                                   {"l1-cache-ways", _SC_LEVEL1_DCACHE_ASSOC},
                                                   {"l2-cache-bytes", _SC_LEVEL2_CACHE_SIZE},
                                                   {"l2-cache-ways", _SC_LEVEL2_CACHE_ASSOC},
-                                                  {"l3-cache-bytes", _SC_LEVEL3_CACHE_SIZE},
                                                   {"cache-line-bytes", _SC_LEVEL1_DCACHE_LINESIZE}};
     for (auto [key, name] : caches) {
       if (long size = sysconf(name); size > 0) set(key, int64_t{size});
     }
+    if (int64_t size = ThirdCacheBytes(); size > 0) set("l3-cache-bytes", size);
   }
   auto cpu = attrs->find("mcpu");
   bool is_this = cpu == attrs->end() || (*cpu).second.cast<String>() == "native";

@@ -10,6 +10,7 @@
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
 #include "tir/shared_kernels.h"
+#include "tir/strided_kernel.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/backend.h"
 #include "tvm/relax/analysis.h"
@@ -250,15 +251,25 @@ class ConstantFolder {
   // ---- computing --------------------------------------------------------------------------------
   static constexpr double kFewElements = 1 << 23, kFewestElements = 1 << 20;
   /// The code of each kernel. Compiling takes longer than running: weights of many shapes are
-  /// scaled and moved by a few kernels.
+  /// scaled and moved by a few kernels, and most of them need no compiler.
   std::vector<ffi::Function> Compile() const {
-    if (kernels_.empty()) return {};
-    tir::SharedKernels shared = tir::ShareKernels(kernels_);
+    std::vector<ffi::Function> code;
+    std::vector<tir::PrimFunc> others;
+    std::vector<int> position(kernels_.size(), -1);  // among the others
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      auto strided = tir::StridedKernel(kernels_[i]);
+      code.push_back(strided.value_or(ffi::Function()));
+      if (strided) continue;
+      position[i] = static_cast<int>(others.size());
+      others.push_back(kernels_[i]);
+    }
+    if (others.empty()) return code;
+    tir::SharedKernels shared = tir::ShareKernels(others);
     auto name = [](size_t i) { return String("fold" + std::to_string(i)); };
     std::vector<double> elements(shared.kernels.size());  // in all calls
     for (const FoldStep& step : steps_) {
-      if (step.kernel != kView)
-        elements[shared.of[step.kernel]] += ElementsOf(kernels_[step.kernel]);
+      if (step.kernel != kView && position[step.kernel] >= 0)
+        elements[shared.of[position[step.kernel]]] += ElementsOf(kernels_[step.kernel]);
     }
     Map<GlobalVar, BaseFunc> functions;
     for (size_t i = 0; i < shared.kernels.size(); ++i) {
@@ -273,8 +284,9 @@ class ConstantFolder {
     }
     static const ffi::Function build = ffi::Function::GetGlobalRequired("driver.Build");
     auto module = build(IRModule(functions), DefaultHost(), nullptr).cast<ffi::Module>();
-    std::vector<ffi::Function> code;
-    for (size_t i : shared.of) code.push_back(runtime::GetFunction(module, name(i)));
+    for (size_t i = 0; i < code.size(); ++i) {
+      if (position[i] >= 0) code[i] = runtime::GetFunction(module, name(shared.of[position[i]]));
+    }
     return code;
   }
   void Compute() {

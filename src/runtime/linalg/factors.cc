@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of matrices: LU, Cholesky, QR by reflections; systems that they solve; the exponential.
+// Factors of matrices: LU, LDL, Cholesky, QR by reflections; systems that they solve; the
+// exponential.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,6 +60,97 @@ void SolveTriangular(const Matrix& a, bool upper, bool unit, Matrix& b) {
     for (int64_t k = begin; k < end; ++k) SubtractRow(b, i, k, a(i, k));
     if (unit) continue;
     for (int64_t j = 0; j < b.columns; ++j) b(i, j) /= a(i, i);
+  }
+}
+
+namespace {
+/// The size of the block of D at k, and the row that is to be its last.
+struct Pivot {
+  int64_t size, row;
+};
+Pivot ChoosePivot(const Matrix& a, int64_t k) {
+  // The growth of elements is least for this threshold (Bunch and Kaufman, 1977).
+  const double threshold = (1 + std::sqrt(17.0)) / 8;
+  auto at = [&](int64_t i, int64_t j) { return std::abs(i >= j ? a(i, j) : a(j, i)); };
+  int64_t largest = k;
+  for (int64_t i = k + 1; i < a.rows; ++i) {
+    if (largest == k || at(i, k) > at(largest, k)) largest = i;
+  }
+  double column = largest == k ? 0 : at(largest, k), row = 0;
+  if (!(at(k, k) < threshold * column)) return {1, k};  // NaN stays where it is
+  for (int64_t j = k; j < a.rows; ++j) {
+    if (j != largest) row = std::max(row, at(largest, j));
+  }
+  if (at(k, k) >= threshold * column * (column / row)) return {1, k};
+  return {at(largest, largest) >= threshold * row ? 1 : 2, largest};
+}
+/// Swaps rows and columns i < p of a symmetric matrix of which the lower half from k on is kept.
+void SwapSymmetric(Matrix& a, int64_t k, int64_t i, int64_t p) {
+  if (i == p) return;
+  for (int64_t j = p + 1; j < a.rows; ++j) std::swap(a(j, i), a(j, p));
+  for (int64_t j = i + 1; j < p; ++j) std::swap(a(j, i), a(p, j));
+  for (int64_t j = k; j < i; ++j) std::swap(a(i, j), a(p, j));
+  std::swap(a(i, i), a(p, p));
+}
+}  // namespace
+
+int64_t FactorLDL(Matrix& a, std::vector<int64_t>& pivots) {
+  int64_t n = a.rows, singular = 0;
+  pivots.resize(n);
+  for (int64_t k = 0; k < n;) {
+    Pivot pivot = ChoosePivot(a, k);
+    int64_t last = k + pivot.size - 1;
+    SwapSymmetric(a, k, last, pivot.row);
+    if (pivot.size == 1) {
+      pivots[k] = pivot.row + 1;
+      double d = a(k, k);
+      if (d == 0 && singular == 0) singular = k + 1;
+      for (int64_t j = k + 1; j < n && d != 0; ++j) {
+        for (int64_t i = j; i < n; ++i) a(i, j) -= a(i, k) * a(j, k) / d;
+      }
+      for (int64_t i = k + 1; i < n && d != 0; ++i) a(i, k) /= d;
+    } else {
+      pivots[k] = pivots[last] = -(pivot.row + 1);
+      double d = a(k, k) * a(last, last) - a(last, k) * a(last, k);
+      for (int64_t j = last + 1; j < n; ++j) {
+        double l = (a(last, last) * a(j, k) - a(last, k) * a(j, last)) / d;
+        double m = (a(k, k) * a(j, last) - a(last, k) * a(j, k)) / d;
+        for (int64_t i = j; i < n; ++i) a(i, j) -= a(i, k) * l + a(i, last) * m;
+        a(j, k) = l;
+        a(j, last) = m;
+      }
+    }
+    k += pivot.size;
+  }
+  return singular;
+}
+
+void SolveLDL(const Matrix& ld, const std::vector<int64_t>& pivots, Matrix& b) {
+  int64_t n = ld.rows;
+  auto size = [&](int64_t k) { return pivots[k] > 0 ? 1 : 2; };
+  for (int64_t k = 0; k < n; k += size(k)) {
+    int64_t last = k + size(k) - 1;
+    SwapRows(b, last, std::abs(pivots[k]) - 1);
+    for (int64_t i = last + 1; i < n; ++i) {
+      for (int64_t j = k; j <= last; ++j) SubtractRow(b, i, j, ld(i, j));
+    }
+  }
+  for (int64_t k = 0; k < n; k += size(k)) {
+    int64_t last = k + size(k) - 1;
+    double p = ld(k, k), q = ld(last, k), r = ld(last, last), d = p * r - q * q;
+    for (int64_t j = 0; j < b.columns; ++j) {
+      double x = b(k, j), y = b(last, j);
+      b(k, j) = last == k ? x / p : (r * x - q * y) / d;
+      if (last != k) b(last, j) = (p * y - q * x) / d;
+    }
+  }
+  for (int64_t last = n - 1; last >= 0; --last) {
+    int64_t k = pivots[last] > 0 ? last : last - 1;
+    for (int64_t j = k; j <= last; ++j) {
+      for (int64_t i = last + 1; i < n; ++i) SubtractRow(b, j, i, ld(i, j));
+    }
+    SwapRows(b, last, std::abs(pivots[last]) - 1);
+    last = k;
   }
 }
 

@@ -2,6 +2,7 @@
 // Linear algebra as programs call it: batches of matrices in float32 or float64 on the CPU, results
 // written into the last arguments.
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "matrix.h"
@@ -119,6 +120,51 @@ void LUSolve(Tensor lu, Tensor pivots, Tensor rhs, Tensor x) {
   for (int64_t b = 0; b < in.count(); ++b) {
     Matrix solution = in.Load(b);
     SolveLU(factors.Load(b), LoadPivots(swaps, b, in.rows()), solution);
+    out.Store(b, solution.elements);
+  }
+}
+void LDL(Tensor a, Tensor ld, Tensor pivots, Tensor info) {
+  Batch in(a, kMatrices, "ldl"), out(ld, kMatrices, "ldl"), swaps(pivots, kVectors, "ldl"),
+      status(info, kScalars, "ldl");
+  ExpectSquare(in, "ldl");
+  out.ExpectShape(in.count(), in.rows(), in.columns());
+  swaps.ExpectShape(in.count(), in.rows(), 1);
+  status.ExpectShape(in.count(), 1, 1);
+  for (int64_t b = 0; b < in.count(); ++b) {
+    Matrix m = in.Load(b);
+    std::vector<int64_t> order;
+    status.Store<int64_t>(b, {FactorLDL(m, order)});
+    out.Store(b, m.elements);
+    swaps.Store(b, order);
+  }
+}
+/// Two negative pivots belong to a block of two.
+std::vector<int64_t> LoadPivotsOfBlocks(const Batch& pivots, int64_t at) {
+  std::vector<int64_t> result;
+  for (double p : pivots.Load(at).elements) result.push_back(static_cast<int64_t>(p));
+  int64_t n = pivots.rows();
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t p = result[k];
+    bool is_pair = p < 0 && k + 1 < n && result[k + 1] == p;
+    if (p == 0 || std::abs(p) > n || (p < 0 && !is_pair)) {
+      TVM_FFI_THROW(ValueError) << "ldl_solve: expected pivots from 1 to " << n
+                                << ", or pairs of negative ones, got " << p;
+    }
+    if (is_pair) ++k;
+  }
+  return result;
+}
+void LDLSolve(Tensor ld, Tensor pivots, Tensor rhs, Tensor x) {
+  const char* where = "ldl_solve";
+  Batch factors(ld, kMatrices, where), swaps(pivots, kVectors, where), in(rhs, kMatrices, where),
+      out(x, kMatrices, where);
+  ExpectSquare(factors, where);
+  swaps.ExpectShape(factors.count(), factors.rows(), 1);
+  in.ExpectShape(factors.count(), factors.rows(), in.columns());
+  out.ExpectShape(in.count(), in.rows(), in.columns());
+  for (int64_t b = 0; b < in.count(); ++b) {
+    Matrix solution = in.Load(b);
+    SolveLDL(factors.Load(b), LoadPivotsOfBlocks(swaps, b), solution);
     out.Store(b, solution.elements);
   }
 }
@@ -254,6 +300,10 @@ TVM_REGISTER() {
   Def("relax.run.linalg.lu", &LU, "Factors P A = L U in one matrix, with row swaps from 1.",
       Arg("a"), Arg("lu"), Arg("pivots"), Arg("info"));
   Def("relax.run.linalg.lu_solve", &LUSolve, "Solves A X = B by the factors of A.", Arg("lu"),
+      Arg("pivots"), Arg("b"), Arg("x"));
+  Def("relax.run.linalg.ldl", &LDL, "Factors P A P' = L D L' in one matrix, pivots as LAPACK's.",
+      Arg("a"), Arg("ld"), Arg("pivots"), Arg("info"));
+  Def("relax.run.linalg.ldl_solve", &LDLSolve, "Solves A X = B by these factors of A.", Arg("ld"),
       Arg("pivots"), Arg("b"), Arg("x"));
   Def("relax.run.linalg.permutation", &Permutation, "The matrix of row swaps from 1.",
       Arg("pivots"), Arg("p"));

@@ -41,6 +41,14 @@ Matrix Multiply(const Matrix& a, const Matrix& b);
 int64_t FactorLU(Matrix& a, std::vector<int64_t>& pivots);
 /// Solves by the factors; b becomes the solution.
 void SolveLU(const Matrix& lu, const std::vector<int64_t>& pivots, Matrix& b);
+/// Symmetric pivoting by Bunch and Kaufman: the lower half of a becomes L (unit diagonal) and D,
+/// whose blocks are 1 x 1 or 2 x 2. Pivots count from 1, as LAPACK's sytrf has them: pivots[k] > 0
+/// says that k was swapped with it; two negative ones belong to a block of two, of which the second
+/// was. The upper half is neither read nor written. Returns the number (from 1) of the first pivot
+/// that is 0, or 0.
+int64_t FactorLDL(Matrix& a, std::vector<int64_t>& pivots);
+/// Solves by these factors; b becomes the solution.
+void SolveLDL(const Matrix& ld, const std::vector<int64_t>& pivots, Matrix& b);
 /// The lower factor of a symmetric matrix of which the lower half is read. Returns the number (from
 /// 1) of the first leading minor that is not positive, or 0.
 int64_t FactorCholesky(Matrix& a);

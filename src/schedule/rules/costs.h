@@ -84,7 +84,8 @@ inline constexpr int64_t kPage = 4096, kKnownPages = 64;
 inline constexpr int64_t kPartOfReduction = 128;
 /// Elements between the lanes of a load that is still a few vectors of memory.
 inline constexpr int64_t kNear = 4;
-/// Bytes of which caches hold little until they are read again.
+/// Bytes of which caches hold little until they are read again, where the third cache is not known;
+/// else half of it.
 inline constexpr int64_t kBeyondCaches = 8 << 20;
 /// Squares of a transpose next to each other, and where lines come from memory; sides of a square.
 inline constexpr int64_t kSquares = 2, kFarSquares = 4;

@@ -108,6 +108,8 @@ void InlinePadding(const Schedule& sch, const BlockRV& root);
 /// none.
 bool IsWindow(const BlockLook& look);
 bool ScheduleWindow(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A convolution whose window moves by several elements; false where it is none.
+bool ScheduleStridedWindow(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// A reduction whose results share what is read; false where it is none.
 bool ScheduleProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// The same where some operands are copies already, which may be laid out in any way.

@@ -51,6 +51,9 @@ Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
   }
   return best;
 }
+bool HasManyChains(const Tile& tile) {
+  return static_cast<double>(tile.rows * tile.vectors) >= cost::kManyChains;
+}
 /// The axes of a product: what is read along the columns is read again for every row. Lines are
 /// other columns, where there are such.
 struct TileAxes {
@@ -325,7 +328,9 @@ void InTiles(const Schedule& sch, const BlockLook& look, TileAxes axes, const Ma
     auto good = [&](int64_t rows) {
       Area part = area;
       part.rows = rows;
-      return ChooseTile(part, lanes, machine).score >= cost::kGoodTile * ideal.score;
+      Tile tile = ChooseTile(part, lanes, machine);
+      return tile.score >= cost::kGoodTile * ideal.score ||
+             (tile.lanes == lanes && HasManyChains(tile));
     };
     if (!good(cost::kEven)) {
       if (Parted(sch, look, axes.column, lanes, again)) return;
@@ -402,8 +407,7 @@ int64_t RowsToFill(const BlockLook& look, TileAxes axes, bool is_result, const M
     return std::find_if(scores.begin(), scores.end(), [&](double s) { return s >= good; }) -
            scores.begin() + 1;
   }
-  Tile as_it_is = ChooseTile(area, lanes, machine);
-  if (static_cast<double>(as_it_is.rows * as_it_is.vectors) >= cost::kManyChains) return 1;
+  if (HasManyChains(ChooseTile(area, lanes, machine))) return 1;
   auto cost_of = [&](int64_t rows) {
     area.rows = (*size + rows - 1) / rows * rows;
     return static_cast<double>(area.rows) / ChooseTile(area, lanes, machine).score;

@@ -329,8 +329,8 @@ bool Empty(const Schedule& sch, const BlockRV& block, const Machine&) {
 }  // namespace
 
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  for (auto way : {Empty, ScheduleWords, Divided, ScheduleDotProduct, ScheduleProduct,
-                   ScheduleWindow, AcrossMemory, RunByRun, AlongMemory}) {
+  for (auto way : {Empty, ScheduleWords, Divided, ScheduleDotProduct, ScheduleStridedWindow,
+                   ScheduleProduct, ScheduleWindow, AcrossMemory, RunByRun, AlongMemory}) {
     if (Attempt(sch, [&] { return way(sch, block, machine); })) return;
   }
 }

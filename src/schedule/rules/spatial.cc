@@ -114,14 +114,14 @@ bool TransposeByShuffles(const Schedule& sch, const BlockRV& copy, int64_t side)
 }
 /// Whether what is read and written together is more than caches hold: squares then follow what is
 /// read, and go to memory past the caches, which would read every line before it is overwritten.
-bool IsFar(const BlockLook& look) {
+bool IsFar(const BlockLook& look, const Machine& machine) {
   int64_t bytes = 0;
   for (const Access& access : look.accesses) {
     int64_t size = access.buffer->dtype.bits() / 8;
     for (const PrimExpr& extent : access.buffer->shape) size *= AsConstInt(extent).value_or(1);
     bytes += size;
   }
-  return bytes >= cost::kBeyondCaches;
+  return bytes >= (machine->l3_bytes > 0 ? machine->l3_bytes / 2 : cost::kBeyondCaches);
 }
 /// [outer, panels of rows: parallel] [columns] [squares] [square, unrolled] [lanes], or, by
 /// columns, [outer, columns: parallel] [panels of rows] and so on. Far from the caches columns
@@ -142,7 +142,7 @@ bool Transposed(const Schedule& sch, const BlockRV& block, const Machine& machin
   }
   // As many squares next to each other as leave every thread something to do: what they read is one
   // run, or what they write. What a division by them leaves over has fewer.
-  bool is_far = IsFar(look);
+  bool is_far = IsFar(look, machine);
   size_t along = is_far ? transpose->written : transpose->read;
   int64_t squares = 1;
   if (auto size = look.axes[along].size) {

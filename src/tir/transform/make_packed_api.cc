@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits each function into a packed entry, which checks its arguments, and an inner function with
 // plain arguments, which does the work.
+#include <set>
 #include <unordered_set>
 
 #include "../contents.h"
@@ -12,6 +13,7 @@
 #include "tvm/ir/transform.h"
 #include "tvm/tir/analysis.h"
 #include "tvm/tir/stmt_functor.h"
+#include "tvm/tir/unoptimized.h"
 
 namespace tvm::tir {
 namespace {
@@ -163,11 +165,12 @@ Stmt OnCurrentDevice(int64_t device_type, Stmt body) {
 struct Halves {
   Plain plain;
   PrimFunc inner, entry;  // entry: undefined for a function that only others of the module call
-  bool calls = false;     // other functions
+  std::set<int> unpacked_dims;  // of the helpers that the entry calls
+  bool calls = false;           // other functions
 };
 
 struct Splitter {
-  GlobalVar wrong_dtype{"__tvm_raise_wrong_dtype"}, wrong_kind{"__tvm_raise_wrong_kind"};
+  EntryHelpers helpers;
 
   static bool IsLowered(const PrimFunc& func) {
     return func->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) != 0 ||
@@ -257,7 +260,8 @@ struct Splitter {
     const Plain& info = halves.plain;
     halves.inner = MakePlain(var, func, symbol.has_value(), &halves.plain);
     if (!symbol.has_value()) return halves;
-    PackedArguments arguments(func, symbol.value(), wrong_dtype, wrong_kind);
+    PackedArguments arguments(func, std::string(symbol.value()), helpers);
+    halves.unpacked_dims = arguments.unpacked_dims();
     Array<PrimExpr> args;
     for (const Var& v : info.params) {
       PrimExpr value = arguments.ValueOf(v);
@@ -354,6 +358,7 @@ IRModule MakePackedAPI(IRModule mod) {
   CallRewriter rewrite(plain);
   Map<GlobalVar, BaseFunc> functions;
   bool raises = false;
+  std::set<int> unpacked_dims;
   Optional<ObjectRef> target;
   for (size_t i = 0; i < all.size(); ++i) {
     const auto& [var, func] = all[i];
@@ -372,6 +377,7 @@ IRModule MakePackedAPI(IRModule mod) {
       if (halves[i].entry.defined()) {
         functions.Set(var, halves[i].entry);
         raises = true;
+        unpacked_dims.insert(halves[i].unpacked_dims.begin(), halves[i].unpacked_dims.end());
       }
     } else if (f && f->GetAttr<int64_t>(::tvm::attr::kCallingConv, 0) == 0) {
       functions.Set(var, with_calls(ffi::GetRef<PrimFunc>(f)));
@@ -380,14 +386,17 @@ IRModule MakePackedAPI(IRModule mod) {
     }
   }
   if (raises) {
-    auto add = [&](const GlobalVar& var, PrimFunc func) {
-      func = WithAttr(WithAttr(func, "tir.private", true), "tir.cold", true);
+    auto add = [&](const GlobalVar& var, PrimFunc func, const char* role) {
+      func = WithAttr(WithAttr(func, "tir.private", true), role, true);
       // Errors are raised where the functions run: on the same target.
       if (target.has_value()) func = WithAttr(func, ::tvm::attr::kTarget, target.value());
       functions.Set(var, func);
     };
-    add(split.wrong_dtype, RaiseWrongDtype());
-    add(split.wrong_kind, RaiseWrongKind());
+    add(split.helpers.wrong_dtype, RaiseWrongDtype(), "tir.cold");
+    add(split.helpers.wrong_kind, RaiseWrongKind(), "tir.cold");
+    for (int ndim : unpacked_dims)
+      add(split.helpers.unpack_tensor[ndim], PackedArguments::TensorUnpacker(ndim, split.helpers),
+          attr::kUnpacksArgument);
   }
   return IRModule(functions, mod->attrs, mod->global_infos);
 }

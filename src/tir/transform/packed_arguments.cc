@@ -2,6 +2,8 @@
 // Unpacking and checking the arguments of a packed function.
 #include "packed_arguments.h"
 
+#include <algorithm>
+
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/target.h"
@@ -22,6 +24,26 @@ std::string Escaped(const std::string& text) {
   for (char c : text) out += c == '%' ? std::string("%%") : std::string(1, c);
   return out;
 }
+/// Puts texts that are known in the places of their %s; what is left of `values` is for run time.
+std::string WithKnownTexts(const std::string& format, Array<PrimExpr>* values) {
+  std::string out;
+  Array<PrimExpr> rest;
+  size_t next = 0;
+  for (size_t i = 0; i < format.size(); ++i) {
+    out += format[i];
+    if (format[i] != '%') continue;
+    out += format[++i];
+    if (format[i] == '%') continue;
+    PrimExpr value = (*values)[next++];
+    auto* text = value.as<StringImmObj>();
+    if (text)
+      out.replace(out.size() - 2, 2, Escaped(text->value));
+    else
+      rest.push_back(value);
+  }
+  *values = rest;
+  return out;
+}
 /// Types whose memory a CPU can read, beside that of the target.
 PrimExpr IsDevice(const PrimExpr& type, int64_t expected) {
   PrimExpr ok = equal(type, PrimExpr(static_cast<int>(expected)));
@@ -32,16 +54,22 @@ PrimExpr IsDevice(const PrimExpr& type, int64_t expected) {
 }
 }  // namespace
 
-PackedArguments::PackedArguments(const PrimFunc& func, std::string name,
-                                 GlobalVar raise_wrong_dtype, GlobalVar raise_wrong_kind)
+EntryHelpers::EntryHelpers() {
+  for (size_t ndim = 0; ndim <= kMostDims; ++ndim)
+    unpack_tensor.push_back(GlobalVar("__tvm_unpack_tensor" + std::to_string(ndim)));
+}
+
+PackedArguments::PackedArguments(const PrimFunc& func, PrimExpr name, const EntryHelpers& helpers)
     : func_(func),
-      name_(Escaped(name)),
-      raise_wrong_dtype_(std::move(raise_wrong_dtype)),
-      raise_wrong_kind_(std::move(raise_wrong_kind)),
+      name_(std::move(name)),
+      helpers_(helpers),
       self_("self_handle", kHandle),
       args_("args", kHandle),
       num_args_("num_args", kInt32),
-      result_("result", PointerType(PrimType(DataType::Void()))) {
+      result_("result", PointerType(PrimType(DataType::Void()))) {}
+PackedArguments::PackedArguments(const PrimFunc& func, const std::string& name,
+                                 const EntryHelpers& helpers)
+    : PackedArguments(func, StringImm(name), helpers) {
   int n = static_cast<int>(func->params.size());
   auto is_buffer = [&](int i) { return func.BufferOf(func->params[i]).defined(); };
   CheckCount();
@@ -50,13 +78,15 @@ PackedArguments::PackedArguments(const PrimFunc& func, std::string name,
     if (!is_buffer(i)) UnpackScalar(i);
   }
   for (int i = 0; i < n; ++i) {
-    if (is_buffer(i)) {
+    if (is_buffer(i) && IsPlain(i)) {
+      UnpackPlainTensor(i);
+    } else if (is_buffer(i)) {
       UnpackTensor(i);
       BindShape(i);
     }
   }
   for (int i = 0; i < n; ++i) {
-    if (is_buffer(i)) {
+    if (tensors_.count(i)) {
       CheckShape(i);
       CheckStrides(i);
       BindData(i);
@@ -64,9 +94,39 @@ PackedArguments::PackedArguments(const PrimFunc& func, std::string name,
   }
 }
 
+PrimFunc PackedArguments::TensorUnpacker(int ndim, const EntryHelpers& helpers) {
+  Var function("function", kHandle), tensor("tensor", kHandle);
+  Array<PrimExpr> shape;
+  for (int d = 0; d < ndim; ++d) shape.push_back(Var("extent" + std::to_string(d), kInt64));
+  Buffer buffer = Buffer::Decl(shape);
+  PrimFunc model({tensor}, Evaluate::Nothing(), PrimType(kInt32), {{tensor, buffer}});
+  PackedArguments checks(model, function, helpers);
+  auto number = [](const char* name) { return Var(name, kInt32); };
+  auto text = [](const char* name) { return Var(name, kHandle); };
+  Expected e{number("index"), text("name"),    text("dtype"),           number("code"),
+             number("bits"),  number("lanes"), Var("alignment", kInt64)};
+  Array<Var> params{checks.args_};
+  for (const PrimExpr& p :
+       {e.index, PrimExpr(function), e.name, e.dtype, e.code, e.bits, e.lanes, e.alignment})
+    params.push_back(Any(p).cast<Var>());
+  for (const PrimExpr& extent : shape) {
+    params.push_back(Any(extent).cast<Var>());
+    checks.values_[extent.as<VarObj>()] = extent;
+  }
+  checks.tensors_[0].expected = e;
+  checks.UnpackTensor(0);
+  checks.BindShape(0);
+  checks.CheckShape(0);
+  checks.CheckStrides(0);
+  checks.BindData(0);
+  Stmt give = Evaluate(Call(kInt32, builtin::ret(), {checks.ValueOf(buffer->data)}));
+  return PrimFunc(params, checks.Wrap(give), PrimType(kHandle));
+}
+
 // ---- building blocks --------------------------------------------------------------------------
-PrimExpr PackedArguments::Get(const PrimExpr& structure, int index, int field, DataType t) const {
-  return Call(t, builtin::tvm_struct_get(), {structure, PrimExpr(index), PrimExpr(field)});
+PrimExpr PackedArguments::Get(const PrimExpr& structure, const PrimExpr& index, int field,
+                              DataType t) const {
+  return Call(t, builtin::tvm_struct_get(), {structure, index, PrimExpr(field)});
 }
 PrimExpr PackedArguments::Bind(const Var& var, PrimExpr value) {
   Var copy = var.CopyWithSuffix("");
@@ -82,19 +142,18 @@ PrimExpr PackedArguments::Let(const std::string& name, PrimExpr value) {
 void PackedArguments::Check(const PrimExpr& cond, const char* error, const std::string& format,
                             const Array<PrimExpr>& values) {
   if (IsTrue(cond)) return;
-  Array<PrimExpr> args{StringImm(error), StringImm(name_ + ": " + format)};
-  for (const PrimExpr& v : values) args.push_back(v);
+  Array<PrimExpr> shown{name_};
+  for (const PrimExpr& v : values) shown.push_back(v);
+  std::string message = WithKnownTexts("%s: " + format, &shown);
+  Array<PrimExpr> args{StringImm(error), StringImm(message)};
+  for (const PrimExpr& v : shown) args.push_back(v);
   Stmt raise = Evaluate(Call(kInt32, builtin::tvm_raise_error(), args));
   steps_.push_back(IfThenElse(logical_not(likely(cond)), raise));
 }
-void PackedArguments::CheckKind(int i, const PrimExpr& cond, const char* expected) {
-  PrimExpr type = Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32);
-  Buffer buffer = func_.BufferOf(func_->params[i]);
-  String shown = buffer.defined() ? buffer->name : func_->params[i]->name_hint;
-  PrimExpr raise = Call(kInt32, raise_wrong_kind_,
-                        {StringImm(name_), StringImm(shown), StringImm(expected), type});
-  steps_.push_back(
-      IfThenElse(logical_not(likely(cond)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
+void PackedArguments::CheckKind(const PrimExpr& name, const PrimExpr& type, const PrimExpr& cond,
+                                const char* expected) {
+  PrimExpr raise = Call(kInt32, helpers_.wrong_kind, {name_, name, StringImm(expected), type});
+  steps_.push_back(IfThenElse(logical_not(likely(cond)), Evaluate(raise)));
 }
 PrimExpr PackedArguments::ValueOf(const Var& var) const {
   auto it = values_.find(var.get());
@@ -106,8 +165,9 @@ PrimExpr PackedArguments::Resolve(const PrimExpr& e, const Buffer& buffer) const
         PrimExpr value = ValueOf(v);
         if (!value.defined()) {
           TVM_FFI_THROW(ValueError)
-              << "MakePackedAPI: expected the arguments of " << name_ << " to determine "
-              << v->name_hint << ", which buffer " << buffer->name << " uses: it must be a scalar "
+              << "MakePackedAPI: expected the arguments of " << name_.as<StringImmObj>()->value
+              << " to determine " << v->name_hint << ", which buffer " << buffer->name
+              << " uses: it must be a scalar "
               << "parameter or be a dimension, stride or offset of a buffer by itself";
         }
         return value;
@@ -144,13 +204,15 @@ void PackedArguments::UnpackScalar(int i) {
   DataType t = param.dtype();
   PrimExpr type = Let(name + ".type_index", Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32));
   auto is = [&](int index) { return equal(type, PrimExpr(index)); };
+  auto check = [&](const PrimExpr& cond, const char* expected) {
+    CheckKind(StringImm(name), type, cond, expected);
+  };
   auto value = [&](DataType as) { return Get(args_, i, builtin::kFFIAnyUnionValue, as); };
   if (t.is_handle()) {
     // Objects are passed as their addresses, tensors as DLTensor*.
-    CheckKind(i,
-              is(kTVMFFINone) || is(kTVMFFIOpaquePtr) || is(kTVMFFIDLTensorPtr) ||
-                  is(kTVMFFIRawStr) || type >= PrimExpr(static_cast<int>(kTVMFFIStaticObjectBegin)),
-              "a pointer or a tensor");
+    check(is(kTVMFFINone) || is(kTVMFFIOpaquePtr) || is(kTVMFFIDLTensorPtr) || is(kTVMFFIRawStr) ||
+              type >= PrimExpr(static_cast<int>(kTVMFFIStaticObjectBegin)),
+          "a pointer or a tensor");
     Bind(param,
          if_then_else(is(kTVMFFITensor),
                       AddBytes(value(kHandle), PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))),
@@ -158,17 +220,18 @@ void PackedArguments::UnpackScalar(int i) {
     return;
   }
   if (t.is_float()) {
-    CheckKind(i, is(kTVMFFIFloat) || is(kTVMFFIInt) || is(kTVMFFIBool), "float");
+    check(is(kTVMFFIFloat) || is(kTVMFFIInt) || is(kTVMFFIBool), "float");
     Bind(param, cast(t, if_then_else(is(kTVMFFIFloat), value(DataType::Float(64)),
                                      cast(DataType::Float(64), value(kInt64)))));
     return;
   }
   if (!t.is_scalar() || !(t.is_integer() || t.is_bool())) {
-    TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected parameters of " << name_
+    TVM_FFI_THROW(TypeError) << "MakePackedAPI: expected parameters of "
+                             << name_.as<StringImmObj>()->value
                              << " that are scalars, handles or buffers, got " << name << " of type "
                              << t;
   }
-  CheckKind(i, is(kTVMFFIInt) || is(kTVMFFIBool), t.is_bool() ? "bool" : "int");
+  check(is(kTVMFFIInt) || is(kTVMFFIBool), t.is_bool() ? "bool" : "int");
   PrimExpr wide = Let(name + ".value", value(kInt64));
   if (t.is_bool()) {
     Bind(param, not_equal(wide, IntImm::Int64(0)));
@@ -177,59 +240,88 @@ void PackedArguments::UnpackScalar(int i) {
   if (t.bits() < 64) {
     PrimExpr low = cast(kInt64, min_value(t)), high = cast(kInt64, max_value(t));
     Check(low <= wide && wide <= high, "ValueError",
-          "expected argument " + Escaped(name) + " to fit " + t.str() + ", got %lld", {wide});
+          "expected argument %s to fit " + t.str() + ", got %lld", {StringImm(name), wide});
   }
   Bind(param, cast(t, wide));
 }
+int64_t PackedArguments::DeviceType() const {
+  auto target = func_->GetAttr<Target>(::tvm::attr::kTarget);
+  return target.has_value() ? target.value()->DeviceType() : int64_t{kDLCPU};
+}
+PackedArguments::Expected PackedArguments::ExpectedOf(int i) const {
+  Buffer buffer = func_.BufferOf(func_->params[i]);
+  DataType t = buffer->dtype;
+  return {PrimExpr(i),
+          StringImm(buffer->name),
+          StringImm(t.str()),
+          PrimExpr(t.code()),
+          PrimExpr(t.bits()),
+          PrimExpr(t.lanes()),
+          IntImm::Int64(CheckedAlignment(buffer))};
+}
+bool PackedArguments::IsPlain(int i) const {
+  Buffer buffer = func_.BufferOf(func_->params[i]);
+  int64_t alignment = CheckedAlignment(buffer);
+  bool is_power = (alignment & (alignment - 1)) == 0;
+  return is_power && DeviceType() == kDLCPU && buffer->shape.size() <= EntryHelpers::kMostDims &&
+         buffer->strides.empty() && IsZero(buffer->elem_offset) &&
+         std::all_of(buffer->shape.begin(), buffer->shape.end(),
+                     [](const PrimExpr& extent) { return AsConstInt(extent).has_value(); });
+}
+void PackedArguments::UnpackPlainTensor(int i) {
+  Buffer buffer = func_.BufferOf(func_->params[i]);
+  Expected e = ExpectedOf(i);
+  Array<PrimExpr> args{args_,  e.index, name_,   e.name,     e.dtype,
+                       e.code, e.bits,  e.lanes, e.alignment};
+  for (const PrimExpr& extent : buffer->shape) args.push_back(cast(kInt64, extent));
+  size_t ndim = buffer->shape.size();
+  unpacked_dims_.insert(static_cast<int>(ndim));
+  Bind(buffer->data, Call(kHandle, helpers_.unpack_tensor[ndim], args));
+}
 void PackedArguments::UnpackTensor(int i) {
   Buffer buffer = func_.BufferOf(func_->params[i]);
-  std::string name = buffer->name, shown = Escaped(name);
-  PrimExpr type = Let(name + ".type_index", Get(args_, i, builtin::kFFIAnyTypeIndex, kInt32));
+  std::string name = buffer->name;
+  Tensor& t = tensors_[i];
+  if (!t.expected.index.defined()) t.expected = ExpectedOf(i);
+  const Expected& e = t.expected;
+  PrimExpr type = Let(name + ".type_index", Get(args_, e.index, builtin::kFFIAnyTypeIndex, kInt32));
   PrimExpr is_object = equal(type, PrimExpr(static_cast<int>(kTVMFFITensor)));
-  CheckKind(i, is_object || equal(type, PrimExpr(static_cast<int>(kTVMFFIDLTensorPtr))),
+  CheckKind(e.name, type, is_object || equal(type, PrimExpr(static_cast<int>(kTVMFFIDLTensorPtr))),
             "a tensor");
-  PrimExpr raw = Get(args_, i, builtin::kFFIAnyUnionValue, kHandle);
-  Tensor t;
+  PrimExpr raw = Get(args_, e.index, builtin::kFFIAnyUnionValue, kHandle);
   t.handle =
       Let(name + ".tensor",
           if_then_else(is_object, AddBytes(raw, PrimExpr(static_cast<int>(sizeof(TVMFFIObject)))),
                        raw));
   Check(logical_not(IsNull(t.handle)), "ValueError",
-        "expected argument " + shown + " to be a tensor, got a null pointer");
+        "expected argument %s to be a tensor, got a null pointer", {e.name});
   values_[func_->params[i].get()] = t.handle;
 
   int ndim = static_cast<int>(buffer->shape.size());
   PrimExpr got = Get(t.handle, 0, builtin::kDLTensorNDim, kInt32);
   Check(equal(got, PrimExpr(ndim)), "ValueError",
-        "expected argument " + shown + " with " + std::to_string(ndim) +
+        "expected argument %s with " + std::to_string(ndim) +
             (ndim == 1 ? " dimension" : " dimensions") + ", got %d",
-        {got});
+        {e.name, got});
 
-  DataType dt = buffer->dtype;
   PrimExpr code = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeCode, DataType::UInt(8)));
   PrimExpr bits = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeBits, DataType::UInt(8)));
   PrimExpr lanes = cast(kInt32, Get(t.handle, 0, builtin::kDLTensorTypeLanes, DataType::UInt(16)));
-  PrimExpr same = equal(code, PrimExpr(dt.code())) && equal(bits, PrimExpr(dt.bits())) &&
-                  equal(lanes, PrimExpr(dt.lanes()));
-  PrimExpr raise =
-      Call(kInt32, raise_wrong_dtype_,
-           {StringImm(name_), StringImm(name), StringImm(dt.str()), code, bits, lanes});
-  steps_.push_back(
-      IfThenElse(logical_not(likely(same)), Evaluate(Call(kInt32, builtin::ret(), {raise}))));
+  PrimExpr same = equal(code, e.code) && equal(bits, e.bits) && equal(lanes, e.lanes);
+  PrimExpr raise = Call(kInt32, helpers_.wrong_dtype, {name_, e.name, e.dtype, code, bits, lanes});
+  steps_.push_back(IfThenElse(logical_not(likely(same)), Evaluate(raise)));
 
-  auto target = func_->GetAttr<Target>(::tvm::attr::kTarget);
-  int64_t device = kDLCPU;
-  if (target.has_value()) device = target.value()->DeviceType();
+  int64_t device = DeviceType();
   PrimExpr device_type = Get(t.handle, 0, builtin::kDLTensorDeviceType, kInt32);
   Check(IsDevice(device_type, device), "ValueError",
-        "expected argument " + shown + " on device type " + std::to_string(device) + ", got %d",
-        {device_type});
+        "expected argument %s on device type " + std::to_string(device) + ", got %d",
+        {e.name, device_type});
   if (device != kDLCPU) {
     PrimExpr id = Get(t.handle, 0, builtin::kDLTensorDeviceId, kInt32);
     if (device_id_.defined()) {
       Check(equal(id, device_id_), "ValueError",
-            "expected argument " + shown + " on device %d like those before, got %d",
-            {device_id_, id});
+            "expected argument %s on device %d like those before, got %d",
+            {e.name, device_id_, id});
     } else {
       device_id_ = Let("device_id", id);
     }
@@ -237,7 +329,6 @@ void PackedArguments::UnpackTensor(int i) {
 
   t.shape = Let(name + ".shape", Get(t.handle, 0, builtin::kDLTensorShape, kHandle));
   t.strides = Let(name + ".strides", Get(t.handle, 0, builtin::kDLTensorStrides, kHandle));
-  tensors_[i] = t;
 }
 void PackedArguments::BindShape(int i) {
   Buffer buffer = func_.BufferOf(func_->params[i]);
@@ -252,7 +343,7 @@ void PackedArguments::BindShape(int i) {
     if (!var || values_.count(var)) continue;
     if (var->dtype.bits() < 64) {
       Check(extent <= cast(kInt64, max_value(var->dtype)), "ValueError",
-            "expected " + Escaped(dim) + " to fit " + var->dtype.str() + ", got %lld", {extent});
+            "expected %s to fit " + var->dtype.str() + ", got %lld", {StringImm(dim), extent});
     }
     Bind(ffi::GetRef<Var>(var), cast(var->dtype, extent));
   }
@@ -264,9 +355,9 @@ void PackedArguments::CheckShape(int i) {
   for (size_t d = 0; d < buffer->shape.size(); ++d) {
     PrimExpr expected = cast(kInt64, Resolve(buffer->shape[d], buffer));
     // What the tensor's own extent was bound to is equal by definition.
-    std::string dim = Escaped(buffer->name) + ".shape[" + std::to_string(d) + "]";
-    Check(equal(t.extents[d], expected), "ValueError", "expected " + dim + " to be %lld, got %lld",
-          {expected, t.extents[d]});
+    Check(equal(t.extents[d], expected), "ValueError",
+          "expected %s.shape[" + std::to_string(d) + "] to be %lld, got %lld",
+          {t.expected.name, expected, t.extents[d]});
     if (AsConstInt(expected)) t.extents[d] = expected;
     t.has_elements = t.has_elements && not_equal(t.extents[d], IntImm::Int64(0));
   }
@@ -282,9 +373,8 @@ void PackedArguments::CheckStrides(int i) {
   auto stride = [&](size_t d) {
     return Get(t.strides, static_cast<int>(d), builtin::kInt64ArrayElem, kInt64);
   };
-  auto name = [&](size_t d) {
-    return Escaped(buffer->name) + ".strides[" + std::to_string(d) + "]";
-  };
+  const PrimExpr& name = t.expected.name;
+  auto shown = [](size_t d) { return "%s.strides[" + std::to_string(d) + "]"; };
   // The stride of a dimension of one element is never used.
   auto is_used = [&](size_t d) {
     return not_equal(t.extents[d], IntImm::Int64(1)) && t.has_elements;
@@ -293,8 +383,8 @@ void PackedArguments::CheckStrides(int i) {
     size_t first = steps_.size();
     for (size_t d = 0; d < ndim; ++d) {
       Check(equal(stride(d), compact[d]) || logical_not(is_used(d)), "ValueError",
-            "expected " + name(d) + " of a compact tensor to be %lld, got %lld",
-            {compact[d], stride(d)});
+            "expected " + shown(d) + " of a compact tensor to be %lld, got %lld",
+            {name, compact[d], stride(d)});
     }
     Array<Stmt> checks(steps_.begin() + first, steps_.end());
     steps_.resize(first);
@@ -315,13 +405,14 @@ void PackedArguments::CheckStrides(int i) {
     PrimExpr value = cast(kInt64, Resolve(expected, buffer));
     actual = Let(std::string(buffer->name) + ".stride" + std::to_string(d), actual);
     Check(equal(actual, value) || logical_not(is_used(d)), "ValueError",
-          "expected " + name(d) + " to be %lld, got %lld", {value, actual});
+          "expected " + shown(d) + " to be %lld, got %lld", {name, value, actual});
   }
 }
 void PackedArguments::BindData(int i) {
   Buffer buffer = func_.BufferOf(func_->params[i]);
-  std::string name = buffer->name, shown = Escaped(name);
+  std::string name = buffer->name;
   Tensor& t = tensors_[i];
+  const PrimExpr& shown = t.expected.name;
   PrimExpr offset =
       cast(kInt64, Get(t.handle, 0, builtin::kDLTensorByteOffset, DataType::UInt(64)));
   PrimExpr data = Get(t.handle, 0, builtin::kDLTensorData, kHandle);
@@ -333,8 +424,8 @@ void PackedArguments::BindData(int i) {
     offset = Let(name + ".byte_offset", offset);
     PrimExpr factor = bytes * IntImm::Int64(std::max<int64_t>(1, buffer->offset_factor));
     Check(equal(floormod(offset, factor), IntImm::Int64(0)), "ValueError",
-          "expected the byte offset of " + shown + " to be a multiple of %lld, got %lld",
-          {factor, offset});
+          "expected the byte offset of %s to be a multiple of %lld, got %lld",
+          {shown, factor, offset});
     PrimExpr elements = floordiv(offset, bytes);
     auto* var = buffer->elem_offset.as<VarObj>();
     if (var && !values_.count(var)) {
@@ -342,21 +433,24 @@ void PackedArguments::BindData(int i) {
     } else {
       PrimExpr expected = cast(kInt64, Resolve(buffer->elem_offset, buffer));
       Check(equal(elements, expected), "ValueError",
-            "expected the offset of " + shown + " to be %lld elements, got %lld",
-            {expected, elements});
+            "expected the offset of %s to be %lld elements, got %lld", {shown, expected, elements});
     }
   }
   PrimExpr bound = Bind(buffer->data, data);
   Check(logical_not(IsNull(Get(t.handle, 0, builtin::kDLTensorData, kHandle)) && t.has_elements),
-        "ValueError", "expected argument " + shown + " with data, got a null data pointer");
-  int64_t alignment = CheckedAlignment(buffer);
-  if (alignment <= 1) return;
-  PrimExpr address = reinterpret(DataType::UInt(64), bound);
-  PrimExpr rest = floormod(address, MakeConst(DataType::UInt(64), alignment));
-  Check(equal(rest, MakeConst(DataType::UInt(64), 0)), "ValueError",
-        "expected the data of " + shown + " aligned to " + std::to_string(alignment) +
+        "ValueError", "expected argument %s with data, got a null data pointer", {shown});
+  const PrimExpr& alignment = t.expected.alignment;
+  if (IsConstInt(alignment, 1)) return;
+  auto known = AsConstInt(alignment);
+  PrimExpr address = reinterpret(kInt64, bound);
+  PrimExpr rest =
+      known ? floormod(address, alignment) : bitwise_and(address, alignment - IntImm::Int64(1));
+  Array<PrimExpr> values{shown, rest};
+  if (!known) values = {shown, alignment, rest};
+  Check(equal(rest, IntImm::Int64(0)), "ValueError",
+        "expected the data of %s aligned to " + (known ? std::to_string(*known) : "%lld") +
             " bytes, got an address %lld beyond that",
-        {cast(kInt64, rest)});
+        values);
 }
 
 }  // namespace tvm::tir

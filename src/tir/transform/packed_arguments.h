@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unpacking and checking the arguments of a packed function.
 #pragma once
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -8,15 +9,26 @@
 
 namespace tvm::tir {
 
+/// Functions that the entries of a module share.
+struct EntryHelpers {
+  static constexpr size_t kMostDims = 8;
+  GlobalVar wrong_dtype{"__tvm_raise_wrong_dtype"}, wrong_kind{"__tvm_raise_wrong_kind"};
+  std::vector<GlobalVar> unpack_tensor;  // by the number of dimensions
+  EntryHelpers();
+};
+
 /// Builds the statements at the beginning of a packed entry: every argument is read and checked
 /// once, and every variable of the signature is defined. Errors name the function, the parameter,
 /// what was expected and what came.
 class PackedArguments {
  public:
-  /// `raise_wrong_dtype` and `raise_wrong_kind` are functions of the module that raise those
-  /// errors.
-  PackedArguments(const PrimFunc& func, std::string name, GlobalVar raise_wrong_dtype,
-                  GlobalVar raise_wrong_kind);
+  PackedArguments(const PrimFunc& func, const std::string& name, const EntryHelpers& helpers);
+  /// The function (args, index, name of the function, of the parameter, of the type, code, bits,
+  /// lanes, alignment, extents…) that gives the data of a compact tensor on the CPU. These checks
+  /// in each entry would be more code than most kernels.
+  static PrimFunc TensorUnpacker(int ndim, const EntryHelpers& helpers);
+  /// The numbers of dimensions of tensors that helpers unpack.
+  const std::set<int>& unpacked_dims() const { return unpacked_dims_; }
 
   /// The parameters (self, args, num_args, result) of the entry.
   Array<Var> params() const { return {self_, args_, num_args_, result_}; }
@@ -32,8 +44,22 @@ class PackedArguments {
   Stmt Wrap(Stmt body) const;
 
  private:
+  /// What is expected of a tensor, as numbers and texts or as parameters of an unpacker.
+  struct Expected {
+    PrimExpr index;        // among the arguments
+    PrimExpr name, dtype;  // texts
+    PrimExpr code, bits, lanes;
+    PrimExpr alignment;  // int64, in bytes
+  };
+  PackedArguments(const PrimFunc& func, PrimExpr name, const EntryHelpers& helpers);
+  Expected ExpectedOf(int i) const;
+  /// Whether a helper can unpack the tensor: nothing about it has to be bound.
+  bool IsPlain(int i) const;
+  int64_t DeviceType() const;
+
   void CheckCount();
   void UnpackScalar(int i);
+  void UnpackPlainTensor(int i);
   void UnpackTensor(int i);
   void BindShape(int i);
   void CheckShape(int i);
@@ -42,21 +68,25 @@ class PackedArguments {
 
   PrimExpr Bind(const Var& var, PrimExpr value);
   PrimExpr Let(const std::string& name, PrimExpr value);
+  /// The message begins with the name of the function; texts that are known become part of it.
   void Check(const PrimExpr& cond, const char* error, const std::string& format,
              const Array<PrimExpr>& values = {});
-  void CheckKind(int i, const PrimExpr& cond, const char* expected);
+  void CheckKind(const PrimExpr& name, const PrimExpr& type, const PrimExpr& cond,
+                 const char* expected);
   /// `e` with the variables of the signature replaced; ValueError when one is not known.
   PrimExpr Resolve(const PrimExpr& e, const Buffer& buffer) const;
-  PrimExpr Get(const PrimExpr& structure, int index, int field, DataType t) const;
+  PrimExpr Get(const PrimExpr& structure, const PrimExpr& index, int field, DataType t) const;
 
   struct Tensor {
+    Expected expected;
     PrimExpr handle, shape, strides;
     std::vector<PrimExpr> extents;  // int64, as they came
     PrimExpr has_elements;          // no extent is 0
   };
   const PrimFunc& func_;
-  std::string name_;
-  GlobalVar raise_wrong_dtype_, raise_wrong_kind_;
+  PrimExpr name_;  // a text
+  const EntryHelpers& helpers_;
+  std::set<int> unpacked_dims_;
   Var self_, args_, num_args_, result_;
   PrimExpr device_id_;
   std::unordered_map<const VarObj*, PrimExpr> values_;

@@ -54,6 +54,32 @@ def test_noalias_loops_vectorise_without_checks(cpu, lanes):
     assert len([line for line in text.splitlines() if " br " in line and "!llvm.loop" in line]) <= 2
 
 
+@pytest.mark.parametrize("kind", ["ll", "bc"])
+def test_ir_is_loaded(kind, tmp_path):
+    path = tmp_path / f"lib.{kind}"
+    build(add_one()).write_to_file(str(path), kind)
+    check(tvm.runtime.load_module(path))
+
+
+FOREIGN_IR = 'target triple = "riscv64-unknown-linux-gnu"'
+BAD_IR = {
+    "text": ("ll", b"something else", "error: expected top-level entity"),
+    "type": ("ll", b"define i32 @f() { ret i64 0 }", "doesn't match function result type"),
+    "machine": ("ll", FOREIGN_IR.encode(), "expected IR for .*, got IR for riscv64"),
+    "bits": ("bc", b"BC\xc0\xde" + bytes(range(200)), "expected IR of LLVM"),
+}
+
+
+@pytest.mark.parametrize("kind, content, message", BAD_IR.values(), ids=BAD_IR)
+def test_ir_that_is_none(kind, content, message, tmp_path):
+    path = tmp_path / f"lib.{kind}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        tvm.runtime.load_module(path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        tvm.runtime.load_module(tmp_path / f"none.{kind}")
+
+
 @pytest.mark.parametrize("kind", ["o", "ll", "s", "bc"])
 def test_files(kind, tmp_path):
     path = tmp_path / f"lib.{kind}"

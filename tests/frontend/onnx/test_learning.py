@@ -5,11 +5,11 @@ import numpy as np
 import onnxruntime
 import pytest
 import tvm
-from onnx import TensorProto, helper
+from onnx import TensorProto, TypeProto, helper
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
-from .models import INT64, model, value
+from .models import FLOAT, INT64, model, value
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((7, 4)).astype("float32")
@@ -185,6 +185,71 @@ def test_support_vectors_that_do_not_fit():
     )  # fmt: skip
     with pytest.raises(tvm.error.OpError, match="12 coefficients and 3 numbers in rho, got 12 and"):
         from_onnx(m)
+
+
+STRING, DOUBLE = TensorProto.STRING, TensorProto.DOUBLE
+VECTORIZER = ("DictVectorizer", {"string_vocabulary": ["a", "c", "b", "z"]})
+NUMBERS = {1: 1.9, 7: -2.5, 0: 1e10}
+# operator and attributes, types of keys, values and the result, the map, what it gives where the
+# Python interface of ONNX Runtime takes no such map
+MAPS = [
+    (*VECTORIZER, STRING, FLOAT, FLOAT, {"a": 4.0, "c": 8.5}, None),
+    (*VECTORIZER, STRING, FLOAT, FLOAT, {"a": 4.0, "unknown": 8.5}, None),
+    (*VECTORIZER, STRING, INT64, INT64, {"a": 4, "z": 2**60 + 1}, [4, 0, 0, 2**60 + 1]),
+    ("DictVectorizer", {"int64_vocabulary": [7, 3, 1]}, INT64, DOUBLE, DOUBLE,
+     {1: 0.1, 7: 0.2}, [0.2, 0, 0.1]),
+    ("DictVectorizer", {"int64_vocabulary": [7, 3, 1]}, INT64, STRING, STRING,
+     {1: "u", 7: "v"}, ["v", "", "u"]),
+    ("CastMap", {}, INT64, FLOAT, FLOAT, NUMBERS, None),
+    ("CastMap", {"cast_to": "TO_INT64"}, INT64, FLOAT, INT64, NUMBERS, None),
+    ("CastMap", {"cast_to": "TO_STRING"}, INT64, FLOAT, STRING, NUMBERS, None),
+    ("CastMap", {"map_form": "SPARSE", "max_map": 10}, INT64, FLOAT, FLOAT, NUMBERS, None),
+    ("CastMap", {"map_form": "SPARSE", "max_map": 5}, INT64, FLOAT, FLOAT, NUMBERS, None),
+    ("CastMap", {"map_form": "SPARSE", "max_map": 9, "cast_to": "TO_STRING"}, INT64, FLOAT, STRING,
+     NUMBERS, None),
+    ("CastMap", {}, INT64, STRING, FLOAT, {7: "-2.5", 1: "1.5"}, [1.5, -2.5]),
+    ("CastMap", {"map_form": "SPARSE", "max_map": 3, "cast_to": "TO_INT64"}, INT64, STRING, INT64,
+     {2: "12"}, [0, 0, 12]),
+]  # fmt: skip
+
+
+def map_model(op, attributes, key, of, result):
+    x = helper.make_value_info("x", TypeProto())
+    x.type.map_type.key_type = key
+    x.type.map_type.value_type.tensor_type.elem_type = of
+    made = helper.make_node(op, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    opsets = [helper.make_opsetid("ai.onnx.ml", 3)]
+    return model([made], [x], [value("y", None, result)], opsets=opsets)
+
+
+@pytest.mark.parametrize(("op", "attributes", "key", "of", "result", "given", "expected"), MAPS)
+def test_maps_as_rows(op, attributes, key, of, result, given, expected):
+    m = map_model(op, attributes, key, of, result)
+    if expected is None:
+        (expected,) = onnxruntime.InferenceSession(m.SerializeToString()).run(None, {"x": given})
+    else:
+        expected = np.array([expected], helper.tensor_dtype_to_np_dtype(result))
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(m), target="llvm"), tvm.cpu())
+    got = vm["main"](given).numpy()
+    assert got.shape == expected.shape
+    assert result == STRING or got.dtype == expected.dtype
+    assert got.tolist() == expected.tolist()
+
+
+def test_maps_of_the_wrong_kind():
+    with pytest.raises(tvm.error.OpError, match="expected words as keys, got others"):
+        from_onnx(map_model(*VECTORIZER, INT64, FLOAT, FLOAT))
+    sparse = {"map_form": "SPARSE", "max_map": 2**62}
+    with pytest.raises(
+        tvm.error.OpError, match=r"expected max_map in \[1, .*, got 4611686018427387904"
+    ):
+        from_onnx(map_model("CastMap", sparse, INT64, FLOAT, FLOAT))
+    m = map_model("CastMap", {}, INT64, FLOAT, FLOAT)
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(m), target="llvm"), tvm.cpu())
+    with pytest.raises(TypeError, match="map: expected an integer as a key"):
+        vm["main"]({"a": 1.0})
+    with pytest.raises(TypeError, match="map: expected a number as a value"):
+        vm["main"]({1: "a"})
 
 
 @pytest.mark.parametrize("labels", [[3, 1, 7, 5], ["a", "b", "c", "d"]])

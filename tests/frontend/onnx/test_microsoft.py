@@ -41,8 +41,10 @@ def check(op, arrays, attributes, outputs=1, domain="com.microsoft", weights=(),
     proto = model([made], inputs, [value(r, None) for r in results], fixed, opsets=[DOMAIN])
     for output in proto.graph.output:
         output.ClearField("type")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # several of them quantise their shares of a batch apart
     session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     expected = session.run(None, given)
     vm = relax.VirtualMachine(tvm.compile(from_onnx(proto), target="llvm"), tvm.cpu())
@@ -55,6 +57,17 @@ def check(op, arrays, attributes, outputs=1, domain="com.microsoft", weights=(),
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=atol)
         else:
             np.testing.assert_array_equal(a, b)
+
+
+def imported(op, arrays, attributes, domain="com.microsoft"):
+    """The results here, of a node that ONNX Runtime has no kernel for."""
+    names = [f"a{i}" if a is not None else "" for i, a in enumerate(arrays)]
+    given = {n: a for n, a in zip(names, arrays, strict=True) if n}
+    inputs = [value(n, a.shape, helper.np_dtype_to_tensor_dtype(a.dtype)) for n, a in given.items()]
+    made = helper.make_node(op, names, ["y"], domain=domain, **attributes)
+    proto = model([made], inputs, [value("y", None)], opsets=[DOMAIN])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(proto), target="llvm"), tvm.cpu())
+    return vm["main"](*[tvm.runtime.tensor(a) for a in given.values()]).numpy()
 
 
 SCALE, ZERO = s(0.05), s(120, "uint8")
@@ -148,6 +161,126 @@ FUSED = [
 @pytest.mark.parametrize(("op", "arrays", "attributes", "outputs"), FUSED)
 def test_fused(op, arrays, attributes, outputs):
     check(op, arrays, attributes, outputs)
+
+
+def test_attention_of_8_bit_numbers():
+    arrays = [u8(2, 5, 8), i8(8, 24), f32(24), s(0.02), np.abs(f32(24)) / 50, None,
+              s(128, "uint8"), i8(24) // 16, f32(2, 2, 2, 3, 4)]  # fmt: skip
+    check("QAttention", arrays[:5] + [np.array([3, 5], "int32")], {"num_heads": 2})
+    check("QAttention", arrays, {"num_heads": 2, "unidirectional": 1}, 2, weights=(1, 4, 7))
+
+
+@pytest.mark.parametrize("quant_type", [0, 1], ids=["fp4", "nf4"])
+@pytest.mark.parametrize("rows, columns, block", [(6, 32, 16), (3, 40, 64)])
+def test_matmul_bnb4(quant_type, rows, columns, block):
+    """Also blocks that rows do not divide."""
+    size = rows * columns
+    arrays = [f32(2, 3, columns), u8(size // 2), np.abs(f32(-(-size // block)))]
+    attributes = {"K": columns, "N": rows, "block_size": block, "quant_type": quant_type}
+    check("MatMulBnb4", arrays, attributes, weights=(1, 2))
+
+
+def test_matmul_bnb4_of_the_weight_as_it_is():
+    """x · weight beside x · weightᵀ, whose product with ones along each axis is the weight."""
+    packed, most = u8(6 * 32 // 2), np.abs(f32(6 * 32 // 16))
+    attributes = {"K": 32, "N": 6, "block_size": 16, "quant_type": 1}
+    weight = imported("MatMulBnb4", [np.eye(32, dtype="float32"), packed, most], attributes).T
+    x = f32(5, 6)
+    got = imported("MatMulBnb4", [x, packed, most], attributes | {"transB": 0})
+    np.testing.assert_allclose(got, x @ weight, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("lengths", [None, [3]], ids=["whole", "short"])
+def test_dynamic_quantize_lstm(direction, per_channel, lengths):
+    """A sequence that is over goes on in ONNX Runtime unseen, and changes the range of a batch:
+    the short one is alone."""
+    batch, count = 1 if lengths else 2, 1 + (direction == "bidirectional")
+    hidden, inputs = 4, 6
+    shape = (count, 4 * hidden) if per_channel else (count,)
+    number = i8 if per_channel else u8  # signed ones have no zero point in ONNX Runtime
+    arrays = [f32(5, batch, inputs), number(count, inputs, 4 * hidden),
+              number(count, hidden, 4 * hidden), f32(count, 8 * hidden),
+              np.array(lengths, "int32") if lengths else None, f32(count, batch, hidden),
+              f32(count, batch, hidden)[::-1].copy(), None]  # fmt: skip
+    for seed in (0, 1):
+        zeros = np.zeros(shape, "int8") if per_channel else np.full(shape, 120 + seed, "uint8")
+        arrays += [np.abs(f32(*shape)) / 100 + 0.001 * seed, zeros]
+    attributes = {"hidden_size": hidden, "direction": direction}
+    check("DynamicQuantizeLSTM", arrays, attributes, 3, weights=(1, 2, 8, 9, 10, 11))
+
+
+TOKENS, SIZE, INNER, EXPERTS = 5, 32, 64, 4
+
+
+def experts(fused=1):
+    """Tokens, scores, and two layers with their biases."""
+    rows = INNER * fused
+    return [f32(TOKENS, SIZE), f32(TOKENS, EXPERTS), f32(EXPERTS, rows, SIZE) / 4,
+            f32(EXPERTS, rows), f32(EXPERTS, SIZE, INNER) / 4, f32(EXPERTS, SIZE)]  # fmt: skip
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "identity", "swiglu"])
+@pytest.mark.parametrize("normalize", [0, 1])
+def test_mixture_of_experts(activation, normalize):
+    arrays = experts(2 if activation == "swiglu" else 1)
+    attributes = {"k": 2, "activation_type": activation, "normalize_routing_weights": normalize}
+    if activation == "swiglu":
+        attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.7, "activation_beta": 1.0,
+                       "swiglu_limit": 1.5}  # fmt: skip
+    check("MoE", arrays, attributes, atol=1e-4)
+
+
+def test_mixture_of_experts_by_batches():
+    arrays = experts()
+    arrays[0] = arrays[0].reshape(1, TOKENS, SIZE)
+    check("MoE", arrays, {"k": 1, "activation_type": "silu"}, atol=1e-4)
+
+
+def test_gate_of_experts_stored_otherwise():
+    """The two halves of swiglu interleaved, side by side, and as layers of their own."""
+    arrays = experts(2)
+    attributes = {"k": 2, "activation_type": "swiglu", "activation_alpha": 1.5}
+    expected = imported("MoE", arrays, attributes | {"swiglu_fusion": 1})
+    gate, linear = ([a[:, i::2] for a in arrays[2:4]] for i in (0, 1))
+    joined = [np.concatenate(pair, 1) for pair in zip(gate, linear, strict=True)]
+    beside = imported("MoE", [*arrays[:2], *joined, *arrays[4:]], attributes | {"swiglu_fusion": 2})
+    apart = imported("MoE", [*arrays[:2], *gate, *arrays[4:], *linear], attributes)
+    np.testing.assert_allclose(beside, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(apart, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("block", [0, 16])
+@pytest.mark.parametrize("has_zeros", [False, True])
+def test_mixture_of_quantised_experts(bits, block, has_zeros):
+    def layer(rows, columns):
+        groups = (columns // block,) if block else ()
+        zeros = (EXPERTS, rows, columns // block) if block else (EXPERTS, rows)
+        zeros = (*zeros[:-1], -(-zeros[-1] * bits // 8))
+        return (u8(EXPERTS, rows, columns * bits // 8),
+                np.abs(f32(EXPERTS, rows, *groups)) / 2**bits, f32(EXPERTS, rows),
+                u8(*zeros) if has_zeros else None)  # fmt: skip
+
+    *first, first_zeros = layer(INNER, SIZE)
+    *second, second_zeros = layer(SIZE, INNER)
+    arrays = [f32(TOKENS, SIZE), f32(TOKENS, EXPERTS), *first, *second, None, None, None]
+    arrays += [first_zeros, second_zeros]
+    attributes = {"k": 2, "activation_type": "silu", "expert_weight_bits": bits}
+    if block:
+        attributes["block_size"] = block
+    check("QMoE", arrays, attributes, atol=1e-3)
+    if has_zeros:
+        arrays += [None, np.abs(f32(EXPERTS, TOKENS)).T.copy()]
+        check("QMoE", arrays, attributes | {"normalize_routing_weights": 1}, atol=1e-3)
+
+
+def test_experts_that_there_are_not():
+    with pytest.raises(tvm.error.OpError, match=r"k in \[1, 4\], got 5"):
+        imported("MoE", experts(), {"k": 5})
+    with pytest.raises(tvm.error.OpError, match="activation_type to be .*, got elu"):
+        imported("MoE", experts(), {"activation_type": "elu"})
 
 
 @pytest.mark.parametrize("zeros", [False, True])

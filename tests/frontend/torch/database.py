@@ -148,21 +148,36 @@ def check_results(model, has_values=True):
         assert _kinds(ours) == _kinds(theirs), (_kinds(ours), _kinds(theirs))
 
 
-def gradients_of(function, tensors):
-    """The differentiable results, and the gradients of a sum of them with fixed weights."""
+def _whole(gradient):
+    """A gradient as real numbers, also of a tensor that only stands for zeros."""
+    if gradient._is_zerotensor():
+        gradient = torch.zeros(gradient.shape, dtype=gradient.dtype)
+    return torch.view_as_real(gradient.resolve_conj()) if gradient.is_complex() else gradient
+
+
+def gradients_of(function, tensors, places=None):
+    """Which results are differentiable, and these with the gradients of a sum of them with fixed
+    weights. `places` says which they are: one whose gradients are all 0 may have none."""
     leaves = [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
     # An operator that changes its argument cannot change a leaf.
-    results = flat(function(*(t.clone() if t.requires_grad else t for t in leaves)))
-    results = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+    every = flat(function(*(t.clone() if t.requires_grad else t for t in leaves)))
+    if places is None:
+        is_wanted = [isinstance(r, torch.Tensor) and r.requires_grad for r in every]
+        places = [i for i, is_one in enumerate(is_wanted) if is_one]
+    results = [every[i] for i in places]
     weights = [torch.cos(torch.arange(r.numel(), dtype=r.dtype)).reshape(r.shape) for r in results]
+    pairs = [(r, w) for r, w in zip(results, weights, strict=True) if r.requires_grad]
     wanted = [t for t in leaves if t.requires_grad]
     if not results:
-        return []
-    gradients = torch.autograd.grad(results, wanted, weights, allow_unused=True)
-    zeros = [
-        torch.zeros_like(t) if g is None else g for g, t in zip(gradients, wanted, strict=True)
+        return places, []
+    gradients = [None] * len(wanted)
+    if pairs:
+        ends, factors = zip(*pairs, strict=True)
+        gradients = torch.autograd.grad(ends, wanted, factors, allow_unused=True)
+    return places, results + [
+        torch.zeros_like(t) if g is None else _whole(g)
+        for g, t in zip(gradients, wanted, strict=True)
     ]
-    return results + [torch.view_as_real(g.resolve_conj()) if g.is_complex() else g for g in zeros]
 
 
 def _compiled_whole(model, compilers):
@@ -175,6 +190,16 @@ def _compiled_whole(model, compilers):
 
     torch._dynamo.reset()
     return function
+
+
+def _by_double(model, places, theirs):
+    """PyTorch's gradients by float64, in the types of those by float32, which may be far off."""
+    wide = [
+        t.detach().double().requires_grad_(t.requires_grad) if t.dtype == torch.float32 else t
+        for t in model.tensors
+    ]
+    _, exact = gradients_of(model, wide, places)
+    return [value.to(t.dtype) for value, t in zip(exact, theirs, strict=True)]
 
 
 def check_gradients(model, has_values=True):
@@ -190,14 +215,19 @@ def check_gradients(model, has_values=True):
         return compile_forward(graph_module, inputs)
 
     compilers["fw_compiler"] = forward
-    theirs = gradients_of(model, model.tensors)
+    places, theirs = gradients_of(model, model.tensors)
     try:
-        ours = gradients_of(aot_function(model, **compilers), model.tensors)
+        _, ours = gradients_of(aot_function(model, **compilers), model.tensors, places)
     except (DataDependentOutputException, DynamicOutputShapeException):
-        ours = gradients_of(_compiled_whole(model, compilers), model.tensors)
+        _, ours = gradients_of(_compiled_whole(model, compilers), model.tensors, places)
     if has_values and not any(map(_is_random, graphs)):
         scale = largest_of(theirs) if len(model.samples) == 1 else None
-        assert_same(ours, theirs, 1e-3, scale)
+        try:
+            assert_same(ours, theirs, 1e-3, scale)
+        except AssertionError:
+            if len(model.samples) > 1:
+                raise
+            assert_same(ours, _by_double(model, places, theirs), 1e-3, scale)
     else:
         assert _kinds(ours) == _kinds(theirs), (_kinds(ours), _kinds(theirs))
 

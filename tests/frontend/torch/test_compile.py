@@ -49,6 +49,27 @@ def test_lstm(options):
         assert_same(compiled(x), model(x))
 
 
+def test_lstm_with_symbolic_sizes():
+    model = nn.LSTM(5, 6, bidirectional=True).eval()
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        compiled = torch.compile(model, backend=backend(), dynamic=True, fullgraph=True)
+        for length, batch in ((3, 4), (3, 5), (6, 5)):
+            x = torch.randn(length, batch, 5)
+            assert_same(compiled(x), model(x))
+
+
+def test_sizes_that_pytorch_knows_to_be_equal():
+    def function(x):
+        halves = F.max_pool2d(x, 2)
+        upper = F.interpolate(halves, scale_factor=2.0)
+        return torch.cat([x, upper], 1), torch.stack([x, upper], -1)
+
+    compiled = torch.compile(function, backend=backend(), dynamic=True, fullgraph=True)
+    for n in (6, 8):
+        x = torch.randn(2, 3, n, n)
+        assert_same(compiled(x), function(x))
+
+
 def test_symbolic_sizes_compile_once():
     model, compiled = MLP().eval(), []
 
@@ -135,12 +156,18 @@ def test_a_compiled_step_of_an_optimizer():
 
 
 def test_what_has_no_converter_runs_in_pytorch_with_one_warning():
+    @torch.library.custom_op("tvm_test::reversed", mutates_args=())
+    def reverse(x: torch.Tensor) -> torch.Tensor:
+        return x.flip(0)
+
+    reverse.register_fake(torch.empty_like)
+
     class Model(nn.Module):
         def forward(self, x):
-            return torch.linalg.ldl_factor_ex(x + 1.0)[0] * 2.0
+            return reverse(x + 1.0) * 2.0
 
     model, x = Model(), torch.randn(3, 3)
-    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs aten.linalg_ldl") as seen:
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs tvm_test.reversed") as seen:
         assert_same(torch.compile(model, backend=backend())(x), model(x))
     assert sum("PyTorch runs" in str(w.message) for w in seen) == 1
 
@@ -273,6 +300,36 @@ def test_results_that_share_memory_do():
         assert not ours[0].any() and not ours[2].any() and ours[3].any()
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_of_an_input_at_a_symbolic_place(requires_grad):
+    def function(x, y):
+        half = x.shape[0] // 2
+        return x[half:, 1:], y.t()[: half - 1], x.transpose(0, 1), x * 2.0
+
+    compiled = torch.compile(function, backend=backend(), dynamic=True, fullgraph=True)
+    for n in (6, 8):
+        x, y = torch.randn(n, 3, requires_grad=requires_grad), torch.randn(2 * n, 4)[::2, 1:]
+        x = x.clone()  # not a leaf: its views may be changed
+        ours, theirs = compiled(x, y), function(x, y)
+        assert_same(ours, theirs)
+        for a, b in zip(ours[:3], theirs, strict=False):
+            assert a.data_ptr() == b.data_ptr() and a.stride() == b.stride()
+    only_views = torch.compile(lambda x: x[x.shape[0] // 2 :], backend=backend(), dynamic=True)
+    assert_same(only_views(x), x[4:])
+
+
+def test_places_that_depend_on_data():
+    def function(x, indices, start):
+        return *torch.tensor_split(x, indices), torch.narrow(x, 0, start, 2)
+
+    x, indices = torch.randn(5, 4), torch.tensor([1, 3])
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = torch.compile(function, backend=backend(), fullgraph=True)
+        for start in (0, 2, -3, -2):
+            args = (x, indices, torch.tensor(start))
+            assert_same(compiled(*args), function(*args))
+
+
 def test_numbers_that_follow_from_symbolic_sizes():
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
     other = copy.deepcopy(model)
@@ -316,6 +373,28 @@ def test_compiled_graphs_are_read_from_the_disk(monkeypatch):
         torch._dynamo.reset()
         with pytest.raises(Exception, match="compiled again"):
             torch.compile(model, backend=backend())(x.double().float()[:3])
+
+
+def test_the_backend_as_newer_versions_of_pytorch_call_it():
+    """From 2.14 on backend="tvm" is this, with concrete inputs and an option."""
+    from torch._dynamo.backends.common import fake_tensor_unsupported
+
+    @fake_tensor_unsupported
+    def tvm_backend(graph_module, inputs, *, options=None):
+        return relax_dynamo(pipeline=(options or {}).get("pipeline"))(graph_module, inputs)
+
+    is_new = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 14)
+    model, x = MLP().eval(), torch.randn(4, 16)
+    for options in (None, {"pipeline": "zero"}):
+        torch._dynamo.reset()
+        compiled = torch.compile(
+            model, backend="tvm" if is_new else tvm_backend, options=options, fullgraph=True
+        )
+        with torch.no_grad():
+            assert_same(compiled(x), model(x))
+        loss = compiled(x).square().mean()
+        loss.backward()
+        assert_same(loss, model(x).square().mean())
 
 
 def test_the_entry_point_is_the_backend():

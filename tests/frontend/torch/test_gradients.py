@@ -53,6 +53,39 @@ def test_distances():
     check(function, (4, 3), (5, 3))
 
 
+def test_distances_of_nothing():
+    check(lambda a, b: [torch.cdist(a, b), b.sum()[None]], (0, 4, 5), (3, 5))
+
+
+def test_soft_margins():
+    target = torch.tensor([[-1.0], [1.2], [-1.1]])
+
+    def function(x):  # the gradient is small where the margin is large
+        margin = (x.square() + 10.0) * target
+        return [1e6 * F.soft_margin_loss(margin, target, reduction=how) for how in ("mean", "sum")]
+
+    check(function, (3, 4))
+
+
+def test_cross_entropy_of_a_linear_layer():
+    pytest.importorskip("torch.nn.modules.linear_cross_entropy")  # declares the operators
+    operators = torch.ops.torch_nn
+    classes, weight = torch.tensor([0, 3, -100]), torch.tensor([0.5, 1.0, 2.0, 3.0])
+
+    def function(x, linear, bias):
+        given, sums = (x, linear, classes, bias, weight), ("compact", torch.float32)
+        scalars = [
+            operators._linear_cross_entropy_batch_chunked(
+                *given, how, -100, 0.0, 2, *sums, True, True, True, True
+            )[0][None]
+            for how in ("mean", "sum")
+        ]
+        rows = operators._linear_cross_entropy_batch_chunked_no_reduction(*given, -100, 2, *sums)
+        return [*scalars, rows]
+
+    check(function, (3, 5), (4, 5), (4,))
+
+
 def test_windows():
     def function(x, volume):
         return [

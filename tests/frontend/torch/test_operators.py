@@ -42,6 +42,26 @@ def test_counts_and_ranks():
     check(Function(function), (torch.randn(20),))
 
 
+def test_hashes():
+    def function(x):
+        integers = (10 * x).to(torch.int32)
+        return [
+            torch.hash_tensor(x), torch.hash_tensor(x, 1), torch.hash_tensor(x, [0, -1]),
+            torch.hash_tensor(x, [0, 2], keepdim=True), torch.hash_tensor(integers, 0),
+            torch.hash_tensor(x > 0), torch.hash_tensor(x[0, 0, 0]), torch.hash_tensor(x.half()),
+        ]  # fmt: skip
+
+    check(Function(function), (torch.randn(3, 4, 5),))
+
+
+def test_values_beyond_the_last_edge_are_not_counted():
+    edges = (torch.tensor([1.0, 5.0, 4.0]), torch.tensor([0.0, 3.0, 6.0]))
+    x = torch.rand(200, 2, generator=torch.Generator().manual_seed(0)) * 8.0
+    x[0] = torch.tensor([2.0, 6.0])
+    x[1] = math.nan
+    check(Function(lambda x: torch.histogramdd(x, edges)[0]), (x,))
+
+
 def test_elements_at_places():
     index = torch.tensor([0, 2, 0])
 

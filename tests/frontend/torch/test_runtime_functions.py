@@ -56,6 +56,30 @@ def test_factors_and_systems():
     check(function, a, b, positive)
 
 
+def test_symmetric_factors():
+    torch.manual_seed(0)
+    a, b = torch.randn(3, 5, 5), torch.randn(5, 2)
+    a = a + a.mT
+    a[1].fill_diagonal_(0.0)  # blocks of two
+    a[2] = 0.0
+    a[2, 1, 0] = a[2, 0, 1] = 1.0
+
+    def function(a, b):
+        factors, pivots, info = torch.linalg.ldl_factor_ex(a)
+        return factors, pivots, info, torch.linalg.ldl_solve(factors[:2], pivots[:2], b)
+
+    assert int((function(a, b)[1] < 0).sum()) >= 6 and function(a, b)[2].tolist() == [0, 0, 3]
+    check(function, a, b)
+
+
+@pytest.mark.parametrize("pivots", [[0, 1], [3, 1], [-1, 1], [1, -2]])
+def test_pivots_that_no_factors_have(pivots):
+    solve = tvm_ffi.get_global_func("relax.run.linalg.ldl_solve")
+    factors = torch.eye(2)
+    with pytest.raises(ValueError, match="ldl_solve: expected pivots from 1 to 2, or pairs"):
+        solve(factors, torch.tensor(pivots, dtype=torch.int32), factors, torch.empty(2, 2))
+
+
 def test_spectra():
     torch.manual_seed(0)
     a = torch.randn(2, 5, 4)

@@ -69,10 +69,9 @@ def main():
     print(f"{count} programs in {time.time() - start:.1f} s, {len(failures)} kinds of failures")
     for (check, text), seeds in failures.items():
         print(f"  {check}: {text}: {len(seeds)} programs, such as {seeds[:5]}")
-    rarest = sorted(KINDS, key=lambda kind: found[kind])[:5]
-    print(
-        f"{len(KINDS)} kinds; the rarest:", ", ".join(f"{k} {found[k] / count:.1%}" for k in rarest)
-    )
+    print(f"{len(KINDS)} kinds of nodes, and how many programs have them:")
+    for kind in sorted(KINDS, key=lambda kind: found[kind]):
+        print(f"  {kind}: {found[kind]} ({found[kind] / count:.1%})")
     sys.exit(bool(failures) or (count >= ENOUGH and bool(rare(found, count))))
 
 

@@ -198,9 +198,7 @@ def test_fold_constant_compiles_kernels_that_differ_in_extents_once():
         folded = []
         for w in weights:
             scale = relax.const(w[:, :1, :1])
-            folded.append(
-                relax.op.permute_dims(relax.op.multiply(relax.const(w), scale), [1, 2, 0])
-            )
+            folded.append(relax.op.maximum(relax.const(w), scale))
         return relax.Tuple([bb.emit(e) for e in folded])
 
     @tvm.instrument.pass_instrument
@@ -214,7 +212,84 @@ def test_fold_constant_compiles_kernels_that_differ_in_extents_once():
         after = transform.FoldConstant()(mod)
     (result,) = [e for e in calls(after) if isinstance(e, relax.Tuple)]
     for w, field in zip(weights, result.fields, strict=True):
-        np.testing.assert_array_equal(field.data.numpy(), (w * w[:, :1, :1]).transpose(1, 2, 0))
-    # Of both operators one for any two extents and one for equal ones; a product for a single row,
-    # whose transpose is a view.
-    assert compiled == [5]
+        np.testing.assert_array_equal(field.data.numpy(), np.maximum(w, w[:, :1, :1]))
+    # One for any two extents, one for equal ones, one for a single row.
+    assert compiled == [3]
+
+
+# ---- kernels that need no compiler -----------------------------------------------------------------
+def _folded(call, *arrays):
+    """What a call of constants becomes, and the passes over kernels that ran for it."""
+    lowered = []
+
+    @ir.instrument.pass_instrument
+    class Lowering:
+        def run_before_pass(self, _mod, info):
+            lowered.extend([info.name] if str(info.name).startswith("tir.") else [])
+
+    mod = program(lambda bb, x: call(*map(relax.const, arrays)), var("x", 1), lowered=False)
+    with tvm.transform.PassContext(instruments=[Lowering()]):
+        result = transform.FoldConstant()(mod)["main"].body.body
+    return result.data.numpy(), lowered
+
+
+def _image(dtype="float32", shape=(5, 33, 18)):
+    return (RNG.standard_normal(shape) * 50).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "bool"])
+def test_fold_constant_moves_without_a_compiler(dtype):
+    a = _image(dtype)
+    for call, want in (
+        (lambda x: relax.op.permute_dims(x, [2, 0, 1]), a.transpose(2, 0, 1)),
+        (lambda x: relax.op.permute_dims(x, [0, 2, 1]), a.transpose(0, 2, 1)),
+        (lambda x: relax.op.broadcast_to(x, (2, 5, 33, 18)), np.broadcast_to(a, (2, *a.shape))),
+    ):
+        result, lowered = _folded(call, a)
+        np.testing.assert_array_equal(result, want, strict=True)
+        assert not lowered
+
+
+def test_fold_constant_moves_slices_and_margins_without_a_compiler():
+    a = _image()
+    sliced, lowered = _folded(lambda x: relax.op.strided_slice(x, [1, 2], [3, 0], [30, 17]), a)
+    np.testing.assert_array_equal(sliced, a[:, 3:30, :17])
+    padded, more = _folded(lambda x: relax.op.nn.pad(x, [0, 0, 2, 1, 0, 3]), a)
+    np.testing.assert_array_equal(padded, np.pad(a, [(0, 0), (2, 1), (0, 3)]))
+    assert not lowered and not more
+
+
+def test_fold_constant_of_large_weights_shares_the_work():
+    a = _image(shape=(3, 1024, 700))
+    result, lowered = _folded(lambda x: relax.op.permute_dims(x, [0, 2, 1]), a)
+    np.testing.assert_array_equal(result, a.transpose(0, 2, 1))
+    assert not lowered
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
+def test_fold_constant_of_one_operation_needs_no_compiler(name):
+    a, b, row = _image(), _image(), _image(shape=(18,))
+    b[0, 0, :3] = 0, np.inf, np.nan
+    for x, y in ((a, b), (a, row), (row, a), (a[:, :1], b)):
+        with np.errstate(all="ignore"):
+            want = getattr(np, name)(x, y)
+        result, lowered = _folded(getattr(relax.op, name), np.ascontiguousarray(x), y)
+        np.testing.assert_array_equal(result, want, strict=True)
+        assert not lowered
+    result, lowered = _folded(lambda x: getattr(relax.op, name)(x, relax.const(0.3, "float32")), a)
+    np.testing.assert_array_equal(result, getattr(np, name)(a, np.float32(0.3)), strict=True)
+    assert not lowered
+
+
+def test_fold_constant_of_a_square_root_needs_no_compiler():
+    a = np.abs(_image())
+    result, lowered = _folded(relax.op.sqrt, a)
+    np.testing.assert_array_equal(result, np.sqrt(a), strict=True)
+    assert not lowered
+
+
+def test_fold_constant_compiles_what_is_more_than_one_operation():
+    a = _image()
+    result, lowered = _folded(relax.op.exp, a[:, :, :3] / 50)
+    np.testing.assert_allclose(result, np.exp(a[:, :, :3] / 50), rtol=1e-6)
+    assert lowered

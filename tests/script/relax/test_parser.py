@@ -302,3 +302,17 @@ def test_errors_point_at_the_place(body):
 def test_errors_in_signatures_and_modules(text, message):
     with pytest.raises(DiagnosticError, match=message):
         from_source(text)
+
+
+def test_stop_lift_params_with_and_without_its_group():
+    @R.function(private=True)
+    def short(x: R.Tensor((2,), "float32")):
+        y = R.stop_lift_params(x)
+        return y
+
+    @R.function(private=True)
+    def long(x: R.Tensor((2,), "float32")):
+        y = R.builtin.stop_lift_params(x)
+        return y
+
+    tvm.ir.assert_structural_equal(short, long)

@@ -244,7 +244,10 @@ def hidden(n: R.Prim(value="n"), x: R.Tensor(("n + 1",), "float32")):
     return x
 
 
-@pytest.mark.parametrize("func", [choose, local, cast, hidden])
+FUNCTIONS = (choose, local, cast, hidden)
+
+
+@pytest.mark.parametrize("func", FUNCTIONS)
 @pytest.mark.parametrize("options", [{}, {"show_all_struct_info": False}])
 def test_functions(func, options):
     same(func, **options)

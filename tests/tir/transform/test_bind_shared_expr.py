@@ -10,6 +10,8 @@ from tvm import tir
 from tvm.testing.features import host_target
 from tvm.tir import transform as tt
 
+from tests.fuzz.checks import single_passes
+
 
 def doubled(e, times):
     for _ in range(times):
@@ -24,11 +26,18 @@ def function(value):
     return tir.PrimFunc([A, B], tir.For(i, 0, 4, tir.ForKind.SERIAL, body))
 
 
+def chosen(i, A):
+    """Loads that only happen where they are chosen, and some that always do."""
+    guarded = tir.if_then_else(i < 2, doubled(A[i + 2], 40), doubled(A[i], 2))
+    return tir.Add(doubled(guarded, 30), doubled(A[i], 40))
+
+
 # 2^40 nodes written out: nothing that looks at each of them ends.
 CASES = {
     "variables": (lambda i, A: doubled(i + 1, 40), lambda i, a: 0 * a),
     "memory": (lambda i, A: doubled(A[i], 40) + doubled(A[i], 3), lambda i, a: 8 * a),
     "an index": (lambda i, A: A[tir.truncmod(doubled(i, 30), 4)], lambda i, a: a[0] + 0 * a),
+    "choices": (chosen, lambda i, a: 0 * a),
 }
 
 
@@ -39,6 +48,35 @@ def test_compiles_in_the_time_of_its_nodes(value, expected):
     tvm.compile(function(value), target=host_target())(a, b)
     assert time.time() - begin < 30
     np.testing.assert_array_equal(b, expected(np.arange(4), a))
+
+
+def polynomial(e, times):
+    for _ in range(times):
+        e = tir.Add(tir.Mul(e, e), tir.IntImm("int32", 3))
+    return e
+
+
+# Shared as a value, an index and a condition.
+PLACES = {
+    "value": lambda times: lambda i, A: polynomial(A[i], times),
+    "index": lambda times: lambda i, A: A[tir.floormod(polynomial(i, times), 4)],
+    "condition": lambda times: lambda i, A: tir.Select(polynomial(A[i], times) < 5, A[i], 0),
+}
+
+
+@pytest.mark.parametrize("name", sorted(single_passes()))
+def test_each_pass_takes_the_time_of_the_nodes_there_are(name):
+    """Twice the nodes, and 2^11 times as many written out."""
+    for place in PLACES.values():
+        seconds = []
+        for times in (11, 22):
+            mod = tvm.IRModule({"main": function(place(times))})
+            mod = tt.BindTarget(tvm.target.Target("llvm"))(mod)
+            one = single_passes()[name]()
+            begin = time.process_time()
+            one(mod)
+            seconds.append(time.process_time() - begin)
+        assert seconds[1] < 20 * seconds[0] + 0.1
 
 
 def test_visiting():

@@ -58,6 +58,19 @@ def test_loops_without_siblings_on_demand():
         assert after.script().count("start_profile_intrinsic") == count
 
 
+def test_height_counts_the_loops_below():
+    @T.prim_func
+    def deep(A: T.Buffer((2, 2, 2, 2), "float32")):
+        for i, j, k, l in T.grid(2, 2, 2, 2):
+            A[i, j, k, l] = T.float32(1)
+
+    config = {"tir.reset_start_id": True, "tir.instr_siblings": False}
+    for height, count in ((0, 5), (1, 4), (2, 3), (3, 2), (4, 1)):
+        options = {**config, "tir.lwp_min_height": height}
+        text = apply(tt.InstrumentProfileIntrinsics(), deep, **options).script()
+        assert text.count("start_profile_intrinsic") == count
+
+
 def test_times_are_recorded():
     config = {"tir.instrument_lwp": True, "tir.reset_start_id": True, "tir.lwp_min_height": 0}
     with tvm.transform.PassContext(config={**config, "tir.default_schedule": False}):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions become a packed entry that checks, and a plain inner function."""
 
+import numpy as np
 import pytest
 import tvm
 from tvm import tir
+from tvm.script import tir as T
+from tvm.testing.features import host_target
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import buffer, func, loop, seq, store
@@ -15,14 +18,27 @@ def _packed(function, name="main"):
 
 def _messages(function):
     """The texts of the errors that the entry may raise."""
-    texts = []
+    return _raised(_packed(function)["main"])
 
-    def visit(node):
-        if isinstance(node, tir.Call) and getattr(node.op, "name", "") == "tir.tvm_raise_error":
-            texts.append((str(node.args[0].value), str(node.args[1].value)))
 
-    tir.stmt_functor.post_order_visit(_packed(function)["main"].body, visit)
-    return texts
+def _calls(function):
+    calls = []
+    tir.stmt_functor.post_order_visit(
+        function.body, lambda node: calls.append(node) if isinstance(node, tir.Call) else None
+    )
+    return calls
+
+
+def _raised(function):
+    return [
+        (str(call.args[0].value), str(call.args[1].value))
+        for call in _calls(function)
+        if getattr(call.op, "name", "") == "tir.tvm_raise_error"
+    ]
+
+
+def _function_calls(function):
+    return [call for call in _calls(function) if isinstance(call.op, tvm.ir.GlobalVar)]
 
 
 def test_inner_function_has_plain_parameters():
@@ -68,7 +84,53 @@ def test_every_check_has_its_message():
 
 def test_declared_alignment_is_checked():
     A = buffer((4,), data_alignment=32)
-    assert any("A aligned to 32 bytes" in text for _, text in _messages(func([A], tir.Evaluate(0))))
+    main = tvm.compile(func([A], store(A, 0, 1.0)))
+    memory = np.zeros(24, "float32")
+    first = -(memory.ctypes.data // 4) % 8
+    main(tvm.runtime.from_dlpack(memory[first : first + 4]))
+    with pytest.raises(ValueError, match="main: expected the data of A aligned to 32 bytes"):
+        main(tvm.runtime.from_dlpack(memory[first + 1 : first + 5]))
+
+
+def test_an_odd_alignment_is_checked():
+    A = buffer((4,), "int8", data_alignment=12)
+    main = tvm.compile(func([A], store(A, 0, tir.const(1, "int8"))))
+    memory = np.zeros(64, "int8")
+    first = -memory.ctypes.data % 12
+    main(tvm.runtime.from_dlpack(memory[first : first + 4]))
+    with pytest.raises(ValueError, match="main: expected the data of A aligned to 12 bytes"):
+        main(tvm.runtime.from_dlpack(memory[first + 4 : first + 8]))
+
+
+def test_entries_share_the_checks_of_tensors():
+    A, B = buffer((4, 2), name="A"), buffer((3, 5), "int32", name="B")
+    functions = {"f": func([A], tir.Evaluate(0)), "g": func([B], tir.Evaluate(0))}
+    mod = tvm.IRModule({n: f.with_attr("global_symbol", n) for n, f in functions.items()})
+    mod = tt.MakePackedAPI()(mod)
+    assert tir.analysis.verify_well_formed(mod)
+    calls = {str(c.op.name_hint): c for n in "fg" for c in _function_calls(mod[n])}
+    assert set(calls) == {"__tvm_unpack_tensor2", "f_compute_", "g_compute_"}
+    assert "__tvm_unpack_tensor1" not in {v.name_hint for v in mod.get_global_vars()}
+    assert [text for _, text in _raised(mod["f"])] == ["f: expected 1 argument, got %d"]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_checks_of_a_tensor_name_function_and_parameter(target):
+    A = buffer((4, 2), name="A%s")
+    main = tvm.compile(func([A], store(A, [0, 0], 1.0)), target=target)
+    for wrong, error, text in (
+        (1, TypeError, "to be a tensor, got int"),
+        (np.zeros((4, 2), "int32"), TypeError, "of type float32, got int32"),
+        (np.zeros((4,), "float32"), ValueError, "with 2 dimensions, got 1"),
+    ):
+        value = wrong if isinstance(wrong, int) else tvm.runtime.tensor(wrong)
+        with pytest.raises(error, match=f"main: expected argument A%s {text}"):
+            main(value)
+    with pytest.raises(ValueError, match=r"main: expected A%s.shape\[1\] to be 2, got 3"):
+        main(tvm.runtime.tensor(np.zeros((4, 3), "float32")))
+    sliced = tvm.runtime.from_dlpack(np.zeros((4, 4), "float32")[:, :2])
+    with pytest.raises(ValueError, match=r"A%s.strides\[0\] of a compact tensor to be 2, got 4"):
+        main(sliced)
 
 
 def test_strides_and_offset_can_be_taken_from_the_tensor():
@@ -118,3 +180,24 @@ def test_calls_hand_errors_on():
     assert isinstance(first, tir.IfThenElse) and first.condition.a.op.name_hint == "helper"
     assert first.condition.a.dtype == "int32"
     assert tir.analysis.verify_well_formed(mod)
+
+
+@pytest.mark.parametrize("rows, fits", [(1, True), (2, False), (3, False)])
+def test_strides_of_one_row_do_not_matter(rows, fits):
+    """A part of the columns of a wider array."""
+
+    @T.prim_func
+    def main(A: T.Buffer((rows, 4), "float32"), B: T.Buffer((rows, 4), "float32")):
+        for i, j in T.grid(rows, 4):
+            B[i, j] = A[i, j]
+
+    run = tvm.compile(main, target=host_target())
+    wide, out = np.ones((rows, 6), "float32"), np.zeros((rows, 4), "float32")
+    if fits:
+        run(wide[:, :4], out)
+        assert out.all()
+    else:
+        with pytest.raises(
+            ValueError, match=r"expected A.strides\[0\] of a compact tensor to be 4"
+        ):
+            run(wide[:, :4], out)

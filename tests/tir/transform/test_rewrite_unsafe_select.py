@@ -20,3 +20,25 @@ def test_select_inside_of_the_buffer_is_safe():
     A, B = buffer((16,), name="A"), buffer((16,), name="B")
     before = func([A, B], loop(16, lambda i: store(B, i, tir.Select(A[i] > 0.0, A[i], A[0]))))
     check(tt.RewriteUnsafeSelect(), before, before)
+
+
+def test_a_choice_guards_its_values_but_not_its_condition():
+    n = tir.Var("n", "int32")
+    A, B = buffer((n,), name="A"), buffer((16,), name="B")
+    x = tir.const(0.0, "float32")
+
+    def program(choose, condition, value):
+        return func(
+            [A, B],
+            loop(
+                16,
+                lambda i: store(
+                    B, i, choose(i > 0, tir.if_then_else(condition(i), value(i), x), x)
+                ),
+            ),
+        )
+
+    reads = (lambda i: A[i - 1] > 0.0, lambda i: x + 1.0)
+    check(tt.RewriteUnsafeSelect(), program(tir.Select, *reads), program(tir.if_then_else, *reads))
+    guarded = program(tir.Select, lambda i: i < n, lambda i: A[i])
+    check(tt.RewriteUnsafeSelect(), guarded, guarded)

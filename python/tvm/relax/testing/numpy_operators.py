@@ -197,7 +197,7 @@ def _split(args, attrs):
         count = int(parts)
         size = -(-args[0].shape[axis] // count)
         parts = [size * i for i in range(1, count)]
-    return tuple(np.split(args[0], list(map(int, parts)), axis))
+    return tuple(part.copy() for part in np.split(args[0], list(map(int, parts)), axis))
 
 
 def _strided_slice(args, _):

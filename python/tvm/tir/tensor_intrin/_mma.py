@@ -3,8 +3,8 @@
 
 A tile of 16 x 16 elements is memory of scope "warp" of 32 x 8 elements: thread, register. The
 layout says which element of the tile that is. Second factors, and those that are transposed, are
-held as mma.sync wants them; their descriptions give the layout of the first factor all the same, so that
-loading and multiplying them go together.
+held as mma.sync wants them; their descriptions give the layout of the first factor all the same,
+so that loading and multiplying them go together.
 """
 
 import itertools

@@ -7,9 +7,8 @@
 
 namespace tvm::frontend::onnx {
 namespace {
-const DataType kReal = DataType::Float(32);
-PrimExpr Real(const PrimExpr& e) { return tvm::cast(kReal, e); }
-PrimExpr Real(double value) { return MakeConst(kReal, value); }
+PrimExpr Real(const PrimExpr& e) { return tvm::cast(kSingle, e); }
+PrimExpr Real(double value) { return MakeConst(kSingle, value); }
 PrimExpr Whole(const PrimExpr& e) { return tvm::cast(DataType::Int(64), e); }
 
 // ---- Resize: one axis after the other -----------------------------------------------------------
@@ -395,8 +394,8 @@ Outputs ConvertNonMaxSuppression(Node& n) {
   // What is absent: no box, any overlap, any score.
   Expr most =
       n.Has(2) ? n.Reshape(n.Cast(n.In(2), DataType::Int(64)), {}) : n.Scalar(0, DataType::Int(64));
-  Expr overlap = n.Has(3) ? n.Reshape(n.In(3), {}) : n.Scalar(0, kReal);
-  Expr least = n.Has(4) ? n.Reshape(n.In(4), {}) : n.Scalar(-3e38, kReal);
+  Expr overlap = n.Has(3) ? n.Reshape(n.In(3), {}) : n.Scalar(0, kSingle);
+  Expr least = n.Has(4) ? n.Reshape(n.In(4), {}) : n.Scalar(-3e38, kSingle);
   Expr all = n("vision.all_class_non_max_suppression", boxes, scores, most, overlap, least, "onnx");
   PrimExpr count = n.RuntimeIntegers(n.Item(all, 1)).at(0);
   return n("strided_slice", n.Item(all, 0), List({0}), Dims{Num(0)}, Dims{count}, Dims{Num(1)},

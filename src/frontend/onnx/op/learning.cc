@@ -142,6 +142,72 @@ Outputs ConvertZipMap(Node& n) {
   Expr scores = n.Cast(n.In(0), kSingle);
   return Value::Object(n.importer.CallRuntime("sequence.maps_of_rows", {scores, keys}), type);
 }
+/// A map that is the input, and the type of its values: nothing for words.
+struct MapInput {
+  Expr map;
+  std::optional<DataType> numbers;
+};
+MapInput ReadMap(Node& n, bool has_words_as_keys) {
+  const Value& x = n.Input(0);
+  if (!x.object || x.object->kind != TypeProto::kMap || !x.object->element)
+    n.Fail("a map", x.Otherwise() ? x.Otherwise() : "a tensor");
+  if ((x.object->key_type == kString) != has_words_as_keys)
+    n.Fail(has_words_as_keys ? "words as keys" : "integers as keys", "others");
+  MapInput input{x.expr, {}};
+  if (x.object->element->data_type != kString) {
+    input.numbers = DataTypeOf(x.object->element->data_type);
+    if (!input.numbers) n.Fail("numbers or words as values", "others");
+  }
+  return input;
+}
+/// The values at keys, (1, count).
+Expr MapNumbers(Node& n, const Expr& map, const Expr& keys, const PrimExpr& count, DataType dtype) {
+  return n.importer.CallRuntime("map.numbers", {map, keys, relax::DataTypeImm(dtype)},
+                                relax::TensorStructInfo(Dims{Num(1), count}, dtype));
+}
+Value MapWords(Node& n, const Expr& map, const Expr& keys, const PrimExpr& count,
+               const char* missing) {
+  return n.importer.StringsInOrder(
+      n.importer.CallRuntime("map.words", {map, keys, relax::StringImm(missing)}), {Num(1), count});
+}
+Outputs ConvertDictVectorizer(Node& n) {
+  ClassLabels labels = ReadLabels(n, "int64_vocabulary", "string_vocabulary");
+  auto [map, numbers] = ReadMap(n, !labels.words.empty());
+  Expr keys = labels.words.empty() ? n.IntVector(labels.numbers)
+                                   : n.importer.StringConstant({labels.size()}, labels.words).words;
+  if (!numbers) return MapWords(n, map, keys, Num(labels.size()), "");
+  return MapNumbers(n, map, keys, Num(labels.size()), *numbers);
+}
+/// The values by their keys: one behind the other, or each at the place that its key says.
+Outputs ConvertCastMap(Node& n) {
+  auto [map, numbers] = ReadMap(n, false);
+  std::string to = n.Str("cast_to", "TO_FLOAT"), form = n.Str("map_form", "DENSE");
+  int64_t size = n.Int("max_map", 1);
+  constexpr int64_t kMost = int64_t{1} << 28;  // a small file must not take all memory
+  if (form != "DENSE" && form != "SPARSE") n.Fail("map_form to be DENSE or SPARSE", form);
+  if (form == "SPARSE" && (size < 1 || size > kMost))
+    n.Fail("max_map in [1, " + std::to_string(kMost) + "]", std::to_string(size));
+  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING")
+    n.Fail("cast_to to be TO_FLOAT, TO_INT64 or TO_STRING", to);
+  bool is_dense = form == "DENSE";
+  Expr keys = is_dense ? n.Emit(relax::CallOperator("relax.null_value", {}))
+                       : Expr(relax::PrimValue(Num(size)));
+  PrimExpr count = is_dense ? PrimExpr(n.importer.FreshDim()) : Num(size);
+  if (is_dense) {
+    Expr shape = n.importer.CallRuntime("map.shape", {map}, relax::ShapeStructInfo(2));
+    n.importer.builder()->EmitMatchCast(shape, relax::ShapeStructInfo(Dims{Num(1), count}), "lv");
+  }
+  // What is missing among texts is spelled as ONNX Runtime does.
+  if (to == "TO_STRING") return MapWords(n, map, keys, count, "0.f");
+  DataType type = to == "TO_FLOAT" ? kSingle : DataType::Int(64);
+  if (numbers) return n.Cast(MapNumbers(n, map, keys, count, *numbers), type);
+  Value words = MapWords(n, map, keys, count, "0");
+  DataType wide = to == "TO_FLOAT" ? DataType::Float(64) : DataType::Int(64);
+  Expr parsed = n.importer.CallRuntime(
+      "strings.parse", {words.words, words.expr, relax::PrimValue(IntImm::Bool(type.is_float()))},
+      relax::TensorStructInfo(Dims{Num(1), count}, wide));
+  return n.Cast(parsed, type);
+}
 /// A new last axis, 1 where the category is.
 Outputs ConvertOneHotEncoder(Node& n) {
   ClassLabels labels = ReadLabels(n, "cats_int64s", "cats_strings");
@@ -171,6 +237,8 @@ TVM_REGISTER() {
   AddConverters({
       {"ArrayFeatureExtractor", &ConvertArrayFeatureExtractor, kLearning},
       {"Binarizer", &ConvertBinarizer, kLearning},
+      {"CastMap", &ConvertCastMap, kLearning},
+      {"DictVectorizer", &ConvertDictVectorizer, kLearning},
       {"FeatureVectorizer", &ConvertFeatureVectorizer, kLearning},
       {"Imputer", &ConvertImputer, kLearning},
       {"LinearClassifier", &ConvertLinearClassifier, kLearning},

@@ -5,7 +5,6 @@
 
 namespace tvm::frontend::onnx {
 constexpr const char* kLearning = "ai.onnx.ml";
-constexpr DataType kSingle = DataType::Float(32);
 
 /// A vector of floats, or a scalar for one that all share.
 Expr FloatVector(Node& n, const std::vector<double>& values);

@@ -2,6 +2,8 @@
 // Operators of com.microsoft that optimisers join others to: with an activation, embeddings with
 // their norm, whole attention layers.
 #include "frontend/onnx/op/attention.h"
+#include "frontend/onnx/op/packed.h"
+#include "frontend/onnx/op/quantize.h"
 #include "frontend/onnx/op/window.h"
 
 namespace tvm::frontend::onnx {
@@ -60,14 +62,13 @@ Outputs ConvertEmbedLayerNormalization(Node& n) {
                          : n("zeros", relax::ShapeExpr({shape[0]}), DataType::Int(32));
   return std::vector<Expr>{y, counts, sum};
 }
-/// Queries, keys and values come from one product; keys and values of the past lie in one tensor.
-Outputs ConvertMicrosoftAttention(Node& n) {
+/// Queries, keys and values side by side, as one product made them; keys and values of the past lie
+/// in one tensor. `mask`, `past` and `bias` (of scores) are inputs.
+Outputs AttendJoined(Node& n, const Expr& all, size_t mask_at, size_t past_at, size_t bias_at) {
   int64_t heads = n.Int("num_heads");
   n.Ignore("mask_filter_value");
   if (n.Int("do_rotary", 0) || n.Int("past_present_share_buffer", 0))
     n.Unsupported("rotary positions, a shared buffer");
-  Expr all = n("matmul", n.In(0), n.In(1));
-  if (n.Has(2)) all = n("add", all, n.In(2));
   PrimExpr third = n.Simplify(floordiv(Node::Shape(all)[2], Num(3)));
   std::vector<int64_t> sizes = n.Ints("qkv_hidden_sizes");
   if (!sizes.empty() && sizes.size() != 3)
@@ -84,8 +85,8 @@ Outputs ConvertMicrosoftAttention(Node& n) {
   AttentionOptions o;
   o.causal = n.Int("unidirectional", 0) != 0;
   o.scale = n.Float("scale", 0);
-  if (n.Has(4)) {
-    Expr past = n.In(4);
+  if (n.Has(past_at)) {
+    Expr past = n.In(past_at);
     o.past = Node::Shape(past)[3];
     Expr old[2];
     for (int64_t i = 0; i < 2; ++i)
@@ -93,8 +94,8 @@ Outputs ConvertMicrosoftAttention(Node& n) {
     k = Behind(n, old[0], k);
     v = Behind(n, old[1], v);
   }
-  if (n.Has(3)) {
-    Expr mask = n.In(3);
+  if (n.Has(mask_at)) {
+    Expr mask = n.In(mask_at);
     Dims s = Node::Shape(mask);
     if (s.size() == 1) {
       o.lengths = n.Cast(n.Fitted(mask, {Node::Shape(q)[0]}), DataType::Int(64));
@@ -105,12 +106,25 @@ Outputs ConvertMicrosoftAttention(Node& n) {
       n.Unsupported("a mask of rank " + std::to_string(s.size()));
     }
   }
-  if (n.Has(5)) {
+  if (n.Has(bias_at)) {
     if (o.mask) n.Unsupported("a mask beside a bias of scores");
-    o.mask = n.In(5);
+    o.mask = n.In(bias_at);
   }
   Expr y = JoinedHeads(n, Attend(n, q, k, v, o).result);
   return std::vector<Expr>{y, n("stack", relax::Tuple({k, v}), 0)};
+}
+Outputs ConvertMicrosoftAttention(Node& n) {
+  Expr all = n("matmul", n.In(0), n.In(1));
+  if (n.Has(2)) all = n("add", all, n.In(2));
+  return AttendJoined(n, all, 3, 4, 5);
+}
+/// The first product is one of 8-bit numbers.
+Outputs ConvertQAttention(Node& n) {
+  Expr sum = IntegerProduct(n, n.In(0), n.In(1), ZeroOffset(n, 6), ZeroOffset(n, 7));
+  Expr scale = n("multiply", n.In(3), n.In(4));
+  Expr all = n("multiply", n.Cast(sum, Node::TypeOf(scale)), scale);
+  if (n.Has(2)) all = n("add", all, n.In(2));
+  return AttendJoined(n, all, 5, 8, SIZE_MAX);
 }
 /// Rows of a table of small numbers, dequantised by block. Two elements of 4 bits share a byte of
 /// uint8, along the last axis.
@@ -139,9 +153,9 @@ Outputs ConvertGatherBlockQuantized(Node& n) {
   DataType wide = DataType::Int(32);
   auto value = [&](const te::Tensor& of, Index i) {
     if (!packed) return tvm::cast(wide, topi::At(of, i));
-    PrimExpr shift = tvm::cast(wide, floormod(i.back(), Num(2))) * IntImm::Int32(4);
+    PrimExpr place = floormod(i.back(), Num(2));
     i.back() = floordiv(i.back(), Num(2));
-    return bitwise_and(shift_right(tvm::cast(wide, topi::At(of, i)), shift), IntImm::Int32(15));
+    return BitsAt(topi::At(of, i), place, 4, wide);
   };
   return ComputeElements(n, "gather_blocks", te, shape, [&](const Index& i) {
     Index from(i.begin(), i.begin() + axis);
@@ -167,6 +181,7 @@ TVM_REGISTER() {
       {"FusedConv", &ConvertFusedConv, kDomain},
       {"FusedGemm", &ConvertFusedGemm, kDomain},
       {"GatherBlockQuantized", &ConvertGatherBlockQuantized, kDomain},
+      {"QAttention", &ConvertQAttention, kDomain},
   });
 }
 

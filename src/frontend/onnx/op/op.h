@@ -11,6 +11,7 @@
 
 namespace tvm::frontend::onnx {
 using topi::Index;
+constexpr DataType kSingle = DataType::Float(32);
 
 /// A text as the parameter of a template.
 template <size_t N>

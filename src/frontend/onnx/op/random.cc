@@ -33,7 +33,6 @@ Dims ShapeAttr(Node& n) {
   for (int64_t d : n.Ints("shape")) shape.push_back(Num(d));
   return shape;
 }
-const DataType kReal = DataType::Float(32);
 
 Expr UniformOf(Node& n, const Dims& shape, DataType dtype) {
   double low = n.Float("low", 0), high = n.Float("high", 1);
@@ -45,7 +44,7 @@ Expr NormalOf(Node& n, const Dims& shape, DataType dtype) {
 }
 template <Expr (*of)(Node&, const Dims&, DataType)>
 Outputs ConvertRandom(Node& n) {
-  return of(n, ShapeAttr(n), n.Type("dtype", kReal));
+  return of(n, ShapeAttr(n), n.Type("dtype", kSingle));
 }
 template <Expr (*of)(Node&, const Dims&, DataType)>
 Outputs ConvertRandomLike(Node& n) {
@@ -64,9 +63,9 @@ Outputs ConvertMultinomial(Node& n) {
   int64_t samples = n.Int("sample_size", 1);
   DataType to = n.Type("dtype", DataType::Int(32));
   if (Node::Rank(x) != 2) n.Fail("a matrix of logits", "rank " + std::to_string(Node::Rank(x)));
-  Expr sums = n("cumsum", n("nn.softmax", n.Cast(x, kReal), -1), 1);
+  Expr sums = n("cumsum", n("nn.softmax", n.Cast(x, kSingle), -1), 1);
   Dims shape{Node::Shape(x)[0], Num(samples)};
-  Expr u = RandomNumbers(n, "uniform", shape, kReal);
+  Expr u = RandomNumbers(n, "uniform", shape, kSingle);
   Te te(n);
   te::Tensor cdf = te(sums), number = te(u);
   PrimExpr classes = cdf->shape[1];

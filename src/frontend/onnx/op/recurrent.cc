@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent networks, one step after the other.
 #include "frontend/onnx/op/loop.h"
+#include "frontend/onnx/op/quantize.h"
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -44,11 +45,14 @@ Activation MakeActivation(Node& n, const std::string& name, double alpha, double
   n.Fail("the name of an activation", name);
 }
 
-/// What the three kinds share: inputs, directions, lengths, outputs.
+/// What the three kinds share: inputs, directions, lengths, outputs. Weights may be quantised: then
+/// they are (directions, inputs, gates), and behind the other inputs are their scales and zero
+/// points.
 class Recurrent {
  public:
-  Recurrent(Node& n, int64_t gates, std::vector<std::string> defaults, bool has_cell)
-      : n_(n), gates_(gates), has_cell_(has_cell) {
+  Recurrent(Node& n, int64_t gates, std::vector<std::string> defaults, bool has_cell,
+            bool is_quantized = false)
+      : n_(n), gates_(gates), has_cell_(has_cell), is_quantized_(is_quantized) {
     batch_first_ = n.Int("layout", 0) != 0;
     std::string direction = n.Str("direction", "forward");
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
@@ -57,7 +61,8 @@ class Recurrent {
     reverse_first_ = direction == "reverse";
     x_ = n.In(0);
     if (batch_first_) x_ = Transposed(n, x_, {1, 0, 2});
-    hidden = n.HasAttr("hidden_size") ? n.Int("hidden_size") : n.StaticDim(n.In(2), 2);
+    hidden = n.HasAttr("hidden_size") ? n.Int("hidden_size")
+                                      : n.StaticDim(n.In(2), is_quantized ? 1 : 2);
     if (n.HasAttr("clip")) clip_ = n.Float("clip");
     n.Ignore("output_sequence");  // of opset 1: what is wanted says it
     auto names = n.Strs("activations");
@@ -84,8 +89,13 @@ class Recurrent {
   struct State {
     Expr h, c;
   };
+  /// A weight (inputs, gates). Of 8-bit numbers it has a scale, and maybe a zero point.
+  struct Matrix {
+    Expr data, scale, zero;
+  };
   struct Direction {
-    Expr r, bias_w, bias_r, peepholes;  // biases (gates · hidden); undefined when there are none
+    Matrix r;
+    Expr bias_w, bias_r, peepholes;  // biases (gates · hidden); undefined when there are none
     std::vector<Activation> act;
   };
   using Step = std::function<State(const Direction& d, const Expr& gates, const State& s)>;
@@ -115,6 +125,14 @@ class Recurrent {
     int64_t axis = Node::Rank(gates) - 1;
     return n_("strided_slice", gates, List({axis}), Dims{Num(i * hidden)},
               Dims{Num((i + 1) * hidden)}, Dims{Num(1)}, true);
+  }
+  Expr Times(const Expr& x, const Matrix& w) {
+    if (!w.scale.defined()) return n_("matmul", x, w.data);
+    DynamicNumbers q = DynamicallyQuantized(n_, x);
+    std::optional<Expr> zero;
+    if (w.zero.defined()) zero = w.zero;
+    Expr sum = IntegerProduct(n_, q.data, w.data, n_.Cast(q.zero, DataType::Int(32)), zero);
+    return n_("multiply", n_.Cast(sum, Node::TypeOf(x)), n_("multiply", q.scale, w.scale));
   }
   Expr Clipped(const Expr& e) { return clip_ ? n_("clip", e, -*clip_, *clip_) : e; }
 
@@ -178,8 +196,9 @@ class Recurrent {
     Value count{Known{{}, DataType::Int(64), {Node::Shape(x_)[0]}}};
     loop.count = n_.importer.TensorOf(&count);
     loop.carried = {first.h};
-    std::vector<Expr> fixed{gates, dir.r};
-    for (const Expr& e : {dir.bias_r, dir.peepholes, lengths_.value_or(Expr())}) {
+    std::vector<Expr> fixed{gates, dir.r.data};
+    for (const Expr& e :
+         {dir.r.scale, dir.r.zero, dir.bias_r, dir.peepholes, lengths_.value_or(Expr())}) {
       if (e.defined()) fixed.push_back(e);
     }
     if (has_cell_) loop.carried.emplace_back(first.c);
@@ -191,7 +210,9 @@ class Recurrent {
       auto next_of = [&](const Expr& e) { return e.defined() ? values[at++].expr : e; };
       Expr all = next_of(gates);
       Direction inner = dir;
-      inner.r = next_of(dir.r);
+      inner.r.data = next_of(dir.r.data);
+      inner.r.scale = next_of(dir.r.scale);
+      inner.r.zero = next_of(dir.r.zero);
       inner.bias_r = next_of(dir.bias_r);
       inner.peepholes = next_of(dir.peepholes);
       PrimExpr batch = Node::Shape(all)[1];
@@ -214,13 +235,21 @@ class Recurrent {
   }
   /// A weight with the sizes that are known of it.
   Expr Weight(size_t i, const Dims& sizes) { return n_.Fitted(n_.In(i), sizes); }
+  /// Input `i`, whose scale is input `scale`, for a direction that has `rows` inputs.
+  Matrix MatrixOf(size_t i, size_t scale, int64_t d, const PrimExpr& rows) {
+    PrimExpr count = Num(directions_), columns = Num(gates_ * hidden);
+    if (!is_quantized_)
+      return {Transposed(n_, Entry(Weight(i, {count, columns, rows}), d), {1, 0}), {}, {}};
+    Matrix w{Entry(Weight(i, {count, rows, columns}), d), Entry(n_.In(scale), d), {}};
+    if (auto zero = ZeroOffset(n_, scale + 1)) w.zero = Entry(*zero, d);
+    return w;
+  }
   std::pair<Expr, State> RunDirection(int64_t d, bool reverse, const Step& step) {
     Direction dir;
     int64_t size = gates_ * hidden;
     PrimExpr count = Num(directions_);
-    Expr w = Entry(Weight(1, {count, Num(size), Node::Shape(x_)[2]}), d);
-    w = Transposed(n_, w, {1, 0});
-    dir.r = Transposed(n_, Entry(Weight(2, {count, Num(size), Num(hidden)}), d), {1, 0});
+    Matrix w = MatrixOf(1, 8, d, Node::Shape(x_)[2]);
+    dir.r = MatrixOf(2, 10, d, Num(hidden));
     if (n_.Has(3)) {
       Expr both = Entry(Weight(3, {count, Num(2 * size)}), d);
       auto part = [&](int64_t i) {
@@ -234,7 +263,7 @@ class Recurrent {
     for (size_t i = 0; i < per_direction_; ++i)
       dir.act.push_back(activations_[d * per_direction_ + i]);
     Expr x = reverse ? Reversed(x_) : x_;
-    Expr all = n_("matmul", x, w);
+    Expr all = Times(x, w);
     if (dir.bias_w.defined()) all = n_("add", all, dir.bias_w);
     State state{Initial(5, d), has_cell_ ? Initial(6, d) : Expr()};
     Expr y;
@@ -254,7 +283,7 @@ class Recurrent {
   }
   Node& n_;
   int64_t gates_, directions_ = 1;
-  bool has_cell_, batch_first_ = false, reverse_first_ = false;
+  bool has_cell_, is_quantized_, batch_first_ = false, reverse_first_ = false;
   size_t per_direction_ = 0;
   std::optional<double> clip_;
   std::optional<Expr> lengths_;
@@ -266,7 +295,7 @@ Expr AddIf(Node& n, const Expr& a, const Expr& b) { return b.defined() ? n("add"
 Outputs ConvertRNN(Node& n) {
   Recurrent net(n, 1, {"Tanh"}, false);
   return net.Run([&](const auto& d, const Expr& gates, const auto& s) {
-    Expr sum = n("add", gates, AddIf(n, n("matmul", s.h, d.r), d.bias_r));
+    Expr sum = n("add", gates, AddIf(n, net.Times(s.h, d.r), d.bias_r));
     return Recurrent::State{d.act[0](net.Clipped(sum)), {}};
   });
 }
@@ -274,7 +303,7 @@ Outputs ConvertGRU(Node& n) {
   bool linear = n.Int("linear_before_reset", 0) != 0;
   Recurrent net(n, 3, {"Sigmoid", "Tanh"}, false);
   return net.Run([&](const auto& d, const Expr& gates, const auto& s) {
-    Expr from_h = AddIf(n, n("matmul", s.h, d.r), d.bias_r);
+    Expr from_h = AddIf(n, net.Times(s.h, d.r), d.bias_r);
     auto gate = [&](int64_t i) {
       return d.act[0](net.Clipped(n("add", net.Gate(gates, i), net.Gate(from_h, i))));
     };
@@ -282,7 +311,7 @@ Outputs ConvertGRU(Node& n) {
     if (linear) {
       part = n("multiply", r, net.Gate(from_h, 2));
     } else {
-      part = n("matmul", n("multiply", r, s.h), net.Gate(d.r, 2));
+      part = n("matmul", n("multiply", r, s.h), net.Gate(d.r.data, 2));
       if (d.bias_r.defined()) part = n("add", part, net.Gate(d.bias_r, 2));
     }
     Expr h = d.act[1](net.Clipped(n("add", net.Gate(gates, 2), part)));
@@ -291,11 +320,12 @@ Outputs ConvertGRU(Node& n) {
     return Recurrent::State{mixed, {}};
   });
 }
+template <bool is_quantized>
 Outputs ConvertLSTM(Node& n) {
   bool coupled = n.Int("input_forget", 0) != 0;
-  Recurrent net(n, 4, {"Sigmoid", "Tanh", "Tanh"}, true);
+  Recurrent net(n, 4, {"Sigmoid", "Tanh", "Tanh"}, true, is_quantized);
   return net.Run([&](const auto& d, const Expr& gates, const auto& s) {
-    Expr sum = n("add", gates, AddIf(n, n("matmul", s.h, d.r), d.bias_r));
+    Expr sum = n("add", gates, AddIf(n, net.Times(s.h, d.r), d.bias_r));
     // Gates are in the order input, output, forget, cell; peepholes input, output, forget.
     auto gate = [&](int64_t i, const Expr& cell) {
       Expr e = net.Gate(sum, i);
@@ -315,7 +345,8 @@ Outputs ConvertLSTM(Node& n) {
 TVM_REGISTER() {
   AddConverters({
       {"GRU", &ConvertGRU},
-      {"LSTM", &ConvertLSTM},
+      {"LSTM", &ConvertLSTM<false>},
+      {"DynamicQuantizeLSTM", &ConvertLSTM<true>, "com.microsoft"},
       {"RNN", &ConvertRNN},
   });
 }

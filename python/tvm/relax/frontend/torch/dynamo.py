@@ -134,7 +134,8 @@ class _Compiled(torch.nn.Module):
         if self._copied:
             self._copy_shared(args, results)
         if self._views:
-            return self._views(*results)
+            make, sources = self._views
+            return make(*(args[i] if is_input else results[i] for is_input, i in sources))
         return results[0] if self._single else results
 
     def _copy_shared(self, args, results):
@@ -250,22 +251,40 @@ def _base(node):
     return node
 
 
+def _is_symbolic(value):
+    numbers = (*value.shape, *value.stride(), value.storage_offset())
+    return any(isinstance(number, torch.SymInt) for number in numbers)
+
+
 def _shared_views(graph_module):
-    """Results that are views of one tensor stay such: the graph returns that tensor, and what this
-    returns makes the results of the graph's; None where there are none."""
+    """Results that are views of one tensor stay such: the graph returns that tensor. So do views of
+    an input whose place in memory is symbolic: PyTorch makes its own of the place of ours. Gives a
+    function that makes the results, and what it takes: (is an input, number) of the inputs and the
+    graph's results. None where there are no such views."""
     graph = graph_module.graph
+    inputs = [n for n in graph.nodes if n.op == "placeholder"]
     (output,) = (n for n in graph.nodes if n.op == "output")
     outputs = output.args[0] if isinstance(output.args[0], (list, tuple)) else []
     nodes = {n for n in outputs if isinstance(n, fx.Node) and n.op == "call_function"}
     bases = [_base(n) for n in nodes]
-    shared = {n for n in nodes if bases.count(_base(n)) > 1 and _base(n).op == "call_function"}
+
+    def is_shared(node):
+        base = _base(node)
+        if base.op == "placeholder":
+            return base is not node and _is_symbolic(node.meta["val"])
+        return base.op == "call_function" and bases.count(base) > 1
+
+    shared = set(filter(is_shared, nodes))
     if not shared:
         return None
-    views, copies, taken = fx.Graph(), {}, []
+    views, copies, taken, sources = fx.Graph(), {}, [], []
 
     def take(node):
         if node not in copies:
-            taken.append(node)
+            is_input = node.op == "placeholder"
+            sources.append((is_input, inputs.index(node) if is_input else len(taken)))
+            if not is_input:
+                taken.append(node)
             copies[node] = views.placeholder(node.name)
         return copies[node]
 
@@ -281,7 +300,7 @@ def _shared_views(graph_module):
     views.output(results)
     output.args = (taken,)
     graph.eliminate_dead_code()
-    return fx.GraphModule(torch.nn.Module(), views).forward
+    return fx.GraphModule(torch.nn.Module(), views).forward, sources
 
 
 def _in_memory_order(graph_module):
@@ -388,8 +407,17 @@ def _with_factors_as_saved(graph_module):
         node.args = (transposed,)
 
 
+def _with_constant_lengths(graph_module):
+    """Recurrent layers are unrolled: a symbolic length becomes a constant, which torch.compile
+    guards, so that it compiles again for another one."""
+    for node in graph_module.graph.nodes:
+        if node.target is torch.ops.aten.mkldnn_rnn_layer.default:
+            int(node.args[0].meta["val"].shape[0])
+
+
 def _compile_parts(graph_module, example_inputs, pipeline):
     """Compiles the parts of a graph whose operators have converters; PyTorch runs the others."""
+    _with_constant_lengths(graph_module)
     _without_checks(graph_module)
     _with_factors_as_saved(graph_module)
     calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]

@@ -99,9 +99,9 @@ def program_of(graph_module):
 
 
 def _symbol_ranges(graph):
-    """What the tracer knows of the symbols in a graph's placeholders."""
+    """What the tracer knows of the symbols in a graph."""
     for node in graph.nodes:
-        value = node.meta.get("val") if node.op == "placeholder" else None
+        value = node.meta.get("val")
         sizes = value.shape if isinstance(value, torch.Tensor) else [value]
         for size in sizes:
             if isinstance(size, torch.SymInt):

@@ -17,6 +17,7 @@ from .frame import function_frame, native
 
 py_print, py_tuple, py_str = builtins.print, builtins.tuple, builtins.str
 const = relax.const
+stop_lift_params = relax.op.builtin.stop_lift_params
 
 
 def _info(value):
@@ -237,5 +238,6 @@ __all__ = [
     *"call_py_func Call emit_with_sinfo to_vdevice tuple shape prim_value str dtype".split(),
     *_DEVICES,
     "rewriter",
+    "stop_lift_params",
     "ExternFunc",
 ]
