@@ -37,16 +37,17 @@ constexpr Signature kSignatures[] = {
     {"ptx_arrive_barrier_expect_tx", "void", "barrier_id, byte_count"},
     {"ptx_commit_group", "void", ""},
     {"ptx_cp_async", "=dtype",
-     "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes"},
+     "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes, predicate=None"},
     {"ptx_cp_async_barrier", "void", "barrier_id"},
     {"ptx_cp_async_bulk", "=dtype",
      "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes, barrier_id"},
     {"ptx_init_barrier_thread_count", "void", "barrier_id, thread_count"},
+    {"ptx_ldg32", "=dtype", "dtype, guard, address"},
     {"ptx_ldmatrix", "=dtype",
      "dtype, trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset"},
     {"ptx_mma", "=dtype",
      "dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index, "
-     "multiplicand_b, b_index, accumulator, c_index, saturate"},
+     "multiplicand_b, b_index, accumulator, c_index, saturate, operator=None"},
     {"ptx_mma_sp", "=dtype",
      "dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index, "
      "multiplicand_b, b_index, accumulator, c_index, metadata, meta_index, sparse_selector, "

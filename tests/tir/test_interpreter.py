@@ -424,8 +424,10 @@ def test_errors_of_the_program():
     raised = op("tvm_raise_error", "void", tir.StringImm("TypeError"), tir.StringImm("got %lld"), n)
     with pytest.raises(TypeError, match="got 3"):
         interpret(tir.PrimFunc([n], tir.Evaluate(raised)))(3)
-    with pytest.raises(NotImplementedError, match="ptx_wait_group"):
-        interpret(tir.PrimFunc([], tir.Evaluate(op("ptx_wait_group", "void"))))()
+    with pytest.raises(NotImplementedError, match="tvm_bmma_sync"):
+        interpret(tir.PrimFunc([], tir.Evaluate(op("tvm_bmma_sync", "void"))))()
+    with pytest.raises(ValueError, match="expected ptx_wait_group inside of a launch of threads"):
+        interpret(tir.PrimFunc([], tir.Evaluate(op("ptx_wait_group", "void", 0))))()
 
 
 def test_match_buffer():

@@ -41,5 +41,5 @@ def test_threads_that_miss_a_barrier():
 
 
 def test_order_of_threads_has_a_name():
-    with pytest.raises(ValueError, match="forward, backward or lockstep, got 'random'"):
-        interpret(transpose, threads="random")
+    with pytest.raises(ValueError, match="forward, backward, random or lockstep, got 'sideways'"):
+        interpret(transpose, threads="sideways")

@@ -44,15 +44,8 @@ reset_start_id use_async_copy vtcm_capacity ReduceBranchingThroughOvercompute
 """.split()
 
 # Of one vendor's hardware: they come with its backend.
-CUDA = {
-    "InferFragment",
-    "TransformMmaBufferLayout",
-    "InjectPermutedLayout",
-    "InjectPTXAsyncCopy",
-    "InjectPTXLDG32",
-}
 HEXAGON = {"VerifyVTCMLimit", "LowerAsyncDMA", "LowerVtcmAlloc", "get_vtcm_compaction_passes"}
-MISSING = CUDA | HEXAGON
+MISSING = HEXAGON
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 """GPU launches in the interpreter: threads of a block run one at a time, each to the next barrier.
 
 Every thread is a Python thread with an interpreter of its own, but only one of them runs at any
-moment and in a fixed order, so that results are repeatable.
+moment and in a fixed order (or one drawn from a seed), so that results are repeatable.
 """
 
 import contextlib
 import copy
 import itertools
+import random
 import threading
 
 from .expr import Call, IterVar, Var
@@ -15,7 +16,8 @@ from .stmt import AttrStmt, For
 from .stmt_functor import post_order_visit
 
 MEET = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_shuffle", "tvm_warp_shuffle_up",
-        "tvm_warp_shuffle_down")  # fmt: skip
+        "tvm_warp_shuffle_down", "tvm_load_matrix_sync", "tvm_store_matrix_sync",
+        "tvm_fill_fragment", "tvm_mma_sync", "mma_store", "create_barriers")  # fmt: skip
 
 
 class Cancelled(BaseException):
@@ -42,8 +44,10 @@ def indices_of(stmt):
         launch = launched(node)
         if launch:
             found.setdefault(launch[0], launch[2])
-        elif isinstance(node, Call) and getattr(node.op, "name", "")[4:] in MEET:
-            meets.append(node)
+        elif isinstance(node, Call):
+            name = getattr(node.op, "name", "")[4:]
+            if name in MEET or name.startswith("ptx_"):
+                meets.append(node)
 
     post_order_visit(stmt, visit)
     return found, bool(meets)
@@ -52,8 +56,10 @@ def indices_of(stmt):
 class Worker:
     """One thread of a team."""
 
-    def __init__(self, team, interpreter, indices, body):
+    def __init__(self, team, interpreter, number, indices, body):
         self.team, self.go, self.at, self.error = team, threading.Semaphore(0), None, None
+        self.number, self.group, self.until = number, None, None
+        self.copies, self.phases = [[]], {}  # groups of copies that run; barriers waited for
         self.interpreter = copy.copy(interpreter)
         for name in ("values", "realized"):
             setattr(self.interpreter, name, dict(getattr(interpreter, name)))
@@ -73,7 +79,7 @@ class Worker:
             pass
         except BaseException as error:
             self.error = error
-        self.is_alive, self.at = False, None
+        self.is_alive, self.at, self.until = False, None, None
         self.team.turn.release()
 
     def pause(self):
@@ -83,11 +89,19 @@ class Worker:
         if self.team.failed:
             raise Cancelled
 
-    def meet(self, where, value=None):
-        """Waits for all threads of the team; gives {indices: value} of all of them."""
-        self.at, self.value = where, value
+    def meet(self, where, value=None, warp=None):
+        """Waits for all threads of the team; gives {indices: value} of all of them. For those of
+        one warp only: a list."""
+        self.at, self.value, self.group = where, value, warp
         self.pause()
-        return self.team.board
+        return self.board
+
+    def wait_until(self, condition):
+        """Waits for what other threads, or copies, do."""
+        self.until = condition
+        while not condition():
+            self.pause()
+        self.until = None
 
     def shared(self, key, make):
         """Memory that all threads of the team have in common: the first one to come makes it."""
@@ -101,41 +115,81 @@ class Team:
     """The threads of one block."""
 
     def __init__(self, interpreter, extents, fixed, body):
-        self.failed, self.board, self.memory = False, {}, {}
+        self.failed, self.memory, self.later = False, {}, []
         self.turn = threading.Semaphore(0)
         self.extents = extents
+        self.random = random.Random(interpreter.seed) if interpreter.threads == "random" else None
         order = itertools.product(*(range(n) for n in reversed(extents.values())))
         names = list(reversed(extents))
         self.workers = [
-            Worker(self, interpreter, {**fixed, **dict(zip(names, ids, strict=True))}, body)
-            for ids in order
+            Worker(self, interpreter, i, {**fixed, **dict(zip(names, ids, strict=True))}, body)
+            for i, ids in enumerate(order)
         ]
         if interpreter.threads == "backward":
             self.workers.reverse()
 
+    def draw(self):
+        """A number below 1, random where threads are."""
+        return self.random.random() if self.random else 1.0
+
     def run(self):
         alive = self.workers
         while alive:
-            ready = [w for w in alive if w.at is None]
-            if not ready:  # all of them wait for each other
-                if not all(w.at is not None and w.at.same_as(alive[0].at) for w in self.workers):
-                    self.cancel()
-                    raise ValueError(
-                        "interpret: expected all threads of a block to meet at a barrier"
-                    )
-                self.board = {tuple(w.indices.items()): w.value for w in alive}
-                for w in alive:
-                    w.at = None
-                ready = alive
-            # In step: who is behind goes first. (Positions differ only in that mode.)
-            first = min(w.position for w in ready)
-            for worker in [w for w in ready if w.position == first]:
+            if self.later and self.draw() < 0.2:
+                self.later.pop(0)()
+            ready = [w for w in alive if w.at is None and (w.until is None or w.until())]
+            if not ready:
+                ready = self.met(alive)
+            if not ready and self.later:  # everybody waits for a copy
+                self.later.pop(0)()
+                continue
+            if not ready:
+                self.cancel()
+                raise ValueError("interpret: expected all threads of a block to meet at a barrier")
+            for worker in self.chosen(ready):
                 worker.go.release()
                 self.turn.acquire()
                 if worker.error is not None:
                     self.cancel()
                     raise worker.error
             alive = [w for w in self.workers if w.is_alive]
+
+    def met(self, alive):
+        """Threads that have waited for each other and may go on: of warps, or all of them."""
+        warps = {}
+        for w in alive:
+            if w.at is not None and w.group is not None:
+                warps.setdefault(w.group, []).append(w)
+        ready = []
+        for group, members in warps.items():
+            whole = sum(w.number // 32 == group for w in self.workers)
+            if len(members) == whole and all(w.at.same_as(members[0].at) for w in members):
+                board = [w.value for w in sorted(members, key=lambda w: w.number)]
+                ready += self.released(members, board)
+        first = alive[0].at
+        if not ready and first is not None and alive[0].group is None:
+            if all(w.at is not None and w.group is None and w.at.same_as(first)
+                   for w in self.workers):  # fmt: skip
+                ready = self.released(alive, {tuple(w.indices.items()): w.value for w in alive})
+        return ready
+
+    @staticmethod
+    def released(workers, board):
+        for w in workers:
+            w.at, w.board = None, board
+        return workers
+
+    def chosen(self, ready):
+        """Who runs next, each to where it waits again."""
+        if self.random:  # some warps, so that others fall behind
+            warps = sorted({w.number // 32 for w in ready})
+            some = set(self.random.sample(warps, self.random.randint(1, len(warps))))
+            ready = [w for w in ready if w.number // 32 in some]
+            self.random.shuffle(ready)
+            return ready
+        # In step: who is behind goes first. (Positions differ only in that mode.)
+        first = min(w.position for w in ready)
+        return [w for w in ready if w.position == first]
 
     def cancel(self):
         self.failed = True

@@ -35,16 +35,18 @@ from ._memory import (
 )
 from ._scalar import BINARY, LANE_WISE, type_of
 from ._threads import Launches, launched, warp_size
+from ._warps import WARP, Warps
 from .expr import IterVar, Var
 from .function import PrimFunc
 
 
-class Interpreter(Calls, Launches):
+class Interpreter(Calls, Launches, Warps):
     """Runs functions of a module; `values` holds what variables stand for now."""
 
-    def __init__(self, module, threads="forward", vscale=1):
-        self.module, self.threads, self.vscale = module, threads, vscale
+    def __init__(self, module, threads="forward", vscale=1, seed=0):
+        self.module, self.threads, self.vscale, self.seed = module, threads, vscale, seed
         self.values = {}
+        self.shapes = {}  # of fragments
         self.realized = {}
 
     # ---- functions ------------------------------------------------------------------------------
@@ -276,6 +278,8 @@ class Interpreter(Calls, Launches):
             return self.worker.shared(data, make)
         if self.worker is not None and scope == "warp":
             return self.worker.shared((data, self.warp()), make)
+        if self.worker is not None and scope.startswith("wmma."):
+            return self.worker.shared((data, self.worker.number // WARP), make)
         return make()
 
     def run_Allocate(self, s):
@@ -463,23 +467,27 @@ class Interpreter(Calls, Launches):
             raise NotImplementedError(
                 f"interpret: expected an operator with a meaning here, got {name}"
             )
+        if self.worker is None and hasattr(Warps, "call_" + name):
+            raise ValueError(f"interpret: expected {name} inside of a launch of threads")
         return method(e)
 
 
-def interpret(func_or_module, threads="forward", vscale=1):
+def interpret(func_or_module, threads="forward", vscale=1, seed=0):
     """A Python function that runs a PrimFunc, or the only (or `main`) function of a module.
 
     Buffers are NumPy arrays or tensors of the CPU and are written in place; the result is what the
     function returns.
 
     threads says in which order the threads of a GPU block run: "forward" or "backward", each to the
-    next barrier, or "lockstep", all of them statement by statement, which is what a program means
-    until ThreadSync inserts barriers. vscale is the factor of scalable vectors, which here are only
-    counted with: extents may use it.
+    next barrier; "random", drawn from seed, with warps that fall behind others and copies that are
+    done early or late; or "lockstep", all of them statement by statement, which is what a program
+    means until ThreadSync inserts barriers. vscale is the factor of scalable vectors, which here
+    are only counted with: extents may use it.
     """
-    if threads not in ("forward", "backward", "lockstep"):
+    if threads not in ("forward", "backward", "random", "lockstep"):
         raise ValueError(
-            f"interpret: expected threads to be forward, backward or lockstep, got '{threads}'"
+            "interpret: expected threads to be forward, backward, random or lockstep, got "
+            f"'{threads}'"
         )
     if isinstance(func_or_module, PrimFunc):
         module, func = IRModule({"main": func_or_module}), func_or_module
@@ -493,4 +501,4 @@ def interpret(func_or_module, threads="forward", vscale=1):
                     f"interpret: expected a function main or a single one, got {sorted(functions)}"
                 )
             (func,) = functions.values()
-    return lambda *args: Interpreter(module, threads, vscale).call(func, args)
+    return lambda *args: Interpreter(module, threads, vscale, seed).call(func, args)

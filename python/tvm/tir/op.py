@@ -127,23 +127,15 @@ def _make_intrinsic(name):
         dtype = source
     signature = ", ".join([*params, "span=None"])
     doc = Op.get("tir." + name).description
-    body = f"return call_intrin({dtype}, 'tir.{name}', {', '.join(names + ['span=span'])})"
+    given = ", ".join(names)
+    if params and params[-1].endswith("=None"):  # left out unless it is given
+        given = ", ".join(names[:-1]) + f", *(() if {names[-1]} is None else ({names[-1]},))"
+    body = f"return call_intrin({dtype}, 'tir.{name}', {given + ', ' if given else ''}span=span)"
     env = {"call_intrin": call_intrin, "convert": convert}
     exec(f"def {name}({signature}): {body}", env)  # the text comes from that table alone
     fn = env[name]
     fn.__doc__, fn.__module__ = doc, __name__
     return fn
-
-
-def ptx_mma(
-    dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index,
-    multiplicand_b, b_index, accumulator, c_index, saturate, operator=None,
-):  # fmt: skip
-    """mma of PTX."""
-    args = [shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index]
-    args += [multiplicand_b, b_index, accumulator, c_index, saturate]
-    args += [] if operator is None else [operator]
-    return call_intrin(dtype, "tir.ptx_mma", *args)
 
 
 # ---- functions with rules of their own ---------------------------------------------------------

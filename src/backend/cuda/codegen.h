@@ -45,12 +45,23 @@ class KernelText : public source::FunctionWriter {
   Value Sync(const CallObj* op);
   Value Statement(const std::string& text);
 
+  // ---- barriers in shared memory (barrier.cc) ----
+  Value CreateBarriers(const CallObj* op);
+  /// An instruction about the barrier that an argument numbers, after other operands.
+  Value OnBarrier(const CallObj* op, const std::string& instruction, const PrimExpr& number,
+                  const PrimExpr& operand);
+  Value WaitForBarrier(const CallObj* op);
+  Value CopyBulk(const CallObj* op);
+  /// The address of a barrier, in shared memory.
+  std::string BarrierAt(const PrimExpr& number, const CallObj* op);
+
   // ---- instructions (ptx.cc) ----
   /// One of registers alone that a pure external call names: "ex2.approx.ftz.f32".
   Value Instruction(const CallObj* op, const std::string& name);
   Value Mma(const CallObj* op);
   Value LoadMatrix(const CallObj* op);
   Value CopyAsync(const CallObj* op);
+  Value CachedLoad(const CallObj* op);
   Value FillMatrix(const CallObj* op);
   Value StoreMatrix(const CallObj* op);
   /// A matrix that the threads of a warp hold together, in an order that is theirs (WMMA).
@@ -84,6 +95,8 @@ class KernelText : public source::FunctionWriter {
 
   std::unordered_map<const Object*, Fragment> fragments_;  ///< By their memory.
   arith::Analyzer analyzer_;                               ///< Knows the bound variables.
+  std::string barriers_;           ///< The array of barriers, where there are some.
+  std::string phases_;             ///< Of each barrier, a bit: which phase the thread waits for.
   std::set<std::string> aligned_;  ///< Parameters that are moved in vectors.
   bool is_product_ = false;        ///< Long, and moves vectors at its end.
   std::string aligned_name_;       ///< The variable that says whether all of them are aligned.

@@ -68,6 +68,24 @@ const std::vector<source::HelperRow>& DeviceHelpers() {
   q = big * i;
   return fmaf(fmaf(-d, q, big), i, q) * 2.3283064e-10f;
 })"},
+      {"wait_for_barrier", '*', R"(static inline void $N(uint32_t barrier, uint32_t parity) {
+  uint32_t done = 0;
+  while (!done) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; "
+                 "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+#else
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; "
+                 "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+#endif
+  }
+})"},
+      {"cached_load", '*', R"(static inline uint32_t $N(bool guard, const void* from) {
+  uint32_t x;
+  asm("{.reg .pred p; setp.ne.u32 p, %2, 0; mov.b32 %0, 0; @p ld.global.nc.b32 %0, [%1];}"
+      : "=r"(x) : "l"(from), "r"((uint32_t)guard));
+  return x;
+})"},
       // What runtime/device/cuda/failure.cc reads: the first failure since it did.
       {"fail", '*', R"(struct tvm_Failure {
   int state, count;
@@ -145,6 +163,24 @@ Value KernelText::Emit(const CallObj* op) {
     row(bi::sigmoid(),
         [](Self g, Call o) { return Apply(g->file_.Helper("sigmoid"), g->GenAll({o->args[0]})); });
     row(bi::ptx_mma(), [](Self g, Call o) { return g->Mma(o); });
+    row(bi::ptx_mma_sp(), [](Self g, Call o) { return g->Mma(o); });
+    row(bi::ptx_ldg32(), [](Self g, Call o) { return g->CachedLoad(o); });
+    row(bi::create_barriers(), [](Self g, Call o) { return g->CreateBarriers(o); });
+    row(bi::ptx_init_barrier_thread_count(), [](Self g, Call o) {
+      return g->OnBarrier(o, "mbarrier.init.shared.b64 [$], %0;", o->args[0], o->args[1]);
+    });
+    row(bi::ptx_arrive_barrier(), [](Self g, Call o) {
+      return g->OnBarrier(o, "{.reg .b64 s; mbarrier.arrive.shared.b64 s, [$];}", o->args[0], {});
+    });
+    row(bi::ptx_arrive_barrier_expect_tx(), [](Self g, Call o) {
+      return g->OnBarrier(o, "{.reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [$], %0;}",
+                          o->args[0], o->args[1]);
+    });
+    row(bi::ptx_cp_async_barrier(), [](Self g, Call o) {
+      return g->OnBarrier(o, "cp.async.mbarrier.arrive.shared.b64 [$];", o->args[0], {});
+    });
+    row(bi::ptx_wait_barrier(), [](Self g, Call o) { return g->WaitForBarrier(o); });
+    row(bi::ptx_cp_async_bulk(), [](Self g, Call o) { return g->CopyBulk(o); });
     row(bi::tvm_load_matrix_sync(), [](Self g, Call o) { return g->LoadFragment(o); });
     row(bi::tvm_store_matrix_sync(), [](Self g, Call o) { return g->StoreFragment(o); });
     row(bi::tvm_fill_fragment(), [](Self g, Call o) { return g->FillFragment(o); });

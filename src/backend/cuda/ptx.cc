@@ -19,7 +19,7 @@ constexpr MatrixType kMatrixTypes[] = {
     {"float32", "f32", 32},   {"fp64", "f64", 64},    {"float64", "f64", 64},
     {"int8", "s8", 8},        {"uint8", "u8", 8},     {"int4", "s4", 4},
     {"uint4", "u4", 4},       {"int32", "s32", 32},   {"e4m3", "e4m3", 8},
-    {"e5m2", "e5m2", 8},
+    {"e5m2", "e5m2", 8},      {"int1", "b1", 1},      {"uint1", "b1", 1},
 };
 const MatrixType* FindType(const std::string& name) {
   for (const MatrixType& type : kMatrixTypes) {
@@ -65,6 +65,15 @@ class Registers {
 }  // namespace
 
 std::string KernelText::Offset(const PrimExpr& pointer, const PrimExpr& offset) {
+  // The address of an element has no type that could be counted in.
+  auto* call = pointer.as<CallObj>();
+  auto* load =
+      call && call->Is(tir::builtin::address_of()) ? call->args[0].as<BufferLoadObj>() : nullptr;
+  if (load && load->indices.size() == 1) {
+    PrimExpr index = load->indices[0] + cast(load->indices[0].dtype(), offset);
+    BufferLoad moved(load->buffer, {index}, load->predicate, load->span);
+    return Gen(Call(call->dtype, call->op, {moved}, call->span)).At(source::kUnary);
+  }
   std::vector<Value> v = GenAll({pointer, offset});
   return "(" + v[0].At(source::kSum) + " + " + v[1].At(source::kProduct) + ")";
 }
@@ -104,8 +113,10 @@ Value KernelText::Instruction(const CallObj* op, const std::string& name) {
   return source::Apply(function, GenAll({op->args.begin() + 1, op->args.end()}));
 }
 /// (shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, a, a_index, b, b_index, c, c_index,
-/// saturate[, operator])
+/// saturate[, operator]); of a sparse one (…, c_index, metadata, meta_index, selector, saturate):
+/// half of the elements of the left matrix are there.
 Value KernelText::Mma(const CallObj* op) {
+  bool is_sparse = op->Is(tir::builtin::ptx_mma_sp());
   std::string shape = TextOf(op->args[0]);
   int m = 0, n = 0, k = 0;
   const MatrixType *a = FindType(TextOf(op->args[3])), *b = FindType(TextOf(op->args[4])),
@@ -127,14 +138,24 @@ Value KernelText::Mma(const CallObj* op) {
   std::string pa = Offset(op->args[6], op->args[7]), pb = Offset(op->args[8], op->args[9]),
               pc = Offset(op->args[10], op->args[11]);
   std::string sum = registers.Add(pc, holder(*c), "+" + constraint(*c), count(m, n, *c));
-  std::string left = registers.Add(pa, holder(*a), constraint(*a), count(m, k, *a));
+  std::string left =
+      registers.Add(pa, holder(*a), constraint(*a), count(m, is_sparse ? k / 2 : k, *a));
   std::string right = registers.Add(pb, holder(*b), constraint(*b), count(k, n, *b));
-  bool saturate = !IsZero(op->args[12]);
-  std::string bits = op->args.size() > 13 ? "." + TextOf(op->args[13]) + ".popc" : "";
-  return Statement(registers.Asm("mma.sync.aligned." + shape + "." + TextOf(op->args[1]) + "." +
-                                     TextOf(op->args[2]) + (saturate ? ".satfinite" : "") + "." +
-                                     c->ptx + "." + a->ptx + "." + b->ptx + "." + c->ptx + bits +
-                                     " " + sum + ", " + left + ", " + right + ", " + sum + ";",
+  bool saturate = !IsZero(op->args[is_sparse ? 15 : 12]);
+  std::string bits = !is_sparse && op->args.size() > 13 ? "." + TextOf(op->args[13]) + ".popc" : "";
+  std::string sparse;
+  if (is_sparse) {
+    auto selector = AsConstInt(op->args[14]);
+    if (!selector) Unsupported("expected a constant sparse_selector in ptx_mma_sp", op->span);
+    sparse = ", " +
+             registers.AddInput("((uint32_t*)" + Offset(op->args[12], op->args[13]) + ")[0]", "r") +
+             ", " + std::to_string(*selector);
+  }
+  return Statement(registers.Asm(std::string("mma") + (is_sparse ? ".sp" : "") + ".sync.aligned." +
+                                     shape + "." + TextOf(op->args[1]) + "." + TextOf(op->args[2]) +
+                                     (saturate ? ".satfinite" : "") + "." + c->ptx + "." + a->ptx +
+                                     "." + b->ptx + "." + c->ptx + bits + " " + sum + ", " + left +
+                                     ", " + right + ", " + sum + sparse + ";",
                                  /*on_memory=*/false));
 }
 /// (trans, num, type, local_ptr, local_offset, smem_ptr, smem_offset)
@@ -170,6 +191,15 @@ Value KernelText::CopyAsync(const CallObj* op) {
   }
   return Statement(registers.Asm(text + ";"));
 }
+/// (guard, address)
+Value KernelText::CachedLoad(const CallObj* op) {
+  DataType t = op->dtype;
+  if (!t.is_scalar() || t.bits() != 32 || t.is_handle())
+    Unsupported("ptx_ldg32 of " + t.str(), op->span);
+  Value word = source::Apply(file_.Helper("cached_load"), GenAll({op->args[0], op->args[1]}));
+  if (t.is_float()) return source::Apply("__uint_as_float", {word});
+  return Convert(word, DataType::UInt(32), t);
+}
 // ---- fragments ----------------------------------------------------------------------------------
 namespace {
 /// The type of a fragment's elements as PTX spells it; null where there is none.
@@ -183,21 +213,20 @@ std::string KernelText::Fragment::Shape() const {
   return "m" + std::to_string(m) + "n" + std::to_string(n) + "k" + std::to_string(k);
 }
 void KernelText::DeclareFragments(const AllocateObj* op, const std::string& scope) {
-  Fragment f;
+  Fragment& f = fragments_[op->buffer_var.get()];
   f.type = op->dtype.element();
   f.part = scope == "wmma.matrix_a" ? 'a' : scope == "wmma.matrix_b" ? 'b' : 'c';
-  // What is loaded, filled or stored says how large it is.
-  PostOrderVisit(op->body, [&](const ObjectRef& node) {
-    auto* call = node.as<CallObj>();
-    bool loads = call && call->Is(tir::builtin::tvm_load_matrix_sync());
-    if (!loads && !(call && (call->Is(tir::builtin::tvm_store_matrix_sync()) ||
-                             call->Is(tir::builtin::tvm_fill_fragment()))))
-      return;
-    if (!call->args[0].same_as(op->buffer_var)) return;
-    f.m = AsConstInt(call->args[1]).value_or(0);
-    f.n = AsConstInt(call->args[2]).value_or(0);
-    f.k = AsConstInt(call->args[3]).value_or(0);
-    if (loads) f.layout = TextOf(call->args[7]).substr(0, 3);
+  PostOrderVisit(op->body, [&](const ObjectRef& node) {  // what InferFragment found
+    auto* attr = node.as<AttrStmtObj>();
+    if (!attr || attr->node.as<VarObj>() != op->buffer_var.get()) return;
+    int m = 0, n = 0, k = 0;
+    if (attr->attr_key == "fragment_layout") f.layout = TextOf(attr->value).substr(0, 3);
+    if (attr->attr_key == "fragment_shape" &&
+        std::sscanf(TextOf(attr->value).c_str(), "%d, %d, %d", &m, &n, &k) == 3) {
+      f.m = m;
+      f.n = n;
+      f.k = k;
+    }
   });
   int64_t elements = (f.part == 'b' ? f.k : f.m) * (f.part == 'a' ? f.k : f.n);
   if (elements == 0 || !PtxName(f.type))
@@ -208,7 +237,6 @@ void KernelText::DeclareFragments(const AllocateObj* op, const std::string& scop
   int64_t count = (op->ConstantSize() * op->dtype.lanes() + elements - 1) / elements;
   std::string name = Bind(op->buffer_var);
   Line(std::string(f.Holder()) + " " + name + "[" + std::to_string(count * f.registers) + "];");
-  fragments_[op->buffer_var.get()] = f;
   is_product_ = true;
   Gen(op->body);
 }
@@ -296,7 +324,8 @@ Value KernelText::FillMatrix(const CallObj* op) {
 Value KernelText::StoreMatrix(const CallObj* op) {
   if (!IsConstInt(op->args[0], 16) || !IsConstInt(op->args[1], 16))
     Unsupported("mma_store of other than 16 x 16 elements", op->span);
-  Value to = Gen(op->args[2]), stride = Gen(op->args[5]);
+  std::string type = source::MemoryName(op->dtype);
+  Value to = source::CastTo(type + "*", Gen(op->args[2])), stride = Gen(op->args[5]);
   std::string from = Offset(op->args[3], op->args[4]);
   for (int i = 0; i < 8; ++i) {
     std::string row = "((int32_t)threadIdx.x % 32 / 4 + " + std::to_string(i / 2 % 2 * 8) + ")";

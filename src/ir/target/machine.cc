@@ -122,9 +122,9 @@ Machine Describe(const Target& target) {
       m->has_tensor_cores = capability >= 70;
       // The last one: functions of float32 that are as precise as our expansion and shorter.
       if (capability >= 80) {
-        m->features = {"async-copy", "bf16-rounding", "float32-functions"};
+        m->features = {"async-copy", "bf16-rounding", "cached-loads", "float32-functions"};
       } else if (capability > 0) {
-        m->features = {"float32-functions"};
+        m->features = {"cached-loads", "float32-functions"};
       }
       m->cores = row.multiprocessors;
       m->l1_bytes = row.shared_bytes;

@@ -122,8 +122,12 @@ struct CallForm {
   std::string_view type;  // "first", "last" or that of the result
   int count;
   bool any_number = false;
+  bool may_lack_last = false;
   int typed_by = -1;  // the argument whose type the result has
-  bool Takes(int arguments) const { return any_number ? arguments >= count : arguments == count; }
+  bool Takes(int arguments) const {
+    if (any_number) return arguments >= count;
+    return arguments == count || (may_lack_last && arguments == count - 1);
+  }
 };
 const CallForm* FindCallForm(std::string_view name) {
   static const auto* table = [] {
@@ -133,6 +137,7 @@ const CallForm* FindCallForm(std::string_view name) {
       CallForm form{s.type, static_cast<int>(params.size())};
       form.any_number = !params.empty() && params.back().starts_with("*");
       form.count -= form.any_number;
+      form.may_lack_last = !params.empty() && params.back().ends_with("=None");
       if (s.type == "=dtype") {
         form.type = params.front() == "dtype" ? "first" : "last";
         --form.count;

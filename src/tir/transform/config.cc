@@ -21,11 +21,14 @@ TVM_REGISTER() {
       "llvm target.");
   DefConfig<bool>("tir.detect_global_barrier", false,
                   "Looks for barriers across a whole GPU launch.");
-  DefConfig<bool>("tir.use_async_copy", false,
-                  "No effect: copies are asynchronous where a pipeline marks their stage.");
+  DefConfig<bool>(
+      "tir.use_async_copy", false,
+      "Copies that a pipeline marks as asynchronous (software_pipeline_async_stages) are "
+      "instructions of the GPU (InjectPTXAsyncCopy).");
   DefConfig<bool>("tir.merge_static_smem", false, "Merges allocations of static shared memory.");
   DefConfig<bool>("tir.ptx_ldg32", false,
-                  "No effect: the device's compiler chooses how read-only data is loaded.");
+                  "Guarded loads of 32 bits to registers are instructions of the GPU "
+                  "(InjectPTXLDG32).");
   DefConfig<bool>("tir.instrument_lwp", false,
                   "Records the time of functions and loops (InstrumentProfileIntrinsics): "
                   "tvm.runtime.profiling.marked_times.");

@@ -16,8 +16,17 @@ struct WarpMemory {
   int64_t size = 0, run = 0, width = 0;
   Buffer local;
 };
+/// Arguments of an operator that are pointers to what a thread holds of a matrix of its warp; each
+/// is followed by an offset.
+std::vector<size_t> RegisterArgs(const CallObj* op) {
+  if (op->Is(builtin::ptx_mma())) return {6, 8, 10};
+  if (op->Is(builtin::ptx_mma_sp())) return {6, 8, 10, 12};
+  if (op->Is(builtin::ptx_ldmatrix()) || op->Is(builtin::mma_store())) return {3};
+  if (op->Is(builtin::mma_fill())) return {1};
+  return {};
+}
 struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj, BufferLoadObj,
-                                         BufferStoreObj, VarObj> {
+                                         BufferStoreObj, CallObj, VarObj> {
   using Base::Rewrite;
   int64_t warp_size = 1, extent = 0;
   Var thread;
@@ -88,26 +97,37 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
   int64_t FindRun(const AllocateObj* op) {
     int64_t run = 0;
     PostOrderVisit(op->body, [&](const ObjectRef& node) {
+      if (auto* call = node.as<CallObj>()) {
+        for (size_t i : RegisterArgs(call)) {
+          if (call->args[i].same_as(op->buffer_var) && UsesThread(call->args[i + 1]))
+            Learn(op, call->args[i + 1], &run);
+        }
+      }
       auto* store = node.as<BufferStoreObj>();
-      if (!store || !store->buffer->data.same_as(op->buffer_var)) return;
-      PrimExpr index = Spelled(store->indices[0]);
-      if (auto* ramp = index.as<RampObj>()) index = ramp->base;
-      auto at = [&](const PrimExpr& t) {
-        return Substitute(index, [&](const Var& v) { return v.same_as(thread) ? t : PrimExpr(); });
-      };
-      auto step =
-          AsConstInt(analyzer.Simplify(at(thread + MakeConst(thread.dtype(), 1)) - at(thread)));
-      if (auto first = AsConstInt(
-              analyzer.Simplify(at(MakeConst(thread.dtype(), 1)) - at(MakeZero(thread.dtype()))));
-          !step && first)
-        step = first;  // thread % width: the same inside of a warp
-      if (!step || *step < 1 || (run && run != *step))
-        Refuse(op->buffer_var->name_hint,
-               "to be written at multiples of threadIdx.x, got index " + TextOf(store->indices[0]));
-      run = *step;
+      if (store && store->buffer->data.same_as(op->buffer_var)) Learn(op, store->indices[0], &run);
     });
     if (run == 0) Refuse(op->buffer_var->name_hint, "to be written");
     return run;
+  }
+  bool UsesThread(const PrimExpr& e) const {
+    return UsesVar(Spelled(e), [&](const VarObj* v) { return v == thread.get(); });
+  }
+  void Learn(const AllocateObj* op, const PrimExpr& written, int64_t* run) {
+    PrimExpr index = Spelled(written);
+    if (auto* ramp = index.as<RampObj>()) index = ramp->base;
+    auto at = [&](const PrimExpr& t) {
+      return Substitute(index, [&](const Var& v) { return v.same_as(thread) ? t : PrimExpr(); });
+    };
+    auto step =
+        AsConstInt(analyzer.Simplify(at(thread + MakeConst(thread.dtype(), 1)) - at(thread)));
+    if (auto first = AsConstInt(
+            analyzer.Simplify(at(MakeConst(thread.dtype(), 1)) - at(MakeZero(thread.dtype()))));
+        !step && first)
+      step = first;  // thread % width: the same inside of a warp
+    if (!step || *step < 1 || (*run && *run != *step))
+      Refuse(op->buffer_var->name_hint,
+             "to be written at multiples of threadIdx.x, got index " + TextOf(written));
+    *run = *step;
   }
   const WarpMemory* Find(const VarObj* data) const {
     auto it = memory.find(data);
@@ -160,6 +180,30 @@ struct WarpLowerer : AnalyzedStmtMutator<WarpLowerer, AllocateObj, DeclBufferObj
     return Call(own.dtype(), builtin::tvm_warp_shuffle(),
                 {mask, own, lane, PrimExpr(static_cast<int>(m->width)),
                  PrimExpr(static_cast<int>(warp_size))});
+  }
+  /// Each thread of a warp gives its registers. An offset that does not name the thread is that of
+  /// the matrix.
+  ObjectRef Rewrite(const CallObj* op) {
+    std::vector<size_t> registers = RegisterArgs(op);
+    if (registers.empty()) return MapChildren(op, *this);
+    Array<PrimExpr> args;
+    for (size_t i = 0; i < op->args.size(); ++i) {
+      auto* data = op->args[i].as<VarObj>();
+      bool is_register = std::find(registers.begin(), registers.end(), i) != registers.end();
+      const WarpMemory* m = data && is_register ? Find(data) : nullptr;
+      if (!m) {
+        args.push_back(Mutate(op->args[i]));
+        continue;
+      }
+      const PrimExpr& offset = op->args[++i];
+      auto [slot, lane] = Split(*m, Mutate(offset));
+      if (UsesThread(offset) && !IsOwn(*m, lane))
+        Refuse(m->local->name,
+               "to be used by the thread it belongs to, got offset " + TextOf(offset));
+      args.push_back(m->local->data);
+      args.push_back(slot);
+    }
+    return Call(op->dtype, op->op, args, op->span);
   }
   ObjectRef Rewrite(const VarObj* op) {
     if (Find(op))

@@ -72,7 +72,11 @@ struct AccessFinder
     }
     auto* load = op->Is(builtin::address_of()) ? op->args[0].as<BufferLoadObj>() : nullptr;
     if (load) return Visit(load->buffer->data.get());
-    VisitChildren(op, *this);
+    // Instructions of a whole warp: each thread gives what it holds itself.
+    bool is_own = scope == "warp" && (op->Is(builtin::ptx_mma()) || op->Is(builtin::ptx_mma_sp()) ||
+                                      op->Is(builtin::ptx_ldmatrix()) ||
+                                      op->Is(builtin::mma_fill()) || op->Is(builtin::mma_store()));
+    if (!is_own) VisitChildren(op, *this);
   }
   void Visit(const VarObj* op) { Add({}, ffi::GetRef<Var>(op), {}, true); }
   void Visit(const BufferObj*) {}
@@ -321,6 +325,18 @@ struct BarrierInserter
     if (in_kernel && Varies(op->value)) varies[op->var.get()] = true;
     return WithBodyOf(op, Of(op->value));
   }
+  /// A thread waits for its own asynchronous copies: what others copied is there after a barrier
+  /// that follows the wait, wherever the copies began.
+  ObjectRef AfterWait(const AttrStmtObj* op) {
+    Stmt body = Mutate(op->body);
+    if (in_kernel && !summary.head.empty()) {
+      body = SeqStmt::Flatten({Barrier(), body});
+      summary.head.clear();
+      summary.has_barrier = true;
+    }
+    if (body.same_as(op->body)) return ffi::GetRef<ObjectRef>(op);
+    return AttrStmt(op->node, op->attr_key, op->value, body, op->span);
+  }
   ObjectRef Rewrite(const AssertStmtObj* op) { return WithBodyOf(op, Of(op->condition)); }
   ObjectRef Rewrite(const AllocateObj* op) { return WithBodyOf(op, Of(op->extents)); }
   ObjectRef Rewrite(const AttrStmtObj* op) {
@@ -328,6 +344,7 @@ struct BarrierInserter
       summary = {};
       return ffi::GetRef<ObjectRef>(op);
     }
+    if (op->attr_key == "async_wait_inflight_count") return AfterWait(op);
     const IterVarObj* iv = LaunchedThread(op);
     if (!iv) return WithBodyOf(op, Of(op->value));
     ThreadTag tag(iv->thread_tag);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intrinsics of NVIDIA GPUs: matrix fragments that the threads of a warp hold together (WMMA).
+"""Intrinsics of NVIDIA GPUs: those of mma.sync (see _mma.py), and matrix fragments that the threads
+of a warp hold together (WMMA).
 
 A fragment is a tile of a buffer in a scope of its own ("wmma.matrix_a", "wmma.matrix_b",
 "wmma.accumulator"); intrinsics fill one, load it from shared memory, multiply and store it.
@@ -11,6 +12,8 @@ from tvm import tir
 from tvm.script import tir as T
 
 from ..function import TensorIntrin
+from ._mma import *  # noqa: F403
+from ._mma import CONSTANTS
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int4": "s4", "int32": "s32"}
 
@@ -329,4 +332,4 @@ def _register():
     return made
 
 
-globals().update(_register())
+globals().update(CONSTANTS | _register())
