@@ -36,7 +36,7 @@ function(tvm_library name)
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:${name}_cold>)
   endif()
   if(LIB_SMALL)
-    tvm_batches(small ${name} ${LIB_SMALL})
+    tvm_batches(small ${name}_small ${LIB_SMALL})
     # -Wclobbered, -Wmaybe-uninitialized: false with -Os, from headers of g++ 12 and tvm-ffi.
     set_source_files_properties(${small} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
       COMPILE_OPTIONS "-Os;-Wno-clobbered;-Wno-maybe-uninitialized")
