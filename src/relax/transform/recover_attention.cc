@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention re-formed from two products with a softmax between them.
+#include <algorithm>
+#include <limits>
+
 #include "relax/legalize/lowering.h"
 #include "relax/transform/spelled.h"
 #include "runtime/host_tensor.h"
@@ -71,13 +74,16 @@ class AttentionFinder {
   Optional<Expr> Find() {
     int64_t rank = RankOf(call_->args[1]);
     if ((rank != 3 && rank != 4) || RankOf(call_->args[0]) != rank) return std::nullopt;
-    auto softmax = s_.CallOf(WithoutCast(s_, call_->args[0]), s_.ops.softmax);
+    Expr weights = WithoutCast(s_, call_->args[0]);
+    bool is_guarded = TakeGuard(&weights);
+    auto softmax = s_.CallOf(weights, s_.ops.softmax);
     if (!softmax) return std::nullopt;
     int64_t axis = Spelled::AttrsOf<SoftmaxAttrsObj>(*softmax)->axis;
     if (axis != -1 && axis != rank - 1) return std::nullopt;
     Expr scores = WithoutCast(s_, (*softmax)->args[0]);
     TakeMask(&scores);
-    if (!TakeProduct(scores)) return std::nullopt;
+    // Of a query that sees nothing attention is NaN.
+    if ((is_guarded && MayHideAll()) || !TakeProduct(scores)) return std::nullopt;
     auto q = DimsOfTensor(query_), k = DimsOfTensor(key_), v = DimsOfTensor(call_->args[1]);
     if (!q || !k || !v || RankOf(query_) != rank || RankOf(key_) != rank) return std::nullopt;
     for (const Expr& operand : {query_, key_, Expr(call_->args[1])}) {
@@ -87,6 +93,32 @@ class AttentionFinder {
   }
 
  private:
+  /// w of where(isnan(w), 0, w), which exporters write for queries that see nothing.
+  bool TakeGuard(Expr* weights) const {
+    auto choice = s_.CallOf(*weights, s_.ops.where);
+    auto tested = choice ? s_.OperandOf((*choice)->args[0], s_.ops.isnan) : std::nullopt;
+    if (!tested || s_.Scalar((*choice)->args[1]) != 0 || !s_.Same(*tested, (*choice)->args[2]))
+      return false;
+    *weights = *tested;
+    return true;
+  }
+  /// Whether a query may see no key at all.
+  bool MayHideAll() const {
+    if (!mask_.bias) return false;
+    Expr value = s_.Value(mask_.bias.value());
+    auto* constant = value.as<ConstantObj>();
+    if (!constant || DataType(constant->data.dtype()) != DataType::Float(32) ||
+        constant->data.ndim() == 0)
+      return true;
+    runtime::Tensor host = runtime::HostTensor(constant->data);
+    auto* row = static_cast<const float*>(host.data_ptr());
+    int64_t keys = host.size(host.ndim() - 1);
+    for (int64_t i = 0; i < host.numel(); i += keys) {
+      auto is_hidden = [](float x) { return !(x > -std::numeric_limits<float>::infinity()); };
+      if (std::all_of(row + i, row + i + keys, is_hidden)) return true;
+    }
+    return false;
+  }
   void TakeMask(Expr* scores) {
     if (auto sum = s_.CallOf(*scores, s_.ops.add)) {
       for (int i = 0; i < 2; ++i) {

@@ -151,36 +151,33 @@ Optional<Expr> MergePermutations(const Spelled& s, const Call& call) {
   if (is_same) return (*inner)->args[0];
   return CallOperator("relax.permute_dims", {(*inner)->args[0], axes});
 }
-/// reshape(reshape(x, (m, k)) @ w + b)  ->  x @ w + b, where the product has the rows of x.
-Optional<Expr> RecoverLinear(const Spelled& s, const Call& call) {
+/// reshape(permute_dims(reshape(x, (b·h, s, d)), [0, 2, 1]), (b, h, d, s))  ->  the last two axes
+/// of x swapped
+Optional<Expr> RecoverTransposition(const Spelled& s, const Call& call) {
   if (!call->Is(s.ops.reshape)) return std::nullopt;
-  Expr inside = call->args[0];
-  Optional<Expr> bias;
-  if (auto sum = s.CallOf(inside, s.ops.add)) {
-    int side = s.CallOf((*sum)->args[0], s.ops.matmul) ? 0 : 1;
-    inside = (*sum)->args[side];
-    bias = (*sum)->args[1 - side];
-    if (RankOf(bias.value()) != 1) return std::nullopt;
-  }
-  auto product = s.CallOf(inside, s.ops.matmul);
-  auto flat = product ? s.CallOf((*product)->args[0], s.ops.reshape) : std::nullopt;
-  if (!flat || RankOf((*product)->args[0]) != 2 || RankOf((*product)->args[1]) != 2)
+  auto turned = s.CallOf(call->args[0], s.ops.permute_dims);
+  if (!turned || !SwapsLastTwo(turned->get())) return std::nullopt;
+  auto joined = s.CallOf((*turned)->args[0], s.ops.reshape);
+  if (!joined) return std::nullopt;
+  Expr x = (*joined)->args[0];
+  auto before = DimsOfTensor(x), between = DimsOfTensor(*joined), after = DimsOfTensor(call);
+  if (!before || !between || !after || before.value().size() < 3 || between.value().size() < 2)
     return std::nullopt;
-  Expr x = (*flat)->args[0];
-  auto before = DimsOfTensor(x), after = DimsOfTensor(call),
-       rows = DimsOfTensor((*product)->args[0]), columns = DimsOfTensor((*product)->args[1]);
-  if (!before || !after || !rows || !columns || before.value().size() != after.value().size())
-    return std::nullopt;
-  Array<PrimExpr> expected = before.value();
-  expected.Set(expected.size() - 1, columns.value()[1]);
+  Array<PrimExpr> swapped = before.value();
+  size_t ndim = swapped.size(), inner = between.value().size();
   DimProver prover(nullptr);
-  if (prover.Compare(before.value().back(), rows.value()[1]) != DimsAre::kEqual ||
-      prover.Compare(expected, after.value()) != DimsAre::kEqual)
-    return std::nullopt;
-  Expr result = Product(x, (*product)->args[1], OutTypeOf(product->get()));
-  return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
+  for (size_t i = 1; i <= 2; ++i) {
+    if (prover.Compare(swapped[ndim - i], between.value()[inner - i]) != DimsAre::kEqual)
+      return std::nullopt;
+  }
+  Ints axes;
+  for (size_t i = 0; i < ndim; ++i)
+    axes.push_back(IntImm::Int32(i < ndim - 2 ? i : 2 * ndim - 3 - i));
+  swapped.Set(ndim - 1, before.value()[ndim - 2]);
+  swapped.Set(ndim - 2, before.value()[ndim - 1]);
+  if (prover.Compare(swapped, after.value()) != DimsAre::kEqual) return std::nullopt;
+  return CallOperator("relax.permute_dims", {x, axes});
 }
-
 /// Whether attention is one kernel of a target that has one for these types. Processors compute
 /// that of few queries faster as products.
 bool IsInOneKernel(const Call& call, const Array<String>& types) {
@@ -199,9 +196,10 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
     for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
-                         &RecoverLinear, &MergePermutations}) {
+                         &RecoverBetweenReshapes, &RecoverTransposition, &MergePermutations}) {
       bool is_attention = recover == &RecoverAttention;
-      bool is_kept = is_attention ? IsInOneKernel(call, attention) : recover != &RecoverLinear;
+      bool is_kept =
+          is_attention ? IsInOneKernel(call, attention) : recover != &RecoverBetweenReshapes;
       if (!products && !is_kept) continue;
       if (Optional<Expr> result = recover(spelled, call)) return result;
     }

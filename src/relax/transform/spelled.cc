@@ -53,9 +53,19 @@ void Spelled::Multiply(const Expr& expr, const Optional<Expr>& whole, bool inver
     product->scale = inverted ? product->scale / *number : product->scale * *number;
     return;
   }
+  // A vector of one element is a number beside a tensor that has axes.
+  auto factor = [&](const Call& call, int i, bool is_below) {
+    Expr value = Value(call->args[i]);
+    auto* constant = value.as<ConstantObj>();
+    if (constant && constant->data.ndim() == 1 && constant->data.size(0) == 1 &&
+        RankOf(call->args[1 - i]) > 0)
+      value = Constant(runtime::CreateView(constant->data, {}, constant->data.dtype()));
+    bool is_number = value.as<ConstantObj>() && Scalar(value);
+    Multiply(is_number ? value : call->args[i], whole, is_below, depth + 1, product);
+  };
   auto both = [&](const Call& call, bool second_inverted) {
-    Multiply(call->args[0], whole, inverted, depth + 1, product);
-    Multiply(call->args[1], whole, second_inverted, depth + 1, product);
+    factor(call, 0, inverted);
+    factor(call, 1, second_inverted);
   };
   if (auto call = CallOf(expr, ops.multiply)) return both(*call, inverted);
   if (auto call = CallOf(expr, ops.divide)) return both(*call, !inverted);

@@ -17,7 +17,8 @@ struct SpelledOps {
   ROW(add) ROW(subtract) ROW(multiply) ROW(divide) ROW(negative) ROW(power) ROW(square)    \
   ROW(exp) ROW(log) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean)         \
   ROW(variance) ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims)   \
-  ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)
+  ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)      \
+  ROW(isnan)
 // clang-format on
 #define ROW(name) Op name = Op::Get("relax." #name);
   TVM_SPELLED_OPS(ROW)
@@ -95,5 +96,6 @@ class Spelled {
 Optional<Expr> RecoverActivation(const Spelled& s, const Call& call);
 Optional<Expr> RecoverNorm(const Spelled& s, const Call& call);
 Optional<Expr> RecoverAttention(const Spelled& s, const Call& call);
+Optional<Expr> RecoverBetweenReshapes(const Spelled& s, const Call& call);
 
 }  // namespace tvm::relax

@@ -277,11 +277,31 @@ def test_products_stay_where_that_is_asked_for():
     assert transform.RecoverStructure(products=False)(mod).same_as(mod)
 
 
-def test_reshapes_that_move_rows_stay():
+def test_linear_between_reshapes_to_other_axes():
     def make(x, w):
         return op.reshape(op.matmul(op.reshape(x, (8, 6)), w), (4, 2, 5))
 
+    check(make, ["reshape", "matmul"], (2, 4, 6), (6, 5))
+    check(make, ["reshape", "matmul"], (2, 4, 2, 3), (6, 5))
+
+
+def test_reshapes_that_move_columns_stay():
+    def make(x, w):
+        return op.reshape(op.matmul(op.reshape(x, (8, 6)), w), (2, 5, 4))
+
     check(make, ["reshape", "matmul", "reshape"], (2, 4, 6), (6, 5))
+
+
+def test_transposition_of_joined_axes():
+    """As torch.onnx spells that of keys."""
+
+    def make(x, shape=(2, 3, 5, 4)):
+        return op.reshape(op.permute_dims(op.reshape(x, (6, 4, 5)), [0, 2, 1]), shape)
+
+    check(make, ["permute_dims"], (2, 3, 4, 5))
+    check(lambda x: make(x, (3, 2, 5, 4)), ["reshape", "permute_dims", "reshape"], (2, 3, 4, 5))
+    # The last axes are others between the reshapes.
+    check(make, ["reshape", "permute_dims", "reshape"], (2, 3, 5, 4))
 
 
 def test_transpositions_are_merged():
@@ -317,6 +337,45 @@ def attend(s, v):
 
 def test_attention():
     check(lambda q, k, v: attend(scores(q, k), v), PLAIN, *QKV)
+
+
+def test_attention_scaled_by_vectors_of_one_element():
+    root = relax.const(np.full(1, H**-0.25, "float32"))
+
+    def make(q, k, v):
+        turned = op.permute_dims(heads(k, K), [0, 1, 3, 2])
+        return attend(op.matmul(heads(q, S) * root, turned * root), v)
+
+    check(make, PLAIN, *QKV)
+
+
+def test_a_vector_that_adds_an_axis_stays():
+    one = relax.const(np.ones(1, "float32"))
+
+    def make(x):
+        return (x * one) * op.sigmoid(x)
+
+    mod = build(make, ())
+    assert transform.RecoverStructure()(mod).same_as(mod)
+
+
+@pytest.mark.parametrize("masked", ["none", "causal", "row"])
+def test_attention_with_zeros_for_queries_that_see_nothing(masked):
+    """torch.onnx guards against them; where a mask leaves each query a key they are not needed."""
+    mask = np.where(np.arange(K) > np.arange(S)[:, None], -np.inf, 0).astype("float32")
+    if masked == "row":
+        mask[2] = -np.inf
+
+    def make(q, k, v):
+        s = scores(q, k)
+        weights = op.nn.softmax(s if masked == "none" else s + relax.const(mask), axis=-1)
+        weights = op.where(op.isnan(weights), const(0), weights)
+        return merged(op.matmul(weights, heads(v, K)))
+
+    mod = build(make, *QKV)
+    after = transform.RecoverStructure()(mod)
+    assert ("nn.attention" in operators(after)) == (masked != "row")
+    np.testing.assert_allclose(run(after), run(mod), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

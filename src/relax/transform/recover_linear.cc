@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products re-formed from those of rows that were joined and taken apart again.
+#include <unordered_map>
+
+#include "relax/transform/spelled.h"
+#include "tvm/relax/analysis.h"
+#include "tvm/relax/expr_functor.h"
+#include "tvm/relax/transform.h"
+
+namespace tvm::relax {
+
+namespace {
+/// reshape(reshape(x, (m, k)) @ w + b, (…, n))  ->  reshape(x, (…, k)) @ w + b, where the first
+/// reshape is none if x has these axes. `is_shared` says of what others use that it must stay.
+Optional<Expr> WithoutReshapes(const Spelled& s, const Call& call,
+                               const std::function<bool(const Expr&)>& is_shared) {
+  if (!call->Is(s.ops.reshape) || is_shared(call->args[0])) return std::nullopt;
+  Expr inside = call->args[0];
+  Optional<Expr> bias;
+  if (auto sum = s.CallOf(inside, s.ops.add)) {
+    int side = s.CallOf((*sum)->args[0], s.ops.matmul) ? 0 : 1;
+    inside = (*sum)->args[side];
+    bias = (*sum)->args[1 - side];
+    if (RankOf(bias.value()) != 1 || is_shared(inside)) return std::nullopt;
+  }
+  auto product = s.CallOf(inside, s.ops.matmul);
+  auto flat = product ? s.CallOf((*product)->args[0], s.ops.reshape) : std::nullopt;
+  if (!flat || RankOf((*product)->args[0]) != 2 || RankOf((*product)->args[1]) != 2)
+    return std::nullopt;
+  Expr x = (*flat)->args[0];
+  auto before = DimsOfTensor(x), after = DimsOfTensor(call),
+       rows = DimsOfTensor((*product)->args[0]), columns = DimsOfTensor((*product)->args[1]);
+  if (!before || !after || !rows || !columns || after.value().size() < 3) return std::nullopt;
+  DimProver prover(nullptr);
+  if (prover.Compare(after.value().back(), columns.value()[1]) != DimsAre::kEqual)
+    return std::nullopt;
+  Array<PrimExpr> wanted = after.value();
+  wanted.Set(wanted.size() - 1, rows.value()[1]);
+  if (before.value().size() != wanted.size() ||
+      prover.Compare(before.value(), wanted) != DimsAre::kEqual) {
+    // Of results without elements the other axes could be any.
+    if (AsConstInt(columns.value()[1]).value_or(0) < 1) return std::nullopt;
+    x = CallOperator("relax.reshape", {x, ShapeExpr(wanted)});
+  }
+  Expr result = Product(x, (*product)->args[1], OutTypeOf(product->get()));
+  return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
+}
+Function RecoverLinear(Function func, IRModule) {
+  std::unordered_map<const Object*, int> uses;
+  PostOrderVisit(func, [&](const Expr& e) {
+    if (auto* var = e.as<VarObj>()) ++uses[var->vid.get()];
+  });
+  // A product that somebody else needs would be computed twice.
+  auto is_shared = [&](const Expr& e) {
+    auto* var = e.as<VarObj>();
+    return var && uses[var->vid.get()] > 2;  // its definition, and a use
+  };
+  auto rule = [&](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
+    auto* call = value.as<CallObj>();
+    if (!call || !call->op.as<OpObj>()) return std::nullopt;
+    return WithoutReshapes(Spelled(bindings), ffi::GetRef<Call>(call), is_shared);
+  };
+  return RewriteValues(func, "RecoverLinear", rule);
+}
+}  // namespace
+
+Optional<Expr> RecoverBetweenReshapes(const Spelled& s, const Call& call) {
+  return WithoutReshapes(s, call, [](const Expr&) { return false; });
+}
+
+TVM_RELAX_FUNCTION_PASS(
+    RecoverLinear, 1,
+    R"(Products between reshapes become those of more axes, which what follows them can join.
+
+lv = R.reshape(x, R.shape([8, 6]))  # x: (2, 4, 6)
+lv1 = R.matmul(lv, w)
+gv = R.reshape(lv1, R.shape([2, 4, 5]))
+->
+gv = R.matmul(x, w))");
+}  // namespace tvm::relax
