@@ -88,6 +88,21 @@ def test_a_range_that_is_contradicted_names_dimension_values_and_inputs():
         compiled(from_exported_program(program))(torch.randn(2, 4), torch.randn(2, 4))
 
 
+def test_an_error_of_a_node_names_it_its_inputs_the_line_and_what_to_do():
+    class Model(nn.Module):
+        def forward(self, x):
+            return nn.functional.pdist(x * 2.0)
+
+    rows = Dim("rows", min=3, max=8)
+    program = export(Model(), (torch.randn(4, 5),), dynamic_shapes=({0: rows},))
+    with pytest.raises(NotImplementedError, match="expected a constant number of rows") as error:
+        from_exported_program(program)
+    text = str(error.value)
+    assert "aten._pdist_forward.default (node _pdist_forward) of R.Tensor((s" in text
+    assert ', 5), dtype="float32")' in text and "return nn.functional.pdist(x * 2.0)" in text
+    assert "custom_convert_map" in text
+
+
 def test_arguments_of_another_type_or_rank_are_refused():
     main = compiled(from_exported_program(export(nn.ReLU(), (torch.randn(3),))))
     for wrong in (torch.randn(3, 1), torch.ones(3, dtype=torch.int64), torch.randn(4)):
