@@ -216,6 +216,41 @@ def test_compile_of_an_archive(program, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.fixture
+def archive(tmp_path):
+    """A .pt2 file, and its first result of ones."""
+    torch = pytest.importorskip("torch")
+    layer, batch = torch.nn.Linear(8, 4).eval(), torch.export.Dim("batch", min=1, max=64)
+    exported = torch.export.export(layer, (torch.randn(2, 8),), dynamic_shapes=({0: batch},))
+    torch.export.save(exported, tmp_path / "m.pt2")
+    return tmp_path / "m.pt2", layer(torch.ones(8))[0].item()
+
+
+def test_an_archive_runs_at_once(program, archive, tmp_path):
+    path, expected = archive
+    np.save(tmp_path / "x.npy", np.ones((3, 8), "float32"))
+    result = run(program, "run", path, "--input", f"input={tmp_path / 'x.npy'}", "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = np.load(tmp_path / "output_0.npy")
+    assert found.shape == (3, 4) and found[2, 0] == pytest.approx(expected, rel=1e-4)
+    measured = run(program, "bench", path, "--json")
+    assert measured.returncode == 0 and json.loads(measured.stdout)["median_ms"] > 0
+    assert run(program, "inspect", path).returncode == 0
+
+
+def test_a_cpp_program_that_imports_an_archive(build_example, archive, tmp_path):
+    path, expected = archive
+    flags = ["-std=c++20", "-Wall", "-Werror"]
+    program = build_example("examples/cpp/run_archive.cc", "c++", *flags, objects=["-ltvm"])
+    result = run(program, path, 3, 8)
+    assert result.returncode == 0, result.stderr
+    assert first_element(result.stdout) == pytest.approx(expected, rel=1e-4)
+    result = run(program, path, 3, 9)
+    assert result.returncode == 1 and "expected 8, got 9" in result.stderr
+    result = run(program, tmp_path / "gone.pt2")
+    assert result.returncode == 1 and "gone.pt2" in result.stderr
+
+
 def test_an_onnx_file_runs_at_once(program, tmp_path):
     """All commands that run a library compile a model first, without Python."""
     onnx = pytest.importorskip("onnx")

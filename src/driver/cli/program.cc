@@ -9,6 +9,7 @@
 #include "runtime/elf.h"
 #include "tvm/driver/relax_build.h"
 #include "tvm/frontend/onnx.h"
+#include "tvm/frontend/torch.h"
 #include "tvm/ir/backend.h"
 
 namespace tvm::cli {
@@ -24,10 +25,7 @@ bool IsSource(const std::string& path) {
 }
 IRModule ReadProgram(const std::string& path) {
   Progress("reading " + path);
-  if (HasSuffix(path, ".pt2")) {
-    auto import = ffi::Function::GetGlobalRequired("relax.frontend.torch.from_archive");
-    return import(path, false, false, false).cast<IRModule>();
-  }
+  if (HasSuffix(path, ".pt2")) return frontend::ImportTorchArchive(path);
   if (HasSuffix(path, ".onnx")) {
     frontend::OnnxModule imported = frontend::ImportOnnx(path);
     for (const std::string& warning : imported.warnings) Progress("warning: " + warning);

@@ -7,6 +7,7 @@
 #include "archive_graph.h"
 #include "importer.h"
 #include "runtime/host_tensor.h"
+#include "tvm/frontend/torch.h"
 #include "zip_file.h"
 
 namespace tvm::frontend::torch {
@@ -220,11 +221,8 @@ namespace {
 
 IRModule FromArchive(String path, bool keep_params_as_input, bool unwrap_unit_return_tuple,
                      bool no_bind_return_tuple) {
-  auto importer = ffi::make_object<ImporterObj>();
-  importer->builder = relax::BlockBuilder::Create();
-  ImportOptions options{keep_params_as_input, unwrap_unit_return_tuple, no_bind_return_tuple};
-  ImportProgram(Importer(importer), ReadArchive(path), options);
-  return importer->builder->GetModule();
+  return ImportTorchArchive(
+      path, {keep_params_as_input, unwrap_unit_return_tuple, !no_bind_return_tuple});
 }
 TVM_REGISTER() {
   Def("relax.frontend.torch.from_archive", &FromArchive,
@@ -236,3 +234,15 @@ TVM_REGISTER() {
 
 }  // namespace
 }  // namespace tvm::frontend::torch
+
+namespace tvm::frontend {
+
+IRModule ImportTorchArchive(const std::string& path, const TorchOptions& options) {
+  auto importer = ffi::make_object<torch::ImporterObj>();
+  importer->builder = relax::BlockBuilder::Create();
+  torch::ImportOptions how{options.keep_params, options.unwrap_result, !options.bind_result};
+  torch::ImportProgram(torch::Importer(importer), torch::ReadArchive(path), how);
+  return importer->builder->GetModule();
+}
+
+}  // namespace tvm::frontend

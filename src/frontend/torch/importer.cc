@@ -19,6 +19,9 @@ namespace {
 
 constexpr const char* kGetItem = "_operator.getitem";
 constexpr const char* kImported = "\n  imported from ";
+constexpr const char* kOwnConverter =
+    "\nA converter of your own can be given by custom_convert_map={\"name.overload\": "
+    "f(node, importer)}.";
 
 const ValueRefObj* FirstRef(const GraphNode& node) {
   return node->args.empty() ? nullptr : node->args[0].as<ValueRefObj>();
@@ -134,9 +137,7 @@ void CheckSupported(const Array<GraphNode>& nodes,
     places += "\n  " + name + ": " + place;
   }
   TVM_FFI_THROW(AssertionError)
-      << "Unsupported function types [" << names << "]" << places
-      << "\nA converter of your own can be given by custom_convert_map={\"name.overload\": "
-         "f(node, importer)}.";
+      << "Unsupported function types [" << names << "]" << places << kOwnConverter;
 }
 
 }  // namespace
@@ -312,6 +313,7 @@ void ImporterObj::ConvertNodes(const Array<GraphNode>& nodes) {
                    return known == env.end() ? "nothing" : TextOfValue(known->second);
                  });
       if (!source.empty()) message += ", " + source;
+      if (View(error.kind()) == "NotImplementedError") message += kOwnConverter;
       throw ffi::Error(error.kind(), message, error.backtrace());
     }
   }

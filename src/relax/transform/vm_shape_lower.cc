@@ -2,6 +2,7 @@
 // Symbolic shapes at run time: a heap holds the values of variables and of expressions of them;
 // matching fills it, making shapes reads it.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -155,6 +156,7 @@ class ShapeLowerer : public ExprMutator {
       Check(param, GetStructInfo(param), ObjectStructInfo::Get());
     }
     MatchAll();
+    CheckRanges(func);
     for (const BindingBlock& block : func->body->blocks) VisitBindingBlock(block);
     Expr result = builder_->NormalizeArgument(VisitExpr(func->body->body));
     MatchReturn(func, result);
@@ -434,6 +436,29 @@ class ShapeLowerer : public ExprMutator {
                        HostFunctionAttrs());
     builder_->Emit(Call(functions_->AddFunction(func, "shape_func"), {heap_var_}), "_");
     return true;
+  }
+  /// Memory is planned, and code simplified, for the ranges that a function declares.
+  void CheckRanges(const Function& func) {
+    using Bounds = Map<String, int64_t>;
+    Bounds lower = func->GetAttr<Bounds>("tir_var_lower_bound").value_or({});
+    Bounds upper = func->GetAttr<Bounds>("tir_var_upper_bound").value_or({});
+    if (lower.empty() && upper.empty()) return;
+    std::unordered_set<const Object*> seen;
+    for (const Var& param : func->params) {
+      for (const tir::Var& var : TIRVarsInStructInfo(GetStructInfo(param))) {
+        int64_t low = lower.Get(var->name_hint).value_or(0);
+        int64_t high = upper.Get(var->name_hint).value_or(std::numeric_limits<int64_t>::max());
+        // Exporters say 2 of a size that is neither 0 nor 1, with which programs work as well.
+        if (low <= 2) low = 0;
+        bool is_open = low == 0 && !upper.count(var->name_hint);
+        if (is_open || !seen.insert(var.get()).second) continue;
+        const Slot* slot = KnownSlot(var);
+        std::string context = std::string(name_) + ": " + slot->origin + ": ";
+        EmitPacked("vm.builtin.check_range",
+                   {heap_var_, PrimValue::Int64(slot->index), PrimValue::Int64(low),
+                    PrimValue::Int64(high), StringImm(with_context_ ? context : "")});
+      }
+    }
   }
   void MatchReturn(const Function& func, const Expr& result) {
     const Expr& before = func->body->body;

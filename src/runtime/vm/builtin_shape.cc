@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builtins about shapes and the kinds of values: matching, making, checking.
+#include <limits>
+
 #include "runtime/vm/program.h"
 #include "tvm/runtime/data_type.h"
 
@@ -129,6 +131,16 @@ void MatchPrimValue(ffi::PackedArgs args, Any*) {
   }
   Match(ShapeHeap(args[1]), *value, args[2].cast<int64_t>(), args[3].cast<int64_t>(), args[4], -1);
 }
+void CheckRange(const Any& heap, int64_t index, int64_t low, int64_t high, const String& context) {
+  int64_t value = ShapeHeap(heap)[index];
+  if (value >= low && value <= high) return;
+  std::string range = "at least " + std::to_string(low);
+  if (high != std::numeric_limits<int64_t>::max()) {
+    range = "from " + std::to_string(low) + " to " + std::to_string(high);
+  }
+  TVM_FFI_THROW(RuntimeError) << View(context) << "expected a size " << range
+                              << " as the program declares, got " << value;
+}
 /// heap, n, n pairs of code and operand
 void MakeShape(ffi::PackedArgs args, Any* result) {
   if (args.size() < 2) CheckArgs("make_shape", args, 2);
@@ -246,6 +258,8 @@ TVM_REGISTER() {
   Def("vm.builtin.check_prim_value_info", &CheckPrimValueInfo, "", Arg("value"), Arg("dtype"),
       Arg("context"));
   Def("vm.builtin.check_func_info", &CheckFuncInfo, "", Arg("value"), Arg("context"));
+  Def("vm.builtin.check_range", &CheckRange, "", Arg("heap"), Arg("index"), Arg("low"), Arg("high"),
+      Arg("context"));
   Def("vm.builtin.shape_of", &ShapeOfTensor, "The shape of a tensor.", Arg("tensor"));
   Def("vm.builtin.tensor_to_shape", &TensorToShape, "The elements as a shape.", Arg("tensor"));
   Def("relax.run.shape_to_tensor", &ShapeToTensor, "The extents as a tensor of int64.",

@@ -77,6 +77,30 @@ def test_a_range_that_is_contradicted_names_dimension_values_and_inputs():
     text = str(error.value)
     assert "argument 'y'" in text and "shape[0] of argument 'x'" in text
     assert "expected 3" in text and "got 5" in text
+    for n in (9, 100):
+        with pytest.raises(RuntimeError) as error:
+            main(torch.randn(n, 4), torch.randn(n, 4))
+        text = str(error.value)
+        assert "main: shape[0] of argument 'x'" in text
+        assert f"expected a size from 0 to 8 as the program declares, got {n}" in text
+    program = export(Model(), args, dynamic_shapes=({0: Dim("wide", min=3)},) * 2)
+    with pytest.raises(RuntimeError, match="expected a size at least 3 .* got 2"):
+        compiled(from_exported_program(program))(torch.randn(2, 4), torch.randn(2, 4))
+
+
+def test_an_error_of_a_node_names_it_its_inputs_the_line_and_what_to_do():
+    class Model(nn.Module):
+        def forward(self, x):
+            return nn.functional.pdist(x * 2.0)
+
+    rows = Dim("rows", min=3, max=8)
+    program = export(Model(), (torch.randn(4, 5),), dynamic_shapes=({0: rows},))
+    with pytest.raises(NotImplementedError, match="expected a constant number of rows") as error:
+        from_exported_program(program)
+    text = str(error.value)
+    assert "aten._pdist_forward.default (node _pdist_forward) of R.Tensor((s" in text
+    assert ', 5), dtype="float32")' in text and "return nn.functional.pdist(x * 2.0)" in text
+    assert "custom_convert_map" in text
 
 
 def test_arguments_of_another_type_or_rank_are_refused():
