@@ -19,6 +19,13 @@ def test_common_subexpressions():
     check(tt.CommonSubexprElimTIR(False), before, before)
 
 
+def test_functions_are_called_once():
+    A, x, v = buffer((4,)), tir.Var("x", "float32"), tir.Var("v", "float32")
+    before = func([A, x], store(A, 0, tir.exp(x) * (tir.exp(x) + x)))
+    expected = func([A, x], tir.LetStmt(v, tir.exp(x), store(A, 0, v * (v + x))))
+    check(tt.CommonSubexprElimTIR(), before, expected)
+
+
 def test_common_subexpressions_inside_of_others():
     A, x, y = buffer((64,), "int32"), tir.Var("x", "int32"), tir.Var("y", "int32")
     u, v = tir.Var("u", "int32"), tir.Var("v", "int32")

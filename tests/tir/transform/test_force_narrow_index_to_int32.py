@@ -24,6 +24,19 @@ def test_force_narrow_index_to_int32():
         apply(tt.ForceNarrowIndexToInt32(), func([D], store(D, 0, 1)))
 
 
+@pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 2**31, -(2**31) - 1])
+def test_constants_that_fit_are_narrowed(value):
+    A = buffer((4,), "int32")
+    index = tir.FloorMod(tir.IntImm("int64", value), tir.IntImm("int64", 4))
+    before = func([A], store(A, index, 1))
+    if not -(2**31) <= value < 2**31:
+        with pytest.raises(ValueError, match=f"expected constants that fit int32, got {value}"):
+            apply(tt.ForceNarrowIndexToInt32(), before)
+        return
+    after = apply(tt.ForceNarrowIndexToInt32(), before).body.indices[0]
+    assert after.dtype == "int32" and after.a.value == value
+
+
 @pytest.mark.parametrize("start", [1, -3])
 @pytest.mark.parametrize("op", [tir.clz, tir.popcount])
 def test_functions_of_all_bits_keep_their_value(op, start):

@@ -110,3 +110,17 @@ def test_iterators_that_do_not_fit_stay():
         after.body, lambda n: found.append(n) if isinstance(n, tir.Block) else None
     )
     assert [str(iv.var.dtype) for iv in found[0].iter_vars] == ["int64"]
+
+
+def test_indices_of_scalable_vectors_stay():
+    """How many lanes they have is not known."""
+    A = buffer((tir.const(1 << 12, "int64"),))
+    lanes = tir.vscale() * 4
+
+    def body(i):
+        index = tir.Ramp(i, tir.const(1, "int64"), lanes)
+        return tir.BufferStore(A, tir.Broadcast(tir.const(1.0, "float32"), lanes), [index])
+
+    before = func([A], loop(tir.const(8, "int64"), body, dtype="int64"))
+    after = apply(tt.NarrowDataType(32), before)
+    assert after.body.body.indices[0].dtype == "int64xvscalex4"

@@ -19,3 +19,27 @@ def test_overcompute_stays_inside_of_buffers():
 
     after = apply(tt.ReduceBranchingThroughOvercompute(), before)
     tvm.ir.assert_structural_equal(after, before)
+
+
+def test_memory_that_nobody_wrote_holds_anything():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        S = T.alloc_buffer((16,), "int32")
+        for i in range(16):
+            if i < 14:
+                S[i] = A[i]
+        for i in range(14):
+            B[i] = S[i]
+
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        S = T.alloc_buffer((16,), "int32")
+        for i in range(16):
+            S[i] = A[i]
+        for i in range(14):
+            B[i] = S[i]
+
+    after = apply(tt.ReduceBranchingThroughOvercompute(use_dataflow_analysis=True), before)
+    tvm.ir.assert_structural_equal(after, expected)
+    after = apply(tt.ReduceBranchingThroughOvercompute(), before)
+    tvm.ir.assert_structural_equal(after, before)

@@ -24,3 +24,10 @@ def test_storage_needs_arithmetic_in_wide_types(make):
         match="FP8StorageLegalize: expected no arithmetic of float8_e5m2, run FP8ComputeLegalize",
     ):
         apply(tt.FP8StorageLegalize(), plain(store(B, 0, value), A, B))
+
+
+def test_calls_take_and_give_bits():
+    A = buffer((4,), "bfloat16")
+    value = tir.call_pure_extern("bfloat16", "f", A[1])
+    after = apply(tt.BF16StorageLegalize(), plain(store(A, 0, value), A))
+    assert 'T.call_pure_extern("uint16", "f", ' in after.script()
