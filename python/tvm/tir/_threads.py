@@ -138,8 +138,8 @@ class Team:
             if self.later and self.draw() < 0.2:
                 self.later.pop(0)()
             ready = [w for w in alive if w.at is None and (w.until is None or w.until())]
-            if not ready:
-                ready = self.met(alive)
+            if self.random or not ready:  # a warp may be far ahead of others
+                ready = ready + self.met(alive)
             if not ready and self.later:  # everybody waits for a copy
                 self.later.pop(0)()
                 continue

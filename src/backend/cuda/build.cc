@@ -47,10 +47,10 @@ runtime::cuda::Binary Compile(const std::string& source, const std::string& arch
   } else {
     code = std::string(result.cast<String>());
   }
-  bool is_elf = code.compare(0, 4,
-                             "\x7f"
-                             "ELF") == 0;
-  return {is_elf ? "cubin" : "ptx", arch, code};
+  // A fatbin has binaries for several architectures, of which the driver takes the one that fits.
+  constexpr const char *kElf = "\x7f\x45\x4c\x46", *kFatbin = "\x50\xed\x55\xba";
+  bool is_elf = code.starts_with(kElf), is_fatbin = code.starts_with(kFatbin);
+  return {is_elf ? "cubin" : is_fatbin ? "fatbin" : "ptx", arch, code};
 }
 
 bool HasHooks() {

@@ -31,6 +31,8 @@ struct Nvrtc {
   int (*GetPTX)(Program, char*) = nullptr;
   int (*GetCUBINSize)(Program, size_t*) = nullptr;
   int (*GetCUBIN)(Program, char*) = nullptr;
+  int (*GetNumSupportedArchs)(int*) = nullptr;
+  int (*GetSupportedArchs)(int*) = nullptr;
   int major = 0, minor = 0;
 
   void Check(int result, const char* what) const {
@@ -123,6 +125,8 @@ Nvrtc Load() {
   FIND(GetPTX);
   FIND(GetCUBINSize);
   FIND(GetCUBIN);
+  FIND(GetNumSupportedArchs);
+  FIND(GetSupportedArchs);
 #undef FIND
   nvrtc.Check(nvrtc.Version(&nvrtc.major, &nvrtc.minor), "nvrtcVersion");
   return nvrtc;
@@ -184,6 +188,22 @@ std::string Excerpts(const std::string& source, const std::string& log) {
   }
   return text;
 }
+/// Refuses an architecture, such as sm_90a or compute_90, that this NVRTC does not know.
+void CheckArch(const std::string& name) {
+  std::smatch parts;
+  static const std::regex form(R"((?:sm|compute)_(\d+)[af]?)");
+  int count = 0;
+  Get().Check(Get().GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
+  std::vector<int> known(count);
+  if (count > 0) Get().Check(Get().GetSupportedArchs(known.data()), "nvrtcGetSupportedArchs");
+  bool is_known = std::regex_match(name, parts, form) && parts[1].length() < 6 &&
+                  std::find(known.begin(), known.end(), std::stoi(parts[1])) != known.end();
+  if (is_known || known.empty()) return;
+  auto [low, high] = std::minmax_element(known.begin(), known.end());
+  TVM_FFI_THROW(ValueError) << "target cuda: expected an architecture that NVRTC " << NvrtcVersion()
+                            << " knows, from sm_" << *low << " to sm_" << *high << ", got " << name
+                            << "; give another -arch, or install another nvidia-cuda-nvrtc";
+}
 }  // namespace
 
 std::string NvrtcVersion() {
@@ -203,6 +223,7 @@ Compiled CompileWithNvrtc(const std::string& source, const std::string& format,
   key += '\0' + source;
   runtime::DiskCache& cache = runtime::DiskCache::Global();
   if (auto kept = cache.Find(key)) return {*kept, ""};
+  CheckArch(name);
   Compilation compilation(source);
   int result = compilation.Run(all);
   std::string log = compilation.Log();
