@@ -136,8 +136,8 @@ void CheckSupported(const Array<GraphNode>& nodes,
     names += (names.empty() ? "'" : ", '") + name + "'";
     places += "\n  " + name + ": " + place;
   }
-  TVM_FFI_THROW(AssertionError)
-      << "Unsupported function types [" << names << "]" << places << kOwnConverter;
+  TVM_FFI_THROW(AssertionError) << "Unsupported function types [" << names << "]" << places
+                                << kOwnConverter;
 }
 
 }  // namespace

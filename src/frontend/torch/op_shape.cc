@@ -165,8 +165,9 @@ Any Squeeze(Conversion& c) {
 /// The tensor with the sizes of another, but along one axis: the exporter knows by more than we do
 /// that they are equal, which is checked when the program runs.
 Expr WithSizesOf(Conversion& c, const Expr& other, const Expr& x, int64_t but_axis) {
-  Dims dims = ShapeOf(x), expected = ShapeOf(other);
-  if (dims.size() != expected.size()) return x;
+  const Dims *known = DimsOf(InfoOf(x)), *others = DimsOf(InfoOf(other));
+  if (!known || !others || known->size() != others->size()) return x;
+  Dims dims = *known, expected = *others;
   if (but_axis >= 0) expected.Set(but_axis, dims[but_axis]);
   if (c.Equal(dims, expected)) return x;
   return c.bb->EmitMatchCast(x, relax::TensorStructInfo(expected, TypeOf(x)));

@@ -15,7 +15,7 @@ from .. import scoreboard
 from ..architectures import NETWORKS, has
 from .run import assert_same, compiled
 
-WAYS = ("export", "export-dynamic", "compile", "compile-dynamic")
+WAYS = ("export", "export-dynamic", "export-bfloat16", "compile", "compile-dynamic")
 ONE, OTHER = (2, 8), (3, 12)  # batch and length
 
 
@@ -37,9 +37,15 @@ def _is_symbolic(function, dims):
     )
 
 
-def imported(network, model, dynamic):
+def _narrow(values):
+    return tuple(v.bfloat16() if v.is_floating_point() else v for v in values)
+
+
+def imported(network, model, dynamic, narrow=False):
     """The module of a network, and inputs for it."""
     args = network.inputs(*ONE)
+    if narrow:
+        args = _narrow(args)
     if not dynamic:
         return from_exported_program(export(model, args)), [args]
     dims = dynamic_dims(network)
@@ -61,10 +67,12 @@ def check(name):
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     model = network.model()
-    dynamic = way.endswith("-dynamic")
+    dynamic, narrow = way.endswith("-dynamic"), way.endswith("-bfloat16")
+    if narrow:
+        model = model.bfloat16()
     with torch.no_grad():
         if way.startswith("export"):
-            mod, inputs = imported(network, model, dynamic)
+            mod, inputs = imported(network, model, dynamic, narrow)
             function = compiled(mod)
         else:
             torch._dynamo.config.allow_rnn = True
@@ -73,7 +81,7 @@ def check(name):
             inputs = [network.inputs(*ONE)] + ([network.inputs(*OTHER)] if dynamic else [])
             function = torch.compile(model, backend=relax_dynamo(), dynamic=dynamic, fullgraph=True)
         for args in inputs:
-            assert_same(function(*args), model(*args))
+            assert_same(function(*args), model(*args), 2e-2 if narrow else 1e-4)
     return None
 
 
