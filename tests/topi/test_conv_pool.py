@@ -320,8 +320,10 @@ def test_correlation(kernel_size, displacement, stride1, stride2, padding, is_mu
 
 
 def test_correlation_of_images_that_do_not_fit():
-    a, b = te.placeholder((1, 3, 8, 8)), te.placeholder((1, 2, 8, 8))
-    with pytest.raises(ValueError, match="correlation_nchw: expected images with as many channels"):
-        topi.nn.correlation_nchw(a, b, 1, 1, 1, 1, 1, True)
-    with pytest.raises(ValueError, match="correlation_nchw: expected a positive kernel_size"):
-        topi.nn.correlation_nchw(a, a, 1, 1, 0, 1, 1, True)
+    a = te.placeholder((1, 3, 8, 8))
+    for shape in ((1, 2, 8, 8), (1, 3, 8, 7)):
+        with pytest.raises(ValueError, match="correlation_nchw: expected images of one shape"):
+            topi.nn.correlation_nchw(a, te.placeholder(shape), 1, 1, 1, 1, 1, True)
+    for sizes in ((0, 1, 1, 1), (1, -1, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0), (2**15, 1, 1, 1)):
+        with pytest.raises(ValueError, match=r"correlation_nchw: expected \w+ in \[[01], 2\^15\)"):
+            topi.nn.correlation_nchw(a, a, *sizes, 1, True)

@@ -14,14 +14,20 @@ Tensor Correlation(const Tensor& data1, const Tensor& data2, int64_t kernel_size
                    bool is_multiply) {
   constexpr const char* kOp = "correlation_nchw";
   for (const Tensor& data : {data1, data2}) CheckRank(kOp, "images", data, 4);
-  if (DifferentDim(data1->shape[1], data2->shape[1]))
-    Complain(kOp, "images with as many channels",
-             Text(data1->shape) + " and " + Text(data2->shape));
-  if (kernel_size < 1 || max_displacement < 0 || stride1 < 1 || stride2 < 1)
-    Complain(
-        kOp, "a positive kernel_size, stride1 and stride2, a max_displacement of at least 0",
-        Text({PrimExpr(static_cast<int>(kernel_size)), PrimExpr(static_cast<int>(stride1)),
-              PrimExpr(static_cast<int>(stride2)), PrimExpr(static_cast<int>(max_displacement))}));
+  for (size_t d = 0; d < 4; ++d) {
+    if (DifferentDim(data1->shape[d], data2->shape[d]))
+      Complain(kOp, "images of one shape", Text(data1->shape) + " and " + Text(data2->shape));
+  }
+  constexpr int64_t kMost = 1 << 15;  // its square is an index
+  auto check = [&](const char* name, int64_t value, int64_t least) {
+    if (value >= least && value < kMost) return;
+    Complain(kOp, std::string(name) + " in [" + std::to_string(least) + ", 2^15)",
+             std::to_string(value));
+  };
+  check("kernel_size", kernel_size, 1);
+  check("max_displacement", max_displacement, 0);
+  check("stride1", stride1, 1);
+  check("stride2", stride2, 1);
   DataType t = IndexType(data1->shape);
   auto index = [&](int64_t value) { return MakeConst(t, value); };
   SpatialAxes axes(kOp, "NCHW", "NC", data1);
