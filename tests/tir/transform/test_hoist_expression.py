@@ -118,6 +118,17 @@ def test_hoist_boolean_expression():
     )
 
 
+def test_boolean_expressions_stay_unless_they_are_asked_for():
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), n: T.int32):
+        for i in range(8):
+            if i < 4 and n > 3:
+                A[i] = T.float32(1)
+
+    tvm.ir.assert_structural_equal(hoist(before, C.IfElseExpr), before)
+    assert not hoist(before, C.BooleanExpression).same_as(before)
+
+
 def test_hoist_lets():
     @T.prim_func(private=True)
     def before(A: T.Buffer((8,), "float32"), n: T.int32):

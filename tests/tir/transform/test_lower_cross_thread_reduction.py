@@ -37,6 +37,26 @@ def test_cross_thread_reduction_of_two_values():
     np.testing.assert_array_equal(top, A.max(1))
 
 
+def test_results_are_stored_where_all_conditions_hold():
+    @T.prim_func
+    def tiles(A: T.Buffer((4, 5, 8), "float32"), B: T.Buffer((4, 5), "float32")):
+        for io, jo, ii, ji in T.grid(2, 2, 3, 3):
+            for t in T.thread_binding(8, "threadIdx.x"):
+                with T.block("B"):
+                    vi = T.axis.spatial(4, io * 3 + ii)
+                    vj = T.axis.spatial(5, jo * 3 + ji)
+                    vk = T.axis.reduce(8, t)
+                    T.where(io * 3 + ii < 4 and jo * 3 + ji < 5)
+                    with T.init():
+                        B[vi, vj] = T.float32(0)
+                    B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+
+    A = floats(4, 5, 8)
+    mod = check_every_step(tiles, [A, np.zeros((4, 5), "float32")])
+    got = run(mod, A, np.zeros((4, 5), "float32"))[1]
+    np.testing.assert_allclose(got, A.sum(2), rtol=1e-5)
+
+
 def test_cross_thread_reduction_beside_other_statements_is_an_error():
     @T.prim_func
     def shared_loop(A: T.Buffer((8, 32), "float32"), B: T.Buffer((1,), "float32")):

@@ -3,6 +3,7 @@
 
 import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import (
@@ -26,6 +27,25 @@ def test_plan_allocation_moves_into_the_loop():
     inner = root.body.body.block
     assert [b.name for b in inner.alloc_buffers] == ["B"]
     assert tir.analysis.verify_well_formed(result)
+
+
+def test_the_block_in_the_loop_says_what_it_accesses():
+    @T.prim_func
+    def before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8))
+        for i in range(4):
+            for j in range(8):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] + T.float32(1)
+            for j in range(8):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = B[vi, vj]
+
+    result = apply(tt.PlanAndUpdateBufferAllocationLocation(), before)
+    inner = result.body.block.body.body.block
+    assert (str(inner.reads), str(inner.writes)) == ("(A[i, 0:8],)", "(C[i, 0:8],)")
 
 
 def test_plan_allocation_keeps_what_a_serial_loop_carries():

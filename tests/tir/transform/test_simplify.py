@@ -23,6 +23,12 @@ def test_what_holds_in_a_loop_does_not_hold_after_it():
     assert isinstance(apply(tt.Simplify(), before).body[1], tir.IfThenElse)
 
 
+def test_a_call_stays_where_nobody_uses_its_result():
+    A, x = buffer((4,)), tir.Var("x", "int32")
+    before = func([A], tir.LetStmt(x, tir.call_extern("int32", "f"), store(A, 0, 1.0)))
+    check(tt.Simplify(), before, before)
+
+
 def test_simplify_keeps_the_axes_of_blocks():
     """Where nothing can happen anything is true of an axis; its definition stays."""
 
