@@ -61,8 +61,8 @@ def section(binary, name):
 
 
 def attribute(binary, number):
-    """What the section .nv.info says of each kernel: entries (kind, attribute, size or value); those
-    of kind 4 go on with (symbol, value)."""
+    """What the section .nv.info says of each kernel: entries (kind, attribute, size or value);
+    those of kind 4 go on with (symbol, value)."""
     info, found, at = section(binary, b".nv.info"), [], 0
     while at < len(info):
         kind, which, size = struct.unpack_from("<BBH", info, at)
