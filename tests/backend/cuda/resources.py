@@ -46,14 +46,29 @@ def binary_of(func, arch, path):
     return (path / "k.cubin").read_bytes()
 
 
+def section(binary, name):
+    """The bytes of a section of an ELF file of 64 bits."""
+    table, size, count, names = (
+        struct.unpack_from(form, binary, at)[0]
+        for form, at in (("<Q", 0x28), ("<H", 0x3A), ("<H", 0x3C), ("<H", 0x3E))
+    )
+    heads = [struct.unpack_from("<IIQQQQ", binary, table + i * size) for i in range(count)]
+    for head in heads:
+        at = heads[names][4] + head[0]
+        if binary[at : binary.index(b"\0", at)] == name:
+            return binary[head[4] : head[4] + head[5]]
+    raise ValueError(f"expected a section {name}")
+
+
 def attribute(binary, number):
-    """What the section .nv.info says of each kernel: entries (kind 4, attribute, 8 bytes: symbol,
-    value)."""
-    head, found = bytes([4, number, 8, 0]), []
-    at = binary.find(head)
-    while at >= 0:
-        found.append(struct.unpack_from("<I", binary, at + 8)[0])
-        at = binary.find(head, at + 1)
+    """What the section .nv.info says of each kernel: entries (kind, attribute, size or value);
+    those of kind 4 go on with (symbol, value)."""
+    info, found, at = section(binary, b".nv.info"), [], 0
+    while at < len(info):
+        kind, which, size = struct.unpack_from("<BBH", info, at)
+        if kind == 4 and which == number:
+            found.append(struct.unpack_from("<I", info, at + 8)[0])
+        at += 4 + (size if kind == 4 else 0)
     return found
 
 
