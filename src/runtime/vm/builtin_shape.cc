@@ -134,12 +134,12 @@ void MatchPrimValue(ffi::PackedArgs args, Any*) {
 void CheckRange(const Any& heap, int64_t index, int64_t low, int64_t high, const String& context) {
   int64_t value = ShapeHeap(heap)[index];
   if (value >= low && value <= high) return;
-  std::string range = "at least " + std::to_string(low);
+  std::string range = "of at least " + std::to_string(low);
   if (high != std::numeric_limits<int64_t>::max()) {
     range = "from " + std::to_string(low) + " to " + std::to_string(high);
   }
-  TVM_FFI_THROW(RuntimeError) << View(context) << "expected a size " << range
-                              << " as the program declares, got " << value;
+  TVM_FFI_THROW(ValueError) << View(context) << "expected a size " << range
+                            << " as the program declares, got " << value;
 }
 /// heap, n, n pairs of code and operand
 void MakeShape(ffi::PackedArgs args, Any* result) {

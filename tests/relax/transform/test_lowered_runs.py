@@ -181,7 +181,7 @@ def test_upper_bound():
     """, pipeline=relax.get_pipeline("default_build"))  # fmt: skip
     x = data(16)
     np.testing.assert_allclose(vm["main"](x).numpy(), np.exp(x).sum(), rtol=1e-5)
-    with pytest.raises(ValueError, match="do not fit into a storage"):
+    with pytest.raises(ValueError, match="expected a size from 0 to 16 as the program declares"):
         vm["main"](data(1 << 20))
     np.testing.assert_allclose(vm["main"](x).numpy(), np.exp(x).sum(), rtol=1e-5)
 
