@@ -50,7 +50,8 @@ def test_a_trace_serves_what_surrounds_the_product(before, after):
         schedule_using_anchor_trace(sch, trace, TARGET)
         got = np.zeros((N, N), "float32")
         tvm.compile(sch.mod, TARGET)(a, b, got)
-        np.testing.assert_allclose(got, want, rtol=1e-4)
+        # Sums of about 16 are rounded before 16 is taken away.
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=16e-6)
         alone = tir.Schedule(product())
         trace.apply_to_schedule(alone, remove_postproc=False)
         assert kinds_of_loops(sch) == kinds_of_loops(alone)
