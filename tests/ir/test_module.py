@@ -32,6 +32,13 @@ def test_lookup_update_and_iteration():
         mod["x"] = 3
 
 
+def test_views_of_functions_print():
+    functions = tvm.IRModule({"f": tvm.tir.PrimFunc([], tvm.tir.Evaluate(0))}).functions
+    assert str(functions.keys()) == 'KeysView([I.GlobalVar("f")])'
+    assert "@T.prim_func" in str(functions.values())
+    assert str(functions.items()).startswith('ItemsView([(I.GlobalVar("f"), ')
+
+
 def test_clone_is_independent_and_names_are_unique():
     mod = ir.IRModule({"f": _func()})
     copy = mod.clone()
