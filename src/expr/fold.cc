@@ -197,8 +197,8 @@ PrimExpr min_value(DataType t, Optional<Span> span) {
   if (t.is_uint()) return MakeConst(t, int64_t{0}, span);
   if (t.is_int()) return MakeConst(t, static_cast<int64_t>(-(uint64_t{1} << (t.bits() - 1))), span);
   if (t.is_float()) {
-    auto* max = max_value(t.element()).as<FloatImmObj>();
-    return MakeConst(t, t.code() == kDLFloat8_e8m0fnu ? std::ldexp(1.0, -127) : -max->value, span);
+    bool is_scale = t.code() == kDLFloat8_e8m0fnu;  // has no sign
+    return MakeConst(t, is_scale ? std::ldexp(1.0, -127) : -LargestFinite(t.element()), span);
   }
   TVM_FFI_THROW(TypeError) << "min_value: expected a number type, got " << t;
   TVM_FFI_UNREACHABLE();

@@ -2,6 +2,7 @@
 // The operator table: operators by name, attributes in columns.
 #include "tvm/ir/op.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,11 @@ const void* Typed(const OpColumn& column, const Op& op, const Any& value) {
                            << column.key << "' of " << op->name << ", got " << value.GetTypeKey();
   TVM_FFI_UNREACHABLE();
 }
+/// Readers take no lock: a cell that is replaced stays where it is. The table is locked.
+void Store(std::atomic<const OpCell*>* place, OpCell cell) {
+  static auto* cells = new std::deque<OpCell>;
+  place->store(&cells->emplace_back(std::move(cell)), std::memory_order_release);
+}
 /// The table is locked.
 void SetCell(const OpColumn& column, const Op& op, OpCell cell) {
   std::atomic<const OpCell*>& place = column.cells[op->index];
@@ -46,7 +52,7 @@ void SetCell(const OpColumn& column, const Op& op, OpCell cell) {
     }
     if (known->level > cell.level) return;
   }
-  place.store(new OpCell(std::move(cell)), std::memory_order_release);
+  Store(&place, std::move(cell));
 }
 }  // namespace
 
@@ -59,8 +65,7 @@ OpColumn* TypedOpColumn(const char* key, const void* (*convert)(const Any&), Typ
   for (const auto& [name, op] : t.ops) {  // set before the type was known
     std::atomic<const OpCell*>& place = column->cells[op->index];
     if (const OpCell* cell = place.load(std::memory_order_relaxed)) {
-      place.store(new OpCell{cell->value, cell->level, Typed(*column, op, cell->value)},
-                  std::memory_order_release);
+      Store(&place, {cell->value, cell->level, Typed(*column, op, cell->value)});
     }
   }
   return column;

@@ -17,8 +17,25 @@
 #include "tvm/runtime/def.h"
 #include "tvm/runtime/signals.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace tvm {
 namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+/// The address sanitizer has to know which stack is in use: before and after each switch.
+void LeaveStack(void** state, const void* low, size_t size) {
+  __sanitizer_start_switch_fiber(state, low, size);
+}
+void EnterStack(void* state, const void** low, size_t* size) {
+  __sanitizer_finish_switch_fiber(state, low, size);
+}
+#else
+void LeaveStack(void**, const void*, size_t) {}
+void EnterStack(void*, const void**, size_t*) {}
+#endif
 
 constexpr size_t kPage = 4096, kMargin = 512 << 10, kKeep = 1 << 20;
 
@@ -33,6 +50,10 @@ struct DeepStack {
   std::exception_ptr error;
   DeepStack* outer = nullptr;
   bool used = false;  // went below the soft limit: give the memory back afterwards
+  // What a sanitizer keeps of either stack, and where the home stack lies.
+  void *home_kept = nullptr, *deep_kept = nullptr;
+  const void* home_low = nullptr;
+  size_t home_size = 0;
 
   DeepStack() {
     if (const char* mib = getenv("TVM_DEEP_STACK_MIB"))
@@ -51,6 +72,16 @@ struct DeepStack {
   }
   ~DeepStack() { munmap(low, size); }
 
+  void ToDeep() {
+    LeaveStack(&home_kept, low, size);
+    swapcontext(&home, &deep);
+    EnterStack(home_kept, nullptr, nullptr);
+  }
+  void ToHome() {
+    LeaveStack(&deep_kept, home_low, home_size);
+    swapcontext(&deep, &home);
+    EnterStack(deep_kept, &home_low, &home_size);
+  }
   uintptr_t hard_limit() const { return reinterpret_cast<uintptr_t>(low) + kMargin; }
   uintptr_t soft_limit() const { return reinterpret_cast<uintptr_t>(low) + size - kKeep; }
   void RunRequest() noexcept {
@@ -70,8 +101,10 @@ thread_local DeepStack* current = nullptr;
 thread_local std::vector<std::unique_ptr<DeepStack>> idle;
 
 void Entry() {
+  EnterStack(nullptr, &current->home_low, &current->home_size);
   current->RunRequest();
   current->fn = nullptr;  // finished; uc_link resumes `home`
+  LeaveStack(nullptr, current->home_low, current->home_size);
 }
 
 }  // namespace
@@ -143,7 +176,7 @@ void RunOnDeepStack(void (*fn)(void*), void* arg) {
   s->home_state = stack_state;
   for (;;) {
     stack_state = {s->used ? s->hard_limit() : s->soft_limit(), true};
-    swapcontext(&s->home, &s->deep);
+    s->ToDeep();
     stack_state = s->home_state;
     if (!s->fn) break;
     current = s->outer;  // a request to run something here; it may nest
@@ -162,7 +195,7 @@ void RunOnHomeStack(void (*fn)(void*), void* arg) {
   DeepStack* s = current;
   s->fn = fn;
   s->arg = arg;
-  swapcontext(&s->deep, &s->home);
+  s->ToHome();
   s->Rethrow();
 }
 

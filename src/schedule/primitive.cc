@@ -2,6 +2,7 @@
 // Applying a primitive: arguments in, the State changed or left as it was, the trace extended.
 #include "tvm/schedule/primitive.h"
 
+#include <deque>
 #include <map>
 
 #include "schedule.h"
@@ -65,7 +66,8 @@ std::vector<const Primitive*> ListPrimitives() {
 }
 
 void RegisterPrimitive(Primitive* p, const char* kind, const char* method, bool is_pure) {
-  p->name = (new std::string("tir.Schedule." + std::string(method)))->c_str();
+  static auto* names = new std::deque<std::string>;  // as long as the process, like the primitives
+  p->name = names->emplace_back("tir.Schedule." + std::string(method)).c_str();
   p->kind = New<InstructionKind>([&](InstructionKindObj* n) {
     n->name = kind;
     n->is_pure = is_pure;

@@ -99,7 +99,9 @@ inline Big Evaluator::Eval(const PrimExpr& e) {
     return value;                       \
   }
   TVM_TEST_BINARY(Sub, Result(a - b, t))
-  TVM_TEST_BINARY(Mul, Result(a * b, t))
+  // Without a sign: a product of two uint64 wraps.
+  using Unsigned = unsigned __int128;
+  TVM_TEST_BINARY(Mul, Result(static_cast<Big>(Unsigned(a) * Unsigned(b)), t))
   TVM_TEST_BINARY(FloorDiv, b == 0 ? Big{0} : Result(Floor(a, b), t))
   TVM_TEST_BINARY(FloorMod, b == 0 ? Big{0} : a - Floor(a, b) * b)
   TVM_TEST_BINARY(Div, b == 0 ? Big{0} : Result(a / b, t))
