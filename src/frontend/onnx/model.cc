@@ -272,7 +272,8 @@ Attribute ReadAttribute(std::string_view bytes, int depth) {
     }
   }
   attr.floats.resize(floats.size() / sizeof(float));
-  std::memcpy(attr.floats.data(), floats.data(), floats.size());
+  if (!attr.floats.empty())
+    std::memcpy(attr.floats.data(), floats.data(), attr.floats.size() * sizeof(float));
   if (attr.type == Attribute::kNone) attr.type = implied;
   return attr;
 }
