@@ -2,6 +2,7 @@
 """Alternating measurement, and the error of a float32 result in units in the last place."""
 
 import dataclasses
+import math
 import statistics
 import time
 
@@ -35,7 +36,9 @@ class Row:
         What takes long was not part of the rounds."""
         if len(self.samples) != len(ours.samples):
             return self.median / ours.median
-        return statistics.median(p / q for p, q in zip(self.samples, ours.samples, strict=True))
+        return statistics.median(
+            p / q if q else math.inf for p, q in zip(self.samples, ours.samples, strict=True)
+        )
 
 
 def calibrate(timed, seconds):

@@ -84,6 +84,8 @@ def test_ratio_is_taken_round_by_round():
     assert peer.ratio(ours) == 2.0
     text = report.table([ours, peer])
     assert [line.split()[-2] for line in text.splitlines()[2:]] == ["1.00", "2.00"]
+    nothing = Row("memory", "tvm", [0.0])  # below what the process held before
+    assert Row("memory", "numpy", [1.0]).ratio(nothing) == float("inf")
 
 
 def _run(tmp_path, name, threads=1, **medians):
