@@ -69,9 +69,10 @@ class Matcher {
     auto* root = func_->body.as<BlockRealizeObj>();
     if (!root || !IsPlain(root->block)) return false;
     const BufferStoreObj* store = EnterLoops(root->block->body);
-    if (!store || store->buffer->dtype.bits() % 8 != 0 || !store->buffer->dtype.is_scalar())
-      return false;
+    if (!store || !store->buffer->dtype.is_scalar()) return false;
     out->dtype = store->buffer->dtype;
+    int bits = out->dtype.bits();
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return false;  // as Run moves them
     PrimExpr value = store->value;
     boxes_ = {all_};
     if (auto* choice = value.as<CallObj>(); choice && choice->Is(builtin::if_then_else())) {

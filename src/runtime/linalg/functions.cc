@@ -109,19 +109,27 @@ void LU(Tensor a, Tensor lu, Tensor pivots, Tensor info) {
     swaps.Store(b, order);
   }
 }
-void LUSolve(Tensor lu, Tensor pivots, Tensor rhs, Tensor x) {
-  const char* where = "lu_solve";
-  Batch factors(lu, kMatrices, where), swaps(pivots, kVectors, where), in(rhs, kMatrices, where),
-      out(x, kMatrices, where);
+/// Solves by factors of square matrices: `solve(factors, pivots of all, which, solution)`.
+template <class F>
+void SolveByFactors(const char* where, const Tensor& factored, const Tensor& pivots,
+                    const Tensor& rhs, const Tensor& x, F solve) {
+  Batch factors(factored, kMatrices, where), swaps(pivots, kVectors, where),
+      in(rhs, kMatrices, where), out(x, kMatrices, where);
   ExpectSquare(factors, where);
   swaps.ExpectShape(factors.count(), factors.rows(), 1);
   in.ExpectShape(factors.count(), factors.rows(), in.columns());
   out.ExpectShape(in.count(), in.rows(), in.columns());
   for (int64_t b = 0; b < in.count(); ++b) {
     Matrix solution = in.Load(b);
-    SolveLU(factors.Load(b), LoadPivots(swaps, b, in.rows()), solution);
+    solve(factors.Load(b), swaps, b, solution);
     out.Store(b, solution.elements);
   }
+}
+void LUSolve(Tensor lu, Tensor pivots, Tensor rhs, Tensor x) {
+  SolveByFactors("lu_solve", lu, pivots, rhs, x,
+                 [](const Matrix& factors, const Batch& swaps, int64_t b, Matrix& solution) {
+                   SolveLU(factors, LoadPivots(swaps, b, factors.rows), solution);
+                 });
 }
 void LDL(Tensor a, Tensor ld, Tensor pivots, Tensor info) {
   Batch in(a, kMatrices, "ldl"), out(ld, kMatrices, "ldl"), swaps(pivots, kVectors, "ldl"),
@@ -155,18 +163,10 @@ std::vector<int64_t> LoadPivotsOfBlocks(const Batch& pivots, int64_t at) {
   return result;
 }
 void LDLSolve(Tensor ld, Tensor pivots, Tensor rhs, Tensor x) {
-  const char* where = "ldl_solve";
-  Batch factors(ld, kMatrices, where), swaps(pivots, kVectors, where), in(rhs, kMatrices, where),
-      out(x, kMatrices, where);
-  ExpectSquare(factors, where);
-  swaps.ExpectShape(factors.count(), factors.rows(), 1);
-  in.ExpectShape(factors.count(), factors.rows(), in.columns());
-  out.ExpectShape(in.count(), in.rows(), in.columns());
-  for (int64_t b = 0; b < in.count(); ++b) {
-    Matrix solution = in.Load(b);
-    SolveLDL(factors.Load(b), LoadPivotsOfBlocks(swaps, b), solution);
-    out.Store(b, solution.elements);
-  }
+  SolveByFactors("ldl_solve", ld, pivots, rhs, x,
+                 [](const Matrix& factors, const Batch& swaps, int64_t b, Matrix& solution) {
+                   SolveLDL(factors, LoadPivotsOfBlocks(swaps, b), solution);
+                 });
 }
 /// The matrix P of A = P L U.
 void Permutation(Tensor pivots, Tensor p) {
