@@ -242,6 +242,10 @@ GONE = {
     "tvm.relax.frontend.tflite": _AS_ONNX,
     "tvm.relay.frontend": "tvm.relax.frontend.onnx and tvm.relax.frontend.torch import models",
     "tvm.relay.transform": "tvm.relax.transform has the passes of graphs",
+    **{
+        f"tvm.relay.{name}": "graphs are written with tvm.relax.BlockBuilder or in TVMScript"
+        for name in ("Function", "analysis", "const", "expr", "nn", "op", "testing", "var")
+    },
     "tvm.rpc.Server": _NO_REMOTE,
     "tvm.rpc.connect": _NO_REMOTE,
     "tvm.rpc.connect_tracker": _NO_REMOTE,

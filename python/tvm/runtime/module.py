@@ -103,6 +103,10 @@ class Module(_Module):
         """As `imports`."""
         return list(self.imports)
 
+    def save(self, file_name: str | os.PathLike[str], fmt: str = "") -> None:
+        """Writes the module alone, in a format of its own, as write_to_file."""
+        self.write_to_file(os.fspath(file_name), fmt)
+
     def export_library(
         self,
         file_name: str | os.PathLike[str],

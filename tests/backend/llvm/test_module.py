@@ -86,6 +86,8 @@ def test_files(kind, tmp_path):
     build(add_one()).write_to_file(str(path), kind)
     start = {"o": b"\x7fELF", "ll": b"; ModuleID", "s": b"\t", "bc": b"BC"}[kind]
     assert path.read_bytes().startswith(start)
+    build(add_one()).save(tmp_path / f"old.{kind}")
+    assert (tmp_path / f"old.{kind}").read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("kind", [0, 1])
