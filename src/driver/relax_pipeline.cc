@@ -54,6 +54,7 @@ Pass DefaultPipeline(const Target& target) {
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, attention})
       ("relax.BlockChannels")  // on processors
+      ("relax.ApplyWinograd")
       .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")
       ("relax.PackWordWeights")

@@ -54,6 +54,13 @@ Tensor conv(const Tensor& data, const Tensor& kernel, const ConvOptions& options
 /// one, or one per channel.
 Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions& options);
 Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOptions& options);
+/// Kernels "OIHW" with windows of 3 x 3 as winograd_conv2d multiplies tiles by them: (4, 4, O /
+/// width, I, width).
+Tensor winograd_weights(const Tensor& kernel, int64_t width);
+/// A convolution with windows of 3 x 3 that move by one element, of data in "NCHW4c"; the result is
+/// in `block` channels, "NCHW8c".
+Tensor winograd_conv2d(const Tensor& data, const Tensor& weights, const Any& padding,
+                       int64_t block);
 
 // ---- pooling: pool_type "max" or "avg" ----------------------------------------------------------
 Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any& dilation,

@@ -10,6 +10,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -18,6 +19,7 @@
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 
+#include <bit>
 #include <mutex>
 
 #include "backend/llvm/compile.h"
@@ -190,6 +192,69 @@ void SplitMaskedLoads(llvm::Function& function, uint64_t register_bits) {
     }
   }
 }
+/// The lanes from `first` on of a vector, `lanes` of them in a vector of `all`.
+llvm::Value* LanesOf(llvm::IRBuilder<>& b, llvm::Value* vector, unsigned first, unsigned lanes,
+                     unsigned all) {
+  std::vector<int> chosen(all, -1);
+  for (unsigned i = 0; i < lanes; ++i) chosen[i] = static_cast<int>(first + i);
+  return b.CreateShuffleVector(vector, chosen);
+}
+/// Vectors of odd lengths as whole registers, of the last of which a mask leaves lanes out: the
+/// code generator takes these in up to four pieces and joins them.
+void MaskOddVectors(llvm::Function& function, uint64_t register_bits) {
+  for (llvm::BasicBlock& block : function) {
+    for (llvm::Instruction& inst : llvm::make_early_inc_range(block)) {
+      auto* load = llvm::dyn_cast<llvm::LoadInst>(&inst);
+      auto* store = llvm::dyn_cast<llvm::StoreInst>(&inst);
+      if (!(load && load->isSimple()) && !(store && store->isSimple())) continue;
+      auto* type = llvm::dyn_cast<llvm::FixedVectorType>(
+          load ? load->getType() : store->getValueOperand()->getType());
+      unsigned bits = type ? type->getScalarSizeInBits() : 0;
+      if ((bits != 32 && bits != 64) || type->getElementType()->isPointerTy()) continue;
+      unsigned lanes = type->getNumElements(), most = static_cast<unsigned>(register_bits / bits);
+      unsigned odd = lanes % most;
+      if (std::has_single_bit(odd) || odd * bits <= 128) continue;
+      llvm::IRBuilder<> b(&inst);
+      llvm::Value* pointer = load ? load->getPointerOperand() : store->getPointerOperand();
+      llvm::Align align = load ? load->getAlign() : store->getAlign();
+      llvm::Value* joined = llvm::PoisonValue::get(type);
+      for (unsigned first = 0; first < lanes; first += most) {
+        bool is_odd = first + odd == lanes;
+        unsigned count = is_odd ? odd : most, all = std::bit_ceil(count);
+        auto* piece = llvm::FixedVectorType::get(type->getElementType(), all);
+        auto* at = b.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, first);
+        llvm::Align near = llvm::commonAlignment(align, uint64_t{first} * bits / 8);
+        std::vector<llvm::Constant*> is_inside;
+        for (unsigned i = 0; i < all; ++i) is_inside.push_back(b.getInt1(i < count));
+        auto* mask = llvm::ConstantVector::get(is_inside);
+        llvm::Instruction* made = nullptr;
+        if (load) {
+          made = is_odd ? b.CreateMaskedLoad(piece, at, near, mask)
+                        : static_cast<llvm::Instruction*>(b.CreateAlignedLoad(piece, at, near));
+          std::vector<int> join;
+          for (unsigned i = 0; i < lanes; ++i) {
+            bool is_new = i >= first && i < first + count;
+            join.push_back(static_cast<int>(is_new ? lanes + i : i));
+          }
+          llvm::Value* moved = made;
+          if (first > 0 || all != lanes) {
+            std::vector<int> place(lanes, -1);
+            for (unsigned i = 0; i < count; ++i) place[first + i] = static_cast<int>(i);
+            moved = b.CreateShuffleVector(made, place);
+          }
+          joined = first == 0 ? moved : b.CreateShuffleVector(joined, moved, join);
+        } else {
+          llvm::Value* value = LanesOf(b, store->getValueOperand(), first, count, all);
+          made = is_odd ? b.CreateMaskedStore(value, at, near, mask)
+                        : static_cast<llvm::Instruction*>(b.CreateAlignedStore(value, at, near));
+        }
+        made->copyMetadata(inst);
+      }
+      if (load) inst.replaceAllUsesWith(joined);
+      inst.eraseFromParent();
+    }
+  }
+}
 }  // namespace
 
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineOptions& options) {
@@ -234,6 +299,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     auto kind = llvm::TargetTransformInfo::RGK_FixedWidthVector;
     auto bits = machine.getTargetTransformInfo(function).getRegisterBitWidth(kind).getFixedValue();
     if (bits > 0) SplitMaskedLoads(function, bits);
+    if (bits > 0 && machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"))
+      MaskOddVectors(function, bits);
   }
   reports.Check();
 }

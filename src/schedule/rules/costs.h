@@ -58,6 +58,8 @@ inline constexpr int64_t kMostRows = 24;
 inline constexpr int64_t kMostVectors = 8;
 /// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
 inline constexpr double kApart = 1.5;
+/// A load of part of a vector, which lies across lines of the cache more often.
+inline constexpr double kMasked = 1.5;
 /// Rows that pay for copying the other operand: to transpose it, to pack what lies in lines
 /// already, and to have lines together that collide nowhere.
 inline constexpr int64_t kRowsToTranspose = 16, kRowsToPack = 64, kRowsToGather = 256;

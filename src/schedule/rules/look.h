@@ -93,9 +93,9 @@ enum class Share { kRows, kColumns };
 void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& machine,
                      Share share = Share::kRows);
 void ScheduleReduction(const Schedule& sch, const BlockRV& block, const Machine& machine);
-/// What loading a vector of this many lanes costs: it comes in pieces, and joining two of them
-/// keeps a unit busy that multiplies.
-int LoadsOf(int64_t lanes);
+/// What loading a vector of this many lanes costs: it comes with a mask, or in pieces, and joining
+/// two of them keeps a unit busy that multiplies.
+double LoadsOf(int64_t lanes, const Machine& machine);
 /// Makes the result of a block local, a tile at a time, and returns the block that uses it: its
 /// consumer, or one that stores it.
 BlockRV KeepTile(const Schedule& sch, const BlockRV& block);
@@ -150,6 +150,8 @@ Array<BlockRV> PackSmallProduct(const Schedule& sch, const BlockRV& block, const
 /// A product of small numbers which lie in memory as the words that an instruction multiplies;
 /// false where it is none.
 bool ScheduleWords(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// A convolution by Winograd; false where the function is none.
+bool ScheduleWinograd(const Schedule& sch, BlockRV root, const Machine& machine);
 /// A product of small numbers; false where it is none.
 bool ScheduleDotProduct(const Schedule& sch, const BlockRV& block, const Machine& machine);
 

@@ -45,7 +45,7 @@ Tile ChooseTile(const Area& area, int64_t most_lanes, const Machine& machine) {
                                                       std::max<int64_t>(1, room)}));
       double used = static_cast<double>(tile.rows * tile.vectors);
       bool are_apart = along_lines && lanes == most_lanes;  // (pieces of a vector cost more anyway)
-      double of_vectors = LoadsOf(lanes) * (are_apart ? cost::kApart : 1);
+      double of_vectors = LoadsOf(lanes, machine) * (are_apart ? cost::kApart : 1);
       double loads =
           static_cast<double>(tile.rows) + static_cast<double>(tile.vectors) * of_vectors;
       tile.score = static_cast<double>(lanes) * std::min(1.0, used / cost::kChains) * used / loads;

@@ -168,6 +168,8 @@ const std::vector<Rule>& CpuRules() {
   static const std::vector<Rule> rules = {
       {"RowByRow", "All stages of a row while it is in the cache: softmax, normalisation.",
        RowByRow},
+      {"Winograd", "Products of transformed tiles, and back: Winograd's convolutions.",
+       ScheduleWinograd},
       {"BlockByBlock", "Every block by itself: elementwise, reductions, products.", BlockByBlock},
   };
   return rules;

@@ -145,7 +145,11 @@ bool Parted(const Schedule& sch, const BlockLook& look, size_t axis, int64_t mul
   return true;
 }
 
-int LoadsOf(int64_t lanes) { return 4 * std::popcount(static_cast<uint64_t>(lanes)) - 3; }
+double LoadsOf(int64_t lanes, const Machine& machine) {
+  int pieces = std::popcount(static_cast<uint64_t>(lanes));
+  if (pieces > 1 && machine->has_masks) return cost::kMasked;
+  return 4 * pieces - 3;
+}
 
 BlockRV KeepTile(const Schedule& sch, const BlockRV& block) {
   Array<BlockRV> consumers = sch.GetConsumers(block);

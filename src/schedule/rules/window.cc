@@ -72,7 +72,7 @@ WindowTile ChooseTile(const BlockLook& look, const Window& window, int64_t colum
         (tile.rows + apart * places) * tile.vectors + window.length > machine->vector_registers)
       return;
     auto rows = static_cast<double>(tile.rows);
-    double pieces = LoadsOf(tile.lanes), loads = 0;
+    double pieces = LoadsOf(tile.lanes, machine), loads = 0;
     for (const Access& access : look.accesses) {
       if (!look.IsOperand(access)) continue;
       int64_t step = *AsConstInt(access.steps[window.column]);

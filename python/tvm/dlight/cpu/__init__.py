@@ -6,7 +6,7 @@ from tvm import tir
 from .base import CPUScheduleRule
 from .gemv import GEMV
 
-__all__ = ["GEMV", "BlockByBlock", "CPUScheduleRule", "RowByRow"]
+__all__ = ["GEMV", "BlockByBlock", "CPUScheduleRule", "RowByRow", "Winograd"]
 
 for _name, _doc in tir.schedule.cpu_rules().items():
     globals()[_name] = type(_name, (CPUScheduleRule,), {"__doc__": _doc, "__module__": __name__})
