@@ -74,14 +74,13 @@ class WinogradApplier : public ExprMutator {
     Expr known = builder_->Emit(before->CallTIR(builder_, "winograd_weights", {weights}));
     TEArguments args = TEArguments::Create();
     te::Tensor data = args->Tensor(call->args[0]), factors = args->Tensor(known);
-    return args->CallTIR(
-        builder_, "conv2d_winograd",
-        {topi::nn::winograd_conv2d(data, factors, conv->padding, sizes->block)});
+    return args->CallTIR(builder_, "conv2d_winograd",
+                         {topi::nn::winograd_conv2d(data, factors, conv->padding, sizes->block)});
   }
 
  private:
-  /// The constant "OIHW" of which BlockChannels made blocks: its transform takes no more memory than
-  /// FoldConstant gives, whatever the model.
+  /// The constant "OIHW" of which BlockChannels made blocks: its transform takes no more memory
+  /// than FoldConstant gives, whatever the model.
   Optional<Expr> ConstantOf(const Expr& weight) const {
     static const Op &permute = *new Op(Op::Get("relax.permute_dims")),
                     &reshape = *new Op(Op::Get("relax.reshape"));
@@ -111,10 +110,9 @@ class WinogradApplier : public ExprMutator {
     auto layout = [](const char* dims, int64_t a, const char* b) {
       return std::string(dims) + std::to_string(a) + b;
     };
-    bool is_blocked =
-        conv->data_layout == layout("NCHW", d[4], "c") &&
-        conv->out_layout == layout("NCHW", o[4], "c") &&
-        conv->kernel_layout == layout("OIHW", d[4], "i") + std::to_string(o[4]) + "o";
+    bool is_blocked = conv->data_layout == layout("NCHW", d[4], "c") &&
+                      conv->out_layout == layout("NCHW", o[4], "c") &&
+                      conv->kernel_layout == layout("OIHW", d[4], "i") + std::to_string(o[4]) + "o";
     if (!is_blocked || k[2] != 3 || k[3] != 3) return std::nullopt;
     return ConvSizes{d[0], d[1] * d[4], o[1] * o[4], o[2], o[3], o[4]};
   }

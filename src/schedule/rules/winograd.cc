@@ -130,8 +130,8 @@ BackLoops ScheduleBack(const Schedule& sch, const Stages& s, int64_t rows_togeth
     });
     (is_channel ? loops.channels : loops.images).push_back(look.axes[i].loop);
   }
-  Array<LoopRV> y = sch.Split(look.axes[s.y].loop,
-                              {std::nullopt, PrimExpr(rows_together), PrimExpr(s.side)});
+  Array<LoopRV> y =
+      sch.Split(look.axes[s.y].loop, {std::nullopt, PrimExpr(rows_together), PrimExpr(s.side)});
   Array<LoopRV> x = sch.Split(look.axes[s.x].loop, {std::nullopt, PrimExpr(s.side)});
   loops.rows = y[0];
   Array<LoopRV> order = loops.images;

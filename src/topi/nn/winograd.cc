@@ -91,12 +91,13 @@ Tensor winograd_conv2d(const Tensor& data, const Tensor& weights, const Any& pad
       Compute({four, four, d[0], tiles[0], tiles[1], inputs}, tile_of, "transformed");
   IterVar c = Along(inputs, "c");
   auto product_of = [&](const Index& i) {
-    return te::sum(At(transformed, {i[0], i[1], i[2], i[3], i[4], c->var}) *
-                       At(weights, {i[0], i[1], floordiv(i[5], w[4]), c->var, floormod(i[5], w[4])}),
-                   {c});
+    return te::sum(
+        At(transformed, {i[0], i[1], i[2], i[3], i[4], c->var}) *
+            At(weights, {i[0], i[1], floordiv(i[5], w[4]), c->var, floormod(i[5], w[4])}),
+        {c});
   };
-  Tensor products = Compute({four, four, d[0], tiles[0], tiles[1], outputs}, product_of, "products",
-                            kCommReduce);
+  Tensor products =
+      Compute({four, four, d[0], tiles[0], tiles[1], outputs}, product_of, "products", kCommReduce);
   PrimExpr of_block = number(block);
   auto result_of = [&](const Index& i) {
     return OfResult(floormod(i[2], two), [&](int64_t y) {

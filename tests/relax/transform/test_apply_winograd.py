@@ -33,7 +33,7 @@ def rules(mod, target=AVX512 + "1", **config):
     """{kernel: rule} of what a module becomes."""
     with tvm.transform.PassContext(config=config):
         rows = explain.kernels(lower(mod, target), Target(target))
-    return {row["kernel"]: row["rule"] for row in rows}
+    return {row["name"]: row["rule"] for row in rows}
 
 
 def by_tiles(mod, target=AVX512 + "1", **config):
