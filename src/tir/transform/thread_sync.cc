@@ -348,7 +348,7 @@ struct BarrierInserter
     const IterVarObj* iv = LaunchedThread(op);
     if (!iv) return WithBodyOf(op, Of(op->value));
     ThreadTag tag(iv->thread_tag);
-    Loops& known = tag.kind == ThreadTag::kBlock ? blocks : threads;
+    Loops& known = tag.kind == ThreadTag::kThread ? threads : blocks;
     bool is_outermost = !std::exchange(in_kernel, true);
     known.emplace_back(iv->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value));
     analyzer.Bind(iv->var, known.back().second, true);
