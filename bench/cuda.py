@@ -3,6 +3,7 @@
 
     python -m bench.cuda                 all rows
     python -m bench.cuda sigmoid bert    those whose names contain a word
+    BENCH_WARPGROUPS=1 python -m ...     with tir.warpgroup_products
 
 Medians of runs on random data, the subjects taking turns; times by CUDA's events, compile times
 once, where the caches of neither are filled. A ratio above 1: ours is faster than the best peer.
@@ -10,6 +11,7 @@ once, where the caches of neither are filled. A ratio above 1: ours is faster th
 
 import concurrent.futures
 import dataclasses
+import os
 import statistics
 import sys
 import time
@@ -334,6 +336,14 @@ def _error(torch, ours, theirs):
     return (gap / theirs.double().norm()).item()
 
 
+def _compiled(case):
+    import tvm
+
+    config = {"tir.warpgroup_products": bool(os.environ.get("BENCH_WARPGROUPS"))}
+    with tvm.transform.PassContext(config=config):
+        return tvm.compile(case.func, "cuda")
+
+
 def _measure(torch, case, mod, rounds=3):
     """({subject: milliseconds}, relative error)"""
     mod(*case.args, *case.outputs)
@@ -349,10 +359,8 @@ def _measure(torch, case, mod, rounds=3):
 
 
 def run_row(torch, name):
-    import tvm
-
     case = ROWS[name](torch)
-    times, error = _measure(torch, case, tvm.compile(case.func, "cuda"))
+    times, error = _measure(torch, case, _compiled(case))
     ratio = min(v for k, v in times.items() if k != "ours") / times["ours"]
     rates = ", ".join(f"{k} {case.amount / v * 1e3:.2f}" for k, v in times.items())
     shown = f"{times['ours'] * 1e3:.1f} us, ratio {ratio:.2f}, error {error:.1e}"
@@ -360,12 +368,10 @@ def run_row(torch, name):
 
 
 def run_group(torch, name):
-    import tvm
-
     ratios = []
     labels, cases = zip(*GROUPS[name](torch), strict=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        modules = list(pool.map(lambda case: tvm.compile(case.func, "cuda"), cases))
+        modules = list(pool.map(_compiled, cases))
     for label, case, mod in zip(labels, cases, modules, strict=True):
         times, error = _measure(torch, case, mod, rounds=1)
         ratios.append((times["eager"] / times["ours"], label))

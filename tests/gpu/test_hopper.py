@@ -15,6 +15,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def by_warpgroups():
+    with tvm.transform.PassContext(config={"tir.warpgroup_products": True}):
+        yield
+
+
 def test_the_product_by_hand():
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(s).astype("float16") for s in ((64, 256), (256, 128)))

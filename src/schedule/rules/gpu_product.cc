@@ -59,12 +59,11 @@ const ProductType* TypeOfFloats(const ProductType* exact) {
 }
 /// Those that fit a product, as they may be on a machine.
 std::vector<ProductTile> CandidatesFor(const Product& p, const Machine& machine) {
-  std::vector<ProductTile> tiles = TilesFor(p);
-  if (!machine->Has("warpgroup-mma") || !FitsWarpgroups(p)) return tiles;
-  for (ProductTile tile : kWarpgroupTiles) {
-    tile.by_warpgroups = true;
-    tiles.push_back(tile);
-  }
+  bool is_asked =
+      ::tvm::transform::PassContext::Current()->GetConfig<bool>("tir.warpgroup_products");
+  if (!is_asked || !machine->Has("warpgroup-mma") || !FitsWarpgroups(p)) return TilesFor(p);
+  std::vector<ProductTile> tiles = kWarpgroupTiles;
+  for (ProductTile& tile : tiles) tile.by_warpgroups = true;
   return tiles;
 }
 constexpr int64_t kCopyBytes = 16;  // at once, at most
