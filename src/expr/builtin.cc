@@ -24,9 +24,9 @@ constexpr Row kRows[] = {
         TVM_HOPPER_BUILTINS(ROW)
 #undef ROW
 #define ROW(name, doc) {"tir." #name, CallEffectKind::kPure, true, doc},
-        TVM_UNARY_MATH(ROW) TVM_ROUNDING_MATH(ROW) TVM_BINARY_MATH(ROW)
+            TVM_UNARY_MATH(ROW) TVM_ROUNDING_MATH(ROW) TVM_BINARY_MATH(ROW)
 #undef ROW
-            {"tir.pow", CallEffectKind::kPure, true, "x to the power y."},
+                {"tir.pow", CallEffectKind::kPure, true, "x to the power y."},
     {"tir.fabs", CallEffectKind::kPure, true, "The absolute value of a float."},
 };
 /// By operator object: calls ask this for every node.

@@ -124,7 +124,7 @@ def test_factors_that_are_not_aligned():
         assert (c.double() - expected).norm() <= 1e-6 * expected.norm()
 
 
-@pytest.mark.parametrize("how, bound", [("tf32", 6e-4), ("3xtf32", 1e-6)])
+@pytest.mark.parametrize("how, bound", [("tf32", 6e-4), ("3xtf32", 3e-6)])
 @pytest.mark.parametrize(
     "m, n, k", [(256, 512, 384), (100, 200, 72), (33, 65, 17), (128, 64, 4096)]
 )

@@ -95,15 +95,16 @@ std::string KernelText::Define() {
     std::string type =
         is_map ? "const __grid_constant__ " + file_.Helper("tensor_map") : PointerType(var);
     names.push_back(name);
-    params.push_back(type + (noalias && var.dtype().is_handle() && !is_map ? " __restrict__ " : " ") + name);
+    params.push_back(
+        type + (noalias && var.dtype().is_handle() && !is_map ? " __restrict__ " : " ") + name);
   }
   BlockSize block;
   block(info_.func->body);
   int64_t threads = block.extents[0] * block.extents[1] * block.extents[2];
   Gen(info_.func->body);
-  std::string bounds =
-      block.is_known ? "__launch_bounds__(" + std::to_string(threads) + (has_roles_ ? ", 1) " : ") ")
-                     : std::string();
+  std::string bounds = block.is_known ? "__launch_bounds__(" + std::to_string(threads) +
+                                            (has_roles_ ? ", 1) " : ") ")
+                                      : std::string();
   std::string kernel = "\nextern \"C\" __global__ void " + bounds + info_.symbol + "(" +
                        source::Joined(params) + ") {\n";
   if (aligned_.empty()) return kernel + code_ + "}\n";
@@ -122,8 +123,7 @@ std::string KernelText::Define() {
 void KernelText::Emit(const AttrStmtObj* op) {
   if (const IterVarObj* iv = LaunchedThread(op)) {
     ThreadTag tag(iv->thread_tag);
-    if (!tag.IsLaunched())
-      Unsupported("the thread index " + std::string(iv->thread_tag), op->span);
+    if (!tag.IsLaunched()) Unsupported("the thread index " + std::string(iv->thread_tag), op->span);
     bool in_cluster = tag.kind == ThreadTag::kCluster;
     Value index;
     index.text = "(" + TypeName(iv->var.dtype()) + ")" +

@@ -25,13 +25,13 @@ using source::kEqual, source::kUnary;
    " a || b != b ? b : a;\n"                                     \
    "}"}
 /// Which block of its cluster a thread belongs to.
-#define CLUSTER_INDEX(dim)                                \
-  {"cluster_index_" dim, '*',                             \
-   "static inline uint32_t $N() {\n"                      \
-   "  uint32_t i;\n"                                      \
-   "  asm(\"mov.u32 %0, %%cluster_ctaid." dim             \
-   ";\" : \"=r\"(i));\n"                                 \
-   "  return i;\n"                                        \
+#define CLUSTER_INDEX(dim)                    \
+  {"cluster_index_" dim, '*',                 \
+   "static inline uint32_t $N() {\n"          \
+   "  uint32_t i;\n"                          \
+   "  asm(\"mov.u32 %0, %%cluster_ctaid." dim \
+   ";\" : \"=r\"(i));\n"                      \
+   "  return i;\n"                            \
    "}"}
 const std::vector<source::HelperRow>& DeviceHelpers() {
   static const auto* rows = new std::vector<source::HelperRow>{

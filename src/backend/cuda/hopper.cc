@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions of PTX from sm_90 on: copies of tensors, products of warpgroups, clusters, registers
 // that warpgroups give each other.
+#include "tvm/expr/hopper.h"
+
 #include <cstdio>
 
 #include "backend/cuda/ptx.h"
-#include "tvm/expr/hopper.h"
 #include "tvm/expr/op.h"
 
 namespace tvm::codegen::cuda {
@@ -104,8 +105,8 @@ Value KernelText::CopyTensor(const CallObj* op) {
     at.push_back(registers.AddInput(Gen(op->args[i]).text, "r"));
   std::string text = "cp.async.bulk.tensor." + std::to_string(at.size()) +
                      "d.shared::cluster.global.mbarrier::complete_tx::bytes" +
-                     (is_for_many ? ".multicast::cluster" : "") + " [" + to + "], [" + map +
-                     ", {" + CommaSeparated(at) + "}], [" + barrier + "]";
+                     (is_for_many ? ".multicast::cluster" : "") + " [" + to + "], [" + map + ", {" +
+                     CommaSeparated(at) + "}], [" + barrier + "]";
   if (is_for_many)
     text += ", " + registers.AddInput("(uint16_t)" + Gen(op->args[4]).At(source::kUnary), "h");
   return Statement(registers.Asm(text + ";"));

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "backend/cuda/ptx.h"
-
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 

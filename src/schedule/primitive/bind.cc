@@ -40,9 +40,9 @@ bool IsSharedWork(const For& loop, const ForObj* outer) {
 void Bind(State& self, LoopId id, String thread_axis) {
   For loop = ffi::GetRef<For>(self.loop(id));
   if (!IsThreadTag(View(thread_axis))) {
-    Refuse(
-        Text("expected blockIdx, clusterCtaIdx, threadIdx or vthread with .x, .y or .z, got '", thread_axis, "'"),
-        {loop});
+    Refuse(Text("expected blockIdx, clusterCtaIdx, threadIdx or vthread with .x, .y or .z, got '",
+                thread_axis, "'"),
+           {loop});
   }
   if (!loop->HasTrivialStep()) {
     Refuse(Text("expected a loop with steps of 1, got ", loop->loop_var->name_hint), {loop});

@@ -42,7 +42,10 @@ const std::vector<ProductTile> kCoreTiles = {
 };
 /// Registers hold both parts of a number then.
 const std::vector<ProductTile> kMmaTilesInParts = {
-    {128, 128, 64, 32, 1.0}, {128, 64, 32, 32, 0.8}, {64, 64, 32, 32, 0.6}, {32, 64, 16, 16, 0.35},
+    {128, 128, 64, 32, 1.0},
+    {128, 64, 32, 32, 0.8},
+    {64, 64, 32, 32, 0.6},
+    {32, 64, 16, 16, 0.35},
 };
 const std::vector<ProductTile>& TilesFor(const Product& p) {
   return !p.type->IsMma() ? kCoreTiles : p.type->terms > 1 ? kMmaTilesInParts : kMmaTiles;
@@ -360,8 +363,8 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   BlockId scope = state.ScopeOf(id);
   auto write = p.type->IsMma() ? &MmaKernel : &CoreKernel;
   Array<Buffer> memory;
-  Stmt kernel = tile.by_warpgroups ? WarpgroupKernel(p, tile, machine, &memory)
-                                   : write(p, tile, &memory);
+  Stmt kernel =
+      tile.by_warpgroups ? WarpgroupKernel(p, tile, machine, &memory) : write(p, tile, &memory);
   Block root = ffi::GetRef<Block>(state.block(scope));
   std::vector<PrimExpr> demands;
   Product plain = p;

@@ -12,7 +12,8 @@ inline constexpr int64_t kWarp = 32;  ///< Threads that run in lockstep.
 struct ProductType {
   DataType factor, sum;
   const char *factor_name, *sum_name;  ///< As ptx_mma calls them; none where plain cores do it.
-  int terms = 1;  ///< Products that stand for one: of float32 in two parts, which have 11 bits each.
+  int terms =
+      1;  ///< Products that stand for one: of float32 in two parts, which have 11 bits each.
   bool IsMma() const { return factor_name != nullptr; }
   int Bytes() const { return factor.bits() / 8; }
 };

@@ -83,9 +83,8 @@ Stmt SharedAmong(const Var& thread, int64_t threads, int64_t count,
     return count % threads == 0 ? copy(number) : If(number < I(count), copy(number));
   });
 }
-Stmt RingWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to,
-                             const PrimExpr& side, const PrimExpr& step,
-                             const PrimExpr& depth) const {
+Stmt RingWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
+                          const PrimExpr& step, const PrimExpr& depth) const {
   PrimExpr row = part.first + side, at = (first_step_ + step) * I(t_.depth) + depth;
   Map<Var, PrimExpr> values;
   p_.batch.Decompose(batch_, &values);
@@ -230,8 +229,7 @@ Stmt ProductWriter::Kernel(Stmt body, const PrimExpr& blocks, int64_t threads,
   body = AttrStmt(I(0), kOwnBarriers, I(1), body);
   Block block({}, Reads(), {BufferRegion::Full(in_parts ? partial_ : Out())}, "product", body, {},
               buffers);
-  Stmt kernel =
-      BindTo("threadIdx.x", thread_, I(threads), BlockRealize({}, const_true(), block));
+  Stmt kernel = BindTo("threadIdx.x", thread_, I(threads), BlockRealize({}, const_true(), block));
   kernel = BindTo("blockIdx.x", block_, blocks, kernel);
   return in_parts ? SeqStmt::Flatten({kernel, AddParts()}) : kernel;
 }

@@ -48,7 +48,9 @@ class MmaWriter : public RingWriter {
   int64_t Sums() const final { return RowTiles() * ColumnTiles() * 4; }
   /// Of one set; where numbers are in parts, the small ones follow.
   int64_t Registers(const Part& part) const final { return Large(part) * (InParts() ? 2 : 1); }
-  int64_t Large(const Part& part) const { return part.is_left ? RowTiles() * 4 : ColumnTiles() * 2; }
+  int64_t Large(const Part& part) const {
+    return part.is_left ? RowTiles() * 4 : ColumnTiles() * 2;
+  }
   DataType RegisterType() const final { return DataType::UInt(32); }
   Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const final {
     SharedMatrix matrix = MatrixOf(part);
@@ -75,9 +77,8 @@ class MmaWriter : public RingWriter {
     const Buffer& to = part.is_left ? left_regs_ : right_regs_;
     return Unrolled("i", count, [&](const PrimExpr& i) {
       PrimExpr at = I(set * Registers(part)) + i * I(4);
-      Stmt load =
-          matrix.Load(to, at, ring_, stage, part.is_left, first + i * I(16),
-                      I(piece * (matrix.along_depth ? 2 : 16)), Lane());
+      Stmt load = matrix.Load(to, at, ring_, stage, part.is_left, first + i * I(16),
+                              I(piece * (matrix.along_depth ? 2 : 16)), Lane());
       return IsTf32() ? SeqStmt::Flatten({load, Round(to, at, Large(part))}) : load;
     });
   }

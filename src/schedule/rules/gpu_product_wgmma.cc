@@ -12,10 +12,10 @@
 
 namespace tvm::tir::gpu {
 namespace {
-constexpr int64_t kGroup = 128;      // threads of a warpgroup
-constexpr int64_t kLine = 128;       // bytes next to each other in shared memory
-constexpr int64_t kPieceRows = 64;   // of an instruction
-constexpr int64_t kPieceBytes = 32;  // of its depth
+constexpr int64_t kGroup = 128;        // threads of a warpgroup
+constexpr int64_t kLine = 128;         // bytes next to each other in shared memory
+constexpr int64_t kPieceRows = 64;     // of an instruction
+constexpr int64_t kPieceBytes = 32;    // of its depth
 constexpr int64_t kEight = 8 * kLine;  // lines after which the order of their chunks repeats
 
 /// The distance in memory between neighbours of iterators that are gone through as one; undefined
@@ -36,7 +36,7 @@ PrimExpr StepOf(const Side& side, const Array<PrimExpr>& steps, size_t first) {
 }
 /// A factor as the copy engine is told of it, the innermost dimension first.
 struct Tensor {
-  PrimExpr offset;                    ///< Of the first element.
+  PrimExpr offset;                     ///< Of the first element.
   std::vector<PrimExpr> sizes, steps;  ///< In elements.
   bool has_batches = false;
 };
@@ -91,14 +91,15 @@ class WarpgroupWriter : public ProductWriter {
     Stmt copies = Copies(), products = Products();
     if (Groups() > 1) {  // registers of those that copy go to those that multiply
       copies = SeqStmt::Flatten({Do(builtin::ptx_setmaxnreg(), {const_false(), I(40)}), copies});
-      products = SeqStmt::Flatten({Do(builtin::ptx_setmaxnreg(), {const_true(), I(232)}), products});
+      products =
+          SeqStmt::Flatten({Do(builtin::ptx_setmaxnreg(), {const_true(), I(232)}), products});
     }
     Stmt roles = IfThenElse(thread_ < I(kGroup), copies, products);
     Stmt kernel = Kernel(SeqStmt::Flatten({Barriers(), roles}), blocks_, (Groups() + 1) * kGroup,
                          {ring_, sums_});
     Stmt all = SeqStmt::Flatten({Describe(left_), Describe(right_), kernel});
-    PrimExpr room = Call(DataType::Handle(), builtin::tvm_stack_alloca(),
-                         {StringImm("tensormap"), I(1)});
+    PrimExpr room =
+        Call(DataType::Handle(), builtin::tvm_stack_alloca(), {StringImm("tensormap"), I(1)});
     return LetStmt(left_map_, room, LetStmt(right_map_, room, all));
   }
 
@@ -123,7 +124,9 @@ class WarpgroupWriter : public ProductWriter {
 
   // ---- the copy engine ----
   /// What is brought at once: lines of 128 bytes along the depth, or along rows or columns.
-  int64_t Lines(const Part& part) const { return part.factor->along_depth ? part.extent : t_.depth; }
+  int64_t Lines(const Part& part) const {
+    return part.factor->along_depth ? part.extent : t_.depth;
+  }
   int64_t Boxes(const Part& part) const {
     return part.factor->along_depth ? 1 : part.extent / PerLine();
   }
@@ -156,7 +159,10 @@ class WarpgroupWriter : public ProductWriter {
       bool deep = part.factor->along_depth;
       Array<PrimExpr> args{ring_->data,
                            StageOf(number) + part.begin + box * I(t_.depth * PerLine()),
-                           MapOf(part), StageNumber(number), I(0), deep ? depth : side,
+                           MapOf(part),
+                           StageNumber(number),
+                           I(0),
+                           deep ? depth : side,
                            deep ? side : depth};
       if (has_batches) args.push_back(batch_);
       return Do(builtin::ptx_cp_async_bulk_tensor(), args);
@@ -188,10 +194,9 @@ class WarpgroupWriter : public ProductWriter {
       Var step("step", DataType::Int(32));
       PrimExpr number = before + step, stage = StageNumber(number);
       int64_t bytes = (SizeOf(left_) + SizeOf(right_)) * p_.type->Bytes();
-      Stmt body = SeqStmt::Flatten(
-          {Do(builtin::ptx_wait_barrier(), {I(t_.stages) + stage}),
-           Do(builtin::ptx_arrive_barrier_expect_tx(), {stage, I(bytes)}),
-           Bring(left_, number, step), Bring(right_, number, step)});
+      Stmt body = SeqStmt::Flatten({Do(builtin::ptx_wait_barrier(), {I(t_.stages) + stage}),
+                                    Do(builtin::ptx_arrive_barrier_expect_tx(), {stage, I(bytes)}),
+                                    Bring(left_, number, step), Bring(right_, number, step)});
       return For(step, I(0), steps_, ForKind::kSerial, body, {}, InOneLoop());
     });
     return If(equal(thread_, I(0)), all);
@@ -202,11 +207,11 @@ class WarpgroupWriter : public ProductWriter {
       Var step("step", DataType::Int(32));
       PrimExpr number = before + step;
       auto previous = [&](const PrimExpr& n) { return StageNumber(n + I(t_.stages - 1)); };
-      Stmt body = SeqStmt::Flatten(
-          {Do(builtin::ptx_wait_barrier(), {StageNumber(number)}),
-           Do(builtin::ptx_wgmma_fence(), {}), Multiply(StageOf(number)),
-           Do(builtin::ptx_wgmma_commit_group(), {}), Do(builtin::ptx_wgmma_wait_group(), {I(1)}),
-           If(step > I(0) && IsFirst(), Free(previous(number)))});
+      Stmt body = SeqStmt::Flatten({Do(builtin::ptx_wait_barrier(), {StageNumber(number)}),
+                                    Do(builtin::ptx_wgmma_fence(), {}), Multiply(StageOf(number)),
+                                    Do(builtin::ptx_wgmma_commit_group(), {}),
+                                    Do(builtin::ptx_wgmma_wait_group(), {I(1)}),
+                                    If(step > I(0) && IsFirst(), Free(previous(number)))});
       return SeqStmt::Flatten(
           {Clear(), For(step, I(0), steps_, ForKind::kSerial, body, {}, InOneLoop()),
            Do(builtin::ptx_wgmma_wait_group(), {I(0)}),
@@ -220,9 +225,9 @@ class WarpgroupWriter : public ProductWriter {
                       const PrimExpr& piece) const {
     bool deep = part.factor->along_depth;
     int64_t per_line = PerLine(), step = kPieceBytes / p_.type->Bytes();
-    PrimExpr at = deep ? side * I(per_line) + piece * I(step)
-                       : floordiv(side, I(per_line)) * I(t_.depth * per_line) +
-                             piece * I(step * per_line);
+    PrimExpr at =
+        deep ? side * I(per_line) + piece * I(step)
+             : floordiv(side, I(per_line)) * I(t_.depth * per_line) + piece * I(step * per_line);
     int64_t leading = deep ? 16 : t_.depth * kLine;
     return Call(DataType::UInt(64), builtin::ptx_wgmma_descriptor(),
                 {ring_->data, stage + part.begin + at, I(leading), I(kEight), I(kLine)});
@@ -246,7 +251,8 @@ class WarpgroupWriter : public ProductWriter {
   }
   /// A thread has two sums next to each other, and two 8 rows below, of every 8 columns.
   Stmt Store() const {
-    PrimExpr lane = floormod(thread_, I(kWarp)), warp = floordiv(floormod(thread_, I(kGroup)), I(kWarp));
+    PrimExpr lane = floormod(thread_, I(kWarp)),
+             warp = floordiv(floormod(thread_, I(kGroup)), I(kWarp));
     return Unrolled("i", Pieces() * 2, [&](const PrimExpr& i) {
       PrimExpr row = GroupRow() + floordiv(i, I(2)) * I(kPieceRows) + warp * I(16) +
                      floormod(i, I(2)) * I(8) + floordiv(lane, I(4));
@@ -260,7 +266,9 @@ class WarpgroupWriter : public ProductWriter {
 
   int64_t cores_;
   PrimExpr blocks_;
-  static Type MapType() { return New<TensorMapType>([](TensorMapTypeObj*) {}); }
+  static Type MapType() {
+    return New<TensorMapType>([](TensorMapTypeObj*) {});
+  }
   Var left_map_{"left_map", MapType()}, right_map_{"right_map", MapType()};
 };
 }  // namespace
@@ -269,7 +277,8 @@ bool FitsWarpgroups(const Product& p) {
   auto fits = [&](const Factor& factor, const Side& side) {
     return factor.lanes * p.type->Bytes() == 16 && TensorOf(factor, side, p).has_value();
   };
-  return p.type->IsMma() && p.type->Bytes() <= 2 && fits(p.left, p.rows) && fits(p.right, p.columns);
+  return p.type->IsMma() && p.type->Bytes() <= 2 && fits(p.left, p.rows) &&
+         fits(p.right, p.columns);
 }
 Stmt WarpgroupKernel(const Product& product, const ProductTile& tile, const Machine& machine,
                      Array<Buffer>* memory) {

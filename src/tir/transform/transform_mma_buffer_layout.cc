@@ -28,7 +28,10 @@ struct RegisterMaker
   void Make(const Buffer& b) {
     bool is_group = View(b.scope()) == kSums;
     char part = is_group ? 'C' : View(b.scope()).back();
-    int64_t tile[2] = {is_group ? 64 : part == 'A' ? 32 : part == 'B' ? 8 : 16,
+    int64_t tile[2] = {is_group      ? 64
+                       : part == 'A' ? 32
+                       : part == 'B' ? 8
+                                     : 16,
                        part == 'B' ? 32 : 8};
     Array<PrimExpr> shape;
     for (size_t i = 0; i < 2; ++i) {

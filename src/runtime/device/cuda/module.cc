@@ -134,8 +134,8 @@ class Launcher {
              std::to_string(e[2]) + ")";
     };
     return "grid " + triple(extents + kGrid) + ", cluster " + triple(extents + kCluster) +
-           ", block " + triple(extents + kBlock) + ", " +
-           std::to_string(extents[kShared]) + " bytes of dynamic shared memory";
+           ", block " + triple(extents + kBlock) + ", " + std::to_string(extents[kShared]) +
+           " bytes of dynamic shared memory";
   }
   KernelInfo info_;
   std::vector<int> slots_;
