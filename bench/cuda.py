@@ -3,12 +3,15 @@
 
     python -m bench.cuda                 all rows
     python -m bench.cuda sigmoid bert    those whose names contain a word
+    BENCH_WARPGROUPS=1 python -m ...     with tir.warpgroup_products
 
 Medians of runs on random data, the subjects taking turns; times by CUDA's events, compile times
 once, where the caches of neither are filled. A ratio above 1: ours is faster than the best peer.
 """
 
+import concurrent.futures
 import dataclasses
+import os
 import statistics
 import sys
 import time
@@ -29,22 +32,50 @@ class Row:
     peer: object  # the same in PyTorch
     amount: float  # of what a run does, in 10^12
     unit: str  # … in a second
+    fuses: bool = True  # Inductor may do better than eager
 
 
-def _elementwise(torch, f, peer, n=8192):
+def _random(torch, *shape, dtype):
+    return torch.randn(*shape, device="cuda").to(getattr(torch, dtype))
+
+
+def _row(torch, args, tensor, peer, amount, unit, fuses=True):
+    """A function of te on tensors like these, and the same in PyTorch."""
     from tvm import te
 
-    x = torch.randn(n, n, device="cuda", dtype=torch.bfloat16)
-    A = te.placeholder((n, n), "bfloat16", name="A")
-    func = te.create_prim_func([A, f(A)])
-    return Row([x], [torch.empty_like(x)], func, peer, 4e-12 * n * n, "TB/s")
+    names = [str(x.dtype).removeprefix("torch.") for x in args]
+    holders = [
+        te.placeholder(tuple(x.shape), name, name=f"A{i}")
+        for i, (x, name) in enumerate(zip(args, names, strict=True))
+    ]
+    func = te.create_prim_func([*holders, tensor(*holders)])
+    return Row(args, [torch.empty_like(peer(*args))], func, peer, amount, unit, fuses)
+
+
+def _moved(torch, args, tensor, peer):
+    """One that takes as long as reading its arguments and writing its result takes."""
+    case = _row(torch, args, tensor, peer, 0, "TB/s")
+    case.amount = sum(x.nbytes for x in [*args, *case.outputs]) * 1e-12
+    return case
+
+
+def _square(torch, n=8192, dtype="bfloat16"):
+    return _random(torch, n, n, dtype=dtype)
+
+
+@row
+def copy_bf16(torch):
+    from tvm import te
+
+    args = [_square(torch)]
+    return _moved(torch, args, lambda A: te.compute(A.shape, lambda *i: A(*i)), torch.clone)
 
 
 @row
 def sigmoid_bf16(torch):
     from tvm import topi
 
-    return _elementwise(torch, topi.sigmoid, torch.sigmoid)
+    return _moved(torch, [_square(torch)], topi.sigmoid, torch.sigmoid)
 
 
 @row
@@ -58,43 +89,117 @@ def gelu_bf16(torch):
 
         return te.compute(A.shape, one, name="B")
 
-    return _elementwise(torch, gelu, torch.nn.functional.gelu)
+    return _moved(torch, [_square(torch)], gelu, torch.nn.functional.gelu)
 
 
 @row
 def softmax_bf16(torch):
     from tvm import topi
 
-    return _elementwise(torch, lambda A: topi.nn.softmax(A, 1), lambda x: torch.softmax(x, 1))
+    args = [_square(torch)]
+    return _moved(torch, args, lambda A: topi.nn.softmax(A, 1), lambda x: torch.softmax(x, 1))
+
+
+@row
+def layer_norm_bf16(torch):
+    from tvm import topi
+
+    args = [_square(torch), *(_random(torch, 8192, dtype="bfloat16") for _ in range(2))]
+    return _moved(
+        torch,
+        args,
+        lambda A, scale, bias: topi.nn.layer_norm(A, scale, bias, [1], 1e-5),
+        lambda x, scale, bias: torch.nn.functional.layer_norm(x, (8192,), scale, bias, 1e-5),
+    )
+
+
+@row
+def rms_norm_bf16(torch):
+    from tvm import topi
+
+    return _moved(
+        torch,
+        [_square(torch), _random(torch, 8192, dtype="bfloat16")],
+        lambda A, scale: topi.nn.rms_norm(A, scale, [1], 1e-5),
+        lambda x, scale: torch.nn.functional.rms_norm(x, (8192,), scale, 1e-5),
+    )
+
+
+def _sum(torch, axis):
+    from tvm import topi
+
+    args = [_square(torch, dtype="float32")]
+    return _moved(torch, args, lambda A: topi.sum(A, axis), lambda x: torch.sum(x, axis))
+
+
+@row
+def sum_of_rows(torch):
+    return _sum(torch, 1)
+
+
+@row
+def sum_of_columns(torch):
+    return _sum(torch, 0)
+
+
+@row
+def sum_of_all(torch):
+    return _sum(torch, (0, 1))
+
+
+@row
+def transpose(torch):
+    from tvm import topi
+
+    args = [_square(torch, dtype="float32")]
+    return _moved(torch, args, topi.transpose, lambda x: x.t().contiguous())
+
+
+@row
+def concatenate(torch):
+    from tvm import topi
+
+    args = [_square(torch, dtype="float32") for _ in range(2)]
+    return _moved(
+        torch, args, lambda A, B: topi.concatenate([A, B], 1), lambda a, b: torch.cat([a, b], 1)
+    )
+
+
+@row
+def take(torch):
+    from tvm import topi
+
+    args = [_square(torch, dtype="float32"), torch.randperm(8192, device="cuda")]
+    return _moved(torch, args, lambda A, i: topi.take(A, i, 0), lambda x, i: x[i])
 
 
 def _product(torch, m, n, k, dtype):
     from tvm import te
 
-    t = getattr(torch, dtype)
-    a, b = (torch.randn(s, device="cuda").to(t) for s in ((m, k), (k, n)))
-    A, B = (te.placeholder(tuple(x.shape), dtype, name=name) for x, name in ((a, "A"), (b, "B")))
-    r = te.reduce_axis((0, k), name="r")
+    a, b = (_random(torch, *s, dtype=dtype) for s in ((m, k), (k, n)))
 
-    def element(i, j):
-        return te.sum(A[i, r].astype("float32") * B[r, j].astype("float32"), axis=r)
+    def tensor(A, B):
+        r = te.reduce_axis((0, k), name="r")
 
-    C = te.compute((m, n), element, name="C")
-    if dtype != "float32":
-        C = te.compute((m, n), lambda i, j, wide=C: wide[i, j].astype(dtype), name="D")
-    out = torch.empty((m, n), device="cuda", dtype=t)
-    func = te.create_prim_func([A, B, C])
-    return Row([a, b], [out], func, torch.matmul, 2e-12 * m * n * k, "TFLOP/s")
+        def element(i, j):
+            return te.sum(A[i, r].astype("float32") * B[r, j].astype("float32"), axis=r)
+
+        C = te.compute((m, n), element, name="C")
+        return C if dtype == "float32" else te.compute(C.shape, lambda *i: C(*i).astype(dtype))
+
+    return _row(torch, [a, b], tensor, torch.matmul, 2e-12 * m * n * k, "TFLOP/s", fuses=False)
 
 
-@row
-def product_bf16_4096(torch):
-    return _product(torch, 4096, 4096, 4096, "bfloat16")
+def _products():
+    for n in (4096, 8192):
+        for dtype in ("bfloat16", "float16", "float32"):
+            short = dtype.replace("bfloat", "bf").replace("float", "f")
+            ROWS[f"product_{short}_{n}"] = lambda torch, n=n, t=dtype: _product(torch, n, n, n, t)
+    for n in (4096, 14336):
+        ROWS[f"vector_bf16_{n}x4096"] = lambda torch, n=n: _product(torch, 1, n, 4096, "bfloat16")
 
 
-@row
-def product_f32_4096(torch):
-    return _product(torch, 4096, 4096, 4096, "float32")
+_products()
 
 
 @row
@@ -102,9 +207,104 @@ def product_f16_128x768x3072(torch):
     return _product(torch, 128, 768, 3072, "float16")
 
 
+def _attention(torch, causal, rows=4096, batch=4, heads=16):
+    from tvm import topi
+
+    q = _random(torch, batch, rows, heads, 128, dtype="float16")
+    k, v = (_random(torch, batch, 4096, heads, 128, dtype="float16") for _ in range(2))
+
+    def peer(q, k, v):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        attention = torch.nn.functional.scaled_dot_product_attention
+        return attention(q, k, v, is_causal=causal).transpose(1, 2)
+
+    def tensor(Q, K, V):
+        return topi.nn.attention(Q, K, V, causal_mask="TopLeft" if causal else None)
+
+    amount = 4e-12 * batch * heads * rows * 4096 * 128 * (0.5 if causal else 1)
+    return _row(torch, [q, k, v], tensor, peer, amount, "TFLOP/s", fuses=False)
+
+
 @row
-def vector_bf16_14336x4096(torch):
-    return _product(torch, 1, 14336, 4096, "bfloat16")
+def attention_f16(torch):
+    return _attention(torch, False)
+
+
+@row
+def attention_causal_f16(torch):
+    return _attention(torch, True)
+
+
+@row
+def attention_of_one_token_f16(torch):
+    return _attention(torch, False, rows=1, batch=8, heads=32)
+
+
+# ---- groups, of which the geometric mean is shown ----
+def _random_products(torch):
+    """Of all sizes up to 4096, half of them multiples of 64."""
+    import numpy as np
+
+    numbers = np.random.default_rng(0)
+    for i in range(100):
+        sizes = (2 ** numbers.uniform(5, 12, 3)).astype(int)
+        sizes = (sizes + 63) // 64 * 64 if i % 2 else (sizes + 7) // 8 * 8
+        yield "x".join(map(str, sizes)), _product(torch, *map(int, sizes), "float16")
+
+
+def _convolution(torch, batch, channels, size, filters, window, step):
+    from tvm import te
+
+    margin = window // 2
+    out = (size + 2 * margin - window) // step + 1
+    x = _random(torch, batch, channels, size, size, dtype="float16")
+    w = _random(torch, filters, channels, window, window, dtype="float16")
+    x, w = (v.to(memory_format=torch.channels_last) for v in (x, w))
+
+    def tensor(X, W):
+        wide = size + 2 * margin
+
+        def padded(b, i, j, c):
+            inside = [i >= margin, i < size + margin, j >= margin, j < size + margin]
+            value = X[b, i - margin, j - margin, c]
+            return te.if_then_else(te.all(*inside), value, te.const(0, "float16"))
+
+        P = te.compute((batch, wide, wide, channels), padded, name="P") if margin else X
+        y, z, c = (
+            te.reduce_axis((0, e), n) for e, n in ((window, "y"), (window, "z"), (channels, "c"))
+        )
+
+        def value(b, i, j, o):
+            a = P[b, i * step + y, j * step + z, c].astype("float32")
+            return te.sum(a * W[o, y, z, c].astype("float32"), [y, z, c])
+
+        C = te.compute((batch, out, out, filters), value, name="C")
+        return te.compute(C.shape, lambda *i: C(*i).astype("float16"), name="D")
+
+    def peer(x, w):
+        x, w = (v.permute(0, 3, 1, 2) for v in (x, w))
+        return torch.conv2d(x, w, None, step, margin).permute(0, 2, 3, 1)
+
+    args = [v.permute(0, 2, 3, 1) for v in (x, w)]
+    amount = 2e-12 * batch * out * out * filters * channels * window * window
+    return _row(torch, args, tensor, peer, amount, "TFLOP/s", fuses=False)
+
+
+def _convolutions(torch, batch):
+    from bench import layers, models
+
+    torch.backends.cudnn.benchmark = True
+    for sizes in layers.convolutions(models.resnet50):
+        channels, size, filters, window, step, _ = map(int, sizes)
+        case = _convolution(torch, batch, channels, size, filters, window, step)
+        yield f"{channels}x{size}² to {filters}, {window}x{window} step {step}", case
+
+
+GROUPS = {
+    "random_products_f16": _random_products,
+    "convolutions_f16_1": lambda torch: _convolutions(torch, 1),
+    "convolutions_f16_32": lambda torch: _convolutions(torch, 32),
+}
 
 
 def _milliseconds(torch, run, count=30):
@@ -136,25 +336,51 @@ def _error(torch, ours, theirs):
     return (gap / theirs.double().norm()).item()
 
 
-def run_row(torch, name):
+def _compiled(case):
     import tvm
 
-    case = ROWS[name](torch)
-    mod = tvm.compile(case.func, "cuda")
+    config = {"tir.warpgroup_products": bool(os.environ.get("BENCH_WARPGROUPS"))}
+    with tvm.transform.PassContext(config=config):
+        return tvm.compile(case.func, "cuda")
+
+
+def _measure(torch, case, mod, rounds=3):
+    """({subject: milliseconds}, relative error)"""
     mod(*case.args, *case.outputs)
     error = _error(torch, case.outputs[0], case.peer(*case.args))
-    fused = torch.compile(case.peer)
-    times = _race(
-        torch,
-        {
-            "ours": lambda: mod(*case.args, *case.outputs),
-            "eager": lambda: case.peer(*case.args),
-            "inductor": lambda: fused(*case.args),
-        },
-    )
-    best = min(times["eager"], times["inductor"])
+    subjects = {
+        "ours": lambda: mod(*case.args, *case.outputs),
+        "eager": lambda: case.peer(*case.args),
+    }
+    if case.fuses:
+        fused = torch.compile(case.peer)
+        subjects["inductor"] = lambda: fused(*case.args)
+    return _race(torch, subjects, rounds), error
+
+
+def run_row(torch, name):
+    case = ROWS[name](torch)
+    times, error = _measure(torch, case, _compiled(case))
+    ratio = min(v for k, v in times.items() if k != "ours") / times["ours"]
     rates = ", ".join(f"{k} {case.amount / v * 1e3:.2f}" for k, v in times.items())
-    print(f"{name}: {rates} {case.unit}, ratio {best / times['ours']:.2f}, error {error:.1e}")
+    shown = f"{times['ours'] * 1e3:.1f} us, ratio {ratio:.2f}, error {error:.1e}"
+    print(f"{name}: {rates} {case.unit}, {shown}", flush=True)
+
+
+def run_group(torch, name):
+    ratios = []
+    labels, cases = zip(*GROUPS[name](torch), strict=True)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        modules = list(pool.map(_compiled, cases))
+    for label, case, mod in zip(labels, cases, modules, strict=True):
+        times, error = _measure(torch, case, mod, rounds=1)
+        ratios.append((times["eager"] / times["ours"], label))
+        if error > 1e-2:
+            print(f"{name}: {label}: error {error:.1e}", flush=True)
+    mean = statistics.geometric_mean(ratio for ratio, _ in ratios)
+    ratios.sort()
+    shown = "; ".join(f"{ratio:.2f} {label}" for ratio, label in [*ratios[:6], ratios[-1]])
+    print(f"{name}: {len(ratios)}, geometric mean {mean:.2f}; worst and best: {shown}", flush=True)
 
 
 def run_model(torch, name, dtype="float16"):
@@ -198,10 +424,14 @@ def main(words):
     if not tvm.cuda(0).exist:
         raise SystemExit("bench.cuda: there is no NVIDIA GPU here")
     wanted = {name: run_row for name in ROWS}
+    wanted |= dict.fromkeys(GROUPS, run_group)
     wanted |= {name: run_model for name in ("resnet50", "mobilenet_v2", "bert_base")}
     for name, run in wanted.items():
         if not words or any(word in name for word in words):
-            run(torch, name)
+            try:
+                run(torch, name)
+            except Exception as error:  # the other rows go on
+                print(f"{name}: {type(error).__name__}: {error}"[:2000], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers the operators of the tables in builtin.h.
+// Registers the operators of the tables in builtin.h and hopper.h.
 #include "tvm/expr/builtin.h"
 
 #include <array>
 #include <unordered_map>
 
+#include "tvm/expr/hopper.h"
 #include "tvm/expr/signature.h"
 
 namespace tvm::tir {
@@ -19,10 +20,13 @@ constexpr Row kRows[] = {
 #define ROW(name, effect, lane_wise, doc) {"tir." #name, CallEffectKind::effect, lane_wise, doc},
     TVM_BUILTINS(ROW)
 #undef ROW
-#define ROW(name, doc) {"tir." #name, CallEffectKind::kPure, true, doc},
-        TVM_UNARY_MATH(ROW) TVM_ROUNDING_MATH(ROW) TVM_BINARY_MATH(ROW)
+#define ROW(name, effect, doc) {"tir." #name, CallEffectKind::effect, false, doc},
+        TVM_HOPPER_BUILTINS(ROW)
 #undef ROW
-            {"tir.pow", CallEffectKind::kPure, true, "x to the power y."},
+#define ROW(name, doc) {"tir." #name, CallEffectKind::kPure, true, doc},
+            TVM_UNARY_MATH(ROW) TVM_ROUNDING_MATH(ROW) TVM_BINARY_MATH(ROW)
+#undef ROW
+                {"tir.pow", CallEffectKind::kPure, true, "x to the power y."},
     {"tir.fabs", CallEffectKind::kPure, true, "The absolute value of a float."},
 };
 /// By operator object: calls ask this for every node.
@@ -49,6 +53,7 @@ namespace builtin {
     return op;                                       \
   }
 TVM_BUILTINS(ROW)
+TVM_HOPPER_BUILTINS(ROW)
 TVM_UNARY_MATH(ROW)
 TVM_ROUNDING_MATH(ROW)
 TVM_BINARY_MATH(ROW)

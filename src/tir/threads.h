@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The indices of a GPU launch: blockIdx.x, threadIdx.y, vthread.
+// The indices of a GPU launch: blockIdx.x, clusterCtaIdx.x, threadIdx.y, vthread.
 #pragma once
 #include <string_view>
 
@@ -10,20 +10,23 @@ namespace tvm::tir {
 /// Key of an AttrStmt: the statements inside have the barriers that they need.
 inline constexpr const char* kOwnBarriers = "own_barriers";
 
-/// Which index of a launch a tag names. `dim` is 0 for x, 1 for y, 2 for z.
+/// Which index of a launch a tag names. `dim` is 0 for x, 1 for y, 2 for z. Blocks next to each
+/// other are a cluster where there is an index in it (clusterCtaIdx), whose extents divide those of
+/// blockIdx.
 struct ThreadTag {
-  enum Kind { kNone, kBlock, kThread, kVirtual } kind = kNone;
+  enum Kind { kNone, kBlock, kCluster, kThread, kVirtual } kind = kNone;
   int dim = 0;
   explicit ThreadTag(const String& tag) {
     std::string_view text = View(tag);
     auto starts = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
     if (starts("blockIdx.")) kind = kBlock;
+    if (starts("clusterCtaIdx.")) kind = kCluster;
     if (starts("threadIdx.")) kind = kThread;
     if (starts("vthread") || text == "cthread") kind = kVirtual;
-    if (kind == kBlock || kind == kThread) dim = text.back() - 'x';
+    if (IsLaunched()) dim = text.back() - 'x';
   }
   /// Whether all threads of one launch have the index, in contrast to virtual threads.
-  bool IsLaunched() const { return kind == kBlock || kind == kThread; }
+  bool IsLaunched() const { return kind == kBlock || kind == kCluster || kind == kThread; }
 };
 
 /// The thread index that `op` launches, or null.

@@ -122,3 +122,20 @@ def test_factors_that_are_not_aligned():
         mod(a, b, c)
         expected = a.double() @ b.double()
         assert (c.double() - expected).norm() <= 1e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("how, bound", [("tf32", 6e-4), ("3xtf32", 3e-6)])
+@pytest.mark.parametrize(
+    "m, n, k", [(256, 512, 384), (100, 200, 72), (33, 65, 17), (128, 64, 4096)]
+)
+def test_float32_in_other_ways(how, bound, m, n, k):
+    for trans_a, trans_b in [(False, False), (False, True), (True, False), (True, True)]:
+        a = random((k, m) if trans_a else (m, k), "float32")
+        b = random((n, k) if trans_b else (k, n), "float32")
+        func = product(m, n, k, "float32", trans_a=trans_a, trans_b=trans_b)
+        with tvm.transform.PassContext(config={"tir.float32_products": how}):
+            got = run(func, a, b, np.full((m, n), np.nan, "float32"))
+        x, y = a.astype("float64"), b.astype("float64")
+        expected = (x.T if trans_a else x) @ (y.T if trans_b else y)
+        error = np.linalg.norm(got - expected) / np.linalg.norm(expected)
+        assert (bound / 100 if how == "tf32" else 0) <= error <= bound

@@ -89,10 +89,10 @@ class Worker:
         if self.team.failed:
             raise Cancelled
 
-    def meet(self, where, value=None, warp=None):
+    def meet(self, where, value=None, group=None):
         """Waits for all threads of the team; gives {indices: value} of all of them. For those of
-        one warp only: a list."""
-        self.at, self.value, self.group = where, value, warp
+        one group only, (how many threads a group has, its number): a list."""
+        self.at, self.value, self.group = where, value, group
         self.pause()
         return self.board
 
@@ -156,13 +156,14 @@ class Team:
 
     def met(self, alive):
         """Threads that have waited for each other and may go on: of warps, or all of them."""
-        warps = {}
+        groups = {}
         for w in alive:
             if w.at is not None and w.group is not None:
-                warps.setdefault(w.group, []).append(w)
+                groups.setdefault(w.group, []).append(w)
         ready = []
-        for group, members in warps.items():
-            whole = sum(w.number // 32 == group for w in self.workers)
+        for group, members in groups.items():
+            size, number = group
+            whole = sum(w.number // size == number for w in self.workers)
             if len(members) == whole and all(w.at.same_as(members[0].at) for w in members):
                 board = [w.value for w in sorted(members, key=lambda w: w.number)]
                 ready += self.released(members, board)

@@ -58,7 +58,7 @@ class Warps:
 
     def meet_in_warp(self, e, value=None):
         """Waits for the threads of the warp; their values, by lane."""
-        board = self.worker.meet(e, value, self.worker.number // WARP)
+        board = self.worker.meet(e, value, (WARP, self.worker.number // WARP))
         if len(board) != WARP:
             raise ValueError(f"interpret: expected a warp of {WARP} threads, got {len(board)}")
         return board

@@ -35,12 +35,13 @@ from ._memory import (
 )
 from ._scalar import BINARY, LANE_WISE, type_of
 from ._threads import Launches, launched, warp_size
+from ._warpgroups import TensorMaps, Warpgroups
 from ._warps import WARP, Warps
 from .expr import IterVar, Var
 from .function import PrimFunc
 
 
-class Interpreter(Calls, Launches, Warps):
+class Interpreter(TensorMaps, Calls, Launches, Warps, Warpgroups):
     """Runs functions of a module; `values` holds what variables stand for now."""
 
     def __init__(self, module, threads="forward", vscale=1, seed=0):
@@ -467,7 +468,7 @@ class Interpreter(Calls, Launches, Warps):
             raise NotImplementedError(
                 f"interpret: expected an operator with a meaning here, got {name}"
             )
-        if self.worker is None and hasattr(Warps, "call_" + name):
+        if self.worker is None and any(hasattr(c, "call_" + name) for c in (Warps, Warpgroups)):
             raise ValueError(f"interpret: expected {name} inside of a launch of threads")
         return method(e)
 

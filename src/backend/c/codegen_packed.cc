@@ -103,19 +103,23 @@ Value FunctionText::StackAlloca(const CallObj* op) {
     Unsupported("expected a constant kind and count of stack memory", op->span);
   static const std::map<std::string, const char*> types = {
       {"shape", "int64_t"},       {"arg_int64", "int64_t"},     {"array", "DLTensor"},
-      {"arg_value", "TVMFFIAny"}, {"tvm_ffi_any", "TVMFFIAny"}, {"arg_tcode", "int32_t"}};
+      {"arg_value", "TVMFFIAny"}, {"tvm_ffi_any", "TVMFFIAny"}, {"arg_tcode", "int32_t"},
+      {"tensormap", "uint64_t"}};
   auto type = types.find(std::string(kind->value));
   if (type == types.end()) {
     Unsupported(
-        "expected shape, array, arg_value, tvm_ffi_any or arg_tcode as kind of stack memory, got " +
+        "expected shape, array, arg_value, tvm_ffi_any, arg_tcode or tensormap as kind of stack "
+        "memory, got " +
             std::string(kind->value),
         op->span);
   }
   // At the beginning of the function: it may be used after the block that asks for it.
   Value v;
   v.text = Name("stack");
+  bool is_map = type->first == "tensormap";  // 128 bytes, aligned to 64
   locals_ += std::string("  ") + type->second + " " + v.text + "[" +
-             std::to_string(std::max<int64_t>(count->value, 1)) + "];\n";
+             std::to_string(std::max<int64_t>(count->value, 1) * (is_map ? 16 : 1)) + "]" +
+             (is_map ? " TVM_ALIGNED(64)" : "") + ";\n";
   return v;
 }
 // tvm_call_packed_lowered(name, stack, begin, end): arguments stack[begin .. end), result

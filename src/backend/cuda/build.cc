@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowered kernels to a module: text, then a binary for the target's architecture.
+#include <sstream>
+
 #include "backend/cuda/codegen.h"
 #include "backend/cuda/nvrtc.h"
 #include "runtime/device/cuda/module.h"
@@ -9,20 +11,33 @@
 
 namespace tvm::codegen::cuda {
 namespace {
-std::string ArchOf(const Target& target) {
-  std::string arch(target->GetAttr<String>("arch", ""));
-  if (arch.empty()) {
+/// All architectures that there shall be code for: "sm_80,sm_90a" names two.
+std::vector<std::string> ArchsOf(const Target& target) {
+  std::string given(target->GetAttr<String>("arch", ""));
+  std::vector<std::string> archs;
+  std::istringstream stream(given);
+  for (std::string arch; std::getline(stream, arch, ',');) {
+    if (arch.empty() || std::find(archs.begin(), archs.end(), arch) != archs.end()) {
+      TVM_FFI_THROW(ValueError) << "target cuda: expected architectures once each in -arch, got "
+                                << given;
+    }
+    archs.push_back(arch);
+  }
+  if (archs.empty()) {
     TVM_FFI_THROW(ValueError) << "target cuda: expected -arch (such as sm_90a) in target "
                               << target->str() << ", since there is no GPU to ask";
   }
-  return arch;
+  return archs;
 }
 std::vector<runtime::cuda::KernelInfo> KernelsOf(const FunctionList& functions) {
   std::vector<runtime::cuda::KernelInfo> kernels;
   for (const auto& [var, info] : functions) {
     runtime::cuda::KernelInfo kernel;
     kernel.name = info.symbol;
-    for (const Var& param : info.func->params) kernel.params.push_back(param.dtype());
+    for (const Var& param : info.func->params) {
+      bool is_map = param->type_annotation.as<TensorMapTypeObj>();
+      kernel.params.push_back(is_map ? DataType(kDLOpaqueHandle, 64, 16) : param.dtype());
+    }
     for (const String& word :
          info.func->GetAttr<Array<String>>("tir.kernel_launch_params", Array<String>()))
       kernel.launch.emplace_back(word);
@@ -36,10 +51,19 @@ std::string PostProcessed(std::string source, const Target& target) {
     return std::string((*hook)(String(source), target).cast<String>());
   return source;
 }
-/// By the user's compiler, where there is one, else NVRTC.
 runtime::cuda::Binary Compile(const std::string& source, const std::string& arch) {
+  return {"cubin", arch, CompileWithNvrtc(source, "cubin", arch, {"--std=c++17"}).code};
+}
+/// By the user's compiler, where there is one, else by NVRTC for each architecture.
+std::vector<runtime::cuda::Binary> CompileAll(const std::string& source,
+                                              const std::vector<std::string>& archs) {
   auto hook = Function::GetGlobal("tvm_callback_cuda_compile");
-  if (!hook) return {"cubin", arch, CompileWithNvrtc(source, "cubin", arch, {"--std=c++17"}).code};
+  if (!hook) {
+    std::vector<runtime::cuda::Binary> binaries(archs.size());
+    tune::ParallelFor(archs.size(), runtime::NumThreads(),
+                      [&](size_t i) { binaries[i] = Compile(source, archs[i]); });
+    return binaries;
+  }
   Any result = (*hook)(String(source));
   std::string code;
   if (auto bytes = result.as<ffi::Bytes>()) {
@@ -50,7 +74,7 @@ runtime::cuda::Binary Compile(const std::string& source, const std::string& arch
   // A fatbin has binaries for several architectures, of which the driver takes the one that fits.
   constexpr const char *kElf = "\x7f\x45\x4c\x46", *kFatbin = "\x50\xed\x55\xba";
   bool is_elf = code.starts_with(kElf), is_fatbin = code.starts_with(kFatbin);
-  return {is_elf ? "cubin" : is_fatbin ? "fatbin" : "ptx", arch, code};
+  return {{is_elf ? "cubin" : is_fatbin ? "fatbin" : "ptx", archs[0], code}};
 }
 
 bool HasHooks() {
@@ -62,18 +86,18 @@ ffi::Module Build(IRModule mod, Target target) {
   constexpr size_t kTogether = 4;  // kernels that are compiled as one text
   FunctionList functions = FunctionsOf(mod, "target.build.cuda");
   std::vector<runtime::cuda::KernelInfo> kernels = KernelsOf(functions);
-  std::string arch = ArchOf(target), source = KernelFile(functions).Source();
-  std::vector<runtime::cuda::Binary> binaries;
+  std::vector<std::string> archs = ArchsOf(target);
+  std::string source = KernelFile(functions).Source();
   if (functions.size() <= kTogether || HasHooks()) {
     source = PostProcessed(source, target);
-    binaries.push_back(Compile(source, arch));
-    return runtime::cuda::MakeModule(binaries, kernels, source);
+    return runtime::cuda::MakeModule(CompileAll(source, archs), kernels, source);
   }
   // Of many each by itself, on all cores.
-  binaries.resize(functions.size());
-  tune::ParallelFor(functions.size(), runtime::NumThreads(), [&](size_t i) {
-    binaries[i] = Compile(KernelFile({functions[i]}).Source(), arch);
-    kernels[i].binary = i;
+  std::vector<runtime::cuda::Binary> binaries(functions.size() * archs.size());
+  tune::ParallelFor(binaries.size(), runtime::NumThreads(), [&](size_t i) {
+    size_t kernel = i / archs.size();
+    binaries[i] = Compile(KernelFile({functions[kernel]}).Source(), archs[i % archs.size()]);
+    if (i % archs.size() == 0) kernels[kernel].binary = i;
   });
   return runtime::cuda::MakeModule(binaries, kernels, source);
 }
@@ -85,7 +109,7 @@ ffi::Module ModuleFromSource(String source, String name, Array<String> params, A
   for (const String& type : params) kernel.params.push_back(DataType(type));
   for (const String& word : launch) kernel.launch.emplace_back(word);
   std::string text(source);
-  return runtime::cuda::MakeModule({Compile(text, ArchOf(target))}, {kernel}, text);
+  return runtime::cuda::MakeModule(CompileAll(text, ArchsOf(target)), {kernel}, text);
 }
 TVM_REGISTER() {
   Def("cuda.module_from_source", &ModuleFromSource,

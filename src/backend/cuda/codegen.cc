@@ -91,16 +91,20 @@ std::string KernelText::Define() {
     if (var.dtype().is_vector()) Unsupported("a vector as a parameter of a kernel");
     bool is_size = shape_vars_.count(var.get()) && var.dtype().is_index();
     std::string name = Bind(var, is_size, nonnegative_vars_.count(var.get()));
-    std::string type = PointerType(var);
+    bool is_map = var->type_annotation.as<TensorMapTypeObj>();
+    std::string type =
+        is_map ? "const __grid_constant__ " + file_.Helper("tensor_map") : PointerType(var);
     names.push_back(name);
-    params.push_back(type + (noalias && var.dtype().is_handle() ? " __restrict__ " : " ") + name);
+    params.push_back(
+        type + (noalias && var.dtype().is_handle() && !is_map ? " __restrict__ " : " ") + name);
   }
   BlockSize block;
   block(info_.func->body);
   int64_t threads = block.extents[0] * block.extents[1] * block.extents[2];
   Gen(info_.func->body);
-  std::string bounds =
-      block.is_known ? "__launch_bounds__(" + std::to_string(threads) + ") " : std::string();
+  std::string bounds = block.is_known ? "__launch_bounds__(" + std::to_string(threads) +
+                                            (has_roles_ ? ", 1) " : ") ")
+                                      : std::string();
   std::string kernel = "\nextern \"C\" __global__ void " + bounds + info_.symbol + "(" +
                        source::Joined(params) + ") {\n";
   if (aligned_.empty()) return kernel + code_ + "}\n";
@@ -118,10 +122,13 @@ std::string KernelText::Define() {
 }
 void KernelText::Emit(const AttrStmtObj* op) {
   if (const IterVarObj* iv = LaunchedThread(op)) {
-    if (!ThreadTag(iv->thread_tag).IsLaunched())
-      Unsupported("the thread index " + std::string(iv->thread_tag), op->span);
+    ThreadTag tag(iv->thread_tag);
+    if (!tag.IsLaunched()) Unsupported("the thread index " + std::string(iv->thread_tag), op->span);
+    bool in_cluster = tag.kind == ThreadTag::kCluster;
     Value index;
-    index.text = "(" + TypeName(iv->var.dtype()) + ")" + std::string(iv->thread_tag);
+    index.text = "(" + TypeName(iv->var.dtype()) + ")" +
+                 (in_cluster ? file_.Helper(std::string("cluster_index_") + "xyz"[tag.dim]) + "()"
+                             : std::string(iv->thread_tag));
     index.level = kUnary;
     index.index = index.nonnegative = true;
     vars_[iv->var.get()] = index;

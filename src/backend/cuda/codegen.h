@@ -6,6 +6,7 @@
 // - Vectors are moved between memory and registers in pieces of up to 16 bytes; what is computed on
 //   them is computed lane by lane in unrolled loops.
 #pragma once
+#include "backend/calls.h"
 #include "backend/source/function.h"
 
 namespace tvm::codegen::cuda {
@@ -84,6 +85,19 @@ class KernelText : public source::FunctionWriter {
   Value StoreFragment(const CallObj* op);
   Value FillFragment(const CallObj* op);
   Value MultiplyFragments(const CallObj* op);
+
+  // ---- instructions from sm_90 on (hopper.cc) ----
+  static void AddHopper(CallTable<KernelText, Value>* rows);
+  Value CopyTensor(const CallObj* op);
+  Value StoreTensor(const CallObj* op);
+  Value StoreMatrices(const CallObj* op);
+  Value MatrixDescriptor(const CallObj* op);
+  Value MultiplyAsync(const CallObj* op);
+  /// An argument that has to be a constant.
+  std::string Constant(const CallObj* op, size_t i) const;
+  /// The address of a parameter that is a tensor map.
+  std::string TensorMap(const PrimExpr& map, const CallObj* op);
+
   std::string Offset(const PrimExpr& pointer, const PrimExpr& offset);
   std::string SharedAddress(const PrimExpr& pointer, const PrimExpr& offset);
 
@@ -98,6 +112,7 @@ class KernelText : public source::FunctionWriter {
   std::string barriers_;           ///< The array of barriers, where there are some.
   std::string phases_;             ///< Of each barrier, a bit: which phase the thread waits for.
   std::set<std::string> aligned_;  ///< Parameters that are moved in vectors.
+  bool has_roles_ = false;         ///< Warpgroups give each other registers.
   bool is_product_ = false;        ///< Long, and moves vectors at its end.
   std::string aligned_name_;       ///< The variable that says whether all of them are aligned.
 };

@@ -24,6 +24,15 @@ using source::kEqual, source::kUnary;
    "  return b " better                                          \
    " a || b != b ? b : a;\n"                                     \
    "}"}
+/// Which block of its cluster a thread belongs to.
+#define CLUSTER_INDEX(dim)                    \
+  {"cluster_index_" dim, '*',                 \
+   "static inline uint32_t $N() {\n"          \
+   "  uint32_t i;\n"                          \
+   "  asm(\"mov.u32 %0, %%cluster_ctaid." dim \
+   ";\" : \"=r\"(i));\n"                      \
+   "  return i;\n"                            \
+   "}"}
 const std::vector<source::HelperRow>& DeviceHelpers() {
   static const auto* rows = new std::vector<source::HelperRow>{
       {"popcount", '*', "static inline int32_t $N($U x) { return __popcll(x); }"},
@@ -80,6 +89,10 @@ const std::vector<source::HelperRow>& DeviceHelpers() {
 #endif
   }
 })"},
+      {"tensor_map", '*', "struct alignas(64) $N {\n  uint64_t words[16];\n};"},
+      CLUSTER_INDEX("x"),
+      CLUSTER_INDEX("y"),
+      CLUSTER_INDEX("z"),
       {"cached_load", '*', R"(static inline uint32_t $N(bool guard, const void* from) {
   uint32_t x;
   asm("{.reg .pred p; setp.ne.u32 p, %2, 0; mov.b32 %0, 0; @p ld.global.nc.b32 %0, [%1];}"
@@ -111,6 +124,7 @@ static __device__ __noinline__ void $N(const char* kind, const char* text, int c
   return *rows;
 }
 #undef EXTREME
+#undef CLUSTER_INDEX
 
 Value KernelText::Emit(const CallObj* op) {
   if (op->op.as<GlobalVarObj>()) Unsupported("a call of another function in a kernel", op->span);
@@ -198,6 +212,7 @@ Value KernelText::Emit(const CallObj* op) {
       return g->Statement("asm volatile(\"cp.async.wait_group " + std::to_string(*count) +
                           ";\" ::: \"memory\");");
     });
+    AddHopper(rows);
     return rows;
   }();
   if (auto handler = table->Find(op)) return handler(this, op);

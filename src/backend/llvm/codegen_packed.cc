@@ -105,18 +105,21 @@ Value* FunctionGen::StackAlloca(const CallObj* op) {
   if (!kind || !count || count->value < 0)
     Unsupported("expected a constant kind and count of stack memory", op->span);
   std::string_view name = View(kind->value);
-  llvm::Type* type = name == "shape" || name == "arg_int64" ? gen_.i64
-                     : name == "array" ? static_cast<llvm::Type*>(gen_.DLTensorType())
-                     : name == "arg_value" || name == "tvm_ffi_any"
-                         ? static_cast<llvm::Type*>(gen_.AnyType())
-                     : name == "arg_tcode" ? gen_.i32
-                                           : nullptr;
+  llvm::Type* type =
+      name == "shape" || name == "arg_int64"         ? gen_.i64
+      : name == "array"                              ? static_cast<llvm::Type*>(gen_.DLTensorType())
+      : name == "arg_value" || name == "tvm_ffi_any" ? static_cast<llvm::Type*>(gen_.AnyType())
+      : name == "arg_tcode"                          ? gen_.i32
+      : name == "tensormap" ? static_cast<llvm::Type*>(llvm::ArrayType::get(gen_.i64, 16))
+                            : nullptr;
   if (!type)
     Unsupported(
-        "expected shape, array, arg_value, tvm_ffi_any or arg_tcode as kind of stack memory, got " +
+        "expected shape, array, arg_value, tvm_ffi_any, arg_tcode or tensormap as kind of stack "
+        "memory, got " +
             std::string(name),
         op->span);
-  return StackSlot(type, std::max<int64_t>(count->value, 1), llvm::Align(8), std::string(name));
+  return StackSlot(type, std::max<int64_t>(count->value, 1),
+                   llvm::Align(name == "tensormap" ? 64 : 8), std::string(name));
 }
 
 // tvm_call_packed_lowered(name, stack, begin, end): arguments stack[begin .. end), result

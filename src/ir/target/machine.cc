@@ -70,10 +70,16 @@ int VectorRegisters(const MachineObj& machine, std::string_view arch) {
   bool many = arch.starts_with("aarch64") || arch.starts_with("arm64") || arch.starts_with("riscv");
   return many ? 32 : 16;
 }
-/// The compute capability that a target names: 80 for sm_80; 0 where it names none.
+/// The lowest compute capability that a target names: 80 for sm_80 and for sm_90,sm_80; 0 where it
+/// names none.
 int ComputeCapability(const Target& target) {
-  std::string arch(target->GetAttr<String>("arch", ""));
-  return arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
+  std::string archs(target->GetAttr<String>("arch", ""));
+  int lowest = 0;
+  for (size_t at = archs.find("sm_"); at != std::string::npos; at = archs.find("sm_", at + 1)) {
+    int capability = std::atoi(archs.c_str() + at + 3);
+    lowest = lowest == 0 ? capability : std::min(lowest, capability);
+  }
+  return lowest;
 }
 /// The largest GPU of an architecture: multiprocessors, and what a block of threads may have of the
 /// memory of one.
@@ -123,6 +129,7 @@ Machine Describe(const Target& target) {
       // The last one: functions of float32 that are as precise as our expansion and shorter.
       if (capability >= 80) {
         m->features = {"async-copy", "bf16-rounding", "cached-loads", "float32-functions"};
+        if (target->GetAttr<String>("arch", "") == "sm_90a") m->features.push_back("warpgroup-mma");
       } else if (capability > 0) {
         m->features = {"cached-loads", "float32-functions"};
       }

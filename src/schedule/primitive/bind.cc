@@ -9,7 +9,7 @@ namespace tvm::tir {
 namespace {
 
 bool IsThreadTag(std::string_view tag) {
-  for (std::string_view prefix : {"blockIdx.", "threadIdx.", "vthread."}) {
+  for (std::string_view prefix : {"blockIdx.", "clusterCtaIdx.", "threadIdx.", "vthread."}) {
     if (tag.starts_with(prefix) && tag.size() == prefix.size() + 1) {
       char axis = tag.back();
       return axis == 'x' || axis == 'y' || axis == 'z';
@@ -40,9 +40,9 @@ bool IsSharedWork(const For& loop, const ForObj* outer) {
 void Bind(State& self, LoopId id, String thread_axis) {
   For loop = ffi::GetRef<For>(self.loop(id));
   if (!IsThreadTag(View(thread_axis))) {
-    Refuse(
-        Text("expected blockIdx, threadIdx or vthread with .x, .y or .z, got '", thread_axis, "'"),
-        {loop});
+    Refuse(Text("expected blockIdx, clusterCtaIdx, threadIdx or vthread with .x, .y or .z, got '",
+                thread_axis, "'"),
+           {loop});
   }
   if (!loop->HasTrivialStep()) {
     Refuse(Text("expected a loop with steps of 1, got ", loop->loop_var->name_hint), {loop});

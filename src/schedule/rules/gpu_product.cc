@@ -9,6 +9,7 @@
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/pattern.h"
 #include "tvm/expr/op.h"
+#include "tvm/ir/transform.h"
 
 namespace tvm::tir::gpu {
 namespace {
@@ -19,6 +20,8 @@ const ProductType kProductTypes[] = {
     {DataType::UInt(8), DataType::Int(32), "uint8", "int32"},
     {DataType::Float(32), DataType::Float(32), nullptr, nullptr},
 };
+const ProductType kTf32 = {DataType::Float(32), DataType::Float(32), "tf32", "fp32"},
+                  kTf32InParts = {DataType::Float(32), DataType::Float(32), "tf32", "fp32", 3};
 /// Larger tiles read less and keep the units busier; smaller ones reach more multiprocessors. The
 /// last one is for where nothing is known of sizes and addresses.
 const std::vector<ProductTile> kMmaTiles = {
@@ -27,13 +30,44 @@ const std::vector<ProductTile> kMmaTiles = {
     {32, 128, 16, 32, 0.45}, {32, 64, 16, 16, 0.35},  {16, 128, 16, 16, 0.3},
     {16, 64, 16, 16, 0.2},   {64, 64, 32, 16, 0.5},
 };
+/// Of warpgroups: what a multiprocessor does with them beside the best it does with warps.
+const std::vector<ProductTile> kWarpgroupTiles = {
+    {128, 256, 64, 256, 1.8}, {256, 128, 128, 128, 1.8}, {128, 128, 64, 128, 1.5},
+    {64, 256, 64, 256, 1.2},  {64, 128, 64, 128, 0.9},
+};
 const std::vector<ProductTile> kCoreTiles = {
     {128, 128, 32, 64, 1.0}, {256, 128, 64, 64, 0.95}, {128, 256, 64, 64, 0.95},
     {64, 128, 16, 64, 0.8},  {32, 64, 16, 32, 0.45},   {16, 64, 16, 32, 0.3},
     {64, 64, 16, 32, 0.65},
 };
+/// Registers hold both parts of a number then.
+const std::vector<ProductTile> kMmaTilesInParts = {
+    {128, 128, 64, 32, 1.0},
+    {128, 64, 32, 32, 0.8},
+    {64, 64, 32, 32, 0.6},
+    {32, 64, 16, 16, 0.35},
+};
 const std::vector<ProductTile>& TilesFor(const Product& p) {
-  return p.type->IsMma() ? kMmaTiles : kCoreTiles;
+  return !p.type->IsMma() ? kCoreTiles : p.type->terms > 1 ? kMmaTilesInParts : kMmaTiles;
+}
+/// How those of float32 are computed: exactly, unless the user asks for less.
+const ProductType* TypeOfFloats(const ProductType* exact) {
+  String how = ::tvm::transform::PassContext::Current()->GetConfig<String>("tir.float32_products");
+  if (View(how) == "float32") return exact;
+  if (View(how) == "tf32") return &kTf32;
+  if (View(how) == "3xtf32") return &kTf32InParts;
+  TVM_FFI_THROW(ValueError) << "tir.float32_products: expected float32, tf32 or 3xtf32, got '"
+                            << View(how) << "'";
+  TVM_FFI_UNREACHABLE();
+}
+/// Those that fit a product, as they may be on a machine.
+std::vector<ProductTile> CandidatesFor(const Product& p, const Machine& machine) {
+  bool is_asked =
+      ::tvm::transform::PassContext::Current()->GetConfig<bool>("tir.warpgroup_products");
+  if (!is_asked || !machine->Has("warpgroup-mma") || !FitsWarpgroups(p)) return TilesFor(p);
+  std::vector<ProductTile> tiles = kWarpgroupTiles;
+  for (ProductTile& tile : tiles) tile.by_warpgroups = true;
+  return tiles;
 }
 constexpr int64_t kCopyBytes = 16;  // at once, at most
 /// A size that is not known counts as one that is large.
@@ -146,6 +180,7 @@ bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   DataType type = p.left.load.dtype();
   p.type = FindProductType(type, p.result->dtype);
   if (!p.type || p.right.load.dtype() != type) return false;
+  if (type == DataType::Float(32)) p.type = TypeOfFloats(p.type);
   // What is multiplied is what is stored, or as precise.
   DataType computed = times->dtype;
   if (computed != type && computed.bits() < p.type->sum.bits()) return false;
@@ -181,8 +216,10 @@ bool MatchProduct(const Schedule& sch, const BlockRV& rv, Product* product) {
   // Bytes cannot be transposed on their way into registers.
   if (p.type->Bytes() == 1) return p.left.along_depth && p.right.along_depth;
   for (Factor* factor : {&p.left, &p.right}) {
-    // Plain cores want lines across the depth: what lies along it is transposed when it is copied.
-    if (p.type->IsMma() || !factor->along_depth) continue;
+    // Plain cores want lines across the depth, matrix units those of float32 along it: others are
+    // transposed when they are copied.
+    bool is_mma = p.type->IsMma();
+    if ((is_mma && p.type->Bytes() < 4) || factor->along_depth == is_mma) continue;
     factor->lanes = 1;
     factor->demands.clear();
   }
@@ -251,7 +288,7 @@ ProductTile WithStages(ProductTile tile, const Product& p, const Machine& machin
   // As many next to each other as all banks of shared memory; of lines across the depth, a few.
   tile.depth = p.type->IsMma() ? 128 / p.type->Bytes() : 16;
   // Two blocks of smaller tiles share a multiprocessor: one computes while the other waits.
-  int64_t blocks = tile.rows * tile.columns > 128 * 128 ? 1 : 2;
+  int64_t blocks = tile.by_warpgroups || tile.rows * tile.columns > 128 * 128 ? 1 : 2;
   constexpr int64_t kMargins = 8;
   int64_t bytes = (tile.rows + tile.columns + kMargins) * tile.depth * p.type->Bytes();
   tile.stages = std::min<int64_t>((machine->l1_bytes / blocks - kReserved) / bytes, 4);
@@ -261,7 +298,7 @@ ProductTile WithStages(ProductTile tile, const Product& p, const Machine& machin
 std::optional<ProductTile> ChooseTile(const Product& p, const Machine& machine) {
   // What a multiprocessor multiplies and adds up in a microsecond, what a second kernel takes, and
   // the bytes that it reads and writes in one.
-  double rate = p.type->IsMma() ? 3e6 / p.type->Bytes() : 0.19e6;
+  double rate = p.type->IsMma() ? 3e6 / p.type->Bytes() / p.type->terms : 0.19e6;
   constexpr double kLaunch = 2.5, kBytes = 2e6;
   constexpr int64_t kFewSteps = 4, kMostParts = 16;
   auto size = [](const Side& side) { return AsConstInt(side.Extent()).value_or(kUnknownSize); };
@@ -272,7 +309,7 @@ std::optional<ProductTile> ChooseTile(const Product& p, const Machine& machine) 
   auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   std::optional<ProductTile> best;
   double least = 0;
-  for (ProductTile tile : TilesFor(p)) {
+  for (ProductTile tile : CandidatesFor(p, machine)) {
     tile = WithStages(tile, p, machine);
     if (tile.stages < 2) continue;
     int64_t tiles = batch * up(rows, tile.rows) * up(columns, tile.columns);
@@ -326,7 +363,8 @@ void ReplaceByKernel(const Schedule& sch, const BlockRV& block, const BlockRV& u
   BlockId scope = state.ScopeOf(id);
   auto write = p.type->IsMma() ? &MmaKernel : &CoreKernel;
   Array<Buffer> memory;
-  Stmt kernel = write(p, tile, &memory);
+  Stmt kernel =
+      tile.by_warpgroups ? WarpgroupKernel(p, tile, machine, &memory) : write(p, tile, &memory);
   Block root = ffi::GetRef<Block>(state.block(scope));
   std::vector<PrimExpr> demands;
   Product plain = p;

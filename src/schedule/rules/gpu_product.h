@@ -12,6 +12,8 @@ inline constexpr int64_t kWarp = 32;  ///< Threads that run in lockstep.
 struct ProductType {
   DataType factor, sum;
   const char *factor_name, *sum_name;  ///< As ptx_mma calls them; none where plain cores do it.
+  int terms =
+      1;  ///< Products that stand for one: of float32 in two parts, which have 11 bits each.
   bool IsMma() const { return factor_name != nullptr; }
   int Bytes() const { return factor.bits() / 8; }
 };
@@ -43,11 +45,12 @@ struct Product {
 /// How a kernel divides the work.
 struct ProductTile {
   int64_t rows, columns;            ///< Of a block of threads.
-  int64_t warp_rows, warp_columns;  ///< Of a warp.
+  int64_t warp_rows, warp_columns;  ///< Of a warp, or of a warpgroup.
   double speed;                     ///< Share of the best rate that one after another gets.
   int64_t depth = 0;                ///< Of the reduction between barriers.
   int64_t stages = 2;               ///< How many of these are under way.
   int64_t parts = 1;                ///< Of the reduction; a second kernel adds up their sums.
+  bool by_warpgroups = false;
   int64_t Warps() const { return rows / warp_rows * (columns / warp_columns); }
 };
 
@@ -73,6 +76,10 @@ const StmtObj* NestOf(const State& state, BlockId block);
 /// reduction is in parts, two with memory between them.
 Stmt MmaKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory);
 Stmt CoreKernel(const Product& product, const ProductTile& tile, Array<Buffer>* memory);
+/// The same by warpgroups, where the copy engine can bring both factors.
+bool FitsWarpgroups(const Product& product);
+Stmt WarpgroupKernel(const Product& product, const ProductTile& tile, const Machine& machine,
+                     Array<Buffer>* memory);
 /// Makes a kernel of a product and the block that alone uses its result; false where it is none, or
 /// tiles do not pay.
 bool ScheduleProductKernel(const Schedule& sch, const BlockRV& block, const Machine& machine);

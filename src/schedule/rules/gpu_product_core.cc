@@ -10,9 +10,9 @@ namespace tvm::tir::gpu {
 namespace {
 constexpr int64_t kGroup = 4, kLaneRows = 4, kLaneColumns = 8;
 
-class CoreWriter : public ProductWriter {
+class CoreWriter : public RingWriter {
  public:
-  using ProductWriter::ProductWriter;
+  using RingWriter::RingWriter;
 
  private:
   /// What is transposed on its way is written across lines: they begin in different banks.

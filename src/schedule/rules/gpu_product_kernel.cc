@@ -83,9 +83,8 @@ Stmt SharedAmong(const Var& thread, int64_t threads, int64_t count,
     return count % threads == 0 ? copy(number) : If(number < I(count), copy(number));
   });
 }
-Stmt ProductWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to,
-                             const PrimExpr& side, const PrimExpr& step,
-                             const PrimExpr& depth) const {
+Stmt RingWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
+                          const PrimExpr& step, const PrimExpr& depth) const {
   PrimExpr row = part.first + side, at = (first_step_ + step) * I(t_.depth) + depth;
   Map<Var, PrimExpr> values;
   p_.batch.Decompose(batch_, &values);
@@ -95,12 +94,12 @@ Stmt ProductWriter::CopyPart(const Part& part, int64_t lanes, const PrimExpr& to
   return CopyElements(*part.factor, values, inside, lanes, ring_, to);
 }
 /// Begins the copies for a step of the reduction, if there is one.
-Stmt ProductWriter::CopyStage(const PrimExpr& step) const {
+Stmt RingWriter::CopyStage(const PrimExpr& step) const {
   PrimExpr stage = StageOf(step);
   Stmt copies = SeqStmt::Flatten({Copy(left_, stage, step), Copy(right_, stage, step)});
   return SeqStmt::Flatten({If(step < steps_, copies), Do(builtin::ptx_commit_group(), {})});
 }
-Stmt ProductWriter::LoadPiece(int64_t piece, const PrimExpr& step) const {
+Stmt RingWriter::LoadPiece(int64_t piece, const PrimExpr& step) const {
   PrimExpr stage = StageOf(step);
   return SeqStmt::Flatten({Load(left_, stage, piece % Pieces(), piece % 2),
                            Load(right_, stage, piece % Pieces(), piece % 2)});
@@ -181,19 +180,24 @@ Stmt ProductWriter::AddParts() {
 }
 
 // ---- the kernel ---------------------------------------------------------------------------------
-Stmt ProductWriter::Write(Array<Buffer>* memory) {
-  PrimExpr row_tiles = ceildiv(p_.rows.Extent(), I(t_.rows));
-  PrimExpr column_tiles = ceildiv(p_.columns.Extent(), I(t_.columns));
-  PrimExpr tiles = row_tiles * column_tiles, blocks = tiles * p_.batch.Extent();
+void ProductWriter::Begin(Array<Buffer>* memory) {
+  if (t_.parts == 1) return;
+  partial_ = Buffer::Decl({I(t_.parts) * Count()}, p_.type->sum, "partial", "global");
+  memory->push_back(partial_);
+}
+void ProductWriter::GoTo(const PrimExpr& work) {
+  PrimExpr blocks = Tiles() * p_.batch.Extent();
   bool in_parts = t_.parts > 1;
-  PrimExpr tile = in_parts ? floormod(block_, blocks) : PrimExpr(block_);
-  PrimExpr number = floormod(tile, tiles);
-  batch_ = floordiv(tile, tiles);
-  part_ = in_parts ? floordiv(block_, blocks) : I(0);
+  PrimExpr tile = in_parts ? floormod(work, blocks) : work;
+  PrimExpr number = floormod(tile, Tiles());
+  batch_ = floordiv(tile, Tiles());
+  part_ = in_parts ? floordiv(work, blocks) : I(0);
   // A few tiles below each other, then the next columns: what they read stays in the cache.
-  PrimExpr group = floordiv(number, I(kRowGroup) * column_tiles) * I(kRowGroup);
-  PrimExpr size = min(row_tiles - group, I(kRowGroup));
-  PrimExpr within = floormod(number, I(kRowGroup) * column_tiles);
+  PrimExpr group = floordiv(number, I(kRowGroup) * ColumnTiles()) * I(kRowGroup);
+  PrimExpr size = min(RowTiles() - group, I(kRowGroup));
+  PrimExpr within = floormod(number, I(kRowGroup) * ColumnTiles());
+  row_ = (group + floormod(within, size)) * I(t_.rows);
+  column_ = floordiv(within, size) * I(t_.columns);
   Var row("row", DataType::Int(32)), column("column", DataType::Int(32));
   left_ = {&p_.left, &p_.rows, true, t_.rows, row, I(0)};
   right_ = {&p_.right, &p_.columns, false, t_.columns, column, I(SizeOf(left_))};
@@ -203,12 +207,37 @@ Stmt ProductWriter::Write(Array<Buffer>* memory) {
     PrimExpr each = ceildiv(steps_, I(t_.parts));
     first_step_ = part_ * each;
     steps_ = min(each, steps_ - first_step_);
-    partial_ = Buffer::Decl({I(t_.parts) * Count()}, p_.type->sum, "partial", "global");
-    memory->push_back(partial_);
   }
-  stage_ = SizeOf(left_) + SizeOf(right_);
+}
+Stmt ProductWriter::Here(const Stmt& body) const {
+  return LetStmt(left_.first, row_, LetStmt(right_.first, column_, body));
+}
+Buffer ProductWriter::Ring() const {
+  int64_t stage = SizeOf(left_) + SizeOf(right_);
+  return Buffer::Decl({I(stage * t_.stages)}, p_.type->factor, "ring", "shared.dyn");
+}
+Stmt ProductWriter::Clear() const {
+  return Unrolled("i", Sums(), [&](const PrimExpr& i) -> Stmt {
+    return BufferStore(sums_, MakeZero(p_.type->sum), {i});
+  });
+}
+Stmt ProductWriter::Kernel(Stmt body, const PrimExpr& blocks, int64_t threads,
+                           const Array<Buffer>& buffers) {
+  bool in_parts = t_.parts > 1;
+  // Loops are left to the compiler of the text, which is shorter then.
+  body = AttrStmt(I(0), attr::kPragmaUnrollExplicit, I(0), body);
+  body = AttrStmt(I(0), kOwnBarriers, I(1), body);
+  Block block({}, Reads(), {BufferRegion::Full(in_parts ? partial_ : Out())}, "product", body, {},
+              buffers);
+  Stmt kernel = BindTo("threadIdx.x", thread_, I(threads), BlockRealize({}, const_true(), block));
+  kernel = BindTo("blockIdx.x", block_, blocks, kernel);
+  return in_parts ? SeqStmt::Flatten({kernel, AddParts()}) : kernel;
+}
 
-  ring_ = Buffer::Decl({I(stage_ * t_.stages)}, p_.type->factor, "ring", "shared.dyn");
+Stmt RingWriter::Write(Array<Buffer>* memory) {
+  Begin(memory);
+  GoTo(block_);
+  ring_ = Ring();
   left_regs_ = Buffer::Decl({I(2 * Registers(left_))}, RegisterType(), "left", "local");
   right_regs_ = Buffer::Decl({I(2 * Registers(right_))}, RegisterType(), "right", "local");
   sums_ = Buffer::Decl({I(Sums())}, p_.type->sum, "sums", "local");
@@ -227,25 +256,12 @@ Stmt ProductWriter::Write(Array<Buffer>* memory) {
     if (piece == 0) body.push_back(CopyStage(step + I(t_.stages - 1)));
     body.push_back(Multiply(piece % 2));
   }
-  Stmt clear = Unrolled("i", Sums(), [&](const PrimExpr& i) -> Stmt {
-    return BufferStore(sums_, MakeZero(p_.type->sum), {i});
-  });
   Stmt begin = Unrolled("first", t_.stages - 1, [&](const PrimExpr& i) { return CopyStage(i); });
   Stmt all = SeqStmt::Flatten(
-      {clear, begin, wait, Sync(), LoadPiece(0, I(0)),
+      {Clear(), begin, wait, Sync(), LoadPiece(0, I(0)),
        For(step, I(0), steps_, ForKind::kSerial, SeqStmt::Flatten(body), {}, InOneLoop()),
        Store()});
-  all = LetStmt(row, (group + floormod(within, size)) * I(t_.rows),
-                LetStmt(column, floordiv(within, size) * I(t_.columns), all));
-  // Loops are left to the compiler of the text, which is shorter then.
-  all = AttrStmt(I(0), attr::kPragmaUnrollExplicit, I(0), all);
-  all = AttrStmt(I(0), kOwnBarriers, I(1), all);
-  Block block({}, Reads(), {BufferRegion::Full(in_parts ? partial_ : Out())}, "product", all, {},
-              {ring_, left_regs_, right_regs_, sums_});
-  Stmt kernel =
-      BindTo("threadIdx.x", thread_, I(t_.Warps() * kWarp), BlockRealize({}, const_true(), block));
-  kernel = BindTo("blockIdx.x", block_, in_parts ? blocks * I(t_.parts) : blocks, kernel);
-  return in_parts ? SeqStmt::Flatten({kernel, AddParts()}) : kernel;
+  return Kernel(Here(all), Works(), t_.Warps() * kWarp, {ring_, left_regs_, right_regs_, sums_});
 }
 
 }  // namespace tvm::tir::gpu

@@ -51,7 +51,7 @@ class ProductWriter {
  public:
   ProductWriter(const Product& product, const ProductTile& tile) : p_(product), t_(tile) {}
   virtual ~ProductWriter() = default;
-  Stmt Write(Array<Buffer>* memory);
+  virtual Stmt Write(Array<Buffer>* memory) = 0;
 
  protected:
   /// What a block of threads needs of a factor at a time.
@@ -60,32 +60,27 @@ class ProductWriter {
     const Side* side;
     bool is_left;
     int64_t extent;  ///< Rows or columns.
-    PrimExpr first;  ///< The number of the first one.
+    Var first;       ///< The number of the first one.
     PrimExpr begin;  ///< In a stage of the ring.
   };
-  // ---- what kernels differ in ----
   /// Elements of the ring for one stage of a factor.
-  virtual int64_t SizeOf(const Part& part) const = 0;
-  /// Copies a stage of a factor for a step of the reduction; `stage` is where it begins.
-  virtual Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const = 0;
-  /// Into how many pieces a stage is divided: an even number.
-  virtual int64_t Pieces() const = 0;
-  /// Loads a piece into registers, of which there are two sets, and multiplies one set.
-  virtual Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const = 0;
-  virtual Stmt Multiply(int64_t set) const = 0;
-  virtual Stmt Store() const = 0;
-  /// Registers of a thread.
+  virtual int64_t SizeOf(const Part& part) const { return part.extent * t_.depth; }
+  /// Registers of a thread for sums.
   virtual int64_t Sums() const = 0;
-  virtual int64_t Registers(const Part& part) const = 0;
-  virtual DataType RegisterType() const { return p_.type->factor; }
 
-  // ---- steps they share ----
-  /// Copies `lanes` elements of a factor to `to` in the ring, those from `side` and `depth` on.
-  Stmt CopyPart(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
-                const PrimExpr& step, const PrimExpr& depth) const;
-  Stmt Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const {
-    return SharedAmong(thread_, t_.Warps() * kWarp, count, copy);
-  }
+  // ---- which part of the work ----
+  /// Makes the memory between the kernels of a reduction in parts.
+  void Begin(Array<Buffer>* memory);
+  /// How many tiles there are, of all batches and parts.
+  PrimExpr Works() const { return Tiles() * p_.batch.Extent() * I(t_.parts); }
+  /// What follows is about the tile of this number; `Here` gives its variables their values.
+  void GoTo(const PrimExpr& work);
+  Stmt Here(const Stmt& body) const;
+  /// The kernel, with `count` blocks and what it allocates; then that which adds up parts.
+  Stmt Kernel(Stmt body, const PrimExpr& blocks, int64_t threads, const Array<Buffer>& buffers);
+  Stmt Clear() const;
+
+  // ---- results ----
   /// Stores `count` sums, from `sum` on, at columns next to each other of the tile.
   Stmt StoreSums(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum,
                  int64_t count) const;
@@ -96,16 +91,23 @@ class ProductWriter {
   }
   PrimExpr Warp() const { return floordiv(thread_, I(kWarp)); }
 
+  /// Where the stage of the ring for a step begins, in elements.
+  PrimExpr StageOf(const PrimExpr& step) const {
+    return floormod(step, I(t_.stages)) * I(SizeOf(left_) + SizeOf(right_));
+  }
+  Buffer Ring() const;
+
   const Product& p_;
   const ProductTile& t_;
   Var block_{"block", DataType::Int(32)}, thread_{"thread", DataType::Int(32)};
   Part left_, right_;
-  Buffer ring_, left_regs_, right_regs_, sums_;
+  PrimExpr batch_, steps_, first_step_;
+  Buffer ring_, sums_;
 
  private:
-  Stmt CopyStage(const PrimExpr& step) const;
-  Stmt LoadPiece(int64_t piece, const PrimExpr& step) const;
-  PrimExpr StageOf(const PrimExpr& step) const { return floormod(step, I(t_.stages)) * I(stage_); }
+  PrimExpr RowTiles() const { return ceildiv(p_.rows.Extent(), I(t_.rows)); }
+  PrimExpr ColumnTiles() const { return ceildiv(p_.columns.Extent(), I(t_.columns)); }
+  PrimExpr Tiles() const { return RowTiles() * ColumnTiles(); }
   /// Stores a sum, or what the last step makes of it.
   Stmt StoreResult(const PrimExpr& row, const PrimExpr& column, const PrimExpr& sum) const;
   /// Where the sum of a part is among all of them.
@@ -116,9 +118,41 @@ class ProductWriter {
   Stmt AddParts();
   const Buffer& Out() const { return p_.store.defined() ? p_.store->buffer : p_.result; }
   PrimExpr Count() const { return p_.batch.Extent() * p_.rows.Extent() * p_.columns.Extent(); }
-  PrimExpr steps_, batch_, part_, first_step_;
-  Buffer partial_;     // sums of all parts
-  int64_t stage_ = 0;  // elements
+  PrimExpr part_, row_, column_;  // the last two: values of the variables
+  Buffer partial_;                // sums of all parts
+};
+
+/// Kernels in which all threads copy, load into registers and multiply there, in turns.
+class RingWriter : public ProductWriter {
+ public:
+  using ProductWriter::ProductWriter;
+  Stmt Write(Array<Buffer>* memory) final;
+
+ protected:
+  // ---- what kernels differ in ----
+  /// Copies a stage of a factor for a step of the reduction; `stage` is where it begins.
+  virtual Stmt Copy(const Part& part, const PrimExpr& stage, const PrimExpr& step) const = 0;
+  /// Into how many pieces a stage is divided: an even number.
+  virtual int64_t Pieces() const = 0;
+  /// Loads a piece into registers, of which there are two sets, and multiplies one set.
+  virtual Stmt Load(const Part& part, const PrimExpr& stage, int64_t piece, int64_t set) const = 0;
+  virtual Stmt Multiply(int64_t set) const = 0;
+  virtual Stmt Store() const = 0;
+  virtual int64_t Registers(const Part& part) const = 0;
+  virtual DataType RegisterType() const { return p_.type->factor; }
+
+  // ---- steps they share ----
+  /// Copies `lanes` elements of a factor to `to` in the ring, those from `side` and `depth` on.
+  Stmt CopyPart(const Part& part, int64_t lanes, const PrimExpr& to, const PrimExpr& side,
+                const PrimExpr& step, const PrimExpr& depth) const;
+  Stmt Shared(int64_t count, const std::function<Stmt(const PrimExpr&)>& copy) const {
+    return SharedAmong(thread_, t_.Warps() * kWarp, count, copy);
+  }
+  Buffer left_regs_, right_regs_;
+
+ private:
+  Stmt CopyStage(const PrimExpr& step) const;
+  Stmt LoadPiece(int64_t piece, const PrimExpr& step) const;
 };
 
 }  // namespace tvm::tir::gpu

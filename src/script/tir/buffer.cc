@@ -22,6 +22,9 @@ void PrintAnnotation(Printer& p, const Type& type) {
     if (pointer->storage_scope != "global" && pointer->storage_scope != "") {
       list.Item().Quote(View(pointer->storage_scope));
     }
+  } else if (type.as<TensorMapTypeObj>()) {
+    Tir(p, "handle");
+    Printer::List(p, "(", ")").Item().Quote("tensormap");
   } else {
     p.Value(type);
   }

@@ -42,6 +42,14 @@ TVM_REGISTER() {
   DefConfig<bool>("tir.noalias", true, "Buffers of different parameters do not overlap.");
   DefConfig<bool>("tir.is_entry_func", false, "The function is the entry of its module.");
   DefConfig<bool>("tir.default_schedule", true, "Schedules functions that nobody scheduled.");
+  DefConfig<String>(
+      "tir.float32_products", "float32",
+      "How default rules for GPUs multiply matrices of float32: float32, exactly; "
+      "tf32, factors rounded to 11 bits; 3xtf32, factors as the sum of two of these.");
+  DefConfig<bool>(
+      "tir.warpgroup_products", false,
+      "Default rules for sm_90a have warpgroups multiply matrices (wgmma) of numbers of "
+      "16 and 8 bits, where the copy engine can bring both factors.");
   DefConfig<int64_t>("tir.vtcm_capacity", 0,
                      "No effect: no target here has tightly coupled memory.");
   DefConfig<Array<Array<Any>>>(

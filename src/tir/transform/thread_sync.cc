@@ -147,9 +147,32 @@ struct BarrierInserter
     }
     // Lets that differ between threads are not seen through.
     if (UsesVar(a.indices, [&](const VarObj* v) { return varies.count(v) > 0; })) return false;
+    return IsOneToOne(indices, domain) || IsOneToOne(Digits(indices, domain), domain);
+  }
+  bool IsOneToOne(const Array<PrimExpr>& indices, const ffi::Map<Var, Range>& domain) {
+    if (indices.empty()) return false;
     auto map = arith::DetectIterMap(indices, domain, const_true(), arith::IterMapLevel::kBijective,
                                     &analyzer);
     return !map->indices.empty();
+  }
+  /// Pieces of iterators that the indices tell apart, as numbers tell their digits; there may be
+  /// gaps between them, such as the ends of padded rows. None where indices are no such numbers.
+  Array<PrimExpr> Digits(const Array<PrimExpr>& indices, const ffi::Map<Var, Range>& domain) {
+    Array<PrimExpr> digits;
+    for (const PrimExpr& index : indices) {
+      arith::IterSumExpr sum = arith::NormalizeToIterSum(index, domain, &analyzer);
+      int64_t below = 0;  // what the smaller digits reach
+      for (size_t i = sum->args.size(); i-- > 0;) {
+        const arith::IterSplitExpr& piece = sum->args[i];
+        auto scale = AsConstInt(piece->scale), extent = AsConstInt(piece->extent);
+        if (!scale || !extent || *scale <= below) return {};
+        below += *scale * (*extent - 1);
+        arith::IterSplitExpr digit(piece->source, piece->lower_factor, piece->extent,
+                                   MakeConst(index.dtype(), 1));
+        digits.push_back(arith::NormalizeIterMapToExpr(digit));
+      }
+    }
+    return digits;
   }
   bool IsDisjoint(const Access& a, const Access& b, size_t depth) {
     for (size_t i = 0; i < a.indices.size(); ++i) {
@@ -348,7 +371,7 @@ struct BarrierInserter
     const IterVarObj* iv = LaunchedThread(op);
     if (!iv) return WithBodyOf(op, Of(op->value));
     ThreadTag tag(iv->thread_tag);
-    Loops& known = tag.kind == ThreadTag::kBlock ? blocks : threads;
+    Loops& known = tag.kind == ThreadTag::kThread ? threads : blocks;
     bool is_outermost = !std::exchange(in_kernel, true);
     known.emplace_back(iv->var, Range::FromMinExtent(MakeZero(op->value.dtype()), op->value));
     analyzer.Bind(iv->var, known.back().second, true);

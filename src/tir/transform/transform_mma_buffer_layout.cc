@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices that a warp multiplies with mma of m16n8k8 become registers of its threads.
+// Matrices that a warp multiplies with mma of m16n8k8, and sums of warpgroups, become registers of
+// threads.
 #include "../any_stmt.h"
 #include "tvm/expr/op.h"
 #include "tvm/ir/transform.h"
@@ -7,24 +8,31 @@
 
 namespace tvm::tir {
 namespace {
-constexpr std::string_view kScopes = "m16n8k8.matrix";
+constexpr std::string_view kScopes = "m16n8k8.matrix", kSums = "wgmma.accumulator";
 
 bool IsMatrix(const VarObj* data) {
-  return View(ScopeOf(data)).substr(0, kScopes.size()) == kScopes;
+  String scope = ScopeOf(data);
+  return View(scope).substr(0, kScopes.size()) == kScopes || View(scope) == kSums;
 }
 struct RegisterMaker
     : Mutator<RegisterMaker, BlockObj, BufferLoadObj, BufferStoreObj, BufferRegionObj, VarObj> {
   struct Registers {
-    char part;  // 'A', 'B' or 'C'
+    char part;     // 'A', 'B' or 'C'
+    int64_t rows;  // that are held at once
     Buffer buffer;
   };
   std::unordered_map<const VarObj*, Registers> made;
 
-  /// A warp holds 32 x 8 elements of the first factor, 8 x 32 of the second, 16 x 8 sums at once; a
-  /// thread has 8, 8 and 4 of them.
+  /// A warp holds 32 x 8 elements of the first factor, 8 x 32 of the second, 16 x 8 sums at once, a
+  /// warpgroup 64 x 8 sums; a thread has 8, 8 and 4 of them.
   void Make(const Buffer& b) {
-    char part = View(b.scope()).back();
-    int64_t tile[2] = {part == 'A' ? 32 : part == 'B' ? 8 : 16, part == 'B' ? 32 : 8};
+    bool is_group = View(b.scope()) == kSums;
+    char part = is_group ? 'C' : View(b.scope()).back();
+    int64_t tile[2] = {is_group      ? 64
+                       : part == 'A' ? 32
+                       : part == 'B' ? 8
+                                     : 16,
+                       part == 'B' ? 32 : 8};
     Array<PrimExpr> shape;
     for (size_t i = 0; i < 2; ++i) {
       auto size = b->shape.size() == 2 ? AsConstInt(b->shape[i]) : std::nullopt;
@@ -37,7 +45,7 @@ struct RegisterMaker
     }
     for (int64_t n : {part == 'A' ? 4 : part == 'B' ? 1 : 2, part == 'B' ? 8 : 2})
       shape.push_back(PrimExpr(static_cast<int>(n)));
-    made[b->data.get()] = {part, Buffer::Decl(shape, b->dtype, b->name, "local")};
+    made[b->data.get()] = {part, tile[0], Buffer::Decl(shape, b->dtype, b->name, "local")};
   }
   ObjectRef Rewrite(const BlockObj* op) {
     for (const Buffer& b : op->alloc_buffers) {
@@ -51,7 +59,8 @@ struct RegisterMaker
     });
     return block;
   }
-  /// The thread of a sum is 4 * (row % 8) + column % 8 / 2; what is left are its registers.
+  /// The thread of a sum is 4 * (row % 8) + column % 8 / 2, in a warpgroup of the warp
+  /// row % 64 / 16; what is left are its registers.
   Array<PrimExpr> Place(const Registers& r, const Array<PrimExpr>& at) {
     if (r.part != 'C') {
       TVM_FFI_THROW(ValueError) << "TransformMmaBufferLayout: expected buffer " << r.buffer->name
@@ -60,7 +69,7 @@ struct RegisterMaker
     }
     PrimExpr row = at[0], column = at[1];
     auto number = [](const PrimExpr& like, int64_t v) { return MakeConst(like.dtype(), v); };
-    return {floordiv(row, number(row, 16)), floordiv(column, number(column, 8)),
+    return {floordiv(row, number(row, r.rows)), floordiv(column, number(column, 8)),
             floordiv(floormod(row, number(row, 16)), number(row, 8)),
             floormod(column, number(column, 2))};
   }
@@ -102,7 +111,7 @@ PrimFunc TransformMmaBufferLayout(PrimFunc func) {
 }
 TVM_PASS(
     tir, TransformMmaBufferLayout,
-    R"(Makes matrices of the scopes m16n8k8.matrixA, m16n8k8.matrixB and m16n8k8.matrixC, which a warp holds together, registers of its threads. An element of a sum is accessed by the thread that has it; factors are accessed by pointers only.
+    R"(Makes matrices of the scopes m16n8k8.matrixA, m16n8k8.matrixB and m16n8k8.matrixC, which a warp holds together, and of wgmma.accumulator, which a warpgroup does, registers of its threads. An element of a sum is accessed by the thread that has it; factors are accessed by pointers only.
 
 before(A: T.Buffer((16, 8), "float32")):
     for t in T.thread_binding(32, "threadIdx.x"):

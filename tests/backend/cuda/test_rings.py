@@ -42,6 +42,26 @@ def test_products(m, n, k, dtype, trans_b):
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("how, bound", [("tf32", 1e-3), ("3xtf32", 1e-6)])
+def test_float32_in_other_ways(how, bound, trans_b):
+    config = {"tir.float32_products": how}
+    mod = lowered(product(32, 24, 40, "float32", trans_b=trans_b), config=config)
+    assert "T.ptx_mma(" in mod.script()
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=s).astype("float32") for s in ((32, 40), (24, 40)))
+    right = b if trans_b else np.ascontiguousarray(b.T)
+    got = run(mod, a, right, np.full((32, 24), np.nan, "float32"), threads="random")
+    expected = a.astype("float64") @ b.T.astype("float64")
+    error = np.linalg.norm(got - expected) / np.linalg.norm(expected)
+    assert (1e-5 if how == "tf32" else 0) < error < bound
+
+
+def test_float32_in_an_unknown_way():
+    with pytest.raises(ValueError, match="expected float32, tf32 or 3xtf32, got 'fast'"):
+        lowered(product(32, 24, 40, "float32"), config={"tir.float32_products": "fast"})
+
+
 @pytest.mark.parametrize("name", ["ptx_wait_group", "tvm_storage_sync"])
 def test_what_is_missing_is_seen(name):
     mod = lowered(product(16, 16, 128, "float16"))

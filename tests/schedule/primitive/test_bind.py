@@ -40,7 +40,8 @@ def test_bind_refusals():
     def unknown(sch):
         sch.bind(sch.get_loops("B")[0], "threadIdx.w")
 
-    refused(elementwise, unknown, r"expected blockIdx, threadIdx or vthread.*got 'threadIdx.w'")
+    tags = "expected blockIdx, clusterCtaIdx, threadIdx or vthread"
+    refused(elementwise, unknown, rf"{tags}.*got 'threadIdx.w'")
 
     def inner(sch):
         i, j = sch.get_loops("B")

@@ -48,6 +48,38 @@ def test_no_barrier_for_memory_of_one_thread():
     assert barriers(before)[0] == 0
 
 
+def test_one_barrier_for_padded_rows():
+    """Each turn of a cooperative copy writes elements of its own."""
+
+    @T.prim_func
+    def before(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        t = T.launch_thread("threadIdx.x", 8)
+        S_data = T.allocate([48], "float32", "shared")
+        S = T.decl_buffer((48,), data=S_data, scope="shared")
+        for i in range(4):
+            S[(i * 8 + t) // 4 * 6 + (i * 8 + t) % 4] = A[i * 8 + t]
+        for i in range(4):
+            B[i * 8 + t] = S[(31 - i * 8 - t) // 4 * 6 + (31 - i * 8 - t) % 4]
+
+    count, mod = barriers(before)
+    assert count == 1
+    A = floats(32)
+    for order in ("forward", "backward"):
+        np.testing.assert_array_equal(run(mod, A, np.zeros_like(A), threads=order)[1], A[::-1])
+
+
+def test_a_barrier_where_rows_overlap():
+    @T.prim_func
+    def before(A: T.Buffer((32,), "float32")):
+        t = T.launch_thread("threadIdx.x", 8)
+        S_data = T.allocate([48], "float32", "shared")
+        S = T.decl_buffer((48,), data=S_data, scope="shared")
+        for i in range(4):
+            S[(i * 8 + t) // 4 * 3 + (i * 8 + t) % 4] = A[i * 8 + t]
+
+    assert barriers(before)[0] == 1
+
+
 def test_no_barrier_where_there_are_those_that_are_needed():
     @T.prim_func(private=True)
     def reverse(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):

@@ -25,7 +25,14 @@ using CUgraphExec = struct CUgraphExec_st*;
 struct CUlaunchAttribute {
   int id;
   char pad[4];
-  char value[64];
+  union {
+    char value[64];
+    unsigned cluster[3];  ///< Extents, of the attribute kClusterDimension.
+  };
+};
+/// What the copy engine knows of a tensor: a parameter that is passed by value.
+struct alignas(64) CUtensorMap {
+  uint64_t words[16];
 };
 struct CUlaunchConfig {
   unsigned grid[3], block[3], shared_bytes;
@@ -48,7 +55,7 @@ enum Attribute {
   kComputeCapabilityMinor = 76,
 };
 constexpr int kFuncMaxDynamicSharedBytes = 8, kPoolReleaseThreshold = 4, kStreamNonBlocking = 1,
-              kCaptureRelaxed = 2;
+              kCaptureRelaxed = 2, kClusterDimension = 4;
 
 //  result of each: CUresult; name of the method, symbol of the library, parameters
 #define TVM_CUDA_DRIVER(ROW)                                                                      \
@@ -98,6 +105,9 @@ constexpr int kFuncMaxDynamicSharedBytes = 8, kPoolReleaseThreshold = 4, kStream
   ROW(ModuleGetGlobal, cuModuleGetGlobal_v2, (CUdeviceptr*, size_t*, CUmodule, const char*))      \
   ROW(MemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr, const void*, size_t))                            \
   ROW(FuncSetAttribute, cuFuncSetAttribute, (CUfunction, int, int))                               \
+  ROW(TensorMapEncodeTiled, cuTensorMapEncodeTiled,                                               \
+      (CUtensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,     \
+       const uint32_t*, int, int, int, int))                                                      \
   ROW(LaunchKernelEx, cuLaunchKernelEx, (const CUlaunchConfig*, CUfunction, void**, void**))
 
 constexpr int kMaxDevices = 64;

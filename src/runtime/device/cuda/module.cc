@@ -2,13 +2,17 @@
 // Modules of CUDA kernels: loading them on each device, launching, saving.
 #include "runtime/device/cuda/module.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/cuda/failure.h"
@@ -20,10 +24,12 @@ constexpr int kMaxParams = 256;
 /// A kernel that is called: its arguments, then the extents of its launch.
 class Launcher {
  public:
-  enum Slot { kGrid = 0, kBlock = 3, kShared = 6 };
+  enum Slot { kGrid = 0, kBlock = 3, kCluster = 6, kShared = 9, kSlots = 10 };
 
   explicit Launcher(KernelInfo info) : info_(std::move(info)) {
     for (const std::string& name : info_.launch) slots_.push_back(SlotOf(name));
+    in_clusters_ = std::any_of(slots_.begin(), slots_.end(),
+                               [](int slot) { return slot >= kCluster && slot < kShared; });
     if (info_.params.size() > kMaxParams) {
       TVM_FFI_THROW(ValueError) << "cuda: expected at most " << kMaxParams << " parameters of "
                                 << info_.name << ", got " << info_.params.size();
@@ -43,9 +49,10 @@ class Launcher {
     void* pointers[kMaxParams];
     for (size_t i = 0; i < count; ++i) {
       values[i] = ValueOf(args[static_cast<int>(i)], i);
-      pointers[i] = &values[i];
+      bool is_tensor_map = info_.params[i].code == kDLOpaqueHandle && info_.params[i].lanes > 1;
+      pointers[i] = is_tensor_map ? reinterpret_cast<void*>(values[i]) : &values[i];
     }
-    int64_t extents[7] = {1, 1, 1, 1, 1, 1, 0};
+    int64_t extents[kSlots] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
     for (size_t i = 0; i < slots_.size(); ++i) {
       extents[slots_[i]] = args[static_cast<int>(count + i)].cast<int64_t>();
       if (extents[slots_[i]] < 0 || extents[slots_[i]] > INT32_MAX) {
@@ -67,6 +74,13 @@ class Launcher {
     }
     config.shared_bytes = static_cast<unsigned>(extents[kShared]);
     config.stream = static_cast<CUstream>(CurrentStream(device));
+    CUlaunchAttribute cluster{};
+    if (in_clusters_) {
+      cluster.id = kClusterDimension;
+      for (int i = 0; i < 3; ++i) cluster.cluster[i] = static_cast<unsigned>(extents[kCluster + i]);
+      config.attrs = &cluster;
+      config.num_attrs = 1;
+    }
     CUresult result = driver.LaunchKernelEx(&config, function, pointers, nullptr);
     if (result != kSuccess) [[unlikely]]
       driver.Check(result, "launch of " + info_.name + " with " + Shown(extents));
@@ -75,8 +89,9 @@ class Launcher {
  private:
   int SlotOf(const std::string& name) const {
     auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
-    if (starts("blockIdx.") || starts("threadIdx."))
-      return (starts("blockIdx.") ? kGrid : kBlock) + (name.back() - 'x');
+    if (starts("blockIdx.")) return kGrid + (name.back() - 'x');
+    if (starts("threadIdx.")) return kBlock + (name.back() - 'x');
+    if (starts("clusterCtaIdx.")) return kCluster + (name.back() - 'x');
     if (name == "tir.use_dyn_shared_memory") return kShared;
     TVM_FFI_THROW(NotImplementedError)
         << "cuda: the launch parameter '" << name << "' of " << info_.name;
@@ -118,11 +133,13 @@ class Launcher {
       return "(" + std::to_string(e[0]) + ", " + std::to_string(e[1]) + ", " +
              std::to_string(e[2]) + ")";
     };
-    return "grid " + triple(extents + kGrid) + ", block " + triple(extents + kBlock) + ", " +
-           std::to_string(extents[kShared]) + " bytes of dynamic shared memory";
+    return "grid " + triple(extents + kGrid) + ", cluster " + triple(extents + kCluster) +
+           ", block " + triple(extents + kBlock) + ", " + std::to_string(extents[kShared]) +
+           " bytes of dynamic shared memory";
   }
   KernelInfo info_;
   std::vector<int> slots_;
+  bool in_clusters_ = false;
   std::array<std::atomic<int64_t>, kMaxDevices> allowed_{};
 };
 
@@ -235,6 +252,38 @@ class CudaModuleObj : public ffi::ModuleObj {
     Launcher launch;
     std::array<std::atomic<CUfunction>, kMaxDevices> functions{};
   };
+  /// Of the binaries that begin at `first`, the one for the newest architecture that a device runs.
+  size_t BinaryFor(size_t first, const Driver& driver, int device_id) const {
+    size_t end = first + 1;
+    while (end < binaries_.size() && binaries_[end].arch != binaries_[first].arch) ++end;
+    if (end == first + 1) return first;
+    CUdevice device = 0;
+    int major = 0, minor = 0;
+    driver.Check(driver.DeviceGet(&device, device_id), "cuDeviceGet");
+    driver.Check(driver.DeviceGetAttribute(&major, kComputeCapabilityMajor, device),
+                 "cuDeviceGetAttribute");
+    driver.Check(driver.DeviceGetAttribute(&minor, kComputeCapabilityMinor, device),
+                 "cuDeviceGetAttribute");
+    std::optional<size_t> best;
+    int highest = -1;
+    std::string known;
+    for (size_t i = first; i < end; ++i) {
+      const std::string& arch = binaries_[i].arch;  // sm_90a: of this one alone
+      int own = std::atoi(arch.c_str() + std::min<size_t>(arch.size(), 3)), rank = 2 * own;
+      bool is_exact = !arch.empty() && std::isalpha(static_cast<unsigned char>(arch.back()));
+      known += (known.empty() ? "" : ", ") + arch;
+      if (own / 10 != major || own % 10 > minor || (is_exact && own % 10 != minor)) continue;
+      if (rank + is_exact <= highest) continue;
+      highest = rank + is_exact;
+      best = i;
+    }
+    if (!best) {
+      TVM_FFI_THROW(RuntimeError) << "cuda: expected kernels for device " << device_id << " (sm_"
+                                  << major << minor << "), got those for " << known
+                                  << "; compile with -arch=" << known << ",sm_" << major << minor;
+    }
+    return *best;
+  }
   CUfunction FunctionOf(Kernel* kernel, int device_id) {
     CUfunction function = kernel->functions.at(device_id).load(std::memory_order_acquire);
     if (function) [[likely]]
@@ -242,8 +291,9 @@ class CudaModuleObj : public ffi::ModuleObj {
     std::lock_guard lock(mutex_);
     const Driver& driver = Use(device_id);
     modules_[device_id].resize(binaries_.size());
-    const Binary& binary = binaries_[kernel->launch.info().binary];
-    CUmodule& module = modules_[device_id][kernel->launch.info().binary];
+    size_t number = BinaryFor(kernel->launch.info().binary, driver, device_id);
+    const Binary& binary = binaries_[number];
+    CUmodule& module = modules_[device_id][number];
     if (!module) {
       driver.Check(
           driver.ModuleLoadData(&module, binary.code.data()),

@@ -12,9 +12,9 @@ namespace tvm::runtime::cuda {
 /// words of `tir.kernel_launch_params`.
 struct KernelInfo {
   std::string name;
-  std::vector<DLDataType> params;
+  std::vector<DLDataType> params;  ///< A handle of 16 lanes: a tensor map, passed by value.
   std::vector<std::string> launch;
-  size_t binary = 0;  ///< Which binary of the module has it.
+  size_t binary = 0;  ///< The first binary of the module that has it.
 };
 /// Code of kernels in a form the driver loads.
 struct Binary {
@@ -22,7 +22,8 @@ struct Binary {
   std::string arch;    ///< Such as sm_90a.
   std::string code;
 };
-/// A module of kind "cuda"; `source` is the text that the binaries were made of.
+/// A module of kind "cuda"; binaries for several architectures, once each, stand behind each other.
+/// `source` is the text that the binaries were made of.
 Module MakeModule(std::vector<Binary> binaries, std::vector<KernelInfo> kernels,
                   std::string source);
 

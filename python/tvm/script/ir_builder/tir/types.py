@@ -7,7 +7,7 @@ import re
 import tvm_ffi
 
 from tvm import tir
-from tvm.ir import PointerType, PrimType, Type
+from tvm.ir import PointerType, PrimType, TensorMapType, Type
 from tvm.tir import SizeVar, Var
 
 _DTYPE = re.compile(
@@ -61,7 +61,8 @@ class _Void(DType):
 
 
 class _Handle(DType):
-    """T.handle: an untyped pointer; T.handle("float32", "shared") one to elements in a scope."""
+    """T.handle: an untyped pointer; T.handle("float32", "shared") one to elements in a scope;
+    T.handle("tensormap") a description of a tensor for the copy engine of NVIDIA's GPUs."""
 
     def __init__(self):
         super().__init__("handle")
@@ -69,6 +70,8 @@ class _Handle(DType):
     def __call__(self, dtype=None, storage_scope="global", *, is_size_var=False):
         if dtype is None:
             return (SizeVar if is_size_var else Var)("", "handle")
+        if isinstance(dtype, str) and dtype == "tensormap":
+            return Var("", TensorMapType())
         if isinstance(dtype, tir.PrimExpr) and not isinstance(dtype, Var):
             return tir.Cast("handle", dtype)
         if isinstance(dtype, Var) and not dtype.name_hint:
