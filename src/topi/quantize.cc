@@ -80,8 +80,7 @@ Tensor Simulate(const char* op, const Tensor& data, const Any& type, const std::
   PrimExpr code;
   auto tensor = type == nullptr ? std::nullopt : type.try_cast<Tensor>();
   auto expr = type == nullptr ? std::nullopt : type.try_cast<PrimExpr>();
-  if (!tensor && !expr)
-    Complain(op, "disable, int8, uint8, int32 or a code", type.GetTypeKey());
+  if (!tensor && !expr) Complain(op, "disable, int8, uint8, int32 or a code", type.GetTypeKey());
   if (tensor) {
     if ((*tensor)->shape.size() > 1 || (*tensor)->dtype.is_float())
       Complain(op, "one integer as the code of a type", Text((*tensor)->shape));

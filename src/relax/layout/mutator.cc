@@ -136,8 +136,8 @@ Expr LayoutMutator::ItemsAsBefore(const Expr& value, const TupleStructInfoObj* i
 }
 void LayoutMutator::Bind(const VarBindingObj* binding, const LayoutResult& result) {
   if (result.order.empty() && !IsLeaf(result.value)) return ReEmitBinding(binding, result.value);
-  Expr now = IsLeaf(result.value) ? result.value
-                                  : builder_->Emit(result.value, binding->var->name_hint());
+  Expr now =
+      IsLeaf(result.value) ? result.value : builder_->Emit(result.value, binding->var->name_hint());
   const Object* id = binding->var->vid.get();
   converted_[id] = {now, result.order};
   if (binding->var.as<DataflowVarObj>()) return;

@@ -75,17 +75,16 @@ class ChannelMover : public LayoutMutator {
     auto* found = Find(given);
     Expr value = found ? found->first : given;
     auto* var = given.as<VarObj>();
-    auto bound = var && !found ? LookupBinding(As<Var>(ExprMutator::VisitExpr_(var)))
-                               : Optional<Expr>();
+    auto bound =
+        var && !found ? LookupBinding(As<Var>(ExprMutator::VisitExpr_(var))) : Optional<Expr>();
     if (auto* call = bound ? bound.value().as<CallObj>() : nullptr) {
       auto* permuted = AttrsOf<PermuteDimsAttrsObj>(call);
       auto* transformed = AttrsOf<LayoutTransformAttrsObj>(call);
       if (!permuted && !transformed) return std::nullopt;
       value = call->args[0];
       Order before = IdentityOrder(RankBefore(order));
-      bool is_same =
-          permuted ? Permuted(before, permuted->axes) == Inverse(order)
-                   : IsMap(transformed, before, order, DimsOf(value));
+      bool is_same = permuted ? Permuted(before, permuted->axes) == Inverse(order)
+                              : IsMap(transformed, before, order, DimsOf(value));
       if (is_same && value.as<ConstantObj>()) return value;
     }
     if (!value.as<ConstantObj>()) return std::nullopt;

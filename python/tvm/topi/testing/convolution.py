@@ -142,6 +142,8 @@ def conv2d_backward_weight_nchw_python(
     dy_np, x_np, kernel_size, stride, padding, groups=1, channels=None
 ):
     """The gradient of the kernel (O, I, H, W), given that of the result."""
+    if channels not in (None, dy_np.shape[1]):
+        raise ValueError(f"channels: expected {dy_np.shape[1]}, got {channels}")
     pads = get_pad_tuple_generic(padding, kernel_size)
     padded = np.pad(x_np, [(0, 0), (0, 0), *zip(pads[:2], pads[2:], strict=True)])
     strides, sizes = _per_axis(stride, 2), dy_np.shape[2:]

@@ -72,6 +72,8 @@ def grid_sample_python(
     data, grid, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=True
 ):
     """Images or volumes at places from -1 to 1; the grid has x, y (and z) along its second axis."""
+    if layout not in ("NCHW", "NCDHW"):
+        raise ValueError(f"layout: expected NCHW or NCDHW, got {layout}")
     sizes, places, bring = data.shape[2:], [], None
     for size, at in zip(sizes, np.moveaxis(grid, 1, 0)[::-1].astype(float), strict=True):
         low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
