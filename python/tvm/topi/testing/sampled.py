@@ -144,9 +144,11 @@ def deformable_conv2d_nhwc_python(
     a_np, offset_np, w_np, stride, padding, dilation, deformable_groups, groups
 ):
     """The same with channels last, and a kernel (H, W, I, O)."""
-    first = [x.transpose(0, 3, 1, 2) for x in (a_np, offset_np)]
-    options = stride, padding, dilation, deformable_groups, groups
-    result = deformable_conv2d_nchw_python(*first, w_np.transpose(3, 2, 0, 1), *options)
+    data, offset = (x.transpose(0, 3, 1, 2) for x in (a_np, offset_np))
+    kernel = w_np.transpose(3, 2, 0, 1)
+    result = deformable_conv2d_nchw_python(
+        data, offset, kernel, stride, padding, dilation, deformable_groups, groups
+    )
     return result.transpose(0, 2, 3, 1)
 
 
