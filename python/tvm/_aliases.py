@@ -31,6 +31,8 @@ MODULES = {
     "tvm.script.tirx": "tvm.script.parser.tir",
     **{f"tvm.s_tir.{name}": f"tvm.tir.{name}" for name in _SCHEDULED},
     "tvm.s_tir.dlight": "tvm.dlight",
+    "tvm.tir.analysis.analysis": "tvm.tir.analysis",
+    "tvm.tir.transform.function_pass": "tvm.tir.transform",
     "tvm.tir.transform.transform": "tvm.tir.transform",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
     "tvm.ffi": "tvm_ffi",
@@ -106,22 +108,24 @@ MODULES |= {
 # Functions of operators are in one module per package; these names of modules stand for it.
 _TOPI = {
     "tvm.topi": "broadcast cpp einsum index_put math reduction scan scatter scatter_elements "
-    "searchsorted signal slice_scatter sort tensor transform",
+    "searchsorted signal slice_scatter sort sparse_reshape tensor transform",
     "tvm.topi.image": "dilation2d grid_sample resize",
     "tvm.topi.nn": "batch_matmul batch_norm batch_to_space_nd conv1d conv1d_transpose conv2d "
     "conv2d_transpose conv3d conv3d_transpose correlation deformable_conv2d dense "
     "depth_to_space depthwise_conv2d dilate elemwise fifo_buffer flatten group_norm "
-    "instance_norm layer_norm local_response_norm loss mapping pad pixel_shuffle pooling qnn "
+    "instance_norm layer_norm local_response_norm loss lstm mapping pad pixel_shuffle pooling qnn "
     "rms_norm softmax space_to_batch_nd space_to_depth upsampling",
     "tvm.topi.testing": "adaptive_pool_python attention_python batch_matmul batch_norm "
-    "batch_to_space_nd conv1d_ncw_python conv1d_transpose_ncw_python conv2d_hwcn_python "
-    "conv2d_nchw_python conv2d_nhwc_python conv2d_transpose_python conv3d_ncdhw_python "
-    "conv3d_ndhwc_python conv3d_transpose_ncdhw_python dense depth_to_space "
-    "depthwise_conv2d_python dilate_python gather_nd_python gather_python group_norm_python "
-    "instance_norm_python l2_normalize_python layer_norm_python lrn_python matrix_set_diag "
-    "nll_loss one_hot pool_grad_python poolnd_python resize_python rms_norm_python searchsorted "
-    "sequence_mask_python slice_axis_python softmax_python space_to_batch_nd space_to_depth "
-    "strided_slice_python",
+    "batch_to_space_nd conv1d_ncw_python conv1d_transpose_ncw_python "
+    "conv2d_backcward_weight_python conv2d_hwcn_python conv2d_nchw_python conv2d_nhwc_python "
+    "conv2d_transpose_python conv3d_ncdhw_python conv3d_ndhwc_python "
+    "conv3d_transpose_ncdhw_python correlation_nchw_python crop_and_resize_python "
+    "deformable_conv2d_python dense depth_to_space depthwise_conv2d_python dilate_python "
+    "gather_nd_python gather_python grid_sample_python group_norm_python instance_norm_python "
+    "l2_normalize_python layer_norm_python lrn_python lstm_python matrix_set_diag nll_loss "
+    "one_hot pool_grad_python poolnd_python resize_python rms_norm_python roi_align_python "
+    "roi_pool_python searchsorted sequence_mask_python slice_axis_python softmax_python "
+    "space_to_batch_nd space_to_depth strided_slice_python",
     "tvm.topi.vision": "nms",
 }
 MODULES |= {

@@ -119,6 +119,29 @@ Tensor FixedPointMultiply(const Tensor& x, const PrimExpr& multiplier, const Pri
                      {e, tvm::cast(t, multiplier), PrimExpr(31), tvm::cast(t, shift)});
   });
 }
+/// The same with a multiplier and shifts for each element along axes.
+Tensor FixedPointMultiplyPerAxis(const Tensor& x, const Tensor& y, const Tensor& lshift,
+                                 const Tensor& rshift, int64_t is_lshift_required,
+                                 int64_t is_rshift_required, const Any& axes) {
+  constexpr const char* kOp = "fixed_point_multiply_per_axis";
+  std::vector<size_t> along = Axes(kOp, axes, x->shape.size());
+  for (const Tensor& t : {y, lshift, rshift}) {
+    CheckRank(kOp, "multipliers and shifts", t, along.size());
+    for (size_t k = 0; k < along.size(); ++k) {
+      if (DifferentDim(t->shape[k], x->shape[along[k]]))
+        Complain(kOp, "one for each element along the axes of " + Text(x->shape), Text(t->shape));
+    }
+  }
+  auto element = [&](const Index& i) -> PrimExpr {
+    Index at;
+    for (size_t axis : along) at.push_back(i[axis]);
+    return tir::Call(DataType::Int(32), tir::builtin::q_multiply_shift_per_axis(),
+                     {At(x, i), At(y, at), At(lshift, at), At(rshift, at), PrimExpr(31),
+                      MakeConst(DataType::Bool(), is_lshift_required != 0),
+                      MakeConst(DataType::Bool(), is_rshift_required != 0)});
+  };
+  return Compute(x->shape, element, "compute", kBroadcast);
+}
 Tensor EwiseFma(const Operand& x1, const Operand& x2, const Operand& x3) {
   auto element = [](const Index& v) { return v[0] * v[1] + v[2]; };
   return Elementwise("ewise_fma", {x1, x2, x3}, element, "T_ewise_fma").get<Tensor>();
@@ -149,6 +172,11 @@ TVM_REGISTER() {
   Def("topi.fixed_point_multiply", &FixedPointMultiply,
       "x times multiplier / 2^31 times 2^shift, rounded.", Arg("x"), Arg("multiplier"),
       Arg("shift"));
+  Def("topi.fixed_point_multiply_per_axis", &FixedPointMultiplyPerAxis,
+      "x times y / 2^31, shifted left before and right after, rounded; y and the shifts are given "
+      "for each element along axes.",
+      Arg("x"), Arg("y"), Arg("lshift"), Arg("rshift"), Arg("is_lshift_required"),
+      Arg("is_rshift_required"), Arg("axes"));
   Def("topi.ewise_fma", &EwiseFma, "x1 * x2 + x3", Arg("x1"), Arg("x2"), Arg("x3"));
 }
 }  // namespace

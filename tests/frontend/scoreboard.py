@@ -70,16 +70,18 @@ def main(doc, names, check, argv=None, table=None):
         "--results", type=Path, help="file of results, whose rows are not run again"
     )
     parser.add_argument("--again", action="store_true", help="run those that failed again")
-    parser.add_argument("--shard", default="0/1", help="i/n: every n-th, from i")
+    parser.add_argument("--shard", default="1/1", help="which of how many parts, such as 2/4")
     parser.add_argument("--report", action="store_true", help="run nothing, show the results")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each")
     parser.add_argument("--time", type=float, default=1e9, help="seconds for all; the rest is left")
     if table is not None:
         parser.add_argument("--docs", type=Path, help="page that gets the scoreboard")
     options = parser.parse_args(argv)
-    index, count = map(int, options.shard.split("/"))
+    shard, count = map(int, options.shard.split("/"))
+    if not 1 <= shard <= count:
+        parser.error(f"--shard: expected 1/{count} to {count}/{count}, got {options.shard}")
     pattern = re.compile("|".join(f"(?:{name})" for name in options.names))
-    wanted = [name for name in sorted(names) if pattern.fullmatch(name)][index::count]
+    wanted = [name for name in sorted(names) if pattern.fullmatch(name)][shard - 1 :: count]
     known = read(options.results) if options.results else {}
     if options.again:
         known = {name: reason for name, reason in known.items() if reason is None}

@@ -40,33 +40,22 @@ NOT_HERE = {
         r"tvm\.relax\.transform\.(IPCAllReduceRewrite|ipc_allreduce_rewrite\..*)",
         r"tvm\.relax\.transform\.(LowerGPUIPCAllocStorage|lower_gpu_ipc_alloc_storage\..*)",
     ],
-    "tvm.relax.transform.MetaScheduleTuneIRMod tunes": [
-        r"tvm\.relax\.transform(\.transform)?\.FewShotTuning",
-    ],
     "names of types and of imports": [
         r"tvm\.relax\..*\.(PrimExprLike|FType|CheckFunc|Pattern|ffi|py_print|to_dlpack_legacy)",
         r"tvm\.topi\.topi|tvm\.topi\..*\b(logger|Workload)",
         r"tvm\.topi\.cpp\.(cuda|generic|rocm|x86|vision\.yolo)",
     ],
     "networks of tests are inlined": [r"tvm\.relax\.testing\.nn\.Module\.define_subroutine"],
-    "operators of one bit, and tricks of one schedule": [
+    "operators of one bit, and transforms of one schedule": [
         r"tvm\.topi\.nn\.(\w+\.)?(\w*winograd\w*|binar\w+|bitserial\w+|bitpack)",
-        r"tvm\.topi\.nn\.(\w+\.)?conv2d_NCHWc_(OIHWo|int8)",
-        r"tvm\.topi\.nn\.(\w+\.)?(depthwise_conv2d_backward\w+|conv2d_\w+_preprocess)",
-        r"tvm\.topi\.nn\.(\w+\.)?(conv3d_\w+_preprocess|declaration_conv\w+)",
     ],
-    "no operator of graphs is lowered to it": [
-        r"tvm\.topi(\.\w+)?\.(binary_search|const_vector|fixed_point_multiply_per_axis|make_idx)",
-        r"tvm\.topi(\.\w+)?\.(sparse_reshape|within_index)",
+    "parts of functions that are C++": [
         r"tvm\.topi\.image\.(resize\.)?(get_\w+|can_convert_multiply_to_intdiv)",
-        r"tvm\.topi\.nn\.(\w+\.)?(SQNN_\w+|simulated_(de)?quantize|POOL_TYPE_CODE)",
-        r"tvm\.topi\.nn\.(\w+\.)?(lstm|get_pad\w+)",
-        r"tvm\.topi\.utils\.\w+_layout",
         r"tvm\.topi\.vision\.(nms_util\.)?(binary_search|collect_\w+|run_\w+|calculate_overlap)",
-        r"tvm\.topi\.testing\.(\w+\.)?(affine_grid|conv2d_backward|correlation|crop_and)_\w+",
-        r"tvm\.topi\.testing\.(\w+\.)?(deformable|grid_sample|lstm|reorg|roi)_\w+",
-        r"tvm\.topi\.testing\.(\w+\.)?(depthwise_conv2d_python_nchwc|dilate_np|resize3d_\w+)",
-        r"tvm\.topi\.testing\.\w+\.(get_\w+|pad_tensor|adaptive_pool_channel_\w+)",
+    ],
+    "parts of references": [
+        r"tvm\.topi\.testing\.(\w+\.)?(dilate_np|reorg_\w+|resize3d_(?!python)\w+|roi_align_common)",
+        r"tvm\.topi\.testing\.\w+\.(get_\w+|pad_tensor|adaptive_pool_channel_\w+|grid_sample_[23]d)",
     ],
 }
 

@@ -149,3 +149,18 @@ def test_rare_intrinsics_compile():
         A[0] = T.trace(["x", A[1]], "tvm.default_trace_action")
 
     assert tvm.build(func, "llvm").inspect_source("ll")
+
+
+def test_modules_behind_packages():
+    """What a package derives is found under the name of the module that defines it elsewhere."""
+    from tvm.script.ir_builder.relax.ir import add, call_tir
+    from tvm.script.ir_builder.tir.ir import float32, int8x4
+    from tvm.tir.analysis.analysis import verify_memory
+    from tvm.tir.transform.function_pass import prim_func_pass
+
+    assert add is tvm.script.relax.add and call_tir is tvm.script.relax.call_tir
+    assert float32 is T.float32 and int8x4 is T.int8x4
+    assert verify_memory is tir.analysis.verify_memory
+    assert prim_func_pass is tir.transform.prim_func_pass
+    with pytest.raises(ImportError, match="sqare"):
+        from tvm.script.ir_builder.relax.ir import sqare  # noqa: F401

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+import tvm.topi.testing as reference
 from tvm import te, topi
 
 from .checking import blocks, check, compiled, values
@@ -287,33 +288,91 @@ def test_depthwise_convolutions_in_blocks(each):
     )
 
 
+@pytest.mark.parametrize("signed", [True, False])
+def test_small_integers_in_blocks(signed):
+    """Kernels with four inputs together; sums beyond the range of 8 bits."""
+    dtype = "int8" if signed else "uint8"
+    x = values(1, 8, 6, 7, dtype=dtype, low=-99 if signed else 0, high=99)
+    w = values(16, 8, 3, 3, dtype="int8", seed=1, low=-99, high=99)
+    expected = of(F.conv2d, x.astype("float64"), w.astype("float64"), stride=2, padding=1)
+    data = x.reshape(1, 1, 8, 6, 7).transpose(0, 1, 3, 4, 2).copy()
+    kernel = w.reshape(2, 8, 1, 2, 4, 3, 3).transpose(0, 2, 5, 6, 3, 1, 4).copy()
+    expected = expected.reshape(1, 2, 8, 3, 4).transpose(0, 1, 3, 4, 2).astype("int32")
+    build = lambda x, w: topi.nn.conv2d_NCHWc_int8(x, w, 2, 1, 1, "NCHW8c", "NCHW8c")
+    check(build, [data, kernel], expected)
+    with pytest.raises(ValueError, match="conv2d_NCHWc_int8: expected kernels of 2 inputs"):
+        arguments = te.placeholder(data.shape, dtype), te.placeholder(kernel.shape, "int8")
+        topi.nn.conv2d_NCHWc_int8(*arguments, 2, 1, 1, "NCHW8c", "NCHW8c", "int32", 2)
+    with pytest.raises(ValueError, match="conv2d_NCHWc: expected a layout such as NCHW16c"):
+        topi.nn.conv2d_NCHWc_int8(*arguments, 2, 1, 1, "NCHW", "NCHW8c")
+
+
+@pytest.mark.parametrize("block", [None, 4])
+def test_results_in_blocks(block):
+    x, w = values(1, 8, 6, 6), values(16, 8, 3, 3, seed=1)
+    expected = of(F.conv2d, x, w, padding=1).reshape(1, 2, 8, 6, 6).transpose(0, 1, 3, 4, 2)
+    kernel = w.reshape(2, 8, 8, 3, 3).transpose(0, 2, 3, 4, 1).copy()
+    data = x.reshape(1, 2, 4, 6, 6).transpose(0, 1, 3, 4, 2).copy() if block else x
+    layout = "NCHW4c" if block else "NCHW"
+    build = lambda x, w: topi.nn.conv2d_NCHWc_OIHWo(x, w, 1, 1, 1, layout, "NCHW8c")
+    check(build, [data, kernel], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_transposed_convolutions_in_two_steps(dims):
+    """What the first step gives is data and kernel of a plain convolution."""
+    x, w = values(2, 4, *[5] * dims), values(4, 6, *[3] * dims, seed=1)
+    expected = of(TRANSPOSED[dims], x, w, stride=2, padding=1, output_padding=1)
+    name = {2: "conv2d_transpose_nchw", 3: "conv3d_transpose_ncdhw"}[dims]
+    arguments = 2, 1, "float32", 1
+    prepare = getattr(topi.nn, name + "_preprocess")
+    build = lambda x, w: conv(dims)(*prepare(x, w, *arguments))
+    check(build, [x, w], expected, rtol=1e-4, atol=1e-4)
+    whole = getattr(topi.nn, f"declaration_conv{dims}d_transpose_impl")
+    check(lambda x, w: whole(x, w, *arguments), [x, w], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("stride, padding, size", [(1, 1, 7), (2, 1, 8), ((2, 3), (0, 1), 9)])
+def test_gradients_of_depthwise(stride, padding, size):
+    x, w = values(2, 3, size, size), values(3, 2, 3, 3, seed=1)
+    tx, tw = (torch.from_numpy(a).requires_grad_() for a in (x, w))
+    out = F.conv2d(tx, tw.reshape(6, 1, 3, 3), stride=stride, padding=padding, groups=3)
+    g = values(*out.shape, seed=2)
+    out.backward(torch.from_numpy(g))
+    last, kernel = (0, 2, 3, 1), (2, 3, 0, 1)
+    nhwc, hwcm, grad = (
+        x.transpose(last).copy(),
+        w.transpose(kernel).copy(),
+        g.transpose(last).copy(),
+    )
+    build = lambda w, g: topi.nn.depthwise_conv2d_backward_input_nhwc(
+        w, g, grad.shape, nhwc.shape, stride, padding
+    )
+    expected = tx.grad.numpy().transpose(last)
+    check(build, [hwcm, grad], expected, rtol=1e-4, atol=1e-4)
+    build = lambda x, g: topi.nn.depthwise_conv2d_backward_weight_nhwc(
+        x, g, grad.shape, hwcm.shape, stride, padding
+    )
+    expected = tw.grad.numpy().transpose(kernel)
+    check(build, [nhwc, grad], expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=r"backward_input_nhwc: expected a gradient \(2, "):
+        topi.nn.depthwise_conv2d_backward_input_nhwc(
+            te.placeholder(hwcm.shape), te.placeholder((2, 1, 1, 6)), (2, 1, 1, 6), nhwc.shape, 1, 0
+        )
+
+
 @pytest.mark.parametrize("is_multiply", [True, False])
 @pytest.mark.parametrize(
     "kernel_size, displacement, stride1, stride2, padding",
     [(1, 2, 1, 1, 2), (3, 4, 2, 2, 4), (3, 2, 1, 2, 1)],
 )
 def test_correlation(kernel_size, displacement, stride1, stride2, padding, is_multiply):
-    """Patches of the first image beside patches of the second, cut out and displaced."""
     a, b = values(2, 3, 11, 13), values(2, 3, 11, 13, seed=1)
-    sides = [(0, 0), (0, 0), (padding, padding), (padding, padding)]
-    first, second = np.pad(a, sides), np.pad(b, sides)
-    moves = np.arange(-(displacement // stride2), displacement // stride2 + 1) * stride2
-    border = displacement + (kernel_size - 1) // 2
-    height, width = (-(-(n - 2 * border) // stride1) for n in first.shape[2:])
-    expected = np.empty((2, len(moves) ** 2, height, width), "float32")
-    for y, x in np.ndindex(height, width):
-        top, left = y * stride1 + displacement, x * stride1 + displacement
-        patch = first[:, :, top : top + kernel_size, left : left + kernel_size]
-        for place, (down, right) in enumerate((d, r) for d in moves for r in moves):
-            rows = slice(top + down, top + down + kernel_size)
-            other = second[:, :, rows, left + right : left + right + kernel_size]
-            alike = patch * other if is_multiply else np.abs(patch - other)
-            expected[:, place, y, x] = alike.mean((1, 2, 3))
     options = kernel_size, displacement, stride1, stride2, padding, is_multiply
     check(
         lambda a, b: topi.nn.correlation_nchw(a, b, *options),
         [a, b],
-        expected,
+        reference.correlation_nchw_python(a, b, *options),
         rtol=1e-4,
         atol=1e-5,
     )

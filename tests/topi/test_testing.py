@@ -98,3 +98,81 @@ def test_operators_agree():
     check(lambda t: topi.strided_slice(t, [0, 3], [2, 0], [1, -2]), [X], expected)
     m, d = values(3, 5), values(3, seed=1)
     check(topi.matrix_set_diag, [m, d], ref.matrix_set_diag(m, d))
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [False, True])
+def test_grid_sample(method, padding, align):
+    grid = values(2, 5, 4, 2, seed=1, low=-1.7, high=1.7)
+    options = {"mode": method, "padding_mode": padding, "align_corners": align}
+    expected = of(F.grid_sample, X, grid, **options)
+    got = ref.grid_sample_python(X, grid.transpose(0, 3, 1, 2), method, "NCHW", padding, align)
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_sampling():
+    theta = values(2, 2, 3)
+    expected = of(F.affine_grid, theta, size=(2, 1, 4, 5), align_corners=True)
+    close(ref.affine_grid_python(theta, (4, 5)), expected.transpose(0, 3, 1, 2))
+    boxes = np.array([[0, 0.1, 1.2, 1], [0.3, 0.2, 0.7, 0.9]], "float32")
+    index = np.array([1, 0], "int32")
+    for layout, image in (("NCHW", X), ("NHWC", X.transpose(0, 2, 3, 1).copy())):
+        options = (3, 5), layout, "bilinear", 9.0
+        expected = ref.crop_and_resize_python(image, boxes, index, *options)
+        build = lambda d, b, i, o=options: topi.image.crop_and_resize(d, b, i, *o)
+        check(build, [image, boxes, index], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups, deformable_groups", [(1, 1), (2, 2), (2, 1)])
+def test_deformable_convolution(groups, deformable_groups):
+    offset = values(2, deformable_groups * 18, 4, 4, seed=1)
+    w = values(6, 4 // groups, 3, 3, seed=2)
+    options = 2, 1, 1, deformable_groups, groups
+    expected = ref.deformable_conv2d_nchw_python(X, offset, w, *options)
+    build = lambda x, o, w: topi.nn.deformable_conv2d_nchw(x, o, w, *options, "float32")
+    check(build, [X, offset, w], expected, rtol=1e-4, atol=1e-4)
+    still = ref.deformable_conv2d_nchw_python(X, 0 * offset, w, *options)
+    close(still, of(F.conv2d, X, w, stride=2, padding=1, groups=groups))
+    last = [X.transpose(0, 2, 3, 1), offset.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0)]
+    last = [a.copy() for a in last]
+    moved = ref.deformable_conv2d_nhwc_python(*last, *options)
+    close(moved, expected.transpose(0, 2, 3, 1))
+    build = lambda x, o, w: topi.nn.deformable_conv2d_nhwc(x, o, w, *options, "float32")
+    check(build, last, moved, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_of_kernels():
+    w = values(6, 2, 3, 3, seed=1)
+    t = torch.from_numpy(w).requires_grad_()
+    out = F.conv2d(torch.from_numpy(X), t, stride=2, padding=1, groups=2)
+    g = values(*out.shape, seed=2)
+    out.backward(torch.from_numpy(g))
+    got = ref.conv2d_backward_weight_python(g, X, (3, 3), 2, 1, groups=2)
+    close(got, t.grad.numpy())
+    last = [a.transpose(0, 2, 3, 1) for a in (g, X)]
+    got = ref.conv2d_backward_weight_python(*last, (3, 3), 2, 1, "NHWC", groups=2)
+    close(got, t.grad.numpy().transpose(0, 2, 3, 1))
+    x = X.reshape(2, 2, 2, 7, 8).transpose(0, 1, 3, 4, 2)
+    k = values(8, 1, 3, 3, seed=3)
+    blocks = k.reshape(2, 4, 1, 3, 3).transpose(0, 2, 3, 4, 1)[:, :, :, :, None]
+    expected = of(F.conv2d, X, k, padding=1, groups=4).reshape(2, 2, 4, 7, 8)
+    got = ref.depthwise_conv2d_python_nchwc(x, blocks, 1, 1)
+    close(got, expected.transpose(0, 1, 3, 4, 2))
+
+
+def test_regions():
+    rois = np.array([[0, 1, 1, 6, 5], [1, 0, 2, 3, 3], [1, 5, 5, 5, 5]], "float32")
+    flat = np.full((2, 3, 7, 8), 2, "float32")
+    close(ref.roi_align_nchw_python(flat, rois, 3, 1.0, 2), np.full((3, 3, 3, 3), 2))
+    x = np.arange(56, dtype="float32").reshape(1, 1, 7, 8)
+    # Samples of a plane have the mean of its value in the middle of a cell.
+    expected = [[[[8 * y + x for x in (2, 4)] for y in (2, 4)]]]
+    close(ref.roi_align_nchw_python(x, [[0, 1, 1, 5, 5]], 2, 1.0, 2), expected)
+    nhwc = X.transpose(0, 2, 3, 1)
+    for mode in (b"avg", b"max"):
+        first = ref.roi_align_nchw_python(X, rois, (2, 3), 0.7, 0, mode)
+        last = ref.roi_align_nhwc_python(nhwc, rois, (2, 3), 0.7, 0, mode)
+        close(last, first.transpose(0, 2, 3, 1))
+    pooled = ref.roi_pool_nchw_python(x, [[0, 1, 1, 4, 4], [0, 9, 9, 9, 9]], 2, 1.0)
+    close(pooled[:, 0], [[[18, 20], [34, 36]], [[0, 0], [0, 0]]])

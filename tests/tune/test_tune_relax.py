@@ -2,6 +2,7 @@
 """Tuning the kernels of graphs."""
 
 import numpy as np
+import pytest
 import tvm
 from tvm import meta_schedule as ms
 from tvm import relax
@@ -58,3 +59,30 @@ def test_the_pipeline_that_tunes(tmp_path):
     executable = tvm.compile(tuned(Mod), host_target())
     out = relax.VirtualMachine(executable, tvm.cpu())["main"](X, W)
     np.testing.assert_allclose(out.numpy(), EXPECTED, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"valid_count": 3, "benchmark": True}])
+def test_schedules_that_are_drawn(options):
+    target = tvm.target.Target(host_target())
+    with target:
+        drawn = relax.transform.FewShotTuning(**options)(relax.kernels.lower(Mod, target))
+    kernels = relax.kernels.kernels(drawn)
+    assert all(func.attrs["tir.is_scheduled"] for func in kernels.values())
+    out = relax.VirtualMachine(tvm.compile(drawn, target), tvm.cpu())["main"](X, W)
+    np.testing.assert_allclose(out.numpy(), EXPECTED, rtol=1e-4, atol=1e-4)
+    # What is scheduled stays what it is.
+    with target:
+        again = relax.transform.FewShotTuning()(drawn)
+    tvm.ir.assert_structural_equal(again, drawn)
+
+
+def test_no_schedules_are_drawn():
+    @R.function
+    def main(x: R.Tensor(("n", 4))):
+        return R.add(x, x)
+
+    mod = relax.transform.LegalizeOps()(tvm.IRModule.from_expr(main))
+    with tvm.target.Target(host_target()):
+        tvm.ir.assert_structural_equal(relax.transform.FewShotTuning()(mod), mod)
+    with pytest.raises(ValueError, match="FewShotTuning: expected a positive valid_count, got 0"):
+        relax.transform.FewShotTuning(0)

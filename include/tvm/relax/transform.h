@@ -6,19 +6,26 @@
 
 namespace tvm::relax {
 
-/// A pass over the functions of the graph language that sees the module: `fn` is
-/// `Function (Function, IRModule, options...)`.
-template <auto fn, class... A>
-IRModule RunOnFunctions(IRModule mod, A... options) {
+/// The module with what `change(variable, function)` makes of each function of the graph language,
+/// in the order of their names; the module itself where nothing changes.
+template <class F>
+IRModule MapFunctions(const IRModule& mod, F&& change) {
   Map<GlobalVar, BaseFunc> functions = mod->functions;
-  for (const auto& [var, base] : mod->functions) {
+  for (const auto& [var, base] : mod->Sorted()) {
     auto* func = base.template as<FunctionObj>();
     if (!func) continue;
-    Function changed = fn(ffi::GetRef<Function>(func), mod, options...);
+    Function changed = change(var, ffi::GetRef<Function>(func));
     if (!changed.same_as(base)) functions.Set(var, changed);
   }
   if (functions.same_as(mod->functions)) return mod;
   return IRModule(functions, mod->attrs, mod->global_infos);
+}
+/// A pass over the functions of the graph language that sees the module: `fn` is
+/// `Function (Function, IRModule, options...)`.
+template <auto fn, class... A>
+IRModule RunOnFunctions(IRModule mod, A... options) {
+  return MapFunctions(
+      mod, [&](const GlobalVar&, const Function& func) { return fn(func, mod, options...); });
 }
 template <auto fn, class... A>
 constexpr auto FunctionPassOf(Function (*)(Function, IRModule, A...)) {

@@ -4,6 +4,13 @@
 from tvm import te
 from tvm._derive import fill
 
-from .utils import InvalidShapeError, get_const_tuple
+from .utils import (
+    InvalidShapeError,
+    binary_search,
+    const_vector,
+    get_const_tuple,
+    make_idx,
+    within_index,
+)
 
 __getattr__, __dir__ = fill(__name__)

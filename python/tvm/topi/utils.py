@@ -3,6 +3,7 @@
 
 import functools
 import operator
+import re
 
 from tvm import arith, te, tir
 from tvm.ir import FloatImm, IntImm
@@ -143,6 +144,48 @@ def get_max_power2_factor(n, max_value=None):
     while n > 0 and n % (factor * 2) == 0 and (max_value is None or factor * 2 <= max_value):
         factor *= 2
     return factor
+
+
+def _layout_is(layout, axes, blocks):
+    """Whether a layout has these axes, followed by blocks such as "16n8c"."""
+    block = "".join(f"[0-9]+{letter}" for letter in blocks)
+    return re.fullmatch(f"{axes}{block}", layout) is not None
+
+
+def ncw_pack_layout(layout_info):
+    """Whether batch and channels are in blocks: NCW16n4c."""
+    return _layout_is(layout_info, "NCW", "nc")
+
+
+def ncw_xc_layout(layout_info):
+    """Whether channels alone are in blocks: NCW4c."""
+    return _layout_is(layout_info, "NCW", "c")
+
+
+def nchw_pack_layout(layout_info):
+    """Whether batch and channels are in blocks: NCHW16n4c."""
+    return _layout_is(layout_info, "NCHW", "nc")
+
+
+def nchw_xc_layout(layout_info):
+    """Whether channels alone are in blocks: NCHW4c."""
+    return _layout_is(layout_info, "NCHW", "c")
+
+
+def binary_search(ib, sequence_offset, search_range, sorted_sequence, value, right, out_dtype):
+    """Emits, with a `tir.ir_builder`, the search for where a value belongs in `search_range` sorted
+    elements from `sequence_offset` on; the place, behind what is equal if `right`."""
+    low = ib.allocate(out_dtype, (1,), name="low", scope="local")
+    high = ib.allocate(out_dtype, (1,), name="high", scope="local")
+    low[0], high[0] = tir.const(0, out_dtype), tir.Cast(out_dtype, search_range)
+    with ib.while_loop(low[0] < high[0]):
+        middle = tir.indexdiv(low[0] + high[0], 2)
+        found = sorted_sequence[sequence_offset + middle]
+        with ib.if_scope(value >= found if right else value > found):
+            low[0] = middle + 1
+        with ib.else_scope():
+            high[0] = middle
+    return low[0]
 
 
 def get_shape(src_shape, src_layout, dst_layout):

@@ -18,16 +18,34 @@ bool IsIdentity(const Order& order) {
   return order == IdentityOrder(static_cast<int64_t>(order.size()));
 }
 int64_t RankBefore(const Order& order) {
-  return std::count_if(order.begin(), order.end(), [](const Part& p) { return p.block == 0; });
+  int64_t rank = 0;
+  for (const Part& part : order) rank += part.IsJoined() ? 2 : !part.IsSplit();
+  return rank;
+}
+Order Inverse(const Order& order) {
+  Order result(RankBefore(order));
+  for (size_t k = 0; k < order.size(); ++k) {
+    const Part& part = order[k];
+    auto i = static_cast<int64_t>(k);
+    if (part.IsSplit()) {
+      result[part.axis].block = part.block;
+      result[part.axis].inner = i;
+      continue;
+    }
+    result[part.axis].axis = i;
+    if (part.IsJoined()) result[part.inner] = {i, part.block};
+  }
+  return result;
 }
 int64_t BlockOf(int64_t axis, const Order& order) {
+  axis = OldAxis(axis, order);
   for (const Part& part : order) {
-    if (part.axis == OldAxis(axis, order) && part.block != 0) return part.block;
+    if (part.block != 0 && (part.axis == axis || part.inner == axis)) return part.block;
   }
   return 0;
 }
 bool HasBlocks(const Order& order) {
-  return RankBefore(order) != static_cast<int64_t>(order.size());
+  return std::any_of(order.begin(), order.end(), [](const Part& p) { return p.block != 0; });
 }
 std::optional<Order> OrderOf(const std::string& from, const std::string& to) {
   tir::Layout before(from), after(to);
@@ -51,22 +69,44 @@ int64_t OldAxis(int64_t axis, const Order& order) {
   return axis < 0 ? axis + RankBefore(order) : axis;
 }
 int64_t NewAxis(int64_t axis, const Order& order) {
-  return std::find(order.begin(), order.end(), Part{OldAxis(axis, order)}) - order.begin();
+  axis = OldAxis(axis, order);
+  auto is_whole = [&](const Part& p) {
+    return (p.axis == axis && !p.IsSplit()) || (p.IsJoined() && p.inner == axis);
+  };
+  return std::find_if(order.begin(), order.end(), is_whole) - order.begin();
+}
+Order Permuted(const Order& order, const Optional<Ints>& axes) {
+  int64_t rank = RankBefore(order);
+  std::vector<int64_t> where(rank);  // of an axis in the result
+  for (int64_t i = 0; i < rank; ++i)
+    where[axes ? OldAxis(axes.value()[i]->value, order) : rank - 1 - i] = i;
+  Order result;
+  for (const Part& part : order)
+    result.push_back({where[part.axis], part.block, part.IsJoined() ? where[part.inner] : -1});
+  return result;
+}
+bool Divides(const std::vector<bool>& chosen, const Order& order) {
+  return std::any_of(order.begin(), order.end(), [&](const Part& p) {
+    return p.IsJoined() && chosen[p.axis] != chosen[p.inner];
+  });
 }
 Order Without(const Order& order, const std::vector<bool>& removed) {
   Order rest;
   for (const Part& part : order) {
     if (removed[part.axis]) continue;
-    int64_t before = std::count(removed.begin(), removed.begin() + part.axis, true);
-    rest.push_back({part.axis - before, part.block});
+    auto left = [&](int64_t axis) {
+      return axis - std::count(removed.begin(), removed.begin() + axis, true);
+    };
+    rest.push_back({left(part.axis), part.block, part.IsJoined() ? left(part.inner) : -1});
   }
   return rest;
 }
 std::string Reordered(const std::string& layout, const Order& order) {
-  std::string result;
+  std::string letters = layout, result;
+  std::erase_if(letters, [](unsigned char c) { return std::isdigit(c); });
   for (const Part& part : order) {
-    char letter = layout[part.axis];
-    if (part.block == 0) {
+    char letter = letters[part.axis];
+    if (!part.IsSplit()) {
       result += letter;
     } else {
       result += std::to_string(part.block);
@@ -86,9 +126,12 @@ tir::IndexMap MapBetween(const Order& from, const Order& to, const Array<PrimExp
     indices.push_back(index);
   }
   for (int64_t axis = 0; axis < RankBefore(from); ++axis) {
-    PrimExpr index = indices[NewAxis(axis, from)];
+    const Part& whole = from[NewAxis(axis, from)];
+    PrimExpr index = indices[NewAxis(axis, from)], block = number(whole.block);
+    if (whole.IsJoined())
+      index = axis == whole.inner ? floormod(index, block) : floordiv(index, block);
     for (size_t i = 0; i < from.size(); ++i) {
-      if (from[i].axis == axis && from[i].block != 0)
+      if (from[i].axis == axis && from[i].IsSplit())
         index = index * number(from[i].block) + indices[i];
     }
     before.push_back(index);
@@ -96,7 +139,9 @@ tir::IndexMap MapBetween(const Order& from, const Order& to, const Array<PrimExp
   for (const Part& part : to) {
     PrimExpr index = before[part.axis];
     int64_t block = BlockOf(part.axis, to);
-    if (part.block != 0) {
+    if (part.IsJoined()) {
+      index = index * number(block) + before[part.inner];
+    } else if (part.IsSplit()) {
       index = floormod(index, number(block));
     } else if (block != 0) {
       index = floordiv(index, number(block));

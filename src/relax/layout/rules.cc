@@ -126,6 +126,7 @@ Result OfReduction(LayoutCall& c) {
   if (order.empty()) return std::nullopt;
   std::vector<bool> reduced(RankBefore(order), !attrs->axis);
   for (const IntImm& axis : attrs->axis.value_or({})) reduced[OldAxis(axis->value, order)] = true;
+  if (Divides(reduced, order)) return std::nullopt;
   Ints axes;
   for (size_t i = 0; i < order.size(); ++i) {
     if (!reduced[order[i].axis]) continue;

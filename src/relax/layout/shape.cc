@@ -25,8 +25,10 @@ Result OfConcat(LayoutCall& c) {
   auto fields = InOneLayout(c);
   if (!fields) return std::nullopt;
   auto& [tensors, order] = *fields;
-  auto attrs = ChangedAttrs<ConcatAttrsObj>(
-      c, [&, &order = order](auto* a) { a->axis = NewAxis(a->axis.value_or(0), order); });
+  int64_t axis = OldAxis(c.attrs<ConcatAttrsObj>()->axis.value_or(0), order),
+          now = NewAxis(axis, order);
+  if (order[now].inner == axis) return std::nullopt;
+  auto attrs = ChangedAttrs<ConcatAttrsObj>(c, [&](auto* a) { a->axis = now; });
   return LayoutResult{Again(c, {Tuple(tensors)}, attrs), order};
 }
 /// Cut where blocks end.
@@ -36,6 +38,7 @@ Result OfSplit(LayoutCall& c) {
   auto* attrs = c.attrs<SplitAttrsObj>();
   if (order.empty()) return std::nullopt;
   int64_t axis = OldAxis(attrs->axis, order), block = BlockOf(axis, order);
+  if (order[NewAxis(axis, order)].IsJoined()) return std::nullopt;
   ObjectRef pieces = attrs->indices_or_sections;
   if (auto* sections = pieces.as<IntImmObj>(); sections && block) {
     auto dims = GetStructInfoAs<TensorStructInfoObj>(data)->Dims();
@@ -64,7 +67,8 @@ Order WithNewAxes(const Order& order, const std::vector<int64_t>& added, int64_t
   }
   Order result;
   for (int64_t axis : added) result.push_back({axis});
-  for (const Part& part : order) result.push_back({kept[part.axis], part.block});
+  for (const Part& part : order)
+    result.push_back({kept[part.axis], part.block, part.IsJoined() ? kept[part.inner] : -1});
   return result;
 }
 Result OfStack(LayoutCall& c) {
@@ -105,6 +109,7 @@ Result OfSqueeze(LayoutCall& c) {
     if (removed[i] && !size) return std::nullopt;
     if (size != 1) removed[i] = false;
   }
+  if (Divides(removed, order)) return std::nullopt;
   Ints axes;
   for (size_t i = 0; i < order.size(); ++i) {
     if (removed[order[i].axis]) axes.push_back(IntImm(DataType::Int(64), static_cast<int64_t>(i)));
@@ -119,10 +124,15 @@ Result OfTile(LayoutCall& c) {
   auto rank = static_cast<size_t>(RankBefore(order));
   if (order.empty() || repeats.size() > rank) return std::nullopt;
   size_t missing = rank - repeats.size();
+  IntImm once(DataType::Int(64), 1);
+  auto times = [&](int64_t axis) {
+    auto i = static_cast<size_t>(axis);
+    return i < missing ? once : repeats[i - missing];
+  };
   for (const Part& part : order) {
-    auto axis = static_cast<size_t>(part.axis);
-    bool once = part.block != 0 || axis < missing;
-    changed.push_back(once ? IntImm(DataType::Int(64), 1) : repeats[axis - missing]);
+    if (part.IsJoined() && (times(part.axis)->value != 1 || times(part.inner)->value != 1))
+      return std::nullopt;
+    changed.push_back(part.block != 0 ? once : times(part.axis));
   }
   auto attrs = ChangedAttrs<TileAttrsObj>(c, [&](TileAttrsObj* a) { a->repeats = changed; });
   return LayoutResult{Again(c, {c.get(c.call->args[0], order)}, attrs), order};
@@ -149,8 +159,12 @@ Result OfPad(LayoutCall& c) {
   const Ints& before = c.attrs<PadAttrsObj>()->pad_width;
   Ints width;
   for (const Part& part : order) {
+    auto is_padded = [&](int64_t axis) {
+      return before[2 * axis]->value != 0 || before[2 * axis + 1]->value != 0;
+    };
     IntImm begin = before[2 * part.axis], end = before[2 * part.axis + 1];
-    if (part.block != 0 && (begin->value != 0 || end->value != 0)) return std::nullopt;
+    if (part.block != 0 && (is_padded(part.axis) || (part.IsJoined() && is_padded(part.inner))))
+      return std::nullopt;
     width.push_back(begin);
     width.push_back(end);
   }
@@ -161,14 +175,8 @@ Result OfPad(LayoutCall& c) {
 Result OfPermuteDims(LayoutCall& c) {
   Order order = FirstOrder(c, {c.call->args[0]});
   if (order.empty()) return std::nullopt;
-  int64_t rank = RankBefore(order);
-  std::vector<int64_t> where(rank);  // of an axis in the result
-  auto axes = c.attrs<PermuteDimsAttrsObj>()->axes;
-  for (int64_t i = 0; i < rank; ++i)
-    where[axes ? OldAxis(axes.value()[i]->value, order) : rank - 1 - i] = i;
-  Order result;
-  for (const Part& part : order) result.push_back({where[part.axis], part.block});
-  return LayoutResult{c.get(c.call->args[0], order), result};
+  return LayoutResult{c.get(c.call->args[0], order),
+                      Permuted(order, c.attrs<PermuteDimsAttrsObj>()->axes)};
 }
 
 TVM_REGISTER() {

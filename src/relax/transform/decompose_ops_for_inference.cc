@@ -61,17 +61,12 @@ class InferenceDecomposer : public ExprMutator {
 };
 
 IRModule DecomposeOpsForInference(IRModule mod, Optional<String> func_name, bool keep_training) {
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
   if (func_name) mod->GetGlobalVar(func_name.value());  // raises where there is none
-  for (const auto& [var, base] : mod->functions) {
-    auto func = base.as<Function>();
-    if (!func || (func_name && func_name.value() != var->name_hint)) continue;
-    Expr changed =
-        OnDeepStack([&] { return InferenceDecomposer(mod, keep_training).VisitExpr(*func); });
-    if (!changed.same_as(base)) functions.Set(var, As<Function>(changed));
-  }
-  if (functions.same_as(mod->functions)) return mod;
-  return IRModule(functions, mod->attrs, mod->global_infos);
+  return MapFunctions(mod, [&](const GlobalVar& var, const Function& func) {
+    if (func_name && func_name.value() != var->name_hint) return func;
+    return OnDeepStack(
+        [&] { return As<Function>(InferenceDecomposer(mod, keep_training).VisitExpr(func)); });
+  });
 }
 }  // namespace
 TVM_RELAX_PASS(DecomposeOpsForInference, 0,

@@ -81,16 +81,11 @@ class TrainingDecomposer : public ExprMutator {
 };
 
 IRModule DecomposeOpsForTraining(IRModule mod, Optional<String> func_name) {
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
   if (func_name) mod->GetGlobalVar(func_name.value());  // raises where there is none
-  for (const auto& [var, base] : mod->functions) {
-    auto func = base.as<Function>();
-    if (!func || (func_name && func_name.value() != var->name_hint)) continue;
-    Expr changed = OnDeepStack([&] { return TrainingDecomposer(mod).VisitExpr(*func); });
-    if (!changed.same_as(base)) functions.Set(var, As<Function>(changed));
-  }
-  if (functions.same_as(mod->functions)) return mod;
-  return IRModule(functions, mod->attrs, mod->global_infos);
+  return MapFunctions(mod, [&](const GlobalVar& var, const Function& func) {
+    if (func_name && func_name.value() != var->name_hint) return func;
+    return OnDeepStack([&] { return As<Function>(TrainingDecomposer(mod).VisitExpr(func)); });
+  });
 }
 }  // namespace
 TVM_RELAX_PASS(

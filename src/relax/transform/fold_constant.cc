@@ -360,12 +360,9 @@ class ConstantFolder {
     }
   };
   IRModule Replaced() const {
-    Map<GlobalVar, BaseFunc> functions = mod_->functions;
-    for (const auto& [var, base] : mod_->functions) {
-      auto func = base.as<Function>();
-      if (!func) continue;
+    IRModule folded = MapFunctions(mod_, [&](const GlobalVar&, const Function& func) {
       Replacer replacer;
-      VisitBindings(*func, [&](const Binding& binding) {
+      VisitBindings(func, [&](const Binding& binding) {
         auto it = known_.find(binding->var->vid.get());
         if (it == known_.end()) return;
         Optional<Constant> value = it->second.constant;
@@ -377,11 +374,10 @@ class ConstantFolder {
         replacer.Replace(binding->var, value.value());
         replacer.folded.insert(binding->var->vid.get());
       });
-      if (replacer.folded.empty()) continue;
-      functions.Set(var, RemoveAllUnused(As<Function>(replacer.VisitExpr(*func))));
-    }
-    if (functions.same_as(mod_->functions)) return mod_;
-    return RemoveUncalled(IRModule(functions, mod_->attrs, mod_->global_infos), called_);
+      if (replacer.folded.empty()) return func;
+      return RemoveAllUnused(As<Function>(replacer.VisitExpr(func)));
+    });
+    return folded.same_as(mod_) ? mod_ : RemoveUncalled(folded, called_);
   }
 
   IRModule mod_;

@@ -46,20 +46,17 @@ class Lifter : public ExprMutator {
  public:
   explicit Lifter(const IRModule& mod) : ExprMutator(mod), before_(mod) {}
   IRModule Run() {
-    Map<GlobalVar, BaseFunc> functions = before_->functions;
-    for (const auto& [var, base] : before_->Sorted()) {
-      auto func = base.as<Function>();
-      if (!func) continue;
+    IRModule after = MapFunctions(before_, [&](const GlobalVar& var, const Function& func) {
       FunctionValues finder;
-      finder.VisitExpr(*func);
+      finder.VisitExpr(func);
       values_ = std::move(finder.ids);
       name_ = std::string(View(var->name_hint));
-      Expr changed = VisitExpr(*func);
-      if (!changed.same_as(base)) functions.Set(var, As<Function>(changed));
-    }
+      return As<Function>(VisitExpr(func));
+    });
+    if (done_.empty()) return after;
+    Map<GlobalVar, BaseFunc> functions = after->functions;
     for (const auto& [var, func] : done_) functions.Set(var, func);
-    if (functions.same_as(before_->functions)) return before_;
-    return IRModule(functions, before_->attrs, before_->global_infos);
+    return IRModule(functions, after->attrs, after->global_infos);
   }
 
   void VisitBinding_(const VarBindingObj* binding) final {

@@ -17,9 +17,7 @@ struct FunctionPassObj : PassObj {
     def("info", &PassObj::info);
   }
   IRModule Run(IRModule mod, const PassContext& ctx) const override {
-    Map<GlobalVar, BaseFunc> functions = mod->functions;
-    for (const auto& [var, func] : mod->Sorted()) {
-      if (!func.as<FunctionObj>()) continue;
+    return MapFunctions(mod, [&](const GlobalVar&, const Function& func) {
       Any result = CallBack(pass_func, func, mod, ctx);
       auto changed = result.as<Function>();
       if (!changed || !changed->defined()) {
@@ -27,10 +25,8 @@ struct FunctionPassObj : PassObj {
                                  << ": expected the pass to return a relax.Function, got "
                                  << result.GetTypeKey();
       }
-      if (!changed->same_as(func)) functions.Set(var, *changed);
-    }
-    if (functions.same_as(mod->functions)) return mod;
-    return IRModule(functions, mod->attrs, mod->global_infos);
+      return *changed;
+    });
   }
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("relax.FunctionPass", FunctionPassObj, PassObj);
 };
@@ -89,13 +85,8 @@ TVM_REGISTER() {
 }  // namespace
 
 IRModule DataflowBlockPassObj::Run(IRModule mod, const PassContext& ctx) const {
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
-  for (const auto& [var, func] : mod->Sorted()) {
-    if (!func.as<FunctionObj>()) continue;
-    auto changed = As<Function>(BlockRewriter(this, mod, ctx).VisitExpr(func));
-    if (!changed.same_as(func)) functions.Set(var, changed);
-  }
-  if (functions.same_as(mod->functions)) return mod;
-  return IRModule(functions, mod->attrs, mod->global_infos);
+  return MapFunctions(mod, [&](const GlobalVar&, const Function& func) {
+    return As<Function>(BlockRewriter(this, mod, ctx).VisitExpr(func));
+  });
 }
 }  // namespace tvm::relax

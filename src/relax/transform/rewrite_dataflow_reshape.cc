@@ -56,14 +56,9 @@ class ReshapeRewriter : public ExprMutator {
 
 IRModule RewriteDataflowReshape(IRModule mod) {
   ReshapeFunctions reshapes(mod);
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
-  for (const auto& [var, func] : mod->functions) {
-    if (!func.as<FunctionObj>()) continue;
-    Expr changed = ReshapeRewriter(mod, &reshapes).VisitExpr(func);
-    if (!changed.same_as(func)) functions.Set(var, As<Function>(changed));
-  }
-  if (functions.same_as(mod->functions)) return mod;
-  return IRModule(functions, mod->attrs, mod->global_infos);
+  return MapFunctions(mod, [&](const GlobalVar&, const Function& func) {
+    return As<Function>(ReshapeRewriter(mod, &reshapes).VisitExpr(func));
+  });
 }
 }  // namespace
 TVM_RELAX_PASS(RewriteDataflowReshape, 0,

@@ -36,12 +36,9 @@ BlockId CacheRead(State& state, BlockId id, BufferIndex& index, String storage_s
   analyzer.Bind(DomainsOf(gap.loops));
   Array<Array<arith::IntSet>> boxes;
   for (const Placed* consumer : consumers) {
-    for (const BufferRegion& read : consumer->block()->reads) {
-      if (!read->buffer.same_as(buffer)) continue;
-      boxes.push_back(Relax(BoundRegion(consumer->realize, read->region), gap.LoopsBelow(*consumer),
-                            consumer->realize->predicate, &analyzer)
-                          .box);
-    }
+    for (const Relaxed& read :
+         Touched(*consumer, consumer->block()->reads, buffer, gap.LoopsBelow(*consumer), &analyzer))
+      boxes.push_back(read.box);
   }
   Buffer cache = NewCache(buffer, storage_scope);
   CopyNest copy =

@@ -22,12 +22,7 @@ BlockId CacheWrite(State& state, BlockId id, BufferIndex& index, String storage_
 
   arith::Analyzer analyzer;
   analyzer.Bind(DomainsOf(gap.loops));
-  Relaxed region;
-  for (const BufferRegion& write : block->writes) {
-    if (write->buffer.same_as(buffer))
-      region = Relax(BoundRegion(writer.realize, write->region), gap.LoopsBelow(writer),
-                     writer.realize->predicate, &analyzer);
-  }
+  Relaxed region = Touched(writer, block->writes, buffer, gap.LoopsBelow(writer), &analyzer).back();
   // What is copied back and was not written would destroy what is there.
   bool nothing_to_lose = gap.loops.empty() && at.scope.Owns(buffer);
   bool exact = region.exact && !writer.IsConditional();

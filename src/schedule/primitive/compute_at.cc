@@ -30,14 +30,11 @@ std::vector<Array<IntSet>> Needed(const Focus& at, const LoopPlace& place,
   for (const BufferRegion& write : at.block->block()->writes) {
     Array<Array<IntSet>> boxes;
     for (const Placed* consumer : consumers) {
-      for (const BufferRegion& read : consumer->block()->reads) {
-        if (!read->buffer.same_as(write->buffer)) continue;
-        std::vector<For> loops = SharedBy(write->buffer, place);
-        for (const For& loop : place.LoopsBelow(*consumer)) loops.push_back(loop);
-        boxes.push_back(Relax(BoundRegion(consumer->realize, read->region), loops,
-                              consumer->realize->predicate, &analyzer)
-                            .box);
-      }
+      std::vector<For> loops = SharedBy(write->buffer, place);
+      for (const For& loop : place.LoopsBelow(*consumer)) loops.push_back(loop);
+      for (const Relaxed& read :
+           Touched(*consumer, consumer->block()->reads, write->buffer, loops, &analyzer))
+        boxes.push_back(read.box);
     }
     needed.push_back(boxes.empty() ? Array<IntSet>() : arith::UnionRegion(boxes));
   }

@@ -9,6 +9,17 @@
 namespace tvm::tir {
 using arith::Analyzer;
 
+std::vector<Relaxed> Touched(const Placed& block, const Array<BufferRegion>& regions,
+                             const Buffer& buffer, const std::vector<For>& loops,
+                             arith::Analyzer* analyzer) {
+  std::vector<Relaxed> touched;
+  for (const BufferRegion& part : regions) {
+    if (!part->buffer.same_as(buffer)) continue;
+    touched.push_back(
+        Relax(BoundRegion(block.realize, part->region), loops, block.realize->predicate, analyzer));
+  }
+  return touched;
+}
 std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>& iters) {
   Array<Var> vars = iters.Map([](const IterVar& i) { return i->var; });
   Array<PrimExpr> parts = arith::DetectLinearEquation(index, vars);

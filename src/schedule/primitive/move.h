@@ -18,6 +18,12 @@ struct LinearIndex {
 };
 std::optional<LinearIndex> AsLinear(const PrimExpr& index, const Array<IterVar>& iters);
 
+/// What a block touches of a buffer, among the regions that it reads or those that it writes, in
+/// all iterations of some loops around it.
+std::vector<Relaxed> Touched(const Placed& block, const Array<BufferRegion>& regions,
+                             const Buffer& buffer, const std::vector<For>& loops,
+                             arith::Analyzer* analyzer);
+
 /// A loop in a scope, the blocks below it, and the statements its body consists of.
 struct LoopPlace {
   For loop;

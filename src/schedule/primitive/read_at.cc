@@ -30,12 +30,8 @@ BlockId ReadAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index, Str
   arith::Analyzer analyzer;
   analyzer.Bind(DomainsOf(place.outer));
   Array<Array<arith::IntSet>> boxes;
-  for (const BufferRegion& read : block->reads) {
-    if (!read->buffer.same_as(buffer)) continue;
-    boxes.push_back(
-        Relax(BoundRegion(p.realize, read->region), place.inner, p.realize->predicate, &analyzer)
-            .box);
-  }
+  for (const Relaxed& read : Touched(p, block->reads, buffer, place.inner, &analyzer))
+    boxes.push_back(read.box);
   Buffer cache = NewCache(buffer, storage_scope);
   BlockRealize copy = CopyAt(buffer, cache, cache->name, arith::UnionRegion(boxes), place.outer);
   BlockMap same;

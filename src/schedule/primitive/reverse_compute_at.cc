@@ -25,10 +25,8 @@ Array<IntSet> Produced(const LoopPlace& place, const std::vector<const Placed*>&
                {p->realize->block, loop});
       }
     }
-    for (const BufferRegion& write : p->block()->writes) {
-      if (!write->buffer.same_as(buffer)) continue;
-      Relaxed region = Relax(BoundRegion(p->realize, write->region), place.LoopsBelow(*p),
-                             p->realize->predicate, &analyzer);
+    for (const Relaxed& region :
+         Touched(*p, p->block()->writes, buffer, place.LoopsBelow(*p), &analyzer)) {
       bool same = region.exact && !p->IsConditional();
       for (size_t i = 0; same && box && i < box->size(); ++i) {
         same = analyzer.CanProveEqual((*box)[i].min(), region.box[i].min()) &&

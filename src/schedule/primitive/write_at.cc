@@ -34,12 +34,7 @@ BlockId WriteAt(State& state, LoopId loop_id, BlockId id, BufferIndex& index,
   }
   arith::Analyzer analyzer;
   analyzer.Bind(DomainsOf(place.outer));
-  Relaxed region;
-  for (const BufferRegion& write : block->writes) {
-    if (write->buffer.same_as(buffer))
-      region = Relax(BoundRegion(p.realize, write->region), place.inner, p.realize->predicate,
-                     &analyzer);
-  }
+  Relaxed region = Touched(p, block->writes, buffer, place.inner, &analyzer).back();
   // What is copied and was not written would destroy what is there.
   if (!region.exact || p.IsConditional()) {
     Refuse("cannot tell exactly which part of " + name + " block " + std::string(block->name_hint) +

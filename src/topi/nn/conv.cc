@@ -50,65 +50,90 @@ PrimExpr SumOfProducts(const Tensor& data, const Index& source, const Tensor& ke
       AsType(options.out_dtype, At(data, source)) * AsType(options.out_dtype, At(kernel, weight)),
       iters);
 }
-
-int64_t Divided(const char* op, const char* what, const PrimExpr& count, int64_t groups) {
-  auto n = AsConstInt(count);
-  if (groups < 1 || (n && *n % groups != 0)) {
-    Complain(op, std::string("groups that divide the ") + what,
-             std::to_string(groups) + " for " + Text({count}));
+/// Where the axes of data and kernel are, what windows see, and how data is padded.
+struct Operands {
+  SpatialAxes axes;
+  std::string op;  // conv2d
+  SpatialAxes kernel_axes;
+  Windows windows;
+  Padding padding;
+  size_t c, o, in;
+  /// `suffix` is what the name has behind "conv2d", `letters` are those of the kernel's channels.
+  Operands(const Tensor& data, const Tensor& kernel, const ConvOptions& options,
+           const std::string& suffix, const char* letters)
+      : axes(("conv" + suffix).c_str(), options.data_layout, "NC", data),
+        op("conv" + std::to_string(axes.size()) + "d" + suffix),
+        kernel_axes(KernelAxes(kernel, options, letters)),
+        windows(op.c_str(), kernel, kernel_axes, options),
+        padding(op.c_str(), options.padding, windows.dilated),
+        c(axes.At('C')),
+        o(kernel_axes.At('O')),
+        in(kernel_axes.At('I')) {
+    CheckGroups("channels", data->shape[c], options.groups);
   }
-  return n ? *n / groups : -1;
-}
-/// A channel of the result of a group reads channels of that group alone.
-PrimExpr FirstChannel(const PrimExpr& out_channel, const PrimExpr& outputs, const PrimExpr& inputs,
-                      int64_t groups) {
-  if (groups == 1) return MakeZero(out_channel.dtype());
-  PrimExpr each = Simplified(floordiv(outputs, MakeConst(outputs.dtype(), groups)));
-  return floordiv(out_channel, each) * inputs;
+  void CheckGroups(const char* what, const PrimExpr& count, int64_t groups) const {
+    auto n = AsConstInt(count);
+    if (groups < 1 || (n && *n % groups != 0)) {
+      Complain(op.c_str(), std::string("groups that divide the ") + what,
+               std::to_string(groups) + " for " + Text({count}));
+    }
+  }
+
+ private:
+  SpatialAxes KernelAxes(const Tensor& kernel, const ConvOptions& options, const char* letters) {
+    SpatialAxes found(op.c_str(), options.kernel_layout, letters, kernel);
+    if (found.size() != axes.size())
+      Complain(op.c_str(), "a kernel with as many spatial axes", Text(kernel->shape));
+    return found;
+  }
+};
+/// A convolution of data that is padded already. A channel of the result of a group reads channels
+/// of that group alone; `channel` names the iterator over them.
+Tensor Convolved(const Operands& at, const Tensor& padded, const Tensor& kernel,
+                 const ConvOptions& options, const char* channel, const std::string& name) {
+  const PrimExpr &inputs = kernel->shape[at.in], &outputs = kernel->shape[at.o];
+  PrimExpr groups = MakeConst(outputs.dtype(), options.groups);
+  PrimExpr each = Simplified(floordiv(outputs, groups));
+  Shape shape = padded->shape;
+  shape.Set(at.c, outputs);
+  for (size_t k = 0; k < at.axes.size(); ++k) {
+    size_t axis = at.axes.axes[k];
+    shape.Set(axis, at.windows.Count(k, padded->shape[axis]));
+    if (auto n = AsConstInt(shape[axis]); n && *n < 0)
+      Complain(at.op.c_str(), "windows within the padded data", Text(padded->shape));
+  }
+  IterVar rc = Along(inputs, channel);
+  Array<IterVar> iters = at.windows.taps;
+  iters.insert(iters.begin(), rc);
+  auto element = [&](const Index& i) {
+    Index source = i, weight(kernel->shape.size());
+    PrimExpr first = options.groups == 1 ? MakeZero(i[at.c].dtype())
+                                         : PrimExpr(floordiv(i[at.c], each) * inputs);
+    source[at.c] = first + rc->var;
+    weight[at.o] = i[at.c];
+    weight[at.in] = rc->var;
+    for (size_t k = 0; k < at.axes.size(); ++k) {
+      source[at.axes.axes[k]] = at.windows.Read(k, i[at.axes.axes[k]]);
+      weight[at.kernel_axes.axes[k]] = at.windows.taps[k]->var;
+    }
+    return SumOfProducts(padded, source, kernel, weight, options, iters);
+  };
+  return Compute(shape, element, name, kCommReduce);
 }
 }  // namespace
 
 Tensor conv(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
-  SpatialAxes axes("conv", options.data_layout, "NC", data);
-  const std::string op = "conv" + std::to_string(axes.size()) + "d";
-  SpatialAxes kernel_axes(op.c_str(), options.kernel_layout, "OI", kernel);
-  if (kernel_axes.size() != axes.size())
-    Complain(op.c_str(), "a kernel with as many spatial axes", Text(kernel->shape));
-  Windows windows(op.c_str(), kernel, kernel_axes, options);
-  Padding padding(op.c_str(), options.padding, windows.dilated);
-  int64_t groups = options.groups;
-  size_t c = axes.At('C'), o = kernel_axes.At('O'), in = kernel_axes.At('I');
-  Divided(op.c_str(), "channels", data->shape[c], groups);
-  Divided(op.c_str(), "outputs", kernel->shape[o], groups);
-  const PrimExpr& inputs = kernel->shape[in];
-  if (DifferentDim(data->shape[c], inputs * MakeConst(inputs.dtype(), groups))) {
-    Complain(op.c_str(), "as many channels in data and kernel (times groups)",
+  Operands at(data, kernel, options, "", "OI");
+  at.CheckGroups("outputs", kernel->shape[at.o], options.groups);
+  const PrimExpr& inputs = kernel->shape[at.in];
+  if (DifferentDim(data->shape[at.c], inputs * MakeConst(inputs.dtype(), options.groups))) {
+    Complain(at.op.c_str(), "as many channels in data and kernel (times groups)",
              Text(data->shape) + " and " + Text(kernel->shape));
   }
-  Tensor padded = PadSpatial(data, axes, padding, MakeZero(data->dtype));
-  Shape shape = data->shape;
-  shape.Set(c, kernel->shape[o]);
-  for (size_t k = 0; k < axes.size(); ++k) {
-    shape.Set(axes.axes[k], windows.Count(k, padded->shape[axes.axes[k]]));
-    if (auto n = AsConstInt(shape[axes.axes[k]]); n && *n < 0)
-      Complain(op.c_str(), "windows within the padded data", Text(padded->shape));
-  }
-  IterVar rc = Along(inputs, "rc");
-  Array<IterVar> iters = windows.taps;
-  iters.insert(iters.begin(), rc);
-  auto element = [&](const Index& i) {
-    Index source = i, weight(kernel->shape.size());
-    source[c] = FirstChannel(i[c], kernel->shape[o], inputs, groups) + rc->var;
-    weight[o] = i[c];
-    weight[in] = rc->var;
-    for (size_t k = 0; k < axes.size(); ++k) {
-      source[axes.axes[k]] = windows.Read(k, i[axes.axes[k]]);
-      weight[kernel_axes.axes[k]] = windows.taps[k]->var;
-    }
-    return SumOfProducts(padded, source, kernel, weight, options, iters);
-  };
-  std::string name = (groups > 1 ? "group_" : "") + op + "_" + Lower(options.data_layout);
-  return Compute(shape, element, name, kCommReduce);
+  Tensor padded = PadSpatial(data, at.axes, at.padding, MakeZero(data->dtype));
+  std::string prefix = options.groups > 1 ? "group_" : "";
+  return Convolved(at, padded, kernel, options, "rc",
+                   prefix + at.op + "_" + Lower(options.data_layout));
 }
 
 Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
@@ -165,74 +190,67 @@ Tensor conv_blocked(const Tensor& data, const Tensor& kernel, const ConvOptions&
   return Compute(shape, element, "conv_blocked", kCommReduce);
 }
 
-Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
-  SpatialAxes axes("conv_transpose", options.data_layout, "NC", data);
-  const std::string op = "conv" + std::to_string(axes.size()) + "d_transpose";
-  SpatialAxes kernel_axes(op.c_str(), options.kernel_layout, "IO", kernel);
-  if (kernel_axes.size() != axes.size())
-    Complain(op.c_str(), "a kernel with as many spatial axes", Text(kernel->shape));
-  Windows windows(op.c_str(), kernel, kernel_axes, options);
-  Padding padding(op.c_str(), options.padding, windows.dilated);
-  Index extra = Exprs(op.c_str(), "output_padding", options.output_padding, axes.size());
-  int64_t groups = options.groups;
-  size_t c = axes.At('C'), o = kernel_axes.At('O'), in = kernel_axes.At('I');
-  Divided(op.c_str(), "channels", data->shape[c], groups);
-  if (DifferentDim(data->shape[c], kernel->shape[in])) {
-    Complain(op.c_str(), "as many channels in data and kernel",
-             Text(data->shape) + " and " + Text(kernel->shape));
-  }
-  Array<PrimExpr> steps;
-  for (const PrimExpr& extent : data->shape) steps.push_back(MakeConst(extent.dtype(), 1));
-  for (size_t k = 0; k < axes.size(); ++k) {
-    auto stride = AsConstInt(windows.strides[k]), more = AsConstInt(extra[k]);
-    if (stride && more && (*more < 0 || *more >= *stride))
-      Complain(op.c_str(), "an output_padding below the stride", std::to_string(*more));
-    steps.Set(axes.axes[k], windows.strides[k]);
-    PrimExpr one = MakeConst(windows.dilated[k].dtype(), 1), reach = windows.dilated[k] - one;
-    padding.before[k] = Simplified(reach - padding.before[k]);
-    padding.after[k] = Simplified(reach - padding.after[k] + extra[k]);
-  }
-  Tensor dilated = dilate(data, steps, 0, "data_dilate");
-  Tensor padded = PadSpatial(dilated, axes, padding, MakeZero(data->dtype), "data_pad");
-  // The kernel as a convolution reads it: outputs first, windows turned round.
-  Shape turned_shape = {kernel->shape[o], kernel->shape[in]};
-  for (size_t axis : kernel_axes.axes) turned_shape.push_back(kernel->shape[axis]);
-  Tensor turned = Compute(
-      turned_shape,
-      [&](const Index& i) {
-        Index source(kernel->shape.size());
-        source[o] = i[0];
-        source[in] = i[1];
-        for (size_t k = 0; k < axes.size(); ++k) {
-          PrimExpr last = windows.kernel[k] - MakeConst(windows.kernel[k].dtype(), 1);
-          source[kernel_axes.axes[k]] = last - i[2 + k];
-        }
-        return At(kernel, source);
-      },
-      "kernel_transform");
-  PrimExpr each = kernel->shape[o], group_count = MakeConst(each.dtype(), groups);
-  PrimExpr inputs = Simplified(floordiv(data->shape[c], group_count));
-  Shape shape = data->shape;
-  shape.Set(c, Simplified(each * group_count));
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const PrimExpr& extent = padded->shape[axes.axes[k]];
-    shape.Set(axes.axes[k], Simplified(extent - windows.dilated[k] + MakeConst(extent.dtype(), 1)));
-  }
-  IterVar rc = Along(inputs, "dc");
-  Array<IterVar> iters = windows.taps;
-  iters.insert(iters.begin(), rc);
-  auto element = [&](const Index& i) {
-    PrimExpr first = groups == 1 ? MakeZero(i[c].dtype()) : floordiv(i[c], each) * inputs;
-    Index source = i;
-    source[c] = first + rc->var;
-    Index weight = {groups == 1 ? i[c] : floormod(i[c], each), first + rc->var};
-    for (size_t k = 0; k < axes.size(); ++k) {
-      source[axes.axes[k]] = i[axes.axes[k]] + windows.taps[k]->var * windows.dilation[k];
-      weight.push_back(windows.taps[k]->var);
+namespace {
+/// A transposed convolution as a plain one: zeros between and around the data, and the kernel with
+/// outputs first and its windows turned round.
+struct AsPlain {
+  Operands at;
+  Tensor padded, kernel;
+  AsPlain(const Tensor& data, const Tensor& given, const ConvOptions& options)
+      : at(data, given, options, "_transpose", "IO") {
+    Index extra = Exprs(at.op.c_str(), "output_padding", options.output_padding, at.axes.size());
+    if (DifferentDim(data->shape[at.c], given->shape[at.in])) {
+      Complain(at.op.c_str(), "as many channels in data and kernel",
+               Text(data->shape) + " and " + Text(given->shape));
     }
-    return SumOfProducts(padded, source, turned, weight, options, iters);
-  };
-  return Compute(shape, element, groups == 1 ? "compute" : "group_" + op, kCommReduce);
+    Windows& windows = at.windows;
+    Array<PrimExpr> steps;
+    for (const PrimExpr& extent : data->shape) steps.push_back(MakeConst(extent.dtype(), 1));
+    for (size_t k = 0; k < at.axes.size(); ++k) {
+      auto stride = AsConstInt(windows.strides[k]), more = AsConstInt(extra[k]);
+      if (stride && more && (*more < 0 || *more >= *stride))
+        Complain(at.op.c_str(), "an output_padding below the stride", std::to_string(*more));
+      steps.Set(at.axes.axes[k], windows.strides[k]);
+      PrimExpr one = MakeConst(windows.dilated[k].dtype(), 1), reach = windows.dilated[k] - one;
+      at.padding.before[k] = Simplified(reach - at.padding.before[k]);
+      at.padding.after[k] = Simplified(reach - at.padding.after[k] + extra[k]);
+      windows.strides[k] = one;
+    }
+    Tensor dilated = dilate(data, steps, 0, "data_dilate");
+    padded = PadSpatial(dilated, at.axes, at.padding, MakeZero(data->dtype), "data_pad");
+    kernel = Turned(data, given, options.groups);
+  }
+
+ private:
+  Tensor Turned(const Tensor& data, const Tensor& given, int64_t groups) {
+    const PrimExpr& each = given->shape[at.o];
+    PrimExpr group_count = MakeConst(each.dtype(), groups);
+    PrimExpr inputs = Simplified(floordiv(data->shape[at.c], group_count));
+    Shape shape = {Simplified(each * group_count), inputs};
+    for (size_t axis : at.kernel_axes.axes) shape.push_back(given->shape[axis]);
+    auto element = [&](const Index& i) {
+      Index source(given->shape.size());
+      source[at.o] = groups == 1 ? i[0] : floormod(i[0], each);
+      source[at.in] = groups == 1 ? i[1] : floordiv(i[0], each) * inputs + i[1];
+      for (size_t k = 0; k < at.axes.size(); ++k) {
+        PrimExpr last = at.windows.kernel[k] - MakeConst(at.windows.kernel[k].dtype(), 1);
+        source[at.kernel_axes.axes[k]] = last - i[2 + k];
+      }
+      return At(given, source);
+    };
+    Tensor turned = Compute(shape, element, "kernel_transform");
+    at.o = 0;
+    at.in = 1;
+    for (size_t k = 0; k < at.axes.size(); ++k) at.kernel_axes.axes[k] = 2 + k;
+    return turned;
+  }
+};
+}  // namespace
+
+Tensor conv_transpose(const Tensor& data, const Tensor& kernel, const ConvOptions& options) {
+  AsPlain plain(data, kernel, options);
+  return Convolved(plain.at, plain.padded, plain.kernel, options, "dc",
+                   options.groups == 1 ? "compute" : "group_" + plain.at.op);
 }
 
 // ---- names by layout ----------------------------------------------------------------------------
@@ -263,6 +281,14 @@ Tensor Transposed(const Tensor& data, const Tensor& kernel, const Any& strides, 
       data, kernel,
       {strides, padding, 1, groups, data_layout, kernel_layout, out_dtype, output_padding});
 }
+/// Data and kernel of a transposed convolution as a plain one of stride 1 reads them.
+Array<Tensor> Preprocess(const Tensor& data, const Tensor& kernel, const Any& strides,
+                         const Any& padding, Dtype out_dtype, const Any& output_padding,
+                         const char* data_layout, const char* kernel_layout) {
+  AsPlain plain(data, kernel,
+                {strides, padding, 1, 1, data_layout, kernel_layout, out_dtype, output_padding});
+  return {plain.padded, plain.kernel};
+}
 /// Every channel has kernels of its own: Filter is (C, M, H, W) or (H, W, C, M).
 Tensor Depthwise(const Tensor& input, const Tensor& filter, const ConvOptions& options) {
   constexpr const char* kOp = "depthwise_conv2d";
@@ -292,16 +318,38 @@ Tensor Depthwise(const Tensor& input, const Tensor& filter, const ConvOptions& o
   return Compute(shape, element, "DepthwiseConv2d",
                  ("depthwise_" + Lower(options.data_layout)).c_str());
 }
+/// The size of the blocks of a layout: "16" of "NCHW16c".
+std::string BlockOf(const char* op, const String& layout) {
+  std::string text = layout;
+  if (text.size() < 6 || !text.starts_with("NCHW") || text.back() != 'c')
+    Complain(op, "a layout such as NCHW16c", text);
+  return text.substr(4, text.size() - 5);
+}
 /// Data in blocks of channels (N, C, H, W, c), kernels (O, I, H, W, i, o).
 Tensor Blocked(const Tensor& data, const Tensor& kernel, const Any& strides, const Any& padding,
                const Any& dilation, const String& layout, const String& out_layout,
                Dtype out_dtype) {
-  std::string in_block = std::string(layout).substr(4),
-              out_block = std::string(out_layout).substr(4);
-  std::string kernel_layout = "OIHW" + in_block.substr(0, in_block.size() - 1) + "i" +
-                              out_block.substr(0, out_block.size() - 1) + "o";
+  constexpr const char* kOp = "conv2d_NCHWc";
+  std::string kernel_layout = "OIHW" + BlockOf(kOp, layout) + "i" + BlockOf(kOp, out_layout) + "o";
   return conv_blocked(data, kernel,
                       {strides, padding, dilation, 1, layout, kernel_layout, out_dtype});
+}
+/// The same of small integers, whose kernels (O, I, H, W, i / n, o, n) have n inputs together, as
+/// instructions read them that add n products.
+Tensor BlockedInt8(const Tensor& data, const Tensor& kernel, const Any& strides, const Any& padding,
+                   const Any& dilation, const String& layout, const String& out_layout,
+                   Dtype out_dtype, int64_t n_elems) {
+  constexpr const char* kOp = "conv2d_NCHWc_int8";
+  CheckRank(kOp, "kernels in blocks", kernel, 7);
+  const Shape& s = kernel->shape;
+  if (n_elems < 1 || DifferentDim(s[6], MakeConst(s[6].dtype(), n_elems)))
+    Complain(kOp, "kernels of " + std::to_string(n_elems) + " inputs together", Text(s));
+  auto element = [&](const Index& i) {
+    return kernel(i[0], i[1], i[2], i[3], floordiv(i[4], s[6]), i[5], floormod(i[4], s[6]));
+  };
+  Tensor plain =
+      Compute({s[0], s[1], s[2], s[3], Simplified(s[4] * s[6]), s[5]}, element, "kernel_blocks");
+  return Blocked(data, plain, strides, padding, dilation, layout, out_layout, out_dtype);
 }
 /// (N, C, H, W, c) as (N, C, H, W).
 Tensor Unpack(const Tensor& packed, Dtype out_dtype) {
@@ -312,6 +360,17 @@ Tensor Unpack(const Tensor& packed, Dtype out_dtype) {
     return AsType(out_dtype, packed(i[0], block, i[2], i[3], place));
   };
   return Compute({s[0], Simplified(s[1] * s[4]), s[2], s[3]}, element, "output_unpack");
+}
+/// Data in blocks of channels or not, kernels (O, I, H, W, o).
+Tensor BlockedResult(const Tensor& data, const Tensor& kernel, const Any& strides,
+                     const Any& padding, const Any& dilation, const String& layout,
+                     const String& out_layout, Dtype out_dtype) {
+  constexpr const char* kOp = "conv2d_NCHWc_OIHWo";
+  SpatialAxes axes(kOp, layout, "NC", data, true);
+  Tensor plain = axes.Has('c') ? Unpack(data, std::nullopt) : data;
+  return conv_blocked(
+      plain, kernel,
+      {strides, padding, dilation, 1, "NCHW", "OIHW" + BlockOf(kOp, out_layout) + "o", out_dtype});
 }
 /// Input and result in blocks of channels (N, C, H, W, c), Filter (O, 1, H, W, 1, o).
 Tensor DepthwiseBlocked(const Tensor& input, const Tensor& filter, const Any& stride,
@@ -334,6 +393,72 @@ Tensor DepthwiseBlocked(const Tensor& input, const Tensor& filter, const Any& st
   Tensor result = Compute({s[0], f[0], s[2], s[3], f[5]}, element, "output_pack");
   SpatialAxes(kOp, out_layout, "NC", result, true);
   return result;
+}
+/// What a depthwise convolution in NHWC of an input of a shape gave this gradient of its result.
+struct DepthwiseGrad {
+  Shape input, filter;  // (H, W, C, M)
+  Index strides, before, extra;
+  DepthwiseGrad(const char* op, const Tensor& out_grad, const Shape& result, Shape given,
+                Shape kernel, const Any& stride, const Any& pad)
+      : input(std::move(given)),
+        filter(std::move(kernel)),
+        strides(Exprs(op, "stride", stride, 2)) {
+    CheckRank(op, "a gradient", out_grad, 4);
+    if (input.size() != 4 || filter.size() != 4 || result.size() != 4)
+      Complain(op, "shapes (N, H, W, C) and (H, W, C, M)", Text(input) + " and " + Text(filter));
+    Padding padding(op, pad, {filter[0], filter[1]});
+    before = padding.before;
+    PrimExpr zero = MakeZero(filter[0].dtype()), one = MakeConst(zero.dtype(), 1);
+    Shape expected = {input[0], zero, zero, Simplified(filter[2] * filter[3])};
+    for (size_t k = 0; k < 2; ++k) {
+      // Pixels behind the last window have no part in the result.
+      PrimExpr room = input[1 + k] + padding.before[k] + padding.after[k] - filter[k];
+      PrimExpr step = tvm::cast(room.dtype(), strides[k]);
+      expected.Set(1 + k, Simplified(floordiv(room, step) + one));
+      extra.push_back(Simplified(floormod(room, step)));
+    }
+    bool fits = !DifferentDim(input[3], filter[2]);
+    for (size_t d = 0; d < 4; ++d) {
+      fits = fits && !DifferentDim(expected[d], result[d]) &&
+             !DifferentDim(expected[d], out_grad->shape[d]);
+    }
+    if (!fits) {
+      Complain(op, "a gradient " + Text(expected) + " of " + Text(input) + " by " + Text(filter),
+               Text(out_grad->shape));
+    }
+  }
+};
+Tensor DepthwiseInputGrad(const Tensor& filter, const Tensor& out_grad, const Shape& oshape,
+                          const Shape& ishape, const Any& stride, const Any& padding) {
+  constexpr const char* kOp = "depthwise_conv2d_backward_input_nhwc";
+  DepthwiseGrad at(kOp, out_grad, oshape, ishape, filter->shape, stride, padding);
+  auto channels = AsConstInt(ishape[3]);
+  if (!channels) Complain(kOp, "a number of channels that is known", Text(ishape));
+  const PrimExpr& each = filter->shape[3];
+  auto element = [&](const Index& i) {
+    return filter(i[0], i[1], floordiv(i[2], each), floormod(i[2], each));
+  };
+  Tensor flat =
+      Compute({at.filter[0], at.filter[1], out_grad->shape[3], MakeConst(each.dtype(), 1)}, element,
+              "Filter_flat");
+  Array<PrimExpr> extra(at.extra.begin(), at.extra.end());
+  return conv_transpose(out_grad, flat,
+                        {stride, padding, 1, *channels, "NHWC", "HWIO", std::nullopt, extra});
+}
+Tensor DepthwiseWeightGrad(const Tensor& input, const Tensor& out_grad, const Shape& oshape,
+                           const Shape& fshape, const Any& stride, const Any& padding) {
+  constexpr const char* kOp = "depthwise_conv2d_backward_weight_nhwc";
+  DepthwiseGrad at(kOp, out_grad, oshape, input->shape, fshape, stride, padding);
+  Tensor padded = PadSpatial(input, SpatialAxes(kOp, "NHWC", "NC", input),
+                             Padding(kOp, padding, {fshape[0], fshape[1]}), MakeZero(input->dtype));
+  IterVar n = Along(out_grad->shape[0], "n"), y = Along(out_grad->shape[1], "y"),
+          x = Along(out_grad->shape[2], "x");
+  auto element = [&](const Index& i) {
+    PrimExpr value =
+        padded(n->var, y->var * at.strides[0] + i[0], x->var * at.strides[1] + i[1], i[2]);
+    return te::sum(value * out_grad(n->var, y->var, x->var, i[2] * fshape[3] + i[3]), {n, y, x});
+  };
+  return Compute(fshape, element, "Weight_grad", kCommReduce);
 }
 
 // One row per layout: name, layouts of data and kernel, names of the tensors and of the strides.
@@ -401,6 +526,27 @@ TVM_REGISTER() {
       Arg("output_padding"), Arg("groups"));
   TVM_TRANSPOSED_CONVOLUTIONS(ROW)
 #undef ROW
+#define ROW(name, dims, data_layout, kernel_layout)                                            \
+  Def(                                                                                         \
+      "topi.nn." name "_preprocess",                                                           \
+      [](Tensor data, Tensor kernel, Any strides, Any padding, Dtype out_dtype, Any more) {    \
+        return Preprocess(data, kernel, strides, padding, out_dtype, more, data_layout,        \
+                          kernel_layout);                                                      \
+      },                                                                                       \
+      "Data and kernel of a transposed convolution as a plain one of stride 1 reads them.",    \
+      Arg("data"), Arg("kernel"), Arg("strides"), Arg("padding"), Arg("out_dtype"),            \
+      Arg("output_padding"));                                                                  \
+  Def(                                                                                         \
+      "topi.nn.declaration_conv" dims "d_transpose_impl",                                      \
+      [](Tensor data, Tensor kernel, Any strides, Any padding, Dtype out_dtype, Any more) {    \
+        return Transposed(data, kernel, strides, padding, out_dtype, more, 1, data_layout,     \
+                          kernel_layout);                                                      \
+      },                                                                                       \
+      "A transposed convolution.", Arg("data"), Arg("kernel"), Arg("strides"), Arg("padding"), \
+      Arg("out_dtype"), Arg("output_padding"));
+  ROW("conv2d_transpose_nchw", "2", "NCHW", "IOHW")
+  ROW("conv3d_transpose_ncdhw", "3", "NCDHW", "IODHW")
+#undef ROW
   Def("topi.nn.conv", &Conv, "A convolution of any number of dimensions in the given layouts.",
       Arg("inp"), Arg("filt"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("groups"),
       Arg("data_layout"), Arg("kernel_layout", ""), Arg("out_dtype", nullptr));
@@ -437,6 +583,20 @@ TVM_REGISTER() {
   Def("topi.nn.conv2d_NCHWc", &Blocked, "A convolution of channels in blocks.", Arg("data"),
       Arg("kernel"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),
       Arg("out_layout"), Arg("out_dtype", "float32"));
+  Def("topi.nn.conv2d_NCHWc_OIHWo", &BlockedResult,
+      "A convolution whose result has channels in blocks, by kernels (O, I, H, W, o).", Arg("data"),
+      Arg("kernel"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),
+      Arg("out_layout"), Arg("out_dtype", "float32"));
+  Def("topi.nn.conv2d_NCHWc_int8", &BlockedInt8,
+      "A convolution of channels in blocks by kernels (O, I, H, W, i / n_elems, o, n_elems).",
+      Arg("data"), Arg("kernel"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),
+      Arg("out_layout"), Arg("out_dtype", "int32"), Arg("n_elems", 4));
+  Def("topi.nn.depthwise_conv2d_backward_input_nhwc", &DepthwiseInputGrad,
+      "The gradient of the input of depthwise_conv2d_nhwc, given that of its result.",
+      Arg("Filter"), Arg("Out_grad"), Arg("oshape"), Arg("ishape"), Arg("stride"), Arg("padding"));
+  Def("topi.nn.depthwise_conv2d_backward_weight_nhwc", &DepthwiseWeightGrad,
+      "The gradient of the filter of depthwise_conv2d_nhwc, given that of its result.",
+      Arg("Input"), Arg("Out_grad"), Arg("oshape"), Arg("fshape"), Arg("stride"), Arg("padding"));
   Def("topi.nn.depthwise_conv2d_NCHWc", &DepthwiseBlocked,
       "A convolution of channels in blocks with kernels for every channel.", Arg("Input"),
       Arg("Filter"), Arg("stride"), Arg("padding"), Arg("dilation"), Arg("layout"),

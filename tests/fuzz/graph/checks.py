@@ -22,6 +22,7 @@ NOT_ALONE = {
     "Gradient": "wants the name of a function",
     "LazyGetInput": "changes the parameters",
     "LazySetOutput": "changes the parameters",
+    "FewShotTuning": "wants a target, and compiles each kernel",
     "MetaScheduleApplyDatabase": "wants a database",
     "UpdateVDevice": "wants a device",
     "CallTIRRewrite": "makes calls with effects, which want plain blocks",

@@ -107,3 +107,33 @@ def test_the_kernels_are_those_of_the_model_as_it_was():
                 tvm.compile(each, "llvm")
             kernels.append(found)
         assert kernels[0] == kernels[1] and kernels[0]
+
+
+def _beside(bb, x):
+    """Padded, joined with itself, cut again: what has a rule for every layout."""
+    both = bb.emit(op.concat([x, bb.emit(op.nn.relu(x))], axis=1))
+    wide = bb.emit(op.nn.pad(both, [0, 0, 0, 0, 1, 1, 1, 1]))
+    return op.strided_slice(wide, [2, 3], [1, 1], [7, 7])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_has_a_rule_stops_nothing(layout):
+    weight = np.concatenate([WEIGHT, WEIGHT], 1)
+    x = relax.Var("x", relax.TensorStructInfo((2, 8, 6, 6), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.conv2d(x, relax.const(WEIGHT), padding=1))
+            y = bb.emit(_beside(bb, y))
+            y = bb.emit_output(op.nn.conv2d(y, relax.const(weight), padding=1))
+        bb.emit_func_output(y)
+    mod = bb.get()
+    after = moved(transform.ConvertLayout(LAYOUTS[layout])(mod))
+    script = after["main"].script()
+    assert "permute_dims" not in script and "layout_transform" not in script
+    a = np.random.default_rng(1).standard_normal((2, 8, 6, 6), "float32")
+    results = [
+        relax.VirtualMachine(tvm.compile(each, "llvm"), tvm.cpu())["main"](a).numpy()
+        for each in (mod, after)
+    ]
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-5)

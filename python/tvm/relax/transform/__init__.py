@@ -8,7 +8,12 @@ from tvm.ir.transform import Pass, _pass_decorator, module_pass
 from tvm.relax.expr import values_of_params
 from tvm.tir import IndexMap
 
-from .tuning import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod, MetaScheduleTuneTIR
+from .tuning import (
+    FewShotTuning,
+    MetaScheduleApplyDatabase,
+    MetaScheduleTuneIRMod,
+    MetaScheduleTuneTIR,
+)
 
 __getattr__, __dir__ = fill(__name__)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Padding of convolutions and pools: what users write as numbers for each side."""
 
+from ..utils import get_const_tuple, simplify
+
 
 def get_pad_tuple_generic(padding, kernel):
     """(before, after) per spatial axis: before of all axes, then after of all axes.
@@ -27,9 +29,19 @@ def get_pad_tuple_generic(padding, kernel):
 get_pad_tuple = get_pad_tuple1d = get_pad_tuple3d = get_pad_tuple_generic
 
 
-def _along(before, after, axes):
-    from ..utils import get_const_tuple
+def get_padded_shape(data, pad_before, pad_after=None):
+    """The shape of a tensor with so many elements before and after along each axis."""
+    pad_after = pad_before if pad_after is None else pad_after
+    if not len(data.shape) == len(pad_before) == len(pad_after):
+        raise ValueError(
+            f"padding: expected {len(data.shape)} numbers before and after, got "
+            f"{len(pad_before)} and {len(pad_after)}"
+        )
+    sizes = zip(data.shape, pad_before, pad_after, strict=True)
+    return tuple(simplify(size + before + after) for size, before, after in sizes)
 
+
+def _along(before, after, axes):
     before, after = get_const_tuple(before.shape), get_const_tuple(after.shape)
     return [(after[a] - before[a]) // 2 for a in axes]
 
@@ -47,7 +59,5 @@ def infer_pad3d(data, data_pad, layout):
 
 def infer_stride(data, kernel, out):
     """The strides (h, w) of a convolution of padded data, all NCHW and OIHW."""
-    from ..utils import get_const_tuple
-
     data, kernel, out = (get_const_tuple(t.shape) for t in (data, kernel, out))
     return tuple((data[a] - kernel[a]) // max(out[a] - 1, 1) for a in (2, 3))

@@ -8,6 +8,8 @@ from ..nn.utils import get_pad_tuple_generic
 __all__ = [
     "conv1d_ncw_python",
     "conv1d_transpose_ncw_python",
+    "conv2d_backward_weight_nchw_python",
+    "conv2d_backward_weight_python",
     "conv2d_hwcn_python",
     "conv2d_nchw_python",
     "conv2d_nhwc_python",
@@ -17,6 +19,7 @@ __all__ = [
     "conv3d_ndhwc_python",
     "conv3d_transpose_ncdhw_python",
     "depthwise_conv2d_python_nchw",
+    "depthwise_conv2d_python_nchwc",
     "depthwise_conv2d_python_nhwc",
     "dilate_python",
     "group_conv1d_ncw_python",
@@ -122,6 +125,51 @@ def depthwise_conv2d_python_nhwc(input_np, filter_np, stride, padding):
     """A convolution of each channel of (N, H, W, C) by (H, W, C, M)."""
     data, kernel = input_np.transpose(0, 3, 1, 2), filter_np.transpose(2, 3, 0, 1)
     return depthwise_conv2d_python_nchw(data, kernel, stride, padding).transpose(0, 2, 3, 1)
+
+
+def depthwise_conv2d_python_nchwc(input_np, filter_np, stride, padding):
+    """The same of (N, C, H, W, c) by (O, 1, H, W, 1, o), whose blocks the result has."""
+    n, chunks, h, w, block = input_np.shape
+    data = np.moveaxis(input_np, -1, 2).reshape(n, chunks * block, h, w)
+    kernel = np.moveaxis(filter_np[:, 0, :, :, 0], -1, 1)
+    kernel = kernel.reshape(data.shape[1], -1, *kernel.shape[2:])
+    result = depthwise_conv2d_python_nchw(data, kernel, stride, padding)
+    split = result.reshape(n, -1, filter_np.shape[-1], *result.shape[2:])
+    return np.moveaxis(split, 2, -1)
+
+
+def conv2d_backward_weight_nchw_python(
+    dy_np, x_np, kernel_size, stride, padding, groups=1, channels=None
+):
+    """The gradient of the kernel (O, I, H, W), given that of the result."""
+    if channels not in (None, dy_np.shape[1]):
+        raise ValueError(f"channels: expected {dy_np.shape[1]}, got {channels}")
+    pads = get_pad_tuple_generic(padding, kernel_size)
+    padded = np.pad(x_np, [(0, 0), (0, 0), *zip(pads[:2], pads[2:], strict=True)])
+    strides, sizes = _per_axis(stride, 2), dy_np.shape[2:]
+    result = np.empty((dy_np.shape[1], x_np.shape[1] // groups, *kernel_size), dy_np.dtype)
+    for place in np.ndindex(*kernel_size):
+        seen = (
+            slice(k, k + (n - 1) * s + 1, s) for k, n, s in zip(place, sizes, strides, strict=True)
+        )
+        x = padded[(slice(None), slice(None), *seen)]
+        parts = zip(np.split(dy_np, groups, 1), np.split(x, groups, 1), strict=True)
+        products = [np.einsum("nohw,nihw->oi", g, part) for g, part in parts]
+        result[(slice(None), slice(None), *place)] = np.concatenate(products)
+    return result
+
+
+def conv2d_backward_weight_python(
+    dy_np, x_np, kernel_size, stride, padding, layout="NCHW", groups=1, channels=None
+):
+    """The same in a layout: NHWC gives (O, H, W, I)."""
+    if layout == "NHWC":
+        dy_np, x_np = dy_np.transpose(0, 3, 1, 2), x_np.transpose(0, 3, 1, 2)
+    elif layout != "NCHW":
+        raise ValueError(f"layout: expected NCHW or NHWC, got {layout}")
+    options = kernel_size, stride, padding, groups, channels
+    result = conv2d_backward_weight_nchw_python(dy_np, x_np, *options)
+    return result if layout == "NCHW" else result.transpose(0, 2, 3, 1)
 
 
 def group_conv1d_transpose_ncw_python(a_np, w_np, stride, padding, output_padding, groups=1):

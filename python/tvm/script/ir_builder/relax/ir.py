@@ -241,3 +241,11 @@ __all__ = [
     "stop_lift_params",
     "ExternFunc",
 ]
+
+
+def __getattr__(name):
+    if name[:1] == "_":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from tvm.script.ir_builder import relax as package  # what it derives has this name as well
+
+    return getattr(package, name)

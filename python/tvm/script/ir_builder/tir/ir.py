@@ -700,3 +700,11 @@ class meta_var:
 
     def __iter__(self):
         return (meta_var(v) for v in self.value)
+
+
+def __getattr__(name):
+    if name[:1] == "_":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from tvm.script.ir_builder import tir as package  # what it derives has this name as well
+
+    return getattr(package, name)
