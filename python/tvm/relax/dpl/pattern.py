@@ -156,6 +156,8 @@ class DFPattern(Node, _Chainable):
         """The same of this kind; symbolic variables that stand alone in it are bound."""
         return StructInfoPattern(self, struct_info)
 
+    has_ty = has_struct_info  # since 0.27
+
     def has_dtype(self, dtype):
         """The same of this dtype."""
         return DataTypePattern(self, dtype)

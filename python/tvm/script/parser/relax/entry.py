@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
+import typing
 
 import tvm_ffi
 
@@ -146,6 +147,11 @@ def _texts(*values):
     return found
 
 
+def _names(dims):
+    """The dimensions, with texts for variables of Python: `n = TypeVar("n")`, since 0.27."""
+    return [dim.__name__ if isinstance(dim, typing.TypeVar) else dim for dim in dims]
+
+
 def _dims(values, found):
     return [found.dim(v) if isinstance(v, str) else v for v in values]
 
@@ -164,6 +170,8 @@ def Tensor(shape=None, dtype=None, vdevice=None, ndim=-1):
     if shape is not None and not isinstance(shape, (tuple, list, relax.Expr, tvm_ffi.Array)):
         raise ValueError(f"Tensor: expected a shape of dimensions, got {type(shape).__name__}")
     is_list = isinstance(shape, (tuple, list))
+    if is_list:
+        shape = _names(shape)
 
     def make(found):
         dims = _dims(shape, found) if is_list else shape
@@ -183,6 +191,7 @@ def _in_module():
 @StructInfoName
 def Shape(values=None, ndim=-1):
     """A shape; dimensions may be texts."""
+    values = None if values is None else _names(values)
 
     def make(found):
         return relax.ShapeStructInfo(None if values is None else _dims(values, found), ndim)
