@@ -254,7 +254,6 @@ NAMES = {
     },
     "tvm.relax": {
         "AnyType": "tvm.relax.ObjectStructInfo",
-        "prim_value": "tvm.relax.PrimValue",
         "VDevice": "tvm.ir.VDevice",
         "DummyGlobalInfo": "tvm.ir.DummyGlobalInfo",
     },

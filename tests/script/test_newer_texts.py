@@ -95,6 +95,25 @@ def test_each_function_has_a_variable_of_its_own():
     assert str(Written["main"].ret_ty).endswith('R.Tensor((m, 1), dtype="float32")')
 
 
+def test_lets_say_so():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "int32"), n: T.int32):
+        x: T.let[T.int32] = n + 1
+        A[0] = x * x
+
+    a = tvm.runtime.tensor(np.zeros(4, "int32"))
+    tvm.compile(func, "llvm")(a, 3)
+    assert a.numpy()[0] == 16
+
+
+def test_any_value():
+    @R.function
+    def func(x: R.Tuple(R.Tensor((2,), "int64"), R.Any)):
+        return x[1]
+
+    assert func.ret_ty == relax.AnyType() == relax.ObjectStructInfo()
+
+
 def test_types_are_struct_info():
     n = tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorType([n, 4], "float32"))
@@ -104,6 +123,8 @@ def test_types_are_struct_info():
     assert isinstance(pair.ty, relax.TupleType) and isinstance(pair.ty, relax.TupleStructInfo)
     assert relax.Var("k", tvm.ir.PrimType("int64")).ty == relax.PrimStructInfo("int64")
     assert isinstance(relax.FuncType([x.ty], x.ty, purity=True), relax.FuncStructInfo)
+    assert str(relax.prim_value(1).value.dtype) == "int64"
+    assert str(relax.prim_value(1, "int32").value.dtype) == "int32"
     # The static types of before keep their names.
     assert relax.TensorType(2, "float32").ndim == 2 and relax.ShapeType(2).ndim == 2
     assert relax.Var("s", relax.ShapeType(2)).ty == relax.ShapeStructInfo(ndim=2)
@@ -117,6 +138,7 @@ def test_keywords_by_either_name():
     )
     with pytest.raises(TypeError, match="expected one of out_sinfo and out_ty"):
         relax.op.call_dps_packed("f", relax.Tuple([x]), out_sinfo=x.ty, out_ty=x.ty)
+    assert relax.analysis.well_formed(tvm.IRModule(), check_ty=False)
     with pytest.raises(TypeError, match="unexpected keyword argument 'out_type'"):
         relax.op.call_dps_packed("f", relax.Tuple([x]), out_type=x.ty)
 

@@ -35,6 +35,7 @@ from .expr import (
     const,
     extern,
     get_shape_of,
+    prim_value,
 )
 from .struct_info import (
     FuncStructInfo,

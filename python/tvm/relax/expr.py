@@ -312,6 +312,13 @@ class PrimValue(Expr):
         construct(self, value if isinstance(value, PrimExpr) else _prim(value), span)
 
 
+def prim_value(value, dtype=None):
+    """A scalar of the graph, of that type."""
+    if dtype is None or isinstance(value, PrimExpr):
+        return PrimValue(value)
+    return PrimValue((FloatImm if "float" in str(dtype) else IntImm)(dtype, value))
+
+
 @register_node("relax.expr.StringImm")
 class StringImm(Expr):
     pass

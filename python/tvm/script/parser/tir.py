@@ -449,7 +449,11 @@ def visit_ann_assign(parser, node):
         raise ParserError(node.target, "expected a name before the type")
     if node.value is None:
         raise ParserError(node, f"expected a value for {node.target.id}")
-    annotation, value = parser.eval(node.annotation), as_expr(parser.eval(node.value))
+    annotation, value = node.annotation, as_expr(parser.eval(node.value))
+    # x: T.let[T.int32], since 0.27
+    if isinstance(annotation, ast.Subscript) and parser.eval(annotation.value) is _builder.let:
+        annotation = annotation.slice
+    annotation = parser.eval(annotation)
     try:
         var_type = types.as_type(annotation)
     except TypeError as error:

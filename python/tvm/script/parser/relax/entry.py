@@ -11,6 +11,7 @@ import typing
 import tvm_ffi
 
 from tvm import relax
+from tvm._aliases import spelled
 from tvm.ir import PrimExpr
 from tvm.relax import StructInfo
 from tvm.tir import Var as SymbolicVar
@@ -251,6 +252,7 @@ class MatchCastPair:
         self.value, self.struct_info = value, struct_info
 
 
+@spelled
 def match_cast(value, struct_info):
     """The value, checked at run time to be as the struct info says."""
     if value is None or struct_info is None:
