@@ -182,6 +182,7 @@ NAMES = {
         "Device": "tvm.runtime.Device",
         "TVMError": "tvm.base.TVMError",
         "device": "tvm.runtime.device",
+        "device_from_target": "tvm.runtime.device",
         **{name: f"tvm.runtime.{name}" for name in _DEVICES},
         "IRModule": "tvm.ir.IRModule",
         "build": "tvm.driver.build",
@@ -278,6 +279,7 @@ NAMES = {
     },
     "tvm.runtime": {
         "ndarray": "tvm.nd",
+        "device_from_target": "tvm.runtime.device",
         "NDArray": "tvm.runtime.Tensor",
         "PackedFunc": "tvm_ffi.Function",
         "ShapeTuple": "tvm_ffi.Shape",
