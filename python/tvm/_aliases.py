@@ -2,12 +2,26 @@
 """All spellings that lead to a name defined elsewhere: neighbouring versions of the interface, and
 shortcuts."""
 
+import functools
 import importlib
 import importlib.machinery
 import sys
 import types
 
 _SUPPORT = ("cc", "clang", "emcc", "ndk", "nvcc", "popen_pool", "rocm", "tar", "utils", "xcode")
+
+# parameter -> the same in versions since 0.27, where what was struct info is the type of a value
+KEYWORDS = {
+    "annotate_struct_info": "annotate_ty",
+    "check_struct_info": "check_ty",
+    "include_struct_info_annotations": "include_ty_annotations",
+    "out_sinfo": "out_ty",
+    "ret_struct_info": "ret_ty",
+    "show_all_struct_info": "show_all_ty",
+    "sinfo": "ty",
+    "sinfo_args": "ty_args",
+    "struct_info": "ty",
+}
 
 _SCHEDULED = (
     "analysis",
@@ -18,6 +32,9 @@ _SCHEDULED = (
     "tensor_intrin",
     "transform",
 )
+
+# What every printed text of 0.27 imports, and few use.
+UNUSED_IMPORTS = ("tvm.tirx.layout.Axis",)
 
 # module -> the module it is
 MODULES = {
@@ -34,11 +51,18 @@ MODULES = {
     "tvm.tir.analysis.analysis": "tvm.tir.analysis",
     "tvm.tir.transform.function_pass": "tvm.tir.transform",
     "tvm.tir.transform.transform": "tvm.tir.transform",
+    "tvm.tir.transform.function_pass": "tvm.tir.transform",
+    "tvm.tir.analysis.analysis": "tvm.tir.analysis",
+    "tvm.s_tir.sblock_scope": "tvm.tir.block_scope",
+    "tvm.s_tir.sblock_dependence_info": "tvm.tir.block_dependence_info",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
     "tvm.ffi": "tvm_ffi",
     "tvm.script.tir": "tvm.script.parser.tir",
     "tvm.script.ir": "tvm.script.parser.ir",
     "tvm.script.relax": "tvm.script.parser.relax",
+    "tvm.tirx.script": "tvm.script.parser.tir",
+    "tvm.relax.script": "tvm.script.parser.relax",
+    "tvm.relax.type": "tvm.relax",
     "tvm.runtime.ndarray": "tvm.nd",
 }
 
@@ -162,6 +186,7 @@ NAMES = {
         "Device": "tvm.runtime.Device",
         "TVMError": "tvm.base.TVMError",
         "device": "tvm.runtime.device",
+        "device_from_target": "tvm.runtime.device",
         **{name: f"tvm.runtime.{name}" for name in _DEVICES},
         "IRModule": "tvm.ir.IRModule",
         "build": "tvm.driver.build",
@@ -193,6 +218,8 @@ NAMES = {
             for name in ("BlockRV", "LoopRV", "ScheduleState", "StmtSRef", "Trace")
         },
         "SBlock": "tvm.tir.Block",
+        "SBlockDependenceInfo": "tvm.tir.block_dependence_info.BlockDependenceInfo",
+        "renew_defs": "tvm.tir.stmt_functor.renew_defs",
         "SBlockRealize": "tvm.tir.BlockRealize",
         "SBlockRV": "tvm.tir.schedule.BlockRV",
         "SBlockScope": "tvm.tir.schedule.BlockScope",
@@ -202,7 +229,50 @@ NAMES = {
         "sbijective_layout": "tvm.tir.bijective_layout",
     },
     "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
-    "tvm.runtime.object_generic": {"const": "tvm.tir.const"},
+    "tvm.runtime.object_generic": {
+        "const": "tvm.tir.const",
+        "ObjectGeneric": "tvm_ffi.ObjectConvertible",
+    },
+    "tvm.runtime.support": {"derived_object": "tvm.meta_schedule.derived_object"},
+    "tvm.runtime.object": {"Object": "tvm_ffi.Object"},
+    "tvm.tir": {
+        "SBlock": "tvm.tir.Block",
+        "SBlockRealize": "tvm.tir.BlockRealize",
+        "SBlockRV": "tvm.tir.schedule.BlockRV",
+        "SBlockScope": "tvm.tir.schedule.BlockScope",
+        "BlockDependenceInfo": "tvm.tir.block_dependence_info.BlockDependenceInfo",
+    },
+    "tvm.tir.analysis": {
+        "find_anchor_sblock": "tvm.tir.analysis.find_anchor_block",
+        "get_sblock_access_region": "tvm.tir.analysis.get_block_access_region",
+        "get_sblock_read_write_region": "tvm.tir.analysis.get_block_read_write_region",
+    },
+    "tvm.tir.transform": {
+        "CommonSubexprElim": "tvm.tir.transform.CommonSubexprElimTIR",
+        "PrimFuncPass": "tvm.tir.transform._PrimFuncPass",
+        "StmtSimplify": "tvm.tir.transform.Simplify",
+        "StmtSimplifyConfig": "tvm.tir.transform.SimplifyConfig",
+    },
+    "tvm.tir.schedule": {
+        "SBlockRV": "tvm.tir.schedule.BlockRV",
+        "SBlockScope": "tvm.tir.schedule.BlockScope",
+    },
+    "tvm.relax": {
+        "AnyType": "tvm.relax.ObjectStructInfo",
+        "VDevice": "tvm.ir.VDevice",
+        "DummyGlobalInfo": "tvm.ir.DummyGlobalInfo",
+    },
+    "tvm.relax.analysis": {
+        "check_well_formed": "tvm.relax.analysis.well_formed",
+        "definable_tir_vars_in_type": "tvm.relax.analysis.definable_tir_vars_in_struct_info",
+        "derive_call_ret_type": "tvm.relax.analysis.derive_call_ret_struct_info",
+        "tir_vars_in_type": "tvm.relax.analysis.tir_vars_in_struct_info",
+        "type_base_check": "tvm.relax.analysis.struct_info_base_check",
+        "type_lca": "tvm.relax.analysis.struct_info_lca",
+    },
+    "tvm.relax.dpl": {"TypePattern": "tvm.relax.dpl.StructInfoPattern"},
+    "tvm.relax.transform": {"UpdateParamType": "tvm.relax.transform.UpdateParamStructInfo"},
+    "tvm.topi": {"ndarray_size": "tvm.topi.tensor_size"},
     "tvm.nd": {
         "array": "tvm.runtime.tensor",
         "empty": "tvm.runtime.empty",
@@ -213,6 +283,7 @@ NAMES = {
     },
     "tvm.runtime": {
         "ndarray": "tvm.nd",
+        "device_from_target": "tvm.runtime.device",
         "NDArray": "tvm.runtime.Tensor",
         "PackedFunc": "tvm_ffi.Function",
         "ShapeTuple": "tvm_ffi.Shape",
@@ -221,6 +292,7 @@ NAMES = {
         "ObjectConvertible": "tvm_ffi.ObjectConvertible",
         "DataType": "tvm_ffi.dtype",
         "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
+        "ObjectGeneric": "tvm_ffi.ObjectConvertible",
         "convert": "tvm._derive.convert",
         "system_lib": "tvm_ffi.system_lib",
         "const": "tvm.tir.const",
@@ -255,6 +327,32 @@ GONE = {
     "tvm.rpc.connect_tracker": _NO_REMOTE,
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
 }
+
+
+def spelled(function=None, **more):
+    """The function, which also takes its keywords as other versions name them: KEYWORDS, and
+    `more` of the kind theirs="ours"."""
+    if function is None:
+        return functools.partial(spelled, **more)
+    code = function.__code__
+    params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    other = more | {KEYWORDS[p]: p for p in params if p in KEYWORDS}
+    if not other:
+        return function
+
+    @functools.wraps(function)
+    def renamed(*args, **kwargs):
+        if kwargs and not other.keys().isdisjoint(kwargs):
+            for theirs in other.keys() & kwargs.keys():
+                if other[theirs] in kwargs:
+                    raise TypeError(
+                        f"{function.__name__}: expected one of {other[theirs]} and {theirs}, "
+                        "which are the same, got both"
+                    )
+                kwargs[other[theirs]] = kwargs.pop(theirs)
+        return function(*args, **kwargs)
+
+    return renamed
 
 
 def names_in(module):

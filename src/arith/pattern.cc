@@ -16,7 +16,7 @@ struct LinearIn {
 
 class LinearDetector {
  public:
-  explicit LinearDetector(const Array<Var>& vars) {
+  explicit LinearDetector(const Array<Var>& vars) : size_(vars.size()) {
     for (size_t i = 0; i < vars.size(); ++i) numbers_[vars[i].get()] = i;
   }
   /// None when `e` is not linear.
@@ -30,7 +30,7 @@ class LinearDetector {
  private:
   std::optional<LinearIn> Compute(const PrimExpr& e) {
     return Recurse([&]() -> std::optional<LinearIn> {
-      LinearIn result{std::vector<PrimExpr>(numbers_.size()), MakeZero(e.dtype())};
+      LinearIn result{std::vector<PrimExpr>(size_), MakeZero(e.dtype())};
       if (!Uses(e)) {
         result.base = e;
         return result;
@@ -70,6 +70,7 @@ class LinearDetector {
     }
     return a;
   }
+  size_t size_;  // of the result: a variable may be given twice, which the last one counts for
   std::unordered_map<const VarObj*, size_t> numbers_;
   SharedMemo<std::optional<LinearIn>> known_;
 };

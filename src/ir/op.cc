@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 
+#include "ir/own_name.h"
+
 namespace tvm {
 namespace {
 struct OpTable {
@@ -79,6 +81,7 @@ Op Op::Get(const String& name) {
   OpTable& t = Table();
   std::lock_guard lock(t.mutex);
   if (auto it = t.ops.find(View(name)); it != t.ops.end()) return it->second;
+  if (auto it = t.ops.find(OwnName(View(name))); it != t.ops.end()) return it->second;
   std::vector<std::string_view> names;
   for (const auto& [known, op] : t.ops) names.push_back(known);
   TVM_FFI_THROW(AttributeError) << "Op: expected the name of an operator, got '" << name << "'"

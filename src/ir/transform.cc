@@ -7,6 +7,7 @@
 #include <map>
 
 #include "ir/each_function.h"
+#include "ir/own_name.h"
 #include "ir/target/scope.h"
 #include "tvm/ir/callback.h"
 #include "tvm/ir/stack.h"
@@ -157,6 +158,12 @@ void PassContextObj::Init() {
     TVM_FFI_THROW(ValueError) << "PassContext: expected the name of an option, got '" << key << "'"
                               << DidYouMean(View(key), names);
   };
+  auto own = [](const String& name) { return String(OwnName(View(name))); };
+  Map<String, Any> named;
+  for (const auto& [key, value] : config) named.Set(own(key), value);
+  config = named;
+  required_pass = required_pass.Map(own);
+  disabled_pass = disabled_pass.Map(own);
   for (const auto& [key, value] : config) {
     if (auto it = Configs().find(View(key)); it != Configs().end()) {
       if (!it->second.accepts(value)) {

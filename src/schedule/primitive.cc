@@ -85,6 +85,7 @@ void RegisterPrimitive(Primitive* p, const char* kind, const char* method, bool 
 
 InstructionKind InstructionKind::Get(const String& name) {
   if (const Primitive* p = FindPrimitive(View(name))) return p->kind;
+  if (name == "GetSBlock") return Get("GetBlock");  // in traces of 0.27
   std::vector<std::string_view> names;
   for (const auto& [kind, p] : Primitives()) names.push_back(kind);
   TVM_FFI_THROW(ValueError) << "InstructionKind: expected the name of a primitive, got '" << name

@@ -19,8 +19,7 @@ ArgInfo ArgInfo::FromJson(const Any& json) {
   }
   std::vector<int64_t> shape;
   for (const Any& e : (*list)[2].cast<Array<Any>>()) shape.push_back(e.cast<int64_t>());
-  return TensorInfo(DataType(ffi::StringToDLDataType((*list)[1].cast<String>())),
-                    ffi::Shape(shape.begin(), shape.end()));
+  return TensorInfo(DataType((*list)[1].cast<String>()), ffi::Shape(shape.begin(), shape.end()));
 }
 Any ArgInfo::AsJson() const {
   auto* tensor = as<TensorInfoObj>();

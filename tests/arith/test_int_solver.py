@@ -130,6 +130,8 @@ def test_detect_linear_equation():
     c = arith.detect_linear_equation(x * 3 + y * n + 5, [x, y])
     for got, expected in zip(c, [tir.const(3), n, tir.const(5)], strict=True):
         assert_structural_equal(got, expected)
+    twice = arith.detect_linear_equation(x * 3 + 1, [x, x])  # the last one counts
+    assert [e.value for e in twice] == [0, 3, 1]
     assert len(arith.detect_linear_equation(x * y, [x, y])) == 0
     assert len(arith.detect_linear_equation(tir.floordiv(x, 2), [x])) == 0
     assert_structural_equal(arith.detect_linear_equation(x * y, [x])[0], y)

@@ -38,6 +38,31 @@ CASES = [
     (y - floordiv(y - z, 8) * 8, floormod(y - z, 8) + z),
     (floordiv(x + 7, 8) * 8 >= x - y, floormod(x + 7, 8) <= y + 7),
     (floormod(x, 8) <= 0, tir.EQ(floormod(x, 8), 0)),
+    (tir.EQ(truncdiv(x, 3), 2), tir.all(tir.LE(6, x), x < 9)),
+    (tir.EQ(truncdiv(x, 3), -2), tir.all(tir.LT(-9, x), tir.LE(x, -6))),
+    (truncdiv(x, -3) < 2, tir.LT(-6, x)),
+    (tir.EQ(truncdiv(x, -3), 2), tir.all(tir.LT(-9, x), tir.LE(x, -6))),
+    (truncdiv(x, 8) * 8 < x + y, tir.LT(0, truncmod(x, 8) + y)),
+    # What a quotient and a remainder say together.
+    (tir.all(tir.EQ(floordiv(x, 4), y), tir.EQ(floormod(x, 4), 1)), tir.EQ(x, y * 4 + 1)),
+    (tir.all(tir.EQ(floordiv(x, 4), 3), floormod(x, 4) < 2), tir.all(tir.LE(12, x), x < 14)),
+    (tir.all(x < 16, floormod(x, 4) < 2), tir.all(x < 14, floormod(x, 4) < 2)),
+    (tir.all(x > 1, floormod(x, 4) < 2), tir.all(tir.LT(3, x), floormod(x, 4) < 2)),
+    (tir.all(x - y * 4 >= 0, x - y * 4 < 4), tir.EQ(y, floordiv(x, 4))),
+    # Chains of one operator.
+    (tir.And(x < 3, tir.And(y < 4, z < 5)), tir.And(tir.And(x < 3, y < 4), z < 5)),
+    (tir.Or(x < 3, tir.Or(y < 4, z < 5)), tir.Or(tir.Or(x < 3, y < 4), z < 5)),
+    (max_(max_(max_(x, y), z), y), max_(max_(x, y), z)),
+    (min_(z, min_(min_(x, z), y)), min_(min_(x, z), y)),
+    (
+        tir.if_then_else(x < 3, tir.if_then_else(y < 4, z, 7), 7),
+        tir.if_then_else(tir.And(x < 3, y < 4), z, 7),
+    ),
+    (
+        tir.if_then_else(x < 3, z, tir.if_then_else(y < 4, z, 7)),
+        tir.if_then_else(tir.Or(x < 3, y < 4), z, 7),
+    ),
+    (tir.Cast("int64", x + 1) - tir.Cast("int64", x), tir.const(1, "int64")),
     # Comparisons keep their strictness; constants are added, on one side.
     (x > y, tir.LT(y, x)),
     (x >= y, tir.LE(y, x)),
@@ -85,6 +110,30 @@ def test_simplified_twice_is_the_same():
             tvm.ir.assert_structural_equal(
                 analyzer.simplify(given), arith.Analyzer().simplify(given)
             )
+
+
+def test_known_ranges():
+    analyzer = arith.Analyzer()
+    analyzer.bind(x, tvm.ir.Range(1, 1024))
+    analyzer.bind(y, tvm.ir.Range(0, 1024))
+    assert analyzer.can_prove(x * y < (x + y) * 2048)
+    rounded = min_(floordiv(x + 3, 4) * 4, max_(x, 4))
+    tvm.ir.assert_structural_equal(analyzer.simplify(rounded), max_(x, 4))
+    for i in range(1, 40):
+        assert evaluate(rounded, {x: i}) == max(i, 4)
+
+
+def test_truncated_quotients_of_vectors():
+    simplify = arith.Analyzer().simplify
+    four = tir.Broadcast(4, 4)
+    ramp = tir.Ramp(x * 8, 8, 4)
+    tvm.ir.assert_structural_equal(simplify(truncdiv(ramp, four)), tir.Ramp(x * 2, 2, 4))
+    tvm.ir.assert_structural_equal(simplify(truncmod(ramp, four)), tir.Broadcast(0, 4))
+    kept = truncdiv(tir.Ramp(x, 8, 4), four)  # lanes on both sides of 0 are rounded differently
+    tvm.ir.assert_structural_equal(simplify(kept), kept)
+    chain = min_(min_(tir.Ramp(y, 1, 4), tir.Broadcast(x, 4)), tir.Broadcast(3, 4))
+    joined = min_(tir.Ramp(y, 1, 4), tir.Broadcast(min_(x, 3), 4))
+    tvm.ir.assert_structural_equal(simplify(chain), joined)
 
 
 DIVIDED = [  # by sizes, which are not 0

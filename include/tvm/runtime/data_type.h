@@ -14,7 +14,8 @@ class DataType {
   constexpr DataType(int code, int bits, int lanes = 1)
       : type_{static_cast<uint8_t>(code), static_cast<uint8_t>(bits),
               static_cast<uint16_t>(lanes)} {}
-  explicit DataType(const String& text) : type_(ffi::StringToDLDataType(text)) {}
+  /// "float32x4"; ValueError for what is none, int0 included.
+  explicit DataType(const String& text);
 
   static constexpr DataType Int(int bits, int lanes = 1) { return {kDLInt, bits, lanes}; }
   static constexpr DataType UInt(int bits, int lanes = 1) { return {kDLUInt, bits, lanes}; }
@@ -80,8 +81,8 @@ class DataType {
 
 inline std::ostream& operator<<(std::ostream& os, const DataType& t) { return os << t.str(); }
 
-/// The type that an object of another library stands for (torch.float32): Python says which.
-std::optional<DataType> DataTypeOfForeignObject(const TVMFFIAny* object);
+/// The type that a text means, or an object of another library (torch.float32): Python says which.
+std::optional<DataType> DataTypeFor(const TVMFFIAny* value);
 
 }  // namespace tvm
 
@@ -103,10 +104,8 @@ struct TypeTraits<DataType> : TypeTraits<DLDataType> {
     return TypeTraits<DLDataType>::MoveFromAnyAfterCheck(src);
   }
   TVM_FFI_INLINE static std::optional<DataType> TryCastFromAnyView(const TVMFFIAny* src) {
-    if (auto type = TypeTraits<DLDataType>::TryCastFromAnyView(src)) return DataType(*type);
-    if (src->type_index != kTVMFFIOpaquePyObject) [[likely]]
-      return std::nullopt;
-    return DataTypeOfForeignObject(src);
+    if (src->type_index == TypeIndex::kTVMFFIDataType) return DataType(src->v_dtype);
+    return DataTypeFor(src);
   }
 };
 }  // namespace tvm::ffi

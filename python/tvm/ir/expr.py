@@ -230,7 +230,10 @@ def with_operators(cls):
 @with_operators
 @register_node("ir.PrimExpr")
 class PrimExpr(BaseExpr, ExprOp):
-    pass
+    @property
+    def ty(self):
+        """The type of the value."""
+        return _ir("PrimType")(self.dtype)
 
 
 @register_node("ir.IntImm")
@@ -271,6 +274,11 @@ class RelaxExpr(BaseExpr):
         """What is known about the values of the expression; ValueError when nothing is yet."""
         info = self.struct_info_
         return _relax.GetStructInfo(self) if info is None else info
+
+    @property
+    def ty(self):
+        """The struct info, which is the type of an expression since 0.27."""
+        return self.struct_info
 
 
 @register_node("ir.GlobalVar")

@@ -10,11 +10,18 @@ from tvm._derive import register_node
 from .attrs import DictAttrs
 from .expr import RelaxExpr
 
+_own_name = tvm_ffi.get_global_func("ir._OwnName")
+
 
 class CallingConv(IntEnum):
     DEFAULT = 0
     C_PACKED_FUNC = 1
     DEVICE_KERNEL_LAUNCH = 2
+
+
+def own_name(key):
+    """What the key of an attribute is here: tirx.noalias is tir.noalias."""
+    return str(_own_name(key)) if key.startswith(("tirx.", "s_tir.")) else key
 
 
 def _attribute(value):
@@ -34,5 +41,5 @@ class BaseFunc(RelaxExpr):
         attr_map = dict(attr_map.items()) if isinstance(attr_map, DictAttrs) else attr_map
         func = self
         for key, value in attr_map.items():
-            func = func._with_attr(key, _attribute(value))
+            func = func._with_attr(own_name(key), _attribute(value))
         return func

@@ -3,8 +3,9 @@
 
 import importlib
 
+from tvm import ir
 from tvm._derive import fill
-from tvm.ir import FuncType, GlobalVar, Span, TupleType, Type
+from tvm.ir import GlobalVar, Span, Type
 from tvm.runtime.vm import VirtualMachine, VMExecutable, VMInstrumentReturnKind
 
 from . import expr, struct_info, ty, utils
@@ -34,6 +35,7 @@ from .expr import (
     const,
     extern,
     get_shape_of,
+    prim_value,
 )
 from .struct_info import (
     FuncStructInfo,
@@ -43,9 +45,13 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from .ty import ObjectType, PackedFuncType, ShapeType, TensorType
+from .ty import ObjectType, PackedFuncType, TypeName
 from .utils import convert_to_expr
 
+TensorType = TypeName(ty.TensorType, TensorStructInfo, "shape", "vdevice")
+ShapeType = TypeName(ty.ShapeType, ShapeStructInfo, "values")
+TupleType = TypeName(ir.TupleType, TupleStructInfo)
+FuncType = TypeName(ir.FuncType, FuncStructInfo, "params", "ret", "purity")
 _derived, _names = fill(__name__)
 
 # name -> the module it is defined in; imported on first use

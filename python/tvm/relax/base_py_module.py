@@ -7,6 +7,7 @@ import inspect
 import tvm_ffi
 
 from tvm import ir, runtime, tir
+from tvm._aliases import spelled
 from tvm.target import Target
 
 from .expr import Function
@@ -116,6 +117,7 @@ class BasePyModule:
             raise ValueError(f"Python function '{func_name}' not found")
         return getattr(self, func_name)(*to_torch([to_tvm(a) for a in args]))
 
+    @spelled
     def call_tir(self, tir_func, args, out_sinfo):
         """Calls a PrimFunc, by name or as an attribute, that writes new tensors."""
         name = tir_func if isinstance(tir_func, str) else getattr(tir_func, "name", None)
@@ -128,6 +130,7 @@ class BasePyModule:
         self.compiled_tir_funcs[name](*args, *outs)
         return to_torch(outs[0] if len(outs) == 1 else outs)
 
+    @spelled
     def call_dps_packed(self, func_name, args, out_sinfo):
         """Calls a global function that writes new tensors."""
         args = [to_tvm(a) for a in (args if isinstance(args, (list, tuple)) else [args])]

@@ -5,9 +5,10 @@ import threading
 
 import tvm_ffi
 
+from tvm._aliases import spelled
 from tvm._derive import Node, register_node
 
-from .expr import Function, SeqExpr, Tuple, Var
+from .expr import Function, SeqExpr, Tuple, Var, as_info
 from .utils import convert_to_expr, gen_call_tir_inputs
 
 _create = tvm_ffi.get_global_func("relax.BlockBuilder._create")
@@ -145,9 +146,10 @@ class BlockBuilder(Node):
         """Binds an expression to a variable that is seen behind the dataflow block."""
         return self._emit_output(_as_expr(output), name_hint)
 
+    @spelled
     def match_cast(self, value, struct_info, name_hint=""):
         """Binds a value that is checked at run time to be as the struct info says."""
-        return self._match_cast(_as_expr(value), struct_info, name_hint)
+        return self._match_cast(_as_expr(value), as_info(struct_info), name_hint)
 
     def call_te(self, func, *args, **kwargs):
         """A call of the tensor expression `func` of the arguments, as a function of the module."""

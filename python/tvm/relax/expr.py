@@ -6,6 +6,7 @@ from numbers import Number
 import numpy as np
 import tvm_ffi
 
+from tvm._aliases import spelled
 from tvm._derive import Node, construct, fill, finite, register_node
 from tvm.ir import BaseFunc, DictAttrs, GlobalVar, PrimExpr, RelaxExpr, Type  # noqa: F401
 from tvm.ir.expr import FloatImm, IntImm
@@ -40,6 +41,17 @@ class StructInfo(Node):
         from .analysis import BaseCheckResult, struct_info_base_check
 
         return struct_info_base_check(self, derived) == BaseCheckResult.PASS
+
+
+def as_info(value):
+    """The struct info that something stands for: R.Tensor(("n", 4)), a type. What is none stays."""
+    if isinstance(value, tvm_ffi.core.ObjectConvertible):
+        value = value.asobject()
+    if isinstance(value, Type):
+        from .ty import info_of
+
+        return info_of(value)
+    return value
 
 
 def _prim(value):
@@ -197,6 +209,7 @@ class _IndexProxy:
 
 @register_node("relax.expr.Call")
 class Call(ExprWithOp):
+    @spelled
     def __init__(self, op, args, attrs=None, sinfo_args=None, span=None):
         if isinstance(sinfo_args, StructInfo):
             sinfo_args = [sinfo_args]
@@ -264,15 +277,16 @@ def make_shape(shape):
 
 @register_node("relax.expr.Constant")
 class Constant(ExprWithOp):
+    @spelled
     def __init__(self, data, struct_info=None, span=None):
         construct(self, data, struct_info, span)
 
 
 @register_node("relax.expr.Var")
 class Var(ExprWithOp):
+    @spelled(name="name_hint")
     def __init__(self, name_hint, struct_info=None, span=None):
-        if isinstance(struct_info, tvm_ffi.core.ObjectConvertible):  # R.Tensor(("n", 4))
-            struct_info = struct_info.asobject()
+        struct_info = as_info(struct_info)
         if struct_info is not None and not isinstance(struct_info, StructInfo):
             raise TypeError(
                 f"Var: expected struct info for '{name_hint}', got {type(struct_info).__name__}"
@@ -284,6 +298,8 @@ class Var(ExprWithOp):
     def name_hint(self):
         return str(self.vid.name_hint)
 
+    name = name_hint  # since 0.27
+
 
 @register_node("relax.expr.DataflowVar")
 class DataflowVar(Var):
@@ -294,6 +310,13 @@ class DataflowVar(Var):
 class PrimValue(Expr):
     def __init__(self, value, span=None):
         construct(self, value if isinstance(value, PrimExpr) else _prim(value), span)
+
+
+def prim_value(value, dtype=None):
+    """A scalar of the graph, of that type."""
+    if dtype is None or isinstance(value, PrimExpr):
+        return PrimValue(value)
+    return PrimValue((FloatImm if "float" in str(dtype) else IntImm)(dtype, value))
 
 
 @register_node("relax.expr.StringImm")
@@ -344,12 +367,19 @@ def _attrs(attrs):
 
 @register_node("relax.expr.Function")
 class Function(BaseFunc):
+    @spelled
     def __init__(self, params, body, ret_struct_info=None, is_pure=True, attrs=None, span=None):
         given = (params, body, ret_struct_info, is_pure, _attrs(attrs), span)
         args = [finite(v) if type(v) in (list, tuple, dict) else v for v in given]
         self.__init_handle_by_constructor__(_make_function, *args)
 
+    @property
+    def ret_ty(self):
+        """What the function returns, as it is called since 0.27."""
+        return self.ret_struct_info
+
     @staticmethod
+    @spelled
     def create_empty(params, ret_struct_info, is_pure=True, attrs=None, span=None):
         """A function of that signature whose body is still to come."""
         return Function._create_empty(params, ret_struct_info, is_pure, _attrs(attrs), span)
@@ -388,12 +418,14 @@ _make_function = tvm_ffi.get_global_func("relax.expr.Function._make")
 
 @register_node("relax.expr.ExternFunc")
 class ExternFunc(BaseFunc, ExprWithOp):
+    @spelled
     def __init__(self, global_symbol, struct_info=None, span=None):
-        construct(self, global_symbol, struct_info, span)
+        construct(self, global_symbol, as_info(struct_info), span)
 
     __call__ = ExprWithOp.__call__
 
 
+@spelled
 def extern(name, struct_info=None, span=None):
     """A function that is found by name at run time."""
     return ExternFunc(name, struct_info, span)

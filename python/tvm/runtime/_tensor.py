@@ -151,6 +151,11 @@ class Tensor(core.Tensor):
             return np.from_dlpack(self)
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
+    def to_dlpack(self) -> Any:
+        """The capsule that other libraries make a tensor of the same memory from, by its name
+        before 0.21."""
+        return self.__dlpack__()
+
     def asnumpy(self) -> np.ndarray:
         """As `numpy`, by its name before 0.8."""
         return self.numpy()

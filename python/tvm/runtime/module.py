@@ -99,6 +99,11 @@ class Module(_Module):
         return str(self.kind)
 
     @property
+    def entry_func(self) -> tvm_ffi.Function:
+        """What calling the module runs."""
+        return _entry_function(self)
+
+    @property
     def imported_modules(self) -> list[Module]:
         """As `imports`."""
         return list(self.imports)

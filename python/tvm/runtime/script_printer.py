@@ -8,6 +8,7 @@ from typing import Any
 
 import tvm_ffi
 
+from tvm._aliases import spelled
 from tvm._derive import Node, construct, register_node
 from tvm._scriptable import Scriptable
 
@@ -16,6 +17,7 @@ _print = tvm_ffi.get_global_func("script._print")
 
 @register_node("script.PrinterConfig")
 class PrinterConfig(Node):
+    @spelled
     def __init__(
         self,
         *,

@@ -103,6 +103,13 @@ requires_llvm = Feature("llvm", "LLVM", lambda: tvm.runtime.enabled("llvm"))
 requires_x86 = Feature("x86", "an x86-64 CPU", lambda: platform.machine() == "x86_64")
 requires_aarch64 = Feature("AArch64", "an AArch64 CPU", lambda: platform.machine() == "aarch64")
 requires_cuda = _kind("cuda", "CUDA")
+requires_tensorcore = Feature(
+    "tensorcore",
+    "NVIDIA tensor cores",
+    lambda: tvm.support.nvcc.have_tensorcore(tvm.cuda().compute_version),
+    "cuda",
+)
+requires_cudagraph = Feature("cudagraph", "CUDA graphs", parent_features="cuda")
 requires_opencl = _kind("opencl", "OpenCL")
 requires_rocm = _kind("rocm", "ROCm")
 requires_metal = _kind("metal", "Metal")
@@ -131,6 +138,29 @@ requires_x86_avx512 = Feature(
     "x86",
 )
 requires_x86_amx = Feature("x86_amx", "AMX", lambda: _has_cpu("amx-int8"), "x86")
+
+
+def _not_built(name, long_name):
+    return Feature(name, long_name, lambda: f"{long_name} is not built")
+
+
+requires_cudnn = _not_built("cudnn", "cuDNN")
+requires_cublas = _not_built("cublas", "cuBLAS")
+requires_cutlass = _not_built("cutlass", "CUTLASS")
+requires_nccl = _not_built("nccl", "NCCL")
+requires_hipblas = _not_built("hipblas", "hipBLAS")
+requires_openclml = _not_built("OpenCLML", "CLML")
+requires_nnapi = _not_built("NNAPI", "NNAPI")
+requires_rpc = _not_built("rpc", "sessions with other machines")
+requires_adreno_opencl = requires_opencl
+
+
+def skip_if_wheel_test(func):
+    """Skips a test where WHEEL_TEST says that the package is tested as users install it."""
+    import pytest
+
+    wheel = os.environ.get("WHEEL_TEST", "").lower() in ("true", "1", "yes")
+    return pytest.mark.skipif(wheel, reason="Test not supported in wheel.")(func)
 
 
 def requires_package(*packages):

@@ -193,3 +193,12 @@ __all__ = [
     "terminate_self",
     "ulp_distance",
 ]
+
+
+def __getattr__(name):
+    """What other modules of tvm.testing hold, and this one in the interface."""
+    import tvm.testing
+
+    if name[:1] == "_" or name not in vars(tvm.testing):
+        raise AttributeError(f"module 'tvm.testing.utils' has no attribute '{name}'")
+    return vars(tvm.testing)[name]

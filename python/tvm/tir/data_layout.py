@@ -36,3 +36,8 @@ def bijective_layout(src_layout, dst_layout):
     if isinstance(dst_layout, str):
         dst_layout = layout(dst_layout)
     return BijectiveLayout(src_layout, dst_layout)
+
+
+# Since 0.27.
+SLayout, SBijectiveLayout = Layout, BijectiveLayout
+slayout, sbijective_layout = layout, bijective_layout

@@ -16,7 +16,8 @@ def default_tir_pipeline():
     return _default(Target.current() or _default_host())
 
 
-PIPELINE_MAP = {"default": default_tir_pipeline}
+default_s_tir_pipeline = default_tir_pipeline  # since 0.27
+PIPELINE_MAP = {"default": default_tir_pipeline, "s_tir": default_s_tir_pipeline}
 
 
 def get_tir_pipeline(name="default", **kwargs):

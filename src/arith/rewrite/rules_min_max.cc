@@ -53,6 +53,8 @@ Rules MinRules() {
                {
                    {min(floordiv(x, c1) * c1, x), floordiv(x, c1) * c1, c1 > 0, kIndex},
                    {min(floordiv(x + c2, c1) * c1, x), x, c1 > 0 && c2 == c1 - 1, kIndex},
+                   {min(floordiv(x + c2, c1) * c1, max(x, c1)), max(x, c1),
+                    c1 > 0 && c2 == c1 - 1 && x > 0, kIndex},
                });
   return rules;
 }

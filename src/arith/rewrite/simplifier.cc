@@ -63,8 +63,10 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       if (IsFalse(c)) return Mutate(n->args[2]);
       PrimExpr t = Under(c, n->args[1]), f = Under(Make(!c), n->args[2]);
       if (ExprDeepEqual(t, f) && facts_->TraitsOf(c).pure) return t;
-      if (c.same_as(n->args[0]) && t.same_as(n->args[1]) && f.same_as(n->args[2])) return e;
-      return if_then_else(c, t, f, n->span);
+      bool same = c.same_as(n->args[0]) && t.same_as(n->args[1]) && f.same_as(n->args[2]);
+      PrimExpr choice = same ? e : if_then_else(c, t, f, n->span);
+      PrimExpr joined = JoinChoices(choice);
+      return joined.defined() ? joined : choice;
     }
     if (auto* n = e.as<LetObj>()) return VisitLet(e, n);
     if (auto* n = e.as<ReduceObj>()) {
@@ -145,6 +147,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     DataType t = e.dtype();
     if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
     if (auto* n = AsBinary(e)) {
+      if (PrimExpr known = DifferenceOfCasts(e); known.defined()) return known;
       PrimExpr turned = Turn(e, n);
       if (turned.defined()) {
         PrimExpr result = Make(turned);
@@ -155,6 +158,8 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       if (!simple.same_as(e)) return simple;
       e = Ordered(e, n);
       if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
+      PrimExpr chain = Chain(e);
+      if (chain.defined()) return chain;
     } else if (auto* n = e.as<NotObj>()) {
       if (auto c = AsConstInt(n->a)) return MakeConst(t, *c == 0 ? 1 : 0);
       // Not x <= c is c < x.
@@ -203,6 +208,48 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       return result;
     }
     return e;
+  }
+  /// One choice for two of the same alternative; the second condition is asked as before.
+  PrimExpr JoinChoices(const PrimExpr& e) {
+    auto* n = e.as<CallObj>();
+    if (!n || !n->Is(builtin::if_then_else())) return PrimExpr();
+    const PrimExpr &c = n->args[0], &t = n->args[1], &f = n->args[2];
+    auto* then = t.as<CallObj>();
+    if (then && then->Is(builtin::if_then_else()) && ExprDeepEqual(then->args[2], f))
+      return if_then_else(Make(And(c, then->args[0])), then->args[1], f, n->span);
+    auto* other = f.as<CallObj>();
+    if (other && other->Is(builtin::if_then_else()) && ExprDeepEqual(other->args[1], t))
+      return if_then_else(Make(Or(c, other->args[0])), t, other->args[2], n->span);
+    return PrimExpr();
+  }
+  /// Chains of one operator: conditions associate to the left, and an operand of min and max that
+  /// is in the chain already is dropped. Undefined where nothing changes.
+  PrimExpr Chain(const PrimExpr& e) {
+    if (auto* n = e.as<AndObj>(); n && n->b.as<AndObj>()) {
+      auto* b = n->b.as<AndObj>();
+      return Make(And(Make(And(n->a, b->a)), b->b));
+    }
+    if (auto* n = e.as<OrObj>(); n && n->b.as<OrObj>()) {
+      auto* b = n->b.as<OrObj>();
+      return Make(Or(Make(Or(n->a, b->a)), b->b));
+    }
+    PrimExpr extreme = WithoutRepeated<MinObj>(e);
+    return extreme.defined() ? extreme : WithoutRepeated<MaxObj>(e);
+  }
+  template <class N>
+  PrimExpr WithoutRepeated(const PrimExpr& e) {
+    auto* n = e.as<N>();
+    if (!n || !facts_->TraitsOf(e).pure) return PrimExpr();
+    for (auto [chain, operand] : {std::pair{&n->a, &n->b}, std::pair{&n->b, &n->a}}) {
+      const PrimExpr* rest = chain;
+      for (int i = 0; i < kMaxChain; ++i) {
+        auto* link = rest->template as<N>();
+        if (!link) break;
+        if (ExprDeepEqual(link->b, *operand) || ExprDeepEqual(link->a, *operand)) return *chain;
+        rest = &link->a;
+      }
+    }
+    return PrimExpr();
   }
   /// 6 x < 4 y + 3 as 3 x < 2 y + 2; undefined where the factors have nothing in common.
   PrimExpr WithoutCommonFactor(const PrimExpr& e) {
@@ -315,7 +362,21 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     return PrimExpr();
   }
 
+  /// int64(x + 1) - int64(x) is 1: indices do not wrap. Undefined for other differences.
+  PrimExpr DifferenceOfCasts(const PrimExpr& e) {
+    auto* n = e.as<SubObj>();
+    auto *a = n ? n->a.as<CastObj>() : nullptr, *b = n ? n->b.as<CastObj>() : nullptr;
+    if (!a || !b || a->value.dtype() != b->value.dtype() || !e.dtype().is_int()) return PrimExpr();
+    if (!facts_->IsIndex(a->value) || !facts_->IsIndex(b->value)) return PrimExpr();
+    if (e.dtype().bits() < a->value.dtype().bits()) return PrimExpr();
+    LinearForm difference = facts_->ToLinear(a->value);
+    difference.Add(facts_->ToLinear(b->value), -1);
+    if (!difference.IsConst()) return PrimExpr();
+    return MakeConst(e.dtype(), difference.base);
+  }
+
   static constexpr int kMaxDepth = 48;
+  static constexpr int kMaxChain = 16;
   static constexpr int64_t kManyVisits = 1 << 10;
   Analyzer::Impl* facts_;
   int depth_ = 0;

@@ -6,15 +6,22 @@
 
 namespace tvm::arith {
 namespace {
-/// ramp // c and ramp % c where all lanes have one quotient, or every step is a multiple of c.
+/// ramp // c and ramp % c where all lanes have one quotient, or every step is a multiple of c. A
+/// truncated quotient is that of the floor where no lane is negative, or nothing is left over.
 PrimExpr DivideRamp(const PrimExpr& e, const RampObj* ramp, const BroadcastObj* by,
                     Analyzer::Impl* facts) {
-  bool is_div = e.as<FloorDivObj>();
-  if (!is_div && !e.as<FloorModObj>()) return PrimExpr();
+  bool truncates = e.as<DivObj>() || e.as<ModObj>();
+  bool is_div = e.as<FloorDivObj>() || e.as<DivObj>();
+  if (!truncates && !is_div && !e.as<FloorModObj>()) return PrimExpr();
   auto c = AsConstInt(by->value), stride = AsConstInt(ramp->stride),
        lanes = AsConstInt(ramp->lanes);
   if (!c || *c <= 0 || !stride || !lanes || !facts->IsIndex(ramp->base)) return PrimExpr();
   DataType t = ramp->base.dtype();
+  if (truncates) {
+    Residue r = facts->ResidueOf(ramp->base);
+    bool exact = *stride % *c == 0 && r.coeff % *c == 0 && r.base % *c == 0;
+    if (!exact && (*stride < 0 || !(facts->BoundOf(ramp->base).lo >= 0))) return PrimExpr();
+  }
   if (*stride % *c == 0) {
     if (is_div)
       return Ramp(floordiv(ramp->base, by->value), MakeConst(t, *stride / *c), ramp->lanes);
@@ -31,6 +38,18 @@ PrimExpr DivideRamp(const PrimExpr& e, const RampObj* ramp, const BroadcastObj* 
     }
   }
   return PrimExpr();
+}
+/// min(min(v, broadcast(x)), broadcast(y)) as min(v, broadcast(min(x, y))).
+template <class N>
+PrimExpr JoinBroadcasts(const PrimExpr& e) {
+  auto* n = e.as<N>();
+  auto* inner = n ? n->a.template as<N>() : nullptr;
+  auto* y = n ? n->b.template as<BroadcastObj>() : nullptr;
+  auto* x = inner ? inner->b.template as<BroadcastObj>() : nullptr;
+  if (!x || !y || inner->a.template as<BroadcastObj>() || !ExprDeepEqual(x->lanes, y->lanes))
+    return PrimExpr();
+  PrimExpr joined = MakeBinaryNode(e->type_index(), x->value, y->value);
+  return MakeBinaryNode(e->type_index(), inner->a, Broadcast(joined, x->lanes));
 }
 }  // namespace
 
@@ -66,6 +85,8 @@ PrimExpr SimplifyVector(const PrimExpr& e, Analyzer::Impl* facts) {
   if (ba && bb && same_lanes(ba, bb)) {
     return Broadcast(MakeBinaryNode(e->type_index(), ba->value, bb->value), ba->lanes);
   }
+  if (PrimExpr chain = JoinBroadcasts<MinObj>(e); chain.defined()) return chain;
+  if (PrimExpr chain = JoinBroadcasts<MaxObj>(e); chain.defined()) return chain;
   // The rest is arithmetic modulo 2^n, lane by lane.
   if (e.as<AddObj>()) {
     if (ra && bb) return Ramp(ra->base + bb->value, ra->stride, ra->lanes);

@@ -166,8 +166,7 @@ std::vector<Any> Session::Inputs() const {
     if (entry["kind"].cast<String>() != "tensor" || !has_shape || !entry.count("dtype"))
       TVM_FFI_THROW(ValueError) << "the input '" << name << "' needs --input " << name
                                 << "=file.npy" << (has_shape ? "" : ", or --shape");
-    values.push_back(
-        Noise(shape, DataType(ffi::StringToDLDataType(entry["dtype"].cast<String>()))));
+    values.push_back(Noise(shape, DataType(entry["dtype"].cast<String>())));
   }
   if (!files.empty())
     TVM_FFI_THROW(ValueError) << "--input: there is no input '" << files.begin()->first << "'";

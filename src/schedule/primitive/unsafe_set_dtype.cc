@@ -9,7 +9,7 @@ namespace tvm::tir {
 namespace {
 
 void UnsafeSetDType(State& self, BlockId id, BufferIndex& buffer_index, String name) {
-  DataType dtype(ffi::StringToDLDataType(name));
+  DataType dtype(name);
   Focus at(self, id);
   Buffer buffer = BufferAt(*at.block, at.block->block()->writes, buffer_index, "writes");
   BlockId owner = RequireAllocated(self, id, buffer);

@@ -63,6 +63,14 @@ def test_what_is_made():
     assert len(mod["backbone_loss_adjoint"].ret_struct_info.fields[1].fields) == 4
 
 
+def test_all_arguments_of_the_loss_may_be_given():
+    predictions = Model["backbone"].ret_struct_info
+    short = SetupTrainer(CrossEntropyLoss(), SGD(0.1), [_targets()], legalize=False)(Model)
+    full = [predictions, _targets()]
+    full = SetupTrainer(CrossEntropyLoss(), SGD(0.1), full, legalize=False)(Model)
+    tvm.ir.assert_structural_equal(full["backbone_loss"], short["backbone_loss"])
+
+
 def test_the_loss_follows_pytorch():
     rng = np.random.default_rng(0)
     shapes = [(INPUTS, HIDDEN), (HIDDEN,), (HIDDEN, CLASSES), (CLASSES,)]

@@ -208,7 +208,7 @@ class PyDatabase(UserDefined):
     def _without(self, method):
         """A database around this object that lacks one of its methods: with it,
         `super().query_…` would come back here for ever."""
-        node = _PyDatabase.__new__(_PyDatabase)
+        node = _derive.without_value(_PyDatabase)
         stand_for(node, self, without=(method,))
         return node
 

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import tvm_ffi
 
+from tvm._aliases import spelled
 from tvm._derive import fill
 from tvm.tir import IndexMap
 
@@ -32,6 +33,7 @@ def struct_info_base_check(base, derived):
     return BaseCheckResult(_base_check(base, derived))
 
 
+@spelled
 def well_formed(obj, check_struct_info=True):
     """Whether a module or function obeys the rules of the graph language; the reason why not is
     logged as a warning."""

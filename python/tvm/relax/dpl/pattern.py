@@ -3,7 +3,7 @@
 
 import tvm_ffi
 
-from tvm._derive import Node, construct, register_node
+from tvm._derive import Node, construct, register_node, without_value
 from tvm.ir import DictAttrs, Op
 from tvm.relax.expr import Expr
 
@@ -76,7 +76,7 @@ def _chain(left, right, index, only):
     left, right = (p if isinstance(p, PatternSeq) else PatternSeq([p]) for p in (left, right))
     use = UseConstraint(left.patterns[-1], right.patterns[0], index, only)
     _constrain(use)
-    seq = PatternSeq.__new__(PatternSeq)
+    seq = without_value(PatternSeq)
     pairs = [*left.pair_constraints, use, *right.pair_constraints]
     construct(seq, [*left.patterns, *right.patterns], pairs)
     return seq
@@ -155,6 +155,8 @@ class DFPattern(Node, _Chainable):
     def has_struct_info(self, struct_info):
         """The same of this kind; symbolic variables that stand alone in it are bound."""
         return StructInfoPattern(self, struct_info)
+
+    has_ty = has_struct_info  # since 0.27
 
     def has_dtype(self, dtype):
         """The same of this dtype."""
@@ -375,7 +377,7 @@ class PatternSeq(Node, _Chainable):
             UseConstraint(a, b, pair.index, pair.only)
             for a, b, pair in zip(copies[:-1], copies[1:], self.pair_constraints, strict=True)
         ]
-        seq = PatternSeq.__new__(PatternSeq)
+        seq = without_value(PatternSeq)
         construct(seq, copies, pairs)
         for pair in pairs:
             _constrain(pair)

@@ -2,6 +2,7 @@
 """The nodes of an expression as text, with all their fields."""
 
 from tvm import relax
+from tvm._aliases import spelled
 from tvm.relax.expr_functor import ExprFunctor
 
 
@@ -190,6 +191,7 @@ class ASTPrinter(ExprFunctor):
         return self.visit_binding(binding)
 
 
+@spelled
 def dump_ast(exp, indent_str="    ", include_struct_info_annotations=True, include_call_attrs=True):
     """All nodes of an expression, with their fields, as text."""
     printer = ASTPrinter(indent_str, include_struct_info_annotations, include_call_attrs)

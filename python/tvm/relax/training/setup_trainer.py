@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A module with a model becomes one with what training it needs."""
 
+import inspect
+
 from tvm import relax
 from tvm.ir.transform import module_pass
 
@@ -18,6 +20,11 @@ class Names:
     STATE_NUM_ATTR_KEY = "state_num"
 
 
+def _least_arguments(loss):
+    params = inspect.signature(loss).parameters.values()
+    return sum(p.default is p.empty for p in params)
+
+
 @module_pass(opt_level=0, name="SetupTrainer")
 class SetupTrainer(Names):
     """backbone(inputs…, parameters…, states…)  ->  also backbone_loss, backbone_loss_adjoint with
@@ -26,6 +33,9 @@ class SetupTrainer(Names):
     The module's attributes param_num and state_num say how many of the last parameters of
     `backbone` are trained, and how many are states, which follow its results. What is made has the
     attributes input_num and optim_state.
+
+    `loss_args` says what the arguments of the loss are: all of them, or those behind the results
+    of `backbone`, which are known.
     """
 
     def __init__(self, loss, optimizer, loss_args, legalize=True):
@@ -55,7 +65,10 @@ class SetupTrainer(Names):
         results = backbone.ret_struct_info
         results = results.fields if isinstance(results, relax.TupleStructInfo) else [results]
         predictions = results[: self._loss.num_backbone_outputs]
-        loss = self._loss(*predictions, *self._loss_args)
+        loss_args = self._loss_args
+        if len(loss_args) < _least_arguments(self._loss):
+            loss_args = [*predictions, *loss_args]
+        loss = self._loss(*loss_args)
         mod = AppendLoss(
             self.BACKBONE_FUNC, loss, self._loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC
         )(mod)

@@ -101,7 +101,10 @@ def _parameter(parser, function, arg):
         raise ParserError(
             arg, f"expected a type for parameter {arg.arg}, such as T.handle or T.Buffer"
         )
-    value = parser.annotation_of(function.name, arg.arg, arg.annotation)
+    if IRBuilder.current().find(frame.PrimFuncFrame).declared or _names_texts(arg.annotation):
+        value = parser.eval(arg.annotation)
+    else:
+        value = parser.annotation_of(function.name, arg.arg, arg.annotation)
     if isinstance(value, _Buffer):
         return _copy_buffer(value)
     if isinstance(value, _Var):
@@ -112,6 +115,32 @@ def _parameter(parser, function, arg):
         return _Var("", types.as_type(value))
     except TypeError as error:
         raise ParserError(arg.annotation, str(error)) from None
+
+
+def declared_variables(parser, body):
+    """The variables that `n = T.int64()` declares anywhere at the top of the body: the signature
+    may name them."""
+    found = {}
+    for stmt in body:
+        if not (isinstance(stmt, ast.Assign) and len(stmt.targets) == 1):
+            continue
+        target, value = stmt.targets[0], stmt.value
+        is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+        if not (isinstance(target, ast.Name) and is_call and not value.args):
+            continue
+        try:
+            if isinstance(parser.eval(value.func), types.DType):
+                found[target.id] = IRBuilder.name(target.id, parser.eval(value))
+        except ParserError:  # a call of something that the body defines
+            continue
+    return found
+
+
+def _names_texts(annotation):
+    """Whether dimensions are given as texts, as in T.Buffer(("n", 4))."""
+    shapes = [n for n in ast.walk(annotation) if isinstance(n, (ast.Tuple, ast.List))]
+    items = [item for shape in shapes for item in shape.elts]
+    return any(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in items)
 
 
 def _copy_buffer(value):
@@ -187,9 +216,14 @@ def visit_function_def(parser, node):
     for extra in [args.vararg, args.kwarg, *args.kwonlyargs, *args.posonlyargs, *args.defaults]:
         if extra is not None:
             raise ParserError(extra, "expected plain parameters of a T.prim_func")
-    with _builder.prim_func(private, root_block), parser.scope(), parser.token("tir"):
+    with _builder.prim_func(private, root_block) as func, parser.scope(), parser.token("tir"):
         _builder.func_name(node.name)
+        func.declared.update((n, _Var(n, "int64")) for n in parser.type_variables(args))
+        if any(arg.annotation is not None and _names_texts(arg.annotation) for arg in args.args):
+            func.declared.update(declared_variables(parser, node.body))
         _builder.func_ret(_return_type(parser, node))
+        for name, var in func.declared.items():
+            parser.define(name, var)
         for arg in args.args:
             if arg.arg in parser.scopes[-1]:
                 raise ParserError(
@@ -234,6 +268,9 @@ def _bind(parser, node, value):
         # A statement may be read several times, in a loop of Python.
         if parser.scopes[-1].setdefault(("bound", name), node) is not node:
             raise ParserError(node, f"expected a new name, got '{name}', which this scope has")
+        declared = IRBuilder.current().find(frame.PrimFuncFrame).declared.get(name)
+        if declared is not None and isinstance(value, _Var):  # the signature named it
+            value = declared
         IRBuilder.name(name, value)
     elif is_symbolic(value) or (
         isinstance(value, (bool, int, float)) and not isinstance(value, type)
@@ -412,7 +449,11 @@ def visit_ann_assign(parser, node):
         raise ParserError(node.target, "expected a name before the type")
     if node.value is None:
         raise ParserError(node, f"expected a value for {node.target.id}")
-    annotation, value = parser.eval(node.annotation), as_expr(parser.eval(node.value))
+    annotation, value = node.annotation, as_expr(parser.eval(node.value))
+    # x: T.let[T.int32], since 0.27
+    if isinstance(annotation, ast.Subscript) and parser.eval(annotation.value) is _builder.let:
+        annotation = annotation.slice
+    annotation = parser.eval(annotation)
     try:
         var_type = types.as_type(annotation)
     except TypeError as error:

@@ -5,13 +5,14 @@ import enum
 
 import tvm_ffi
 
-from tvm._derive import fill
+from tvm._derive import fill, node_class
 from tvm.ir.transform import _pass_decorator
 
 __getattr__, __dir__ = fill(__name__)
 
 
 prim_func_pass = _pass_decorator(tvm_ffi.get_global_func("tir.transform.CreatePrimFuncPass"))
+_PrimFuncPass = node_class("tir.PrimFuncPass", __name__)  # what it makes
 prim_func_pass.__doc__ = """Makes a pass of a function (func, module, context) -> func, or of
 a class. Where the result is None, the function is removed."""
 

@@ -3,11 +3,12 @@
 
 import builtins
 
-import tvm_ffi
-
 from tvm import relax, runtime
+from tvm._aliases import spelled
 from tvm.ir import DictAttrs, IRModule
+from tvm.ir.function import own_name
 from tvm.relax import ExternFunc
+from tvm.relax.expr import as_info
 from tvm.relax.utils import convert_to_expr, gen_call_tir_inputs
 
 from ..base import IRBuilder
@@ -22,7 +23,7 @@ stop_lift_params = relax.op.builtin.stop_lift_params
 
 def _info(value):
     """Struct info, from what stands for it: R.Tensor((2, 3))."""
-    return value.asobject() if isinstance(value, tvm_ffi.core.ObjectConvertible) else value
+    return as_info(value)
 
 
 # ---- functions ----------------------------------------------------------------------------------
@@ -31,6 +32,7 @@ def function(is_pure=True, is_private=False):
     return frame.FunctionFrame(is_pure, is_private)
 
 
+@spelled
 def arg(name, struct_info):
     """A parameter."""
     func = function_frame("arg")
@@ -50,6 +52,7 @@ def func_attr(attrs):
     func = function_frame("func_attr")
     if func.is_private and "global_symbol" in attrs:
         raise ValueError("func_attr: expected no global_symbol of a private function")
+    attrs = {own_name(key): value for key, value in attrs.items()}
     for key in attrs:
         if key in func.attrs:
             raise ValueError(f"func_attr: expected each attribute once, got '{key}' twice")
@@ -111,11 +114,13 @@ def Else():
 
 
 # ---- bindings -----------------------------------------------------------------------------------
+@spelled
 def emit(value, annotate_struct_info=None, name=""):
     """Binds a value to a new variable."""
     return frame.emit(convert_to_expr(value), _info(annotate_struct_info), name)
 
 
+@spelled
 def emit_match_cast(value, struct_info, annotate_struct_info=None, name=""):
     """Binds a value whose struct info is checked at run time."""
     func = function_frame("match_cast")
@@ -157,6 +162,7 @@ def _infos(value):
     return [_info(v) for v in (value if isinstance(value, (list, py_tuple)) else [value])]
 
 
+@spelled
 def call_packed(func, *args, sinfo_args=None, **kwargs):
     """A call of a function that is found by name at run time."""
     sinfo_args = _infos(sinfo_args)
@@ -164,6 +170,7 @@ def call_packed(func, *args, sinfo_args=None, **kwargs):
     return relax.Call(ExternFunc(func), [convert_to_expr(a) for a in args], attrs, sinfo_args)
 
 
+@spelled
 def call_py_func(py_func_name, *args, out_sinfo):
     """A call of a Python function of the module; the arguments may be one tuple."""
     if len(args) == 1 and isinstance(args[0], (list, py_tuple, relax.Tuple)):
@@ -171,11 +178,13 @@ def call_py_func(py_func_name, *args, out_sinfo):
     return relax.op.call_py_func(py_func_name, args, out_sinfo)
 
 
+@spelled
 def Call(op, args, attrs=None, sinfo_args=None):
     """A call of anything: what no operator's function can make."""
     return relax.Call(op, [convert_to_expr(a) for a in args], attrs, _infos(sinfo_args))
 
 
+@spelled
 def emit_with_sinfo(op, args, sinfo_args=None):
     """A call of an operator with what is known of its result."""
     from tvm.ir import Op

@@ -221,6 +221,7 @@ class PrimFuncFrame(TIRFrame):
         self.is_private, self.root_block = is_private, root_block
         self.name, self.args, self.ret_type, self.attrs = None, [], None, None
         self.buffer_map, self.root_alloc_buffers = {}, []
+        self.declared = {}  # variables that the signature names before the body declares them
 
     def _finish(self):
         attrs = dict(self.attrs or {})

@@ -5,12 +5,14 @@ import builtins
 import contextlib
 import inspect
 import threading
+import typing
 
 import tvm_ffi
 
 from tvm import tir
 from tvm.ir import PointerType, PrimType, Range
 from tvm.ir.expr import _op
+from tvm.ir.function import own_name
 from tvm.tir import Buffer, BufferLoad, BufferRegion, IterVar, SizeVar, Var
 
 from ..base import IRBuilder
@@ -31,6 +33,8 @@ def as_expr(value):
     """The expression that a value stands for; a slice of a buffer is a vector load."""
     if isinstance(value, BufferRegion):
         return BufferLoad(value.buffer, vector_indices(value))
+    if isinstance(value, typing.TypeVar):  # in a signature, where Python evaluates it first
+        return Var(value.__name__, "int64")
     return value.asobject() if isinstance(value, tvm_ffi.core.ObjectConvertible) else value
 
 
@@ -94,6 +98,16 @@ def access(buffer, indices):
 _BUFFER_TYPES = {"": 1, "default": 1, "auto": 2, "auto_broadcast": 2}
 
 
+def _size(value):
+    """A dimension; since 0.27 a text may name a variable that the body declares."""
+    if isinstance(value, str):
+        func = IRBuilder.current().find(frame.PrimFuncFrame) if IRBuilder.is_in_scope() else None
+        if func is not None and value not in func.declared:
+            func.declared[value] = Var(value, "int64")
+        return Var(value, "int64") if func is None else func.declared[value]
+    return as_expr(value) if isinstance(value, typing.TypeVar) else as_expr(tir.convert(value))
+
+
 def buffer(
     shape,
     dtype="float32",
@@ -115,7 +129,7 @@ def buffer(
         )
     if data is None:
         data = Var("", PointerType(PrimType(dtype), scope))
-    shape = [as_expr(tir.convert(e)) for e in shape]
+    shape = [_size(e) for e in shape]
     if elem_offset is None and offset_factor not in (0, None):
         bits = builtins.max([32, *(tvm_ffi.dtype(e.dtype).bits for e in shape)])
         elem_offset = Var("elem_offset", f"int{bits}")
@@ -225,7 +239,7 @@ def func_attr(attrs):
     func = _innermost(frame.PrimFuncFrame, "func_attr")
     if func.attrs is not None:
         raise ValueError("func_attr: expected once in a function, got twice")
-    func.attrs = dict(attrs)
+    func.attrs = {own_name(key): value for key, value in attrs.items()}
 
 
 def func_ret(ret_type):

@@ -7,6 +7,9 @@ import contextlib
 import functools
 import inspect
 import threading
+import typing
+
+from tvm import _aliases
 
 from ...ir_builder.base import _set_span
 from .diagnostics import Source
@@ -190,6 +193,14 @@ class Parser:
         known = self.annotations.get(function, {})
         return known[param] if param in known else self.eval(node)
 
+    def type_variables(self, node):
+        """Names below the node that are variables of Python: since 0.27 `n = TypeVar("n")` declares
+        a symbolic variable."""
+        tables = [*reversed(self.scopes), self.names]
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        values = {n: next((t[n] for t in tables if n in t), None) for n in sorted(names)}
+        return [n for n, value in values.items() if isinstance(value, typing.TypeVar)]
+
 
 # ---- macros -------------------------------------------------------------------------------------
 class ScriptMacro:
@@ -278,7 +289,13 @@ def visit_import(parser, node):
     load_languages()
     for alias in node.names:
         full = alias.name if module is None else f"{module}.{alias.name}"
-        language = LANGUAGES.get(full.removeprefix("tvm.script."))
+        own = _aliases.MODULES.get(full, full)
+        language = LANGUAGES.get(own.removeprefix("tvm.script.").removeprefix("parser."))
+        if full == "typing.TypeVar":
+            parser.define(alias.asname or alias.name, typing.TypeVar)
+            continue
+        if full in _aliases.UNUSED_IMPORTS:
+            continue
         if full != "tvm" and language is None:
             raise ParserError(node, f"expected no imports beside tvm.script, got '{full}'")
         if language is not None:

@@ -12,6 +12,8 @@ from . import dist, entry, parser
 from .dist import DTensor, device_mesh
 from .entry import Callable, Object, Prim, Shape, Tensor, Tuple, function, macro, match_cast
 
+Any = Object  # since 0.27
+
 _register_language(
     _Language(
         "relax", "R", _sys.modules[__name__], "R.function", parser.member,

@@ -6,10 +6,12 @@ import contextlib
 import functools
 import inspect
 import threading
+import typing
 
 import tvm_ffi
 
 from tvm import relax
+from tvm._aliases import spelled
 from tvm.ir import PrimExpr
 from tvm.relax import StructInfo
 from tvm.tir import Var as SymbolicVar
@@ -146,6 +148,11 @@ def _texts(*values):
     return found
 
 
+def _names(dims):
+    """The dimensions, with texts for variables of Python: `n = TypeVar("n")`, since 0.27."""
+    return [dim.__name__ if isinstance(dim, typing.TypeVar) else dim for dim in dims]
+
+
 def _dims(values, found):
     return [found.dim(v) if isinstance(v, str) else v for v in values]
 
@@ -164,6 +171,8 @@ def Tensor(shape=None, dtype=None, vdevice=None, ndim=-1):
     if shape is not None and not isinstance(shape, (tuple, list, relax.Expr, tvm_ffi.Array)):
         raise ValueError(f"Tensor: expected a shape of dimensions, got {type(shape).__name__}")
     is_list = isinstance(shape, (tuple, list))
+    if is_list:
+        shape = _names(shape)
 
     def make(found):
         dims = _dims(shape, found) if is_list else shape
@@ -183,6 +192,7 @@ def _in_module():
 @StructInfoName
 def Shape(values=None, ndim=-1):
     """A shape; dimensions may be texts."""
+    values = None if values is None else _names(values)
 
     def make(found):
         return relax.ShapeStructInfo(None if values is None else _dims(values, found), ndim)
@@ -242,6 +252,7 @@ class MatchCastPair:
         self.value, self.struct_info = value, struct_info
 
 
+@spelled
 def match_cast(value, struct_info):
     """The value, checked at run time to be as the struct info says."""
     if value is None or struct_info is None:

@@ -9,7 +9,6 @@ import tvm_ffi
 from tvm import relax, tir
 from tvm.ir import PrimExpr
 from tvm.relax.utils import convert_to_expr
-from tvm.script.ir_builder.tir.types import DType
 
 from ...ir_builder import IRBuilder, IRBuilderFrame
 from ...ir_builder import relax as builder
@@ -19,6 +18,7 @@ from ..core.error import ParserError
 from ..core.evaluator import as_expr, unpack
 from ..core.parser import register
 from ..ir import ModuleNames
+from ..tir import declared_variables
 from .entry import MatchCastPair, RelaxMacro, StructInfoProxy, Symbols, resolve, symbols
 
 
@@ -48,25 +48,6 @@ _find_ill_formed = tvm_ffi.get_global_func("relax.analysis._find_ill_formed")
 
 
 # ---- signatures ---------------------------------------------------------------------------------
-def _declared_symbols(parser, body):
-    """The variables that `n = T.int64()` declares anywhere at the top of the body: the signature
-    may name them."""
-    found = {}
-    for stmt in body:
-        if not (isinstance(stmt, ast.Assign) and len(stmt.targets) == 1):
-            continue
-        target, value = stmt.targets[0], stmt.value
-        is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-        if not (isinstance(target, ast.Name) and is_call and not value.args):
-            continue
-        try:
-            if isinstance(parser.eval(value.func), DType):
-                found[target.id] = IRBuilder.name(target.id, parser.eval(value))
-        except ParserError:  # a call of something that the body defines
-            continue
-    return found
-
-
 def _text_evaluator(parser):
     """Evaluates texts in shapes with the names of the program; None for a name that is none."""
 
@@ -93,7 +74,7 @@ def _signature(parser, node):
     for extra in [args.vararg, args.kwarg, *args.kwonlyargs, *args.posonlyargs, *args.defaults]:
         if extra is not None:
             raise ParserError(extra, "expected plain parameters of an R.function")
-    declared = _declared_symbols(parser, node.body)
+    declared = declared_variables(parser, node.body)
     found = Symbols(_text_evaluator(parser), dict(declared))
     written = {}
     with parser.scope(declared), symbols(None):
