@@ -7,6 +7,7 @@
 
 #include "ir/warn.h"
 #include "relax/analysis/uncalled.h"
+#include "relax/transform/fold_constant.h"
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
 #include "tir/shared_kernels.h"
@@ -79,7 +80,8 @@ class ConstantFolder {
       if (it != known_.end() && it->second.step >= 0) steps_[it->second.step].is_final = true;
     }
     Compute();
-    return Replaced();
+    IRModule folded = Replaced();
+    return ended_early_ ? WithAttr(folded, kFoldingEndedEarly, true) : folded;
   }
 
  private:
@@ -302,7 +304,8 @@ class ConstantFolder {
         if (producer >= 0) last_use[producer] = i;
       }
     }
-    for (size_t i = 0; i < steps_.size() && Clock::now() <= end; ++i) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if ((ended_early_ = Clock::now() > end)) return;
       RunStep(code, &steps_[i]);
       // What lies between constants and results does not pile up.
       for (int producer : steps_[i].producers) {
@@ -389,6 +392,7 @@ class ConstantFolder {
   transform::PassContext context_;
   bool legalizes_;
   double bytes_, seconds_;  // left
+  bool ended_early_ = false;
   std::unordered_set<const Object*> counted_;
   std::unordered_map<const Object*, Known> known_;  // by id
   std::vector<FoldStep> steps_;
