@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constants alone determine is computed at compile time: all kernels of a module are built at
 // once, then run in order.
+#include "relax/transform/fold_constant.h"
+
 #include <algorithm>
 #include <chrono>
 #include <unordered_set>
 
 #include "ir/warn.h"
 #include "relax/analysis/uncalled.h"
-#include "relax/transform/fold_constant.h"
 #include "runtime/host_tensor.h"
 #include "tir/any_stmt.h"
 #include "tir/shared_kernels.h"
