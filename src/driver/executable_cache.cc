@@ -37,7 +37,8 @@ class FoundCodeObj final : public ffi::ModuleObj {
     return ffi::Module::kRunnable | ffi::Module::kCompilationExportable;
   }
   Optional<Function> GetFunction(const String& name) final {
-    bool is_about_code = View(name) == runtime::kLibraryInfo || View(name) == runtime::kFunctionNames;
+    bool is_about_code =
+        View(name) == runtime::kLibraryInfo || View(name) == runtime::kFunctionNames;
     if (is_about_code) return Compiled()->GetFunction(name);
     return library_->GetFunction(name);
   }

@@ -94,7 +94,8 @@ ffi::Module Build(IRModule mod, Target target, const BuildOptions& options) {
     kernels = tvm::Build(own.rest, target, pipelines);
   }
   auto executable = own.link.value()(kernels).cast<ffi::Module>();
-  if (key && !own.rest->attrs.Has(kFoldingEndedEarly)) KeepExecutable(*key, executable, own.rest, target);
+  if (key && !own.rest->attrs.Has(kFoldingEndedEarly))
+    KeepExecutable(*key, executable, own.rest, target);
   return executable;
 }
 
