@@ -43,7 +43,8 @@ function(tvm_library name)
     target_sources(${name} PRIVATE ${small})
   endif()
   # --wrap: src/runtime/backtrace.cc
-  target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,--gc-sections -Wl,--wrap=TVMFFIBacktrace)
+  # The build id tells what is compiled by this library from what another build compiled.
+  target_link_options(${name} PRIVATE -Wl,--build-id=sha1 -Wl,-z,defs -Wl,--gc-sections -Wl,--wrap=TVMFFIBacktrace)
   set_target_properties(${name} PROPERTIES BUILD_RPATH_USE_ORIGIN ON
     INSTALL_RPATH "$ORIGIN:$ORIGIN/../../tvm_ffi/lib")
 endfunction()

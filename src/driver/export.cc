@@ -165,6 +165,7 @@ Parts Collect(const ffi::Module& mod, const fs::path& folder, const ExportOption
                               << "' holds no code to export";
   }
   Parts parts{{}, DataOf(mod, is_linked, params)};
+  parts.data.texts.insert(options.texts.begin(), options.texts.end());
   bool all_sources = std::all_of(files.begin(), files.end(),
                                  [](const fs::path& f) { return IsOneOf(Suffix(f), kSources); });
   // Whoever compiles the sources decides for which processor.

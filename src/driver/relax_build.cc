@@ -3,7 +3,9 @@
 #include "tvm/driver/relax_build.h"
 
 #include "driver/choose_target.h"
+#include "driver/executable_cache.h"
 #include "ir/target/scope.h"
+#include "relax/transform/fold_constant.h"
 #include "tvm/driver/relax_pipeline.h"
 #include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
@@ -78,15 +80,23 @@ ffi::Module Build(IRModule mod, Target target, const BuildOptions& options) {
     }
     mod = WithAttr(mod, "system_lib_prefix", String(""));
   }
-  Compiled own = CompileAs(options.compiled ? &VMTIRCodeGen : &VMCodeGen,
-                           WithParams(mod, options.params), target, options.relax_pipeline);
+  mod = WithParams(mod, options.params);
+  std::optional<std::string> key = ExecutableKey(mod, target, options);
+  if (key) {
+    if (auto found = FindExecutable(*key)) return found.value();
+  }
+  Compiled own =
+      CompileAs(options.compiled ? &VMTIRCodeGen : &VMCodeGen, mod, target, options.relax_pipeline);
   Optional<ffi::Module> kernels;
   if (!own.rest->functions.empty()) {
     Map<String, Pass> pipelines;
     if (options.tir_pipeline.has_value()) pipelines.Set("tir", options.tir_pipeline.value());
     kernels = tvm::Build(own.rest, target, pipelines);
   }
-  return own.link.value()(kernels).cast<ffi::Module>();
+  auto executable = own.link.value()(kernels).cast<ffi::Module>();
+  if (key && !own.rest->attrs.Has(kFoldingEndedEarly))
+    KeepExecutable(*key, executable, own.rest, target);
+  return executable;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/target/target_tables.h"
+#include "runtime/identity.h"
 #include "tvm/ir/transform.h"
 
 namespace tvm {
@@ -108,6 +109,7 @@ TVM_REGISTER() {
       [](String kind, bool is_host, Array<String> final_passes, String library,
          bool takes_vectors) {
         TargetKind::Get(kind);  // known, or an error that names the nearest one
+        runtime::NoteChange();
         RegisterBackend({.kind = kind,
                          .is_host = is_host,
                          .library = library,

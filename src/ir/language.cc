@@ -5,6 +5,8 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/identity.h"
+
 namespace tvm {
 namespace {
 std::mutex languages_mutex;
@@ -51,6 +53,7 @@ TVM_REGISTER() {
         auto run = [compile](IRModule mod, Target target, Optional<transform::Pass> pipeline) {
           return CompiledOf(compile(mod, target, pipeline));
         };
+        runtime::NoteChange();
         RegisterLanguage({name, type_key, static_cast<int>(level), run});
       },
       "Adds a language, whose functions are of the class `type_key`. compile(mod, target, "

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "ir/own_name.h"
+#include "runtime/identity.h"
 
 namespace tvm {
 namespace {
@@ -160,12 +161,19 @@ TVM_REGISTER() {
       "Whether the operator has an attribute.", Arg("self"), Arg("attr_name"));
   Def(
       "ir.Op.set_attr",
-      [](Op op, String key, Any value, int64_t level) { op.SetAttr(key, value, level); },
+      [](Op op, String key, Any value, int64_t level) {
+        runtime::NoteChange();
+        op.SetAttr(key, value, level);
+      },
       "Sets an attribute; of two values the one with the higher level stays.", Arg("self"),
       Arg("attr_name"), Arg("value"), Arg("plevel", 10));
   Def(
-      "ir.Op.reset_attr", [](Op op, String key) { op.ResetAttr(key); }, "Removes an attribute.",
-      Arg("self"), Arg("attr_name"));
+      "ir.Op.reset_attr",
+      [](Op op, String key) {
+        runtime::NoteChange();
+        op.ResetAttr(key);
+      },
+      "Removes an attribute.", Arg("self"), Arg("attr_name"));
   Def(
       "ir.Op.add_argument",
       [](Op op, String name, String type, String description) {

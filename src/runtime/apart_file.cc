@@ -10,6 +10,7 @@
 #include <map>
 #include <ostream>
 
+#include "runtime/content_hash.h"
 #include "runtime/elf.h"
 #include "tvm/runtime/def.h"
 
@@ -45,29 +46,13 @@ std::string Entry(const std::string& name, const char* dtype, ShapeView shape, u
   return ",\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":[" + extents +
          "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
-/// Tells contents apart; nobody is kept from forging it.
-uint64_t HashOf(uint64_t seed, std::string_view bytes) {
-  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15;
-  uint64_t hash = (seed ^ bytes.size()) * kPrime;
-  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data(), 8);
-    hash = std::rotl(hash ^ word, 29) * kPrime;
-  }
-  for (char c : bytes) hash = std::rotl(hash ^ static_cast<uint8_t>(c), 29) * kPrime;
-  return hash;
-}
-std::string Hex(uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 }  // namespace
 
 std::string WriteApartFile(std::ostream& out, const ApartTensors& tensors) {
   std::vector<std::string_view> pieces = tensors.Pieces();
   std::string entries;
-  uint64_t end = 0, hash = 0;
+  uint64_t end = 0;
+  Digest digest;
   // The format has no gaps: what is between tensors are tensors, too.
   auto pad = [&](size_t index) {
     uint64_t begin = (end + kApartAlignment - 1) / kApartAlignment * kApartAlignment;
@@ -84,9 +69,10 @@ std::string WriteApartFile(std::ostream& out, const ApartTensors& tensors) {
     entries += Entry("constant_" + std::to_string(i), dtype ? dtype : "U8",
                      dtype ? tensor.shape() : ShapeView(&size, 1), end, end + pieces[i].size());
     end += pieces[i].size();
-    hash = HashOf(hash, pieces[i]);
+    digest.Put(pieces[i]);
   }
-  std::string id = Hex(HashOf(hash, entries));
+  digest.Put(entries);
+  std::string id = digest.Hex();
   std::string header =
       std::string("{\"") + kMetadata + "\":{\"" + kIdKey + "\":\"" + id + "\"}" + entries + "}";
   uint64_t length = header.size() + 8;

@@ -2,10 +2,15 @@
 // The function registry and what Python asks of it.
 #include "tvm/runtime/def.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 
+#include "runtime/identity.h"
+#include "runtime/own_libraries.h"
 #include "tvm/runtime/signals.h"
 
 namespace tvm {
@@ -13,6 +18,17 @@ namespace {
 std::map<std::string_view, const FnInfo*>& Functions() {
   static auto* table = new std::map<std::string_view, const FnInfo*>();
   return *table;
+}
+/// What the object layer has under their names, unless somebody replaced it.
+std::map<std::string_view, TVMFFIObjectHandle>& Handles() {
+  static auto* table = new std::map<std::string_view, TVMFFIObjectHandle>();
+  return *table;
+}
+std::atomic<bool> is_changed{false};
+bool IsOwn(void (*registration)()) {
+  Dl_info library{};
+  dladdr(reinterpret_cast<void*>(registration), &library);
+  return library.dli_fname && runtime::IsOwnLibrary(library.dli_fname);
 }
 /// One type out of a schema; `pos` is behind it afterwards.
 std::string ParseType(std::string_view s, size_t* pos) {
@@ -78,7 +94,20 @@ int AddRegistration(void (*fn)()) {
   return 0;
 }
 void Initialize() {
-  for (auto fn : std::exchange(Registrations(), {})) fn();
+  auto batch = std::exchange(Registrations(), {});
+  // A library comes after those that it needs.
+  if (!batch.empty() && !IsOwn(batch.back())) runtime::NoteChange();
+  for (auto fn : batch) fn();
+}
+void runtime::NoteChange() { is_changed = true; }
+bool runtime::IsChanged() {
+  if (is_changed) return true;
+  return std::any_of(Handles().begin(), Handles().end(), [](const auto& entry) {
+    // A virtual machine looks its functions up when it is made.
+    if (entry.first.starts_with("vm.builtin.")) return false;
+    auto now = ffi::Function::GetGlobal(entry.first);
+    return !now || now->get() != entry.second;
+  });
 }
 /// Called by the Python package after loading a library.
 extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_Init(void*, const TVMFFIAny*, int32_t, TVMFFIAny*) {
@@ -186,8 +215,8 @@ void RegisterFunction(FnInfo* info, TVMFFISafeCallType call) {
   TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionCreate(info, call, nullptr, &fn));
   TVMFFIByteArray name{info->name, std::char_traits<char>::length(info->name)};
   TVM_FFI_CHECK_SAFE_CALL(TVMFFIFunctionSetGlobal(&name, fn, 0));
-  TVMFFIObjectDecRef(fn);
   Functions()[info->name] = info;
+  Handles()[info->name] = fn;  // a reference: nothing else gets its address
 }
 
 Array<Any> Describe(const char* doc, const std::vector<Arg>& args,

@@ -171,7 +171,7 @@ class Round : public std::enable_shared_from_this<Round> {
     std::thread([self = shared_from_this()] { self->Work(); }).detach();
   }
   void Work() {
-    ContextScope scope(context_);
+    transform::ContextScope scope(context_);
     std::unique_lock lock(mutex_);
     while (next_ < slots_.size()) {
       size_t i = next_++;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tvm/ir/transform.h"
+#include "ir/context_scope.h"
 
 namespace tvm::tune {
 
@@ -25,24 +25,6 @@ inline transform::PassContext ContextForThreads(const Map<String, Any>& more = {
     for (const auto& [key, value] : more) n->config.Set(key, value);
   });
 }
-/// Makes a context the current one of this thread for as long as the scope lives.
-class ContextScope {
- public:
-  explicit ContextScope(const transform::PassContext& context) : context_(context) {
-    static const Function enter = Function::GetGlobalRequired("transform.EnterPassContext");
-    enter(context_);
-  }
-  ~ContextScope() {
-    static const Function leave = Function::GetGlobalRequired("transform.ExitPassContext");
-    leave(context_);
-  }
-  ContextScope(const ContextScope&) = delete;
-  ContextScope& operator=(const ContextScope&) = delete;
-
- private:
-  transform::PassContext context_;
-};
-
 /// body(0) … body(n-1) on up to `threads` threads, the caller among them; the first exception is
 /// rethrown when all have ended.
 template <class F>
@@ -52,7 +34,7 @@ void ParallelFor(size_t n, int64_t threads, F&& body) {
   std::mutex mutex;
   auto context = ContextForThreads();
   auto work = [&] {
-    ContextScope scope(context);
+    transform::ContextScope scope(context);
     for (size_t i; (i = next.fetch_add(1)) < n;) {
       try {
         body(i);

@@ -3,6 +3,7 @@
 #pragma once
 #include <tvm/ffi/extra/module.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct ExportOptions {
   /// A file for the large constants, in the format safetensors; "": they are part of the library.
   /// It has to lie in the folder of the library, from where it is mapped when that is loaded.
   std::string params;
+  std::map<std::string, std::string> texts;  ///< Further data of the library, by symbol.
   /// What links instead of the built-in linker: (output, files, whether the output is an object).
   ffi::Optional<ffi::Function> link;
   /// Whether `link` leaves objects to the built-in linker.

@@ -34,10 +34,10 @@ def _model(path):
 
 def _program(mod, name=None):
     """The IRModule of what users pass: a PrimFunc, a module, a schedule, the path of a model."""
-    from tvm import ir, tir
-
     if isinstance(mod, (str, os.PathLike)):
         return _model(os.fspath(mod))
+    from tvm import ir, tir
+
     mod = getattr(mod, "mod", mod)  # a Schedule
     if isinstance(mod, tir.PrimFunc):
         symbol = name or mod.attrs.get("global_symbol") or "main"

@@ -13,9 +13,6 @@ from tvm._derive import function
 from tvm.runtime import tensor
 from tvm.runtime.vm import VMExecutable
 from tvm.target import Target
-from tvm.tir._build import as_pipeline
-
-from .pipeline import get_pipeline
 
 if TYPE_CHECKING:
     from tvm.ir import IRModule
@@ -31,8 +28,12 @@ def as_pass(pipeline: Pipeline) -> transform.Pass | None:
     """A pipeline as users give it as a pass; None stands for the one of tvm.compile."""
     if pipeline is None:
         return transform.Sequential([], name="nothing")
+    if pipeline == "default":
+        return None
     if isinstance(pipeline, str):
-        return None if pipeline == "default" else get_pipeline(pipeline)
+        from .pipeline import get_pipeline
+
+        return get_pipeline(pipeline)
     if isinstance(pipeline, transform.Pass):
         return pipeline
     return transform.module_pass(lambda mod, ctx: pipeline(mod), opt_level=0, name="pipeline")
@@ -64,6 +65,12 @@ def build(
     """
     if exec_mode not in ("bytecode", "compiled"):
         raise ValueError(f"build: expected exec_mode 'bytecode' or 'compiled', got {exec_mode!r}")
+    if tir_pipeline == "default":
+        tir_pipeline = None
+    elif tir_pipeline is not None:
+        from tvm.tir._build import as_pipeline  # a model that is found on disk needs no tvm.tir
+
+        tir_pipeline = as_pipeline(tir_pipeline)
     values = {
         name: value if isinstance(value, tvm_ffi.Tensor) else tensor(value)
         for name, value in (params or {}).items()
@@ -73,7 +80,7 @@ def build(
         Target.canon_target(target),
         values,
         as_pass(relax_pipeline),
-        as_pipeline(tir_pipeline),
+        tir_pipeline,
         exec_mode == "compiled",
         bool(system_lib),
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What this build is and where it runs: `tvm.support.describe()`, or `python -m tvm.support`."""
 
+import tvm_ffi
+
 from .._derive import fill
 from .libinfo import libinfo
 
@@ -36,6 +38,7 @@ def _facts():
         },
         "packages": {p: v for p in _PACKAGES if (v := version(p))},
         "host": host.facts(),
+        "cache": dict(tvm_ffi.get_global_func("runtime.cache_info")()),
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TVM_")},
     }
 

@@ -56,6 +56,11 @@ I* FunctionGen::Annotate(I* access, const Buffer& buffer) {
 Value* FunctionGen::ElementPointer(const Buffer& buffer, Value* index) {
   Value* base = Gen(buffer->data);
   llvm::Type* element = gen_.MemoryType(buffer->dtype);
+  if (gen_.layout.getTypeAllocSize(element) != gen_.layout.getTypeStoreSize(element)) {
+    Unsupported("expected elements of " + std::string(buffer->name) +
+                " to lie side by side as in a tensor, got " + buffer->dtype.str() +
+                ", which has gaps in memory; cast to a type of 8, 16, 32 or 64 bits");
+  }
   // Offsets count in pointers' size: int32 indices are extended, which nsw lets LLVM move about.
   auto wide = [&](Value* v) {
     llvm::Type* t = v->getType()->getWithNewType(gen_.SizeType());

@@ -183,6 +183,7 @@ void Info(const Options& options) {
   Json facts = BuildFacts();
   facts.Set("target", DefaultHost()->str());
   facts.Set("threads", runtime::NumThreads());
+  facts.Set("cache", ffi::Function::GetGlobalRequired("runtime.cache_info")().cast<Json>());
   if (options.Has("--json")) return PrintJson(facts);
   for (const auto& [key, value] : facts)
     std::cout << key << ": " << ffi::json::Stringify(value) << "\n";

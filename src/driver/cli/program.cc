@@ -11,6 +11,7 @@
 #include "tvm/frontend/onnx.h"
 #include "tvm/frontend/torch.h"
 #include "tvm/ir/backend.h"
+#include "tvm/relax/expr.h"
 
 namespace tvm::cli {
 
@@ -47,7 +48,10 @@ IRModule ReadProgram(const std::string& path) {
 ffi::Module Compiled(const IRModule& mod, const Options& options) {
   Target target = options.Has("--target") ? Target(String(options.Get("--target"))) : DefaultHost();
   Progress("compiling for " + std::string(target->str()));
-  return Build(mod, target);
+  bool has_graphs =
+      std::any_of(mod->functions.begin(), mod->functions.end(),
+                  [](const auto& entry) { return entry.second.template as<relax::FunctionObj>(); });
+  return has_graphs ? relax::Build(mod, target) : Build(mod, target);
 }
 
 }  // namespace tvm::cli

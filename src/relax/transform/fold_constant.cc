@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constants alone determine is computed at compile time: all kernels of a module are built at
 // once, then run in order.
+#include "relax/transform/fold_constant.h"
+
 #include <algorithm>
 #include <chrono>
 #include <unordered_set>
@@ -79,7 +81,8 @@ class ConstantFolder {
       if (it != known_.end() && it->second.step >= 0) steps_[it->second.step].is_final = true;
     }
     Compute();
-    return Replaced();
+    IRModule folded = Replaced();
+    return ended_early_ ? WithAttr(folded, kFoldingEndedEarly, true) : folded;
   }
 
  private:
@@ -302,7 +305,8 @@ class ConstantFolder {
         if (producer >= 0) last_use[producer] = i;
       }
     }
-    for (size_t i = 0; i < steps_.size() && Clock::now() <= end; ++i) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if ((ended_early_ = Clock::now() > end)) return;
       RunStep(code, &steps_[i]);
       // What lies between constants and results does not pile up.
       for (int producer : steps_[i].producers) {
@@ -385,6 +389,7 @@ class ConstantFolder {
   transform::PassContext context_;
   bool legalizes_;
   double bytes_, seconds_;  // left
+  bool ended_early_ = false;
   std::unordered_set<const Object*> counted_;
   std::unordered_map<const Object*, Known> known_;  // by id
   std::vector<FoldStep> steps_;

@@ -3,6 +3,9 @@
 
 import copy
 import importlib.metadata
+import os
+import subprocess
+import sys
 import tomllib
 import warnings
 from pathlib import Path
@@ -10,7 +13,6 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-import tvm  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from tvm.relax.frontend.torch import relax_dynamo  # noqa: E402
@@ -357,22 +359,25 @@ def test_inputs_of_any_strides_and_complex_ones():
         torch.testing.assert_close(a, b)
 
 
-def test_compiled_graphs_are_read_from_the_disk(monkeypatch):
-    if tvm.runtime.cache_dir() is None:
-        pytest.skip("the cache is turned off")
-    model, x = MLP((16, 7, 3)).eval(), torch.randn(4, 16)
-    with torch.no_grad():
-        torch.compile(model, backend=backend())(x)
-        torch._dynamo.reset()
-
-        def refuse(*args, **kwargs):
-            raise AssertionError("compiled again")
-
-        monkeypatch.setattr(tvm, "compile", refuse)
-        assert_same(torch.compile(model, backend=backend())(x), model(x))
-        torch._dynamo.reset()
-        with pytest.raises(Exception, match="compiled again"):
-            torch.compile(model, backend=backend())(x.double().float()[:3])
+def test_compiled_graphs_are_read_from_the_disk(tmp_path):
+    """A second process runs no pass on them: their kernels would be kept again."""
+    program = """
+import torch
+from tvm.relax.frontend.torch import relax_dynamo
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(16, 7), torch.nn.ReLU()).eval()
+with torch.no_grad():
+    x = torch.randn(4, 16)
+    torch.testing.assert_close(torch.compile(model, backend=relax_dynamo())(x), model(x))
+"""
+    env = os.environ | {"TVM_CACHE_DIR": str(tmp_path), "TVM_CACHE_LIMIT_MB": "100"}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", program], env=env, check=True)
+        kept = sorted(tmp_path.iterdir())
+        graphs = [path for path in kept if b"__tvm_kept_kernels" in path.read_bytes()]
+        for path in set(kept) - set(graphs):
+            path.unlink()
+    assert graphs and kept == graphs
 
 
 def test_the_backend_as_newer_versions_of_pytorch_call_it():

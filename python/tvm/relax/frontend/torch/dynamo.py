@@ -345,8 +345,8 @@ def _build_of_the_compiler():
 
 
 def _machine(mod, target, device, pipeline):
-    """The virtual machine of a module. Programs of earlier processes are read from the disk, unless
-    a pass of the user's has a part in them."""
+    """The virtual machine of a module. Those for processors are found by tvm.compile; those for
+    devices are read from the disk here, unless a pass of the user's has a part in them."""
 
     def compiled():
         if pipeline is None:
@@ -355,7 +355,8 @@ def _machine(mod, target, device, pipeline):
             change = relax.get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
             return tvm.compile(change(mod), target)
 
-    if not (pipeline is None or isinstance(pipeline, str)) or tvm.runtime.cache_dir() is None:
+    is_known = pipeline is None or isinstance(pipeline, str)
+    if device == tvm.cpu() or not is_known or tvm.runtime.cache_dir() is None:
         return relax.VirtualMachine(compiled(), device)
     parts = [_build_of_the_compiler(), str(target), pipeline or "", tvm.ir.save_json(mod)]
     key = "torch.compile\n" + "\n".join(parts)
