@@ -5,6 +5,13 @@
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir::gpu {
+namespace {
+/// A sum of weights to divide by. That of a row which sees no key is 0, and so is its result.
+PrimExpr NotZero(const PrimExpr& total) {
+  PrimExpr one = MakeConst(total.dtype(), 1);
+  return Select(equal(total, MakeZero(total.dtype())), one, total);
+}
+}  // namespace
 
 Stmt AttentionWriter::StoreResult(const PrimExpr& row, const PrimExpr& column,
                                   const PrimExpr& result) const {
@@ -37,7 +44,7 @@ Stmt AttentionWriter::Store() const {
         return StoreResult(row, column + lane, Get(sums_, at + lane) * by);
       });
     });
-    return SeqStmt::Flatten({total, LetStmt(by, div(F(1), Get(total_, r)), store)});
+    return SeqStmt::Flatten({total, LetStmt(by, div(F(1), NotZero(Get(total_, r))), store)});
   });
 }
 /// Sums, and for every row the largest exponent and the sum of weights.
@@ -90,7 +97,7 @@ Stmt AttentionWriter::CombineParts() const {
   AttentionWriter own = *this;
   own.batch_ = floordiv(line, a_.rows.Extent());
   Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns),
-                               div(Get(sums, I(0)), Get(sums, I(1))));
+                               div(Get(sums, I(0)), NotZero(Get(sums, I(1)))));
   Stmt all = SeqStmt::Flatten(
       {Set(high, I(0), none), Set(sums, I(0), F(0)), Set(sums, I(1), F(0)), largest, add, store});
   Array<BufferRegion> reads = Reads();

@@ -35,10 +35,13 @@ def operators(mod):
     ]
 
 
-def run(mod, seed=0):
+def run(mod, seed=0, last=None):
+    """The results of random arguments; `last` in the place of the last one."""
     rng = np.random.default_rng(seed)
     shapes = [[int(d) for d in p.struct_info.shape.values] for p in mod["main"].params]
     arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    if last is not None:
+        arrays[-1] = last
     return evaluate(transform.LegalizeOps()(mod), arrays)
 
 
@@ -359,23 +362,53 @@ def test_a_vector_that_adds_an_axis_stays():
     assert transform.RecoverStructure()(mod).same_as(mod)
 
 
-@pytest.mark.parametrize("masked", ["none", "causal", "row"])
-def test_attention_with_zeros_for_queries_that_see_nothing(masked):
-    """torch.onnx guards against them; where a mask leaves each query a key they are not needed."""
+def nothing_is_not_a_number(scores):
+    """As torch.onnx writes it."""
+    weights = op.nn.softmax(scores, axis=-1)
+    return op.where(op.isnan(weights), const(0), weights)
+
+
+def nothing_is_all_hidden(scores):
+    """As PyTorch's decompositions do."""
+    seen = op.astype(op.logical_not(op.equal(scores, const(-np.inf))), "int8")
+    some = op.astype(op.max(seen, -1, keepdims=True), "bool")
+    weights = op.nn.softmax(scores, axis=-1)
+    return op.where(op.logical_not(some), op.full_like(weights, const(0)), weights)
+
+
+@pytest.mark.parametrize("guarded", [nothing_is_not_a_number, nothing_is_all_hidden])
+@pytest.mark.parametrize("masked", ["none", "causal", "row", "argument"])
+def test_attention_with_zeros_for_queries_that_see_nothing(guarded, masked):
     mask = np.where(np.arange(K) > np.arange(S)[:, None], -np.inf, 0).astype("float32")
     if masked == "row":
         mask[2] = -np.inf
 
+    def make(q, k, v, hidden):
+        s = scores(q, k)
+        if masked == "argument":
+            s = s + op.where(op.greater(hidden, const(0)), const(-np.inf), const(0))
+        elif masked != "none":
+            s = s + relax.const(mask)
+        return merged(op.matmul(guarded(s), heads(v, K)))
+
+    mod = build(make, *QKV, (B, 1, S, K))
+    after = transform.RecoverStructure()(mod)
+    assert "nn.attention" in " ".join(operators(after)) and "nn.softmax" not in operators(after)
+    hidden = np.random.default_rng(0).standard_normal((B, 1, S, K)).astype("float32")
+    hidden[1, 0, 3] = 1
+    np.testing.assert_allclose(run(after, last=hidden), run(mod, last=hidden), rtol=1e-4, atol=1e-5)
+
+
+def test_a_guard_of_another_softmax_stays():
     def make(q, k, v):
         s = scores(q, k)
-        weights = op.nn.softmax(s if masked == "none" else s + relax.const(mask), axis=-1)
-        weights = op.where(op.isnan(weights), const(0), weights)
+        seen = op.astype(op.logical_not(op.equal(s + const(1), const(-np.inf))), "int8")
+        some = op.astype(op.max(seen, -1, keepdims=True), "bool")
+        weights = op.nn.softmax(s, axis=-1)
+        weights = op.where(op.logical_not(some), op.full_like(weights, const(0)), weights)
         return merged(op.matmul(weights, heads(v, K)))
 
-    mod = build(make, *QKV)
-    after = transform.RecoverStructure()(mod)
-    assert ("nn.attention" in operators(after)) == (masked != "row")
-    np.testing.assert_allclose(run(after), run(mod), rtol=1e-4, atol=1e-5)
+    assert "nn.attention" not in operators(transform.RecoverStructure()(build(make, *QKV)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
