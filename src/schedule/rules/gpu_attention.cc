@@ -199,8 +199,14 @@ class AttentionFinder {
     if (MatchFactor(times->b, &a_.value)) return MatchWeights(times->a);
     return MatchFactor(times->a, &a_.value) && MatchWeights(times->b);
   }
-  /// weight / sum of weights
+  /// weight / sum of weights, maybe 0 where that is NaN
   bool MatchWeights(const PrimExpr& e) {
+    if (auto* choice = e.as<SelectObj>()) {
+      auto* test = choice->condition.as<CallObj>();
+      a_.zero_nan = test && test->Is(builtin::isnan()) && IsNumber(choice->true_value, 0) &&
+                    ExprDeepEqual(test->args[0], choice->false_value);
+      return a_.zero_nan && MatchWeights(choice->false_value);
+    }
     if (auto* over = e.as<DivObj>()) return MatchNormalized(over->a, over->b);
     auto* times = e.as<MulObj>();
     if (!times) return false;

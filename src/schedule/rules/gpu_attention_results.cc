@@ -41,7 +41,9 @@ Stmt AttentionWriter::Store() const {
     Stmt store = Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
       PrimExpr column = j * I(8) + Pair(), at = At(r, j, ColumnTiles());
       return StorePair(row, column, [&](const PrimExpr& lane) {
-        return StoreResult(row, column + lane, Get(sums_, at + lane) * by);
+        PrimExpr result = Get(sums_, at + lane) * by;
+        if (a_.zero_nan) result = Select(Get(total_, r) > F(0), result, F(0));
+        return StoreResult(row, column + lane, result);
       });
     });
     return SeqStmt::Flatten({total, LetStmt(by, div(F(1), NotZero(Get(total_, r))), store)});
@@ -96,8 +98,9 @@ Stmt AttentionWriter::CombineParts() const {
   });
   AttentionWriter own = *this;
   own.batch_ = floordiv(line, a_.rows.Extent());
-  Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns),
-                               div(Get(sums, I(0)), NotZero(Get(sums, I(1)))));
+  PrimExpr total = Get(sums, I(1)), result = div(Get(sums, I(0)), NotZero(total));
+  if (a_.zero_nan) result = Select(total > F(0), result, F(0));
+  Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns), result);
   Stmt all = SeqStmt::Flatten(
       {Set(high, I(0), none), Set(sums, I(0), F(0)), Set(sums, I(1), F(0)), largest, add, store});
   Array<BufferRegion> reads = Reads();

@@ -61,7 +61,8 @@ Tensor WeightsOf(const Tensor& p, const Mask& mask) {
 }
 Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,
                    const Optional<Tensor>& bias, Optional<double> scale,
-                   const Optional<String>& causal_mask, Optional<int64_t> window_size) {
+                   const Optional<String>& causal_mask, Optional<int64_t> window_size,
+                   bool zero_nan) {
   for (const Tensor& t : {query, key, value}) CheckRank(op, "(batch, sequence, heads, size)", t, 4);
   const PrimExpr &b = query->shape[0], &s = query->shape[1], &h = query->shape[2],
                  &d = query->shape[3], &keys = key->shape[1], &out = value->shape[3];
@@ -79,7 +80,8 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
     mask.from_end = *causal_mask == "BottomRight";
   }
   if (window_size) mask.window = window_size.value();
-  if (auto one = AttentionInOneKernel({query, key, value, bias, scale, mask})) return *one;
+  if (auto one = AttentionInOneKernel({query, key, value, bias, scale, mask, zero_nan}))
+    return *one;
   auto same_heads = [&](const Tensor& t) {  // heads of keys that several heads of queries share
     const PrimExpr& heads = t->shape[2];
     if (SameDim(heads, h)) return t;
@@ -107,13 +109,21 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
   }
   // Without a mask each query sees all keys.
   Tensor weights = bias || mask.causal || mask.window ? WeightsOf(p, mask) : softmax(p, -1);
+  if (zero_nan) {
+    auto element = [&](const Index& i) {
+      PrimExpr weight = At(weights, i);
+      return Select(tvm::isnan(weight), MakeZero(weight.dtype()), weight);
+    };
+    weights = Compute(weights->shape, element, "zero_nan");
+  }
   Tensor result = batch_matmul(weights, v, std::nullopt, false, false);
   return transpose(reshape(result, {b, h, s, out}), Any(Array<Any>{0, 2, 1, 3}));
 }
 Tensor Attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const Optional<Tensor>& bias, Optional<double> scale, Optional<String> causal_mask,
-                 Optional<int64_t> window_size) {
-  return AttentionOf("attention", query, key, value, bias, scale, causal_mask, window_size);
+                 Optional<int64_t> window_size, bool zero_nan) {
+  return AttentionOf("attention", query, key, value, bias, scale, causal_mask, window_size,
+                     zero_nan);
 }
 /// Sequences packed one after another: sequence i is rows seqstart[i] to seqstart[i + 1].
 Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& values,
@@ -179,9 +189,9 @@ Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& 
 TVM_REGISTER() {
   Def("topi.nn.attention", &Attention,
       "softmax(query · keyᵀ · scale + bias) · value, of (batch, sequence, heads, size); 0 for a "
-      "query that sees no key.",
+      "query that sees no key, with zero_nan also for one whose weights are NaN.",
       Arg("query"), Arg("key"), Arg("value"), Arg("bias", nullptr), Arg("scale", nullptr),
-      Arg("causal_mask", nullptr), Arg("window_size", nullptr));
+      Arg("causal_mask", nullptr), Arg("window_size", nullptr), Arg("zero_nan", false));
   Def("topi.nn.attention_var_len", &AttentionVarLen,
       "Attention within sequences that are packed one after another.", Arg("queries"), Arg("keys"),
       Arg("values"), Arg("seqstart_q"), Arg("seqstart_k"), Arg("scale", nullptr),

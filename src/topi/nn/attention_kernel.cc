@@ -209,7 +209,9 @@ class AttentionWriter {
       // Nothing was added for a query that sees no key.
       PrimExpr total = Load(total_, {r}), by = Select(equal(total, F(0)), F(1), total);
       Stmt row = Vector(out_, [&](const Var& x) {
-        return Store(result_, {batch, first + r, head, x}, div(Load(sums_, {r, x}), by));
+        PrimExpr result = div(Load(sums_, {r, x}), by);
+        if (in_.zero_nan) result = Select(total > F(0), result, F(0));
+        return Store(result_, {batch, first + r, head, x}, result);
       });
       return even_rows_ ? row : Stmt(IfThenElse(first + r < queries_, row));
     });
