@@ -151,8 +151,8 @@ def kernels(mod):
 
 
 # Attention of few queries is products, with zeros for queries that see nothing: PyTorch looks for
-# them in the scores, a file in the softmax. So it is behind rotary positions.
-FEWER = {"llama", "encoder"}
+# them in the scores, a file in the softmax.
+FEWER = {"encoder"}
 
 
 @pytest.mark.parametrize("name", NETWORKS)

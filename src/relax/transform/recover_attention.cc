@@ -75,13 +75,15 @@ class AttentionFinder {
     int64_t rank = RankOf(call_->args[1]);
     if ((rank != 3 && rank != 4) || RankOf(call_->args[0]) != rank) return std::nullopt;
     Expr weights = WithoutCast(s_, call_->args[0]);
-    TakeGuard(&weights);
+    Optional<Expr> watched = TakeGuard(&weights);
     auto softmax = s_.CallOf(weights, s_.ops.softmax);
     if (!softmax) return std::nullopt;
     int64_t axis = Spelled::AttrsOf<SoftmaxAttrsObj>(*softmax)->axis;
     if (axis != -1 && axis != rank - 1) return std::nullopt;
     Expr scores = WithoutCast(s_, (*softmax)->args[0]);
     TakeMask(&scores);
+    if (watched && (!mask_.bias || !s_.Same(watched.value(), mask_.bias.value())))
+      return std::nullopt;
     if (!TakeProduct(scores)) return std::nullopt;
     auto q = DimsOfTensor(query_), k = DimsOfTensor(key_), v = DimsOfTensor(call_->args[1]);
     if (!q || !k || !v || RankOf(query_) != rank || RankOf(key_) != rank) return std::nullopt;
@@ -92,17 +94,24 @@ class AttentionFinder {
   }
 
  private:
+  static constexpr double kLowest = -std::numeric_limits<double>::infinity();
   /// w of where(isnan(w), 0, w), and of where(all scores of the row are -inf, 0, w): exporters
-  /// write it for queries that see nothing, of which attention is 0.
-  void TakeGuard(Expr* weights) const {
+  /// write it for queries that see nothing, of which attention is 0. Where not the scores but their
+  /// mask is looked at, max(mask) == -inf, it is returned.
+  Optional<Expr> TakeGuard(Expr* weights) {
     auto choice = s_.CallOf(*weights, s_.ops.where);
-    if (!choice) return;
+    if (!choice) return std::nullopt;
     const Expr &condition = (*choice)->args[0], &zero = (*choice)->args[1],
                &inside = (*choice)->args[2];
     auto zeros = s_.CallOf(zero, s_.ops.full_like);
-    if (s_.Scalar(zeros ? (*zeros)->args[1] : zero) != 0) return;
+    if (s_.Scalar(zeros ? (*zeros)->args[1] : zero) != 0) return std::nullopt;
     auto tested = s_.OperandOf(condition, s_.ops.isnan);
-    if ((tested && s_.Same(*tested, inside)) || SeesNothing(condition, inside)) *weights = inside;
+    zero_nan_ = tested && s_.Same(*tested, inside);
+    auto test = s_.CallOf(condition, s_.ops.equal);
+    auto top = test ? s_.ReductionOf((*test)->args[0], s_.ops.max) : std::nullopt;
+    bool is_of_mask = top && top->axes == 1 && s_.Scalar((*test)->args[1]) == kLowest;
+    if (zero_nan_ || is_of_mask || SeesNothing(condition, inside)) *weights = inside;
+    return is_of_mask ? Optional<Expr>(top->operand) : std::nullopt;
   }
   /// Whether the condition is that all scores of a row are -inf, of which a softmax is made:
   /// PyTorch's not any(not (scores == -inf)).
@@ -114,7 +123,7 @@ class AttentionFinder {
     auto hidden = s_.OperandOf(WithoutCast(s_, seen->operand), s_.ops.logical_not);
     auto test = hidden ? s_.CallOf(*hidden, s_.ops.equal) : std::nullopt;
     return test && s_.Same((*test)->args[0], (*made)->args[0]) &&
-           s_.Scalar((*test)->args[1]) == -std::numeric_limits<double>::infinity();
+           s_.Scalar((*test)->args[1]) == kLowest;
   }
   void TakeMask(Expr* scores) {
     if (auto sum = s_.CallOf(*scores, s_.ops.add)) {
@@ -234,15 +243,15 @@ class AttentionFinder {
     bool is_default =
         number && Spelled::IsNear(scale_, 1 / std::sqrt(static_cast<double>(number->value)));
     if (!is_default) scale = FloatImm(DataType::Float(32), scale_);
-    return CallOperator("relax.nn.attention", {q, k, v, mask_.bias, scale, mask_.causal});
+    return CallOperator("relax.nn.attention",
+                        {q, k, v, mask_.bias, scale, mask_.causal, nullptr, zero_nan_});
   }
   /// query (B, N, S, d), key transposed (B, N, d, S'), value (B, N, S', e)
   Optional<Expr> Multi(const Array<PrimExpr>& q, const Array<PrimExpr>& k) {
     if (!ShapeBias({q[0], q[1], q[2], k[3]})) return std::nullopt;
-    // Transposed to (B, S, N, d) and back: worth it where such transpositions are there already.
+    // Transposed to (B, S, N, d) and back, which is part of what computed it before or nothing next
+    // to the scores of many queries.
     auto value = WithoutRepeats(call_->args[1]);
-    if (!s_.CallOf(query_, s_.ops.permute_dims) || !s_.CallOf(value, s_.ops.permute_dims))
-      return std::nullopt;
     Expr key = Permuted(key_, {0, 3, 1, 2});
     if (auto turned = s_.CallOf(key_, s_.ops.permute_dims); turned && SwapsLastTwo(turned->get())) {
       Expr source = WithoutRepeats((*turned)->args[0]);
@@ -270,6 +279,7 @@ class AttentionFinder {
   Expr query_, key_;
   double scale_ = 1;
   Mask mask_;
+  bool zero_nan_ = false;
   Optional<Array<PrimExpr>> mask_dims_;
 };
 }  // namespace
