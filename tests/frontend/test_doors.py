@@ -153,6 +153,8 @@ def kernels(mod):
 # Attention of few queries is products, with zeros for queries that see nothing: PyTorch looks for
 # them in the scores, a file in the softmax.
 FEWER = {"encoder"}
+# Rotary positions of a file take one more elementwise kernel.
+MORE = {"llama": collections.Counter(elementwise=1)}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -170,7 +172,7 @@ def test_both_doors_end_in_the_same_kernels(name):
     if name in FEWER:
         assert 0 < len(names) < len(others), f"{names}\n{others}"
     else:
-        assert got == expected, f"{names}\n{others}"
+        assert got == expected + MORE.get(name, collections.Counter()), f"{names}\n{others}"
 
 
 @pytest.mark.parametrize("door", ["file", "program"])
