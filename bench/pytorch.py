@@ -7,7 +7,6 @@ python -m bench.pytorch [resnet18 …]
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,9 @@ import time
 from . import models, report
 from .measure import Row
 from .model_ops import relax_module, torch_module
+from .programs import peak_bytes, resident_bytes
 
+THREADS = 2
 WAYS = ("ours", "torch.compile")
 PAIRS = (("tvm", "ours"), ("torch.compile", "torch.compile"))
 
@@ -44,42 +45,75 @@ def _machine(mod):
     return relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"]
 
 
-def child(way, name):
-    """Prints the seconds of compilation up to the first result, and the bytes it took at most."""
+def _compile(way, given):
+    """Compilation of what is given, up to the first result."""
     import torch
 
-    torch.set_num_threads(2)
-    # What both need before: the exported program is the model that we are given.
-    given = _export(name) if way == "ours" else _model(name)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.perf_counter()
     with torch.no_grad():
         if way == "ours":
             from tvm.relax.frontend.torch import from_exported_program
 
             program, inputs = given
-            _machine(from_exported_program(program, run_ep_decomposition=False))(*inputs)
-        else:
-            module, inputs = given
-            torch.compile(module)(*inputs)
-    seconds = time.perf_counter() - begin
-    print(seconds, 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+            return _machine(from_exported_program(program, run_ep_decomposition=False))(*inputs)
+        module, inputs = given
+        return torch.compile(module)(*inputs)
+
+
+def _given(way, name):
+    """What both need before: the exported program is the model that we are given."""
+    return _export(name) if way == "ours" else _model(name)
+
+
+def seconds(way, name):
+    given = _given(way, name)
+    begin = time.perf_counter()
+    _compile(way, given)
+    return time.perf_counter() - begin
+
+
+def memory(way, name):
+    """The most bytes that compilation takes, the model's own included, beyond the libraries that
+    it needs, which are loaded when a small model has been compiled."""
+    import torch
+
+    small = torch.nn.Linear(2, 2).eval(), (torch.randn(1, 2),)
+    _compile(way, (torch.export.export(*small), small[1]) if way == "ours" else small)
+    given = _given(way, name)
+    before = resident_bytes()
+    return peak_bytes(lambda: _compile(way, given)) - before + _bytes_of(given[0])
+
+
+def _bytes_of(model):
+    """Of the weights of a module or of an exported program."""
+    weights = model.state_dict() if callable(model.state_dict) else model.state_dict
+    return sum(v.nbytes for v in weights.values())
+
+
+def child(what, way, name):
+    import torch
+
+    torch.set_num_threads(THREADS)
+    print({"seconds": seconds, "memory": memory}[what](way, name))
 
 
 def compilation(name):
-    """(cold, from the cache, bytes) of each way, in processes and with caches of their own."""
+    """(seconds cold, from the cache, bytes) of each way, in processes and with caches of their
+    own."""
+
+    def run(what, way, cache):
+        own = {"TVM_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        own["TVM_NUM_THREADS"] = str(THREADS)
+        command = [sys.executable, "-m", "bench.pytorch", "--child", what, way, name]
+        done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-2000:])
+        return float(done.stdout.split()[-1])
+
     found = {}
     for way in WAYS:
-        with tempfile.TemporaryDirectory() as cache:
-            own = {"TVM_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
-            command = [sys.executable, "-m", "bench.pytorch", "--child", way, name]
-            runs = [
-                subprocess.run(
-                    command, env=os.environ | own, capture_output=True, text=True, check=True
-                ).stdout.split()[-2:]
-                for _ in range(2)
-            ]
-        found[way] = float(runs[0][0]), float(runs[1][0]), float(runs[0][1])
+        with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
+            runs = [("seconds", cache), ("seconds", cache), ("memory", other)]
+            found[way] = [run(what, way, folder) for what, folder in runs]
     return found
 
 
@@ -168,13 +202,14 @@ def rows_of(names, rounds):
     for name in names:
         yield importing(name, rounds)
         found = compilation(name)
-        weights = sum(v.nbytes for v in _model(name)[0].state_dict().values())
+        weights = _bytes_of(_model(name)[0])
         for i, what in enumerate(("compile, cold", "compile, from the cache")):
             case = f"pytorch: {name}, {what}"
             yield [Row(case, who, [found[way][i]]) for who, way in PAIRS]
-        memory = [Row(f"pytorch: memory of {name}", w, [found[way][2]], "B") for w, way in PAIRS]
-        yield [*memory, Row(memory[0].case, "weights", [weights], "B")]
-        yield latency(name, rounds)
+        case = f"pytorch: memory of {name}"
+        peaks = [Row(case, who, [found[way][2]], "B") for who, way in PAIRS]
+        yield [*peaks, Row(case, "weights", [weights], "B")]
+        yield latency(name, 5 * rounds)
 
 
 def case(name, subjects, options):
@@ -187,18 +222,18 @@ def _set_threads():
     import torch
     import tvm
 
-    torch.set_num_threads(2)
-    tvm.get_global_func("runtime.config_threadpool")(1, 2)
+    torch.set_num_threads(THREADS)
+    tvm.get_global_func("runtime.config_threadpool")(1, THREADS)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(models.MODELS))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        return child(options.child, options.names[0])
+        return child(*options.child, options.names[0])
     _set_threads()
     for rows in rows_of(options.names, options.rounds):
         print(report.table(rows), flush=True)

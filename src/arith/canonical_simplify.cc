@@ -2,6 +2,7 @@
 // Canonical form: sums of multiples of splits, where a split is (index % upper) // lower. Quotients
 // and remainders of one index that belong together merge again: (i // 4) * 4 + i % 4 is i.
 #include <numeric>
+#include <tuple>
 
 #include "arith/impl.h"
 #include "ir/once.h"
@@ -194,17 +195,25 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     };
     collect(collect, a);
     collect(collect, b);
-    std::stable_sort(factors.begin(), factors.end(), [](const PrimExpr& x, const PrimExpr& y) {
-      return OrderKey(x) < OrderKey(y);
-    });
-    PrimExpr product = factors[0];
-    for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
+    std::vector<std::pair<OrderKey, PrimExpr>> keyed;
+    for (const PrimExpr& factor : factors) keyed.emplace_back(OrderOf(factor), factor);
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto& x, const auto& y) { return x.first < y.first; });
+    PrimExpr product = keyed[0].second;
+    for (size_t i = 1; i < keyed.size(); ++i) product = product * keyed[i].second;
     return product;
   }
-  static std::pair<std::string, int64_t> OrderKey(const PrimExpr& e) {
-    auto* var = e.as<VarObj>();
-    return {var ? std::string(var->name_hint) : "~",
-            var ? reinterpret_cast<int64_t>(var) : StructuralHash(e)};
+  /// Variables by name, others behind them by their form and the names in it: the same in each run.
+  /// Only of what looks the same an address decides.
+  using OrderKey = std::tuple<int64_t, std::string, int64_t>;
+  static OrderKey OrderOf(const PrimExpr& e) {
+    if (auto* var = e.as<VarObj>())
+      return {INT64_MIN, std::string(var->name_hint), reinterpret_cast<int64_t>(var)};
+    std::string names;
+    PostOrderVisit(e, [&](const ObjectRef& node) {
+      if (auto* var = node.as<VarObj>()) names += std::string(var->name_hint) + ' ';
+    });
+    return {StructuralHash(e, true), names, StructuralHash(e)};
   }
 
   // ---- quotients and remainders ---------------------------------------------------------------

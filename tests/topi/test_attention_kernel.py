@@ -7,6 +7,8 @@ import tvm
 import tvm.testing
 from tvm import te, topi
 
+torch = pytest.importorskip("torch")
+
 HERE = tvm.testing.host_target("-num-cores=2")
 
 
@@ -28,6 +30,7 @@ def expected(q, k, v, bias=None, causal=None, window=None, scale=None):
     with np.errstate(invalid="ignore"):
         weights = np.exp(scores - scores.max(3, keepdims=True))
         weights /= weights.sum(3, keepdims=True)
+    weights[np.isneginf(scores).all(3)] = 0  # of queries that see no key
     return (weights @ v).transpose(0, 2, 1, 3)
 
 
@@ -83,10 +86,35 @@ def test_masks(causal, window):
     check(shapes_of(1, 150, 2, 16, keys=260), causal, window, scale=0.3)
 
 
-def test_rows_that_see_no_key_are_not_numbers():
-    """As the softmax of nothing: 40 queries at the end of 10 keys."""
-    with np.errstate(invalid="ignore"):
-        check(shapes_of(1, 40, 1, 16, keys=10), "BottomRight")
+def test_queries_that_see_no_key_give_zeros():
+    """40 of them at the end of 10 keys."""
+    check(shapes_of(1, 40, 1, 16, keys=10), "BottomRight")
+
+
+@pytest.mark.parametrize("queries, dtype", [(20, "float32"), (3, "float32"), (20, "float16")])
+@pytest.mark.parametrize("causal", [None, "BottomRight"])
+def test_hidden_rows_beside_numbers_that_are_none(queries, dtype, causal):
+    """As PyTorch's scaled_dot_product_attention: 0 for the first, NaN for the others."""
+    shapes = [*shapes_of(1, queries, 2, 16, keys=24), (1, 1, queries, 24)]
+    data = [x.astype(dtype) for x in tensors(shapes)]
+    data[3][:, :, 1] = -np.inf
+    data[0][0, 2, 0, 0] = np.nan
+    names = ("q", "k", "v", "bias")
+    inputs = [te.placeholder(s, dtype, n) for s, n in zip(shapes, names, strict=True)]
+    with tvm.target.Target(HERE):
+        out = topi.nn.attention(*inputs, causal_mask=causal)
+    module = tvm.build(te.create_prim_func([*inputs, out]), HERE)
+    got = tvm.runtime.empty(shapes[0], dtype)
+    module(*(tvm.runtime.tensor(x) for x in data), got)
+    mask = torch.from_numpy(data[3])
+    if causal:
+        allowed = torch.ones(queries, 24).tril(24 - queries).bool()
+        mask = mask.masked_fill(~allowed, -torch.inf)
+    q, k, v = (torch.from_numpy(x).transpose(1, 2) for x in data[:3])
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2)
+    assert not want[0, 1].any() and want[0, 2, 0].isnan().all()
+    tolerance = 1e-5 if dtype == "float32" else 1e-2
+    np.testing.assert_allclose(got.numpy(), want.numpy(), tolerance, tolerance)
 
 
 @pytest.mark.parametrize("broadcast", ["2 3 20 140", "1 3 1 140", "2 1 20 140", "1 1 1 140"])

@@ -133,7 +133,7 @@ ROW(RMSNormAttrs, (Ints, axes), (double, epsilon))
 ROW(NLLLossAttrs, (String, reduction), (int64_t, ignore_index))
 ROW(DropoutAttrs, (double, rate))
 ROW(AttentionAttrs, (Optional<FloatImm>, scale), (Optional<String>, causal_mask),
-    (Optional<IntImm>, window_size))
+    (Optional<IntImm>, window_size), (bool, zero_nan))
 ROW(PadAttrs, (Ints, pad_width), (double, pad_value), (String, pad_mode))
 ROW(PixelShuffleAttrs, (int64_t, upscale_factor))
 // ---- images ------------------------------------------------------------------------------------

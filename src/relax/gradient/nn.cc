@@ -164,6 +164,7 @@ Values OfAttention(Grad& r) {
     scores = r.F("where", seen == 1.0, scores, r.F("full_like", scores, -INFINITY));
   }
   Value p = r.F("nn.softmax", scores, -1), g = r.Permuted(r.g(), swap);
+  if (attrs->zero_nan) p = r.F("where", r.F("isnan", p), r.F("zeros_like", p), p);
   Value of_scores = SoftmaxGradient(r, r.F("matmul", g, r.Transposed(v)), p, -1);
   Value scaled = of_scores * scale;
   Values values = {r.Permuted(r.F("matmul", scaled, k), swap),

@@ -81,10 +81,11 @@ Expr FinishAttention(Call call) {
 TVM_REGISTER() {
   const char* schema =
       "query: Tensor, key: Tensor, value: Tensor, bias: Tensor = None, scale=None, "
-      "causal_mask=None, window_size=None";
+      "causal_mask=None, window_size=None, zero_nan=False";
   for (const char* name : {"relax.nn.attention", "relax.nn.attention_bias"}) {
     Operator(name, schema, &InferAttention,
-             "softmax(query keyᵀ scale + bias) value, of tensors (batch, sequence, heads, size).")
+             "softmax(query keyᵀ scale + bias) value, of tensors (batch, sequence, heads, size). "
+             "Queries that see no key give 0; with zero_nan so do those whose weights are NaN.")
         .Attrs<AttentionAttrsObj>()
         .Pattern(kOpaque)
         .Precision(kAlways)

@@ -140,11 +140,10 @@ class ChannelBlocker : public ExprMutator {
   std::optional<Expr> OverImages(const Call& call) {
     auto* attrs = call->attrs ? call->attrs.value().as<StatisticalAttrsObj>() : nullptr;
     if (!attrs || !attrs->axis || !IsBlocked(call->args[0])) return std::nullopt;
-    bool is_image = attrs->axis.value().size() == 2;
-    for (size_t i = 0; is_image && i < 2; ++i) {
-      int64_t axis = attrs->axis.value()[i]->value;
-      is_image = (axis < 0 ? axis + 4 : axis) == static_cast<int64_t>(i) + 2;
-    }
+    int64_t reduced_axes = 0;  // a bit of each
+    for (const IntImm& axis : attrs->axis.value())
+      reduced_axes |= 1 << (axis->value < 0 ? axis->value + 4 : axis->value);
+    bool is_image = reduced_axes == (1 << 2 | 1 << 3);
     auto shape = StaticShape(call);
     if (!is_image || !shape) return std::nullopt;
     Expr reduced = Make(std::string(call->op.as<OpObj>()->name).c_str(),

@@ -98,6 +98,10 @@ class ConstantFolder {
   };
   void Consider(const Binding& binding) {
     auto* bind = binding.as<VarBindingObj>();
+    if (auto constant = bind ? bind->value.as<Constant>() : std::nullopt) {
+      if (AreKnown({*constant})) known_[binding->var->vid.get()] = {*constant, -1};
+      return;
+    }
     auto* call = bind ? bind->value.as<CallObj>() : nullptr;
     if (!call || !AreKnown(call->args)) return;
     static const Op& call_tir = *new Op(Op::Get("relax.call_tir"));
@@ -368,7 +372,8 @@ class ConstantFolder {
       Replacer replacer;
       VisitBindings(func, [&](const Binding& binding) {
         auto it = known_.find(binding->var->vid.get());
-        if (it == known_.end()) return;
+        auto* bind = binding.as<VarBindingObj>();
+        if (it == known_.end() || (bind && bind->value.as<ConstantObj>())) return;
         Optional<Constant> value = it->second.constant;
         if (it->second.step >= 0) {
           const FoldStep& step = steps_[it->second.step];

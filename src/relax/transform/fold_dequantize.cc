@@ -5,8 +5,14 @@
 // (sum(a * b) - za * sum(b)) * (sa * sb): the first sum in int32, the second one of constants.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
+#include "relax/legalize/lowering.h"
+#include "relax/transform/products.h"
+#include "runtime/host_tensor.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
@@ -23,13 +29,15 @@ class DequantizeFolder : public ExprMutator {
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
     auto* call = visited.as<CallObj>();
-    if (!call || call->args.size() != 2 || !call->attrs) return visited;
+    if (!call) return visited;
+    if (call->Is(Dequantize())) return Centred(call).value_or(visited);
+    if (Optional<Expr> moved = Moved(call)) return moved.value();
+    if (call->args.size() != 2 || !call->attrs) return visited;
     auto* conv = call->attrs.value().as<Conv2DAttrsObj>();
     auto* product = call->attrs.value().as<MatmulAttrsObj>();
     if (!conv && !product) return visited;
     auto data = Behind(call->args[0]), weight = Behind(call->args[1]);
-    if (!data || !weight || !data->IsWhole() || !weight->data.as<ConstantObj>() ||
-        !weight->IsCentred())
+    if (!data || !weight || !data->IsWhole() || !IsKnown(weight->data) || !weight->IsCentred())
       return visited;
     if (conv && conv->out_dtype.is_float() && conv->out_dtype.bits() != 32) return visited;
     Optional<Expr> result =
@@ -38,6 +46,10 @@ class DequantizeFolder : public ExprMutator {
   }
 
  private:
+  static const Op& Dequantize() {
+    static const Op& op = *new Op(Op::Get("relax.dequantize"));
+    return op;
+  }
   /// Bytes with a scale and a zero point.
   struct Quantised {
     Expr data, scale, zero;
@@ -62,8 +74,7 @@ class DequantizeFolder : public ExprMutator {
     auto* var = expr.as<VarObj>();
     Optional<Expr> value = var ? LookupBinding(ffi::GetRef<Var>(var)) : std::nullopt;
     auto* call = value ? value.value().as<CallObj>() : nullptr;
-    static const Op& dequantize = *new Op(Op::Get("relax.dequantize"));
-    if (!call || !call->Is(dequantize)) return std::nullopt;
+    if (!call || !call->Is(Dequantize())) return std::nullopt;
     auto* attrs = call->attrs.value().as<QuantizeAttrsObj>();
     auto* info = GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
     if (!info || !info->Dims() || !info->dtype.is_integer() || info->dtype.bits() != 8 ||
@@ -80,6 +91,116 @@ class DequantizeFolder : public ExprMutator {
     }
     return result;
   }
+  /// Whether a value is a constant, or one that was moved.
+  bool IsKnown(const Expr& expr) const {
+    if (expr.as<ConstantObj>()) return true;
+    auto* var = expr.as<VarObj>();
+    Optional<Expr> value = var ? LookupBinding(ffi::GetRef<Var>(var)) : std::nullopt;
+    auto* call = value ? value.value().as<CallObj>() : nullptr;
+    return call && IsMove(call) && IsKnown(call->args[0]) &&
+           std::none_of(call->args.begin() + 1, call->args.end(),
+                        [](const Expr& e) { return e.as<VarObj>(); });
+  }
+
+  // ---- moves ------------------------------------------------------------------------------------
+  /// Whether each element of the result is one of the first operand.
+  static bool IsMove(const CallObj* call) {
+    static const std::unordered_set<std::string_view> names = {
+        "relax.reshape",      "relax.permute_dims",  "relax.expand_dims", "relax.squeeze",
+        "relax.flatten",      "relax.strided_slice", "relax.take",        "relax.flip",
+        "relax.broadcast_to", "relax.repeat",        "relax.tile"};
+    auto* op = call->op.as<OpObj>();
+    return op && names.count(View(op->name));
+  }
+  /// Bytes are moved before they are dequantised: there are fewer of them, and what follows finds
+  /// the bytes.
+  Optional<Expr> Moved(const CallObj* call) {
+    if (auto* op = call->op.as<OpObj>(); op && op->name == "relax.concat") return Joined(call);
+    if (!IsMove(call)) return std::nullopt;
+    auto before = Behind(call->args[0]);
+    if (!before) return std::nullopt;
+    int64_t axis = before->axis;
+    if (!before->IsWhole()) {
+      // Scales of an axis move with it.
+      auto* permute = call->attrs ? call->attrs.value().as<PermuteDimsAttrsObj>() : nullptr;
+      if (!permute) return std::nullopt;
+      std::vector<int64_t> order = PermutationOf(call, before->info->ndim);
+      axis = std::find(order.begin(), order.end(), axis) - order.begin();
+    }
+    Array<Expr> args = call->args;
+    args.Set(0, before->data);
+    Expr data = builder_->Emit(Call(call->op, args, call->attrs));
+    return Again(data, *before, axis);
+  }
+  /// The same of parts with the same scale.
+  Optional<Expr> Joined(const CallObj* call) {
+    Expr tuple = call->args[0];
+    if (auto* var = tuple.as<VarObj>())
+      tuple = LookupBinding(ffi::GetRef<Var>(var)).value_or(tuple);
+    auto* parts = tuple.as<TupleObj>();
+    if (!parts || parts->fields.empty()) return std::nullopt;
+    std::optional<Quantised> first;
+    Array<Expr> fields;
+    for (const Expr& field : parts->fields) {
+      auto part = Behind(field);
+      if (!part || !part->IsWhole()) return std::nullopt;
+      if (!first) first = part;
+      if (!IsSameNumber(part->scale, first->scale) || !IsSameNumber(part->zero, first->zero) ||
+          part->info->dtype != first->info->dtype)
+        return std::nullopt;
+      fields.push_back(part->data);
+    }
+    return Again(builder_->Emit(Call(call->op, {Tuple(fields)}, call->attrs)), *first, 0);
+  }
+  static bool IsSameNumber(const Expr& a, const Expr& b) {
+    if (a.same_as(b)) return true;
+    PrimExpr x = ScalarOf(a), y = ScalarOf(b);
+    return x.defined() && y.defined() && tir::ExprDeepEqual(x, y);
+  }
+  /// Bytes dequantised as others were.
+  Optional<Expr> Again(const Expr& data, const Quantised& like, int64_t axis) {
+    if (RankOf(data) < 1) return std::nullopt;
+    if (!like.IsWhole()) {
+      return CallOperator("relax.dequantize",
+                          {data, like.scale, like.zero, axis, DataType::Float(32)});
+    }
+    return CallOperator("relax.dequantize",
+                        {data, Number(like.scale), Number(like.zero), 0, DataType::Float(32)});
+  }
+  /// Weights without their zero points, where the differences are bytes with a sign.
+  Optional<Expr> Centred(const CallObj* call) const {
+    auto *data = call->args[0].as<ConstantObj>(), *zero = call->args[2].as<ConstantObj>();
+    if (!data || !zero) return std::nullopt;
+    DataType t(data->data.dtype());
+    bool is_byte = t == DataType::UInt(8) || t == DataType::Int(8);
+    if (!is_byte || DataType(zero->data.dtype()) != t) return std::nullopt;
+    runtime::Tensor from = runtime::HostTensor(data->data), of = runtime::HostTensor(zero->data);
+    auto at = [t](const runtime::Tensor& tensor, int64_t i) -> int {
+      return t.is_uint() ? static_cast<const uint8_t*>(tensor.data_ptr())[i]
+                         : static_cast<const int8_t*>(tensor.data_ptr())[i];
+    };
+    bool is_centred = true;
+    for (int64_t i = 0; i < of.numel(); ++i) is_centred = is_centred && at(of, i) == 0;
+    int64_t axis = call->attrs.value().as<QuantizeAttrsObj>()->axis, inner = 1;
+    if (axis < 0) axis += from.ndim();
+    for (int64_t i = axis + 1; i < from.ndim(); ++i) inner *= from.size(i);
+    if (is_centred || of.numel() == 0 || (of.numel() > 1 && of.numel() != from.size(axis)))
+      return std::nullopt;
+    auto empty_like = [](const runtime::Tensor& tensor) {
+      return runtime::Empty(tensor.shape(), DataType::Int(8), DLDevice{kDLCPU, 0});
+    };
+    runtime::Tensor moved = empty_like(from), zeros = empty_like(of);
+    auto* out = static_cast<int8_t*>(moved.data_ptr());
+    for (int64_t i = 0; i < from.numel(); ++i) {
+      int difference = at(from, i) - at(of, i / inner % of.numel());
+      if (difference < -128 || difference > 127) return std::nullopt;
+      out[i] = static_cast<int8_t>(difference);
+    }
+    std::fill_n(static_cast<int8_t*>(zeros.data_ptr()), zeros.numel(), 0);
+    return Call(call->op, {Constant(moved), call->args[1], Constant(zeros)}, call->attrs);
+  }
+
+  // ---- products ---------------------------------------------------------------------------------
   Expr Make(const char* name, const std::vector<AnyView>& params) {
     return builder_->Emit(CallOperator(name, params));
   }
@@ -90,8 +211,10 @@ class DequantizeFolder : public ExprMutator {
     return ints;
   }
   Expr Number(const Expr& e) {
-    auto* t = GetStructInfoAs<TensorStructInfoObj>(e);
-    return t->ndim == 0 ? e : Make("relax.reshape", {e, ShapeExpr(Array<PrimExpr>())});
+    if (RankOf(e) == 0) return e;
+    if (auto* constant = e.as<ConstantObj>())
+      return Constant(runtime::CreateView(constant->data, {}, constant->data.dtype()));
+    return Make("relax.reshape", {e, ShapeExpr(Array<PrimExpr>())});
   }
   /// The sums in float32: corrected, scaled. What belongs to filters or columns, axis `own` of the
   /// weights, runs along `axis` of `rank`.
@@ -125,8 +248,9 @@ class DequantizeFolder : public ExprMutator {
         (View(attrs->out_layout) != "" && View(attrs->out_layout) != "NCHW"))
       return std::nullopt;
     if (!Quantised::IsOneNumber(weight.scale) && weight.axis != 0) return std::nullopt;
-    auto* filters = weight.data.as<ConstantObj>();
-    int64_t products = filters->data.size(1) * filters->data.size(2) * filters->data.size(3);
+    int64_t products = 1;
+    for (int i = 1; i < 4; ++i)
+      products *= AsConstInt((*weight.info->Dims())[i]).value_or(kMostProducts + 1);
     if (products > kMostProducts) return std::nullopt;
     auto node = ffi::make_object<Conv2DAttrsObj>(*attrs);
     node->out_dtype = DataType::Int(32);
@@ -158,8 +282,8 @@ class DequantizeFolder : public ExprMutator {
     return std::nullopt;
   }
   Optional<Expr> Product(const CallObj* call, const Quantised& data, const Quantised& weight) {
-    auto* matrix = weight.data.as<ConstantObj>();
-    if (matrix->data.ndim() != 2 || matrix->data.size(0) > kMostProducts || data.info->ndim < 2)
+    if (weight.info->ndim != 2 || data.info->ndim < 2 ||
+        AsConstInt((*weight.info->Dims())[0]).value_or(kMostProducts + 1) > kMostProducts)
       return std::nullopt;
     if (!Quantised::IsOneNumber(weight.scale) && weight.axis != 1) return std::nullopt;
     DataType out = call->attrs.value().as<MatmulAttrsObj>()->out_dtype;
@@ -179,8 +303,9 @@ Function FoldDequantize(Function func, IRModule) {
 TVM_RELAX_FUNCTION_PASS(
     FoldDequantize, 0,
     R"(Products and convolutions of bytes that were dequantised are computed on the bytes, where
-weights are constant, without a zero point, and the data has one scale. What follows stays in
-float32; results differ by rounding alone.
+weights are constant, without a zero point or with one that can be taken off them, and the data has
+one scale. What follows stays in float32; results differ by rounding alone. Bytes that are reshaped,
+permuted, cut, looked up or joined are so before they are dequantised.
 
 y = R.matmul(R.dequantize(a, sa, za), R.dequantize(b, sb, zero))
 ->

@@ -34,7 +34,7 @@ Optional<String> CausalKind(const ConstantObj* constant,
   if (ndim < 2) return std::nullopt;
   int64_t rows = constant->data.size(ndim - 2), columns = constant->data.size(ndim - 1);
   for (int64_t offset : {int64_t{0}, columns - rows}) {
-    bool fits = rows > 1;
+    bool fits = rows > 1 && offset >= 0;  // of a query that sees nothing numbers as low may count
     for (int64_t i = 0; fits && i < constant->data.numel(); ++i) {
       int64_t column = i % columns, row = i / columns % rows;
       fits = masked(i) == (column > row + offset);
@@ -75,15 +75,16 @@ class AttentionFinder {
     int64_t rank = RankOf(call_->args[1]);
     if ((rank != 3 && rank != 4) || RankOf(call_->args[0]) != rank) return std::nullopt;
     Expr weights = WithoutCast(s_, call_->args[0]);
-    bool is_guarded = TakeGuard(&weights);
+    Optional<Expr> watched = TakeGuard(&weights);
     auto softmax = s_.CallOf(weights, s_.ops.softmax);
     if (!softmax) return std::nullopt;
     int64_t axis = Spelled::AttrsOf<SoftmaxAttrsObj>(*softmax)->axis;
     if (axis != -1 && axis != rank - 1) return std::nullopt;
     Expr scores = WithoutCast(s_, (*softmax)->args[0]);
     TakeMask(&scores);
-    // Of a query that sees nothing attention is NaN.
-    if ((is_guarded && MayHideAll()) || !TakeProduct(scores)) return std::nullopt;
+    if (watched && (!mask_.bias || !s_.Same(watched.value(), mask_.bias.value())))
+      return std::nullopt;
+    if (!TakeProduct(scores)) return std::nullopt;
     auto q = DimsOfTensor(query_), k = DimsOfTensor(key_), v = DimsOfTensor(call_->args[1]);
     if (!q || !k || !v || RankOf(query_) != rank || RankOf(key_) != rank) return std::nullopt;
     for (const Expr& operand : {query_, key_, Expr(call_->args[1])}) {
@@ -93,31 +94,36 @@ class AttentionFinder {
   }
 
  private:
-  /// w of where(isnan(w), 0, w), which exporters write for queries that see nothing.
-  bool TakeGuard(Expr* weights) const {
+  static constexpr double kLowest = -std::numeric_limits<double>::infinity();
+  /// w of where(isnan(w), 0, w), and of where(all scores of the row are -inf, 0, w): exporters
+  /// write it for queries that see nothing, of which attention is 0. Where not the scores but their
+  /// mask is looked at, max(mask) == -inf, it is returned.
+  Optional<Expr> TakeGuard(Expr* weights) {
     auto choice = s_.CallOf(*weights, s_.ops.where);
-    auto tested = choice ? s_.OperandOf((*choice)->args[0], s_.ops.isnan) : std::nullopt;
-    if (!tested || s_.Scalar((*choice)->args[1]) != 0 || !s_.Same(*tested, (*choice)->args[2]))
-      return false;
-    *weights = *tested;
-    return true;
+    if (!choice) return std::nullopt;
+    const Expr &condition = (*choice)->args[0], &zero = (*choice)->args[1],
+               &inside = (*choice)->args[2];
+    auto zeros = s_.CallOf(zero, s_.ops.full_like);
+    if (s_.Scalar(zeros ? (*zeros)->args[1] : zero) != 0) return std::nullopt;
+    auto tested = s_.OperandOf(condition, s_.ops.isnan);
+    zero_nan_ = tested && s_.Same(*tested, inside);
+    auto test = s_.CallOf(condition, s_.ops.equal);
+    auto top = test ? s_.ReductionOf((*test)->args[0], s_.ops.max) : std::nullopt;
+    bool is_of_mask = top && top->axes == 1 && s_.Scalar((*test)->args[1]) == kLowest;
+    if (zero_nan_ || is_of_mask || SeesNothing(condition, inside)) *weights = inside;
+    return is_of_mask ? Optional<Expr>(top->operand) : std::nullopt;
   }
-  /// Whether a query may see no key at all.
-  bool MayHideAll() const {
-    if (!mask_.bias) return false;
-    Expr value = s_.Value(mask_.bias.value());
-    auto* constant = value.as<ConstantObj>();
-    if (!constant || DataType(constant->data.dtype()) != DataType::Float(32) ||
-        constant->data.ndim() == 0)
-      return true;
-    runtime::Tensor host = runtime::HostTensor(constant->data);
-    auto* row = static_cast<const float*>(host.data_ptr());
-    int64_t keys = host.size(host.ndim() - 1);
-    for (int64_t i = 0; i < host.numel(); i += keys) {
-      auto is_hidden = [](float x) { return !(x > -std::numeric_limits<float>::infinity()); };
-      if (std::all_of(row + i, row + i + keys, is_hidden)) return true;
-    }
-    return false;
+  /// Whether the condition is that all scores of a row are -inf, of which a softmax is made:
+  /// PyTorch's not any(not (scores == -inf)).
+  bool SeesNothing(const Expr& condition, const Expr& softmax) const {
+    auto made = s_.CallOf(softmax, s_.ops.softmax);
+    auto some = s_.OperandOf(condition, s_.ops.logical_not);
+    auto seen = some ? s_.ReductionOf(WithoutCast(s_, *some), s_.ops.max) : std::nullopt;
+    if (!made || !seen || seen->axes != 1) return false;
+    auto hidden = s_.OperandOf(WithoutCast(s_, seen->operand), s_.ops.logical_not);
+    auto test = hidden ? s_.CallOf(*hidden, s_.ops.equal) : std::nullopt;
+    return test && s_.Same((*test)->args[0], (*made)->args[0]) &&
+           s_.Scalar((*test)->args[1]) == kLowest;
   }
   void TakeMask(Expr* scores) {
     if (auto sum = s_.CallOf(*scores, s_.ops.add)) {
@@ -237,15 +243,15 @@ class AttentionFinder {
     bool is_default =
         number && Spelled::IsNear(scale_, 1 / std::sqrt(static_cast<double>(number->value)));
     if (!is_default) scale = FloatImm(DataType::Float(32), scale_);
-    return CallOperator("relax.nn.attention", {q, k, v, mask_.bias, scale, mask_.causal});
+    return CallOperator("relax.nn.attention",
+                        {q, k, v, mask_.bias, scale, mask_.causal, nullptr, zero_nan_});
   }
   /// query (B, N, S, d), key transposed (B, N, d, S'), value (B, N, S', e)
   Optional<Expr> Multi(const Array<PrimExpr>& q, const Array<PrimExpr>& k) {
     if (!ShapeBias({q[0], q[1], q[2], k[3]})) return std::nullopt;
-    // Transposed to (B, S, N, d) and back: worth it where such transpositions are there already.
+    // Transposed to (B, S, N, d) and back, which is part of what computed it before or nothing next
+    // to the scores of many queries.
     auto value = WithoutRepeats(call_->args[1]);
-    if (!s_.CallOf(query_, s_.ops.permute_dims) || !s_.CallOf(value, s_.ops.permute_dims))
-      return std::nullopt;
     Expr key = Permuted(key_, {0, 3, 1, 2});
     if (auto turned = s_.CallOf(key_, s_.ops.permute_dims); turned && SwapsLastTwo(turned->get())) {
       Expr source = WithoutRepeats((*turned)->args[0]);
@@ -273,6 +279,7 @@ class AttentionFinder {
   Expr query_, key_;
   double scale_ = 1;
   Mask mask_;
+  bool zero_nan_ = false;
   Optional<Array<PrimExpr>> mask_dims_;
 };
 }  // namespace

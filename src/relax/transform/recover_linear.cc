@@ -45,6 +45,38 @@ Optional<Expr> WithoutReshapes(const Spelled& s, const Call& call,
   Expr result = Product(x, (*product)->args[1], OutTypeOf(product->get()));
   return bias ? CallOperator("relax.add", {result, bias.value()}) : result;
 }
+/// Whether the last two axes of tensors are the same, and the ones before them are joined in one.
+bool JoinsBatches(const Expr& apart, const Expr& joined) {
+  auto a = DimsOfTensor(apart), b = DimsOfTensor(joined);
+  if (!a || !b || b.value().size() != 3 || a.value().size() < 4) return false;
+  DimProver prover(nullptr);
+  auto last = [](const Array<PrimExpr>& dims) {
+    return Array<PrimExpr>(dims.end() - 2, dims.end());
+  };
+  return prover.Compare(last(a.value()), last(b.value())) == DimsAre::kEqual;
+}
+/// reshape(reshape(x, (b·h, m, k)) @ reshape(y, (b·h, k, n)), (b, h, m, n))  ->  x @ y
+Optional<Expr> WithoutJoinedBatches(const Spelled& s, const Call& call,
+                                    const std::function<bool(const Expr&)>& is_shared) {
+  if (!call->Is(s.ops.reshape) || is_shared(call->args[0])) return std::nullopt;
+  auto product = s.CallOf(call->args[0], s.ops.matmul);
+  if (!product || !JoinsBatches(call, *product)) return std::nullopt;
+  Array<Expr> apart;
+  for (const Expr& factor : (*product)->args) {
+    auto flat = s.CallOf(factor, s.ops.reshape);
+    if (!flat || !JoinsBatches((*flat)->args[0], factor)) return std::nullopt;
+    apart.push_back((*flat)->args[0]);
+  }
+  auto batches = [](const Expr& e) {
+    Array<PrimExpr> dims = DimsOfTensor(e).value();
+    return Array<PrimExpr>(dims.begin(), dims.end() - 2);
+  };
+  DimProver prover(nullptr);
+  for (const Expr& factor : apart) {
+    if (prover.Compare(batches(factor), batches(call)) != DimsAre::kEqual) return std::nullopt;
+  }
+  return Product(apart[0], apart[1], OutTypeOf(product->get()));
+}
 Function RecoverLinear(Function func, IRModule) {
   std::unordered_map<const Object*, int> uses;
   PostOrderVisit(func, [&](const Expr& e) {
@@ -58,19 +90,24 @@ Function RecoverLinear(Function func, IRModule) {
   auto rule = [&](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
     auto* call = value.as<CallObj>();
     if (!call || !call->op.as<OpObj>()) return std::nullopt;
-    return WithoutReshapes(Spelled(bindings), ffi::GetRef<Call>(call), is_shared);
+    Spelled spelled(bindings);
+    auto found = WithoutReshapes(spelled, ffi::GetRef<Call>(call), is_shared);
+    return found ? found : WithoutJoinedBatches(spelled, ffi::GetRef<Call>(call), is_shared);
   };
   return RewriteValues(func, "RecoverLinear", rule);
 }
 }  // namespace
 
 Optional<Expr> RecoverBetweenReshapes(const Spelled& s, const Call& call) {
-  return WithoutReshapes(s, call, [](const Expr&) { return false; });
+  auto is_shared = [](const Expr&) { return false; };
+  auto found = WithoutReshapes(s, call, is_shared);
+  return found ? found : WithoutJoinedBatches(s, call, is_shared);
 }
 
 TVM_RELAX_FUNCTION_PASS(
     RecoverLinear, 1,
-    R"(Products between reshapes become those of more axes, which what follows them can join.
+    R"(Products between reshapes become those of more axes, which what follows them can join; so do
+products of batches that were joined.
 
 lv = R.reshape(x, R.shape([8, 6]))  # x: (2, 4, 6)
 lv1 = R.matmul(lv, w)

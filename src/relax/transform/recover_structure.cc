@@ -151,6 +151,14 @@ Optional<Expr> MergePermutations(const Spelled& s, const Call& call) {
   if (is_same) return (*inner)->args[0];
   return CallOperator("relax.permute_dims", {(*inner)->args[0], axes});
 }
+/// A tensor that is spread to the shape it has.
+Optional<Expr> SkipBroadcast(const Spelled& s, const Call& call) {
+  if (!call->Is(s.ops.broadcast_to)) return std::nullopt;
+  auto before = DimsOfTensor(call->args[0]), after = DimsOfTensor(call);
+  bool is_same = before && after &&
+                 DimProver(nullptr).Compare(before.value(), after.value()) == DimsAre::kEqual;
+  return is_same ? Optional<Expr>(call->args[0]) : std::nullopt;
+}
 /// reshape(permute_dims(reshape(x, (b·h, s, d)), [0, 2, 1]), (b, h, d, s))  ->  the last two axes
 /// of x swapped
 Optional<Expr> RecoverTransposition(const Spelled& s, const Call& call) {
@@ -195,8 +203,9 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
-    for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
-                         &RecoverBetweenReshapes, &RecoverTransposition, &MergePermutations}) {
+    for (auto recover :
+         {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
+          &RecoverBetweenReshapes, &RecoverTransposition, &MergePermutations, &SkipBroadcast}) {
       bool is_attention = recover == &RecoverAttention;
       bool is_kept =
           is_attention ? IsInOneKernel(call, attention) : recover != &RecoverBetweenReshapes;
@@ -211,7 +220,7 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
 TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softplus, softmax,
-layer, RMS and group norm, transpositions one behind the other, and unless told otherwise products: attention
+layer, RMS and group norm, transpositions one behind the other, no broadcasts to the same shape, and unless told otherwise products: attention
 (with masks, causal, with shared heads) and those between reshapes. Without products, `attention`
 lists the types of which a target computes it in one kernel.
 

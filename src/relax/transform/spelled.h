@@ -18,7 +18,7 @@ struct SpelledOps {
   ROW(exp) ROW(log) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean)         \
   ROW(variance) ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims)   \
   ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)      \
-  ROW(isnan)
+  ROW(isnan) ROW(equal) ROW(logical_not) ROW(full_like)
 // clang-format on
 #define ROW(name) Op name = Op::Get("relax." #name);
   TVM_SPELLED_OPS(ROW)

@@ -56,6 +56,8 @@ inline constexpr int64_t kEven = 1 << 10;
 inline constexpr int64_t kMostRows = 24;
 /// Vectors next to each other in a tile.
 inline constexpr int64_t kMostVectors = 8;
+/// Copies of what follows a tile that are unrolled.
+inline constexpr int64_t kMostUnrolled = 256;
 /// A load of vectors that lie in different runs of memory, along lines, beside one of neighbours.
 inline constexpr double kApart = 1.5;
 /// A load of part of a vector, which lies across lines of the cache more often.

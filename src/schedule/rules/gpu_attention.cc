@@ -8,6 +8,7 @@
 #include "schedule/rules/gpu_attention.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "schedule/rewrite.h"
 #include "schedule/rules/gpu.h"
@@ -198,17 +199,31 @@ class AttentionFinder {
     if (MatchFactor(times->b, &a_.value)) return MatchWeights(times->a);
     return MatchFactor(times->a, &a_.value) && MatchWeights(times->b);
   }
-  /// weight / sum of weights
+  /// weight / sum of weights, maybe 0 where that is NaN
   bool MatchWeights(const PrimExpr& e) {
+    if (auto* choice = e.as<SelectObj>()) {
+      auto* test = choice->condition.as<CallObj>();
+      a_.zero_nan = test && test->Is(builtin::isnan()) && IsNumber(choice->true_value, 0) &&
+                    ExprDeepEqual(test->args[0], choice->false_value);
+      return a_.zero_nan && MatchWeights(choice->false_value);
+    }
     if (auto* over = e.as<DivObj>()) return MatchNormalized(over->a, over->b);
     auto* times = e.as<MulObj>();
     if (!times) return false;
     auto* by = times->b.as<DivObj>();
     return by && IsNumber(by->a, 1) && MatchNormalized(times->a, by->b);
   }
+  /// The sum of weights behind one that is 1 where it would be 0.
+  static PrimExpr WithZero(const PrimExpr& total) {
+    auto* choice = total.as<SelectObj>();
+    auto* is_zero = choice ? choice->condition.as<EQObj>() : nullptr;
+    bool is_it = is_zero && IsNumber(is_zero->b, 0) && IsNumber(choice->true_value, 1) &&
+                 ExprDeepEqual(is_zero->a, choice->false_value);
+    return is_it ? PrimExpr(choice->false_value) : total;
+  }
   /// The weight is exp(exponent - the largest one) where it is allowed.
   bool MatchNormalized(PrimExpr weight, const PrimExpr& total) {
-    auto summed = SourceOf<AddObj>(total, &a_.keys);
+    auto summed = SourceOf<AddObj>(WithZero(total), &a_.keys);
     if (!summed || !ExprDeepEqual(*summed, weight)) return false;
     PrimExpr condition;
     if (auto* choice = weight.as<SelectObj>()) {
@@ -220,7 +235,10 @@ class AttentionFinder {
     auto* less = exp && exp->Is(builtin::exp()) ? exp->args[0].as<SubObj>() : nullptr;
     if (!less) return false;
     PrimExpr exponent = less->a;
-    auto largest = SourceOf<MaxObj>(less->b, &a_.keys);
+    // Where all scores are -inf they are shifted by the lowest number.
+    auto* shift = less->b.as<MaxObj>();
+    bool has_bound = shift && IsNumber(shift->b, std::numeric_limits<float>::lowest());
+    auto largest = SourceOf<MaxObj>(has_bound ? shift->a : less->b, &a_.keys);
     // Where the condition does not hold, the exponent does not matter.
     auto where_allowed = [&](const PrimExpr& e) {
       auto* choice = e.as<SelectObj>();

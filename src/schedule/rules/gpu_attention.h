@@ -19,6 +19,7 @@ struct Attention {
   PrimExpr exponent;                        ///< In terms of it.
   double scale = 1;                         ///< The exponent is so many times that; above 0.
   std::vector<PrimExpr> allowed;            ///< All hold, or a key has no weight.
+  bool zero_nan = false;                    ///< Rows whose weights are NaN give 0.
   Var result{"result", DataType::Float(32)};
   BufferStore store;  ///< What is stored, in terms of the result.
 };

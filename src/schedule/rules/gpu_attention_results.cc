@@ -5,6 +5,13 @@
 #include "tvm/expr/substitute.h"
 
 namespace tvm::tir::gpu {
+namespace {
+/// A sum of weights to divide by. That of a row which sees no key is 0, and so is its result.
+PrimExpr NotZero(const PrimExpr& total) {
+  PrimExpr one = MakeConst(total.dtype(), 1);
+  return Select(equal(total, MakeZero(total.dtype())), one, total);
+}
+}  // namespace
 
 Stmt AttentionWriter::StoreResult(const PrimExpr& row, const PrimExpr& column,
                                   const PrimExpr& result) const {
@@ -34,10 +41,12 @@ Stmt AttentionWriter::Store() const {
     Stmt store = Unrolled("j", ColumnTiles(), [&](const PrimExpr& j) {
       PrimExpr column = j * I(8) + Pair(), at = At(r, j, ColumnTiles());
       return StorePair(row, column, [&](const PrimExpr& lane) {
-        return StoreResult(row, column + lane, Get(sums_, at + lane) * by);
+        PrimExpr result = Get(sums_, at + lane) * by;
+        if (a_.zero_nan) result = Select(Get(total_, r) > F(0), result, F(0));
+        return StoreResult(row, column + lane, result);
       });
     });
-    return SeqStmt::Flatten({total, LetStmt(by, div(F(1), Get(total_, r)), store)});
+    return SeqStmt::Flatten({total, LetStmt(by, div(F(1), NotZero(Get(total_, r))), store)});
   });
 }
 /// Sums, and for every row the largest exponent and the sum of weights.
@@ -89,8 +98,9 @@ Stmt AttentionWriter::CombineParts() const {
   });
   AttentionWriter own = *this;
   own.batch_ = floordiv(line, a_.rows.Extent());
-  Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns),
-                               div(Get(sums, I(0)), Get(sums, I(1))));
+  PrimExpr total = Get(sums, I(1)), result = div(Get(sums, I(0)), NotZero(total));
+  if (a_.zero_nan) result = Select(total > F(0), result, F(0));
+  Stmt store = own.StoreResult(floormod(line, a_.rows.Extent()), floormod(number, columns), result);
   Stmt all = SeqStmt::Flatten(
       {Set(high, I(0), none), Set(sums, I(0), F(0)), Set(sums, I(1), F(0)), largest, add, store});
   Array<BufferRegion> reads = Reads();

@@ -162,7 +162,13 @@ void UnrollTile(const Schedule& sch, const std::vector<BlockRV>& blocks, size_t 
   for (const BlockRV& block : blocks) {
     Array<LoopRV> loops = sch.GetLoops(block);
     sch.Vectorize(loops.back());
-    for (size_t i = first; i + 1 < loops.size(); ++i) sch.Unroll(loops[i]);
+    // What follows a tile may have more elements than the tile: a result for all pixels, say.
+    int64_t copies = 1;
+    for (size_t i = loops.size() - 1; i-- > first;) {
+      copies *= AsConstInt(sch.Get(loops[i])->extent).value_or(cost::kMostUnrolled + 1);
+      if (copies > cost::kMostUnrolled) break;
+      sch.Unroll(loops[i]);
+    }
   }
 }
 

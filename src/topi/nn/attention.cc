@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: softmax(q · kᵀ · scale + bias) · v, of heads side by side.
+// Attention: softmax(q · kᵀ · scale + bias) · v, of heads side by side; 0 for queries that see no
+// key.
 #include "topi/nn/attention.h"
 
 #include <cmath>
@@ -20,33 +21,48 @@ Tensor ByHead(const Tensor& t) {
   Tensor turned = transpose(t, Any(Array<Any>{0, 2, 1, 3}));
   return reshape(turned, {Simplified(t->shape[0] * t->shape[2]), t->shape[1], t->shape[3]});
 }
-/// Softmax of what the mask leaves.
-Tensor MaskedSoftmax(const Tensor& p, const Mask& mask) {
+/// What scores are shifted by before exp: the largest one, also where that is -inf.
+PrimExpr Shift(const PrimExpr& top) { return tvm::max(top, min_value(top.dtype())); }
+/// Weights by their sum, which is 0 for a query that sees no key: then they stay 0.
+Tensor Normalized(const Tensor& e, const Tensor& total, DataType dtype) {
+  return Compute(
+      e->shape,
+      [&](const Index& i) {
+        PrimExpr sum = At(total, {i[0], i[1], MakeZero(i[2].dtype())});
+        PrimExpr by = Select(equal(sum, MakeZero(sum.dtype())), MakeConst(sum.dtype(), 1), sum);
+        return cast(dtype, div(At(e, i), by));
+      },
+      "weights");
+}
+/// The softmax of what the mask leaves of the scores; zeros where that is nothing, or all -inf.
+Tensor WeightsOf(const Tensor& p, const Mask& mask) {
   const PrimExpr &queries = p->shape[1], &keys = p->shape[2];
-  auto kept = [&](const Tensor& t, const char* name) {
-    return Compute(
-        t->shape,
-        [&](const Index& i) {
-          PrimExpr zero = MakeZero(t->dtype);
-          return Select(mask.Allows(i[1], i[2], queries, keys), At(t, i), zero);
-        },
-        name);
+  // Sums of many numbers below 32 bits would stand still.
+  DataType t = p->dtype.bits() < 32 ? DataType::Float(32) : p->dtype;
+  bool is_masked = mask.causal || mask.window;
+  auto kept = [&](const Index& i, const PrimExpr& value, const PrimExpr& otherwise) -> PrimExpr {
+    return is_masked ? Select(mask.Allows(i[1], i[2], queries, keys), value, otherwise) : value;
   };
-  // Largest of what counts; the others do not matter for a maximum that only keeps exp small.
-  Tensor low = Compute(
+  Tensor counted = p;
+  if (is_masked || p->dtype != t) {
+    counted = Compute(
+        p->shape, [&](const Index& i) { return kept(i, cast(t, At(p, i)), min_value(t)); },
+        "counted");
+  }
+  Tensor top = max(counted, Any(2), true);
+  Tensor e = Compute(
       p->shape,
       [&](const Index& i) {
-        return Select(mask.Allows(i[1], i[2], queries, keys), At(p, i), min_value(p->dtype));
+        PrimExpr most = Shift(At(top, {i[0], i[1], MakeZero(i[2].dtype())}));
+        return kept(i, tvm::exp(cast(t, At(p, i)) - most), MakeZero(t));
       },
-      "trilu");
-  Tensor top = max(low, Any(2), true);
-  Tensor e = kept(exp(Of(subtract, p, top)), "trilu");
-  Tensor total = sum(e, Any(2), true);
-  return Of(divide, e, total);
+      "powers");
+  return Normalized(e, sum(e, Any(2), true), p->dtype);
 }
 Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,
                    const Optional<Tensor>& bias, Optional<double> scale,
-                   const Optional<String>& causal_mask, Optional<int64_t> window_size) {
+                   const Optional<String>& causal_mask, Optional<int64_t> window_size,
+                   bool zero_nan) {
   for (const Tensor& t : {query, key, value}) CheckRank(op, "(batch, sequence, heads, size)", t, 4);
   const PrimExpr &b = query->shape[0], &s = query->shape[1], &h = query->shape[2],
                  &d = query->shape[3], &keys = key->shape[1], &out = value->shape[3];
@@ -64,7 +80,8 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
     mask.from_end = *causal_mask == "BottomRight";
   }
   if (window_size) mask.window = window_size.value();
-  if (auto one = AttentionInOneKernel({query, key, value, bias, scale, mask})) return *one;
+  if (auto one = AttentionInOneKernel({query, key, value, bias, scale, mask, zero_nan}))
+    return *one;
   auto same_heads = [&](const Tensor& t) {  // heads of keys that several heads of queries share
     const PrimExpr& heads = t->shape[2];
     if (SameDim(heads, h)) return t;
@@ -90,14 +107,23 @@ Tensor AttentionOf(const char* op, const Tensor& query, const Tensor& key, const
     Shape apart = {b, h, s, keys}, together = p->shape;
     p = reshape(Of(add, reshape(p, apart), Operand(*bias)), together);
   }
-  Tensor weights = mask.causal || mask.window ? MaskedSoftmax(p, mask) : softmax(p, -1);
+  // Without a mask each query sees all keys.
+  Tensor weights = bias || mask.causal || mask.window ? WeightsOf(p, mask) : softmax(p, -1);
+  if (zero_nan) {
+    auto element = [&](const Index& i) {
+      PrimExpr weight = At(weights, i);
+      return Select(tvm::isnan(weight), MakeZero(weight.dtype()), weight);
+    };
+    weights = Compute(weights->shape, element, "zero_nan");
+  }
   Tensor result = batch_matmul(weights, v, std::nullopt, false, false);
   return transpose(reshape(result, {b, h, s, out}), Any(Array<Any>{0, 2, 1, 3}));
 }
 Tensor Attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const Optional<Tensor>& bias, Optional<double> scale, Optional<String> causal_mask,
-                 Optional<int64_t> window_size) {
-  return AttentionOf("attention", query, key, value, bias, scale, causal_mask, window_size);
+                 Optional<int64_t> window_size, bool zero_nan) {
+  return AttentionOf("attention", query, key, value, bias, scale, causal_mask, window_size,
+                     zero_nan);
 }
 /// Sequences packed one after another: sequence i is rows seqstart[i] to seqstart[i + 1].
 Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& values,
@@ -154,16 +180,18 @@ Tensor AttentionVarLen(const Tensor& queries, const Tensor& keys, const Tensor& 
       },
       "masked_exp");
   Tensor total = sum(e, Any(2), true);
-  Tensor result = batch_matmul(Of(divide, e, total), v, std::nullopt, false, false);
+  Tensor weights = Normalized(e, total, p->dtype);
+  Tensor result = batch_matmul(weights, v, std::nullopt, false, false);
   Shape apart = {queries->shape[0], h, rows, values->shape[3]};
   return transpose(reshape(result, apart), Any(Array<Any>{0, 2, 1, 3}));
 }
 
 TVM_REGISTER() {
   Def("topi.nn.attention", &Attention,
-      "softmax(query · keyᵀ · scale + bias) · value, of (batch, sequence, heads, size).",
+      "softmax(query · keyᵀ · scale + bias) · value, of (batch, sequence, heads, size); 0 for a "
+      "query that sees no key, with zero_nan also for one whose weights are NaN.",
       Arg("query"), Arg("key"), Arg("value"), Arg("bias", nullptr), Arg("scale", nullptr),
-      Arg("causal_mask", nullptr), Arg("window_size", nullptr));
+      Arg("causal_mask", nullptr), Arg("window_size", nullptr), Arg("zero_nan", false));
   Def("topi.nn.attention_var_len", &AttentionVarLen,
       "Attention within sequences that are packed one after another.", Arg("queries"), Arg("keys"),
       Arg("values"), Arg("seqstart_q"), Arg("seqstart_k"), Arg("scale", nullptr),

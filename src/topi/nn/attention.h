@@ -29,6 +29,7 @@ struct AttentionInputs {
   Optional<Tensor> bias;  // (batch or 1, heads or 1, queries or 1, keys)
   Optional<double> scale;
   Mask mask;
+  bool zero_nan = false;  // weights that are NaN are 0
 };
 /// The result in one kernel, which keeps scores in the caches: for float32 on processors whose code
 /// is written in vectors. None for others, and for a few queries, which are no products.

@@ -206,9 +206,12 @@ class AttentionWriter {
       return Steps({Scores(batch, head, first, block), Weights(), Sums(batch, head, block)});
     });
     Stmt end = Serial("r", I(rows_), [&](const Var& r) {
+      // Nothing was added for a query that sees no key.
+      PrimExpr total = Load(total_, {r}), by = Select(equal(total, F(0)), F(1), total);
       Stmt row = Vector(out_, [&](const Var& x) {
-        return Store(result_, {batch, first + r, head, x},
-                     div(Load(sums_, {r, x}), Load(total_, {r})));
+        PrimExpr result = div(Load(sums_, {r, x}), by);
+        if (in_.zero_nan) result = Select(total > F(0), result, F(0));
+        return Store(result_, {batch, first + r, head, x}, result);
       });
       return even_rows_ ? row : Stmt(IfThenElse(first + r < queries_, row));
     });

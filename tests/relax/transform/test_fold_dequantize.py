@@ -152,3 +152,57 @@ def scales_along_the_sum(bb, x):
 def test_others_stay(build):
     mod = graph(some((20, 40), "int8"), build)
     tvm.ir.assert_structural_equal(transform.FoldDequantize()(mod), mod)
+
+
+def test_weights_whose_zero_points_can_be_taken_off():
+    x = some((20, 40), "uint8")
+    w, zero = random.integers(30, 230, (40, 24)).astype("uint8"), random.integers(110, 150, 24)
+    zero, scale = zero.astype("uint8"), (random.random(24) + 0.1).astype("float32")
+
+    def build(bb, x):
+        weight = dequantized(bb, relax.const(w), scale, zero, axis=1)
+        return relax.op.matmul(dequantized(bb, x, 0.5, np.array(3, "uint8")), weight)
+
+    mod = graph(x, build)
+    assert 'out_dtype="int32"' in transform.FoldDequantize()(mod).script()
+    want = exact(x, 0.5, 3) @ ((w.astype("float64") - zero) * scale)
+    np.testing.assert_allclose(run(mod, x), want, 1e-5, 1e-5 * np.abs(want).max())
+
+
+def test_bytes_that_are_moved():
+    """Reshaped, joined, cut and permuted between being dequantised and multiplied; the weight
+    permuted with its scales."""
+    x, w = some((4, 8, 10), "uint8"), some((24, 40), "int8")
+    scale = (random.random(24) + 0.1).astype("float32")
+
+    def build(bb, x):
+        y = dequantized(bb, x, 0.5, np.array(3, "uint8"))
+        y = bb.emit(relax.op.permute_dims(y, [1, 0, 2]))
+        y = bb.emit(relax.op.reshape(y, (8, 40)))
+        y = bb.emit(relax.op.concat([y, bb.emit(relax.op.strided_slice(y, [0], [2], [4]))], 0))
+        weight = dequantized(bb, relax.const(w), scale, np.zeros(24, "int8"), axis=0)
+        return relax.op.matmul(y, bb.emit(relax.op.permute_dims(weight)))
+
+    mod = graph(x, build)
+    text = transform.FoldDequantize()(mod).script()
+    assert 'out_dtype="int32"' in text and "R.dequantize" not in text
+    y = exact(x, 0.5, 3).transpose(1, 0, 2).reshape(8, 40)
+    want = np.concatenate([y, y[2:4]]) @ exact(w, scale, 0, 0).T
+    np.testing.assert_allclose(run(mod, x), want, 1e-5, 1e-5 * np.abs(want).max())
+
+
+def test_a_result_for_all_pixels():
+    """What follows a product of bytes may be far larger than it: it is not unrolled."""
+    x, w = some((3, 1, 1, 8), "uint8"), some((1, 1, 1, 2, 32, 4), "int8")
+
+    def build(bb, x):
+        data = bb.emit(relax.op.permute_dims(dequantized(bb, x, 0.02, np.uint8(3)), [0, 3, 1, 2]))
+        weight = relax.const(w.reshape(8, 32).T.reshape(32, 8, 1, 1).copy())
+        weight = dequantized(bb, weight, 0.1, np.int8(0))
+        y = bb.emit(relax.op.nn.conv2d(data, weight))
+        return relax.op.broadcast_to(bb.emit(relax.op.sigmoid(y)), (3, 32, 16, 16))
+
+    got = run(graph(x, build), x)
+    y = exact(x, 0.02, 3)[:, 0, 0] @ (w.reshape(8, 32) * np.float64(np.float32(0.1)))
+    want = np.broadcast_to((1 / (1 + np.exp(-y)))[:, :, None, None], got.shape)
+    np.testing.assert_allclose(got, want, 1e-4, 1e-5)

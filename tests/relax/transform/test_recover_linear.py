@@ -49,6 +49,26 @@ def test_columns_that_move_stay():
     assert transform.RecoverLinear()(mod).same_as(mod)
 
 
+def joined(x, y, result):
+    flat = [op.reshape(t, (6, *t.struct_info.shape.values[2:])) for t in (x, y)]
+    return op.reshape(op.matmul(*flat), result)
+
+
+def test_products_of_joined_batches():
+    mod = build(lambda x, y: joined(x, y, (2, 3, 4, 7)), (2, 3, 4, 5), (2, 3, 5, 7))
+    expected = build(op.matmul, (2, 3, 4, 5), (2, 3, 5, 7))
+    after = transform.DeadCodeElimination()(transform.RecoverLinear()(mod))
+    tvm.ir.assert_structural_equal(after, expected)
+
+
+def test_batches_that_are_joined_otherwise_stay():
+    for shapes in [((2, 3, 4, 5), (3, 2, 5, 7)), ((3, 2, 4, 5), (3, 2, 5, 7))]:
+        mod = build(lambda x, y: joined(x, y, (2, 3, 4, 7)), *shapes)
+        assert transform.RecoverLinear()(mod).same_as(mod)
+    mod = build(lambda x, y: joined(x, y, (2, 3, 7, 4)), (2, 3, 4, 5), (2, 3, 5, 7))
+    assert transform.RecoverLinear()(mod).same_as(mod)
+
+
 def test_products_that_others_need_stay():
     def make(x, w):
         flat = op.matmul(op.reshape(x, (8, 6)), w)

@@ -35,10 +35,13 @@ def operators(mod):
     ]
 
 
-def run(mod, seed=0):
+def run(mod, seed=0, last=None):
+    """The results of random arguments; `last` in the place of the last one."""
     rng = np.random.default_rng(seed)
     shapes = [[int(d) for d in p.struct_info.shape.values] for p in mod["main"].params]
     arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    if last is not None:
+        arrays[-1] = last
     return evaluate(transform.LegalizeOps()(mod), arrays)
 
 
@@ -359,23 +362,53 @@ def test_a_vector_that_adds_an_axis_stays():
     assert transform.RecoverStructure()(mod).same_as(mod)
 
 
-@pytest.mark.parametrize("masked", ["none", "causal", "row"])
-def test_attention_with_zeros_for_queries_that_see_nothing(masked):
-    """torch.onnx guards against them; where a mask leaves each query a key they are not needed."""
+def nothing_is_not_a_number(scores):
+    """As torch.onnx writes it."""
+    weights = op.nn.softmax(scores, axis=-1)
+    return op.where(op.isnan(weights), const(0), weights)
+
+
+def nothing_is_all_hidden(scores):
+    """As PyTorch's decompositions do."""
+    seen = op.astype(op.logical_not(op.equal(scores, const(-np.inf))), "int8")
+    some = op.astype(op.max(seen, -1, keepdims=True), "bool")
+    weights = op.nn.softmax(scores, axis=-1)
+    return op.where(op.logical_not(some), op.full_like(weights, const(0)), weights)
+
+
+@pytest.mark.parametrize("guarded", [nothing_is_not_a_number, nothing_is_all_hidden])
+@pytest.mark.parametrize("masked", ["none", "causal", "row", "argument"])
+def test_attention_with_zeros_for_queries_that_see_nothing(guarded, masked):
     mask = np.where(np.arange(K) > np.arange(S)[:, None], -np.inf, 0).astype("float32")
     if masked == "row":
         mask[2] = -np.inf
 
+    def make(q, k, v, hidden):
+        s = scores(q, k)
+        if masked == "argument":
+            s = s + op.where(op.greater(hidden, const(0)), const(-np.inf), const(0))
+        elif masked != "none":
+            s = s + relax.const(mask)
+        return merged(op.matmul(guarded(s), heads(v, K)))
+
+    mod = build(make, *QKV, (B, 1, S, K))
+    after = transform.RecoverStructure()(mod)
+    assert "nn.attention" in " ".join(operators(after)) and "nn.softmax" not in operators(after)
+    hidden = np.random.default_rng(0).standard_normal((B, 1, S, K)).astype("float32")
+    hidden[1, 0, 3] = 1
+    np.testing.assert_allclose(run(after, last=hidden), run(mod, last=hidden), rtol=1e-4, atol=1e-5)
+
+
+def test_a_guard_of_another_softmax_stays():
     def make(q, k, v):
         s = scores(q, k)
-        weights = op.nn.softmax(s if masked == "none" else s + relax.const(mask), axis=-1)
-        weights = op.where(op.isnan(weights), const(0), weights)
+        seen = op.astype(op.logical_not(op.equal(s + const(1), const(-np.inf))), "int8")
+        some = op.astype(op.max(seen, -1, keepdims=True), "bool")
+        weights = op.nn.softmax(s, axis=-1)
+        weights = op.where(op.logical_not(some), op.full_like(weights, const(0)), weights)
         return merged(op.matmul(weights, heads(v, K)))
 
-    mod = build(make, *QKV)
-    after = transform.RecoverStructure()(mod)
-    assert ("nn.attention" in operators(after)) == (masked != "row")
-    np.testing.assert_allclose(run(after), run(mod), rtol=1e-4, atol=1e-5)
+    assert "nn.attention" not in operators(transform.RecoverStructure()(build(make, *QKV)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -574,3 +607,93 @@ def test_dynamic_lengths():
     after = transform.RecoverStructure()(tvm.IRModule({"main": main}))
     assert operators(after) == ["zeros", "nn.layer_norm"]
     assert relax.analysis.well_formed(after)
+
+
+def test_weights_that_are_nan_become_0_where_the_guard_says_so():
+    """where(isnan(p), 0, p) is also about scores that are no numbers."""
+
+    def make(q, k, v):
+        q, k, v = (op.permute_dims(x, [0, 2, 1, 3]) for x in (q, k, v))
+        scores = op.matmul(q, op.permute_dims(k, [0, 1, 3, 2])) * const(0.25)
+        weights = op.nn.softmax(scores, axis=-1)
+        weights = op.where(op.isnan(weights), const(0), weights)
+        return op.permute_dims(op.matmul(weights, v), [0, 2, 1, 3])
+
+    mod = build(make, *[(1, 16, 2, 16)] * 3)
+    after = transform.RecoverStructure(False, ["float32"])(mod)
+    assert operators(after) == ["nn.attention"]
+    arrays = [np.random.default_rng(i).standard_normal((1, 16, 2, 16)) for i in range(3)]
+    arrays = [a.astype("float32") for a in arrays]
+    arrays[0][0, 3, 1, 2], arrays[0][0, 5, 0, 0] = np.nan, np.inf
+    expected = evaluate(transform.LegalizeOps()(mod), arrays)
+    assert not expected[0, 3, 1].any() and not expected[0, 5, 0].any()
+    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    got = vm["main"](*map(tvm.runtime.tensor, arrays)).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kv_heads", [N, 2])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_with_a_cache(kv_heads, masked):
+    """Keys and values behind those of the past, which are results, too; heads that share them."""
+    past, size, share = (B, kv_heads, 3, H), 3 + K, N // kv_heads
+
+    def spread(x):
+        if share == 1:
+            return x
+        wide = op.broadcast_to(op.expand_dims(x, 2), (B, kv_heads, share, size, H))
+        return op.reshape(wide, (B, N, size, H))
+
+    def make(q, k, v, old_k, old_v, *mask):
+        k, v = (
+            op.concat([old, heads(x, K, kv_heads)], axis=2) for old, x in ((old_k, k), (old_v, v))
+        )
+        s = op.matmul(heads(q, S), op.permute_dims(spread(k), [0, 1, 3, 2])) * const(H**-0.5)
+        if mask:
+            s = s + mask[0]
+        y = merged(op.matmul(op.nn.softmax(s, axis=-1), spread(v)))
+        counts = (B * S * N * H, *[B * kv_heads * size * H] * 2)
+        parts = zip((y, k, v), counts, strict=True)
+        return op.concat([op.reshape(part, (count,)) for part, count in parts], axis=0)
+
+    shapes = [QKV[0], *[(B, K, kv_heads * H)] * 2, past, past]
+    mod = build(make, *shapes, *([(B, 1, S, size)] if masked else []))
+    after = transform.RecoverStructure()(mod)
+    left = operators(after)
+    assert left.count("nn.attention_bias" if masked else "nn.attention") == 1
+    assert not {"matmul", "nn.softmax", "broadcast_to"} & set(left)
+    np.testing.assert_allclose(run(after), run(mod), rtol=1e-4, atol=1e-5)
+
+
+def test_attention_of_rotated_queries_and_keys():
+    angles = np.arange(S)[:, None] / 10 ** np.arange(H // 2)
+    cos, sin = (relax.const(np.tile(f(angles), 2).astype("float32")) for f in (np.cos, np.sin))
+
+    def turned(x):
+        first, second = (op.strided_slice(x, [3], [a], [b]) for a, b in ((0, H // 2), (H // 2, H)))
+        return x * cos + op.concat([op.negative(second), first], axis=3) * sin
+
+    def make(q, k, v):
+        keys = op.permute_dims(turned(heads(k, K)), [0, 1, 3, 2])
+        return attend(op.matmul(turned(heads(q, S)), keys) * const(H**-0.5), v)
+
+    mod = build(make, *QKV)
+    after = transform.RecoverStructure()(mod)
+    assert operators(after).count("nn.attention") == 1 and "matmul" not in operators(after)
+    np.testing.assert_allclose(run(after), run(mod), rtol=1e-4, atol=1e-5)
+
+
+def test_attention_guarded_by_its_mask():
+    """As the importer of ONNX spells Attention: queries whose whole mask is -inf give 0."""
+    mask = np.where(np.arange(K) > np.arange(S)[:, None], -np.inf, 0).astype("float32")
+    mask[2] = -np.inf
+
+    def make(q, k, v, other=None):
+        bias = relax.const(mask[None, None])
+        hidden = op.equal(op.max(bias if other is None else other, -1, True), const(-np.inf))
+        weights = op.where(hidden, const(0), op.nn.softmax(scores(q, k) + bias, axis=-1))
+        return merged(op.matmul(weights, heads(v, K)))
+
+    check(make, [*PLAIN[:3], "nn.attention_bias", PLAIN[4]], *QKV)
+    mod = build(make, *QKV, (1, 1, S, K))  # guarded by something else
+    assert "nn.attention_bias" not in operators(transform.RecoverStructure()(mod))

@@ -3,6 +3,7 @@
 #include "frontend/onnx/op/attention.h"
 
 #include <cmath>
+#include <limits>
 
 namespace tvm::frontend::onnx {
 namespace {
@@ -24,17 +25,26 @@ Expr RepeatedHeads(Node& n, const Expr& x, const Expr& like) {
     return topi::At(t, i);
   });
 }
-/// The scores, -inf where a query does not see a key.
-Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
+/// What is added to scores: -inf where a query does not see a key. It has an axis of batches or
+/// heads where they differ.
+Expr MaskOf(Node& n, const Expr& scores, const AttentionOptions& o) {
   Te te(n);
-  te::Tensor s = te(scores);
+  Dims shape;
+  for (const PrimExpr& dim : Node::Shape(scores)) shape.push_back(te(dim));
+  const PrimExpr queries = shape[2], keys = shape[3];
+  DataType t = Node::TypeOf(scores);
   std::optional<te::Tensor> mask, lengths, starts;
   if (o.mask) mask = te(*o.mask);
   if (o.starts) starts = te(*o.starts);
   if (o.lengths) lengths = te(*o.lengths);
-  PrimExpr past = te(o.past), queries = s->shape[2], lowest = neg(infinity(s->dtype));
-  return ComputeElements(n, "mask", te, s->shape, [&](const Index& i) -> PrimExpr {
-    PrimExpr e = topi::At(s, i), seen = const_true();
+  for (size_t axis = 0; axis < 2; ++axis) {
+    size_t missing = mask ? 4 - (*mask)->shape.size() : 4;
+    bool differs = axis >= missing && !IsOne((*mask)->shape[axis - missing]);
+    if (!differs && (axis == 1 || (!lengths && !starts))) shape.Set(axis, Num(1));
+  }
+  PrimExpr past = te(o.past), lowest = neg(infinity(t));
+  return ComputeElements(n, "mask", te, shape, [&](const Index& i) -> PrimExpr {
+    PrimExpr e = MakeZero(t), seen = const_true();
     // With lengths the queries are the last of those keys.
     PrimExpr own = i[2] + (starts ? (*starts)(i[0]) : lengths ? (*lengths)(i[0]) - queries : past);
     if (o.causal) seen = seen && i[3] <= own;
@@ -42,14 +52,14 @@ Expr MaskedScores(Node& n, const Expr& scores, const AttentionOptions& o) {
     if (o.right >= 0) seen = seen && i[3] <= own + Num(o.right);
     if (lengths) seen = seen && i[3] < (*lengths)(i[0]);
     if (mask) {
-      Index at = topi::BroadcastIndex((*mask)->shape, s->shape, i);
+      Index at = topi::BroadcastIndex((*mask)->shape, shape, i);
       // A mask for fewer keys than there are hides the rest.
       PrimExpr last = (*mask)->shape.back(), known = const_true();
-      if (!IsOne(last) && !topi::SameDim(last, s->shape[3])) known = i[3] < last;
+      if (!IsOne(last) && !topi::SameDim(last, keys)) known = i[3] < last;
       if ((*mask)->dtype.is_bool()) {
         seen = seen && if_then_else(known, topi::At(*mask, at), const_false());
       } else {
-        e = e + if_then_else(known, tvm::cast(s->dtype, topi::At(*mask, at)), lowest);
+        e = if_then_else(known, tvm::cast(t, topi::At(*mask, at)), lowest);
       }
     }
     return tir::Select(seen, e, lowest);
@@ -86,19 +96,20 @@ AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOp
     Expr limit = n.Scalar(o.softcap, t);
     stages.capped = n("multiply", n("tanh", n("divide", stages.raw, limit)), limit);
   }
-  stages.masked = o.Hides() ? MaskedScores(n, stages.capped, o) : stages.capped;
-  Expr exact = n.Cast(stages.masked, precise);
+  stages.masked = stages.capped;
+  std::optional<Expr> mask;
   if (o.Hides()) {
-    // A query that sees nothing gives 0, not NaN.
-    Expr zero = n.Scalar(0, precise), one = n.Scalar(1, precise);
-    Expr most = n("maximum", n("max", exact, -1, true), n.Scalar(-3e38, precise));
-    Expr e = n("exp", n("subtract", exact, most));
-    Expr total = n("sum", e, -1, true);
-    exact = n("divide", e, n("where", n("equal", total, zero), one, total));
-  } else {
-    exact = n("nn.softmax", exact, -1);
+    mask = MaskOf(n, stages.capped, o);
+    stages.masked = n("add", stages.capped, *mask);
   }
-  stages.weights = n.Cast(exact, t);
+  Expr weights = n("nn.softmax", n.Cast(stages.masked, precise), -1);
+  if (mask) {
+    // A query that sees nothing gives 0, not NaN.
+    Expr lowest = n.Scalar(-std::numeric_limits<double>::infinity(), t);
+    Expr sees_none = n("equal", n("max", *mask, -1, true), lowest);
+    weights = n("where", sees_none, n.Scalar(0, precise), weights);
+  }
+  stages.weights = n.Cast(weights, t);
   stages.result = n("matmul", stages.weights, v);
   return stages;
 }

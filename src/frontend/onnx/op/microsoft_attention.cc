@@ -55,7 +55,9 @@ Expr Written(Node& n, const Expr& fresh, const std::optional<Expr>& past, const 
     Index from = i;
     from[2] = at;
     PrimExpr rest = MakeZero(now->dtype);
-    if (old) rest = if_then_else(i[2] < (*old)->shape[2], topi::At(*old, i), rest);
+    // Behind what is valid may be anything, also NaN, which a weight of 0 does not hide.
+    if (old)
+      rest = if_then_else(i[2] < min((*old)->shape[2], first(i[0])), topi::At(*old, i), rest);
     return if_then_else(at >= Num(0) && at < now->shape[2], topi::At(now, from), rest);
   });
 }
