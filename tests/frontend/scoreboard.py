@@ -5,9 +5,13 @@ stopped and go on, or be shared out."""
 import argparse
 import json
 import multiprocessing
+import os
 import re
 import time
 from pathlib import Path
+
+# What is compared runs on processors, and CUDA does not survive the fork of a check.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def reason_of(error):

@@ -2,6 +2,12 @@
 // Nodes and their arguments, which archives tag by kind: {"as_tensor": {"name": "x"}}.
 #include "archive_graph.h"
 
+#include <cmath>
+#include <limits>
+
+#include "complex.h"
+#include "relax/legalize/lowering.h"
+
 namespace tvm::frontend::torch {
 
 const char* TypeName(int64_t code) {
@@ -136,6 +142,17 @@ GraphNode MakeNode(const String& name, const String& target, const Array<Any>& a
       .as<GraphNode>()
       .value();
 }
+/// A number; those that JSON cannot write are texts.
+Any Float(const Any& value) {
+  auto text = value.try_cast<String>();
+  if (!text) return value;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (*text == "Infinity") return kInfinity;
+  if (*text == "-Infinity") return -kInfinity;
+  if (*text == "NaN") return std::nan("");
+  TVM_FFI_THROW(ValueError) << "archive: expected a number, got '" << *text << "'";
+  TVM_FFI_UNREACHABLE();
+}
 }  // namespace
 
 GraphReader::GraphReader(const json::Object& graph)
@@ -156,8 +173,17 @@ Any GraphReader::MetaOf(const String& name) const {
 Any GraphReader::Argument(const Any& value) const {
   auto [kind, arg] = Choice(value, "argument");
   if (kind == "as_none") return nullptr;
-  if (kind == "as_int" || kind == "as_float" || kind == "as_bool" || kind == "as_string" ||
-      kind == "as_operator") {
+  if (kind == "as_float") return Float(arg);
+  if (kind == "as_complex") {
+    json::Object parts = AsObject(arg, kind);
+    auto part = [&](const char* name) {
+      return relax::MakeConstant({Float(Get(parts, name)).cast<double>()}, {}, DataType::Float(32));
+    };
+    return Complex(part("real"), part("imag"));
+  }
+  if (kind == "as_floats")
+    return AsList(arg, kind).Map([](const Any& item) { return Float(item); });
+  if (kind == "as_int" || kind == "as_bool" || kind == "as_string" || kind == "as_operator") {
     return arg;
   }
   if (kind == "as_name") return Ref(AsText(arg, "argument"));
@@ -190,8 +216,8 @@ Any GraphReader::Argument(const Any& value) const {
     for (const Any& item : AsList(arg, kind)) items.push_back(Argument(item));
     return items;
   }
-  if (kind == "as_ints" || kind == "as_floats" || kind == "as_bools" || kind == "as_strings" ||
-      kind == "as_int_lists" || kind == "as_float_lists") {
+  if (kind == "as_ints" || kind == "as_bools" || kind == "as_strings" || kind == "as_int_lists" ||
+      kind == "as_float_lists") {
     return arg;
   }
   TVM_FFI_THROW(NotImplementedError)

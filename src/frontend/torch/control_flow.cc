@@ -147,7 +147,21 @@ Any Scan(Conversion& c) {
   return Joined(state, rows);
 }
 
+/// What no_grad() and the like surround, which says nothing about the results.
+Any WithGrad(Conversion& c) { return c.importer()->Inline(BodyOf(c, 1), ListAt(c, 2)); }
+Any WithAutocast(Conversion& c) {
+  if (c.Flag(2)) {
+    TVM_REFUSE(c, NotImplementedError)
+        << "expected no types that are chosen by torch.autocast; "
+           "exported_program.run_decompositions() makes casts of them";
+  }
+  return c.importer()->Inline(BodyOf(c, 4), ListAt(c, 5));
+}
+
 TVM_REGISTER() {
+  Converter("higher_order.wrap_with_set_grad_enabled", "enabled, body, *operands", &WithGrad);
+  Converter("higher_order.wrap_with_autocast",
+            "device_type, dtype, enabled, cache_enabled, body, *operands", &WithAutocast);
   Converter("higher_order.cond", "pred, true_graph, false_graph, operands=None", &Cond);
   Converter("higher_order.while_loop",
             "cond_graph, body_graph, carried_inputs, additional_inputs=None", &WhileLoop);

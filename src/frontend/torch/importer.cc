@@ -39,14 +39,24 @@ std::vector<Any> Arrange(const GraphNodeObj* node, const ConverterInfo& info,
   size_t n = info.params.size(), required = n - info.defaults.size();
   std::vector<Any> args(n);
   std::vector<bool> given(n);
+  Array<Any> rest;  // what a last parameter *x takes
+  bool takes_rest = n > 0 && info.params[n - 1][0] == '*';
   std::string where = std::string(node->target) + " (node " + std::string(node->name) + "): ";
-  if (node->args.size() > n) {
+  if (node->args.size() > n && !takes_rest) {
     TVM_FFI_THROW(ValueError) << where << "expected at most " << n << " arguments, got "
                               << node->args.size();
   }
   for (size_t i = 0; i < node->args.size(); ++i) {
+    if (takes_rest && i + 1 >= n) {
+      rest.push_back(resolve(node->args[i]));
+      continue;
+    }
     args[i] = resolve(node->args[i]);
     given[i] = true;
+  }
+  if (takes_rest) {
+    args[n - 1] = rest;
+    given[n - 1] = true;
   }
   for (const auto& [key, value] : node->kwargs) {
     // Where a tensor is made and how it lies in memory says nothing about its elements.
@@ -344,7 +354,8 @@ Expr OutputExpr(const Any& value) {
 
 bool HasControlFlow(const Array<GraphNode>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const GraphNode& node) {
-    return View(node->target).starts_with("higher_order.");
+    return View(node->target).starts_with("higher_order.") &&
+           !View(node->target).starts_with("higher_order.wrap_with_");
   });
 }
 

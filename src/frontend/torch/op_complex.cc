@@ -248,7 +248,7 @@ Any ComplexProduct(Conversion& c) {
 }
 Any ComplexAngle(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
-  return c.Emit("atan2", x->imag, x->real);
+  return c.importer()->Apply("aten.atan2.default", {x->imag, x->real});
 }
 Any ComplexSame(Conversion& c) { return c[0]; }
 /// To other parts; a real type drops the imaginary one.

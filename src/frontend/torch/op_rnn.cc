@@ -11,12 +11,16 @@ struct Recurrence {
   bool has_biases;
   int64_t num_layers;
   bool bidirectional, batch_first;
-  int64_t PerDirection() const { return has_biases ? 4 : 2; }
+  int64_t PerDirection() const {
+    return static_cast<int64_t>(weights.size()) / (num_layers * (bidirectional ? 2 : 1));
+  }
+  /// Whether what an LSTM gives is a product with a weight of its own.
+  bool IsProjected() const { return PerDirection() % 2 == 1; }
 };
 /// The weights of one direction of a layer.
 struct Cell {
   Expr input, hidden;
-  Optional<Expr> input_bias, hidden_bias;
+  Optional<Expr> input_bias, hidden_bias, projection;
 };
 
 /// x[:, i * n : (i + 1) * n]
@@ -29,7 +33,10 @@ using Step = std::function<State(const Expr& x, const State& state)>;
 Step LstmStep(Conversion& c, const Cell& cell, const PrimExpr& size) {
   Expr input = c.Emit("permute_dims", cell.input, Array<Any>{1, 0});
   Expr hidden = c.Emit("permute_dims", cell.hidden, Array<Any>{1, 0});
-  return [&c, cell, size, input, hidden](const Expr& x, const State& state) -> State {
+  Optional<Expr> projection;
+  if (cell.projection.has_value())
+    projection = c.Emit("permute_dims", *cell.projection, Array<Any>{1, 0});
+  return [&c, cell, size, input, hidden, projection](const Expr& x, const State& state) -> State {
     Expr from_input = MatMul(c, x, input);
     Expr sum = c.Emit("add", from_input, MatMul(c, state[0], hidden));
     if (cell.input_bias.has_value()) {
@@ -41,7 +48,8 @@ Step LstmStep(Conversion& c, const Cell& cell, const PrimExpr& size) {
     for (int64_t i = 0; i < 4; ++i) gates[i] = c.Emit(i == 2 ? "tanh" : "sigmoid", gates[i]);
     Expr kept = c.Emit("multiply", gates[1], state[1]);
     Expr memory = c.Emit("add", kept, c.Emit("multiply", gates[0], gates[2]));
-    return {c.Emit("multiply", gates[3], c.Emit("tanh", memory)), memory};
+    Expr given = c.Emit("multiply", gates[3], c.Emit("tanh", memory));
+    return {projection.has_value() ? MatMul(c, given, *projection) : given, memory};
   };
 }
 Step GruStep(Conversion& c, const Cell& cell, const PrimExpr& size) {
@@ -111,11 +119,12 @@ Array<Any> Run(Conversion& c, Expr x, const Recurrence& r, Array<Expr> states, i
     Array<Expr> outputs;
     for (int64_t d = 0; d < directions; ++d) {
       int64_t at = (layer * directions + d) * r.PerDirection();
-      Cell cell{r.weights[at], r.weights[at + 1], {}, {}};
+      Cell cell{r.weights[at], r.weights[at + 1], {}, {}, {}};
       if (r.has_biases) {
         cell.input_bias = r.weights[at + 2];
         cell.hidden_bias = r.weights[at + 3];
       }
+      if (r.IsProjected()) cell.projection = r.weights[at + r.PerDirection() - 1];
       PrimExpr size = floordiv(ShapeOf(cell.input)[0], IntImm::Int64(gates));
       State state;
       for (const Expr& initial : states) {

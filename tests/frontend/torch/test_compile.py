@@ -406,3 +406,18 @@ def test_the_entry_point_is_the_backend():
     model, x = MLP().eval(), torch.randn(4, 16)
     with torch.no_grad():
         assert_same(torch.compile(model, backend=loaded)(x), model(x))
+
+
+def test_a_graph_without_inputs():
+    """What comes of constants alone is a tensor of PyTorch as well."""
+
+    def function(x):
+        mask = torch.full((3, 3), -torch.inf).triu(1)
+        torch._dynamo.graph_break()
+        return x + mask.to(x.dtype), mask
+
+    compiled = torch.compile(function, backend=relax_dynamo())
+    x = torch.randn(3, 3)
+    for ours, theirs in zip(compiled(x), function(x), strict=True):
+        assert isinstance(ours, torch.Tensor)
+        torch.testing.assert_close(ours, theirs)

@@ -98,6 +98,8 @@ class _Compiled(torch.nn.Module):
         placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         self._orders = {i: orders[n] for i, n in enumerate(placeholders) if n in orders}
         values = [None if n in orders else n.meta.get("val") for n in placeholders]
+        # Results are PyTorch's tensors where an argument is.
+        self._has_tensors = any(isinstance(n.meta.get("val"), torch.Tensor) for n in placeholders)
         plain = [guarded and _is_plain(v) and not _may_be_token(v) for v in values]
         self._checked = [i for i, is_plain in enumerate(plain) if not is_plain]
         self._copied = [i for i, value in enumerate(outputs) if _may_share(value, outputs)]
@@ -129,6 +131,8 @@ class _Compiled(torch.nn.Module):
         # Tensors of PyTorch cross without copies, and results come back as such.
         results = self._main(*given)
         results = [results] if self._has_one else list(results)
+        if not self._has_tensors:
+            results = [torch.from_dlpack(r) if hasattr(r, "__dlpack__") else r for r in results]
         for i, how in self._finish.items():
             results[i] = _finished(results[i], *how)
         if self._copied:

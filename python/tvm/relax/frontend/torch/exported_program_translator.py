@@ -18,6 +18,7 @@ from .program import (
     nodes_of,
     ranges_of,
     refuse_layout,
+    target_name,
     tensor_of,
 )
 
@@ -111,6 +112,24 @@ def _decomposed(exported_program, custom):
         return exported_program.run_decompositions(table)
 
 
+def _with_converters(exported_program, custom):
+    """The program whose operators without a converter are decomposed, and no others."""
+    targets = [n.target for n in exported_program.graph.nodes if n.op == "call_function"]
+    missing = [t for t in targets if not _has_converter(t) and t.__name__ not in custom]
+    if not missing:
+        return exported_program
+    table = torch.export.default_decompositions()
+    for op in [op for op in table if _is_supported(target_name(op))]:
+        table.pop(op)
+    return exported_program.run_decompositions(table)
+
+
+def _has_converter(target):
+    # What autocast surrounds has types that only PyTorch's own passes write down.
+    name = target_name(target)
+    return _is_supported(name) and name != "higher_order.wrap_with_autocast"
+
+
 class ExportedProgramImporter(BaseFXGraphImporter):
     """Imports one exported program."""
 
@@ -182,6 +201,7 @@ def from_exported_program(
 
     if run_ep_decomposition:
         return imported(_decomposed(exported_program, custom_convert_map or {}))
+    exported_program = _with_converters(exported_program, custom_convert_map or {})
     if _changes_in_place(exported_program.graph):
         return imported(exported_program.run_decompositions({}))
     try:
