@@ -151,11 +151,14 @@ Any Unsqueeze(Conversion& c) { return c.Emit("expand_dims", c.Tensor(0), c.Int(1
 Any Squeeze(Conversion& c) {
   Expr x = c.Tensor(0);
   if (RankOf(x) == 0) return x;
-  if (c.Given(1)) return c.Emit("squeeze", x, AnyArray(c.Ints(1)));
-  std::vector<int64_t> axes;
   Dims dims = ShapeOf(x);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (IsOne(dims[i])) axes.push_back(static_cast<int64_t>(i));
+  auto rank = static_cast<int64_t>(dims.size());
+  std::vector<int64_t> named = c.Given(1) ? c.Ints(1) : Axes(rank);
+  // Axes of other sizes stay, also where they are named. A symbolic size is not 1: PyTorch exports
+  // a size of 1 as that number.
+  std::vector<int64_t> axes;
+  for (int64_t axis : named) {
+    if (IsOne(dims[c.NormalAxis(axis, rank)])) axes.push_back(axis);
   }
   return axes.empty() ? x : c.Emit("squeeze", x, AnyArray(axes));
 }
