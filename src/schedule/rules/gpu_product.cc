@@ -62,11 +62,16 @@ const ProductType* TypeOfFloats(const ProductType* exact) {
 }
 /// Those that fit a product, as they may be on a machine.
 std::vector<ProductTile> CandidatesFor(const Product& p, const Machine& machine) {
-  bool is_asked =
-      ::tvm::transform::PassContext::Current()->GetConfig<bool>("tir.warpgroup_products");
-  if (!is_asked || !machine->Has("warpgroup-mma") || !FitsWarpgroups(p)) return TilesFor(p);
-  std::vector<ProductTile> tiles = kWarpgroupTiles;
-  for (ProductTile& tile : tiles) tile.by_warpgroups = true;
+  auto asked =
+      ::tvm::transform::PassContext::Current()->GetConfig<Optional<bool>>("tir.warpgroup_products");
+  std::vector<ProductTile> tiles;
+  if (asked.value_or(true) && machine->Has("warpgroup-mma") && FitsWarpgroups(p)) {
+    tiles = kWarpgroupTiles;
+    for (ProductTile& tile : tiles) tile.by_warpgroups = true;
+    if (asked) return tiles;
+  }
+  const std::vector<ProductTile>& warps = TilesFor(p);
+  tiles.insert(tiles.end(), warps.begin(), warps.end());
   return tiles;
 }
 constexpr int64_t kCopyBytes = 16;  // at once, at most

@@ -46,10 +46,11 @@ TVM_REGISTER() {
       "tir.float32_products", "float32",
       "How default rules for GPUs multiply matrices of float32: float32, exactly; "
       "tf32, factors rounded to 11 bits; 3xtf32, factors as the sum of two of these.");
-  DefConfig<bool>(
-      "tir.warpgroup_products", false,
+  DefConfig<Optional<bool>>(
+      "tir.warpgroup_products", nullptr,
       "Default rules for sm_90a have warpgroups multiply matrices (wgmma) of numbers of "
-      "16 and 8 bits, where the copy engine can bring both factors.");
+      "16 and 8 bits wherever the copy engine can bring both factors (True), never (False), or "
+      "where that should be faster (None).");
   DefConfig<int64_t>("tir.vtcm_capacity", 0,
                      "No effect: no target here has tightly coupled memory.");
   DefConfig<Array<Array<Any>>>(

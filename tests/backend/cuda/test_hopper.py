@@ -92,6 +92,12 @@ def test_products_by_warpgroups(m, n, k, dtype, trans_a, trans_b):
     np.testing.assert_array_equal(got, left @ right)
 
 
+@pytest.mark.parametrize("size, is_taken", [(4096, True), (16, False)])
+def test_warpgroups_are_taken_where_they_should_be_faster(size, is_taken):
+    script = lowered(default(size, 4096, 4096), "sm_90a", {}).script()
+    assert ("ptx_wgmma_mma_async" in script) == is_taken
+
+
 @needs_nvrtc
 @pytest.mark.parametrize(
     "func",

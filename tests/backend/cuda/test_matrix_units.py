@@ -15,6 +15,13 @@ from tests.backend.cuda.test_codegen import (  # noqa: F401
 )
 
 
+@pytest.fixture(autouse=True)
+def by_warps():
+    """What warpgroups do is looked at in test_hopper.py."""
+    with tvm.transform.PassContext(config={"tir.warpgroup_products": False}):
+        yield
+
+
 @pytest.mark.parametrize("dtype, name", [("float16", "f16"), ("bfloat16", "bf16")])
 def test_tiles_go_through_a_ring_in_shared_memory(text_only, dtype, name):  # noqa: F811
     fast, plain = kernels_of(text_of(product(4096, 4096, 4096, dtype, dtype)))

@@ -117,6 +117,16 @@ def test_small_values_keep_their_digits(dtype):
         np.testing.assert_allclose(ours.numpy(), expected, tolerance, 1e-37, err_msg=name)
 
 
+def test_squeeze_leaves_axes_of_other_sizes():
+    module = Function(lambda x: (x.squeeze((0, 1)), x.squeeze(1), x.squeeze((0, -1)), x.squeeze()))
+    x = torch.arange(12.0).reshape(1, 4, 3, 1)
+    check(module, (x,))
+    batch = torch.export.Dim("batch", min=2)
+    program = torch.export.export(module, (x,), dynamic_shapes=({1: batch},))
+    for ours, theirs in zip(compiled(from_exported_program(program))(x), module(x), strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
 def test_zeta_is_defined_from_1_on():
     s, q = torch.tensor([-2.5, 0.0, 0.9, 1.0, 1.5, 3.0]), torch.tensor([[2.5], [0.3], [-2.0]])
     check(Function(lambda s: torch.special.zeta(s, q)), (s,))
