@@ -51,8 +51,6 @@ MODULES = {
     "tvm.tir.analysis.analysis": "tvm.tir.analysis",
     "tvm.tir.transform.function_pass": "tvm.tir.transform",
     "tvm.tir.transform.transform": "tvm.tir.transform",
-    "tvm.tir.transform.function_pass": "tvm.tir.transform",
-    "tvm.tir.analysis.analysis": "tvm.tir.analysis",
     "tvm.s_tir.sblock_scope": "tvm.tir.block_scope",
     "tvm.s_tir.sblock_dependence_info": "tvm.tir.block_dependence_info",
     "tvm.s_tir.meta_schedule": "tvm.meta_schedule",
