@@ -3,7 +3,7 @@
 
     python -m bench.cuda                 all rows
     python -m bench.cuda sigmoid bert    those whose names contain a word
-    BENCH_WARPGROUPS=1 python -m ...     with tir.warpgroup_products
+    BENCH_WARPGROUPS=1 python -m ...     with tir.warpgroup_products, 0 without; else as it chooses
 
 Medians of runs on random data, the subjects taking turns; times by CUDA's events, compile times
 once, where the caches of neither are filled. A ratio above 1: ours is faster than the best peer.
@@ -339,7 +339,8 @@ def _error(torch, ours, theirs):
 def _compiled(case):
     import tvm
 
-    config = {"tir.warpgroup_products": bool(os.environ.get("BENCH_WARPGROUPS"))}
+    asked = os.environ.get("BENCH_WARPGROUPS")
+    config = {"tir.warpgroup_products": asked == "1"} if asked else {}
     with tvm.transform.PassContext(config=config):
         return tvm.compile(case.func, "cuda")
 

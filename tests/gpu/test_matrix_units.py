@@ -35,7 +35,9 @@ def check(m, n, k, dtype="float16", out="float32", batch=None, last=None, **tran
     if last:
         expected = np.maximum(expected + d[0].astype("float64"), 0)
     error = np.linalg.norm(got.astype("float64") - expected)
-    assert error <= BOUND[out] * np.linalg.norm(expected)
+    # Matrix units cut off a sum of float32 after each step of 16: half a unit of it, on average.
+    cut = k / 16 * 2**-24 if out == "float32" else 0
+    assert error <= max(BOUND[out], cut) * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize(

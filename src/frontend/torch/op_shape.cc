@@ -225,12 +225,23 @@ Any SplitWithSizes(Conversion& c) {
   }
   return SplitAt(c, x, AnyArray(ends), sizes.size(), c.Int(2));
 }
+/// a / b where it is a number without rest, whatever the symbolic sizes are.
+std::optional<int64_t> WholeQuotient(const Conversion& c, const PrimExpr& a, const PrimExpr& b) {
+  auto quotient = AsConstInt(c.Simplify(floordiv(a, b)));
+  return quotient && c.Equal(b * IntImm::Int64(*quotient), a) ? quotient : std::nullopt;
+}
 Any Split(Conversion& c) {
   if (ListOf(c[1])) return SplitWithSizes(c);
   Expr x = c.Tensor(0);
-  int64_t size = c.Int(1), axis = c.Axis(2, RankOf(x));
-  auto extent = AsConstInt(ShapeOf(x)[axis]);
-  if (!extent) TVM_REFUSE(c, NotImplementedError) << "expected a constant size to split";
+  int64_t axis = c.Axis(2, RankOf(x));
+  PrimExpr along = ShapeOf(x)[axis], part = c.Sizes(1)[0];
+  auto extent = AsConstInt(along), constant = AsConstInt(part);
+  if (!extent || !constant) {
+    auto n = WholeQuotient(c, along, part);
+    if (!n) TVM_REFUSE(c, NotImplementedError) << "expected a constant size to split";
+    return SplitAt(c, x, *n, *n, c.Int(2));
+  }
+  int64_t size = *constant;
   int64_t n = size == 0 ? 1 : std::max<int64_t>((*extent + size - 1) / size, 1);
   // Sections divide evenly up to the last one; other sizes are given by where they end.
   if ((*extent + n - 1) / n == size) return SplitAt(c, x, n, n, c.Int(2));

@@ -18,7 +18,7 @@ def attention(batch, rows, heads, size, keys=None, key_heads=None, out=None, dty
 
 
 def expected(q, k, v, bias=None, causal=None, window=None, scale=None):
-    """The same in float64."""
+    """The same in float64; 0 for a query that sees no key."""
     q, k, v = (x.astype("float64").transpose(0, 2, 1, 3) for x in (q, k, v))
     k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = q @ k.swapaxes(-1, -2) * (scale or 1 / np.sqrt(q.shape[-1]))
@@ -34,4 +34,5 @@ def expected(q, k, v, bias=None, causal=None, window=None, scale=None):
     with np.errstate(invalid="ignore"):
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights = weights / weights.sum(-1, keepdims=True)
+    weights = np.where((scores == -np.inf).all(-1, keepdims=True), 0, weights)
     return (weights @ v).transpose(0, 2, 1, 3)

@@ -72,6 +72,17 @@ def test_sizes_that_pytorch_knows_to_be_equal():
         assert_same(compiled(x), function(x))
 
 
+def test_parts_of_symbolic_sizes():
+    def function(x, y):
+        first, second = torch.split(torch.cat([x, y]) * 2, x.shape[0])
+        return first + second
+
+    compiled = torch.compile(function, backend=backend(), dynamic=True, fullgraph=True)
+    for n in (3, 5):
+        x, y = torch.randn(n, 4), torch.randn(n, 4)
+        assert_same(compiled(x, y), function(x, y))
+
+
 def test_symbolic_sizes_compile_once():
     model, compiled = MLP().eval(), []
 
