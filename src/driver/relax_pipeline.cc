@@ -46,6 +46,7 @@ Pass DefaultPipeline(const Target& target) {
       .If(is_host, "relax.FoldDequantize")  // before its constants are numbers of float32
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
+      ("relax.CanonicalizeRelaxBindings")  // no tuples with the moving statistics
       .If(is_host, "relax.RecoverLinear")  // their kernels take in what follows
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
       .If(packs_bytes, "relax.ConvertLayout", bytes_last)

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import torch
+import tvm
 from tvm import ir, relax
 from tvm.relax import transform
 from tvm.script import ir as I
@@ -165,3 +166,115 @@ def test_fold_batchnorm_to_conv2d_keeps_training():
     before = bb.get()
     assert transform.FoldBatchnormToConv2D(keep_training=True)(before).same_as(before)
     assert not transform.FoldBatchnormToConv2D()(before).same_as(before)
+
+
+def folded(model, *inputs):
+    """The operators of a model of PyTorch behind the pass, and whether it computes the same."""
+    program = torch.export.export(model.eval(), inputs)
+    mod = relax.frontend.torch.from_exported_program(program)
+    after = transform.FoldConstant()(transform.FoldBatchnormToConv2D()(mod))
+    assert relax.analysis.well_formed(after)
+    with torch.no_grad():
+        want = model(*inputs)
+    lowered = transform.LegalizeOps()(transform.DecomposeOpsForInference()(after))
+    got = evaluate(lowered, [x.numpy() for x in inputs])
+    np.testing.assert_allclose(got[0], want, rtol=1e-4, atol=1e-4)
+    bindings = after["main"].body.blocks[0].bindings
+    return [b.value.op.name.split(".")[-1] for b in bindings if isinstance(b.value, relax.Call)]
+
+
+def trained(norm):
+    """Statistics as after training: those of a fresh layer hide mistakes."""
+    for tensor in (norm.running_mean, norm.running_var, norm.weight, norm.bias):
+        if tensor is not None:
+            torch.nn.init.uniform_(tensor, 0.5, 1.5)
+    return norm
+
+
+PRODUCTS = {
+    "conv1d": lambda nn, bias: (nn.Conv1d(4, 6, 3, bias=bias), nn.BatchNorm1d(6), (2, 4, 9)),
+    "conv2d": lambda nn, bias: (nn.Conv2d(4, 6, 3, bias=bias), nn.BatchNorm2d(6), (2, 4, 7, 7)),
+    "groups": lambda nn, bias: (
+        nn.Conv2d(4, 4, 3, groups=4, bias=bias),
+        nn.BatchNorm2d(4),
+        (2, 4, 7, 7),
+    ),
+    "conv3d": lambda nn, bias: (nn.Conv3d(2, 3, 2, bias=bias), nn.BatchNorm3d(3), (1, 2, 4, 4, 4)),
+    "conv1d_transpose": lambda nn, bias: (
+        nn.ConvTranspose1d(4, 6, 3, bias=bias),
+        nn.BatchNorm1d(6),
+        (2, 4, 5),
+    ),
+    "conv2d_transpose": lambda nn, bias: (
+        nn.ConvTranspose2d(4, 6, 3, bias=bias),
+        nn.BatchNorm2d(6),
+        (2, 4, 5, 5),
+    ),
+    "matmul": lambda nn, bias: (nn.Linear(5, 6, bias=bias), nn.BatchNorm1d(6), (3, 5)),
+}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_fold_behind_products_of_pytorch(kind, bias):
+    product, norm, shape = PRODUCTS[kind](torch.nn, bias)
+    model = torch.nn.Sequential(product, trained(norm), torch.nn.ReLU())
+    names = folded(model, torch.randn(shape))
+    assert "batch_norm" not in names
+    assert names[-2:] == ["add", "relu"]
+    assert names.count("add") == 1
+
+
+def test_fold_behind_transposed_convolutions_in_groups():
+    """Their weights hold the channels of one group: the normalisation stays."""
+    convolution = torch.nn.ConvTranspose2d(4, 6, 3, groups=2)
+    names = folded(torch.nn.Sequential(convolution, trained(torch.nn.BatchNorm2d(6))), RANDOM)
+    assert "batch_norm" in names
+
+
+RANDOM = torch.from_numpy(RNG.random((2, 4, 5, 5), "float32"))
+
+
+class Summand(torch.nn.Module):
+    """A convolution, a sum, and its normalisation."""
+
+    def __init__(self, *shape, is_shared=False):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(4, 6, 3, bias=False)
+        self.norm = trained(torch.nn.BatchNorm2d(6))
+        self.summand = torch.nn.Parameter(torch.randn(shape))
+        self.is_shared = is_shared
+
+    def forward(self, x):
+        y = self.conv(x)
+        z = self.norm(self.summand + y)
+        return z * y if self.is_shared else z
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_folded"),
+    [((), True), ((1,), True), ((6, 1, 1), True), ((1, 1, 3), False), ((2, 6, 1, 1), False)],
+)
+def test_fold_through_a_bias_and_no_other_sum(shape, is_folded):
+    names = folded(Summand(*shape), RANDOM)
+    assert ("batch_norm" not in names) == is_folded
+
+
+def test_fold_leaves_a_convolution_that_others_use():
+    assert "batch_norm" in folded(Summand(6, 1, 1, is_shared=True), RANDOM)
+
+
+def test_kernels_of_a_convolution_with_bias_and_normalisation():
+    """One kernel, and no tuple of moving statistics is left to run time."""
+    norm = trained(torch.nn.BatchNorm2d(6))
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 6, 3), norm, torch.nn.ReLU()).eval()
+    program = torch.export.export(model, (RANDOM,))
+    executable = tvm.compile(relax.frontend.torch.from_exported_program(program), "llvm")
+    functions = executable.stats().split("Packed functions")[1]
+    assert functions.count("conv2d") == 1
+    assert "tuple_getitem" not in functions
+    assert not any(name in functions for name in ("multiply", "subtract", "fused_relu", " relu"))
+    with torch.no_grad():
+        want = model(RANDOM)
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](RANDOM.numpy())[0].numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
