@@ -236,7 +236,8 @@ def test_an_archive_runs_at_once(program, archive, tmp_path):
     assert found.shape == (3, 4) and found[2, 0] == pytest.approx(expected, rel=1e-4)
     measured = run(program, "bench", path, "--json")
     assert measured.returncode == 0 and json.loads(measured.stdout)["median_ms"] > 0
-    assert run(program, "inspect", path).returncode == 0
+    assert "1 x aten.linear.default" in run(program, "inspect", path).stdout
+    assert "ret" in run(program, "inspect", path, "--code").stdout
 
 
 def test_a_cpp_program_that_imports_an_archive(build_example, archive, tmp_path):

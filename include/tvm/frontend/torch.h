@@ -18,5 +18,7 @@ struct TorchOptions {
 /// The program in a file that torch.export.save wrote, read without PyTorch. Weights are views of
 /// the file, which stays mapped. Archives that hold pickled objects are refused.
 IRModule ImportTorchArchive(const std::string& path, const TorchOptions& options = {});
+/// Inputs, outputs, weights and operators of such a program, and what is not supported, as text.
+std::string InspectTorchArchive(const std::string& path);
 
 }  // namespace tvm::frontend

@@ -16,6 +16,7 @@
 #include "driver/cli/session.h"
 #include "tvm/driver/export.h"
 #include "tvm/frontend/onnx.h"
+#include "tvm/frontend/torch.h"
 #include "tvm/ir/backend.h"
 #include "tvm/runtime/thread_pool.h"
 
@@ -154,9 +155,15 @@ void Profile(const Options& options) {
 
 // ---- looking ------------------------------------------------------------------------------------
 void Inspect(const Options& options) {
-  if (options.rest().size() == 1 && HasSuffix(options.rest()[0], ".onnx")) {
-    std::cout << frontend::InspectOnnx(options.rest()[0]) << "\n";
-    return;
+  // What is asked of the compiled model is told of that.
+  if (options.rest().size() == 1 && !options.Has("--code") && !options.Has("--json")) {
+    const std::string& path = options.rest()[0];
+    bool is_onnx = HasSuffix(path, ".onnx");
+    if (is_onnx || HasSuffix(path, ".pt2")) {
+      std::cout << (is_onnx ? frontend::InspectOnnx(path) : frontend::InspectTorchArchive(path))
+                << "\n";
+      return;
+    }
   }
   Session session(options);
   Json functions;
@@ -215,7 +222,7 @@ const std::vector<Command>& Commands() {
        With(SessionOptions(), {{"--repeat", "a number", "calls that are measured; 20 by default"}}),
        &Bench},
       {"profile", "model.so|model.onnx", "shows where the time goes", SessionOptions(), &Profile},
-      {"inspect", "model.so|model.onnx", "shows what a model takes, gives and holds",
+      {"inspect", "model.so|model.onnx|model.pt2", "shows what a model takes, gives and holds",
        With(SessionOptions(), {{"--code", "", "the instructions"}}), &Inspect},
       {"verify",
        "model.onnx|model.pt2",

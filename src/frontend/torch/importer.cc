@@ -86,26 +86,6 @@ std::string TextWithNames(const StructInfo& info) {
   std::string text = relax::TextOf(info);
   return text.substr(text.rfind('\n') + 1);
 }
-/// float32[2, s0]
-std::string TextOfMeta(const Any& meta) {
-  auto* tensor = meta.as<TensorMetaObj>();
-  if (!tensor) return meta.as<ScalarMetaObj>() ? "a number" : "a value";
-  std::string text = std::string(tensor->dtype) + "[";
-  for (size_t i = 0; i < tensor->sizes.size(); ++i) {
-    if (i) text += ", ";
-    const Any& size = tensor->sizes[i];
-    if (auto known = size.try_cast<int64_t>()) {
-      text += std::to_string(*known);
-      continue;
-    }
-    // Of a symbol alone its name, else just that it is symbolic.
-    std::string expr = size.try_cast<String>() ? std::string(size.cast<String>()) : "";
-    size_t begin = expr.find("Symbol('"), end = expr.find('\'', begin + 8);
-    text += begin == 0 ? expr.substr(8, end - 8) : "?";
-  }
-  return text + "]";
-}
-
 /// The types and shapes of a node's inputs, each as `text_of` writes it.
 std::string TextOfInputs(const GraphNode& node,
                          const std::function<std::string(const std::string&)>& text_of) {
@@ -151,6 +131,25 @@ void CheckSupported(const Array<GraphNode>& nodes,
 }
 
 }  // namespace
+
+std::string TextOfMeta(const Any& meta) {
+  auto* tensor = meta.as<TensorMetaObj>();
+  if (!tensor) return meta.as<ScalarMetaObj>() ? "a number" : "a value";
+  std::string text = std::string(tensor->dtype) + "[";
+  for (size_t i = 0; i < tensor->sizes.size(); ++i) {
+    if (i) text += ", ";
+    const Any& size = tensor->sizes[i];
+    if (auto known = size.try_cast<int64_t>()) {
+      text += std::to_string(*known);
+      continue;
+    }
+    // Of a symbol alone its name, else just that it is symbolic.
+    std::string expr = size.try_cast<String>() ? std::string(size.cast<String>()) : "";
+    size_t begin = expr.find("Symbol('"), end = expr.find('\'', begin + 8);
+    text += begin == 0 ? expr.substr(8, end - 8) : "?";
+  }
+  return text + "]";
+}
 
 Any ImporterObj::Resolve(const Any& arg) {
   if (auto* ref = arg.as<ValueRefObj>()) {

@@ -83,6 +83,8 @@ struct ImportOptions {
   bool keep_structure = false;  // of the result: a traced graph may return a bare value
   std::string name = "main";
 };
+/// float32[2, s0]: what is known of a value, as text.
+std::string TextOfMeta(const Any& meta);
 /// Adds the function of the program to the builder's module.
 void ImportProgram(const Importer& importer, const Program& program, const ImportOptions& options);
 

@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,7 +14,7 @@ import tvm
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.export import Dim, export, save  # noqa: E402
-from tvm.relax.frontend.torch import from_archive, from_exported_program  # noqa: E402
+from tvm.relax.frontend.torch import from_archive, from_exported_program, inspect  # noqa: E402
 
 from .models import GPT2, MLP, ResNet18  # noqa: E402
 from .run import assert_same, compiled  # noqa: E402
@@ -170,3 +171,41 @@ def test_damaged_archives_raise(archive, tmp_path):
             tvm.error.InternalError,
         ):
             pass
+
+
+def test_inspect(tmp_path):
+    """The same of a program and of its file, with what no converter exists for."""
+
+    @torch.library.custom_op("tests_inspect::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+    @twice.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 4)
+
+        def forward(self, x):
+            return twice(self.linear(x)).relu()
+
+    shapes = ({0: Dim("n", min=2, max=64)},)
+    program = export(Network(), (torch.randn(2, 3),), dynamic_shapes=shapes)
+    save(program, tmp_path / "net.pt2")
+    text = inspect(tmp_path / "net.pt2")
+    assert inspect(program) == text
+    symbol = re.search(r"float32\[(\w+), 3\]", text)[1]
+    assert text.splitlines() == [
+        f"input  x: float32[{symbol}, 3]",
+        f"output relu: float32[{symbol}, 4]",
+        f"dimension {symbol}: from 2 to 64",
+        "2 weights, 64 bytes",
+        "1 x aten.linear.default",
+        "1 x aten.relu.default",
+        "1 x tests_inspect.twice.default (not supported: nodes twice)",
+    ]
+    with pytest.raises(TypeError):
+        inspect(None)

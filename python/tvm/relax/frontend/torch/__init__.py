@@ -4,7 +4,7 @@
 from tvm._derive import fill
 
 from .dynamo import dynamo_capture_subgraphs, relax_dynamo
-from .exported_program_translator import from_exported_program
+from .exported_program_translator import from_exported_program, inspect
 from .fx_translator import from_fx
 from .verification import verify
 

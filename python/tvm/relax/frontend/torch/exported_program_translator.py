@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported programs (torch.export) as graphs."""
 
+import os
 import warnings
 
 import torch
@@ -23,6 +24,7 @@ from .program import (
 )
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
+_inspect = tvm_ffi.get_global_func("relax.frontend.torch._inspect")
 _is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
 _KINDS = {
@@ -130,6 +132,27 @@ def _has_converter(target):
     return _is_supported(name) and name != "higher_order.wrap_with_autocast"
 
 
+def _read(exported_program, convert=lambda node: None, outputs=None):
+    """The program as the importer takes it; `outputs`, when given, replace its own."""
+    own_outputs, mutations = _outputs(exported_program)
+    return Program(
+        _inputs(exported_program),
+        nodes_of(exported_program.graph, convert),
+        own_outputs if outputs is None else outputs,
+        ranges_of(exported_program.range_constraints),
+        dtype_name(torch.get_default_dtype()),
+        mutations,
+    )
+
+
+def inspect(program):
+    """Inputs, outputs, ranges of dimensions, weights and operators of an exported program, or of a
+    .pt2 file by its path, as text, with what is not supported."""
+    if not isinstance(program, torch.export.ExportedProgram):
+        return str(_inspect(os.fspath(program)))
+    return str(_inspect(_read(program)))
+
+
 class ExportedProgramImporter(BaseFXGraphImporter):
     """Imports one exported program."""
 
@@ -144,18 +167,9 @@ class ExportedProgramImporter(BaseFXGraphImporter):
     ):
         """The module; `outputs`, when given, are returned in the place of the program's own."""
         self.update_convert_map(custom_convert_map or {})
-        own_outputs, mutations = _outputs(exported_program)
-        program = Program(
-            _inputs(exported_program),
-            nodes_of(exported_program.graph, self._custom),
-            own_outputs if outputs is None else outputs,
-            ranges_of(exported_program.range_constraints),
-            dtype_name(torch.get_default_dtype()),
-            mutations,
-        )
         _import(
             self._handle,
-            program,
+            _read(exported_program, self._custom, outputs),
             keep_params_as_input,
             unwrap_unit_return_tuple,
             no_bind_return_tuple,
