@@ -100,7 +100,9 @@ def documented():
     """(name, parts of its documentation) of every pass, in alphabetical order."""
     for name in sorted(dir(transform)):
         entry = getattr(transform, name)
-        if name[0].isupper() and callable(entry) and not isinstance(entry, type):
+        if not name[0].isupper() or not callable(entry) or isinstance(entry, type):
+            continue
+        if entry.__name__ == name:  # else a pass under the name it has in another version
             yield name, split(name, textwrap.dedent(entry.__doc__ or ""))
 
 

@@ -210,8 +210,11 @@ class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducer
     if (auto* var = e.as<VarObj>())
       return {INT64_MIN, std::string(var->name_hint), reinterpret_cast<int64_t>(var)};
     std::string names;
-    PostOrderVisit(e, [&](const ObjectRef& node) {
+    Once once;
+    PreOrderVisit(e, [&](const ObjectRef& node) {
+      if (!once(node.get())) return false;
       if (auto* var = node.as<VarObj>()) names += std::string(var->name_hint) + ' ';
+      return true;
     });
     return {StructuralHash(e, true), names, StructuralHash(e)};
   }

@@ -299,7 +299,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
     auto kind = llvm::TargetTransformInfo::RGK_FixedWidthVector;
     auto bits = machine.getTargetTransformInfo(function).getRegisterBitWidth(kind).getFixedValue();
     if (bits > 0) SplitMaskedLoads(function, bits);
-    if (bits > 0 && machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"))
+    if (bits > 0 && machine.getTargetTriple().isX86() &&
+        machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"))
       MaskOddVectors(function, bits);
   }
   reports.Check();

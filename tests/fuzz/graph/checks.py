@@ -107,6 +107,8 @@ def single_passes():
         make = getattr(relax.transform, name)
         if not name[0].isupper() or name in NOT_ALONE or not callable(make) or name in found:
             continue
+        if make.__name__ in found or make.__name__ in NOT_ALONE:  # under its name elsewhere
+            continue
         try:
             if isinstance(make(), tvm.transform.Pass):
                 found[name] = make
