@@ -16,6 +16,7 @@ from tvm.script import tir as T
 
 from ..expr import convert
 from ..function import TensorIntrin
+from ._tiles import copy_desc, product_desc, tile, zero_desc
 
 M_DIM = N_DIM = 16
 WARP_SIZE = 32
@@ -90,13 +91,8 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
 
     @T.prim_func
     def ldmatrix_desc(warp_handle: T.handle, shared_handle: T.handle) -> None:
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=columns,
-            scope=shared_scope,
-        )  # fmt: skip
-        warp = T.match_buffer(
-            warp_handle, (WARP_SIZE, local), dtype, align=64, offset_factor=columns, scope="warp"
-        )
+        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns)
+        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP_SIZE, 0:local])
@@ -115,13 +111,8 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
     @T.prim_func
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=columns,
-            scope=shared_scope, strides=[s1, s0],
-        )  # fmt: skip
-        warp = T.match_buffer(
-            warp_handle, (WARP_SIZE, local), dtype, align=64, offset_factor=columns, scope="warp"
-        )
+        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns, [s1, s0])
+        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP_SIZE, 0:local])
@@ -136,13 +127,8 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
     @T.prim_func
     def read_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=columns,
-            scope=shared_scope, strides=[s1, s0],
-        )  # fmt: skip
-        warp = T.match_buffer(
-            warp_handle, (WARP_SIZE, local), dtype, align=64, offset_factor=columns, scope="warp"
-        )
+        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns, [s1, s0])
+        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP_SIZE, 0:local])
@@ -176,15 +162,9 @@ def get_mma_intrin(
 
     @T.prim_func
     def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (WARP_SIZE, local), a_dtype, align=64, offset_factor=a_shape[1], scope="warp"
-        )
-        B = T.match_buffer(
-            b, (WARP_SIZE, local), b_dtype, align=64, offset_factor=b_shape[1], scope="warp"
-        )
-        C = T.match_buffer(
-            c, (WARP_SIZE, size), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
+        A = tile(a, (WARP_SIZE, local), a_dtype, "warp", a_shape[1])
+        B = tile(b, (WARP_SIZE, local), b_dtype, "warp", b_shape[1])
+        C = tile(c, (WARP_SIZE, size), out_dtype, "warp", 16)
         with T.block("root"):
             T.reads(C[0:WARP_SIZE, 0:size], A[0:WARP_SIZE, 0:local], B[0:WARP_SIZE, 0:local])
             T.writes(C[0:WARP_SIZE, 0:size])
@@ -197,15 +177,9 @@ def get_mma_intrin(
 
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (WARP_SIZE, local), a_dtype, align=64, offset_factor=a_shape[1], scope="warp"
-        )
-        B = T.match_buffer(
-            b, (WARP_SIZE, local), b_dtype, align=64, offset_factor=b_shape[1], scope="warp"
-        )
-        C = T.match_buffer(
-            c, (WARP_SIZE, size), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
+        A = tile(a, (WARP_SIZE, local), a_dtype, "warp", a_shape[1])
+        B = tile(b, (WARP_SIZE, local), b_dtype, "warp", b_shape[1])
+        C = tile(c, (WARP_SIZE, size), out_dtype, "warp", 16)
         with T.block("root"):
             T.reads(C[0:WARP_SIZE, 0:size], A[0:WARP_SIZE, 0:local], B[0:WARP_SIZE, 0:local])
             T.writes(C[0:WARP_SIZE, 0:size])
@@ -348,6 +322,9 @@ _PRODUCTS = [
 
 
 # ---- tiles of 16 x 8, multiplied 8 deep ---------------------------------------------------------
+_FACTORS, _SUMS = ("m16n8k8.matrixA", "m16n8k8.matrixB"), "m16n8k8.matrixC"
+
+
 def get_index_A(elem_offset, stride):
     """The first register of a tile of the first factor, which has `stride` columns."""
     i, j = elem_offset // stride, elem_offset % stride
@@ -368,58 +345,29 @@ def get_index_C(elem_offset, stride):
 
 def get_mma_init_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of sums of zeros."""
-    zero = tir.const(0, dtype)
     del k_dim
-
-    @T.prim_func
-    def mma_init_desc(c: T.handle) -> None:
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC"
-        )
-        with T.block("root"):
-            T.reads()
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = zero
 
     @T.prim_func
     def mma_init_impl(c: T.handle) -> None:
         d0, d1 = T.int32(), T.int32()
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC",
-            strides=[d1, d0],
-        )  # fmt: skip
+        dst = tile(c, (m_dim, n_dim), dtype, _SUMS, 1, [d1, d0])
         with T.block("root"):
             T.reads()
             T.writes(dst[0:m_dim, 0:n_dim])
             T.evaluate(T.mma_fill(dtype, 4, dst.data, get_index_C(dst.elem_offset, d1)))
 
-    return mma_init_desc, mma_init_impl
+    return zero_desc((m_dim, n_dim), dtype, _SUMS, 1), mma_init_impl
 
 
 def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_major):
     """(description, implementation) of loading 32 x 8 elements of a factor, or 8 x 32."""
     rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
-    scope, index = f"m16n8k8.matrix{'B' if is_b else 'A'}", get_index_B if is_b else get_index_A
+    scope, index = _FACTORS[is_b], get_index_B if is_b else get_index_A
     shape = (columns, rows) if is_col_major else (rows, columns)
     n_rows, n_columns = shape
     # Of the second factor columns are wanted; the four matrices lie along the longer side.
     trans = is_b != is_col_major
     below = n_rows > n_columns
-
-    @T.prim_func
-    def mma_load_desc(a: T.handle, c: T.handle) -> None:
-        src = T.match_buffer(a, shape, dtype, align=64, offset_factor=1, scope=shared_scope)
-        dst = T.match_buffer(c, shape, dtype, align=64, offset_factor=1, scope=scope)
-        with T.block("root"):
-            T.reads(src[0:n_rows, 0:n_columns])
-            T.writes(dst[0:n_rows, 0:n_columns])
-            for i, j in T.grid(n_rows, n_columns):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[vi, vj]
 
     def line_of(tx, stride):
         return tx * stride if below else tx % 8 * stride + tx // 8 * 8
@@ -427,12 +375,8 @@ def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_m
     @T.prim_func
     def mma_load_impl(a: T.handle, c: T.handle) -> None:
         s0, s1, d0, d1 = T.int32(), T.int32(), T.int32(), T.int32()
-        src = T.match_buffer(
-            a, shape, dtype, align=64, offset_factor=1, scope=shared_scope, strides=[s1, s0]
-        )
-        dst = T.match_buffer(
-            c, shape, dtype, align=64, offset_factor=1, scope=scope, strides=[d1, d0]
-        )
+        src = tile(a, shape, dtype, shared_scope, 1, [s1, s0])
+        dst = tile(c, shape, dtype, scope, 1, [d1, d0])
         with T.block("root"):
             T.reads(src[0:n_rows, 0:n_columns])
             T.writes(dst[0:n_rows, 0:n_columns])
@@ -444,51 +388,22 @@ def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_m
                     )
                 )  # fmt: skip
 
-    return mma_load_desc, mma_load_impl
+    return copy_desc(shape, dtype, shared_scope, scope, 1), mma_load_impl
 
 
 def get_mma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
     """(description, implementation) of C += A B: one instruction."""
-    b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
-    b_rows, b_columns = b_shape
-    place = (lambda j, k: (j, k)) if b_transposed else (lambda j, k: (k, j))
-    widened = lambda x: x if in_dtype == out_dtype else T.Cast(out_dtype, x)
+    b_shape = b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
     shape, of_in, of_out = f"m{m_dim}n{n_dim}k{k_dim}", _PTX[in_dtype], _PTX[out_dtype]
-
-    @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixA"
-        )
-        B = T.match_buffer(b, b_shape, in_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixB")
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC"
-        )
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block("sync"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + widened(A[vi, vk]) * widened(B[place(vj, vk)])
 
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
         a0, a1, b0, b1, c0, c1 = (
             T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
         )  # fmt: skip
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixA",
-            strides=[a1, a0],
-        )  # fmt: skip
-        B = T.match_buffer(
-            b, b_shape, in_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixB",
-            strides=[b1, b0],
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC",
-            strides=[c1, c0],
-        )  # fmt: skip
+        A = tile(a, (m_dim, k_dim), in_dtype, _FACTORS[0], 1, [a1, a0])
+        B = tile(b, b_shape, in_dtype, _FACTORS[1], 1, [b1, b0])
+        C = tile(c, (m_dim, n_dim), out_dtype, _SUMS, 1, [c1, c0])
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -501,40 +416,22 @@ def get_mma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
                 )
             )  # fmt: skip
 
-    return mma_sync_desc, mma_sync_impl
+    sizes, scopes = (m_dim, n_dim, k_dim), (*_FACTORS, _SUMS)
+    desc = product_desc(sizes, in_dtype, out_dtype, b_transposed, scopes, 1)
+    return desc, mma_sync_impl
 
 
 def get_mma_store_dummy_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of storing sums: each thread stores those that it has."""
     del k_dim
 
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        src = T.match_buffer(
-            a, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC"
-        )
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="shared.dyn"
-        )
-        with T.block("root"):
-            T.reads(src[0:m_dim, 0:n_dim])
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[vi, vj]
+    shape = (m_dim, n_dim)
 
     @T.prim_func
     def mma_store_impl(a: T.handle, c: T.handle) -> None:
         s0, s1, d0, d1 = T.int32(), T.int32(), T.int32(), T.int32()
-        src = T.match_buffer(
-            a, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="m16n8k8.matrixC",
-            strides=[s1, s0],
-        )  # fmt: skip
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="shared.dyn",
-            strides=[d1, d0],
-        )  # fmt: skip
+        src = tile(a, shape, dtype, _SUMS, 1, [s1, s0])
+        dst = tile(c, shape, dtype, "shared.dyn", 1, [d1, d0])
         with T.block("root"):
             T.reads(src[0:m_dim, 0:n_dim])
             T.writes(dst[0:m_dim, 0:n_dim])
@@ -542,7 +439,7 @@ def get_mma_store_dummy_intrin(m_dim, n_dim, k_dim, dtype):
                 for i, j in T.grid(m_dim // 8, 2):
                     dst[i * 8 + tx // 4, tx % 4 * 2 + j] = src[i * 8 + tx // 4, tx % 4 * 2 + j]
 
-    return mma_store_desc, mma_store_impl
+    return copy_desc(shape, dtype, _SUMS, "shared.dyn", 1), mma_store_impl
 
 
 # ---- names --------------------------------------------------------------------------------------

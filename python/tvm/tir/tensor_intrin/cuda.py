@@ -8,14 +8,15 @@ A fragment is a tile of a buffer in a scope of its own ("wmma.matrix_a", "wmma.m
 
 import itertools
 
-from tvm import tir
 from tvm.script import tir as T
 
 from ..function import TensorIntrin
 from ._mma import *  # noqa: F403
 from ._mma import CONSTANTS
+from ._tiles import copy_desc, product_desc, tile, zero_desc
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int4": "s4", "int32": "s32"}
+_FACTORS, _SUMS = ("wmma.matrix_a", "wmma.matrix_b"), "wmma.accumulator"
 
 
 def get_wmma_fragment_index(buffer, stride, m_dim, n_dim):
@@ -26,27 +27,9 @@ def get_wmma_fragment_index(buffer, stride, m_dim, n_dim):
     return row * (stride // n_dim) + column
 
 
-def _copy_desc(shape, dtype, source_scope, result_scope):
-    rows, columns = shape
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, shape, dtype, align=64, offset_factor=16, scope=source_scope)
-        C = T.match_buffer(c, shape, dtype, align=64, offset_factor=16, scope=result_scope)
-        with T.block("root"):
-            T.reads(A[0:rows, 0:columns])
-            T.writes(C[0:rows, 0:columns])
-            for i, j in T.grid(rows, columns):
-                with T.block("copy"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = A[vi, vj]
-
-    return desc
-
-
 def get_wmma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_major):
     """(description, implementation) of loading a fragment of the first or second operand."""
-    scope = f"wmma.matrix_{'b' if is_b else 'a'}"
+    scope = _FACTORS[is_b]
     rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
     shape = (columns, rows) if is_col_major else (rows, columns)
     n_rows, n_columns = shape
@@ -56,12 +39,8 @@ def get_wmma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_
     def wmma_load_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
         d0, d1 = T.int32(), T.int32()
-        A = T.match_buffer(
-            a, shape, dtype, strides=[s1, s0], align=64, offset_factor=16, scope=shared_scope
-        )
-        C = T.match_buffer(
-            c, shape, dtype, strides=[d1, d0], align=64, offset_factor=16, scope=scope
-        )
+        A = tile(a, shape, dtype, shared_scope, 16, [s1, s0])
+        C = tile(c, shape, dtype, scope, 16, [d1, d0])
         with T.block("root"):
             T.reads(A[0:n_rows, 0:n_columns])
             T.writes(C[0:n_rows, 0:n_columns])
@@ -78,7 +57,7 @@ def get_wmma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_
                 )
             )
 
-    return _copy_desc(shape, dtype, shared_scope, scope), wmma_load_impl
+    return copy_desc(shape, dtype, shared_scope, scope, 16), wmma_load_impl
 
 
 def get_wmma_store_intrin(m_dim, n_dim, k_dim, dtype, scope):
@@ -89,18 +68,8 @@ def get_wmma_store_intrin(m_dim, n_dim, k_dim, dtype, scope):
     def wmma_store_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
         d0, d1 = T.int32(), T.int32()
-        A = T.match_buffer(
-            a,
-            shape,
-            dtype,
-            strides=[d1, d0],
-            align=64,
-            offset_factor=16,
-            scope="wmma.accumulator",
-        )
-        C = T.match_buffer(
-            c, shape, dtype, strides=[s1, s0], align=64, offset_factor=16, scope=scope
-        )
+        A = tile(a, shape, dtype, _SUMS, 16, [d1, d0])
+        C = tile(c, shape, dtype, scope, 16, [s1, s0])
         with T.block("root"):
             T.reads(A[0:m_dim, 0:n_dim])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -117,38 +86,16 @@ def get_wmma_store_intrin(m_dim, n_dim, k_dim, dtype, scope):
                 )
             )
 
-    return _copy_desc(shape, dtype, "wmma.accumulator", scope), wmma_store_impl
+    return copy_desc(shape, dtype, _SUMS, scope, 16), wmma_store_impl
 
 
 def get_wmma_fill_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of an accumulator of zeros."""
-    zero = tir.const(0, dtype)
-
-    @T.prim_func
-    def wmma_fill_desc(c: T.handle) -> None:
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope="wmma.accumulator"
-        )
-        with T.block("root"):
-            T.reads()
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = zero
 
     @T.prim_func
     def wmma_fill_impl(c: T.handle) -> None:
         d0, d1 = T.int32(), T.int32()
-        C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            dtype,
-            strides=[d1, d0],
-            align=64,
-            offset_factor=16,
-            scope="wmma.accumulator",
-        )
+        C = tile(c, (m_dim, n_dim), dtype, _SUMS, 16, [d1, d0])
         with T.block("root"):
             T.reads()
             T.writes(C[0:m_dim, 0:n_dim])
@@ -163,65 +110,21 @@ def get_wmma_fill_intrin(m_dim, n_dim, k_dim, dtype):
                 )
             )
 
-    return wmma_fill_desc, wmma_fill_impl
+    return zero_desc((m_dim, n_dim), dtype, _SUMS, 16), wmma_fill_impl
 
 
 def get_wmma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
     """(description, implementation) of C += A B for fragments, or of C += A B^T."""
-    b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
-    b_rows, b_columns = b_shape
-    place = (lambda j, k: (j, k)) if b_transposed else (lambda j, k: (k, j))
-    widened = lambda x: x if in_dtype == out_dtype else T.Cast(out_dtype, x)
-
-    @T.prim_func
-    def wmma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=16, scope="wmma.matrix_a"
-        )
-        B = T.match_buffer(b, b_shape, in_dtype, align=64, offset_factor=16, scope="wmma.matrix_b")
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=16, scope="wmma.accumulator"
-        )
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block("update"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + widened(A[vi, vk]) * widened(B[place(vj, vk)])
+    b_shape = b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
 
     @T.prim_func
     def wmma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
         a0, a1 = T.int32(), T.int32()
         b0, b1 = T.int32(), T.int32()
         c0, c1 = T.int32(), T.int32()
-        A = T.match_buffer(
-            a,
-            (m_dim, k_dim),
-            in_dtype,
-            strides=[a1, a0],
-            align=64,
-            offset_factor=16,
-            scope="wmma.matrix_a",
-        )
-        B = T.match_buffer(
-            b,
-            b_shape,
-            in_dtype,
-            strides=[b1, b0],
-            align=64,
-            offset_factor=16,
-            scope="wmma.matrix_b",
-        )
-        C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            out_dtype,
-            strides=[c1, c0],
-            align=64,
-            offset_factor=16,
-            scope="wmma.accumulator",
-        )
+        A = tile(a, (m_dim, k_dim), in_dtype, _FACTORS[0], 16, [a1, a0])
+        B = tile(b, b_shape, in_dtype, _FACTORS[1], 16, [b1, b0])
+        C = tile(c, (m_dim, n_dim), out_dtype, _SUMS, 16, [c1, c0])
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -238,7 +141,9 @@ def get_wmma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed)
                 )
             )
 
-    return wmma_sync_desc, wmma_sync_impl
+    sizes, scopes = (m_dim, n_dim, k_dim), (*_FACTORS, _SUMS)
+    desc = product_desc(sizes, in_dtype, out_dtype, b_transposed, scopes, 16)
+    return desc, wmma_sync_impl
 
 
 def get_wmma_intrin_group(load_scope, store_scope, in_dtype, out_dtype, trans_b):
