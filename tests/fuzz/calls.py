@@ -29,6 +29,7 @@ from .call_values import Values
 LONGEST = 10  # seconds of the processor that a call may take
 STUCK = 120  # seconds after which a call that does nothing waits for ever
 MEMORY = 12 << 30
+TOGETHER = 32  # functions that one process calls: to fork takes as long as hundreds of calls
 # What ends, blocks or disturbs the process because that is its purpose.
 LEFT_OUT = {
     "runtime.clear_cache": "empties the user's cache",
@@ -109,8 +110,8 @@ class Child:
 
 
 def call(what, values):
-    """One call: (function, schemas, seed)."""
-    function, schemas, seed = what
+    """One call: (name, function, schemas, seed)."""
+    _, function, schemas, seed = what
     args = values.arguments(random.Random(seed), schemas, seed)
     result = function(*args)
     repr(result)  # what it made must be usable, too
@@ -120,18 +121,24 @@ def call(what, values):
 def sweep(chosen, seeds, values, deadline=None, report=print):
     """(calls made, [(name, seed, how)])"""
     made, deaths = 0, []
-    for name, (function, schemas) in chosen:
-        calls, start = [(function, schemas, seed) for seed in seeds], 0
+    for begin in range(0, len(chosen), TOGETHER):
+        calls = [
+            (name, *what, seed) for name, what in chosen[begin : begin + TOGETHER] for seed in seeds
+        ]
+        start = 0
         while start < len(calls):
             how, at = Child(calls, start, values).wait()
             if not how:
                 break
-            deaths.append((name, calls[at][2], how))
-            args = values.texts(random.Random(calls[at][2]), schemas, calls[at][2])
-            report(f"{name}: {how}, seed {calls[at][2]}: {args}")
+            name, _, schemas, seed = calls[at]
+            deaths.append((name, seed, how))
+            args = values.texts(random.Random(seed), schemas, seed)
+            report(f"{name}: {how}, seed {seed}: {args}")
             start = at + 1
-            if sum(d[0] == name for d in deaths) >= 3:
-                break  # enough of this one
+            if sum(d[0] == name for d in deaths) >= 3:  # enough of this one
+                start = next(
+                    (i for i in range(start, len(calls)) if calls[i][0] != name), len(calls)
+                )
         made += len(calls)
         if deadline and time.time() > deadline:
             break
@@ -141,6 +148,9 @@ def sweep(chosen, seeds, values, deadline=None, report=print):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.calls", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument(
+        "--programs", type=int, help="calls of each function; else what time allows"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the first call of each function")
     parser.add_argument("--only", help="functions whose names contain this")
     options = parser.parse_args()
@@ -151,7 +161,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         here = os.getcwd()
         os.chdir(folder)  # some write files
-        while time.time() - start < options.seconds:
+        if options.programs is not None:
+            made, deaths = sweep(chosen, range(seed, seed + options.programs), values)
+        while options.programs is None and time.time() - start < options.seconds:
             seeds = range(seed, seed + batch)
             more, found = sweep(chosen, seeds, values, start + options.seconds)
             made, deaths, seed = made + more, deaths + found, seed + batch

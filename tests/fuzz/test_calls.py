@@ -44,6 +44,12 @@ def test_a_death_is_seen(tmp_path, monkeypatch):
 
         os.abort() if value is None else None
 
-    assert sweep([("dies", (dies, ["int"]))], [0], Values(), report=lambda text: None) == (
-        1, [("dies", 0, "SIGABRT")],
-    )  # fmt: skip
+    seen = tmp_path / "seen"
+
+    def lives(value):
+        seen.write_text(seen.read_text() + "x" if seen.exists() else "x")
+
+    chosen = [("dies", (dies, ["int"])), ("lives", (lives, ["int"]))]
+    made, deaths = sweep(chosen, [0] * 5, Values(), report=lambda text: None)
+    assert made == 10 and deaths == [("dies", 0, "SIGABRT")] * 3
+    assert seen.read_text() == "x" * 5  # what is behind it in the process is called all the same
