@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every registered function and constructor with bad arguments:
+"""Every registered function, constructor, method and property with bad arguments, and damaged texts
+and files:
 
 python -m tests.fuzz.calls --seconds 60 [--only tir.For] [--seed 0]
 
@@ -10,6 +11,7 @@ The exit status says whether there was one.
 
 import argparse
 import collections
+import inspect
 import keyword
 import mmap
 import os
@@ -24,6 +26,7 @@ import time
 import tvm_ffi
 from tvm import _derive
 
+from . import damaged_texts
 from .call_values import Values
 
 LONGEST = 10  # seconds of the processor that a call may take
@@ -61,6 +64,40 @@ def _callable(name, params):
         return _derive.function(name, "tests.fuzz")
     function = tvm_ffi.get_global_func(name)
     return lambda *args: function(*map(_derive.convert, args))
+
+
+OPERATORS = (
+    "add sub mul truediv floordiv mod and or xor lshift rshift neg invert lt le eq ne gt ge "
+    "getitem setitem contains len iter call hash repr enter exit copy deepcopy reduce bool int "
+    "float index"
+).split()
+OPERATORS = {f"__{name}__" for name in OPERATORS} | {f"__r{name}__" for name in OPERATORS[:10]}
+
+
+def methods(values):
+    """{name: (callable, schemas)} of what each kind of object offers itself."""
+    found = {}
+    for node in values.nodes:
+        for name in dir(type(node)):
+            known = f"{type(node).__module__}.{type(node).__qualname__}.{name}"
+            if known in found or (name.startswith("_") and name not in OPERATORS):
+                continue
+            attribute = getattr(type(node), name, None)
+            if not callable(attribute):
+                found[known] = lambda node=node, name=name: getattr(node, name), []
+                continue
+            try:
+                count = len(inspect.signature(attribute).parameters) - 1
+            except (TypeError, ValueError):
+                count = 1
+            use = lambda *args, node=node, name=name: getattr(node, name)(*args)
+            found[known] = use, ["Any"] * max(count, 0)
+    return found
+
+
+def damaged():
+    """{name: (callable of a seed's random numbers, None)}"""
+    return {name: (function, None) for name, function in damaged_texts.KINDS.items()}
 
 
 class Child:
@@ -112,6 +149,8 @@ class Child:
 def call(what, values):
     """One call: (name, function, schemas, seed)."""
     _, function, schemas, seed = what
+    if schemas is None:
+        return function(random.Random(seed))
     args = values.arguments(random.Random(seed), schemas, seed)
     result = function(*args)
     repr(result)  # what it made must be usable, too
@@ -132,7 +171,8 @@ def sweep(chosen, seeds, values, deadline=None, report=print):
                 break
             name, _, schemas, seed = calls[at]
             deaths.append((name, seed, how))
-            args = values.texts(random.Random(seed), schemas, seed)
+            known = schemas is not None
+            args = values.texts(random.Random(seed), schemas, seed) if known else ""
             report(f"{name}: {how}, seed {seed}: {args}")
             start = at + 1
             if sum(d[0] == name for d in deaths) >= 3:  # enough of this one
@@ -154,10 +194,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the first call of each function")
     parser.add_argument("--only", help="functions whose names contain this")
     options = parser.parse_args()
-    chosen = [i for i in sorted(functions().items()) if not options.only or options.only in i[0]]
     values, start, batch = Values(), time.time(), 24
+    everything = functions() | methods(values) | damaged()
+    chosen = [i for i in sorted(everything.items()) if not options.only or options.only in i[0]]
     made, deaths, seed = 0, [], options.seed
-    print(f"{len(chosen)} functions and constructors", flush=True)
+    print(f"{len(chosen)} functions, constructors, methods and kinds of files", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         here = os.getcwd()
         os.chdir(folder)  # some write files

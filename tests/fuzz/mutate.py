@@ -10,7 +10,8 @@ for building: `draw` puts all defects into its sources, each behind a switch tha
 TVM_MUTANT of the environment throws, and builds it once; what does not compile is drawn again.
 `run` throws one switch after the other: half of the time random programs go through the passes of
 the file alone, half of it through everything. What they do not find the tests of the file are asked
-about. The report at the end has what nobody found: it computes the same, or something is missing.
+about (`--order tests,programs` the other way round). The report at the end has what nobody found:
+it computes the same, or something is missing; and apart from it where only time ran out.
 """
 
 import argparse
@@ -192,24 +193,18 @@ def passes_in(path):
 
 
 def run_with(tree, number, command, seconds):
-    """The command in a tree, with a defect switched on; None where it did not end."""
+    """The command in a tree, with a defect switched on."""
     env = {**os.environ, "TVM_MUTANT": number, "TVM_NUM_THREADS": "1", "PYTHONPATH": "python"}
-    command = [sys.executable, "-m", *command]
-    try:
-        return subprocess.run(
-            command, cwd=tree, env=env, capture_output=True, text=True, timeout=2 * seconds + 60,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return None
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=tree, env=env, capture_output=True, text=True,
+        timeout=2 * seconds + 60, check=False,
+    )  # fmt: skip
 
 
 def random_run(tree, number, seconds, seed, *more):
     """What random programs say that is wrong, or None."""
     command = ["tests.fuzz", "--seconds", str(seconds), "--no-reduce", "--seed", str(seed), *more]
     run = run_with(tree, number, command, seconds)
-    if run is None:
-        return "it did not end"
     said = [line for line in run.stdout.splitlines() if line.startswith("seed ")]
     if said:
         return said[0]
@@ -217,25 +212,43 @@ def random_run(tree, number, seconds, seed, *more):
     return f"status {run.returncode}: {run.stderr.strip()[-200:]}" if failed else None
 
 
-def find(tree, number, where, options):
-    """(who found a defect: programs, tests or nobody, what they said, seconds)"""
-    path, start = tree / where.split(":")[0], time.time()
-    seconds, seed = options.seconds, options.seed
-    alone, said = passes_in(path), None
+def programs(tree, number, path, options):
+    """What random programs say, first with the passes of the file alone, or None."""
+    seconds, alone, said = options.seconds, passes_in(path), None
     if alone:
         seconds /= 2
         only = ("--check", "passes", "--pass", ",".join(alone))
-        said = random_run(tree, number, seconds, seed, *only)
-    said = said or random_run(tree, number, seconds, seed, "--check", options.check)
-    if said is not None:
-        return "programs", said, time.time() - start
-    tests = sorted((tree / "tests" / "tir" / "transform").glob(f"test_{path.stem}*.py"))
-    if tests:
-        run = run_with(tree, number, ["pytest", "-x", "-q", *map(str, tests)], 120)
-        if run is None or run.returncode != 0:
-            said = "they did not end" if run is None else run.stdout.strip().splitlines()[-1]
-            return "tests", said, time.time() - start
-    return "nobody", "", time.time() - start
+        said = random_run(tree, number, seconds, options.seed, *only)
+    return said or random_run(tree, number, seconds, options.seed, "--check", options.check)
+
+
+def tests(tree, number, path, options):
+    """What the tests of the file say, or None."""
+    files = sorted((tree / "tests" / "tir" / "transform").glob(f"test_{path.stem}*.py"))
+    if not files:
+        return None
+    run = run_with(tree, number, ["pytest", "-x", "-q", *map(str, files)], 120)
+    said = (run.stdout.strip() or run.stderr.strip()).splitlines()
+    return None if run.returncode == 0 else f"status {run.returncode}: {said[-1] if said else ''}"
+
+
+ASKED = {"programs": programs, "tests": tests}
+
+
+def find(tree, number, where, options):
+    """(who found a defect: programs, tests, time or nobody; what they said; seconds). That
+    something did not end says little: it may be slow on this machine."""
+    path, start, late = tree / where.split(":")[0], time.time(), []
+    for who in options.order.split(","):
+        try:
+            said = ASKED[who](tree, number, path, options)
+        except subprocess.TimeoutExpired:
+            late.append(who)
+            continue
+        if said is not None:
+            return who, said, time.time() - start
+    said = f"did not end: {', '.join(late)}" if late else ""
+    return "time" if late else "nobody", said, time.time() - start
 
 
 def run_all(options):
@@ -245,7 +258,7 @@ def run_all(options):
     healthy = random_run(tree, "-1", 5, options.seed, "--check", options.check)
     if healthy is not None:
         sys.exit(f"without a defect, random programs say: {healthy}")
-    found = {"programs": [], "tests": [], "nobody": []}
+    found = {who: [] for who in (*ASKED, "time", "nobody")}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         jobs = {pool.submit(find, tree, n, table[n], options): n for n in numbers}
         for job in concurrent.futures.as_completed(jobs):
@@ -255,7 +268,7 @@ def run_all(options):
             found[who].append(where)
     count = ", ".join(f"{len(found[who])} by {who}" for who in found)
     print(f"{len(numbers)} defects: found {count}")
-    for who in ("tests", "nobody"):
+    for who in ("tests", "time", "nobody"):
         print(f"found by {who}:", *found[who], sep="\n  ")
 
 
@@ -277,6 +290,7 @@ def main():
         command.add_argument("--seconds", type=float, default=600, help="for each defect")
         command.add_argument("--jobs", type=int, default=os.cpu_count())
         command.add_argument("--check", default=CHECKS)
+        command.add_argument("--order", default="programs,tests", help="who is asked, with commas")
         command.add_argument("--only", help="numbers of defects, with commas")
     options = parser.parse_args()
     options.function(options)

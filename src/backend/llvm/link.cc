@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // LLD in process: libraries are linked without a compiler on the machine.
+#include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
+#include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
+#include <unistd.h>
 
 #include <mutex>
 
@@ -12,9 +15,10 @@ LLD_HAS_DRIVER(elf)
 namespace tvm::codegen {
 
 void Link(const std::vector<std::string>& arguments) {
-  // LLD keeps its state in globals.
+  // LLD keeps its state in globals, and its threads: a process that was forked has none of them.
   static std::mutex mutex;
   static bool broken = false;
+  static const pid_t first_process = getpid();
   std::lock_guard lock(mutex);
   if (broken) {
     TVM_FFI_THROW(RuntimeError)
@@ -22,15 +26,24 @@ void Link(const std::vector<std::string>& arguments) {
   }
   std::vector<const char*> argv = {"ld.lld"};
   for (const std::string& a : arguments) argv.push_back(a.c_str());
+  if (getpid() != first_process) argv.push_back("--threads=1");
   std::string out, err;
   bool ok = false;
   Guarded([&] {
     llvm::raw_string_ostream os(out), es(err);
+    // What it calls a fatal error, such as an object file that is damaged, would end the process.
+    llvm::CrashRecoveryContext::Enable();
     lld::Result result = lld::lldMain(argv, os, es, {{lld::Gnu, &lld::elf::link}});
-    broken = !result.canRunAgain;
+    bool crashed = result.retCode >= 128;
+    if (!result.canRunAgain && !crashed) {
+      llvm::CrashRecoveryContext recovery;
+      crashed = !recovery.RunSafely([] { lld::CommonLinkerContext::destroy(); });
+    }
+    llvm::CrashRecoveryContext::Disable();
+    broken = crashed;
     ok = result.retCode == 0;
   });
-  if (!ok) TVM_FFI_THROW(ValueError) << "link: " << err;
+  if (!ok) TVM_FFI_THROW(ValueError) << "link: " << (broken ? "the linker crashed; " : "") << err;
 }
 
 namespace {

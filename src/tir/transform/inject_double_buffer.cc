@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a buffer for the next iteration while this one uses it.
 #include "../any_stmt.h"
+#include "../element_pointer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -11,7 +12,8 @@ namespace {
 constexpr const char* kScope = "double_buffer_scope";
 
 /// A buffer with two halves: accesses go to the one that `half` selects.
-struct HalfSelector : Mutator<HalfSelector, BufferLoadObj, BufferStoreObj, CallObj> {
+struct HalfSelector : Mutator<HalfSelector, BufferLoadObj, BufferStoreObj, DeclBufferObj, CallObj,
+                              AttrStmtObj, VarObj> {
   const VarObj* data;
   PrimExpr size, half;
   std::unordered_map<const BufferObj*, Buffer>* buffers;
@@ -38,17 +40,35 @@ struct HalfSelector : Mutator<HalfSelector, BufferLoadObj, BufferStoreObj, CallO
                       op->span);
   }
   ObjectRef Rewrite(const BufferStoreObj* op) {
-    BufferStore store = Below<BufferStore>(op);
-    if (op->buffer->data.get() != data) return store;
-    return BufferStore(Doubled(op->buffer), store->value, {Shift(store->indices[0])},
-                       store->predicate, op->span);
+    if (op->buffer->data.get() != data) return MapChildren(op, *this);
+    return BufferStore(Doubled(op->buffer), Mutate(op->value), {Shift(Mutate(op->indices[0]))},
+                       op->predicate, op->span);
+  }
+  ObjectRef Rewrite(const DeclBufferObj* op) {
+    if (op->buffer->data.get() != data) return MapChildren(op, *this);
+    return DeclBuffer(Doubled(op->buffer), Mutate(op->body), op->span);
   }
   ObjectRef Rewrite(const CallObj* op) {
-    Call call = Below<Call>(op);
-    if (!op->Is(builtin::tvm_access_ptr()) || op->args[1].get() != data) return call;
-    Array<PrimExpr> args = call->args;
-    args.Set(2, Shift(args[2]));
+    if (!op->Is(builtin::tvm_access_ptr()) || op->args[1].get() != data)
+      return MapChildren(op, *this);
+    Array<PrimExpr> args = op->args;
+    args.Set(2, Shift(Mutate(args[2])));
     return Call(op->dtype, op->op, args, op->span);
+  }
+  ObjectRef Rewrite(const AttrStmtObj* op) {
+    if (op->node.as<VarObj>() != data) return MapChildren(op, *this);
+    return AttrStmt(op->node, op->attr_key, Mutate(op->value), Mutate(op->body), op->span);
+  }
+  /// Whoever gets the pointer uses the half of this iteration.
+  ObjectRef Rewrite(const VarObj* op) {
+    auto var = ffi::GetRef<Var>(op);
+    if (op != data) return var;
+    PrimExpr pointer = ElementPointer(var, var, Shift(MakeZero(half.dtype())));
+    if (!pointer.defined()) {
+      TVM_FFI_THROW(ValueError) << "InjectDoubleBuffer: expected a type of what " << op->name_hint
+                                << " points to";
+    }
+    return pointer;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "../any_stmt.h"
+#include "../element_pointer.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/ir/transform.h"
@@ -126,7 +127,16 @@ struct ThreadInjector : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, Buff
   }
   ObjectRef Rewrite(const VarObj* op) {
     if (op == index.get() && now.defined()) return now;
-    return ffi::GetRef<ObjectRef>(op);
+    auto var = ffi::GetRef<Var>(op);
+    Memory* m = Find(op);
+    if (!m) return var;
+    // Whoever gets the pointer uses the piece of this thread.
+    PrimExpr pointer = ElementPointer(var, var, Shift(m, MakeZero(count.dtype())));
+    if (!pointer.defined()) {
+      TVM_FFI_THROW(ValueError) << "InjectVirtualThread: expected a type of what " << op->name_hint
+                                << " points to";
+    }
+    return pointer;
   }
   ObjectRef Rewrite(const AllocateObj* op) {
     if (!depends.tainted.count(op->buffer_var.get())) return MapChildren(op, *this);
@@ -182,11 +192,10 @@ struct ThreadInjector : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, Buff
     if (op->Is(builtin::tvm_access_ptr())) {
       auto* data = op->args[1].as<VarObj>();
       if (Memory* m = data ? Find(data) : nullptr) {
-        Call call = Below<Call>(op);
-        Array<PrimExpr> args = call->args;
-        args.Set(2, Shift(m, args[2]));
-        Edit(&call)->args = args;
-        return call;
+        return Call(op->dtype, op->op,
+                    {op->args[0], op->args[1], Shift(m, Mutate(op->args[2])), Mutate(op->args[3]),
+                     op->args[4]},
+                    op->span);
       }
     }
     return MapChildren(op, *this);
@@ -210,7 +219,12 @@ struct ThreadInjector : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, Buff
     return ForEach(Varies(op->condition), [&] { return Below<While>(op); });
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
-    return ForEach(Varies(op->value), [&] { return Below<AttrStmt>(op); });
+    return ForEach(Varies(op->value), [&] {
+      auto* data =
+          op->node.as<VarObj>();  // a remark about memory names it, wherever its pieces are
+      if (!data || !Find(data)) return Below<AttrStmt>(op);
+      return AttrStmt(op->node, op->attr_key, Mutate(op->value), Mutate(op->body), op->span);
+    });
   }
 };
 

@@ -2,6 +2,7 @@
 // Makes one allocation of all the shared memory of a kernel.
 #include "../analysis/lifetime.h"
 #include "../any_stmt.h"
+#include "../element_pointer.h"
 #include "tvm/ir/transform.h"
 #include "tvm/tir/stmt_functor.h"
 
@@ -154,17 +155,14 @@ struct Merger : Mutator<Merger, AttrStmtObj, AllocateObj, DeclBufferObj, BufferL
     args.Set(2, Shift(Mutate(op->args[2]), Elements(*offset, op->args[0].dtype())));
     return Call(op->dtype, op->op, args, op->span);
   }
-  /// A bare pointer; typed where it can be, since some calls have offsets in elements beside it.
+  /// A bare pointer; typed where it can be.
   ObjectRef Rewrite(const VarObj* op) {
     const PrimExpr* offset = Offset(op);
     if (!offset) return ffi::GetRef<ObjectRef>(op);
     auto* type = op->type_annotation.as<PointerTypeObj>();
-    auto* element = type ? type->element_type.as<PrimTypeObj>() : nullptr;
-    if (element && !element->dtype.is_void()) {
-      PrimExpr kind = Call(element->dtype, builtin::type_annotation(), {});
-      return Call(DataType::Handle(), builtin::tvm_access_ptr(),
-                  {kind, merged, Elements(*offset, element->dtype), PrimExpr(0), PrimExpr(3)});
-    }
+    if (auto* element = type ? type->element_type.as<PrimTypeObj>() : nullptr;
+        element && !element->dtype.is_void())
+      return ElementPointer(ffi::GetRef<Var>(op), merged, Elements(*offset, element->dtype));
     return Call(DataType::Handle(), builtin::handle_add_byte_offset(), {merged, *offset});
   }
 };

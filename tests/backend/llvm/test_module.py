@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules as files and texts, other architectures, targets and errors."""
 
+import multiprocessing
 import platform
 import re
 import subprocess
 import sys
+import tarfile
 
 import numpy as np
 import pytest
@@ -354,3 +356,36 @@ def test_rare_branches_are_right():
         with np.errstate(invalid="ignore"):
             expected = getattr(np, name)(x.astype("float64"))
         np.testing.assert_allclose(y, expected, rtol=3e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["o", "tar"])
+def test_damaged_objects_are_refused(kind, tmp_path):
+    """The linker calls that fatal, and would end the process."""
+    good, bad = tmp_path / "good.o", tmp_path / "bad.o"
+    build(add_one()).write_to_file(str(good))
+    data = good.read_bytes()
+    for damaged in (data[:100], data[:-80], data[:40] + b"\xff" * 8 + data[48:], data[:64] * 3):
+        bad.write_bytes(damaged)
+        path = bad
+        if kind == "tar":
+            path = tmp_path / "bad.tar"
+            with tarfile.open(path, "w") as file:
+                file.add(bad, "bad.o")
+        with pytest.raises(ValueError, match="link: "):
+            tvm.runtime.load_module(str(path))
+    check(tvm.runtime.load_module(str(good)))
+
+
+def test_a_process_that_was_forked_links(tmp_path):
+    """It has none of the threads that the linker made before."""
+    path = tmp_path / "a.o"
+    build(add_one()).write_to_file(str(path))
+    check(tvm.runtime.load_module(str(path)))
+    child = multiprocessing.get_context("fork").Process(
+        target=lambda: check(tvm.runtime.load_module(str(path)))
+    )
+    child.start()
+    child.join(60)
+    late = child.is_alive()
+    child.kill()
+    assert not late and child.exitcode == 0

@@ -10,6 +10,7 @@ from .expressions import call, const
 from .numbers import FLOATS, INTEGERS, Value
 
 OBSERVE_TENSOR = "fuzz.observe_tensor"
+CHANGE_TENSOR = "fuzz.change_tensor"
 _ZERO = const(0, "int32")
 
 
@@ -39,7 +40,7 @@ class Idioms(Changing):
     def idiom(self, depth):
         kind = self.choose(
             double_buffer=3, rolling_buffer=2, padded=3, chain=2, tensor_call=2, virtual=2,
-            pipeline=2, changing=6, indirect=4, shared=2,
+            opaque=2, pipeline=2, changing=6, indirect=4, shared=2,
         )  # fmt: skip
         made = getattr(self, "idiom_" + kind)()
         return self.store(depth) if made is None else made
@@ -80,6 +81,17 @@ class Idioms(Changing):
             ],
             may_leave=False,
         )
+
+    def tensor(self, buffer, offset, size):
+        """Some elements of memory as an argument of a packed function."""
+        shape = call("handle", "tvm_stack_make_shape", const(size, "int32"))
+        strides = self.rng.choice(
+            [_ZERO, call("handle", "tvm_stack_make_shape", const(1, "int32"))]
+        )
+        return call(
+            "handle", "tvm_stack_make_array", buffer.data, shape, strides, const(1, "int32"),
+            const(0, "int32"), const(offset, "int32"),
+        )  # fmt: skip
 
     # ---- the groups -----------------------------------------------------------------------------
     def idiom_double_buffer(self):
@@ -248,15 +260,7 @@ class Idioms(Changing):
         if not isinstance(source.buffer.elem_offset, tir.IntImm):
             return None
         size = self.rng.randint(1, source.size)
-        offset = const(self.rng.randint(0, source.size - size), "int32")
-        shape = call("handle", "tvm_stack_make_shape", const(size, "int32"))
-        strides = self.rng.choice(
-            [_ZERO, call("handle", "tvm_stack_make_shape", const(1, "int32"))]
-        )
-        tensor = call(
-            "handle", "tvm_stack_make_array", source.buffer.data, shape, strides,
-            const(1, "int32"), const(0, "int32"), offset,
-        )  # fmt: skip
+        tensor = self.tensor(source.buffer, self.rng.randint(0, source.size - size), size)
         more = [self.index().node, tir.StringImm("text"), const(0.5, "float32"), self.condition(1)]
         more = self.rng.sample(more, self.rng.randint(0, len(more)))
         stmt = tir.Evaluate(
@@ -294,6 +298,41 @@ class Idioms(Changing):
             ])()
         )  # fmt: skip
         body = tir.LetStmt(x, v + 1 if self.chance(0.5) else v, wrap(tir.SeqStmt(stmts)))
+        thread = IterVar(Range(0, size), v, IterVar.ThreadIndex, "vthread")
+        return tir.AttrStmt(thread, "virtual_thread", const(size, "int32"), body)
+
+    def idiom_opaque(self):
+        """Memory that a function changes in some of the virtual threads, or iterations: nothing
+        else says that it is not the same in all of them, nor that it is another one afterwards."""
+        target = self.row(2, 8, dtypes=["int32"])
+        if target is None or self.in_block or not self.sequential or self.steps > 4:
+            return None
+        size = target.size
+        memory, wrap = self.memory("int32", 2)
+        own, v = memory.buffer, Var(self.name("v"), "int32")
+        with self.without(target.root):
+            values = [self.integer("int32", 1) for _ in range(2)]
+        change = tir.Evaluate(
+            call("int32", "tvm_call_packed", tir.StringImm(CHANGE_TENSOR), self.tensor(own, 0, 2))
+        )
+        limit = const(self.rng.randint(1, size), "int32")
+        for _ in range(self.rng.choice([0, 1, 1, 2])):
+            change = self.rng.choice([
+                lambda: tir.IfThenElse(v < limit, change),  # noqa: B023
+                lambda: tir.IfThenElse(tir.GE(v, limit), tir.Evaluate(0), change),  # noqa: B023
+                lambda: tir.For(
+                    Var(self.name("i"), "int32"), _ZERO, v % 2 + 1, ForKind.SERIAL, change,  # noqa: B023
+                ),
+            ])()  # fmt: skip
+        stmts = [
+            *(tir.BufferStore(own, x, [const(k, "int32")]) for k, x in enumerate(values)),
+            *([target.store(own[1], v)] if self.chance(0.3) else []),
+            change,
+            target.store(tir.Max(own[0], target[v]) if self.chance(0.3) else own[0], v),
+        ]
+        body = wrap(tir.SeqStmt(stmts))
+        if self.chance(0.4):
+            return tir.For(v, _ZERO, const(size, "int32"), ForKind.SERIAL, body)
         thread = IterVar(Range(0, size), v, IterVar.ThreadIndex, "vthread")
         return tir.AttrStmt(thread, "virtual_thread", const(size, "int32"), body)
 

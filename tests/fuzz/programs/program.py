@@ -12,7 +12,7 @@ from tvm.ir import GlobalVar, IRModule, PointerType, PrimType
 from tvm.tir import ForKind, PrimFunc, Var
 
 from .expressions import const
-from .idioms import OBSERVE_TENSOR
+from .idioms import CHANGE_TENSOR, OBSERVE_TENSOR
 from .numbers import INTEGERS, Storage, Value, fill, int_range, stored_bound
 from .statements import OBSERVE, Statements
 from .syntax import add_syntax
@@ -30,6 +30,13 @@ def _observe(value):
 def _observe_tensor(tensor, *values):
     _observed.extend(int(v) for v in np.from_dlpack(tensor))
     _observed.extend(str(v) for v in values)
+    return 0
+
+
+@tvm_ffi.register_global_func(CHANGE_TENSOR, override=True)
+def _change_tensor(tensor):
+    values = np.from_dlpack(tensor)
+    values += np.int32(1)
     return 0
 
 

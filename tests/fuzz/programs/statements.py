@@ -329,8 +329,13 @@ class Statements(Idioms, Expressions):
         source = self.rng.choice(found)
         size = int(np.prod([e.high for e in source.shape]))
         old = source.buffer
+        first, offset = 0, old.elem_offset
+        if self.chance(0.4) and isinstance(offset, tir.IntImm):  # a part of it
+            first = self.rng.randrange(size)
+            size -= first
+            offset = const(int(offset) + first, str(offset.dtype))
         view = tir.Buffer(
-            old.data, old.dtype, [const(size, "int32")], [], old.elem_offset, self.name("view")
+            old.data, old.dtype, [const(size, "int32")], [], offset, self.name("view")
         )
         store = source.copy(buffer=view, shape=[Value(const(size, "int32"), size, size)])
         with self.saved(stores=[*self.stores, store]):

@@ -2,7 +2,9 @@
 """Marks loops that something may leave early."""
 
 import pytest
+import tvm
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir import transform as tt
 
 from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
@@ -21,3 +23,15 @@ def test_annotate_irregular_loop():
     )
     with pytest.raises(ValueError, match="expected break and continue in serial loops"):
         apply(tt.AnnotateIrregularLoop(), func([A], loop(8, body, kind="parallel")))
+
+
+def test_what_a_while_loop_does_is_its_own_matter():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            while A[i] > T.float32(0):
+                if A[i] > T.float32(5):
+                    break
+                A[i] = A[i] - T.float32(1)
+
+    tvm.ir.assert_structural_equal(apply(tt.AnnotateIrregularLoop(), before), before)

@@ -123,3 +123,20 @@ def test_a_kernel_goes_on_without_what_is_outside():
             B[i] = A[I[i]]
 
     tvm.ir.assert_structural_equal(after(before), expected)
+
+
+def test_a_check_before_a_loop_that_may_have_no_iterations():
+    @T.prim_func
+    def before(a: T.handle, A: T.Buffer((4,), "float32"), I: T.Buffer((1,), "int32")):
+        n = T.int32()
+        B = T.match_buffer(a, (n,))
+        for i in range(n):
+            B[i] = A[I[0]]
+
+    built = tvm.compile(before, target=tvm.testing.host_target())
+    A, result = np.arange(4, dtype="float32"), np.zeros(3, "float32")
+    built(result, A, np.array([2], "int32"))
+    np.testing.assert_array_equal(result, 2)
+    built(np.zeros(0, "float32"), A, np.array([9], "int32"))
+    with pytest.raises(IndexError):
+        built(result, A, np.array([9], "int32"))

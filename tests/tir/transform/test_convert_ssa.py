@@ -126,3 +126,27 @@ def test_convert_ssa():
         before,
         func([A], seq(*(loop(4, lambda i: store(A, i, 1.0)) for _ in range(2)))),
     )
+
+
+def test_the_strides_of_a_view_are_its_own():
+    @T.prim_func(private=True)
+    def once(A: T.Buffer((8, 8), "float32")):
+        with T.block("root"):
+            with T.block("view"):
+                T.reads()
+                T.writes(A[2:6, 2:6])
+                offset, outer = T.int32(), T.int32()
+                M = T.match_buffer(A[2:6, 2:6], (4, 4), strides=[outer, 1], elem_offset=offset)
+                M[0, 0] = T.Cast("float32", outer + offset)
+
+    root = once.body.block
+    twice = tir.Block([], [], [], "root", seq(root.body, root.body))
+    after = apply(tt.ConvertSSA(), once.with_body(tir.BlockRealize([], True, twice)))
+    views = [part.block.match_buffers[0].buffer for part in after.body.block.body.seq]
+    for part, view in zip(after.body.block.body.seq, views, strict=True):
+        own = [view.strides[0], view.elem_offset]
+        assert all(
+            tir.analysis.undefined_vars(part.block.body, [*own, view.data]) == [] for _ in own
+        )
+    assert not views[0].strides[0].same_as(views[1].strides[0])
+    assert not views[0].elem_offset.same_as(views[1].elem_offset)

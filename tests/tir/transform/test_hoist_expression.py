@@ -167,3 +167,19 @@ def test_conditions_on_threads_move_on_demand():
     tvm.ir.assert_structural_equal(apply(tt.HoistIfThenElse(), before), before)
     options = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
     tvm.ir.assert_structural_equal(apply(tt.HoistIfThenElse(), before, **options), expected)
+
+
+def test_hoist_lets_of_expressions():
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((8,), "int32"), n: T.int32):
+        for i in range(8):
+            x = T.int32()
+            A[i] = T.Let(x * x + i, where={x: n + 1})
+
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer((8,), "int32"), n: T.int32):
+        x: T.int32 = n + 1
+        for i in range(8):
+            A[i] = x * x + i
+
+    tvm.ir.assert_structural_equal(hoist(before, C.Never, L.LetExpr), expected)

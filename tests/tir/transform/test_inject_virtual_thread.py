@@ -2,7 +2,9 @@
 """Runs virtual threads in turn, statement by statement."""
 
 import numpy as np
+import pytest
 import tvm
+import tvm.testing
 from tvm.script import tir as T
 from tvm.tir import transform as tt
 
@@ -33,3 +35,38 @@ def test_virtual_threads():
         mod = step(mod)
         np.testing.assert_array_equal(run(mod, A, np.zeros_like(A))[1], expected)
     assert "virtual_thread" not in mod.script() and "vthread" not in mod.script()
+
+
+@pytest.mark.parametrize("few", [1, 3, 8])
+def test_a_function_that_some_threads_call_changes_their_piece(few):
+    """It gets a pointer, and nothing but the condition around it depends on the thread."""
+
+    @tvm.register_global_func("test.virtual_thread.add", override=True)
+    def add(tensor):
+        np.from_dlpack(tensor)[...] += np.int32(1)
+        return 0
+
+    @T.prim_func
+    def before(R: T.Buffer((8,), "int32")):
+        v = T.int32()
+        with T.attr(T.iter_var(v, (0, 8), "ThreadIndex", "vthread"), "virtual_thread", 8):
+            own_data = T.allocate([2], "int32", "global")
+            own = T.decl_buffer((2,), "int32", data=own_data)
+            own[0] = 3
+            own[1] = 4
+            if v < few:
+                T.evaluate(
+                    T.tvm_call_packed(
+                        "test.virtual_thread.add",
+                        T.tvm_stack_make_array(own_data, T.tvm_stack_make_shape(2), 0, 1, 0, 0),
+                    )
+                )
+            R[v] = own[0] + own[1]
+
+    expected = np.where(np.arange(8) < few, 9, 7)
+    R = np.zeros(8, "int32")
+    tvm.tir.interpret(tt.InjectVirtualThread()(tvm.IRModule({"main": before})))(R)
+    np.testing.assert_array_equal(R, expected)
+    R[:] = 0
+    tvm.compile(before, target=tvm.testing.host_target())(R)
+    np.testing.assert_array_equal(R, expected)

@@ -63,3 +63,20 @@ def test_sizes_of_parameters_are_not_negative():
 
     after = tt.LowerMatchBuffer()(tvm.IRModule({"main": before}))["main"]
     assert "B[0] = A[0]" in after.script()
+
+
+def test_the_offset_of_a_view_counts_from_that_of_its_buffer():
+    @T.prim_func
+    def before(a: T.handle, B: T.Buffer((2,), "int32")):
+        A = T.match_buffer(a, (8,), "int32", elem_offset=4)
+        with T.block("root"):
+            with T.block("view"):
+                T.reads(A[2:6])
+                T.writes(B[0:2])
+                offset = T.int32()
+                M = T.match_buffer(A[2:6], (4,), "int32", elem_offset=offset)
+                B[0] = offset
+                B[1] = M[1]
+
+    text = tt.LowerMatchBuffer()(tvm.IRModule({"main": before}))["main"].script()
+    assert "B[0] = 6" in text and "B[1] = A[3]" in text

@@ -43,3 +43,16 @@ def test_memory_that_nobody_wrote_holds_anything():
     tvm.ir.assert_structural_equal(after, expected)
     after = apply(tt.ReduceBranchingThroughOvercompute(), before)
     tvm.ir.assert_structural_equal(after, before)
+
+
+def test_branches_that_store_to_two_buffers_stay():
+    @T.prim_func(private=True)
+    def before(B: T.Buffer((16,), "int32"), C: T.Buffer((16,), "int32")):
+        for i in range(16):
+            if i < 14:
+                B[i] = 0
+            else:
+                C[i] = 0
+
+    after = apply(tt.ReduceBranchingThroughOvercompute(), before)
+    tvm.ir.assert_structural_equal(after, before)

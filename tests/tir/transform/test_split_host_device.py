@@ -27,3 +27,16 @@ def test_each_kernel_is_a_function():
     A = floats(8)
     got = run(mod, A, np.zeros_like(A))
     np.testing.assert_allclose(got[0], (A + 1) * 2)
+
+
+def test_a_kernel_declares_each_buffer_once():
+    @I.ir_module
+    class Before:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            T.func_attr({"target": T.target("opencl", host="c")})
+            with T.launch_thread("threadIdx.x", 8) as t:
+                A[t] = A[t] + A[7 - t]
+
+    mod = tt.SplitHostDevice()(tt.AnnotateDeviceRegions()(Before))
+    assert mod["main_kernel"].script().count("T.decl_buffer") == 1
