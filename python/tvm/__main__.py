@@ -25,47 +25,68 @@ def _shapes(texts):
     shapes = {}
     for text in texts or ():
         name, _, dims = text.rpartition("=")
-        try:
-            shapes[name] = [int(dim) for dim in dims.split(",") if dim]
-        except ValueError:
-            name = ""
-        if not name:
+        extents = [dim for dim in dims.split(",") if dim]
+        shapes[name] = [int(dim) for dim in extents if dim.isdecimal()]
+        if not name or len(shapes[name]) != len(extents):
             raise SystemExit(f"--shape: expected name=2,3,4, got {text!r}")
     return shapes
 
 
-def _limit_memory(gigabytes):
-    import resource
+def _gigabytes(text):
+    """A size in gigabytes as bytes."""
+    try:
+        size = int(float(text) * 2**30)
+    except (ValueError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise argparse.ArgumentTypeError(f"expected a number of gigabytes above 0, got {text!r}")
+    return size
 
-    limit = int(gigabytes * 2**30)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
-
-def main(argv=None):
-    argv = sys.argv[1:] if argv is None else argv
-    if not argv or argv[0] not in COMMANDS:
-        _become_native(argv)
+def _parser():
     parser = argparse.ArgumentParser("tvm")
     commands = parser.add_subparsers(dest="command", required=True)
-    verify = commands.add_parser("verify", help="compare a model with its own framework")
-    verify.add_argument("model", help="a path, .onnx or .pt2")
-    verify.add_argument("--shape", action="append", help="of an input: name=2,3,224,224")
-    verify.add_argument("--tolerance", type=float, default=1e-4, help="max|a-b| / max|b|")
-    verify.add_argument("--target", default="llvm")
+    model = argparse.ArgumentParser(add_help=False)
+    model.add_argument("model", help="the path of a model, .onnx or .pt2 of torch.export.save")
+    model.add_argument("--target", default="llvm", help="llvm, this machine, by default")
+    verify = commands.add_parser(
+        "verify",
+        parents=[model],
+        help="compare a model with its own framework",
+        description="Runs a model here and by ONNX Runtime or PyTorch, and names the first value "
+        "that differs. Exits with 0 where they agree, else with 1.",
+    )
+    verify.add_argument(
+        "--shape", action="append", metavar="NAME=2,3", help="of an input; may be given repeatedly"
+    )
+    verify.add_argument(
+        "--tolerance", type=float, default=1e-4, help="max|a-b| / max|b| at most; 1e-4 by default"
+    )
     verify.add_argument("--seed", type=int, default=0, help="of the random inputs")
-    verify.add_argument("--memory", type=float, help="gigabytes of address space at most")
-    explain = commands.add_parser("explain", help="the kernels of a model, and how fast they are")
-    explain.add_argument("model", help="a path, .onnx or .pt2")
-    explain.add_argument("--target", default="llvm")
-    explain.add_argument("--report", default=True, help="a page to write: kernels are measured")
-    options = parser.parse_args(argv)
-    if options.command == "explain":
-        import tvm
+    verify.add_argument(
+        "--memory", type=_gigabytes, metavar="GIGABYTES", help="limits the process's address space"
+    )
+    explain = commands.add_parser(
+        "explain",
+        parents=[model],
+        help="the kernels of a model, and how fast they are",
+        description="Prints a row for each kernel of the compiled model: how often it is called, "
+        "its operations and memory, which rule schedules it.",
+    )
+    explain.add_argument(
+        "--report",
+        metavar="PAGE.html",
+        default=True,
+        help="measures each kernel, too, and writes this page",
+    )
+    return parser
 
-        tvm.compile(options.model, options.target, explain=options.report)
-        return 0
+
+def _verify(options):
     if options.memory is not None:
-        _limit_memory(options.memory)
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (options.memory, options.memory))
     if options.model.endswith(".pt2"):
         from tvm.relax.frontend.torch import verify as run
     else:
@@ -80,6 +101,27 @@ def main(argv=None):
     )
     print(found)
     return 0 if found.agrees else 1
+
+
+def _explain(options):
+    import tvm
+
+    tvm.compile(options.model, options.target, explain=options.report)
+    return 0
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] not in COMMANDS:
+        _become_native(argv)
+    options = _parser().parse_args(argv)
+    try:
+        return {"verify": _verify, "explain": _explain}[options.command](options)
+    except Exception as error:
+        if "TVM_FULL_BACKTRACE" in os.environ:
+            raise
+        # As the native commands: the reason alone.
+        raise SystemExit(f"tvm: {error or type(error).__name__}") from error
 
 
 if __name__ == "__main__":

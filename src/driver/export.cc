@@ -358,6 +358,17 @@ void CheckFolderOf(const std::string& path) {
         << "export_library: the folder of '" << path << "' does not exist";
   }
 }
+namespace {
+/// The new file takes the place of the old one, which must not be a folder or a device.
+void CheckIsReplaceable(const fs::path& output) {
+  std::error_code missing;
+  fs::file_status status = fs::status(output, missing);
+  if (!fs::exists(status) || fs::is_regular_file(status)) return;
+  TVM_FFI_THROW(OSError) << "export_library: expected the name of a file to write, got '"
+                         << output.string() << "', which is "
+                         << (fs::is_directory(status) ? "a folder" : "no regular file");
+}
+}  // namespace
 void CheckSuffixOf(const std::string& path) {
   std::string suffix = Suffix(path), known;
   for (const auto* list : {&kShared, &kObjects, &kPacked}) {
@@ -370,6 +381,8 @@ void CheckSuffixOf(const std::string& path) {
 void ExportLibrary(const ffi::Module& mod, const std::string& path, const ExportOptions& options) {
   fs::path output(path);
   CheckFolderOf(path);
+  CheckIsReplaceable(output);
+  if (!options.params.empty()) CheckIsReplaceable(options.params);
   if (!options.workspace.empty() && !fs::is_directory(options.workspace)) {
     TVM_FFI_THROW(FileNotFoundError)
         << "export_library: the folder workspace_dir='" << options.workspace << "' does not exist";

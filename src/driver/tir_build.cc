@@ -3,6 +3,7 @@
 #include <map>
 
 #include "driver/choose_target.h"
+#include "tir/analysis/complaint.h"
 #include "tvm/driver/tir_pipeline.h"
 #include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
@@ -49,11 +50,20 @@ ffi::Module Generate(IRModule mod, const Target& target,
   }
   return result;
 }
+/// What is certain to touch memory that is not its own is not compiled.
+void CheckIndices(const Functions& functions) {
+  for (const auto& [var, func] : functions) {
+    std::string problem = tir::FindCertainlyOutside(func.as<tir::PrimFunc>().value());
+    if (!problem.empty())
+      TVM_FFI_THROW(IndexError) << "build: " << var->name_hint << ": " << problem;
+  }
+}
 /// Kernels call nothing of other languages: they are compiled to a module, and linked as one.
 Compiled Compile(IRModule mod, Target target, Optional<transform::Pass> pipeline) {
   Functions own, others;
   for (const auto& [var, func] : mod->Sorted())
     (func.as<tir::PrimFuncObj>() ? own : others).emplace_back(var, func);
+  CheckIndices(own);
   ffi::Module code = Generate(Select(mod, own), target, pipeline);
   auto link = [code](Optional<ffi::Module> below) {
     if (below.has_value()) code->ImportModule(below.value());

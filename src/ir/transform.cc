@@ -12,6 +12,7 @@
 #include "tvm/ir/callback.h"
 #include "tvm/ir/stack.h"
 #include "tvm/runtime/thread_pool.h"
+#include "tvm/runtime/type_of.h"
 
 namespace tvm::transform {
 namespace {
@@ -168,7 +169,7 @@ void PassContextObj::Init() {
     if (auto it = Configs().find(View(key)); it != Configs().end()) {
       if (!it->second.accepts(value)) {
         TVM_FFI_THROW(TypeError) << "PassContext: expected " << PrettyType(it->second.schema())
-                                 << " for the option '" << key << "', got " << value.GetTypeKey();
+                                 << " for the option '" << key << "', got " << TypeOf(value);
       }
       continue;
     }
@@ -182,7 +183,7 @@ void PassContextObj::Init() {
     auto options = value.try_cast<Map<String, Any>>();
     if (!options) {
       TVM_FFI_THROW(TypeError) << "PassContext: expected a dict of options for '" << key
-                               << "', got " << value.GetTypeKey();
+                               << "', got " << TypeOf(value);
     }
     std::vector<std::string_view> names;
     for (const Arg& a : pass->second.info->args) names.push_back(a.name);

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <map>
 #include <numeric>
 
 #include "runtime/identity.h"
 #include "runtime/own_libraries.h"
 #include "tvm/runtime/signals.h"
+#include "tvm/runtime/type_of.h"
 
 namespace tvm {
 namespace {
@@ -49,10 +51,6 @@ std::string ParseType(std::string_view s, size_t* pos) {
   if (name.rfind("ffi.", 0) == 0) name = name.substr(4);
   if (name == "String") name = "str";
   return args.empty() ? name : name + "[" + args + "]";
-}
-std::string TypeOf(const ffi::AnyView& value) {
-  std::string key = value.GetTypeKey();
-  return key == "ffi.SmallStr" || key == "ffi.String" ? "str" : key;
 }
 /// Frames of which nothing but a mangled name is known tell a user nothing: what is left is where
 /// the error was raised, and what Python did.
@@ -119,20 +117,40 @@ extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_Init(void*, const TVMFFIAny*, int32_
   }
 }
 
+std::string TypeOf(const ffi::AnyView& value) {
+  std::string key = value.GetTypeKey();
+  return key == "ffi.SmallStr" || key == "ffi.String" ? "str" : key;
+}
 std::string PrettyType(std::string_view schema) {
   size_t pos = 0;
   return ParseType(schema, &pos);
 }
 namespace {
-/// The type of a value that was refused; None among the elements of a container is what is wrong.
+/// The type of a value that was refused; of a container with those of its elements, one of which
+/// is what is wrong. None among them is.
 std::string Refused(const ffi::AnyView& got) {
-  auto is_none = [](const Any& e) { return e.type_index() == ffi::TypeIndex::kTVMFFINone; };
-  auto* array = got.as<ffi::ArrayObj>();
-  auto* map = got.as<ffi::MapObj>();
-  bool has_none = array && std::any_of(array->begin(), array->end(), is_none);
-  has_none |= map && std::any_of(map->begin(), map->end(),
-                                 [&](const auto& item) { return is_none(item.second); });
-  return TypeOf(got) + (has_none ? " with None" : "");
+  std::vector<std::string> types;
+  auto add = [&](const Any& element) {
+    std::string type = TypeOf(element);
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  };
+  if (auto* array = got.as<ffi::ArrayObj>()) std::for_each(array->begin(), array->end(), add);
+  if (auto* map = got.as<ffi::MapObj>()) {
+    for (const auto& [key, value] : *map) add(value);
+  }
+  if (std::find(types.begin(), types.end(), "None") != types.end()) types = {"None"};
+  std::string text = TypeOf(got);
+  for (size_t i = 0; i < types.size(); ++i) text += (i == 0 ? " with " : ", ") + types[i];
+  return text;
+}
+/// What to write where a value of the wrong type is often written.
+const char* Advice(const ffi::AnyView& got, const std::string& want) {
+  if (got.type_index() == ffi::TypeIndex::kTVMFFITensor && want == "ir.PrimExpr") {
+    return "; an expression has no data yet: use an element of a te.placeholder, and numpy for "
+           "arrays";
+  }
+  bool is_class = got.type_index() == ffi::TypeIndex::kTVMFFIFunction;
+  return is_class && want == "DataType" ? "; write its name, such as 'float32'" : "";
 }
 }  // namespace
 
@@ -142,12 +160,8 @@ void ThrowWrongType(const ffi::AnyView& got, TypeSchemaFn expected) {
 }
 void ThrowBadArg(const FnInfo* info, int i, const ffi::AnyView& got, TypeSchemaFn expected) {
   std::string want = PrettyType(expected());
-  bool is_data = got.type_index() == ffi::TypeIndex::kTVMFFITensor && want == "ir.PrimExpr";
   TVM_FFI_THROW(TypeError) << info->name << ": parameter '" << info->args[i].name << "': expected "
-                           << want << ", got " << Refused(got)
-                           << (is_data ? "; an expression has no data yet: use an element of a "
-                                         "te.placeholder, and numpy for arrays"
-                                       : "");
+                           << want << ", got " << Refused(got) << Advice(got, want);
   TVM_FFI_UNREACHABLE();
 }
 void CheckCount(const FnInfo* info, int expected, int got) {
@@ -194,7 +208,7 @@ std::string DidYouMean(std::string_view got, const std::vector<std::string_view>
     for (size_t i = 0; i < got.size(); ++i) {
       size_t diagonal = std::exchange(row[0], i + 1);
       for (size_t j = 0; j < name.size(); ++j) {
-        size_t replace = diagonal + (got[i] != name[j]);
+        size_t replace = diagonal + (std::tolower(got[i]) != std::tolower(name[j]));
         diagonal = row[j + 1];
         row[j + 1] = std::min({replace, row[j] + 1, row[j + 1] + 1});
       }

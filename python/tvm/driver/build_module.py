@@ -85,7 +85,7 @@ def compile(
     *,
     relax_pipeline: str | Pass | Callable[..., Any] | None = "default",
     tir_pipeline: str | Pass | None = "default",
-    explain: bool = False,
+    explain: bool | str | os.PathLike[str] = False,
 ) -> Executable:
     """Compiles a program to an Executable: functions of every language that has a row.
 
@@ -102,6 +102,12 @@ def compile(
     """
     from tvm import relax
 
+    if not isinstance(explain, (bool, str, os.PathLike)):
+        raise TypeError(
+            f"compile: expected explain to be a bool or the path of a page, got {explain!r}"
+        )
+    if not isinstance(explain, bool) and not os.path.isdir(os.path.dirname(explain) or "."):
+        raise FileNotFoundError(f"compile: the folder of explain='{explain}' does not exist")
     program = _program(mod)
     if explain:
         from tvm.relax.kernels import lower

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """IRModule: the functions of a program, by name."""
 
+from collections.abc import Mapping
+from types import NoneType
+
+import tvm_ffi
+
 from tvm._derive import Node, construct, register_node
 
 from .attrs import DictAttrs
@@ -14,6 +19,11 @@ class IRModule(Node):
     __slots__ = ("__dict__",)
 
     def __init__(self, functions=None, attrs=None, global_infos=None):
+        if not isinstance(functions, (Mapping, tvm_ffi.Map, NoneType)):
+            raise TypeError(
+                "IRModule: expected a dictionary from names to functions, got "
+                f"{type(functions).__name__}"
+            )
         functions = {
             GlobalVar(k) if isinstance(k, str) else k: v for k, v in dict(functions or {}).items()
         }

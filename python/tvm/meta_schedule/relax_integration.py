@@ -17,6 +17,11 @@ def _lowered(mod, target, params):
     """The module as tvm.compile lowers it, with parameters of `main` bound."""
     if isinstance(mod, relax.Function):
         mod = ir.IRModule({"main": mod.with_attr("global_symbol", "main")})
+    if not isinstance(mod, ir.IRModule):
+        raise TypeError(
+            "tune_relax: expected an IRModule or a relax.Function, got "
+            f"{type(mod).__name__}; tune_tir takes PrimFuncs"
+        )
     if params:
         values = {name: tensor(value) for name, value in params.items()}
         mod = relax.transform.BindParams("main", values)(mod)

@@ -36,6 +36,11 @@ def as_pass(pipeline: Pipeline) -> transform.Pass | None:
         return get_pipeline(pipeline)
     if isinstance(pipeline, transform.Pass):
         return pipeline
+    if not callable(pipeline):
+        raise TypeError(
+            "relax_pipeline: expected a name, a pass, a function of a module or None, got "
+            f"{type(pipeline).__name__}"
+        )
     return transform.module_pass(lambda mod, ctx: pipeline(mod), opt_level=0, name="pipeline")
 
 
@@ -71,9 +76,15 @@ def build(
         from tvm.tir._build import as_pipeline  # a model that is found on disk needs no tvm.tir
 
         tir_pipeline = as_pipeline(tir_pipeline)
+    params = {} if params is None else params
+    if not isinstance(params, (Mapping, tvm_ffi.Map)):
+        raise TypeError(
+            "build: expected params as a dictionary from names to tensors, got "
+            f"{type(params).__name__}"
+        )
     values = {
         name: value if isinstance(value, tvm_ffi.Tensor) else tensor(value)
-        for name, value in (params or {}).items()
+        for name, value in params.items()
     }
     code = _build(
         mod,

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 import tvm_ffi
@@ -242,7 +243,8 @@ def empty(
     mem_scope: str | None = None,
 ) -> Tensor:
     """An uninitialised tensor, on the CPU by default."""
-    shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    extents = [shape] if isinstance(shape, SupportsIndex) else shape
+    shape = tuple(map(operator.index, extents))
     device = _CPU if device is None else _device(device)
     return _empty(shape, dtype, device, mem_scope)
 
@@ -281,6 +283,7 @@ def tensor(
         arr = core.from_dlpack(arr)
     if isinstance(arr, core.Tensor):
         return arr.copyto(device, mem_scope)
+    given = type(arr).__name__
     try:
         arr = np.asarray(arr)
         if arr.dtype.kind in "US" or (
@@ -289,5 +292,5 @@ def tensor(
             return _string_tensor(arr)
         dtype = tvm_ffi.dtype(arr.dtype.name)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"tensor: expected numbers, got {type(arr).__name__}: {error}") from error
+        raise TypeError(f"tensor: expected numbers, got {given}: {error}") from error
     return _empty(arr.shape, dtype, device, mem_scope).copyfrom(arr)

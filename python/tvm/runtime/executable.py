@@ -33,6 +33,12 @@ class Executable:
             raise AttributeError(name)
         return getattr(self.jit(), name)
 
+    def __reduce__(self):
+        raise TypeError(
+            f"{type(self).__name__}: cannot be pickled; export_library writes it to a file, which "
+            "tvm.runtime.load_module reads in another process"
+        )
+
     def jit(
         self,
         *,

@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import _libs
 
 _SOURCE = ("c", "cc", "cpp", "cu")
+_LINK_OPTIONS = ("options", "cc", "cwd", "ccache_env")  # of tvm.support.cc.create_shared
 
 
 def linker() -> Callable[..., Any] | None:
@@ -79,6 +80,11 @@ def export_library(
     the large constants, as safetensors; it stays beside the library.
     """
     output = Path(os.fspath(file_name))
+    if fcompile is None and (unknown := sorted(kwargs.keys() - set(_LINK_OPTIONS))):
+        raise TypeError(
+            f"export_library: expected options of the linker, {', '.join(_LINK_OPTIONS)}, "
+            f"got {unknown[0]!r}"
+        )
     if fcompile is not None and not output.suffix:
         output = output.with_suffix("." + getattr(fcompile, "output_format", "so"))
 

@@ -199,7 +199,13 @@ def load_module(
             return _load_ir(path)
         if suffix in (".so", ".dylib", ".dll", ".dso", ""):
             mod = _load(path)
-        else:  # another kind of module, registered as ffi.Module.load_from_file.<suffix>
+        else:  # another kind of module
+            loader = f"ffi.Module.load_from_file.{suffix[1:]}"
+            if tvm_ffi.get_global_func(loader, allow_missing=True) is None:
+                raise ValueError(
+                    "load_module: expected a file that ends in .so, .o, .a, .tar, .ll or .bc, got "
+                    f"{path!r}, and no function {loader} is registered"
+                )
             return tvm_ffi.load_module(path)
     # Objects it made may outlive the last reference to the module; their deleters are its code.
     _keep(mod)

@@ -75,10 +75,8 @@ class VirtualMachine:
         memory_cfg: str | Mapping[Any, str] | None = None,
         profile: bool = False,
     ) -> None:
-        if isinstance(rt_mod, Executable):
-            rt_mod = rt_mod.jit()
         loader = "vm_profiler_load_executable" if profile else "vm_load_executable"
-        self.module = rt_mod[loader]()
+        self.module = self._program(rt_mod).get_function(loader)()
         self._functions = {}
         devices = device if isinstance(device, (list, tuple)) else [device]
         arguments = []
@@ -86,6 +84,23 @@ class VirtualMachine:
             kind = self._allocator(dev, memory_cfg)
             arguments += [dev.dlpack_device_type(), dev.index, kind]
         self.module["vm_initialization"](*arguments)
+
+    @staticmethod
+    def _program(rt_mod):
+        """The module that holds the program."""
+        if isinstance(rt_mod, Executable):
+            rt_mod = rt_mod.jit()
+        if not isinstance(rt_mod, tvm_ffi.Module):
+            raise TypeError(
+                "VirtualMachine: expected what tvm.compile makes of a graph, or what "
+                f"tvm.runtime.load_module reads from a library, got {type(rt_mod).__name__}"
+            )
+        if not rt_mod.implements_function("vm_load_executable"):
+            raise ValueError(
+                "VirtualMachine: expected a compiled graph, got a library of functions, which are "
+                "called without a machine: mod(...) or mod['name'](...)"
+            )
+        return rt_mod
 
     def _allocator(self, dev, memory_cfg):
         kinds = {"naive": self.NAIVE_ALLOCATOR, "pooled": self.POOLED_ALLOCATOR}

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tvm.support [--json]`."""
 
-import sys
+import argparse
 
 from . import describe
 
-if sys.argv[1:] not in ([], ["--json"]):
-    sys.exit(f"usage: python -m tvm.support [--json]; got {' '.join(sys.argv[1:])}")
-describe(as_json="--json" in sys.argv)
+parser = argparse.ArgumentParser(
+    "python -m tvm.support", description="What was built, and where it runs: for bug reports."
+)
+parser.add_argument("--json", action="store_true", help="print JSON")
+describe(as_json=parser.parse_args().json)

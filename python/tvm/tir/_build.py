@@ -17,6 +17,11 @@ def as_pipeline(pipeline):
         return pipeline
     if isinstance(pipeline, str):
         return None if pipeline == "default" else get_tir_pipeline(pipeline)
+    if not callable(pipeline):
+        raise TypeError(
+            "tir_pipeline: expected a name, a pass, a function of a module and a context or None, "
+            f"got {type(pipeline).__name__}"
+        )
     return module_pass(pipeline, opt_level=0)
 
 

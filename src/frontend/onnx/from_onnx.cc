@@ -16,12 +16,16 @@ std::string Inspect(const ModelPtr& model) { return onnx::InspectModel(*model); 
 /// What f makes of a file; its errors name it.
 template <class F>
 auto OfFile(const std::string& path, const F& f) {
+  ModelPtr model;
   try {
-    return f(onnx::ReadModelFile(path));
+    model = onnx::ReadModelFile(path);
+    return f(model);
   } catch (const ffi::Error& error) {
     std::string message = error.message();
     if (message.find(path) != std::string::npos) throw;
-    throw ffi::Error(error.kind(), message + "\n  in " + path, error.backtrace());
+    const char* advice =
+        model ? "" : ": is it a whole ONNX model? (PyTorch's archives end in .pt2)";
+    throw ffi::Error(error.kind(), message + "\n  in " + path + advice, error.backtrace());
   }
 }
 OnnxModule ImportModel(const ModelPtr& model, const OnnxOptions& options) {

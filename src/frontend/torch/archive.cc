@@ -29,7 +29,11 @@ struct Archive {
 };
 Archive OpenArchive(const std::string& path) {
   Archive archive{MapFile(path), {}, ""};
-  archive.members = ReadZip(archive.file.view);
+  try {
+    archive.members = ReadZip(archive.file.view);
+  } catch (const ffi::Error& error) {
+    throw ffi::Error(error.kind(), error.message() + "\n  in " + path, error.backtrace());
+  }
   for (const auto& [name, bytes] : archive.members) {
     constexpr std::string_view suffix = "/archive_format";
     if (!name.ends_with(suffix)) continue;

@@ -10,6 +10,7 @@
 
 #include "ir/target/scope.h"
 #include "ir/target/target_tables.h"
+#include "tvm/runtime/type_of.h"
 
 namespace tvm {
 namespace {
@@ -86,17 +87,17 @@ Any CheckValue(const TargetOption& option, const Any& value) {
   switch (option.type) {
     case OptionType::kInt:
       if (auto v = value.try_cast<int64_t>()) return InLimits(option, *v);
-      ThrowBadValue(option.name, "an integer", value.GetTypeKey());
+      ThrowBadValue(option.name, "an integer", TypeOf(value));
     case OptionType::kBool:
       if (auto v = value.try_cast<bool>()) return *v;
-      ThrowBadValue(option.name, "a bool", value.GetTypeKey());
+      ThrowBadValue(option.name, "a bool", TypeOf(value));
     case OptionType::kString:
       if (auto v = value.try_cast<String>()) return *v;
-      ThrowBadValue(option.name, "a string", value.GetTypeKey());
+      ThrowBadValue(option.name, "a string", TypeOf(value));
     case OptionType::kStrings:
       if (auto v = value.try_cast<Array<String>>()) return *v;
       if (auto v = value.try_cast<String>()) return SplitAt(View(*v), ',');
-      ThrowBadValue(option.name, "a list of strings", value.GetTypeKey());
+      ThrowBadValue(option.name, "a list of strings", TypeOf(value));
     default:
       return value;
   }
@@ -206,8 +207,10 @@ TargetKind TargetKind::Get(const String& name) {
   if (it != kinds->end()) return it->second;
   std::vector<std::string_view> names;
   for (const auto& [known, kind] : *kinds) names.push_back(known);
+  // Words for devices are no names of code generators.
+  const char* meant = name == "cpu" || name == "x86" ? "llvm" : name == "gpu" ? "cuda" : nullptr;
   TVM_FFI_THROW(ValueError) << "Target: expected the name of a target kind, got '" << name << "'"
-                            << DidYouMean(View(name), names);
+                            << DidYouMean(meant ? meant : View(name), names);
   TVM_FFI_UNREACHABLE();
 }
 const TargetKindRow& RowOf(const TargetKind& kind) {

@@ -15,7 +15,11 @@ Array<PrimExpr> AsDims(Array<PrimExpr> values, const char* what) {
     auto* constant = value.as<IntImmObj>();
     if (!constant || !value.dtype().is_integer()) {
       TVM_FFI_THROW(TypeError) << what << ": expected dimensions of type int64, got "
-                               << tir::TextOf(value) << " of type " << value.dtype();
+                               << tir::TextOf(value) << " of type " << value.dtype()
+                               << (value.as<tir::StringImmObj>()
+                                       ? "; a name stands for a variable in TVMScript only: write "
+                                         "tvm.tir.Var(name, 'int64')"
+                                       : "");
     }
     values.Set(i, IntImm::Int64(constant->value));
   }

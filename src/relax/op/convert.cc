@@ -6,6 +6,7 @@
 
 #include "../../tir/transform/small_float.h"
 #include "tvm/runtime/tensor.h"
+#include "tvm/runtime/type_of.h"
 
 namespace tvm::relax {
 namespace {
@@ -17,7 +18,7 @@ bool IsNumber(const AnyView& value) {
 [[noreturn]] void Refuse(const OperatorInfo& info, int param, const char* expected,
                          const AnyView& got) {
   TVM_FFI_THROW(OpTypeError) << info.ShortName() << ": parameter '" << info.args[param].name
-                             << "': expected " << expected << ", got " << got.GetTypeKey();
+                             << "': expected " << expected << ", got " << TypeOf(got);
   TVM_FFI_UNREACHABLE();
 }
 /// A number or a PrimExpr as a scalar; integers are int64, floating-point numbers float64.

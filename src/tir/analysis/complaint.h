@@ -15,5 +15,8 @@ struct Complaint {
 Complaint FindBrokenRule(const PrimFunc& func);
 /// Memory that the function allocates and reads although nothing in it can write it.
 Complaint FindUnwritten(const PrimFunc& func);
+/// The first access that lies outside of its buffer whenever the function runs: by a constant, or
+/// a sum of loop variables, in a place that is always reached. An empty string: none.
+std::string FindCertainlyOutside(const PrimFunc& func);
 
 }  // namespace tvm::tir

@@ -26,8 +26,12 @@ class Source:
             self.tree = _parse(program, self.source_name, self.lines)
         elif isinstance(program, ast.AST):
             self.source_name, self.lines, self.tree = "<ast>", [], program
-        else:
+        elif inspect.isfunction(program) or inspect.isclass(program):
             self.source_name, self.lines, self.tree = _find(program)
+        else:
+            raise TypeError(
+                f"expected a text, a function or a class to parse, got {type(program).__name__}"
+            )
 
     def as_ast(self):
         return self.tree
