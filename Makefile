@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples build-cost sanitize random bench bench-peers wheel check clean
+.PHONY: help system system-tests build demo test cpp-test python-test processors cpp-examples build-cost sanitize random random-sample bench bench-peers wheel check clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -67,7 +67,9 @@ python-test: build $(VENV)/.ready-tests ## Python tests, against the installed p
 	$(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist worksteal tests
 
 PROCESSORS := x86-64 haswell skylake-avx512
-PROCESSOR_TESTS := tests/schedule/test_default_rules*.py tests/backend
+# Those that name a processor themselves, or are about GPUs, are the same whatever processor this is.
+PROCESSOR_TESTS := tests/schedule/test_default_rules*.py tests/backend --ignore tests/backend/cuda \
+  -k "not (x86-64 or haswell or skylake-avx512)"
 processors: build $(VENV)/.ready-tests ## tests of rules and code for x86-64 without and with AVX2 and AVX-512, whatever this machine is
 	for cpu in $(PROCESSORS); do echo "== $$cpu"; \
 	  TVM_HOST_CPU=$$cpu $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(PROCESSOR_TESTS); done
@@ -85,6 +87,9 @@ SECONDS := 300
 SEED := 0
 random: build $(VENV)/.ready-tests ## random programs, schedules, graphs, calls and files for SECONDS, from SEED
 	$(BIN)/python -m tests.long --seconds $(SECONDS) --seed $(SEED)
+
+random-sample: build $(VENV)/.ready-tests ## the same programs of each kind from SEED on every machine: five minutes on two cores
+	$(BIN)/python -m tests.long --sample --seed $(SEED)
 
 cpp-examples: build ## the C++ examples, against the installed package, without Python at run time
 	scripts/run_cpp_examples.sh $(ABS_PYTHON)

@@ -58,8 +58,10 @@ def main():
         if unknown := [p for p in options.passes.split(",") if p not in single_passes()]:
             parser.error(f"--pass: expected passes that run alone, got {unknown[0]}")
     start, failures, seed, kinds = time.time(), {}, options.seed, collections.Counter()
-    while time.time() - start < options.seconds and (
-        options.programs is None or seed < options.seed + options.programs
+    while (
+        time.time() - start < options.seconds
+        if options.programs is None
+        else seed < options.seed + options.programs
     ):
         plain = programs.generate(seed)
         kinds.update(set(programs.node_kinds(plain.module)))

@@ -185,13 +185,14 @@ def check(seed, files):
 
 
 def main(description, check):
-    """Mutated files for some seconds; `check(seed)` says what is wrong with one."""
+    """Mutated files; `check(seed)` says what is wrong with one."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--programs", type=int, help="how many; else as many as the time allows")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     seed, end = args.seed, time.time() + args.seconds
-    while time.time() < end:
+    while time.time() < end if args.programs is None else seed < args.seed + args.programs:
         if seed % 1000 == 0:
             print(f"seed {seed}", flush=True)
         if complaint := check(seed):

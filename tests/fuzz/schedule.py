@@ -174,7 +174,11 @@ def main(given=None):
         return said is not None
     begin, seed, failures = time.time(), options.seed, 0
     fuzzer = Fuzzer(options.length, options.compile_every)
-    while time.time() - begin < options.seconds and seed - options.seed != options.programs:
+    while (
+        time.time() - begin < options.seconds
+        if options.programs is None
+        else seed - options.seed != options.programs
+    ):
         said = fuzzer.one(seed)
         if said is not None:
             failures += 1

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.long import RUNS, sample
+
 ROOT = pathlib.Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
@@ -34,6 +36,19 @@ def test_shards_have_other_seeds():
     assert "schedules, seed 1000000:" not in long("--seconds", "2", "--only", "schedules").stdout
     second = long("--seconds", "2", "--piece", "1", "--only", "schedules", "--shard", "2/2")
     assert "schedules, seed 1000000:" in second.stdout and "schedules, seed 0:" not in second.stdout
+
+
+def test_a_sample_is_the_same_every_time(monkeypatch, capsys):
+    small = {"schedules": 3, "rules": 50, "onnx": 20, "calls": 0}
+    for name, count in small.items():
+        monkeypatch.setitem(RUNS, name, (RUNS[name][0], count))
+    assert sample(small, 5)
+    said = capsys.readouterr().out
+    for what in ("rules, seed 5: 50 graphs,", "onnx, seed 5: 20 files", "calls, seed 5: 0 calls"):
+        assert what in said
+    monkeypatch.setitem(RUNS, "rules", ("tests.fuzz.rules_that_fail", 1))
+    assert not sample(["rules", "onnx"], 5)
+    assert "No module named tests.fuzz.rules_that_fail" in capsys.readouterr().out
 
 
 def test_unknown_runs_are_named():
