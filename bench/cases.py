@@ -19,6 +19,7 @@ from . import (
     pytorch,
     rewritten,
     serving,
+    simplify_size,
     tuning,
     tuning_result,
     vendor,
@@ -258,6 +259,18 @@ def schedules(name, subjects, options):
     return rows
 
 
+def integers(name, subjects, options):
+    """Integer analysis: 100,000 random index expressions, each simplified by a new analyzer that is
+    told what is known of its variables. CPU time."""
+    lines = simplify_size.written(options.seed, 100_000)
+    asked = {
+        who: functools.partial(simplify_size.seconds, peers.SUBJECTS[who].python, lines)
+        for who in peers.compilers()
+    }
+    samples = measure.alternate(asked, min(options.rounds, 3))
+    return [Row(f"{name}, one of 100,000", *item) for item in samples.items()]
+
+
 def _within(limit, name, workloads):
     """The workloads one by one, as long as there is time; says how far it is."""
     begin = time.monotonic()
@@ -427,6 +440,7 @@ CASES = {
     "onnx": imported_models,
     **serving.CASES,
     "pytorch": pytorch.case,
+    "integers": integers,
     "schedule": schedules,
     "trials": trials,
     "tuned": tuned,

@@ -50,6 +50,11 @@ def programs(seed, count):
         yield [make(rng, rng.randint(2, 4)), ranges]
 
 
+def written(seed, count):
+    """One line of text for each."""
+    return [json.dumps(p) for p in programs(seed, count)]
+
+
 def worker():
     """Reads programs, one per line; writes size, text and time of each simplified expression."""
     import tvm
@@ -118,6 +123,11 @@ def run(python, lines):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def seconds(python, lines):
+    """CPU time per expression."""
+    return sum(r[2] for r in run(python, lines)) / len(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worker", action="store_true")
@@ -130,7 +140,7 @@ def main():
         return worker()
     if args.peer is None:
         parser.error("--peer: expected the Python of an environment with the peer")
-    lines = [json.dumps(p) for p in programs(args.seed, args.count)]
+    lines = written(args.seed, args.count)
     ours, peers = run(sys.executable, lines), run(args.peer, lines)
     larger = [i for i in range(len(lines)) if ours[i][0] > peers[i][0]]
     smaller = sum(o[0] < p[0] for o, p in zip(ours, peers, strict=True))

@@ -308,6 +308,13 @@ GONE = {
     "tvm.auto_scheduler": "tvm.meta_schedule tunes programs",
     "tvm.autotvm": "tvm.meta_schedule tunes programs",
     "tvm.context": "write tvm.device",
+    **{
+        f"tvm.contrib.{name}": "no library is called: te.compute, tvm.topi and tvm.relax.op are "
+        "compiled for the machine"
+        for name in ("cblas", "cublas", "cudnn", "dnnl", "mkl", "mps", "nnpack", "random")
+        + ("rocblas", "sort", "thrust")
+    },
+    "tvm.contrib.pickle_memoize": "write functools.cache",
     "tvm.driver.tvmc": "the command is tvm, as in tvm compile model.onnx -o model.so",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",

@@ -336,7 +336,35 @@ LinearForm LinearOf(const PrimExpr& e, SharedMemo<LinearForm>* known) {
 }
 }  // namespace
 
+namespace {
+/// Adds factor * e to the sum, for the small expressions that most are: nothing is remembered of
+/// their parts. False, and the sum void, where that takes more than `*steps`.
+bool AddSmall(const PrimExpr& e, int64_t factor, LinearForm* sum, int* steps) {
+  if (--*steps < 0) return false;
+  auto* add = e.as<AddObj>();
+  auto* sub = add ? nullptr : e.as<SubObj>();
+  if (add || sub) {
+    const PrimExpr &a = add ? add->a : sub->a, &b = add ? add->b : sub->b;
+    return AddSmall(a, factor, sum, steps) && AddSmall(b, add ? factor : -factor, sum, steps);
+  }
+  if (auto* n = e.as<MulObj>()) {
+    auto c = AsConstInt(n->b);
+    Wide product = c ? Wide{*c} * factor : 0;
+    return c && Fits(product) && AddSmall(n->a, static_cast<int64_t>(product), sum, steps);
+  }
+  if (e.as<CastObj>()) return false;
+  if (auto c = AsConstInt(e))
+    sum->Add(Wide{*c} * factor);
+  else
+    sum->Add(e, factor);
+  return true;
+}
+}  // namespace
+
 LinearForm Analyzer::Impl::ToLinear(const PrimExpr& e) {
+  constexpr int kFewSteps = 24;
+  LinearForm small;
+  if (int steps = kFewSteps; AddSmall(e, 1, &small, &steps)) return small;
   SharedMemo<LinearForm> known;
   return LinearOf(e, &known);
 }
@@ -397,7 +425,8 @@ bool Analyzer::Impl::DifferByMultiple(const PrimExpr& a, const PrimExpr& b, Wide
 
 std::optional<bool> Analyzer::Impl::Decide(const PrimExpr& given) {
   if (auto c = AsConstInt(given)) return *c != 0;
-  PrimExpr cond = Turned(given);
+  if (given.as<GTObj>() || given.as<GEObj>()) return Decide(Turned(given));
+  const PrimExpr& cond = given;
   if (cond.dtype().is_scalar()) {
     for (const PrimExpr& truth : truths) {
       if (ExprDeepEqual(truth, cond)) return true;

@@ -121,7 +121,8 @@ struct Compiler {
     t.type = e->type_index();
     t.is_bool = e.dtype().is_bool();
     if (auto* var = e.as<VarObj>()) t.wildcard = WildcardNumber(var);
-    if (auto* imm = e.as<IntImmObj>()) t.value = imm->value;
+    if (t.wildcard >= 0) t.kind = WildcardKind(t.wildcard);
+    if (auto* imm = e.as<IntImmObj>()) t.is_const = true, t.value = imm->value;
     if (auto* n = AsBinary(e)) t.kids = {Compile(n->a), Compile(n->b)};
     if (auto* n = e.as<NotObj>()) t.kids = {Compile(n->a)};
     if (auto* n = e.as<SelectObj>()) {
@@ -131,8 +132,7 @@ struct Compiler {
     return &arena.back();
   }
   static bool IsConstant(const Template* t) {
-    return t->type == IntImmObj::RuntimeTypeIndex() ||
-           (t->wildcard >= 0 && WildcardKind(t->wildcard) == kConst);
+    return t->is_const || (t->wildcard >= 0 && t->kind == kConst);
   }
   /// `t` with the operands of its commutative nodes in every order; constants stay on the right.
   std::vector<const Template*> Variants(const Template* t) {
@@ -182,9 +182,7 @@ struct Compiler {
 namespace {
 /// Whether a node of this type may be what `t` stands for.
 bool MayBe(const Template* t, int32_t type) {
-  bool constant = t->wildcard >= 0 ? WildcardKind(t->wildcard) == kConst
-                                   : t->type == IntImmObj::RuntimeTypeIndex();
-  if (constant) return IsOneOf<IntImmObj, BroadcastObj>(type);
+  if (Compiler::IsConstant(t)) return IsOneOf<IntImmObj, BroadcastObj>(type);
   return t->wildcard >= 0 || t->type == type;
 }
 /// The rules sorted by the type of a node and, for binary ones, of its operands: most nodes have
@@ -252,7 +250,7 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
   if (t->wildcard >= 0) {
     const PrimExpr*& slot = bound_[t->wildcard];
     if (slot) return ExprDeepEqual(*slot, e);
-    WildKind kind = WildcardKind(t->wildcard);
+    WildKind kind = t->kind;
     if (kind == kConst && !ExactConstant(e)) return false;
     if (kind == kNoConst && AsConstInt(e)) return false;
     if (kind == kInt || kind == kNoConst || kind == kConst) {
@@ -264,7 +262,7 @@ bool Match::Bind(const Template* t, const PrimExpr& e) {
     slot = &e;
     return true;
   }
-  if (t->type == IntImmObj::RuntimeTypeIndex()) {
+  if (t->is_const) {
     return e.dtype().is_bool() == t->is_bool && !e.dtype().is_float() &&
            ExactConstant(e) == t->value;
   }
@@ -320,10 +318,10 @@ std::optional<T> Compute(int32_t type, T a, T b) {
 /// tables.
 std::optional<Wide> Match::Constant(const Template* t) {
   if (t->wildcard >= 0) {
-    if (WildcardKind(t->wildcard) != kConst) return std::nullopt;
+    if (t->kind != kConst) return std::nullopt;
     return ExactConstant(*bound_[t->wildcard]);
   }
-  if (t->type == IntImmObj::RuntimeTypeIndex()) return t->value;
+  if (t->is_const) return t->value;
   if (!t->kids[1] || t->kids[2]) return std::nullopt;
   auto a = Constant(t->kids[0]), b = Constant(t->kids[1]);
   if (!a || !b) return std::nullopt;
@@ -349,7 +347,7 @@ Interval Match::Range(const Template* t) {
   return {};
 }
 bool Match::Holds(const Template* t) {
-  if (t->type == IntImmObj::RuntimeTypeIndex()) return t->value != 0;
+  if (t->is_const) return t->value != 0;
   if (IsOneOf<AndObj>(t->type)) return Holds(t->kids[0]) && Holds(t->kids[1]);
   if (IsOneOf<OrObj>(t->type)) return Holds(t->kids[0]) || Holds(t->kids[1]);
   const Template *a = t->kids[0], *b = t->kids[1];
@@ -418,10 +416,9 @@ PrimExpr Match::MakeConstant(Wide value, bool is_bool, bool wraps) {
               : cast(type_, IntImm::Int64(static_cast<int64_t>(value)));
 }
 PrimExpr Match::BuildNode(const Template* t, const CompiledRule& rule,
-                          const std::function<PrimExpr(PrimExpr)>& make) {
+                          const std::function<PrimExpr(const PrimExpr&)>& make) {
   if (t->wildcard >= 0) return *bound_[t->wildcard];
-  if (t->type == IntImmObj::RuntimeTypeIndex())
-    return MakeConstant(t->value, t->is_bool, rule.needs == kWraps);
+  if (t->is_const) return MakeConstant(t->value, t->is_bool, rule.needs == kWraps);
   if (!t->is_bool) {
     if (auto c = Constant(t)) return MakeConstant(*c, false, rule.needs == kWraps);
   }
@@ -440,7 +437,8 @@ PrimExpr Match::BuildNode(const Template* t, const CompiledRule& rule,
   if (kids[0].dtype() != kids[1].dtype()) return PrimExpr();  // a scalar and a vector condition
   return make(MakeBinaryNode(t->type, kids[0], kids[1]));
 }
-PrimExpr Match::Build(const CompiledRule& rule, const std::function<PrimExpr(PrimExpr)>& make) {
+PrimExpr Match::Build(const CompiledRule& rule,
+                      const std::function<PrimExpr(const PrimExpr&)>& make) {
   return BuildNode(rule.to, rule, make);
 }
 

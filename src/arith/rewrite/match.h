@@ -14,6 +14,8 @@ namespace tvm::arith {
 struct Template {
   int32_t type = 0;   // type index of the node
   int wildcard = -1;  // its number, for a wildcard
+  WildKind kind = kAnyValue;
+  bool is_const = false;
   int64_t value = 0;  // of a constant
   bool is_bool = false;
   std::array<const Template*, 3> kids{};
@@ -36,7 +38,7 @@ class Match {
   /// Whether the rule may be used on `e`.
   bool Try(const CompiledRule& rule, const PrimExpr& e);
   /// The replacement; `make` simplifies each new node. Undefined when a constant does not fit.
-  PrimExpr Build(const CompiledRule& rule, const std::function<PrimExpr(PrimExpr)>& make);
+  PrimExpr Build(const CompiledRule& rule, const std::function<PrimExpr(const PrimExpr&)>& make);
 
  private:
   bool Bind(const Template* t, const PrimExpr& e);
@@ -46,7 +48,7 @@ class Match {
   Residue Class(const Template* t);
   bool StaysInType(const Template* t);
   PrimExpr BuildNode(const Template* t, const CompiledRule& rule,
-                     const std::function<PrimExpr(PrimExpr)>& make);
+                     const std::function<PrimExpr(const PrimExpr&)>& make);
   PrimExpr MakeConstant(Wide value, bool is_bool, bool wraps);
 
   Analyzer::Impl* facts_;

@@ -36,7 +36,8 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     ++facts_->stats.nodes_visited;
     ++visits_;
     PrimExpr result = Visit(e);
-    return facts_->memos.At(e)->rewritten = result;
+    facts_->memos.At(e)->rewritten = result;
+    return result;
   }
 
  private:
@@ -134,7 +135,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
   }
 
   /// `e`, whose children are simplified already, by the rules.
-  PrimExpr Make(PrimExpr e) {
+  PrimExpr Make(const PrimExpr& e) {
     if (depth_ > kMaxDepth) return e;
     ++depth_;
     facts_->stats.max_recursive_depth =
@@ -143,9 +144,9 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     --depth_;
     return result;
   }
-  PrimExpr MakeHere(PrimExpr e) {
-    DataType t = e.dtype();
-    if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
+  /// Counting references is a good part of the time: expressions are passed on, not copied.
+  PrimExpr MakeHere(const PrimExpr& e) {
+    if (IsConst(e)) return e;
     if (auto* n = AsBinary(e)) {
       if (PrimExpr known = DifferenceOfCasts(e); known.defined()) return known;
       PrimExpr turned = Turn(e, n);
@@ -154,10 +155,21 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
         auto* less = e.as<LEObj>() ? result.as<LTObj>() : nullptr;
         return less && !IsLoose(less) ? LT(less->a, less->b, LooseMark()) : result;
       }
-      PrimExpr simple = Neutral(e);
-      if (!simple.same_as(e)) return simple;
-      e = Ordered(e, n);
-      if (AsConstInt(e) || e.as<FloatImmObj>()) return e;
+      bool constant_first = IsConst(n->a);
+      if (constant_first || IsConst(n->b)) {
+        if (PrimExpr simple = Neutral(e); simple.defined()) return simple;
+      }
+      if (constant_first) {
+        PrimExpr ordered = Ordered(e, n);
+        return IsConst(ordered) ? ordered : ByRules(ordered);
+      }
+    }
+    return ByRules(e);
+  }
+  /// `e`, a constant or an expression that is spelled as the rules are.
+  PrimExpr ByRules(const PrimExpr& e) {
+    DataType t = e.dtype();
+    if (AsBinary(e)) {
       PrimExpr chain = Chain(e);
       if (chain.defined()) return chain;
     } else if (auto* n = e.as<NotObj>()) {
@@ -202,7 +214,7 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     for (const CompiledRule* rule : RulesFor(e)) {
       ++facts_->stats.rewrites_attempted;
       if (!match.Try(*rule, e)) continue;
-      PrimExpr result = match.Build(*rule, [this](PrimExpr n) { return Make(std::move(n)); });
+      PrimExpr result = match.Build(*rule, [this](const PrimExpr& n) { return Make(n); });
       if (!result.defined() || result.dtype() != t) continue;
       ++facts_->stats.rewrites_performed;
       return result;
@@ -282,16 +294,18 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     auto* n = AsBinary(e);
     return n && n->a.dtype().is_vector();
   }
-  /// Constants folded, or on the right; min and max keep the order they were written in.
+  static bool IsConst(const PrimExpr& e) { return AsConstInt(e) || e.as<FloatImmObj>(); }
+  /// Constants folded, or on the right; min and max keep the order they were written in. The first
+  /// operand is a constant.
   static PrimExpr Ordered(const PrimExpr& e, const BinaryOpFields* n) {
-    if (!AsConstInt(n->a) && !n->a.as<FloatImmObj>()) return e;
     bool extreme = e.as<MinObj>() || e.as<MaxObj>();
-    if (extreme && !AsConstInt(n->b) && !n->b.as<FloatImmObj>()) return e;
+    if (extreme && !IsConst(n->b)) return e;
     PrimExpr folded = MakeBinaryNode(e->type_index(), n->a, n->b);
     auto* m = AsBinary(folded);
     return m && m->a.same_as(n->a) ? e : folded;
   }
-  /// 0 and 1 where they are neutral, by the operators themselves.
+  /// 0 and 1 where they are neutral, by the operators themselves; undefined where they know
+  /// nothing.
   PrimExpr Neutral(const PrimExpr& e) {
     auto* n = AsBinary(e);
     // They do nothing else with one constant: asking them builds a node.
@@ -300,9 +314,9 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
       auto* f = x.as<FloatImmObj>();
       return c ? *c == 0 || *c == 1 : f && f->value == 1;
     };
-    auto is_const = [](const PrimExpr& x) { return AsConstInt(x) || x.as<FloatImmObj>(); };
-    if (!is_neutral(n->a) && !is_neutral(n->b) && !(is_const(n->a) && is_const(n->b))) return e;
-    if (!facts_->TraitsOf(e).pure) return e;
+    if (!is_neutral(n->a) && !is_neutral(n->b) && !(IsConst(n->a) && IsConst(n->b)))
+      return PrimExpr();
+    if (!facts_->TraitsOf(e).pure) return PrimExpr();
     PrimExpr r;
     if (e.as<AddObj>())
       r = add(n->a, n->b);
@@ -323,9 +337,9 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
     else if (e.as<OrObj>())
       r = logical_or(n->a, n->b);
     // The operators build the same node when they know nothing.
-    return r.defined() && r->type_index() != e->type_index()       ? r
-           : (r.defined() && (r.same_as(n->a) || r.same_as(n->b))) ? r
-                                                                   : e;
+    bool knows =
+        r.defined() && (r->type_index() != e->type_index() || r.same_as(n->a) || r.same_as(n->b));
+    return knows ? r : PrimExpr();
   }
   /// One spelling per comparison: see rules_compare.cc.
   PrimExpr Turn(const PrimExpr& e, const BinaryOpFields* n) {

@@ -145,3 +145,16 @@ def test_a_wait_has_a_count():
 
     with pytest.raises(ValueError, match="InjectPTXAsyncCopy: expected async_wait_inflight_count"):
         copies(before)
+
+
+def test_what_comes_after_an_asynchronous_copy_is_none():
+    @T.prim_func
+    def before(A: T.Buffer((64,), "float32")):
+        t = T.launch_thread("threadIdx.x", 32)
+        S = T.decl_buffer((64,), "float32", scope="shared")
+        with T.attr(0, "async_scope", 1):
+            S[t] = A[t]
+        S[t + 32] = A[t + 32]
+
+    text = copies(before)
+    assert text.count("T.ptx_cp_async") == 1 and "S[t + 32] = A[t + 32]" in text

@@ -3,6 +3,7 @@
 
 import numpy as np
 import tvm
+import tvm.relax
 from tvm import tir
 from tvm.tir import transform as tt
 
@@ -46,3 +47,9 @@ def test_inline_private_functions():
     a = np.zeros(4, "int32")
     tir.interpret(mod["main"])(a)
     assert a.tolist() == [0, 0, 7, 0]
+
+
+def test_functions_of_other_languages_stay():
+    helper = func([buffer((4,))], tir.Evaluate(0), global_symbol="main")
+    mod = tvm.IRModule({"other": tvm.relax.ExternFunc("other"), "main": helper})
+    tvm.ir.assert_structural_equal(tt.InlinePrivateFunctions()(mod), mod)

@@ -201,3 +201,17 @@ def test_strides_of_one_row_do_not_matter(rows, fits):
             ValueError, match=r"expected A.strides\[0\] of a compact tensor to be 4"
         ):
             run(wide[:, :4], out)
+
+
+def test_a_call_gives_the_scalars_that_sizes_are_made_of():
+    n = tir.Var("n", "int32")
+    helper = func([buffer((n * 2,)), n], tir.Evaluate(0))
+    B, callee = buffer((4,), name="B"), tvm.ir.GlobalVar("helper")
+
+    def module(*scalars):
+        main = func([B], tir.Evaluate(tir.Call("void", callee, [B.data, *scalars])))
+        return tvm.IRModule({callee: helper, "main": main.with_attr("global_symbol", "main")})
+
+    tt.MakePackedAPI()(module(2))
+    with pytest.raises(TypeError, match="expected a call of helper to give n"):
+        tt.MakePackedAPI()(module())

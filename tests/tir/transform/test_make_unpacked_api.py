@@ -13,6 +13,7 @@ def test_unpacked_api_has_the_order_of_the_parameters():
     before = func([n, A], store(A, 0, 1.0), global_symbol="f")
     result = apply(tt.MakeUnpackedAPI(), before)
     assert [p.name for p in result.params] == ["n", "A"] and len(result.buffer_map) == 0
+    assert result.ret_type.dtype == "int32"  # 0, or that it failed
 
 
 @pytest.mark.parametrize("what", ["shape", "strides", "offset"])

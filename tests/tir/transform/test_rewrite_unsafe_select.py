@@ -42,3 +42,14 @@ def test_a_choice_guards_its_values_but_not_its_condition():
     check(tt.RewriteUnsafeSelect(), program(tir.Select, *reads), program(tir.if_then_else, *reads))
     guarded = program(tir.Select, lambda i: i < n, lambda i: A[i])
     check(tt.RewriteUnsafeSelect(), guarded, guarded)
+
+
+def test_a_function_that_may_do_anything_is_called_where_it_is_chosen():
+    B, x = buffer((16,), name="B"), tir.const(0.0, "float32")
+
+    def program(choose, call):
+        return func([B], loop(16, lambda i: store(B, i, choose(i > 0, call, x))))
+
+    opaque, pure = tir.call_extern("float32", "f"), tir.call_pure_extern("float32", "f")
+    check(tt.RewriteUnsafeSelect(), program(tir.Select, opaque), program(tir.if_then_else, opaque))
+    check(tt.RewriteUnsafeSelect(), program(tir.Select, pure), program(tir.Select, pure))

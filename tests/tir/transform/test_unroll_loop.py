@@ -8,7 +8,7 @@ from tvm import tir
 from tvm.script import tir as T
 from tvm.tir import transform as tt
 
-from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store
+from tests.tir.transform.build_ir import apply, buffer, check, func, loop, seq, store, when
 
 
 def test_unroll_marked_loop():
@@ -62,3 +62,13 @@ def test_loops_with_jumps_are_not_unrolled(marked):
     values = np.array([0, 5, 0, 7], "int32")
     tir.interpret(mod)(values)
     assert values.tolist() == [1, 5, 1, 7]
+
+
+def test_a_loop_that_something_leaves_is_serial_whatever_was_asked():
+    A = buffer((4,), "int32")
+    body = lambda i: seq(when(A[i] > 0, tir.Evaluate(tir.break_loop())), store(A, i, 1))
+    check(
+        tt.UnrollLoop(),
+        func([A], loop(4, body, kind="unrolled")),
+        func([A], loop(4, body)),
+    )
