@@ -87,15 +87,17 @@ def compile(
     tir_pipeline: str | Pass | None = "default",
     explain: bool | str | os.PathLike[str] = False,
 ) -> Executable:
-    """Compiles a program to an Executable: functions of every language that has a row.
+    """Compiles a program for a target.
 
-    Graphs become a VMExecutable, which relax.VirtualMachine runs.
+    Kernels become an Executable, which is called like a function; graphs, and models in files, a
+    VMExecutable, which relax.VirtualMachine runs. Both have `export_library`.
 
     Parameters
     ----------
     mod : PrimFunc, IRModule or Schedule, or the path of a model (.onnx, or .pt2 of torch.export)
     target : str or Target; the current target, else this machine, if None.
-    relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
+    relax_pipeline, tir_pipeline : the passes that lower graphs and kernels: "default", another name
+        (relax.get_pipeline, tir.get_tir_pipeline), a Pass, or a function of a module.
     explain : prints a table of the kernels: calls, work, memory, rule of the schedule, its
         blocking, operators. With the path of a page (report.html), each kernel is also run on this
         machine, and the page shows their speed beside what the machine reaches.

@@ -284,6 +284,8 @@ class Constant(ExprWithOp):
 
 @register_node("relax.expr.Var")
 class Var(ExprWithOp):
+    """A variable of a graph: relax.Var("x", relax.TensorStructInfo((n, 64), "float32"))."""
+
     @spelled(name="name_hint")
     def __init__(self, name_hint, struct_info=None, span=None):
         struct_info = as_info(struct_info)
