@@ -103,6 +103,7 @@ class ExprWithOp(Expr):
     """Python's operators on expressions; each makes a call."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # array + x is x's __radd__, not a sum for each element
 
     __add__, __radd__ = _binary("add")
     __sub__, __rsub__ = _binary("subtract")
