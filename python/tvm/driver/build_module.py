@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import tvm_ffi
-
 import tvm
 from tvm.runtime import Executable
 
@@ -23,12 +21,12 @@ Program: TypeAlias = Any
 
 def _model(path):
     """The graph of a model's file: PyTorch's archives by their name, else ONNX."""
+    if path.endswith(".pt2"):
+        from tvm.relax.frontend.torch import from_archive
+
+        return from_archive(path)
     from tvm.relax.frontend.onnx import from_onnx
 
-    if path.endswith(".pt2"):
-        # Not through tvm.relax.frontend.torch, which imports PyTorch.
-        from_archive = tvm_ffi.get_global_func("relax.frontend.torch.from_archive")
-        return from_archive(path, False, False, False)
     return from_onnx(path)
 
 
