@@ -15,7 +15,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description=__doc__,
-        epilog="\n".join(f"  {name:12}{doc}" for name, doc in names.items()),
+        epilog="\n".join(f"  {name:13} {' '.join(doc.split())}" for name, doc in names.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", help="benchmarks to run (all of them)")

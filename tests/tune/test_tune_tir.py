@@ -280,6 +280,11 @@ def test_bad_options(tmp_path, options, error, message):
         tune(programs.sigmoid(), tmp_path, options.pop("trials", 4), **options)
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    database = tune(programs.sigmoid(), tmp_path, np.int64(2), num_trials_per_iter=np.int32(1))
+    assert len(database) == 2
+
+
 def test_bad_programs_and_folders(tmp_path):
     with pytest.raises(TypeError, match="expected a PrimFunc or an IRModule, got int"):
         tune(3, tmp_path)

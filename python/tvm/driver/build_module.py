@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import tvm_ffi
-
 import tvm
 from tvm.runtime import Executable
 
@@ -23,12 +21,12 @@ Program: TypeAlias = Any
 
 def _model(path):
     """The graph of a model's file: PyTorch's archives by their name, else ONNX."""
+    if path.endswith(".pt2"):
+        from tvm.relax.frontend.torch import from_archive
+
+        return from_archive(path)
     from tvm.relax.frontend.onnx import from_onnx
 
-    if path.endswith(".pt2"):
-        # Not through tvm.relax.frontend.torch, which imports PyTorch.
-        from_archive = tvm_ffi.get_global_func("relax.frontend.torch.from_archive")
-        return from_archive(path, False, False, False)
     return from_onnx(path)
 
 
@@ -87,15 +85,17 @@ def compile(
     tir_pipeline: str | Pass | None = "default",
     explain: bool | str | os.PathLike[str] = False,
 ) -> Executable:
-    """Compiles a program to an Executable: functions of every language that has a row.
+    """Compiles a program for a target.
 
-    Graphs become a VMExecutable, which relax.VirtualMachine runs.
+    Kernels become an Executable, which is called like a function; graphs, and models in files, a
+    VMExecutable, which relax.VirtualMachine runs. Both have `export_library`.
 
     Parameters
     ----------
     mod : PrimFunc, IRModule or Schedule, or the path of a model (.onnx, or .pt2 of torch.export)
     target : str or Target; the current target, else this machine, if None.
-    relax_pipeline, tir_pipeline : the passes that lower Relax and TIR functions.
+    relax_pipeline, tir_pipeline : the passes that lower graphs and kernels: "default", another name
+        (relax.get_pipeline, tir.get_tir_pipeline), a Pass, or a function of a module.
     explain : prints a table of the kernels: calls, work, memory, rule of the schedule, its
         blocking, operators. With the path of a page (report.html), each kernel is also run on this
         machine, and the page shows their speed beside what the machine reaches.

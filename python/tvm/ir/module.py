@@ -16,6 +16,8 @@ from .pyfunc import with_pyfuncs
 
 @register_node("ir.IRModule")
 class IRModule(Node):
+    """The functions of a program, by name: tvm.IRModule({"main": func})."""
+
     __slots__ = ("__dict__",)
 
     def __init__(self, functions=None, attrs=None, global_infos=None):

@@ -38,7 +38,15 @@ class _Options(dict):
 
 @register_node("transform.PassContext")
 class PassContext(Node):
-    """Options that hold while passes run: `with PassContext(opt_level=3, config={...}):`."""
+    """Options that hold while passes run: `with PassContext(opt_level=3, config={...}):`.
+
+    Parameters
+    ----------
+    opt_level : passes of a higher level are left out.
+    required_pass, disabled_pass : names of passes that run, or do not, whatever their level.
+    instruments : objects that watch passes (tvm.instrument).
+    config : {option: value}; `PassContext.list_configs()` says which there are.
+    """
 
     def __init__(
         self, opt_level=2, required_pass=None, disabled_pass=None, instruments=None, config=None

@@ -59,6 +59,61 @@ def _save_model(model, path):
         logger.warning("%s: %s: %s", path, type(error).__name__, error)
 
 
+def _check_tasks(tasks):
+    if not tasks:
+        raise ValueError("tune_tasks: expected at least one task, got none")
+    for task in tasks:
+        if not isinstance(task, TuneContext):
+            raise TypeError(f"tasks: expected TuneContexts, got {type(task).__name__}")
+        if task.mod is None or task.target is None:
+            missing = "mod" if task.mod is None else "target"
+            raise ValueError(f"task {task.task_name}: expected a {missing}, got None")
+
+
+def _trials(name, value):
+    """A number of trials, of Python or NumPy."""
+    is_number = hasattr(type(value), "__index__") and not isinstance(value, bool)
+    if not is_number or value < 1:
+        raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
+    return int(value)
+
+
+def _builder(builder, num_tuning_cores):
+    if not isinstance(builder, Builder):
+        options = {"max_workers": num_tuning_cores} if builder == "local" else {}
+        return Builder.create(builder, **options)
+    if num_tuning_cores is not None and isinstance(builder, LocalBuilder):
+        builder.max_workers = min(builder.max_workers, num_tuning_cores)
+    return builder
+
+
+def _cost_model(kind, num_tuning_cores, max_trials):
+    options = {}
+    if kind == "xgb":
+        # A short run wants guidance from its second round on.
+        warm_up = min(100, max(16, max_trials // 3))
+        options = {"num_tuning_cores": num_tuning_cores, "num_warmup_samples": warm_up}
+    try:
+        return CostModel.create(kind, **options)
+    except ImportError as error:  # the package is optional: the search works without it, worse
+        logger.warning("%s; candidates are chosen at random", error)
+        return CostModel.create("random")
+
+
+def _callbacks(callbacks):
+    """Measure callbacks as a list."""
+    if isinstance(callbacks, MeasureCallback):
+        callbacks = [callbacks]
+    elif isinstance(callbacks, str):
+        callbacks = MeasureCallback.create(callbacks)
+    for callback in callbacks:
+        if not isinstance(callback, MeasureCallback):
+            raise TypeError(
+                f"measure_callbacks: expected MeasureCallbacks, got {type(callback).__name__}"
+            )
+    return callbacks
+
+
 def tune_tasks(
     *,
     tasks,
@@ -95,23 +150,12 @@ def tune_tasks(
     builder, runner, database, cost_model, measure_callbacks, task_scheduler : an object, or the
         name of a kind.
     """
-    if not tasks:
-        raise ValueError("tune_tasks: expected at least one task, got none")
-    for task in tasks:
-        if not isinstance(task, TuneContext):
-            raise TypeError(f"tasks: expected TuneContexts, got {type(task).__name__}")
-        if task.mod is None or task.target is None:
-            missing = "mod" if task.mod is None else "target"
-            raise ValueError(f"task {task.task_name}: expected a {missing}, got None")
+    _check_tasks(tasks)
     if max_trials_per_task is None:
         max_trials_per_task = max_trials_global
-    for name, value in (
-        ("max_trials_global", max_trials_global),
-        ("max_trials_per_task", max_trials_per_task),
-        ("num_trials_per_iter", num_trials_per_iter),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}: expected a positive number of trials, got {value!r}")
+    max_trials_global = _trials("max_trials_global", max_trials_global)
+    max_trials_per_task = _trials("max_trials_per_task", max_trials_per_task)
+    num_trials_per_iter = _trials("num_trials_per_iter", num_trials_per_iter)
     if max_time is not None and not max_time > 0:
         raise ValueError(f"max_time: expected a positive number of seconds, got {max_time!r}")
     if post_optimization and database != "json":
@@ -122,37 +166,16 @@ def tune_tasks(
         for task in tasks:
             runner.check_device(device_of(task.target))
     _check_work_dir(work_dir)
-    if not isinstance(builder, Builder):
-        options = {"max_workers": num_tuning_cores} if builder == "local" else {}
-        builder = Builder.create(builder, **options)
-    elif num_tuning_cores is not None and isinstance(builder, LocalBuilder):
-        builder.max_workers = min(builder.max_workers, num_tuning_cores)
+    builder = _builder(builder, num_tuning_cores)
     if database == "json":
         database = Database.create("json", work_dir=work_dir, module_equality=module_equality)
     elif not isinstance(database, Database):
         database = Database.create(database, module_equality=module_equality)
     model_path = os.path.join(work_dir, MODEL_FILE)
     if not isinstance(cost_model, CostModel) and cost_model is not None:
-        options = {}
-        if cost_model == "xgb":
-            # A short run wants guidance from its second round on.
-            warm_up = min(100, max(16, max_trials_global // 3))
-            options = {"num_tuning_cores": num_tuning_cores, "num_warmup_samples": warm_up}
-        try:
-            cost_model = CostModel.create(cost_model, **options)
-        except ImportError as error:  # the package is optional: the search works without it, worse
-            logger.warning("%s; candidates are chosen at random", error)
-            cost_model = CostModel.create("random")
+        cost_model = _cost_model(cost_model, num_tuning_cores, max_trials_global)
         _load_model(cost_model, model_path)
-    if isinstance(measure_callbacks, MeasureCallback):
-        measure_callbacks = [measure_callbacks]
-    elif isinstance(measure_callbacks, str):
-        measure_callbacks = MeasureCallback.create(measure_callbacks)
-    for callback in measure_callbacks:
-        if not isinstance(callback, MeasureCallback):
-            raise TypeError(
-                f"measure_callbacks: expected MeasureCallbacks, got {type(callback).__name__}"
-            )
+    measure_callbacks = _callbacks(measure_callbacks)
     if not isinstance(task_scheduler, TaskScheduler):
         task_scheduler = TaskScheduler.create(task_scheduler)
 

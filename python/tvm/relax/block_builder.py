@@ -115,6 +115,19 @@ def _params(params):
 
 @register_node("relax.BlockBuilder")
 class BlockBuilder(Node):
+    """Builds graphs, in which every intermediate value has a name.
+
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.matmul(x, w))
+            out = bb.emit_output(relax.op.nn.relu(y))
+        bb.emit_func_output(out)
+    mod = bb.get()
+
+    `mod` is a module to which functions are added.
+    """
+
     def __init__(self, mod=None):
         self.__init_handle_by_constructor__(_create, mod, True)
 
@@ -124,7 +137,11 @@ class BlockBuilder(Node):
         return _stack.builders[-1] if _stack.builders else None
 
     def function(self, name, params=None, attrs=None, pure=True, private=False):
-        """A new function; emit_func_output ends it."""
+        """A new function, as `with bb.function(name, params):`; emit_func_output ends it.
+
+        `params` are relax.Vars. One that is `private` has no name outside of its module, one that
+        is not `pure` has side effects.
+        """
         return FunctionScope(self, name, params, attrs, pure, private)
 
     def testing_scope(self, def_vars):
@@ -136,7 +153,7 @@ class BlockBuilder(Node):
         return DataflowScope(self)
 
     def emit(self, expr, name_hint=""):
-        """Binds an expression to a new variable."""
+        """Binds an expression to a new variable, which is returned and knows its struct info."""
         # No name is cheaper to pass than an empty one.
         return _emit(
             self, expr if type(expr) in _expressions else _as_expr(expr), name_hint or None

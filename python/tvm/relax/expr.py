@@ -103,6 +103,7 @@ class ExprWithOp(Expr):
     """Python's operators on expressions; each makes a call."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # array + x is x's __radd__, not a sum for each element
 
     __add__, __radd__ = _binary("add")
     __sub__, __rsub__ = _binary("subtract")
@@ -284,6 +285,8 @@ class Constant(ExprWithOp):
 
 @register_node("relax.expr.Var")
 class Var(ExprWithOp):
+    """A variable of a graph: relax.Var("x", relax.TensorStructInfo((n, 64), "float32"))."""
+
     @spelled(name="name_hint")
     def __init__(self, name_hint, struct_info=None, span=None):
         struct_info = as_info(struct_info)

@@ -35,6 +35,16 @@ class ShapeStructInfo(StructInfo):
 
 @register_node("relax.TensorStructInfo")
 class TensorStructInfo(StructInfo):
+    """What is known of a tensor.
+
+    Parameters
+    ----------
+    shape : integers, tir.Var(name, "int64") and expressions of them; None where it is not known.
+    dtype : the name of a type; "" where it is not known.
+    vdevice : the relax.VDevice it is on.
+    ndim : the number of dimensions where the shape is not known; -1: not known either.
+    """
+
     def __init__(self, shape=None, dtype="float32", vdevice=None, ndim=-1, span=None):
         if shape is not None and ndim != -1:
             raise ValueError(

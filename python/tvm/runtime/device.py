@@ -105,8 +105,8 @@ def _kind_name(target):
 
 
 def device(target: Any, dev_id: int | None = None, *, index: int | None = None) -> core.Device:
-    """The device of a name or a target: device("cpu"), device("cuda:1"), device("llvm -num-
-    cores=2")."""
+    """The device of a name or a target: device("cpu"), device("cuda", 1), device("cuda:1"),
+    device("llvm -mcpu=znver4")."""
     dev_id = index if dev_id is None else dev_id
     if isinstance(target, core.Device):
         return target

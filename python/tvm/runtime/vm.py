@@ -61,8 +61,18 @@ class VirtualMachine:
     """Runs a VMExecutable on one or several devices.
 
     The functions of the program are `vm["name"]`; they take tensors of any framework without
-    copying and may be called from several threads at once. `memory_cfg` is "pooled" (the default),
-    "naive", or a dictionary from devices to these words. `profile=True` makes `profile` work.
+    copying and may be called from several threads at once.
+
+    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    y = vm["main"](x)
+
+    Parameters
+    ----------
+    rt_mod : what tvm.compile gives for a graph, or tvm.runtime.load_module for a library.
+    device : a device, its name, or a list of them.
+    memory_cfg : "pooled" keeps freed memory for later calls (the default), "naive" gives it back;
+        a dictionary has one of these words for each device.
+    profile : makes `profile` work.
     """
 
     NAIVE_ALLOCATOR = 1

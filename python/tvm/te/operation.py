@@ -51,7 +51,15 @@ def _shape(what, shape):
 
 @_location.located
 def placeholder(shape, dtype=None, name="placeholder"):
-    """An input tensor."""
+    """An input tensor: its elements come with the call of what is compiled.
+
+    A = te.placeholder((n, 64), name="A")
+
+    Parameters
+    ----------
+    shape : integers or expressions such as te.size_var("n"); a single extent stands for one.
+    dtype : the name of a type; "float32" if None.
+    """
     return _op.placeholder(_shape(name, shape), "float32" if dtype is None else dtype, name)
 
 
@@ -134,7 +142,18 @@ def _check_free_reduce_axes(name, body, axis, fcompute):
 
 @_location.located
 def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=None):
-    """The tensor (or tensors) whose elements `fcompute(i, j, ...)` gives."""
+    """The tensor whose elements `fcompute(i, j, ...)` gives.
+
+    B = te.compute((n, 64), lambda i, j: te.exp(A[i, j]) + 1, name="B")
+
+    Parameters
+    ----------
+    shape : integers or expressions, one for each index.
+    fcompute : a function of the indices that returns an expression: one of te.exp, te.if_then_else
+        and their kin, not of math or numpy. With a list it gives several tensors.
+    tag, attrs : a word and a dictionary that the operation keeps, for schedules.
+    varargs_names : names of the indices that `*args` of `fcompute` stands for.
+    """
     scope = TagScope.get_current()
     if scope is not None:
         if tag:
@@ -276,14 +295,22 @@ def thread_axis(dom=None, tag="", name="", span=None):
 
 @_location.located
 def reduce_axis(dom, name="rv", thread_tag="", span=None):
-    """An iterator over the half-open interval `dom` to reduce over."""
+    """An axis to sum over, or to reduce in another way: `dom` is (begin, end), end excluded.
+
+    k = te.reduce_axis((0, 64), name="k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    """
     return IterVar(dom, name, IterVar.CommReduce, thread_tag, span)
 
 
 @_location.located
 def create_prim_func(ops, index_dtype_override=None):
-    """The function that computes the tensors of `ops` which are no placeholders. `ops` lists its
-    parameters: placeholders, results and scalar variables."""
+    """The PrimFunc that computes tensors, to be scheduled or compiled.
+
+    `ops` lists its parameters in their order: placeholders, results and scalar variables. Tensors
+    between them that are not listed become memory of the function. `index_dtype_override` is the
+    type of loops and indices, "int64" for instance.
+    """
     ops = _list(ops)
     for i, op in enumerate(ops):
         if not isinstance(op, (Tensor, Var)):

@@ -49,10 +49,16 @@ def test_it_runs_without_pytorch(tmp_path):
     assert_same(compiled(path)(x), model(x))
     code = f"""
 import sys
-import tvm
-from tvm_ffi import get_global_func
-mod = get_global_func("relax.frontend.torch.from_archive")({path!r}, False, False, False)
+from tvm.relax.frontend.torch import from_archive
+mod = from_archive({path!r})
 assert "torch" not in sys.modules and "matmul" in mod.script()
+sys.modules["torch"] = None  # as where it is not installed
+try:
+    from tvm.relax.frontend.torch import from_exported_program
+except ImportError as error:
+    assert "expected PyTorch to be installed" in str(error), error
+else:
+    raise AssertionError("from_exported_program was imported without PyTorch")
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

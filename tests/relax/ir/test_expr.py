@@ -293,3 +293,10 @@ def test_wide_and_deep_programs():
         deep = relax.Tuple([deep])
     assert ir.structural_equal(deep, deep)
     assert isinstance(ir.structural_hash(deep), int)
+
+
+def test_arrays_of_numpy_stand_on_either_side():
+    x, ones = relax.Var("x", F32), np.ones(3, "float32")
+    for call in (ones + x, x + ones, ones * x, np.float32(2) - x):
+        assert call.op.name in ("relax.add", "relax.multiply", "relax.subtract")
+    ir.assert_structural_equal((ones + x).args[0], relax.const(ones))
