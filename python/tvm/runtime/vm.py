@@ -77,6 +77,11 @@ class VirtualMachine:
     ) -> None:
         if isinstance(rt_mod, Executable):
             rt_mod = rt_mod.jit()
+        if not isinstance(rt_mod, tvm_ffi.Module):
+            raise TypeError(
+                "VirtualMachine: expected a graph that was compiled (by tvm.compile) or loaded (by "
+                f"tvm.runtime.load_module), got {type(rt_mod).__name__}"
+            )
         loader = "vm_profiler_load_executable" if profile else "vm_load_executable"
         self.module = rt_mod[loader]()
         self._functions = {}
