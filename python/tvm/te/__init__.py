@@ -3,6 +3,7 @@
 
 from tvm import tir
 from tvm._aliases import no_attribute
+from tvm._derive import public_names
 
 from .operation import *  # noqa: F403
 from .tag import TagScope, tag_scope
@@ -24,6 +25,8 @@ def __getattr__(name):
     if name in _TIR:
         value = globals()[name] = getattr(tir, name)
         return value
+    if name == "__all__":
+        return public_names(__name__)
     raise no_attribute("tvm.te", name, __dir__)
 
 

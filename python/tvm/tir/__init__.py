@@ -3,7 +3,7 @@
 
 import importlib
 
-from tvm._derive import fill
+from tvm._derive import fill, public_names
 from tvm.ir import PrimExpr
 
 from . import expr, op
@@ -41,6 +41,8 @@ _MOVED = {
 
 
 def __getattr__(name):
+    if name == "__all__":
+        return public_names(__name__)
     if name in _SUBMODULES or name in ("transform", "pipeline", "index_map", "data_layout"):
         return importlib.import_module("tvm.tir." + name)
     if name in _MOVED:

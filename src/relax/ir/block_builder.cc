@@ -69,33 +69,43 @@ namespace {
 uint64_t OutlineOf(const BaseFunc& func) {
   return OnDeepStack([&] { return OutlineHash(func); });
 }
+std::string SymbolOf(const BaseFunc& func) {
+  auto symbol = func->GetAttr<String>(attr::kGlobalSymbol);
+  return symbol ? std::string(symbol.value()) : "";
+}
 }  // namespace
 IRModuleObj* BlockBuilderObj::Impl::Own() {
   if (!std::exchange(owns_mod, true)) mod = IRModule(mod->functions, mod->attrs, mod->global_infos);
   return const_cast<IRModuleObj*>(mod.get());
 }
-void BlockBuilderObj::Impl::IndexFunction(const GlobalVar& var, uint64_t outline) {
+void BlockBuilderObj::Impl::IndexFunction(const GlobalVar& var, const BaseFunc& func) {
   function_names.Take(View(var->name_hint));
+  alike[SymbolOf(func)].without_outline.push_back(var);
+}
+void BlockBuilderObj::Impl::AddOutline(const GlobalVar& var, uint64_t outline) {
   outlines.emplace(var.get(), outline);
   by_outline.emplace(outline, var);
 }
-void BlockBuilderObj::Impl::RemoveFromIndex(const GlobalVar& var) {
-  auto known = outlines.find(var.get());
-  if (known == outlines.end()) {
-    std::erase_if(without_outline, [&](const GlobalVar& v) { return v.same_as(var); });
-    return;
+std::optional<uint64_t> BlockBuilderObj::Impl::OutlineAmong(Alike* alike, const BaseFunc& func) {
+  if (alike->without_outline.empty() && !alike->has_outlines) return {};
+  alike->has_outlines = true;
+  for (const GlobalVar& var : std::exchange(alike->without_outline, {})) {
+    if (mod->functions.count(var) && !outlines.count(var.get()))
+      AddOutline(var, OutlineOf(mod->Lookup(var)));
   }
+  return OutlineOf(func);
+}
+void BlockBuilderObj::Impl::RemoveOutline(const GlobalVar& var) {
+  auto known = outlines.find(var.get());
+  if (known == outlines.end()) return;
   auto [begin, end] = by_outline.equal_range(known->second);
   outlines.erase(known);
   by_outline.erase(
       std::find_if(begin, end, [&](const auto& item) { return item.second.same_as(var); }));
 }
 void BlockBuilderObj::Impl::IndexFunctions() {
-  if (!std::exchange(is_indexed, true)) {
-    for (const auto& [var, func] : mod->functions) IndexFunction(var, OutlineOf(func));
-  }
-  for (const GlobalVar& var : std::exchange(without_outline, {}))
-    IndexFunction(var, OutlineOf(mod->Lookup(var)));
+  if (std::exchange(is_indexed, true)) return;
+  for (const auto& [var, func] : mod->functions) IndexFunction(var, func);
 }
 String BlockBuilderObj::Impl::UniqueName(std::string_view hint) {
   for (const Id& id : without_name) var_names.Take(View(id->name_hint));
@@ -168,33 +178,34 @@ const IRModule& BlockBuilderObj::module() const { return impl_->mod; }
 IRModule BlockBuilderObj::Finalize() { return NormalizeGlobalVar(GetModule()); }
 GlobalVar BlockBuilderObj::AddFunction(const BaseFunc& func, const String& name_hint) {
   impl_->IndexFunctions();
-  // The first function has none to be compared with, and is often the only one.
-  bool is_first = impl_->mod->functions.empty();
-  uint64_t outline = is_first ? 0 : OutlineOf(func);
+  Impl::Alike& alike = impl_->alike[SymbolOf(func)];
+  std::optional<uint64_t> outline = impl_->OutlineAmong(&alike, func);
   GlobalVar found;
-  auto [begin, end] = impl_->by_outline.equal_range(outline);
-  for (auto it = begin; it != end; ++it) {
-    const GlobalVar& var = it->second;
-    if (found.defined() && View(found->name_hint) < View(var->name_hint)) continue;
-    if (StructuralEqual(impl_->mod->Lookup(var), func)) found = var;
+  if (outline) {
+    auto [begin, end] = impl_->by_outline.equal_range(*outline);
+    for (auto it = begin; it != end; ++it) {
+      const GlobalVar& var = it->second;
+      if (found.defined() && View(found->name_hint) < View(var->name_hint)) continue;
+      if (StructuralEqual(impl_->mod->Lookup(var), func)) found = var;
+    }
   }
   if (found.defined()) return found;
   GlobalVar var(impl_->function_names.Unique(View(name_hint)));
   UpdateStructInfo(var, GetStructInfo(func));
   impl_->Own()->Update(var, func);
-  if (is_first) {
-    impl_->without_outline.push_back(var);
+  if (outline) {
+    impl_->AddOutline(var, *outline);
   } else {
-    impl_->IndexFunction(var, outline);
+    alike.without_outline.push_back(var);
   }
   return var;
 }
 void BlockBuilderObj::UpdateFunction(const GlobalVar& var, const BaseFunc& func) {
   GlobalVar before = impl_->mod->FindGlobalVar(var->name_hint);
-  if (before.defined()) impl_->RemoveFromIndex(before);
+  if (before.defined()) impl_->RemoveOutline(before);
   UpdateStructInfo(var, GetStructInfo(func));
   impl_->Own()->Update(var, func);
-  if (impl_->is_indexed) impl_->IndexFunction(var, OutlineOf(func));
+  if (impl_->is_indexed) impl_->IndexFunction(var, func);
 }
 
 // ---- scopes and blocks ------------------------------------------------------------------------

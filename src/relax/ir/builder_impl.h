@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a BlockBuilder: the module, open scopes and blocks, names, values of variables.
 #pragma once
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -58,8 +59,14 @@ struct BlockBuilderObj::Impl {
   std::vector<Id> without_name;                             // not in `var_names` yet
   std::unordered_multimap<uint64_t, GlobalVar> by_outline;  // of the module's functions
   std::unordered_map<const Object*, uint64_t> outlines;     // by GlobalVar
-  std::vector<GlobalVar> without_outline;                   // not in both yet
-  bool is_indexed = false;                                  // whether functions are in the tables
+  /// Functions of one global symbol, or of none: others are never equal. What is alone has no
+  /// outline.
+  struct Alike {
+    std::vector<GlobalVar> without_outline;  // some of them may be gone
+    bool has_outlines = false;
+  };
+  std::unordered_map<std::string, Alike> alike;
+  bool is_indexed = false;  // whether functions are in the tables
   mutable std::unique_ptr<arith::Analyzer> analyzer;
   mutable std::vector<PrimExpr> not_negative;  // not told to the analyzer yet
 
@@ -67,8 +74,11 @@ struct BlockBuilderObj::Impl {
   /// The module, to be changed.
   IRModuleObj* Own();
   void IndexFunctions();
-  void IndexFunction(const GlobalVar& var, uint64_t outline);
-  void RemoveFromIndex(const GlobalVar& var);
+  void IndexFunction(const GlobalVar& var, const BaseFunc& func);
+  void AddOutline(const GlobalVar& var, uint64_t outline);
+  /// The outline of a function that is to come, or nothing where none is alike.
+  std::optional<uint64_t> OutlineAmong(Alike* alike, const BaseFunc& func);
+  void RemoveOutline(const GlobalVar& var);
   String UniqueName(std::string_view hint);
   void Define(const StructInfo& info);
   /// Ends the open block of a sequence.

@@ -76,7 +76,6 @@ class FusionGraph {
           (*func)->GetAttr<int64_t>("op_pattern", static_cast<int64_t>(kOpaque)));
     } else if (auto* op = call->op.as<OpObj>()) {
       node->name = std::string(View(op->name).substr(View(op->name).rfind('.') + 1));
-      node->kind = static_cast<OpPatternKind>(TOpPattern.Get(call->op, kOpaque));
     }
   }
   static bool HaveSameShape(const Expr& a, const Expr& b) {

@@ -45,6 +45,7 @@ struct DataflowCallees : ExprVisitor {
 
 IRModule InlinePrivateFunctions(IRModule mod) {
   auto callees = PrivateCallees(mod);
+  if (callees.empty()) return mod;
   for (const Array<GlobalVar>& group : DetectRecursion(mod)) {
     for (const GlobalVar& var : group) callees.erase(var->name_hint);
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results that are given away when they are computed.
+#include <unordered_set>
+
 #include "relax/transform/weights.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/expr_functor.h"
@@ -26,12 +28,11 @@ class OutputSetter : public ExprMutator {
     builder_->BeginScope(params);
     builder_->BeginSequence();
     // Results that are parameters or constants are there from the beginning.
+    std::unordered_set<const Object*> bound;
+    VisitBindings(func_, [&](const Binding& b) { bound.insert(b->var->vid.get()); });
     for (size_t i = 0; i < results_.size(); ++i) {
       auto* var = results_[i].as<VarObj>();
-      bool bound = false;
-      VisitBindings(func_,
-                    [&](const Binding& b) { bound |= var && b->var->vid.get() == var->vid.get(); });
-      if (!bound) Set(i, results_[i]);
+      if (!var || !bound.count(var->vid.get())) Set(i, results_[i]);
     }
     for (const BindingBlock& block : func_->body->blocks) {
       VisitBindingBlock(block);

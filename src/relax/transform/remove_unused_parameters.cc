@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of private functions that nobody uses go.
+#include <algorithm>
+
 #include "relax/analysis/match.h"
 #include "relax/transform/signature.h"
 #include "tvm/relax/analysis.h"
@@ -50,8 +52,17 @@ Needed FindNeeded(const Function& func, const std::unordered_set<const Object*>&
   return result;
 }
 
+bool UsesAllParameters(const Function& func) {
+  std::unordered_set<const Object*> used;
+  for (const Var& var : UsedVars(func->body)) used.insert(var->vid.get());
+  return std::all_of(func->params.begin(), func->params.end(),
+                     [&](const Var& param) { return used.count(param->vid.get()) > 0; });
+}
+
 IRModule RemoveUnusedParameters(IRModule mod) {
   auto callees = PrivateCallees(mod);
+  std::erase_if(callees, [](const auto& callee) { return UsesAllParameters(callee.second); });
+  if (callees.empty()) return mod;
   std::unordered_set<const Object*> unknown;
   VisitCallsOfFunctions(mod, [&](const GlobalVar& callee, const Call& call) {
     auto it = callees.find(callee->name_hint);

@@ -77,14 +77,15 @@ GlobalVar VarFor(const String& name, const Function& func) {
 }  // namespace
 
 std::unordered_map<std::string, Function> PrivateCallees(const IRModule& mod) {
-  ValueUses uses;
   std::unordered_map<std::string, Function> result;
   for (const auto& [var, base] : mod->functions) {
-    auto* func = base.as<FunctionObj>();
-    if (!func) continue;
-    uses.VisitExpr(base);
-    if (!func->GetAttr<String>(attr::kGlobalSymbol))
-      result[std::string(var->name_hint)] = ffi::GetRef<Function>(func);
+    auto func = base.as<Function>();
+    if (func && !(*func)->GetAttr<String>(attr::kGlobalSymbol)) result[var->name_hint] = *func;
+  }
+  if (result.empty()) return result;
+  ValueUses uses;
+  for (const auto& [var, base] : mod->functions) {
+    if (base.as<FunctionObj>()) uses.VisitExpr(base);
   }
   for (const std::string& name : uses.names) result.erase(name);
   return result;

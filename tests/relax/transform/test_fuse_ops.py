@@ -294,15 +294,21 @@ def test_fuse_ops_is_linear(shape):
 
 
 def test_fuse_ops_operators_that_are_not_lowered():
+    """They are no kernels: FuseTIR could make none of a group with them."""
     bb = relax.BlockBuilder()
     x = var("x", 4, 8)
     with bb.function("main", [x]):
         with bb.dataflow():
-            y = bb.emit_output(relax.op.exp(relax.op.sin(x)))
+            y = bb.emit(relax.op.nn.gelu(relax.op.exp(relax.op.sin(x))))
+            y = bb.emit_output(relax.op.cos(relax.op.abs(y)))
         bb.emit_func_output(y)
-    after = transform.FuseOps()(bb.get())
-    assert groups(after) == ["fused_sin_exp"]
-    assert transform.FuseTIR()(after).same_as(after)
+    mod = bb.get()
+    assert transform.FuseOps()(mod)["main"].same_as(mod["main"])
+    lowered = transform.LegalizeOps(skip_ops=["relax.nn.gelu"])(mod)
+    after = transform.FuseOps()(transform.AnnotateTIROpPattern()(lowered))
+    assert groups(after) == ["fused_tir_abs_tir_cos", "fused_tir_sin_tir_exp"]
+    calls = [b.value.op for b in transform.FuseTIR()(after)["main"].body.blocks[0].bindings]
+    assert [op.name for op in calls] == ["relax.call_tir", "relax.nn.gelu", "relax.call_tir"]
 
 
 def heads_then_product(bb, x, w):

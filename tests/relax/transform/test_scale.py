@@ -171,3 +171,22 @@ def test_deep_nesting():
         bb.emit_func_output(relax.Tuple([bb.emit(body), bb.emit(nested)]))
     _, mod = _times(bb.get())
     assert relax.analysis.well_formed(mod)
+
+
+def test_many_results_are_given_away_in_linear_time():
+    def seconds(n):
+        bb = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorStructInfo([8], "float32"))
+        with bb.function("main", [x]):
+            with bb.dataflow():
+                results = [bb.emit_output(relax.op.exp(x)) for _ in range(n)]
+            bb.emit_func_output(relax.Tuple(results))
+        mod = bb.get()
+        begin = time.process_time()
+        after = transform.LazySetOutput()(mod)
+        assert len(after["main"].body.blocks[-1].bindings) == n
+        return time.process_time() - begin
+
+    first = seconds(1000)
+    second = seconds(4000)
+    assert second < 10 * first or second < 0.3

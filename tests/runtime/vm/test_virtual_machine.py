@@ -378,6 +378,9 @@ def test_devices_and_allocators(machine):
         VirtualMachine(executable, cpu, memory_cfg=3)
     with pytest.raises(RuntimeError, match="no runtime for hexagon"):
         VirtualMachine(executable, runtime.hexagon())
+    for no_machine in ("model.so", tvm.IRModule({})):
+        with pytest.raises(TypeError, match="expected what tvm.compile makes of a graph"):
+            VirtualMachine(no_machine, cpu)
     bare = executable.mod["vm_load_executable"]()
     with pytest.raises(RuntimeError, match="vm_initialization"):
         bare["main"](ONE, ONE)
