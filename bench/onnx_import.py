@@ -6,7 +6,6 @@ python -m bench.onnx_import [MODEL…]    medians of --rounds runs that take tur
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 from .measure import Row
+from .peers import environment
 from .programs import peak_bytes, resident_bytes
 
 THREADS = 2
@@ -103,7 +103,7 @@ def latency(path, name):
 # ---- the parent ----------------------------------------------------------------------------------
 def child(*arguments, **variables):
     command = [sys.executable, "-m", "bench.onnx_import", "--child", *map(str, arguments)]
-    env = os.environ | {"TVM_NUM_THREADS": str(THREADS)} | variables
+    env = environment(sys.executable) | {"TVM_NUM_THREADS": str(THREADS)} | variables
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])

@@ -6,7 +6,6 @@ python -m bench.pytorch [resnet18 …]
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import time
 from . import models, report
 from .measure import Row
 from .model_ops import relax_module, torch_module
+from .peers import environment
 from .programs import peak_bytes, resident_bytes
 
 THREADS = 2
@@ -104,7 +104,9 @@ def compilation(name):
         own = {"TVM_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
         own["TVM_NUM_THREADS"] = str(THREADS)
         command = [sys.executable, "-m", "bench.pytorch", "--child", what, way, name]
-        done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env=environment(sys.executable) | own, capture_output=True, text=True
+        )
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
         return float(done.stdout.split()[-1])
