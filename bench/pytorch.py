@@ -2,24 +2,37 @@
 """PyTorch models through us, beside PyTorch: import, compilation, latency, memory, a call. It is
 the case `pytorch` of `make bench`; some models alone are
 
-python -m bench.pytorch [resnet18 …]
+python -m bench.pytorch [resnet18 …] [--cpu-time]
 """
 
 import argparse
+import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 
 from . import models, report
 from .measure import Row
 from .model_ops import relax_module, torch_module
 from .peers import environment
-from .programs import peak_bytes, resident_bytes
+from .programs import clock, peak_bytes, resident_bytes
 
-THREADS = 2
 WAYS = ("ours", "torch.compile")
 PAIRS = (("tvm", "ours"), ("torch.compile", "torch.compile"))
+
+
+def threads():
+    """CPU time is measured of one thread."""
+    return 1 if os.environ.get("BENCH_CLOCK") == "cpu" else 2
+
+
+def _compiling_clock():
+    """Wall time, or CPU time with that of the compilers that ran."""
+    if os.environ.get("BENCH_CLOCK") != "cpu":
+        return clock()
+    usages = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return lambda: sum(sum(resource.getrusage(who)[:2]) for who in usages)
 
 
 def _model(name):
@@ -65,10 +78,10 @@ def _given(way, name):
 
 
 def seconds(way, name):
-    given = _given(way, name)
-    begin = time.perf_counter()
+    given, now = _given(way, name), _compiling_clock()
+    begin = now()
     _compile(way, given)
-    return time.perf_counter() - begin
+    return now() - begin
 
 
 def memory(way, name):
@@ -92,7 +105,7 @@ def _bytes_of(model):
 def child(what, way, name):
     import torch
 
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(threads())
     print({"seconds": seconds, "memory": memory}[what](way, name))
 
 
@@ -102,7 +115,9 @@ def compilation(name):
 
     def run(what, way, cache):
         own = {"TVM_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
-        own["TVM_NUM_THREADS"] = str(THREADS)
+        own["TVM_NUM_THREADS"] = str(threads())
+        if threads() == 1:  # no compilers beside it, whose time would be nobody's
+            own["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
         command = [sys.executable, "-m", "bench.pytorch", "--child", what, way, name]
         done = subprocess.run(
             command, env=environment(sys.executable) | own, capture_output=True, text=True
@@ -120,15 +135,15 @@ def compilation(name):
 
 
 def _alternating(case, ours, theirs, peer, rounds):
-    timed = {"tvm": ours, peer: theirs}
+    timed, now = {"tvm": ours, peer: theirs}, clock()
     samples = {who: [] for who in timed}
     for function in timed.values():
         function()
     for _ in range(rounds):
         for who, function in timed.items():
-            begin = time.perf_counter()
+            begin = now()
             function()
-            samples[who].append(time.perf_counter() - begin)
+            samples[who].append(now() - begin)
     return [Row(case, who, samples[who]) for who in timed]
 
 
@@ -182,7 +197,7 @@ def calls(rounds, count=200):
         "inductor": "inductor",
         "nothing": aot_autograd(fw_compiler=nothing),
     }
-    compiled = {}
+    compiled, now = {}, clock()
     with torch.no_grad():
         for who, backend in backends.items():
             torch._dynamo.reset()
@@ -191,10 +206,10 @@ def calls(rounds, count=200):
         samples = {who: [] for who in compiled}
         for _ in range(rounds):
             for who, function in compiled.items():
-                begin = time.perf_counter()
+                begin = now()
                 for _ in range(count):
                     function(x)
-                samples[who].append((time.perf_counter() - begin) / count)
+                samples[who].append((now() - begin) / count)
     return [Row("pytorch: call through torch.compile", who, samples[who]) for who in samples]
 
 
@@ -224,16 +239,19 @@ def _set_threads():
     import torch
     import tvm
 
-    torch.set_num_threads(THREADS)
-    tvm.get_global_func("runtime.config_threadpool")(1, THREADS)
+    torch.set_num_threads(threads())
+    tvm.get_global_func("runtime.config_threadpool")(1, threads())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(models.MODELS))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cpu-time", action="store_true", help="of one thread, on a busy machine")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.cpu_time:
+        os.environ["BENCH_CLOCK"] = "cpu"
     if options.child:
         return child(*options.child, options.names[0])
     _set_threads()

@@ -49,7 +49,11 @@ PrimExpr CountAs(const PrimExpr& count, DataType dtype) {
   return tvm::cast(dtype, count);
 }
 
+DataType SumType(DataType t) { return t.is_float() && t.bits() < 32 ? DataType::Float(32) : t; }
+
 namespace {
+/// What was computed in the type of sums, in the type of the data.
+Tensor Rounded(const Tensor& x, DataType t) { return x->dtype == t ? x : cast(x, t); }
 PrimExpr ReduceBools(BinaryOp combine, bool identity, const PrimExpr& source,
                      const Array<IterVar>& axis) {
   Var x("x", DataType::Bool()), y("y", DataType::Bool());
@@ -70,9 +74,13 @@ Tensor ReduceWith(const char* op, ReduceFn reduce, const Tensor& data, const Any
   std::vector<size_t> axes = Axes(op, axis, data->shape.size());
   if (axes.empty()) return identity(data);
   Reduction r(data, axes, keepdims);
-  return Compute(
-      r.shape, [&](const Index& i) { return reduce(At(data, r.Source(i)), r.iters, {}); },
-      std::string(data->op->name) + "_red", kCommReduce);
+  bool is_sum = reduce == &te::sum || reduce == &te::prod;
+  DataType t = is_sum ? SumType(data->dtype) : data->dtype;
+  auto element = [&](const Index& i) {
+    return reduce(tvm::cast(t, At(data, r.Source(i))), r.iters, {});
+  };
+  return Rounded(Compute(r.shape, element, std::string(data->op->name) + "_red", kCommReduce),
+                 data->dtype);
 }
 
 // ---- index of the extreme -----------------------------------------------------------------------
@@ -130,13 +138,13 @@ TVM_TOPI_REDUCTIONS(ROW)
 
 Tensor mean(const Tensor& data, const Any& axis, bool keepdims) {
   Reduction r(data, Axes("mean", axis, data->shape.size()), keepdims);
-  DataType t = data->dtype;
-  if (t.is_float() && t.bits() < 32) {  // whose sum may be beyond their range
-    return cast(mean(cast(data, DataType::Float(32)), axis, keepdims), t);
-  }
+  DataType t = data->dtype, wide = SumType(t);
+  if (wide != t) return cast(mean(cast(data, wide), axis, keepdims), t);
   return divide(sum(data, axis, keepdims), CountAs(r.Count(), t)).get<Tensor>();
 }
 Tensor variance(const Tensor& data, const Any& axis, bool keepdims) {
+  DataType t = data->dtype, wide = SumType(t);
+  if (wide != t) return cast(variance(cast(data, wide), axis, keepdims), t);
   Tensor apart = subtract(data, mean(data, axis, true)).get<Tensor>();
   return mean(multiply(apart, apart).get<Tensor>(), axis, keepdims);
 }
@@ -175,9 +183,10 @@ Tensor collapse_sum(const Tensor& data, Array<PrimExpr> target_shape) {
     for (size_t i = leading; i < source.size(); ++i) {
       if (!r.reduced[i].defined()) kept.push_back(result[i - leading]);
     }
-    return te::sum(At(data, r.Source(kept)), r.iters);
+    return te::sum(tvm::cast(SumType(data->dtype), At(data, r.Source(kept))), r.iters);
   };
-  return Compute(target_shape, element, std::string(data->op->name) + "_red", kCommReduce);
+  return Rounded(Compute(target_shape, element, std::string(data->op->name) + "_red", kCommReduce),
+                 data->dtype);
 }
 
 namespace {

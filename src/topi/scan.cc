@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running sums and products along an axis, and places in sorted sequences.
 #include "topi/loops.h"
+#include "tvm/topi/reduction.h"
 #include "tvm/topi/transform.h"
 
 namespace tvm::topi {
@@ -20,15 +21,16 @@ Tensor Scan(const std::string& name, const Tensor& given, const CombineFn& combi
   }
   DataType t = dtype && !dtype.value().is_void() ? dtype.value() : data->dtype;
   auto body = [&](const Array<Buffer>& in, const Array<Buffer>& out) {
-    Scalar running("running", t);
+    Scalar running("running", SumType(t));
     Stmt rows = Loops(Without(data->shape, at), [&](const Index& row) {
       Stmt loop = Loop("k", data->shape[at], [&](const Var& k) {
         Index place = Inserted(row, at, k);
-        Stmt add = running.Set(combine(running.Get(), tvm::cast(t, Load(in[0], place))));
-        Stmt store = Store(out[0], place, running.Get());
+        PrimExpr value = tvm::cast(SumType(t), tvm::cast(t, Load(in[0], place)));
+        Stmt add = running.Set(combine(running.Get(), value));
+        Stmt store = Store(out[0], place, tvm::cast(t, running.Get()));
         return exclusive.value_or(false) ? Steps({store, add}) : Steps({add, store});
       });
-      return Steps({running.Set(tvm::cast(t, identity)), loop});
+      return Steps({running.Set(tvm::cast(SumType(t), identity)), loop});
     });
     return WithBuffer(running.buffer, rows);
   };

@@ -37,6 +37,37 @@ def test_reductions(name, keepdims):
     )
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_sums_of_many_small_floats(dtype):
+    """A sum in their own type would stand still: at 256 of bfloat16."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    t = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    a = values(4, 3000, low=0.5, high=1).astype(t)
+    wide, tolerance = a.astype("float64"), {"rtol": 8e-3, "atol": 8e-3}
+    for name in ("sum", "mean", "variance", "std"):
+        expected = REDUCTIONS[name](wide, axis=1).astype(t)
+        check(lambda x, name=name: getattr(topi, name)(x, 1), [a], expected, **tolerance)
+    check(
+        lambda x: topi.collapse_sum(x, (4, 1)), [a], wide.sum(1, keepdims=True).astype(t), rtol=8e-3
+    )
+    check(lambda x: topi.cumsum(x, 1), [a], wide.cumsum(1).astype(t), rtol=8e-3)
+    ratios = 1 + a[:, :200] / t.type(100)
+    check(
+        lambda x: topi.prod(x, 1), [ratios], ratios.astype("float64").prod(1).astype(t), rtol=8e-3
+    )
+    logs = wide - np.log(np.exp(wide).sum(1, keepdims=True))
+    check(topi.nn.log_softmax, [a], logs.astype(t), **tolerance)
+    image = a.reshape(1, 4, 50, 60)
+    mean = image.astype("float64").mean((2, 3), keepdims=True).astype(t)
+    pads = (0, 0, 0, 0)
+    pools = [
+        lambda x: topi.nn.global_pool(x, "avg"),
+        lambda x: topi.nn.pool2d(x, (50, 60), (1, 1), (1, 1), pads, "avg"),
+    ]
+    for pool in pools:
+        check(pool, [image], mean, **tolerance)
+
+
 def test_sums_of_nothing():
     check(lambda x: topi.sum(x, 1), [values(3, 0)], np.zeros(3, "float32"))
     check(lambda x: topi.prod(x, 1), [values(3, 0)], np.ones(3, "float32"))

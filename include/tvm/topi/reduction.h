@@ -25,6 +25,9 @@ using te::Tensor;
 TVM_TOPI_REDUCTIONS(ROW)
 TVM_TOPI_MOMENTS(ROW)
 #undef ROW
+/// The type in which numbers of a type are added and multiplied, float32 for smaller floats: a sum
+/// of many of them would stand still. The results are rounded at the end.
+DataType SumType(DataType t);
 /// The index of the extreme element along one axis, or in the whole tensor for None.
 Tensor argmax(const Tensor& data, const Any& axis, bool keepdims = false,
               bool select_last_index = false, Optional<DataType> dtype = std::nullopt);

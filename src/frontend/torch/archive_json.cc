@@ -2,6 +2,10 @@
 // Values of JSON as the types that an archive must have.
 #include "archive_json.h"
 
+#include <algorithm>
+
+#include "runtime/utf8.h"
+
 namespace tvm::frontend::torch {
 
 [[noreturn]] void Unexpected(const std::string& what, const char* expected) {
@@ -59,6 +63,10 @@ void CheckDepth(std::string_view text) {
 }  // namespace
 json::Object ParseObject(std::string_view text, const std::string& what) {
   CheckDepth(text);
+  bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
+  if (!is_plain && runtime::EncodeUtf8(runtime::DecodeUtf8(text)) != text) {
+    Unexpected(what, "text in UTF-8");
+  }
   String error;
   Any value = json::Parse(String(text.data(), text.size()), &error);
   if (!error.empty()) Unexpected(what + " (" + std::string(error) + ")", "JSON");

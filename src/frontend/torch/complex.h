@@ -27,6 +27,7 @@ bool HasComplex(const Any& arg);
 /// The converter of an operator for complex arguments, or nullptr. One that treats the parts alike
 /// has its own converter, called for each part.
 const ConverterInfo* FindComplexConverter(const std::string& target);
+const ConverterInfo* FindComplexComposite(const std::string& target);
 bool IsPartwise(const std::string& target);
 /// The argument with complex values replaced by their real or imaginary part.
 Any PartOf(const Any& arg, bool imag);

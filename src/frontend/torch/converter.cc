@@ -57,13 +57,17 @@ DataType TypeOfNumber(const Any& number, DataType default_dtype) {
 
 }  // namespace
 
-void Converter(const char* overloads, const char* schema, ConvertFn convert, const char* op) {
+ConverterInfo MakeConverter(const char* schema, ConvertFn convert, const char* op) {
   ConverterInfo info{{}, {}, convert, op};
   for (const std::string& param : SplitBy(schema, ',')) {
     size_t equals = param.find('=');
     info.params.push_back(param.substr(0, equals));
     if (equals != param.npos) info.defaults.push_back(ParseDefault(param.substr(equals + 1)));
   }
+  return info;
+}
+void Converter(const char* overloads, const char* schema, ConvertFn convert, const char* op) {
+  ConverterInfo info = MakeConverter(schema, convert, op);
   for (const std::string& overload : SplitBy(overloads, ' ')) {
     // Operators of other libraries, and functions of Python, are named in full.
     static constexpr const char* kOthers[] = {"_operator.",

@@ -31,6 +31,7 @@ struct ConverterInfo {
   ConvertFn convert;
   const char* op;
 };
+ConverterInfo MakeConverter(const char* schema, ConvertFn convert, const char* op);
 /// `overloads` are separated by spaces. `op` is what the converter asks for as `c.op`: the operator
 /// of the graph, where converters of many differ in that alone.
 void Converter(const char* overloads, const char* schema, ConvertFn convert,

@@ -553,7 +553,10 @@ Array<String> Targets() {
   for (const std::string& name : ListConverters()) names.push_back(name);
   return names;
 }
-bool IsSupported(String target) { return FindConverter(target) != nullptr; }
+bool IsSupported(String target, bool of_complex) {
+  if (of_complex && !FindComplexConverter(target) && !IsPartwise(target)) return false;
+  return FindConverter(target) != nullptr;
+}
 /// (parameter names, defaults of the last ones) of a converter.
 Array<Any> SchemaOf(String target) {
   const ConverterInfo* info = FindConverter(target);
@@ -581,8 +584,9 @@ TVM_REGISTER() {
       Arg("name"), Arg("value"));
   Def("relax.frontend.torch.supported_operators", &Targets,
       "The names of all operators that have a converter.");
-  Def("relax.frontend.torch.is_supported", &IsSupported, "Whether an operator has a converter.",
-      Arg("target"));
+  Def("relax.frontend.torch.is_supported", &IsSupported,
+      "Whether an operator has a converter, for complex tensors with `of_complex`.", Arg("target"),
+      Arg("of_complex", false));
   Def("relax.frontend.torch._schema", &SchemaOf, "Parameters and defaults of a converter.",
       Arg("target"));
 }

@@ -2,6 +2,7 @@
 // Gradients that PyTorch's own differentiation leaves as operators.
 #include "converter.h"
 #include "network.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::frontend::torch {
 namespace {
@@ -99,32 +100,40 @@ Expr NormGradient(Conversion& c, const Expr& scaled, const Expr& normal, const E
   rest = c.Emit("subtract", rest, c.Emit("multiply", normal, along));
   return c.Emit("multiply", rest, rstd);
 }
+/// An argument in the type of sums: under autocast parameters are wider than what they scale.
+Expr WideArg(Conversion& c, size_t i) {
+  return c.Cast(c.Tensor(i), topi::SumType(TypeOf(c.Tensor(i))));
+}
+/// A gradient in the type of what it is the gradient of.
+Expr InTypeOf(Conversion& c, size_t i, const Expr& gradient) {
+  return c.Cast(gradient, TypeOf(c.Tensor(i)));
+}
 Any LayerNormBackward(Conversion& c) {
-  Expr grad = c.Tensor(0), x = c.Tensor(1), mean = c.Tensor(3), rstd = c.Tensor(4);
+  Expr grad = WideArg(c, 0), x = WideArg(c, 1), mean = WideArg(c, 3), rstd = WideArg(c, 4);
   int64_t rank = RankOf(x), inner = c.Sizes(2).size();
   std::vector<int64_t> axes, outer = Axes(rank - inner);
   for (int64_t i = rank - inner; i < rank; ++i) axes.push_back(i);
   Expr normal = c.Emit("multiply", c.Emit("subtract", x, mean), rstd);
   Array<Any> results = {nullptr, nullptr, nullptr};
   if (Wanted(c, 7, 0)) {
-    Expr scaled = c.Given(5) ? c.Emit("multiply", grad, c.Tensor(5)) : grad;
-    results.Set(0, NormGradient(c, scaled, normal, rstd, axes));
+    Expr scaled = c.Given(5) ? c.Emit("multiply", grad, WideArg(c, 5)) : grad;
+    results.Set(0, InTypeOf(c, 1, NormGradient(c, scaled, normal, rstd, axes)));
   }
   auto total = [&](const Expr& e) { return outer.empty() ? e : c.Emit("sum", e, AnyArray(outer)); };
   if (Wanted(c, 7, 1) && c.Given(5)) {
-    results.Set(1, total(c.Emit("multiply", grad, normal)));
+    results.Set(1, InTypeOf(c, 5, total(c.Emit("multiply", grad, normal))));
   }
-  if (Wanted(c, 7, 2) && c.Given(6)) results.Set(2, total(grad));
+  if (Wanted(c, 7, 2) && c.Given(6)) results.Set(2, InTypeOf(c, 6, total(grad)));
   return results;
 }
 Any GroupNormBackward(Conversion& c) {
-  Expr grad = c.Tensor(0), x = c.Tensor(1);
+  Expr grad = WideArg(c, 0), x = WideArg(c, 1);
   Dims shape = ShapeOf(x);
   PrimExpr groups = IntImm::Int64(c.Int(8));
   PrimExpr inner = floordiv(Count(Dims(shape.begin() + 1, shape.end())), groups);
   Dims grouped = {shape[0], groups, c.Simplify(inner)};
   Dims statistics = {shape[0], groups, IntImm::Int64(1)};
-  Expr mean = c.Reshape(c.Tensor(2), statistics), rstd = c.Reshape(c.Tensor(3), statistics);
+  Expr mean = c.Reshape(WideArg(c, 2), statistics), rstd = c.Reshape(WideArg(c, 3), statistics);
   Expr centred = c.Emit("subtract", c.Reshape(x, grouped), mean);
   Expr normal = c.Emit("multiply", centred, rstd);
   Array<Any> results = {nullptr, nullptr, nullptr};
@@ -133,18 +142,19 @@ Any GroupNormBackward(Conversion& c) {
     if (c.Given(4)) {
       Dims channels(shape.size(), IntImm::Int64(1));
       channels.Set(1, shape[1]);
-      scaled = c.Emit("multiply", grad, c.Reshape(c.Tensor(4), channels));
+      scaled = c.Emit("multiply", grad, c.Reshape(WideArg(c, 4), channels));
     }
     Expr gradient = NormGradient(c, c.Reshape(scaled, grouped), normal, rstd, {2});
-    results.Set(0, c.Reshape(gradient, shape));
+    results.Set(0, InTypeOf(c, 1, c.Reshape(gradient, shape)));
   }
   std::vector<int64_t> others = Axes(shape.size());
   others.erase(others.begin() + 1);
+  auto of_parameters = [&](const Expr& e) { return InTypeOf(c, c.Given(4) ? 4 : 1, e); };
   if (Wanted(c, 9, 1)) {
     Expr product = c.Emit("multiply", grad, c.Reshape(normal, shape));
-    results.Set(1, c.Emit("sum", product, AnyArray(others)));
+    results.Set(1, of_parameters(c.Emit("sum", product, AnyArray(others))));
   }
-  if (Wanted(c, 9, 2)) results.Set(2, c.Emit("sum", grad, AnyArray(others)));
+  if (Wanted(c, 9, 2)) results.Set(2, of_parameters(c.Emit("sum", grad, AnyArray(others))));
   return results;
 }
 

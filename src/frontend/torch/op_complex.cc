@@ -72,9 +72,12 @@ bool IsPartwise(const std::string& target) {
                                                  "aten.clone.default",
                                                  "aten.constant_pad_nd.default",
                                                  "aten.copy.default",
+                                                 "aten.cumsum.default",
                                                  "aten.detach.default",
                                                  "aten.diagonal.default",
                                                  "aten.diagonal_scatter.default",
+                                                 "aten.diag_embed.default",
+                                                 "aten.empty_like.default",
                                                  "aten.expand.default",
                                                  "aten.flip.default",
                                                  "aten.gather.default",
@@ -83,17 +86,24 @@ bool IsPartwise(const std::string& target) {
                                                  "aten.index_select.default",
                                                  "aten.mean.default",
                                                  "aten.mean.dim",
+                                                 "aten.narrow.default",
+                                                 "aten.narrow_copy.default",
                                                  "aten.neg.default",
+                                                 "aten.new_empty.default",
+                                                 "aten.new_empty_strided.default",
                                                  "aten.new_zeros.default",
                                                  "aten.permute.default",
                                                  "aten.repeat.default",
                                                  "aten.reshape.default",
                                                  "aten.roll.default",
+                                                 "aten.scatter_add.default",
                                                  "aten.select.int",
                                                  "aten.select_scatter.default",
                                                  "aten.slice.Tensor",
                                                  "aten.slice_scatter.default",
                                                  "aten.split.Tensor",
+                                                 "aten.split_with_sizes.default",
+                                                 "aten.squeeze.default",
                                                  "aten.squeeze.dim",
                                                  "aten.squeeze.dims",
                                                  "aten.stack.default",
@@ -103,6 +113,7 @@ bool IsPartwise(const std::string& target) {
                                                  "aten.transpose.int",
                                                  "aten.tril.default",
                                                  "aten.triu.default",
+                                                 "aten.unfold.default",
                                                  "aten.unbind.int",
                                                  "aten.unsqueeze.default",
                                                  "aten.view.default",
@@ -176,6 +187,13 @@ Any ComplexDivide(Conversion& c) {
   Expr im = Minus(c, Times(c, a.im, b.re), Times(c, a.re, b.im));
   return Complex(c.Emit("divide", re, size), c.Emit("divide", im, size));
 }
+Expr EqualParts(Conversion& c) {
+  DataType t = TypeOfComplex(c);
+  Parts a = PartsOf(c, 0, t), b = PartsOf(c, 1, t);
+  return c.Emit("logical_and", c.Emit("equal", a.re, b.re), c.Emit("equal", a.im, b.im));
+}
+Any ComplexEqual(Conversion& c) { return EqualParts(c); }
+Any ComplexNotEqual(Conversion& c) { return c.Emit("logical_not", EqualParts(c)); }
 Any ComplexAbs(Conversion& c) {
   auto* x = c[0].as<ComplexObj>();
   return c.Emit("sqrt", Plus(c, Times(c, x->real, x->real), Times(c, x->imag, x->imag)));
@@ -466,7 +484,9 @@ const ConverterInfo* FindComplexConverter(const std::string& target) {
     ForComplex("fill.Scalar", 2, &ComplexFill);
     ForComplex("_linalg_solve_ex.default", 4, &ComplexSolve);
     ForComplex("where.self", 3, &ComplexWhere);
-    ForComplex("mm.default bmm.default matmul.default", 2, &ComplexProduct);
+    ForComplex("eq.Tensor eq.Scalar", 2, &ComplexEqual);
+    ForComplex("ne.Tensor ne.Scalar", 2, &ComplexNotEqual);
+    ForComplex("mm.default bmm.default matmul.default mv.default dot.default", 2, &ComplexProduct);
     ForComplex("real.default", 1, &ComplexReal);
     ForComplex("imag.default", 1, &ComplexImag);
     ForComplex("conj.default _conj.default conj_physical.default _conj_physical.default", 1,
@@ -480,7 +500,7 @@ const ConverterInfo* FindComplexConverter(const std::string& target) {
     return true;
   }();
   auto it = ComplexConverters().find(target);
-  return it == ComplexConverters().end() ? nullptr : &it->second;
+  return it == ComplexConverters().end() ? FindComplexComposite(target) : &it->second;
 }
 
 }  // namespace tvm::frontend::torch

@@ -5,9 +5,11 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <sstream>
 #include <unordered_map>
 
-#include "converter.h"
+#include "complex.h"
 #include "network.h"
 
 namespace tvm::frontend::torch {
@@ -156,6 +158,44 @@ constexpr Row kRows[] = {
      "f = linear(norm_first ? layer_norm(x, [embed_dim], w2, b2, eps) : x, up, up_bias);"
      "y = x + linear(use_gelu ? gelu(f) : relu(f), down, down_bias); norm_first ? y : layer_norm(y, [embed_dim], w2, b2, eps)"},
 };
+// Of complex arguments, from real operators on their parts or complex ones that have a converter.
+// Those of kRows serve complex arguments, too, where all that they are made of does.
+constexpr Row kComplexRows[] = {
+    {"_assert_tensor_metadata.default", "a, size=None, stride=None, dtype=None, device=None, layout=None", "None"},
+    {"acos.default", "self", "w = asinh(complex(neg(imag(self)), real(self))); complex(1.5707963267948966 - imag(w), real(w))"},
+    {"acosh.default", "self", "log(self + sqrt(self + 1) * sqrt(self - 1))"},
+    {"addmm.default addmv.default", "self, mat1, mat2, beta=1, alpha=1", "self * beta + matmul(mat1, mat2) * alpha"},
+    {"baddbmm.default", "self, batch1, batch2, beta=1, alpha=1", "self * beta + matmul(batch1, batch2) * alpha"},
+    {"asin.default", "self", "w = asinh(complex(neg(imag(self)), real(self))); complex(imag(w), neg(real(w)))"},
+    {"asinh.default", "self", "log(self + sqrt(self * self + 1))"},
+    {"atan.default", "self", "w = atanh(complex(neg(imag(self)), real(self))); complex(imag(w), neg(real(w)))"},
+    {"atanh.default", "self", "(log(1 + self) - log(1 - self)) / 2"},
+    {"cos.default", "self", "a = real(self); b = imag(self); complex(cos(a) * cosh(b), neg(sin(a) * sinh(b)))"},
+    {"cosh.default", "self", "a = real(self); b = imag(self); complex(cosh(a) * cos(b), sinh(a) * sin(b))"},
+    {"expm1.default", "self", "exp(self) - 1"},
+    {"full_like.default", "self, fill_value, dtype=None", "complex(full_like(real(self), fill_value), zeros_like(real(self)))"},
+    {"isfinite.default", "self", "logical_and(isfinite(real(self)), isfinite(imag(self)))"},
+    {"isinf.default", "self", "logical_or(isinf(real(self)), isinf(imag(self)))"},
+    {"isnan.default", "self", "logical_or(isnan(real(self)), isnan(imag(self)))"},
+    {"linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, dtype=None", "linalg_vector_norm(abs(self), ord, dim, keepdim)"},
+    {"log.default", "self", "complex(log(abs(self)), angle(self))"},
+    {"log10.default", "self", "log(self) / 2.302585092994046"},
+    {"log1p.default", "self", "log(self + 1)"},
+    {"log2.default", "self", "log(self) / 0.6931471805599453"},
+    {"logical_not.default", "self", "logical_and(eq.Tensor(real(self), 0), eq.Tensor(imag(self), 0))"},
+    {"ones_like.default", "self, dtype=None", "full_like(self, 1)"},
+    {"pow.Tensor_Scalar", "self, exponent", "r = pow.Tensor_Scalar(abs(self), exponent); turned = angle(self) * exponent; complex(r * cos(turned), r * sin(turned))"},
+    {"reciprocal.default", "self", "1 / self"},
+    {"rsqrt.default", "self", "1 / sqrt(self)"},
+    {"sigmoid.default", "self", "1 / (1 + exp(neg(self)))"},
+    {"silu.default", "self", "self * sigmoid(self)"},
+    {"sin.default", "self", "a = real(self); b = imag(self); complex(sin(a) * cosh(b), cos(a) * sinh(b))"},
+    {"sinh.default", "self", "a = real(self); b = imag(self); complex(sinh(a) * cos(b), cosh(a) * sin(b))"},
+    {"sqrt.default", "self", "r = sqrt(abs(self)); half = angle(self) / 2; complex(r * cos(half), r * sin(half))"},
+    {"square.default", "self", "self * self"},
+    {"tan.default", "self", "sin(self) / cos(self)"},
+    {"tanh.default", "self", "sinh(self) / cosh(self)"},
+};
 // clang-format on
 
 /// Computes a definition as it is read.
@@ -256,7 +296,7 @@ class Composite {
       double number = op == '+' ? *x + *y : op == '-' ? *x - *y : op == '*' ? *x * *y : *x / *y;
       return m && n && op != '/' ? Any(static_cast<int64_t>(number)) : Any(number);
     }
-    bool is_one = op == '*' && a.try_cast<int64_t>() == 1;
+    bool is_one = op == '*' && a.try_cast<int64_t>() == 1 && IsTensor(b);
     if (is_one && TypeOf(b.cast<Expr>()).is_float()) return b;
     const char* target = op == '+'   ? "aten.add.Tensor"
                          : op == '-' ? "aten.sub.Tensor"
@@ -355,8 +395,11 @@ class Composite {
   std::unordered_map<std::string, Any> values_;
 };
 Any Compose(Conversion& c) {
-  for (const Row& row : kRows) {
-    if (row.value == c.op) return Composite(c, row).Result();
+  for (std::span<const Row> rows :
+       {std::span<const Row>(kRows), std::span<const Row>(kComplexRows)}) {
+    for (const Row& row : rows) {
+      if (row.value == c.op) return Composite(c, row).Result();
+    }
   }
   TVM_FFI_THROW(InternalError) << "expected a definition, got " << c.op;
   TVM_FFI_UNREACHABLE();
@@ -451,4 +494,21 @@ TVM_REGISTER() {
 }
 
 }  // namespace
+
+const ConverterInfo* FindComplexComposite(const std::string& target) {
+  static const auto* own = [] {
+    auto* table = new std::unordered_map<std::string, ConverterInfo>();
+    for (const Row& row : kComplexRows) {
+      std::stringstream names(row.overloads);
+      for (std::string name; names >> name;)
+        (*table)["aten." + name] = MakeConverter(row.schema, &Compose, row.value);
+    }
+    return table;
+  }();
+  auto it = own->find(target);
+  if (it != own->end()) return &it->second;
+  const ConverterInfo* info = FindConverter(target);
+  return info && info->convert == &Compose ? info : nullptr;
+}
+
 }  // namespace tvm::frontend::torch

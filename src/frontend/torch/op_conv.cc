@@ -3,6 +3,7 @@
 #include "converter.h"
 #include "network.h"
 #include "tvm/topi/nn.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::frontend::torch {
 
@@ -36,7 +37,7 @@ Expr AddBias(Conversion& c, const Expr& x, const Optional<Expr>& bias, int64_t d
 
 Expr Convolve(Conversion& c, const Expr& x, const Expr& weight, const ConvParams& p, int64_t dims) {
   DataType t = TypeOf(x);
-  DataType sum = t.is_float() && t.bits() < 32 ? DataType::Float(32) : t;
+  DataType sum = topi::SumType(t);
   Expr out = c.Emit(OpName("nn.conv", dims).c_str(), x, weight, AnyArray(p.stride),
                     AnyArray(p.padding), AnyArray(p.dilation), p.groups, String(DataLayout(dims)),
                     KernelLayout(dims, false), nullptr, sum);
@@ -90,7 +91,7 @@ Expr ConvolveTransposed(Conversion& c, const Expr& x, const Expr& weight, const 
   for (int64_t i = 0; i < dims; ++i) exceeds |= p.output_padding[i] >= p.stride[i];
   if (dims == 3 || is_dilated || exceeds) return ConvolveDilated(c, x, weight, p, dims);
   DataType t = TypeOf(x);
-  DataType sum = t.is_float() && t.bits() < 32 ? DataType::Float(32) : t;
+  DataType sum = topi::SumType(t);
   Expr out = c.Emit(OpName("nn.conv", dims, "_transpose").c_str(), x, weight, AnyArray(p.stride),
                     AnyArray(p.padding), AnyArray(p.output_padding), AnyArray(p.dilation), p.groups,
                     String(DataLayout(dims)), KernelLayout(dims, true), nullptr, sum);
@@ -176,11 +177,16 @@ Any AvgPool(Conversion& c) {
       widths.push_back(std::max<int64_t>(last * w.stride[i] + w.size[i] - *n - w.padding[i], 0));
       count *= static_cast<double>(w.size[i]);
     }
-    Expr padded = c.Emit("nn.pad", x, AnyArray(widths), String("constant"), 0.0);
+    // Means of integers would be cut off before they are sums again.
+    bool is_whole = IsIntegral(TypeOf(x));
+    Expr real = is_whole ? c.Cast(x, DataType::Float(64)) : x;
+    Expr padded = c.Emit("nn.pad", real, AnyArray(widths), String("constant"), 0.0);
     std::vector<int64_t> none(dims, 0);
     Expr mean = c.Emit(name.c_str(), padded, AnyArray(w.size), AnyArray(w.stride), AnyArray(none),
                        AnyArray(w.dilation), false, true, layout);
-    return c.Emit("multiply", mean, c.Const(count / c.Number(6), TypeOf(x)));
+    if (!is_whole) return c.Emit("multiply", mean, c.Const(count / c.Number(6), TypeOf(x)));
+    Expr sum = c.Emit("round", c.Emit("multiply", mean, c.Const(count, TypeOf(real))));
+    return c.Cast(c.Emit("divide", sum, c.Const(c.Number(6), TypeOf(real))), TypeOf(x));
   });
 }
 Expr MaxPoolOf(Conversion& c, const Expr& x, const Window& w, bool ceil_mode, int64_t dims) {

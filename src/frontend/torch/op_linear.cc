@@ -5,18 +5,23 @@
 #include "attention.h"
 #include "converter.h"
 #include "network.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::frontend::torch {
 
 Expr MatMul(Conversion& c, const Expr& a, const Expr& b) {
   DataType t = TypeOf(a);
   // Half precision is summed up in single precision.
-  DataType sum = t.is_float() && t.bits() < 32 ? DataType::Float(32) : t;
+  DataType sum = topi::SumType(t);
   return c.Cast(c.Emit("matmul", a, b, sum), t);
 }
 
 namespace {
 
+/// Of bytes, added up as int32.
+Any ProductOfBytes(Conversion& c) {
+  return c.Emit("matmul", c.Tensor(0), c.Tensor(1), DataType::Int(32));
+}
 Any Product(Conversion& c) { return MatMul(c, c.Tensor(0), c.Tensor(1)); }
 
 /// beta * bias + alpha * product; a factor of 0 drops its side, whatever is in it.
@@ -216,6 +221,7 @@ Any NllLossForward(Conversion& c) {
 TVM_REGISTER() {
   Converter("matmul.default mv.default dot.default inner.default", "self, other", &Product);
   Converter("mm.default bmm.default _sparse_mm.default", "self, mat2", &Product);
+  Converter("_int_mm.default", "self, mat2", &ProductOfBytes);
   Converter("addmm.default _sparse_addmm.default", "self, mat1, mat2, beta=1, alpha=1", &AddMM);
   Converter("baddbmm.default", "self, batch1, batch2, beta=1, alpha=1", &AddMM);
   Converter("addbmm.default", "self, batch1, batch2, beta=1, alpha=1", &AddBMM);

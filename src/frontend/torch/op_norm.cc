@@ -6,6 +6,7 @@
 #include "network.h"
 #include "relax/op/convert.h"
 #include "tvm/runtime/tensor.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::frontend::torch {
 
@@ -46,30 +47,45 @@ std::vector<int64_t> AllBut(int64_t rank, int64_t axis) {
 Expr InverseDeviation(Conversion& c, const Expr& var, double eps) {
   return c.Emit("rsqrt", c.Emit("add", var, c.Const(eps, TypeOf(var))));
 }
+/// Statistics of small floats are computed and kept in float32 before they are rounded.
+Expr Wide(Conversion& c, const Expr& x) { return c.Cast(x, topi::SumType(TypeOf(x))); }
+/// The type to normalise in: that of x, or of parameters that are wider, as under autocast.
+DataType NormType(Conversion& c, std::initializer_list<size_t> params) {
+  DataType t = TypeOf(c.Tensor(0));
+  for (size_t i : params) {
+    if (c.Given(i) && TypeOf(c.Tensor(i)).bits() > t.bits()) t = TypeOf(c.Tensor(i));
+  }
+  return t;
+}
 
 // ---- batches ------------------------------------------------------------------------------------
 /// nn.batch_norm: (result, mean, variance).
 Expr BatchNormOf(Conversion& c, bool training, double momentum, double eps) {
-  Expr x = c.Tensor(0);
-  DataType t = TypeOf(x);
+  DataType t = NormType(c, {1, 2, 3, 4});
+  Expr x = c.Cast(c.Tensor(0), t);
   Dims channels = {ShapeOf(x)[1]};
   Expr gamma = Channelwise(c, 1, channels, 1, t), beta = Channelwise(c, 2, channels, 0, t);
   Expr mean = Channelwise(c, 3, channels, 0, t), var = Channelwise(c, 4, channels, 1, t);
   return c.Emit("nn.batch_norm", x, gamma, beta, mean, var, 1, eps, c.Given(2), c.Given(1),
                 momentum, training);
 }
+Expr BatchNormResult(Conversion& c, const Expr& norm) {
+  return c.Cast(c.Bind(TupleGetItem(norm, 0)), TypeOf(c.Tensor(0)));
+}
 /// No statistics of the batch are saved.
 Any BatchNormInference(Conversion& c) {
   Expr norm = BatchNormOf(c, false, c.Number(5), c.Number(6));
-  if (!c.Used(1) && !c.Used(2)) return norm;
+  bool is_wide = NormType(c, {1, 2, 3, 4}) != TypeOf(c.Tensor(0));
+  if (!c.Used(1) && !c.Used(2) && !is_wide) return norm;
   Expr none = c.Emit("zeros", Array<Any>{0}, TypeOf(c.Tensor(0)));
-  return Array<Any>{c.Bind(TupleGetItem(norm, 0)), none, none};
+  return Array<Any>{BatchNormResult(c, norm), none, none};
 }
-/// The statistics of the batch, and what becomes of the running ones.
+/// The statistics of the batch, in the type of sums.
 struct BatchStatistics {
   Expr mean, var, unbiased;
 };
-BatchStatistics StatisticsOf(Conversion& c, const Expr& x) {
+BatchStatistics StatisticsOf(Conversion& c, const Expr& given) {
+  Expr x = Wide(c, given);
   std::vector<int64_t> axes = AllBut(RankOf(x), 1);
   Expr mean = c.Emit("mean", x, AnyArray(axes));
   Expr var = c.Emit("variance", x, AnyArray(axes));
@@ -78,6 +94,13 @@ BatchStatistics StatisticsOf(Conversion& c, const Expr& x) {
   PrimExpr n = cast(TypeOf(x), c.Simplify(Count(reduced)));
   PrimExpr factor = div(n, n - MakeConst(TypeOf(x), 1));
   return {mean, var, c.Emit("multiply", var, PrimValue(factor))};
+}
+/// What a gradient takes of them, in the type of the batch.
+Expr SavedMean(Conversion& c, const BatchStatistics& batch) {
+  return c.Cast(batch.mean, TypeOf(c.Tensor(0)));
+}
+Expr SavedDeviation(Conversion& c, const BatchStatistics& batch, double eps) {
+  return c.Cast(InverseDeviation(c, batch.var, eps), TypeOf(c.Tensor(0)));
 }
 Expr Running(Conversion& c, const Expr& old, const Expr& batch, double momentum) {
   DataType t = TypeOf(old);
@@ -94,20 +117,20 @@ Any BatchNorm(Conversion& c) {
   double momentum = c.Number(6, 0.1);
   Expr norm = BatchNormOf(c, training, momentum, c.Number(7));
   if (training && c.Given(3)) ChangeRunning(c, StatisticsOf(c, c.Tensor(0)), momentum);
-  return c.Bind(TupleGetItem(norm, 0));
+  return BatchNormResult(c, norm);
 }
 /// (result, mean, 1 / deviation, new running mean, new running variance)
 Any BatchNormFunctionalOf(Conversion& c, bool training, double momentum, double eps) {
   Expr x = c.Tensor(0);
   Expr norm = BatchNormOf(c, training, momentum, eps);
-  Array<Any> results = {c.Bind(TupleGetItem(norm, 0))};
+  Array<Any> results = {BatchNormResult(c, norm)};
   if (!training) {
     Expr none = c.Emit("zeros", Array<Any>{0}, TypeOf(x));
     return Array<Any>{results[0], none, none, c[3], c[4]};
   }
   BatchStatistics batch = StatisticsOf(c, x);
-  results.push_back(batch.mean);
-  results.push_back(c.Used(2) ? Any(InverseDeviation(c, batch.var, eps)) : Any(nullptr));
+  results.push_back(SavedMean(c, batch));
+  results.push_back(c.Used(2) ? Any(SavedDeviation(c, batch, eps)) : Any(nullptr));
   results.push_back(Running(c, c.Tensor(3), batch.mean, momentum));
   results.push_back(Running(c, c.Tensor(4), batch.unbiased, momentum));
   return results;
@@ -124,12 +147,12 @@ Any BatchNormWithUpdate(Conversion& c) {
 Any NativeBatchNorm(Conversion& c) {
   bool training = c.Flag(5);
   Expr norm = BatchNormOf(c, training, c.Number(6), c.Number(7));
-  Array<Any> results = {c.Bind(TupleGetItem(norm, 0)), nullptr, nullptr};
+  Array<Any> results = {BatchNormResult(c, norm), nullptr, nullptr};
   if (training && (c.Used(1) || c.Used(2) || c.Given(3))) {
     BatchStatistics batch = StatisticsOf(c, c.Tensor(0));
     if (c.Given(3)) ChangeRunning(c, batch, c.Number(6));
-    results.Set(1, batch.mean);
-    results.Set(2, InverseDeviation(c, batch.var, c.Number(7)));
+    results.Set(1, SavedMean(c, batch));
+    results.Set(2, SavedDeviation(c, batch, c.Number(7)));
   } else if (c.Used(1) || c.Used(2)) {
     Expr none = c.Emit("zeros", Array<Any>{0}, TypeOf(c.Tensor(0)));
     results.Set(1, none);
@@ -148,8 +171,8 @@ Any BatchNormNoStats(Conversion& c) {
   Array<Any> results = {out, nullptr, nullptr};
   if (c.Used(1) || c.Used(2)) {
     BatchStatistics batch = StatisticsOf(c, x);
-    results.Set(1, batch.mean);
-    results.Set(2, InverseDeviation(c, batch.var, eps));
+    results.Set(1, SavedMean(c, batch));
+    results.Set(2, SavedDeviation(c, batch, eps));
   }
   return results;
 }
@@ -157,16 +180,17 @@ Any InstanceNorm(Conversion& c) {
   Expr x = c.Tensor(0);
   DataType t = TypeOf(x);
   if (!c.Flag(5)) {
-    return c.Bind(TupleGetItem(BatchNormOf(c, false, c.Number(6), c.Number(7)), 0));
+    return BatchNormResult(c, BatchNormOf(c, false, c.Number(6), c.Number(7)));
   }
   Dims shape = ShapeOf(x), channels = {shape[1]};
   std::vector<int64_t> axes = Axes(RankOf(x));
   axes.erase(axes.begin(), axes.begin() + 2);
   if (c.Given(3)) {  // the running statistics follow the means of those of all instances
-    PrimExpr n = cast(t, c.Simplify(Count(Dims(shape.begin() + 2, shape.end()))));
-    Expr var = c.Emit("mean", c.Emit("variance", x, AnyArray(axes)), Array<Any>{0});
-    Expr unbiased = c.Emit("multiply", var, PrimValue(div(n, n - MakeConst(t, 1))));
-    Expr mean = c.Emit("mean", x, AnyArray(AllBut(RankOf(x), 1)));
+    PrimExpr n = cast(topi::SumType(t), c.Simplify(Count(Dims(shape.begin() + 2, shape.end()))));
+    Expr wide = Wide(c, x);
+    Expr var = c.Emit("mean", c.Emit("variance", wide, AnyArray(axes)), Array<Any>{0});
+    Expr unbiased = c.Emit("multiply", var, PrimValue(div(n, n - MakeConst(TypeOf(wide), 1))));
+    Expr mean = c.Emit("mean", wide, AnyArray(AllBut(RankOf(x), 1)));
     ChangeRunning(c, {mean, var, unbiased}, c.Number(6));
   }
   Expr gamma = Channelwise(c, 1, channels, 1, t), beta = Channelwise(c, 2, channels, 0, t);
@@ -175,11 +199,11 @@ Any InstanceNorm(Conversion& c) {
 
 // ---- layers and groups --------------------------------------------------------------------------
 Expr LayerNormOf(Conversion& c, const std::vector<int64_t>& axes, double eps) {
-  Expr x = c.Tensor(0);
   Dims shape = c.Sizes(1);
-  DataType t = TypeOf(x);
+  DataType t = NormType(c, {2, 3});
+  Expr x = c.Cast(c.Tensor(0), t);
   Expr gamma = Channelwise(c, 2, shape, 1, t), beta = Channelwise(c, 3, shape, 0, t);
-  return c.Emit("nn.layer_norm", x, gamma, beta, AnyArray(axes), eps);
+  return c.Cast(c.Emit("nn.layer_norm", x, gamma, beta, AnyArray(axes), eps), TypeOf(c.Tensor(0)));
 }
 std::vector<int64_t> LastAxes(int64_t n) {
   std::vector<int64_t> axes;
@@ -190,22 +214,25 @@ Any LayerNorm(Conversion& c) { return LayerNormOf(c, LastAxes(c.Sizes(1).size())
 Any NativeLayerNorm(Conversion& c) {
   std::vector<int64_t> axes = LastAxes(c.Sizes(1).size());
   Array<Any> results = {LayerNormOf(c, axes, c.Number(4)), nullptr, nullptr};
-  Expr x = c.Tensor(0);
-  if (c.Used(1)) results.Set(1, c.Emit("mean", x, AnyArray(axes), true));
+  Expr x = Wide(c, c.Tensor(0));
+  DataType t = TypeOf(c.Tensor(0));
+  if (c.Used(1)) results.Set(1, c.Cast(c.Emit("mean", x, AnyArray(axes), true), t));
   if (c.Used(2)) {
-    results.Set(2, InverseDeviation(c, c.Emit("variance", x, AnyArray(axes), true), c.Number(4)));
+    Expr var = c.Emit("variance", x, AnyArray(axes), true);
+    results.Set(2, c.Cast(InverseDeviation(c, var, c.Number(4)), t));
   }
   return results;
 }
 Expr GroupNormOf(Conversion& c, size_t weight, size_t bias, int64_t groups, double eps) {
-  Expr x = c.Tensor(0);
+  DataType t = NormType(c, {weight, bias});
+  Expr x = c.Cast(c.Tensor(0), t);
   Dims channels = {ShapeOf(x)[1]};
-  DataType t = TypeOf(x);
   std::vector<int64_t> axes = Axes(RankOf(x));
   axes.erase(axes.begin(), axes.begin() + 2);
   Expr gamma = Channelwise(c, weight, channels, 1, t);
   Expr beta = Channelwise(c, bias, channels, 0, t);
-  return c.Emit("nn.group_norm", x, gamma, beta, groups, 1, AnyArray(axes), eps);
+  Expr norm = c.Emit("nn.group_norm", x, gamma, beta, groups, 1, AnyArray(axes), eps);
+  return c.Cast(norm, TypeOf(c.Tensor(0)));
 }
 Any GroupNorm(Conversion& c) { return GroupNormOf(c, 2, 3, c.Int(1), c.Number(4)); }
 Any NativeGroupNorm(Conversion& c) {
@@ -217,9 +244,10 @@ Any NativeGroupNorm(Conversion& c) {
   if (!c.Used(1) && !c.Used(2)) return results;
   Dims dims = ShapeOf(x);
   PrimExpr inner = floordiv(Count(Dims(dims.begin() + 1, dims.end())), IntImm::Int64(groups));
-  Expr grouped = c.Reshape(x, Dims{dims[0], IntImm::Int64(groups), c.Simplify(inner)});
-  results.Set(1, c.Emit("mean", grouped, Array<Any>{2}));
-  results.Set(2, InverseDeviation(c, c.Emit("variance", grouped, Array<Any>{2}), eps));
+  Expr grouped = c.Reshape(Wide(c, x), Dims{dims[0], IntImm::Int64(groups), c.Simplify(inner)});
+  Expr var = c.Emit("variance", grouped, Array<Any>{2});
+  results.Set(1, c.Cast(c.Emit("mean", grouped, Array<Any>{2}), TypeOf(x)));
+  results.Set(2, c.Cast(InverseDeviation(c, var, eps), TypeOf(x)));
   return results;
 }
 Expr RmsNormOf(Conversion& c) {
@@ -237,7 +265,7 @@ Any RmsNorm(Conversion& c) { return RmsNormOf(c); }
 Any FusedRmsNorm(Conversion& c) {
   Array<Any> results = {RmsNormOf(c), nullptr};
   if (c.Used(1)) {
-    Expr x = c.Tensor(0);
+    Expr x = Wide(c, c.Tensor(0));
     std::vector<int64_t> axes = LastAxes(c.Sizes(1).size());
     Expr mean = c.Emit("mean", c.Emit("multiply", x, x), AnyArray(axes), true);
     results.Set(1, InverseDeviation(c, mean, c.Number(3, 1.1920928955078125e-07)));

@@ -6,6 +6,7 @@
 
 #include "converter.h"
 #include "runtime_call.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::frontend::torch {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 /// What the runtime draws. Calls are numbered, so that two are never taken for one.
 Expr Drawn(Conversion& c, const char* kind, const Dims& shape, DataType t,
            const Array<Expr>& bounds = {}) {
-  DataType computed = t.is_float() && t.bits() < 32 ? DataType::Float(32) : t;
+  DataType computed = topi::SumType(t);
   Array<Expr> args = {PrimValue::Int64(c.importer()->NextCall())};
   for (const Expr& bound : bounds) args.push_back(bound);
   std::string name = std::string("random.") + kind;

@@ -234,8 +234,9 @@ Any InRuntime(Conversion& c) {
 Any RunningExtreme(Conversion& c) {
   Expr x = c.Tensor(0);
   if (RankOf(x) == 0) return Array<Any>{x, c.Emit("zeros_like", x, DataType::Int(64))};
-  bool is_max = std::string_view(c.op) == "max";
+  bool is_max = std::string_view(c.op) == "max", is_bool = TypeOf(x).is_bool();
   int64_t axis = c.Axis(1, RankOf(x));
+  if (is_bool) x = c.Cast(x, DataType::UInt(8));
   Expr both = c.Compute(is_max ? "cummax" : "cummin", {x}, [&](const Array<te::Tensor>& in) {
     te::Tensor data = in[0];
     auto axis_over = [&] {
@@ -269,7 +270,9 @@ Any RunningExtreme(Conversion& c) {
         "index");
     return Array<te::Tensor>{extreme, index};
   });
-  return both;
+  if (!is_bool) return both;
+  Expr extreme = c.Bind(TupleGetItem(both, 0));
+  return Array<Any>{c.Cast(extreme, DataType::Bool()), c.Bind(TupleGetItem(both, 1))};
 }
 
 TVM_REGISTER() {

@@ -87,6 +87,14 @@ int64_t ToInt(const std::string& text) {
   return value;
 }
 
+double ToDouble(const std::string& text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    TVM_FFI_THROW(ValueError) << "symbolic size: expected a number, got '" << text << "'";
+  }
+  return value;
+}
 /// a ** b of a small constant exponent.
 PrimExpr Power(const PrimExpr& base, const PrimExpr& exponent) {
   auto n = AsConstInt(exponent);
@@ -98,6 +106,10 @@ PrimExpr Power(const PrimExpr& base, const PrimExpr& exponent) {
   return result;
 }
 PrimExpr Remainder(const PrimExpr& a, const PrimExpr& b) { return floormod(a, b); }
+
+/// Sizes by way of real numbers, such as trunc(2.0 * float(s)).
+PrimExpr AsReal(const PrimExpr& e) { return cast(DataType::Float(64), e); }
+PrimExpr AsWhole(const PrimExpr& e) { return cast(DataType::Int(64), e); }
 
 struct BinaryForm {
   const char* name;
@@ -116,6 +128,10 @@ constexpr BinaryForm kForms[] = {
     {"CeilDiv", [](const PrimExpr& a, const PrimExpr& b) { return ceildiv(a, b); }},
     {"Mod", &Remainder},
     {"PythonMod", &Remainder},
+    {"IntTrueDiv", [](const PrimExpr& a, const PrimExpr& b) { return div(AsReal(a), AsReal(b)); }},
+    {"FloatTrueDiv",
+     [](const PrimExpr& a, const PrimExpr& b) { return div(AsReal(a), AsReal(b)); }},
+    {"FloatPow", [](const PrimExpr& a, const PrimExpr& b) { return pow(AsReal(a), AsReal(b)); }},
     {"LessThan", [](const PrimExpr& a, const PrimExpr& b) { return a <= b; }},
     {"StrictLessThan", [](const PrimExpr& a, const PrimExpr& b) { return a < b; }},
     {"GreaterThan", [](const PrimExpr& a, const PrimExpr& b) { return a >= b; }},
@@ -124,6 +140,21 @@ constexpr BinaryForm kForms[] = {
     {"Unequality", [](const PrimExpr& a, const PrimExpr& b) { return not_equal(a, b); }},
     {"And", [](const PrimExpr& a, const PrimExpr& b) { return a && b; }},
     {"Or", [](const PrimExpr& a, const PrimExpr& b) { return a || b; }},
+};
+
+struct UnaryForm {
+  const char* name;
+  PrimExpr (*make)(const PrimExpr&);
+};
+constexpr UnaryForm kUnaryForms[] = {
+    {"ToFloat", &AsReal},
+    {"TruncToFloat", [](const PrimExpr& e) { return trunc(AsReal(e)); }},
+    {"TruncToInt", [](const PrimExpr& e) { return AsWhole(trunc(AsReal(e))); }},
+    {"FloorToInt", [](const PrimExpr& e) { return AsWhole(floor(AsReal(e))); }},
+    {"CeilToInt", [](const PrimExpr& e) { return AsWhole(ceil(AsReal(e))); }},
+    {"RoundToInt", [](const PrimExpr& e) { return AsWhole(round(AsReal(e))); }},
+    {"OpaqueUnaryFn_sqrt", [](const PrimExpr& e) { return sqrt(AsReal(e)); }},
+    {"Not", [](const PrimExpr& e) { return !e; }},
 };
 
 using SymbolFn = std::function<PrimExpr(const std::string&)>;
@@ -160,15 +191,21 @@ PrimExpr Evaluate(const Term& term, const SymbolFn& symbol) {
   if (term.name == "true" || term.name == "false") return IntImm::Bool(term.name == "true");
   if (term.args.empty() && !term.name.empty()) return IntImm::Int64(ToInt(term.name));
   if (term.name == "ModularIndexing") return floormod(floordiv(arg(0), arg(1)), arg(2));
-  if (term.name == "Not") return !arg(0);
+  if (term.name == "Float" && !term.args.empty()) {
+    return FloatImm(DataType::Float(64), ToDouble(term.args[0].name));
+  }
+  if (term.name == "Rational" && term.args.size() == 2) return div(AsReal(arg(0)), AsReal(arg(1)));
   if (term.name == "Piecewise") return FirstThatHolds(term, symbol);
+  for (const UnaryForm& form : kUnaryForms) {
+    if (term.name == form.name) return form.make(arg(0));
+  }
   for (const BinaryForm& form : kForms) {
     if (term.name != form.name) continue;
     PrimExpr result = arg(0);
     for (size_t i = 1; i < term.args.size(); ++i) result = form.make(result, arg(i));
     return result;
   }
-  TVM_FFI_THROW(ValueError) << "symbolic size: expected arithmetic on integers, got " << term.name;
+  TVM_FFI_THROW(ValueError) << "symbolic size: expected arithmetic on sizes, got " << term.name;
   TVM_FFI_UNREACHABLE();
 }
 

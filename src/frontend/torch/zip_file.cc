@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/utf8.h"
 #include "tvm/runtime/def.h"
 
 namespace tvm::frontend::torch {
@@ -99,7 +100,9 @@ std::map<std::string, std::string_view> ReadZip(std::string_view file) {
     Part(entries, 0, kEntrySize + name_size + extra_size + comment, "an entry that is cut off");
     entries.remove_prefix(kEntrySize + name_size + extra_size + comment);
     if (method != 0 || stored != size) {
-      TVM_FFI_THROW(ValueError) << "archive: expected members without compression, got '" << name
+      TVM_FFI_THROW(ValueError) << "archive: expected members without compression, as "
+                                   "torch.export.save writes them, got '"
+                                << runtime::EncodeUtf8(runtime::DecodeUtf8(name))
                                 << "' with method " << method;
     }
     std::string_view local = Part(file, offset, kLocalSize, "a member outside of it");

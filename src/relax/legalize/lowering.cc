@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "tvm/runtime/tensor.h"
+#include "tvm/topi/elementwise.h"
 
 namespace tvm::relax {
 namespace {
@@ -190,6 +191,21 @@ Array<te::Tensor> Lowered::Run(const char* function, const std::vector<Any>& arg
       views.data(), static_cast<int32_t>(views.size()), &result);
   if (auto tensor = result.as<te::Tensor>()) return {*tensor};
   return result.cast<Array<te::Tensor>>();
+}
+
+Expr Lowered::Finish(const String& name, Array<te::Tensor> results) {
+  StructInfo info = GetStructInfo(call);
+  auto* tuple = info.as<TupleStructInfoObj>();
+  // Arithmetic on bool is computed by integers: the result keeps its type.
+  for (size_t i = 0; i < results.size(); ++i) {
+    bool is_field = tuple && i < tuple->fields.size();
+    auto* tensor = (is_field ? tuple->fields[i] : info).as<TensorStructInfoObj>();
+    if (tensor && !tensor->dtype.is_void() && tensor->dtype != results[i]->dtype)
+      results.Set(i, topi::cast(results[i], tensor->dtype));
+  }
+  Expr result = te->CallTIR(builder, name, results);
+  // A tuple stays one where it has a single field (meshgrid of one vector).
+  return tuple && results.size() == 1 ? Tuple({result}) : result;
 }
 
 }  // namespace tvm::relax

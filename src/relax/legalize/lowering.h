@@ -53,12 +53,7 @@ class Lowered {
   /// Calls a function of topi by name; its result are one or several tensors.
   Array<te::Tensor> Run(const char* function, const std::vector<Any>& arguments);
   /// The call of the function that computes these tensors.
-  Expr Finish(const String& name, const Array<te::Tensor>& results) {
-    Expr result = te->CallTIR(builder, name, results);
-    // A tuple stays one where it has a single field (meshgrid of one vector).
-    bool is_tuple = GetStructInfo(call).as<TupleStructInfoObj>() != nullptr;
-    return is_tuple && results.size() == 1 ? Tuple({result}) : result;
-  }
+  Expr Finish(const String& name, Array<te::Tensor> results);
   BlockBuilder builder;
   Call call;
   TEArguments te;

@@ -94,16 +94,19 @@ struct Rows {
   Tensor top;
 };
 }  // namespace
+namespace {
+/// The elements in the type of sums.
+Tensor Wide(const Tensor& x, const char* tag) {
+  DataType t = SumType(x->dtype);
+  if (x->dtype == t) return x;
+  return Compute(
+      x->shape, [&](const Index& i) { return tvm::cast(t, At(x, i)); }, "T_softmax_wide", tag);
+}
+}  // namespace
 Tensor softmax(const Tensor& x, int64_t axis) {
   constexpr const char* kTag = "softmax_output";
-  // Of numbers below 32 bits in float32, and rounded at the end: a sum of many of them would stand
-  // still.
-  bool is_small = x->dtype.is_float() && x->dtype.bits() < 32;
-  DataType t = is_small ? DataType::Float(32) : x->dtype;
-  Tensor wide = x;
-  if (is_small)
-    wide = Compute(
-        x->shape, [&](const Index& i) { return cast(t, At(x, i)); }, "T_softmax_wide", kTag);
+  Tensor wide = Wide(x, kTag);
+  bool is_small = wide->dtype != x->dtype;
   Rows rows("softmax", wide, axis, kTag);
   const Reduction& over = rows.over_exp;
   Tensor e = Compute(
@@ -115,7 +118,7 @@ Tensor softmax(const Tensor& x, int64_t axis) {
   // One division per row is precise enough then.
   if (is_small) {
     total = Compute(
-        over.shape, [&](const Index& i) { return div(MakeConst(t, 1), At(total, i)); },
+        over.shape, [&](const Index& i) { return div(MakeConst(wide->dtype, 1), At(total, i)); },
         "T_softmax_inverse", kTag);
   }
   return Compute(x->shape,
@@ -127,18 +130,20 @@ Tensor softmax(const Tensor& x, int64_t axis) {
 }
 Tensor log_softmax(const Tensor& x, int64_t axis) {
   constexpr const char* kTag = "log_softmax_output";
-  Rows rows("log_softmax", x, axis, kTag);
+  Tensor wide = Wide(x, kTag);
+  Rows rows("log_softmax", wide, axis, kTag);
   const Reduction& over = rows.over_exp;
   Tensor total = Compute(
       over.shape,
       [&](const Index& i) {
-        return te::sum(tvm::exp(At(x, over.Source(i)) - At(rows.top, i)), over.iters);
+        return te::sum(tvm::exp(At(wide, over.Source(i)) - At(rows.top, i)), over.iters);
       },
       "compute", kCommReduce);
   return Compute(x->shape,
                  [&](const Index& i) {
                    Index row = rows.RowOf(i);
-                   return At(x, i) - At(rows.top, row) - tvm::log(At(total, row));
+                   PrimExpr value = At(wide, i) - At(rows.top, row) - tvm::log(At(total, row));
+                   return tvm::cast(x->dtype, value);
                  },
                  "compute", kTag, {{"axis", static_cast<int64_t>(rows.axis)}});
 }

@@ -11,8 +11,6 @@
 namespace tvm::topi::nn {
 using namespace tir;
 namespace {
-/// The type of sums: small floats would lose their digits.
-DataType SumType(DataType t) { return t.is_float() && t.bits() < 32 ? DataType::Float(32) : t; }
 
 /// How the variance is found: from the sums of x and of x * x in one reduction, or from the
 /// distances to the mean in a second one, all relative to the first element of the row, which keeps

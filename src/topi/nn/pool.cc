@@ -2,6 +2,7 @@
 // Pooling: maxima and means of windows, and of parts of equal share (adaptive).
 #include "topi/nn/spatial.h"
 #include "tvm/topi/nn.h"
+#include "tvm/topi/reduction.h"
 
 namespace tvm::topi::nn {
 using namespace tir;
@@ -60,6 +61,7 @@ Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any&
   SpatialAxes axes("pool", layout, "NC", data, /*may_have_blocks=*/true);
   const std::string op = "pool" + std::to_string(axes.size()) + "d";
   bool is_max = IsMax(op.c_str(), pool_type);
+  DataType wide = SumType(data->dtype);
   Padding given(op.c_str(), padding, Exprs(op.c_str(), "kernel", kernel, axes.size()));
   PoolWindows w(op.c_str(), data, axes, kernel, stride, dilation, padding, ceil_mode);
   PrimExpr start = is_max ? min_value(data->dtype) : MakeZero(data->dtype);
@@ -77,7 +79,7 @@ Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any&
       at[axis] = i[axis] * w.strides[k] + iters[k]->var * w.dilation[k];
     }
     PrimExpr value = At(source, at);
-    return is_max ? te::max(value, iters) : te::sum(value, iters);
+    return is_max ? te::max(value, iters) : te::sum(tvm::cast(wide, value), iters);
   };
   if (is_max) return Compute(shape, element, "pool_max", "pool_max", RuleOf("pool_max"));
   Tensor total = Compute(shape, element, "pool_sum", "pool_sum");
@@ -101,7 +103,7 @@ Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any&
       inside = k == 0 ? taps : inside * taps;
     }
     inside = tvm::max(Simplified(inside), MakeConst(inside.dtype(), 1));
-    return div(At(total, i), tvm::cast(data->dtype, inside));
+    return tvm::cast(data->dtype, div(At(total, i), tvm::cast(wide, inside)));
   };
   return Compute(shape, mean, "pool_avg", kElementWise, RuleOf("pool_avg"));
 }
@@ -110,6 +112,7 @@ Tensor adaptive_pool(const Tensor& data, const Any& output_size, String pool_typ
   SpatialAxes axes("adaptive_pool", layout, "NC", data, /*may_have_blocks=*/true);
   constexpr const char* kOp = "adaptive_pool";
   bool is_max = IsMax(kOp, pool_type);
+  DataType wide = SumType(data->dtype);
   Index sizes;
   for (size_t axis : axes.axes) sizes.push_back(data->shape[axis]);
   auto list = output_size.as<Array<Any>>();
@@ -137,7 +140,7 @@ Tensor adaptive_pool(const Tensor& data, const Any& output_size, String pool_typ
       at[axis] = begin(k, i[axis]) + iters[k]->var;
     }
     PrimExpr value = At(data, at);
-    return is_max ? te::max(value, iters) : te::sum(value, iters);
+    return is_max ? te::max(value, iters) : te::sum(tvm::cast(wide, value), iters);
   };
   if (is_max) {
     return Compute(shape, element, "adaptive_pool_max", "adaptive_pool_max",
@@ -150,7 +153,7 @@ Tensor adaptive_pool(const Tensor& data, const Any& output_size, String pool_typ
       PrimExpr here = count(k, i[axes.axes[k]]);
       elements = k == 0 ? here : elements * here;
     }
-    return div(At(total, i), tvm::cast(data->dtype, elements));
+    return tvm::cast(data->dtype, div(At(total, i), tvm::cast(wide, elements)));
   };
   return Compute(shape, mean, "adaptive_pool_avg", kElementWise, RuleOf("adaptive_pool_avg"));
 }

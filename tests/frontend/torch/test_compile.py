@@ -185,6 +185,85 @@ def test_what_has_no_converter_runs_in_pytorch_with_one_warning():
     assert sum("PyTorch runs" in str(w.message) for w in seen) == 1
 
 
+def test_control_flow_beside_what_has_no_converter():
+    """A body of control flow stays with its node, wherever that runs."""
+
+    @torch.library.custom_op("tvm_test::doubled", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2.0
+
+    double.register_fake(torch.empty_like)
+
+    def function(x):
+        y = torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))
+        return torch.cond(y.sum() > 0, lambda a: a + 1.0, lambda a: a - 1.0, (double(y),))
+
+    x = torch.randn(4)
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs tvm_test.doubled"):
+        compiled = torch.compile(function, backend=backend(), fullgraph=True)
+        for sign in (1.0, -1.0):
+            assert_same(compiled(x * sign), function(x * sign))
+
+
+def test_an_operator_with_functions_and_no_converter_runs_in_pytorch():
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def causal(score, batch, head, query, key):
+        return torch.where(query >= key, score, -float("inf"))
+
+    def function(q, k, v):
+        return flex_attention(q.sin(), k, v, score_mod=causal) * 2.0
+
+    q, k, v = (torch.randn(1, 2, 8, 4) for _ in range(3))
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs .*flex_attention"):
+        assert_same(torch.compile(function, backend=backend())(q, k, v), function(q, k, v))
+
+
+def test_what_has_a_converter_for_real_tensors_alone_runs_in_pytorch():
+    def function(x):
+        return torch.linalg.cholesky(x @ x.mH + 3 * torch.eye(3)).abs() + 1.0
+
+    x = torch.randn(3, 3, dtype=torch.complex64)
+    with torch.no_grad(), pytest.warns(UserWarning, match="PyTorch runs .* of complex tensors"):
+        ours = torch.compile(function, backend=backend())(x)
+    torch.testing.assert_close(ours, function(x))
+
+
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda: nn.LayerNorm(6), (4, 6)),
+        (lambda: nn.GroupNorm(2, 6), (4, 6, 5)),
+        (lambda: nn.BatchNorm1d(6), (4, 6, 5)),
+    ],
+)
+def test_training_under_autocast_with_parameters_that_are_wider(make, shape):
+    model = nn.Sequential(make(), nn.Flatten(), nn.LazyLinear(3))
+    x = torch.randn(shape)
+    model(x)
+    other = copy.deepcopy(model)
+    results = []
+    for network, call in ((model, torch.compile(model, backend=backend())), (other, other)):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = call(x.bfloat16())
+        y.float().square().mean().backward()
+        results.append([y, *(p.grad for p in network.parameters()), *network.buffers()])
+    assert_same(*results, tolerance=5e-2)
+    if isinstance(model[0], nn.BatchNorm1d):  # kept in float32
+        assert_same(list(model.buffers()), list(other.buffers()), tolerance=1e-3)
+
+
+def test_sums_of_many_small_floats():
+    x = torch.rand(4, 3000).bfloat16()
+
+    def function(x):
+        labels = torch.arange(4)
+        return x.sum(1), x.cumsum(1), x.logsumexp(1), F.cross_entropy(x, labels), x.log_softmax(1)
+
+    ours = torch.compile(function, backend=backend())(x)
+    assert_same(ours, function(x), 2e-2)
+
+
 def test_dropout_is_random_in_training_and_follows_the_seed():
     model = torch.compile(nn.Dropout(0.5).train(), backend=backend())
     x = torch.ones(1000, requires_grad=True)

@@ -241,3 +241,36 @@ def test_angles_of_complex_numbers():
 
     program = torch.export.export(Model(), ARGS[:1])
     assert_same(compiled(from_exported_program(program))(ARGS[0]), [Model()(ARGS[0])])
+
+
+def test_functions_of_complex_numbers():
+    functions = [
+        torch.acos, torch.acosh, torch.asin, torch.asinh, torch.atan, torch.atanh, torch.cos,
+        torch.cosh, torch.expm1, torch.isfinite, torch.isinf, torch.isnan, torch.log, torch.log10,
+        torch.log1p, torch.log2, torch.logical_not, torch.ones_like, torch.reciprocal, torch.rsqrt,
+        torch.sigmoid, F.silu, torch.sin, torch.sinh, torch.sqrt, torch.square, torch.tan,
+        torch.tanh, torch.linalg.norm, lambda z: z**2, lambda z: z**0.5, lambda z: z == z.conj(),
+        lambda z: z != z.T, lambda z: torch.addmm(z, z, z.T, beta=0.5), lambda z: z.cumsum(1),
+        lambda z: torch.mv(z, z[0]), lambda z: torch.addcmul(z, z, z.T, value=0.5),
+        lambda z: torch.narrow_copy(z, 1, 1, 2), lambda z: F.normalize(z),
+    ]  # fmt: skip
+
+    class Model(nn.Module):
+        def forward(self, pairs):
+            z = torch.view_as_complex(pairs)
+            results = [f(z) for f in functions]
+            return [torch.view_as_real(r) if r.is_complex() else r for r in results]
+
+    pairs = torch.randn(3, 3, 2)
+    pairs[0, 0, 1] = 0.0  # real, and a zero
+    pairs[1, 1] = 0.0
+    model, program = Model(), torch.export.export(Model(), (pairs,))
+    for options in ({}, {"run_ep_decomposition": False}):
+        ours = compiled(from_exported_program(program, **options))(pairs)
+        for i, (a, b) in enumerate(zip(ours, model(pairs), strict=True)):
+            a = torch.from_dlpack(a)
+            assert a.dtype == b.dtype and a.shape == b.shape, i
+            finite = torch.isfinite(b) if b.is_floating_point() else torch.ones_like(b).bool()
+            torch.testing.assert_close(
+                a[finite], b[finite], rtol=1e-4, atol=1e-4, msg=f"{i}: {a} {b}"
+            )

@@ -6,8 +6,8 @@ import tvm_ffi
 
 torch = pytest.importorskip("torch")
 from tvm.relax.frontend.torch import supported_operators  # noqa: E402
+from tvm.relax.frontend.torch.program import is_supported  # noqa: E402
 
-is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 _schema = tvm_ffi.get_global_func("relax.frontend.torch._schema")
 # Where a tensor is made says nothing about its elements.
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "non_blocking", "generator",

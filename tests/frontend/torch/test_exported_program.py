@@ -411,3 +411,30 @@ def test_a_size_within_its_range_is_checked_when_running():
     program = export(model, (torch.randn(5, 4),), dynamic_shapes={"x": {0: length}})
     with pytest.raises(Exception, match="17"):
         compiled(from_exported_program(program))(torch.randn(17, 4))
+
+
+def test_sizes_by_way_of_real_numbers():
+    class Model(nn.Module):
+        def forward(self, x):
+            y = nn.functional.interpolate(x, scale_factor=1.5, mode="bicubic")
+            z = nn.functional.interpolate(x, scale_factor=2.0)
+            return y, z, x * (x.shape[2] / 3)
+
+    dims = {2: 2 * Dim("h", min=2, max=20), 3: 2 * Dim("w", min=2, max=20)}
+    images = [torch.randn(2, 3, *size) for size in ((8, 12), (10, 6))]
+    for decomposed in (True, False):
+        check(
+            Model(), (images[0],), dynamic_shapes=(dims,), others=[(images[1],)],
+            run_ep_decomposition=decomposed,
+        )  # fmt: skip
+
+
+def test_products_of_bytes_and_other_integers():
+    class Model(nn.Module):
+        def forward(self, a, b, i, t):
+            mean = nn.functional.avg_pool2d(i, 2, 1, 1, divisor_override=-3)
+            return torch._int_mm(a, b), mean, t.cummin(1), torch.clamp(t, max=t.flip(1))
+
+    a, b = (torch.randint(-128, 127, (32, 32), dtype=torch.int8) for _ in range(2))
+    args = a, b, torch.randint(-9, 9, (1, 2, 5, 5)), torch.rand(3, 4) > 0.4
+    check(Model(), args)

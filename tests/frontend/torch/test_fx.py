@@ -11,6 +11,8 @@ from torch import fx, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from tvm.relax.frontend.torch import dynamo_capture_subgraphs, from_fx  # noqa: E402
 
+from .run import assert_same, compiled  # noqa: E402
+
 
 def traced(model, *shapes, **options):
     info = [(shape, "float32") for shape in shapes]
@@ -204,3 +206,20 @@ def test_capture_subgraphs():
     kinds = sorted(str(f.dtype) for f in first.fields)  # in an order of PyTorch's
     assert kinds == ["bool", "float32"]
     assert operators(mod, "subgraph_1")[-1] == "nn.relu"
+
+
+def test_results_by_name_come_in_order():
+    class Model(nn.Module):
+        def forward(self, x):
+            return {"a": x + 1, "b": [x * 2, {"c": x - 1}]}
+
+    model, x = Model(), torch.randn(3)
+    mod = from_fx(fx.symbolic_trace(model), [((3,), "float32")])
+    assert_same(compiled(mod)(x), model(x))
+
+
+@pytest.mark.parametrize("info", [[(2, 8)], ((2, 8), "float32"), None, [((2, 8),)]])
+def test_what_is_no_list_of_shapes_and_types_is_refused(info):
+    graph = fx.symbolic_trace(nn.Linear(8, 4))
+    with pytest.raises(TypeError, match=r"from_fx: expected .*\(shape, dtype\)"):
+        from_fx(graph, info)

@@ -134,6 +134,21 @@ def test_a_tuple_of_one_stays_a_tuple():
     np.testing.assert_array_equal(got, x)
 
 
+def test_arithmetic_keeps_the_type_that_the_graph_says():
+    """Kernels compute with bool as with integers."""
+    a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
+    expected = {
+        "add": a | b, "multiply": a & b, "maximum": a | b, "minimum": a & b, "square": a,
+    }  # fmt: skip
+    for name, result in expected.items():
+        given = [a, b][: 1 if name == "square" else 2]
+        infos = [tensor(4, dtype="bool") for _ in given]
+        mod = graph(getattr(relax.op, name), *infos)
+        lowered = legalize(mod)
+        tvm.ir.assert_structural_equal(lowered["main"].ret_struct_info, tensor(4, dtype="bool"))
+        np.testing.assert_array_equal(evaluate(lowered, given), result)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
 def test_a_scalar_constant_is_cast_to_its_value(dtype):
     mod = legalize(graph(lambda: relax.op.astype(relax.const(3.0, "float32"), dtype)))

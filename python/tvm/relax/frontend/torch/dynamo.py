@@ -18,10 +18,17 @@ from tvm import _libs, relax
 
 from .base_fx_graph_translator import BaseFXGraphImporter
 from .fx_translator import TorchFXImporter
-from .program import depends_on_layout, dtype_name, is_check, program_of, target_name
+from .program import (
+    depends_on_layout,
+    dtype_name,
+    is_check,
+    is_supported,
+    program_of,
+    submodule_of,
+    target_name,
+)
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
-_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 _find_cached = tvm_ffi.get_global_func("runtime._find_cached")
 _store_cached = tvm_ffi.get_global_func("runtime._store_cached")
 _seed = tvm_ffi.get_global_func("relax.run.random.seed")
@@ -54,13 +61,22 @@ def _place(device):
 
 
 def _runs_here(node):
-    if node.op == "get_attr":
-        return True
+    if node.op == "get_attr":  # the body of control flow belongs to its node
+        return submodule_of(node) is None or all(map(_runs_here, node.users))
     if node.op != "call_function":
         return False
     if node.target in _DROPOUT or depends_on_layout(node):
         return False
-    return _is_supported(target_name(node.target))
+    return is_supported(target_name(node.target), _takes_complex(node))
+
+
+def _takes_complex(node):
+    return any(map(_is_complex, node.all_input_nodes))
+
+
+def _missing_name(node):
+    of = " of complex tensors" if _takes_complex(node) else ""
+    return target_name(node.target) + of
 
 
 def _is_random(node):
@@ -426,12 +442,12 @@ def _compile_parts(graph_module, example_inputs, pipeline):
     _without_checks(graph_module)
     _with_factors_as_saved(graph_module)
     calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]
-    missing = sorted({target_name(n.target) for n in calls if not _runs_here(n)})
-    missing = [name for name in missing if name != "_operator.getitem"]
+    missing = sorted({_missing_name(n) for n in calls if not _runs_here(n)})
+    missing = [name for name in missing if not name.startswith("_operator.getitem")]
     if not missing:
         return _compile(graph_module, pipeline) if calls else graph_module
     warnings.warn(
-        f"torch.compile: PyTorch runs {', '.join(missing)}, which have no converter",
+        f"torch.compile: PyTorch runs {', '.join(missing)} (no converter)",
         stacklevel=2,
     )
     partitioner = CapabilityBasedPartitioner(
@@ -447,7 +463,7 @@ def _compile_parts(graph_module, example_inputs, pipeline):
 def _decompositions():
     """PyTorch's own, of the operators that have no converter, and of dropout in training."""
     table = torch._decomp.decomposition_table | torch._decomp.core_aten_decompositions()
-    own = {op: f for op, f in table.items() if not _is_supported(str(op))}
+    own = {op: f for op, f in table.items() if not is_supported(str(op))}
     dropout = {op: table[op] for op in _DROPOUT if op in table}
     return own | dropout | {torch.ops.aten.bernoulli.p: _bernoulli}
 

@@ -15,6 +15,7 @@ from .program import (
     ValueRef,
     attributes_of,
     dtype_name,
+    is_supported,
     meta_of,
     nodes_of,
     ranges_of,
@@ -25,7 +26,6 @@ from .program import (
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _inspect = tvm_ffi.get_global_func("relax.frontend.torch._inspect")
-_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
 _KINDS = {
     InputKind.USER_INPUT: "user",
@@ -109,7 +109,7 @@ def _decomposed(exported_program, custom):
             stacklevel=3,
         )
         table = torch.export.default_decompositions()
-        for op in [op for op in table if _is_supported(str(op))]:
+        for op in [op for op in table if is_supported(str(op))]:
             table.pop(op)
         return exported_program.run_decompositions(table)
 
@@ -121,7 +121,7 @@ def _with_converters(exported_program, custom):
     if not missing:
         return exported_program
     table = torch.export.default_decompositions()
-    for op in [op for op in table if _is_supported(target_name(op))]:
+    for op in [op for op in table if is_supported(target_name(op))]:
         table.pop(op)
     return exported_program.run_decompositions(table)
 
@@ -129,7 +129,7 @@ def _with_converters(exported_program, custom):
 def _has_converter(target):
     # What autocast surrounds has types that only PyTorch's own passes write down.
     name = target_name(target)
-    return _is_supported(name) and name != "higher_order.wrap_with_autocast"
+    return is_supported(name) and name != "higher_order.wrap_with_autocast"
 
 
 def _read(exported_program, convert=lambda node: None, outputs=None):

@@ -16,6 +16,7 @@ from .program import (
     TensorMeta,
     ValueRef,
     dtype_name,
+    is_supported,
     meta_of,
     source_of,
     tensor_of,
@@ -24,7 +25,6 @@ from .program import (
 
 _import = tvm_ffi.get_global_func("relax.frontend.torch._import")
 _schema = tvm_ffi.get_global_func("relax.frontend.torch._schema")
-_is_supported = tvm_ffi.get_global_func("relax.frontend.torch.is_supported")
 
 # Functions and methods whose operator has another name, or several overloads of which none is
 # called "default".
@@ -280,9 +280,8 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _placeholders(self, graph, input_info):
         inputs = []
-        for i, (shape, dtype) in enumerate(input_info):
-            sizes = [int(s) if isinstance(s, int) else s for s in shape]
-            meta = TensorMeta(sizes, dtype_name(dtype))
+        for i, given in enumerate(input_info):
+            meta = TensorMeta(*_sizes_and_type(i, given))
             inputs.append(ProgramInput(f"inp_{i}", "user", meta))
         position = 0
         for node in graph.nodes:
@@ -317,6 +316,8 @@ class TorchFXImporter(BaseFXGraphImporter):
             return self._current.get(arg) or ValueRef(arg.name)
         if isinstance(arg, (list, tuple)):
             return [self._argument(item) for item in arg]
+        if isinstance(arg, dict):  # of results, in order
+            return [self._argument(item) for item in arg.values()]
         if isinstance(arg, slice):
             bounds = (arg.start, arg.stop, arg.step)
             return {"slice": [self._argument(bound) for bound in bounds]}
@@ -397,9 +398,17 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _target(self, name):
         target = f"aten.{_OPERATORS.get(name, name + '.default')}"
-        if _is_supported(target):
+        if is_supported(target):
             return target
         raise AssertionError(f"Unsupported function target {name}")
+
+
+def _sizes_and_type(i, given):
+    """What the user says of an input."""
+    if not isinstance(given, (list, tuple)) or len(given) != 2 or isinstance(given[0], (int, str)):
+        raise TypeError(f"from_fx: expected (shape, dtype) as input_info[{i}], got {given!r}")
+    shape, dtype = given
+    return [int(s) if isinstance(s, int) else s for s in shape], dtype_name(dtype)
 
 
 def _is_symbol(node):
@@ -449,6 +458,10 @@ def from_fx(
     """The module of a graph that torch.fx traced. `input_info` has (shape, dtype) of each input."""
     if not isinstance(model, fx.GraphModule):
         raise TypeError(f"from_fx: expected a torch.fx.GraphModule, got {type(model).__name__}")
+    if not isinstance(input_info, (list, tuple)):
+        raise TypeError(
+            f"from_fx: expected a list of (shape, dtype) as input_info, got {input_info!r}"
+        )
     return TorchFXImporter(default_image_layout).from_fx(
         model,
         input_info,

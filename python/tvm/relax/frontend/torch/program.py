@@ -12,6 +12,7 @@ from tvm import relax
 from tvm._derive import node_class
 
 _MODULE = "relax.frontend.torch"
+_is_supported = tvm_ffi.get_global_func(f"{_MODULE}.is_supported")
 
 
 def _node(name):
@@ -76,6 +77,11 @@ def target_name(target):
     return f"{module}.{getattr(target, '__name__', target)}"
 
 
+def is_supported(target, of_complex=False):
+    """Whether an operator has a converter, by its name; of complex tensors, where asked for."""
+    return _is_supported(target, of_complex)
+
+
 def submodule_of(node):
     """The graph that a node stands for: the branch or body of control flow."""
     if node.op != "get_attr":
@@ -116,6 +122,8 @@ def value_of(arg):
         return ValueRef(arg.name) if body is None else program_of(body)
     if isinstance(arg, (list, tuple, torch.Size)):
         return [value_of(item) for item in arg]
+    if isinstance(arg, dict):  # of results, in order
+        return [value_of(item) for item in arg.values()]
     if isinstance(arg, torch.dtype):
         return dtype_name(arg)
     if isinstance(arg, (torch.device, torch.layout, torch.memory_format)):
