@@ -55,6 +55,7 @@ Pass DefaultPipeline(const Target& target) {
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, attention})
       ("relax.BlockChannels")  // on processors
+      ("relax.ApplySubPixel")  // of what is in no blocks
       ("relax.ApplyWinograd")
       .If(has_matrix_units, "relax.ConvertLayout", halves_last)
       ("relax.PackWeights")

@@ -396,6 +396,39 @@ def test_concatenation_is_in_vectors():
     assert ("VECTORIZED", 64) in loops_of(sch)
 
 
+def test_values_that_are_used_twice_in_one_place_are_inlined():
+    """x * sigmoid(x) of a long x is one stage: it is computed once."""
+    a = te.placeholder((64, 64), "float32", "A")
+    x = te.compute((64, 64), lambda i, j: te.exp(te.tanh(a[i, j])), "x")
+    gate = te.compute((64, 64), lambda i, j: te.sigmoid(x[i, j]), "gate")
+    out = te.compute((64, 64), lambda i, j: x[i, j] * gate[i, j], "out")
+    _, sch = scheduled([a, out])
+    assert blocks_of(sch) == ["out"]
+    # Neighbours would compute it again.
+    near = te.compute((64, 63), lambda i, j: x[i, j] * x[i, j + 1], "near")
+    _, sch = scheduled([a, near])
+    assert len(blocks_of(sch)) == 2
+
+
+def test_values_do_not_double_from_stage_to_stage():
+    a = te.placeholder((64,), "float32", "A")
+    value = a
+    for stage in range(40):
+        gate = te.compute((64,), lambda i, v=value: te.sigmoid(v[i]), f"gate{stage}")
+        value = te.compute((64,), lambda i, v=value, g=gate: v[i] * g[i], f"value{stage}")
+    _, sch = scheduled([a, value])
+    assert 4 < len(blocks_of(sch)) <= 40
+
+
+def test_products_whose_results_are_used_with_others_are_in_tiles():
+    """What follows reads results next to each other: it does not come along with a tile."""
+    a, b, c = matmul(64, 128, 64)
+    out = te.compute((64, 127), lambda i, j: c[i, j] * c[i, j + 1], "next")
+    _, sch = scheduled([a, b, out])
+    (tile,) = tiles_of(sch)
+    assert math.prod(tile) >= 8 * 16
+
+
 def test_what_a_window_reads_again_is_not_computed_again():
     _, sch = scheduled(padded_depthwise(16, 28, 3))
     assert sch.get_block("padded")

@@ -4,6 +4,9 @@
 // A matrix (K, N) in panels of p columns is (N/p, K, p): a tile of the product reads one run of
 // memory, whatever N is.
 #include <array>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "tvm/expr/op.h"
 #include "tvm/ir/machine.h"
@@ -23,6 +26,12 @@ class WeightPacker : public ExprMutator {
     Function changed = ExprMutator::VisitFunction(var, func);
     // Without transposes that nobody reads any more: folding would compute them.
     return changed.same_as(func) ? func : RemoveAllUnused(changed);
+  }
+  /// Panels are seen in the block in which they are made.
+  void VisitBindingBlock(const BindingBlock& block) final {
+    auto outside = std::exchange(panels_, {});
+    ExprMutator::VisitBindingBlock(block);
+    panels_ = std::move(outside);
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -67,25 +76,29 @@ class WeightPacker : public ExprMutator {
     // A part of a panel that nobody uses has to be small beside the rest.
     int64_t panels = (columns + width_ - 1) / width_, all = panels * width_;
     if (columns < width_ || (all != columns && panels < kManyPanels)) return call;
-    auto matrix = ffi::GetRef<Expr>(weight);
-    if (all == columns) {
-      using Numbers = std::array<int64_t, 3>;
-      Array<PrimExpr> split;
-      Ints order;
-      for (int64_t n :
-           is_transposed ? Numbers{panels, width_, depth} : Numbers{depth, panels, width_})
-        split.push_back(IntImm::Int64(n));
-      for (int64_t axis : is_transposed ? Numbers{0, 2, 1} : Numbers{1, 0, 2})
-        order.push_back(IntImm::Int32(axis));
-      matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
-      matrix = Make("relax.permute_dims", {matrix, order});
-    } else {
-      matrix = FilledUp(matrix, is_transposed, depth, columns);
-    }
+    // A weight of many products, as of the steps of a recurrent network, is packed once.
+    Expr& matrix = panels_[{weight->data.data_ptr(), depth, columns, is_transposed}];
+    if (!matrix.defined()) matrix = Panels(ffi::GetRef<Expr>(weight), is_transposed);
     Expr product = Product(call->args[0], matrix, depth, all);
     if (all == columns) return product;
     Array<Any> axes{data->ndim - 1}, begin{int64_t{0}}, end{columns};
     return CallOperator("relax.strided_slice", {builder_->Emit(product), axes, begin, end});
+  }
+  Expr Panels(Expr matrix, bool is_transposed) {
+    const auto& weight = matrix.as<ConstantObj>()->data;
+    int64_t depth = weight.size(is_transposed), columns = weight.size(!is_transposed);
+    int64_t panels = (columns + width_ - 1) / width_;
+    if (panels * width_ != columns) return FilledUp(matrix, is_transposed, depth, columns);
+    using Numbers = std::array<int64_t, 3>;
+    Array<PrimExpr> split;
+    Ints order;
+    for (int64_t n :
+         is_transposed ? Numbers{panels, width_, depth} : Numbers{depth, panels, width_})
+      split.push_back(IntImm::Int64(n));
+    for (int64_t axis : is_transposed ? Numbers{0, 2, 1} : Numbers{1, 0, 2})
+      order.push_back(IntImm::Int32(axis));
+    matrix = Make("relax.reshape", {matrix, ShapeExpr(split)});
+    return Make("relax.permute_dims", {matrix, order});
   }
   /// The panels of a matrix whose columns do not fill them all, in one step: a matrix with zeros
   /// beside it would be as large once more.
@@ -121,6 +134,7 @@ class WeightPacker : public ExprMutator {
     return args->CallTIR(builder_, "matmul", {te::compute(shape, element, "matmul")});
   }
   static constexpr int64_t kManyPanels = 16;
+  std::map<std::tuple<const void*, int64_t, int64_t, bool>, Expr> panels_;  // of a weight
   int64_t width_;
 };
 

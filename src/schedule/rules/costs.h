@@ -40,6 +40,9 @@ inline constexpr int64_t kRowsTogether = 8;
 inline constexpr double kCall = 16;
 /// Up to this much work is cheaper to do again than to store and load the result.
 inline constexpr double kCheap = 8;
+/// Work of expressions that may stand in a value several times and are computed once: what is
+/// written for a value must not double from stage to stage.
+inline constexpr double kMostRepeated = 1 << 10;
 /// Vectors that are partly beyond the columns take longer.
 inline constexpr double kConditions = 1.1;
 /// A tile that has this much of the best one's score is good.

@@ -406,7 +406,17 @@ bool ScheduleProductOf(const Schedule& sch, const BlockRV& block, Array<BlockRV>
     copies = made;
     return true;
   });
-  if (!is_filled) InTiles(sch, look, *axes, machine, &copies);
+  auto in_tiles = [&] {
+    Array<BlockRV> made = copies;
+    InTiles(sch, LookAt(sch, block), *axes, machine, &made);
+    copies = made;
+    return true;
+  };
+  // What reads more than the element in its place does not come along with a tile.
+  if (!is_filled && (consumers.empty() || !Attempt(sch, in_tiles))) {
+    if (!consumers.empty()) sch.CacheWrite(block, 0, "global");
+    in_tiles();
+  }
   for (const BlockRV& copy : copies) ScheduleSpatial(sch, copy, machine, Share::kColumns);
   return true;
 }

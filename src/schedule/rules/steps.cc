@@ -7,15 +7,30 @@
 #include "tir/analysis/reduction.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/op.h"
+#include "tvm/expr/substitute.h"
+#include "tvm/ir/structural.h"
 
 namespace tvm::tir {
 namespace {
-/// Whether the consumer reads each element of `buffer` at most once.
+/// How often a block loads one element of a buffer, which is all that it loads from it; 0: it loads
+/// others, too, or none.
+int LoadsOfOneElement(const Block& block, const Buffer& buffer) {
+  const BufferLoadObj* first = nullptr;
+  int loads = 0;
+  bool is_one = true;
+  PostOrderVisit(block->body, [&](const ObjectRef& node) {
+    auto* load = node.as<BufferLoadObj>();
+    if (!load || !load->buffer.same_as(buffer)) return;
+    if (!first) first = load;
+    ++loads;
+    is_one = is_one && StructuralEqual(load->indices, first->indices);
+  });
+  return is_one ? loads : 0;
+}
+/// Whether each element of `buffer` is read in one iteration of the consumer at most.
 bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
-  int reads = 0;
   for (const Access& access : consumer.accesses) {
     if (access.is_store || !access.buffer.same_as(buffer)) continue;
-    ++reads;
     if (!access.linear) return false;
     for (size_t i = 0; i < consumer.axes.size(); ++i) {
       if (!access.Moves(i) && consumer.axes[i].size != 1) return false;
@@ -26,7 +41,7 @@ bool ReadsOnce(const BlockLook& consumer, const Buffer& buffer) {
     for (const PrimExpr& extent : buffer->shape) elements *= AsConstInt(extent).value_or(0);
     if (iterations && elements > 0 && *iterations > elements) return false;
   }
-  return reads == 1;
+  return true;
 }
 /// Whether a block sums up products. Their factors, where they are small, are packed before
 /// (dot_product.cc): they have to be elements of a buffer.
@@ -48,8 +63,13 @@ bool IsWorthInlining(const Schedule& sch, const BlockRV& block) {
                   [&](const BlockRV& consumer) { return SumsProducts(sch, consumer); }))
     return false;
   if (look.work <= cost::kCheap) return true;
-  return consumers.size() == 1 &&
-         ReadsOnce(LookAt(sch, consumers[0]), look.block->writes[0]->buffer);
+  if (consumers.size() != 1) return false;
+  // What is written several times for one element is computed once.
+  BlockLook consumer = LookAt(sch, consumers[0]);
+  const Buffer& buffer = look.block->writes[0]->buffer;
+  int loads = LoadsOfOneElement(consumer.block, buffer);
+  bool is_short = loads == 1 || (loads > 1 && look.work * loads <= cost::kMostRepeated);
+  return is_short && ReadsOnce(consumer, buffer);
 }
 }  // namespace
 
@@ -81,13 +101,21 @@ LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machin
 }
 
 void InlineCheap(const Schedule& sch, const BlockRV& root) {
-  for (const BlockRV& block : sch.GetChildBlocks(root)) {
-    Attempt(sch, [&] {
-      if (!IsWorthInlining(sch, block)) return false;
-      sch.ComputeInline(block);
-      return true;
-    });
-  }
+  auto inlined = [&](const Array<BlockRV>& blocks) {
+    Array<BlockRV> left;
+    for (const BlockRV& block : blocks) {
+      bool is_done = Attempt(sch, [&] {
+        if (!IsWorthInlining(sch, block)) return false;
+        sch.ComputeInline(block);
+        return true;
+      });
+      if (!is_done) left.push_back(block);
+    }
+    return left;
+  };
+  // Of several consumers there may be one left.
+  Array<BlockRV> blocks = sch.GetChildBlocks(root), left = inlined(blocks);
+  if (left.size() < blocks.size()) inlined(left);
 }
 
 void ParallelIfWorth(const Schedule& sch, const LoopRV& loop, const Machine& machine,

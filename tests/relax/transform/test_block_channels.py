@@ -190,3 +190,51 @@ def test_block_channels_takes_the_vector_of_the_target(mcpu, lanes):
     with Target({"kind": "llvm", "mcpu": mcpu}):
         after = transform.BlockChannels()(bb.get())
     assert f"NCHW{lanes}c" in after.script()
+
+
+@pytest.mark.parametrize("image", [(9,), (4, 5, 6)])
+def test_block_channels_of_lines_and_volumes(image):
+    n = len(image)
+    w, d, b = array(16, 8, *[3] * n), array(16, 1, *[3] * n), array(16, *[1] * n)
+    conv, convolve = getattr(relax.op.nn, f"conv{n}d"), getattr(F, f"conv{n}d")
+    pool, pooled = getattr(relax.op.nn, f"max_pool{n}d"), getattr(F, f"max_pool{n}d")
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.gelu(relax.op.add(conv(x, const(w), padding=1), const(b))))
+        y = bb.emit(conv(y, const(d), padding=1, groups=16, strides=2))
+        return relax.op.mean(pool(y, [2] * n, [2] * n), list(range(2, n + 2)))
+
+    after, got, x = blocked((2, 8, *image), build)
+    W, D, B = map(torch.from_numpy, (w, d, b))
+    y = convolve(F.gelu(convolve(x, W, padding=1) + B), D, padding=1, stride=2, groups=16)
+    near(got, pooled(y, 2).mean(tuple(range(2, n + 2))))
+    assert ops(transform.FoldConstant()(after)).count("permute_dims") == 1  # the input
+
+
+@pytest.mark.parametrize("axis", [1, -3])
+def test_block_channels_joins_channels(axis):
+    w, v, u = array(16, 8, 3, 3), array(24, 8, 1, 1), array(16, 40, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w), padding=1))
+        z = bb.emit(relax.op.nn.conv2d(x, const(v)))
+        both = bb.emit(relax.op.concat([y, z], axis=axis))
+        return relax.op.nn.conv2d(both, const(u))
+
+    after, got, x = blocked((2, 8, 5, 6), build)
+    y = F.conv2d(x, torch.from_numpy(w), padding=1)
+    near(got, F.conv2d(torch.cat([y, F.conv2d(x, torch.from_numpy(v))], 1), torch.from_numpy(u)))
+    assert ops(transform.FoldConstant()(after)).count("permute_dims") == 2
+
+
+@pytest.mark.parametrize("other, axis", [((2, 12, 5, 6), 1), ((2, 16, 5, 6), 2)])
+def test_block_channels_joins_nothing_else(other, axis):
+    """Blocks of other sizes, and what lies behind each other along the image."""
+    w, more = array(16, 8, 1, 1), array(*other)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w)))
+        return relax.op.concat([y, const(more)], axis=axis)
+
+    _, got, x = blocked((2, 8, 5, 6), build)
+    near(got, torch.cat([F.conv2d(x, torch.from_numpy(w)), torch.from_numpy(more)], axis))

@@ -53,6 +53,27 @@ def test_pack_weights_symbolic_rows():
     np.testing.assert_allclose(got, x @ w, rtol=1e-4, atol=1e-4)
 
 
+def test_pack_weights_of_several_products_once():
+    """As in the steps of a recurrent network; its transpose has panels of its own."""
+    w = relax.const(RNG.standard_normal((32, 32)).astype("float32"))
+    x = relax.Var("x", R.Tensor((1, 32), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.matmul(x, w))
+            y = bb.emit(relax.op.matmul(y, w))
+            y = bb.emit(relax.op.matmul(y, relax.op.permute_dims(w)))
+            out = bb.emit_output(relax.op.matmul(y, w))
+        bb.emit_func_output(out)
+    packed = transform.PackWeights(16)(bb.get())
+    assert relax.analysis.well_formed(packed)
+    assert packed.script().count("R.permute_dims") == 2
+    data, m = RNG.standard_normal((1, 32)).astype("float32"), w.data.numpy()
+    got = evaluate(transform.FoldConstant()(transform.LegalizeOps()(packed)), [data])
+    want = data.astype("float64") @ m @ m @ m.T @ m
+    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
+
+
 def test_pack_weights_stays_out():
     """Few columns, columns that nearly fill nothing, other types, factors that are not constant."""
     for columns in (8, 40):

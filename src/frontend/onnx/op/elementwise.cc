@@ -191,19 +191,17 @@ Outputs ConvertSelu(Node& n) {
     return Num(t, gamma) * tir::Select(x > MakeZero(t), x, low);
   });
 }
-PrimExpr Clamped(const PrimExpr& x, double low, double high) {
-  return max(Num(x.dtype(), low), min(Num(x.dtype(), high), x));
+/// max(0, min(1, x + shift))
+Expr Ramp(Node& n, const Expr& x, double shift) {
+  return n("clip", n("add", x, n.Scalar(shift, Node::TypeOf(x))), 0.0, 1.0);
 }
 Outputs ConvertHardSigmoid(Node& n) {
-  double alpha = n.Float("alpha", 0.2F), beta = n.Float("beta", 0.5);
-  return MapElements(n, "hard_sigmoid", n.In(0), [&](PrimExpr x) {
-    return Clamped(Num(x.dtype(), alpha) * x + Num(x.dtype(), beta), 0, 1);
-  });
+  Expr x = n.In(0), alpha = n.Scalar(n.Float("alpha", 0.2F), Node::TypeOf(x));
+  return Ramp(n, n("multiply", alpha, x), n.Float("beta", 0.5));
 }
 Outputs ConvertHardSwish(Node& n) {
-  return MapElements(n, "hard_swish", n.In(0), [&](PrimExpr x) {
-    return x * Clamped(div(x, Num(x.dtype(), 6)) + Num(x.dtype(), 0.5), 0, 1);
-  });
+  Expr x = n.In(0);
+  return n("multiply", x, Ramp(n, n("divide", x, n.Scalar(6, Node::TypeOf(x))), 0.5));
 }
 Outputs ConvertMish(Node& n) {
   return n("multiply", n.In(0), n("tanh", n("nn.softplus", n.In(0))));
