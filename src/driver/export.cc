@@ -98,6 +98,12 @@ std::string DataAsC(const runtime::DataSymbols& symbols) {
 void CheckWritten(std::ostream& out, const fs::path& path) {
   if (!out.flush()) TVM_FFI_THROW(OSError) << "export_library: cannot write " << path.string();
 }
+void CheckDone(const std::error_code& error, const fs::path& path) {
+  if (error) {
+    TVM_FFI_THROW(OSError) << "export_library: cannot write " << path.string() << ": "
+                           << error.message();
+  }
+}
 /// Removes a file that was not finished.
 struct Partial {
   fs::path output, path;
@@ -111,7 +117,11 @@ struct Partial {
     std::error_code ignored;
     fs::remove(path, ignored);
   }
-  void Finish() const { fs::rename(path, output); }
+  void Finish() const {
+    std::error_code error;
+    fs::rename(path, output, error);
+    CheckDone(error, output);
+  }
 };
 /// What export adds to the code of a library: in a program that it is linked into nobody can map
 /// constants, so that they are part of what is saved.
@@ -329,7 +339,9 @@ void Write(const Paths& files, const fs::path& output, const std::string& suffix
   } else if (suffix == "o" || suffix == "obj") {
     Paths objects = Objects(files, folder, "an object file");
     if (objects.size() == 1) {
-      fs::copy_file(objects[0], output, fs::copy_options::overwrite_existing);
+      std::error_code error;
+      fs::copy_file(objects[0], output, fs::copy_options::overwrite_existing, error);
+      CheckDone(error, output);
     } else {
       Link(objects, output, true, options);
     }

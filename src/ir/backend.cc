@@ -60,7 +60,8 @@ bool Backend::Load() const {
 Function Backend::Generator(const Target& target) const {
   if (!Load()) {
     TVM_FFI_THROW(RuntimeError) << "build: expected the " << kind << " backend (" << library
-                                << ") for target " << target->str() << ", which is not installed";
+                                << ") for target " << target->str() << ", which is not installed"
+                                << (kind == "llvm" ? "; target c needs a C compiler only" : "");
   }
   if (auto generate = Function::GetGlobal("target.build." + kind)) return *generate;
   TVM_FFI_THROW(RuntimeError) << "build: expected a target this build generates code for, got "

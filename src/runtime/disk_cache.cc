@@ -187,6 +187,7 @@ void DiskCache::StoreFile(std::string_view key, uint64_t least,
   if (limit() == 0 || least > limit()) return;
   std::error_code error;
   fs::create_directories(folder_, error);
+  if (!fs::is_directory(folder_, error)) return;  // a home that cannot be written, say
   Partial partial{PartialPathOf(key)};
   Range unchecked = write(partial.path);
   Footer footer = FooterOf(MappedFile(partial.path).bytes(), key, unchecked);

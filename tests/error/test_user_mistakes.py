@@ -10,6 +10,7 @@ import pytest
 import tvm
 from tvm import meta_schedule as ms
 from tvm import relax, te, tir
+from tvm.__main__ import main
 
 
 def kernel():
@@ -173,3 +174,20 @@ def test_a_file_that_is_no_model_is_named(name, tmp_path):
     with pytest.raises(ValueError, match=rf"in {path}") as caught:
         tvm.compile(str(path))
     assert name.endswith(".pt2") or "is it a whole ONNX model?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["explain", "nothere.onnx"], "no such file: nothere.onnx"),
+        (["explain", "nothere.onnx", "--report", "nothere/x.html"], "the folder of explain="),
+        (["verify", "nothere.onnx", "--shape", "x=-2,4"], "expected name=2,3,4, got 'x=-2,4'"),
+        (["verify", "nothere.onnx", "--memory", "-1"], "a number of gigabytes above 0, got '-1'"),
+    ],
+)
+def test_commands_say_the_reason_alone(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TVM_FULL_BACKTRACE", raising=False)
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert message in str(caught.value) + capsys.readouterr().err

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // LLD in process: libraries are linked without a compiler on the machine.
+#include <fcntl.h>
 #include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include "backend/llvm/compile.h"
@@ -47,6 +51,24 @@ void Link(const std::vector<std::string>& arguments) {
 }
 
 namespace {
+/// LLD maps the file that it writes: where a disk has no room for it, the process would end.
+void CheckRoom(const Array<String>& objects, const std::string& output) {
+  std::error_code unknown;
+  uint64_t size = 1 << 16;  // headers, tables and the alignment of segments
+  for (const String& object : objects) {
+    uintmax_t bytes = std::filesystem::file_size(std::string(object), unknown);
+    if (!unknown) size += bytes;
+  }
+  std::string scratch = output + ".room";
+  int fd = open(scratch.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return;  // LLD says why
+  bool is_full = fallocate(fd, 0, 0, static_cast<off_t>(size)) != 0 &&
+                 (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+  std::string why = is_full ? std::strerror(errno) : "";
+  close(fd);
+  unlink(scratch.c_str());
+  if (is_full) TVM_FFI_THROW(OSError) << "link: cannot write " << output << ": " << why;
+}
 void LinkShared(Array<String> objects, String output, Array<String> options) {
   // -z nodelete is not wanted: libraries are unloaded with their modules. Text that is not defined
   // here (the C library, tvm-ffi) is found in the process that loads the library.
@@ -61,11 +83,13 @@ void LinkShared(Array<String> objects, String output, Array<String> options) {
                                         "--eh-frame-hdr",
                                         "-o",
                                         std::string(output)};
+  CheckRoom(objects, output);
   for (const String& o : options) arguments.emplace_back(o);
   for (const String& o : objects) arguments.emplace_back(o);
   Link(arguments);
 }
 void LinkRelocatable(Array<String> objects, String output) {
+  CheckRoom(objects, output);
   std::vector<std::string> arguments = {"-r", "-o", std::string(output)};
   for (const String& o : objects) arguments.emplace_back(o);
   Link(arguments);
