@@ -5,7 +5,6 @@
 #include <lld/Common/Driver.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -19,10 +18,9 @@ LLD_HAS_DRIVER(elf)
 namespace tvm::codegen {
 
 void Link(const std::vector<std::string>& arguments) {
-  // LLD keeps its state in globals, and its threads: a process that was forked has none of them.
+  // LLD keeps its state in globals.
   static std::mutex mutex;
   static bool broken = false;
-  static const pid_t first_process = getpid();
   std::lock_guard lock(mutex);
   if (broken) {
     TVM_FFI_THROW(RuntimeError)
@@ -30,7 +28,8 @@ void Link(const std::vector<std::string>& arguments) {
   }
   std::vector<const char*> argv = {"ld.lld"};
   for (const std::string& a : arguments) argv.push_back(a.c_str());
-  if (getpid() != first_process) argv.push_back("--threads=1");
+  // From a thread of its own a fatal error ends the process, and one that was forked has none.
+  argv.push_back("--threads=1");
   std::string out, err;
   bool ok = false;
   Guarded([&] {

@@ -39,6 +39,8 @@ struct Flattener : AnalyzedStmtMutator<Flattener, BufferObj, BufferLoadObj, Buff
     Buffer flat = Wide(buffer).Flattened();
     if (flat.same_as(buffer) && IsZero(flat->elem_offset)) return buffer;
     auto* n = Edit(&flat);
+    // Indices count from where the pointer leads: elements before the offset belong to the buffer.
+    n->shape.Set(0, n->shape[0] + cast(n->shape[0].dtype(), n->elem_offset));
     n->shape = n->shape.Map([&](const PrimExpr& e) { return analyzer.Simplify(e); });
     n->elem_offset = MakeZero(flat->shape[0].dtype());
     return flat;

@@ -4,6 +4,7 @@
 import multiprocessing
 import platform
 import re
+import struct
 import subprocess
 import sys
 import tarfile
@@ -364,7 +365,10 @@ def test_damaged_objects_are_refused(kind, tmp_path):
     good, bad = tmp_path / "good.o", tmp_path / "bad.o"
     build(add_one()).write_to_file(str(good))
     data = good.read_bytes()
-    for damaged in (data[:100], data[:-80], data[:40] + b"\xff" * 8 + data[48:], data[:64] * 3):
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    size = sections + 64 + 32  # of the first section: that of its bytes is beyond the file
+    huge = data[:size] + b"\xff" * 8 + data[size + 8 :]
+    for damaged in (data[:100], data[:-80], data[:40] + b"\xff" * 8 + data[48:], huge):
         bad.write_bytes(damaged)
         path = bad
         if kind == "tar":

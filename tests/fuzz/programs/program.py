@@ -184,7 +184,9 @@ class _Maker(Statements):
         eight = Value(const(8, "int32"), 8, 8)
         self.parameter_buffer("R", "int32", "data", shape=[eight])
         idioms = [self.idiom_changing, self.idiom_changing, self.idiom_indirect, self.idiom_shared]
-        return [self.rng.choice(idioms)() for _ in range(self.rng.randint(1, 3))]
+        idioms.append(self.idiom_opaque)
+        made = [self.rng.choice(idioms)() for _ in range(self.rng.randint(1, 3))]
+        return [stmt for stmt in made if stmt is not None] or [self.store()]
 
     def parameter_buffer(self, name, dtype, kind, writable=True, shape=None):
         rank = self.rng.choice([0, 1, 1, 2, 2, 3]) if shape is None else len(shape)

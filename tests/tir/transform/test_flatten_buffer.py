@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One index per access."""
 
+import numpy as np
 import pytest
 import tvm
 from tvm import tir
@@ -108,3 +109,18 @@ def test_what_holds_in_a_branch_shapes_no_buffer():
 
     stores = apply(tt.FlattenBuffer(), large).body.body
     assert str(stores[1].indices[0].dtype) == "int64"
+
+
+def test_a_view_of_a_part_holds_its_elements():
+    """Indices count from where the pointer leads, so what is before the view belongs to it."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8,), "int32"), B: T.Buffer((4,), "int32")):
+        V = T.decl_buffer((2, 2), "int32", data=A.data, elem_offset=4)
+        for i, j in T.grid(2, 2):
+            B[i * 2 + j] = V[i, j]
+
+    mod = tvm.tir.transform.FlattenBuffer()(tvm.IRModule({"main": before}))
+    a, b = np.arange(8, dtype="int32"), np.zeros(4, "int32")
+    tvm.tir.interpret(mod)(a, b)
+    np.testing.assert_array_equal(b, a[4:])
