@@ -287,7 +287,8 @@ def cases():
     return {name: te.create_prim_func(tensors) for name, tensors in _cases()}
 
 
-def _digest(func, target):
+def digest(func, target):
+    """Of the lowered program."""
     mod = tir.transform.BindTarget(target.with_host(target))(tvm.IRModule({"main": func}))
     lowered = tir.pipeline.finalize_host_passes()(tir.get_default_tir_pipeline(target)(mod))
     # The target is part of the functions: what it is called is not what it becomes.
@@ -302,7 +303,7 @@ def lower(targets):
     """{"operator @ target": digest of the lowered program}"""
     programs = cases()
     return {
-        f"{name} @ {label}": _digest(func, tvm.target.Target(TARGETS[label]))
+        f"{name} @ {label}": digest(func, tvm.target.Target(TARGETS[label]))
         for label in targets
         for name, func in programs.items()
     }

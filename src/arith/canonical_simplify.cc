@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "arith/impl.h"
+#include "arith/expr_walk.h"
 #include "ir/once.h"
 #include "tvm/ir/structural.h"
 
@@ -20,14 +20,10 @@ struct Split {
   }
 };
 
-class Canonical : public Mutator<Canonical, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
-                                 CommReducerObj> {
+class Canonical : public ExprWalk<Canonical> {
  public:
   explicit Canonical(Analyzer::Impl* facts) : facts_(facts) {}
-  ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
+  using ExprWalk::Rewrite;
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <numeric>
 
+#include "arith/expr_walk.h"
 #include "arith/rewrite/match.h"
 #include "arith/rewrite/vector.h"
 
@@ -16,17 +17,11 @@ const Span& LooseMark() {
 }
 bool IsLoose(const LTObj* n) { return n->span.has_value() && n->span.value().same_as(LooseMark()); }
 
-class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
-                                CommReducerObj> {
+class Rewriter : public ExprWalk<Rewriter> {
  public:
   explicit Rewriter(Analyzer::Impl* facts) : facts_(facts) {}
 
-  // Shared things keep their identity: a load must name the very buffer that was declared.
-  ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
-
+  using ExprWalk::Rewrite;
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<IntImmObj>() || e.as<FloatImmObj>() || e.as<StringImmObj>()) return e;
@@ -399,10 +394,10 @@ class Rewriter : public Mutator<Rewriter, PrimExprObj, BufferObj, DataProducerOb
 
 /// The readable spellings: x - 1 for x + (-1), x != y, x <= y for x < y + 1, x + 2 < y for
 /// x < y + (-2); x <= 5 and 5 <= x stay as they were written.
-class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerObj, IterVarObj,
-                                CommReducerObj> {
+class Spelling : public ExprWalk<Spelling> {
  public:
   explicit Spelling(Analyzer::Impl* facts) : facts_(facts) {}
+  using ExprWalk::Rewrite;
   ObjectRef Rewrite(const PrimExprObj* node) {
     PrimExpr e = ffi::GetRef<PrimExpr>(node);
     if (e.as<VarObj>() || e.as<IntImmObj>() || facts_->IsSimpleSum(e)) return e;
@@ -413,10 +408,6 @@ class Spelling : public Mutator<Spelling, PrimExprObj, BufferObj, DataProducerOb
                                         : MapChildren(node, *this);
     return facts_->memos.At(e)->spelled = Any(result).cast<PrimExpr>();
   }
-  ObjectRef Rewrite(const BufferObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const DataProducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const IterVarObj* n) { return ffi::GetRef<ObjectRef>(n); }
-  ObjectRef Rewrite(const CommReducerObj* n) { return ffi::GetRef<ObjectRef>(n); }
   ObjectRef Spell(const AddObj* n) {
     auto c = n->b.as<IntImmObj>();
     if (c && n->dtype.is_int() && c->value < 0 && c->value != Interval::OfType(n->dtype).lo &&

@@ -5,6 +5,7 @@
 #include <lld/Common/Driver.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>

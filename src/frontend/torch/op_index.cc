@@ -103,6 +103,10 @@ Any Unfold(Conversion& c) {
 }
 
 // ---- indices that are tensors -------------------------------------------------------------------
+/// A scalar counts as a vector of one element.
+Expr AsVector(Conversion& c, const Expr& e) {
+  return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
+}
 Any Gather(Conversion& c) {
   Expr x = c.Tensor(0), indices = c.Tensor(2);
   Dims taken = ShapeOf(indices);
@@ -111,11 +115,7 @@ Any Gather(Conversion& c) {
     return c.Emit("zeros", taken, TypeOf(x));
   }
   if (RankOf(x) == 0 || RankOf(indices) == 0) {
-    // A scalar counts as a vector of one element.
-    auto vector = [&](const Expr& e) {
-      return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
-    };
-    Expr found = c.Emit("gather_elements", vector(x), vector(indices), 0);
+    Expr found = c.Emit("gather_elements", AsVector(c, x), AsVector(c, indices), 0);
     return c.Reshape(found, ShapeOf(indices));
   }
   return c.Emit("gather_elements", x, indices, c.Int(1));
@@ -253,7 +253,7 @@ Any MaskedSelect(Conversion& c) {
 }
 Any NonZero(Conversion& c) {
   Expr x = c.Tensor(0);
-  Expr positions = Positions(c, RankOf(x) == 0 ? c.Reshape(x, {IntImm::Int64(1)}) : x);
+  Expr positions = Positions(c, AsVector(c, x));
   Expr result = c.Permute(positions, {1, 0});
   // A scalar has no axes to give positions along.
   return RankOf(x) > 0 ? result : c.Slice(result, 1, IntImm::Int64(0), IntImm::Int64(0));
@@ -264,19 +264,16 @@ Any NonZero(Conversion& c) {
 Any ScatterOf(Conversion& c, const Expr& indices, Expr updates, const char* reduction) {
   Expr x = c.Tensor(0);
   Dims shape = ShapeOf(x);
-  auto vector = [&](const Expr& e) {
-    return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
-  };
-  Expr at = vector(indices);
-  updates = vector(updates);
+  Expr at = AsVector(c, indices);
+  updates = AsVector(c, updates);
   Dims sizes = ShapeOf(at), from = ShapeOf(updates);
   // Indices without elements may be of any rank.
   if (std::any_of(sizes.begin(), sizes.end(), &IsZero)) return x;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!c.Equal(sizes[i], from[i])) updates = c.Slice(updates, i, IntImm::Int64(0), sizes[i]);
   }
-  Expr result =
-      c.Emit("scatter_elements", vector(x), at, updates, c.Axis(1, RankOf(x)), String(reduction));
+  Expr result = c.Emit("scatter_elements", AsVector(c, x), at, updates, c.Axis(1, RankOf(x)),
+                       String(reduction));
   return c.Reshape(result, shape);
 }
 Any Scatter(Conversion& c) {
@@ -313,11 +310,8 @@ Expr WithoutSelf(Conversion& c, const Expr& x, const Expr& indices, double neutr
                   ? Any(*AsConstInt(neutral < 0 ? min_value(t) : max_value(t)))
                   : Any(neutral);
   Expr blanks = c.Emit("broadcast_to", c.As(value, t), ShapeOf(indices));
-  auto vector = [&](const Expr& e) {
-    return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
-  };
-  Expr result = c.Emit("scatter_elements", vector(x), vector(indices), vector(blanks),
-                       c.Axis(1, RankOf(x)), String("update"));
+  Expr result = c.Emit("scatter_elements", AsVector(c, x), AsVector(c, indices),
+                       AsVector(c, blanks), c.Axis(1, RankOf(x)), String("update"));
   return c.Reshape(result, ShapeOf(x));
 }
 Any ScatterReduce(Conversion& c) {
@@ -326,11 +320,8 @@ Any ScatterReduce(Conversion& c) {
   Expr src = c.Cast(c.Tensor(3), t);
   std::string kind = c.Text(4);
   bool include_self = c.Flag(5);
-  auto vector = [&](const Expr& e) {
-    return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
-  };
   int64_t axis = c.Axis(1, RankOf(x));
-  Expr at = vector(indices), from = vector(src);
+  Expr at = AsVector(c, indices), from = AsVector(c, src);
   Dims sizes = ShapeOf(at);
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!c.Equal(sizes[i], ShapeOf(from)[i])) from = c.Slice(from, i, IntImm::Int64(0), sizes[i]);
@@ -338,7 +329,7 @@ Any ScatterReduce(Conversion& c) {
   const ReduceName* row = FindReduce(kind == "mean" ? "sum" : kind);
   if (!row)
     TVM_REFUSE(c, ValueError) << "reduce: expected sum, prod, mean, amax or amin, got " << kind;
-  Expr base = vector(include_self ? x : WithoutSelf(c, x, indices, row->neutral));
+  Expr base = AsVector(c, include_self ? x : WithoutSelf(c, x, indices, row->neutral));
   Expr result = c.Emit("scatter_elements", base, at, from, axis, String(row->ours));
   if (kind == "mean") {
     Expr ones = c.Emit("ones_like", from);
@@ -358,12 +349,9 @@ Expr SpreadIndices(Conversion& c, const Expr& indices, const Expr& src, int64_t 
 Any IndexScatter(Conversion& c, Expr src, const char* reduction) {
   Expr x = c.Tensor(0), indices = c.Tensor(2);
   Dims shape = ShapeOf(x);
-  auto vector = [&](const Expr& e) {
-    return RankOf(e) == 0 ? c.Reshape(e, {IntImm::Int64(1)}) : e;
-  };
-  indices = vector(indices);
+  indices = AsVector(c, indices);
   int64_t axis = c.Axis(1, RankOf(x));
-  Expr base = vector(x);
+  Expr base = AsVector(c, x);
   Dims sizes = ShapeOf(base);
   sizes.Set(axis, ShapeOf(indices)[0]);
   src = RankOf(src) == RankOf(base) ? src : c.Emit("broadcast_to", src, sizes);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maxima of windows that cover a tensor evenly, and where they are.
-#include <limits>
-
+#include "largest_of_window.h"
 #include "network.h"
 
 namespace tvm::frontend::torch {
@@ -43,12 +42,9 @@ Any AdaptiveMaxPool(Conversion& c) {
     for (size_t i = 0; i < windows.size(); ++i) {
       result.Set(lead + i, MakeConst(result[lead + i].dtype(), windows[i].count));
     }
-    struct Element {
-      PrimExpr is_inside, value, place;
-      Array<tir::IterVar> over;
-    };
     auto element = [&](const Array<tir::Var>& at) {
-      Element e{const_true(), {}, MakeZero(index_type), {}};
+      WindowElement e;
+      e.place = MakeZero(index_type);
       Array<PrimExpr> position(at.begin(), at.end());
       for (size_t i = 0; i < windows.size(); ++i) {
         const Windows& w = windows[i];
@@ -64,25 +60,7 @@ Any AdaptiveMaxPool(Conversion& c) {
       e.value = data(position);
       return e;
     };
-    te::Tensor largest = te::compute(
-        result,
-        [&](const Array<tir::Var>& at) {
-          Element e = element(at);
-          PrimExpr none =
-              t.is_float() ? MakeConst(t, -std::numeric_limits<double>::infinity()) : min_value(t);
-          return te::max(tir::Select(e.is_inside, e.value, none), e.over);
-        },
-        "largest");
-    te::Tensor place = te::compute(
-        result,
-        [&](const Array<tir::Var>& at) {
-          Element e = element(at);
-          PrimExpr is_it = equal(e.value, largest(at));
-          if (t.is_float()) is_it = is_it || isnan(e.value);
-          return te::min(tir::Select(e.is_inside && is_it, e.place, max_value(index_type)), e.over);
-        },
-        "place");
-    return Array<te::Tensor>{largest, place};
+    return LargestOfWindow(result, t, element);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "converter.h"
 #include "elementwise.h"
+#include "largest_of_window.h"
 #include "network.h"
 #include "topi/vision/roi_align.h"
 
@@ -185,12 +186,9 @@ Any FractionalMaxPool(Conversion& c) {
     te::Tensor data = in[0], shift = in[1];
     Array<PrimExpr> result = {shape[0], shape[1]};
     for (int64_t o : output) result.push_back(Whole(o));
-    struct Element {
-      PrimExpr value, place;
-      Array<tir::IterVar> over;
-    };
     auto element = [&](const Array<tir::Var>& at) {
-      Element e{{}, Whole(0), {}};
+      WindowElement e;
+      e.place = Whole(0);
       Array<PrimExpr> position = {at[0], at[1]};
       for (int64_t i = 0; i < n; ++i) {
         int64_t size = Static(c, shape[2 + i]), last = size - window[i];
@@ -210,23 +208,7 @@ Any FractionalMaxPool(Conversion& c) {
       e.value = data(position);
       return e;
     };
-    te::Tensor largest = te::compute(
-        result,
-        [&](const Array<tir::Var>& at) {
-          Element e = element(at);
-          return te::max(e.value, e.over);
-        },
-        "largest");
-    te::Tensor place = te::compute(
-        result,
-        [&](const Array<tir::Var>& at) {
-          Element e = element(at);
-          PrimExpr is_it = equal(e.value, largest(at));
-          if (t.is_float()) is_it = is_it || isnan(e.value);
-          return te::min(tir::Select(is_it, e.place, max_value(index)), e.over);
-        },
-        "place");
-    return Array<te::Tensor>{largest, place};
+    return LargestOfWindow(result, t, element);
   });
   if (is_batch) return both;
   Array<Any> results;

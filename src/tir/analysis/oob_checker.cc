@@ -19,35 +19,21 @@ struct OutOfBoundsFinder
     loops.erase(op->loop_var);
     return loop;
   }
-  ObjectRef Rewrite(const IfThenElseObj* op) {
-    ++conditions;
-    ObjectRef result = Base::Rewrite(op);
-    --conditions;
-    return result;
-  }
-  ObjectRef Rewrite(const CallObj* op) {
-    bool guards = op->Is(builtin::if_then_else());
+  template <class Node>
+  ObjectRef Under(bool guards, const Node* op) {
     conditions += guards;
     ObjectRef result = Base::Rewrite(op);
     conditions -= guards;
     return result;
   }
-  ObjectRef Rewrite(const SelectObj* op) {
-    ++conditions;
-    ObjectRef result = Base::Rewrite(op);
-    --conditions;
-    return result;
-  }
+  ObjectRef Rewrite(const IfThenElseObj* op) { return Under(true, op); }
+  ObjectRef Rewrite(const CallObj* op) { return Under(op->Is(builtin::if_then_else()), op); }
+  ObjectRef Rewrite(const SelectObj* op) { return Under(true, op); }
   ObjectRef Rewrite(const BlockRealizeObj* op) {
-    bool guards = !IsTrue(op->predicate);
-    conditions += guards;
-    ffi::Map<Var, Range> doms;
     for (const IterVar& iv : op->block->iter_vars) {
       if (iv->dom.has_value()) loops.Set(iv->var, arith::IntSet::FromRange(iv->dom.value()));
     }
-    ObjectRef result = Base::Rewrite(op);
-    conditions -= guards;
-    return result;
+    return Under(!IsTrue(op->predicate), op);
   }
   ObjectRef Rewrite(const BufferLoadObj* op) {
     Check(op->buffer, op->indices);
