@@ -20,7 +20,36 @@ Tensor Scan(const std::string& name, const Tensor& given, const CombineFn& combi
     at = Axis(name.c_str(), axes[0], data->shape.size());
   }
   DataType t = dtype && !dtype.value().is_void() ? dtype.value() : data->dtype;
-  auto body = [&](const Array<Buffer>& in, const Array<Buffer>& out) {
+  bool is_exclusive = exclusive.value_or(false);
+  // Along an axis that is not the last one, whole runs of memory are combined with those before.
+  auto in_runs = [&](const Array<Buffer>& in, const Array<Buffer>& out) {
+    Shape outer(data->shape.begin(), data->shape.begin() + static_cast<std::ptrdiff_t>(at)),
+        run(data->shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, data->shape.end());
+    return Loops(outer, [&](const Index& row) {
+      return Loop("k", data->shape[at], [&](const Var& k) {
+        auto place = [&](const PrimExpr& number, const Index& inside) {
+          Index index = row;
+          index.push_back(number);
+          index.insert(index.end(), inside.begin(), inside.end());
+          return index;
+        };
+        auto at_once = [&](bool is_first) {
+          return Loops(run, [&](const Index& i) {
+            PrimExpr before = k - MakeConst(k.dtype(), 1), start = tvm::cast(t, identity);
+            PrimExpr sum = is_first ? start : Load(out[0], place(before, i));
+            PrimExpr next =
+                tvm::cast(t, Load(in[0], place(is_exclusive ? before : PrimExpr(k), i)));
+            return Store(out[0], place(k, i),
+                         is_exclusive && is_first ? start : combine(sum, next));
+          });
+        };
+        return Stmt(IfThenElse(equal(k, MakeZero(k.dtype())), at_once(true), at_once(false)));
+      });
+    });
+  };
+  auto body = [&](const Array<Buffer>& in, const Array<Buffer>& out) -> Stmt {
+    // (The runs before are results, which small floats would round.)
+    if (at + 1 < data->shape.size() && SumType(t) == t) return in_runs(in, out);
     Scalar running("running", SumType(t));
     Stmt rows = Loops(Without(data->shape, at), [&](const Index& row) {
       Stmt loop = Loop("k", data->shape[at], [&](const Var& k) {
@@ -28,7 +57,7 @@ Tensor Scan(const std::string& name, const Tensor& given, const CombineFn& combi
         PrimExpr value = tvm::cast(SumType(t), tvm::cast(t, Load(in[0], place)));
         Stmt add = running.Set(combine(running.Get(), value));
         Stmt store = Store(out[0], place, tvm::cast(t, running.Get()));
-        return exclusive.value_or(false) ? Steps({store, add}) : Steps({add, store});
+        return is_exclusive ? Steps({store, add}) : Steps({add, store});
       });
       return Steps({running.Set(tvm::cast(SumType(t), identity)), loop});
     });

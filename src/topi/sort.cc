@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting along an axis: a stable merge sort of indices, NaN behind everything else.
-#include "topi/merge_sort.h"
+// Sorting along an axis: a stable merge sort of indices, or a heap of the first few; NaN behind
+// everything else.
+#include "topi/heap_select.h"
 #include "tvm/topi/transform.h"
 
 namespace tvm::topi {
@@ -24,6 +25,17 @@ Stmt SortRows(const Buffer& data, size_t axis, bool ascending,
     });
   });
   return WithBuffer(order, WithBuffer(other, rows));
+}
+/// The first `count` elements of every row alone.
+Stmt SelectRows(const Buffer& data, size_t axis, const PrimExpr& count, bool ascending,
+                const std::function<Stmt(const Index& row, const Buffer& order)>& emit) {
+  Buffer order = Buffer::Decl({count}, count.dtype(), "order");
+  Stmt rows = Loops(Without(data->shape, axis), [&](const Index& row) {
+    auto value = [&](const PrimExpr& i) { return Load(data, Inserted(row, axis, i)); };
+    HeapSelect select{data->shape[axis], count, value, ascending, order};
+    return Steps({select.Run(), emit(row, order)});
+  });
+  return WithBuffer(order, rows);
 }
 
 Tensor Sort(const Tensor& data, int64_t axis, bool is_ascend) {
@@ -84,8 +96,11 @@ Any TopK(const Tensor& data, const Any& k, int64_t axis, String ret_type, bool i
   std::vector<std::pair<Shape, DataType>> outputs;
   if (values) outputs.emplace_back(shape, data->dtype);
   if (indices) outputs.emplace_back(shape, dtype);
+  // (Where half of a row is wanted sorting all of it takes no longer.)
+  auto n = AsConstInt(extent), known = AsConstInt(wanted);
+  bool are_few = n && known && *known <= *n / 2;
   auto body = [&](const Array<Buffer>& in, const Array<Buffer>& out) {
-    return SortRows(in[0], at, is_ascend, nullptr, [&](const Index& row, const Buffer& order) {
+    auto emit = [&](const Index& row, const Buffer& order) {
       return Loop("k", wanted, [&](const Var& i) {
         Index place = Inserted(row, at, i);
         std::vector<Stmt> stores;
@@ -94,7 +109,9 @@ Any TopK(const Tensor& data, const Any& k, int64_t axis, String ret_type, bool i
         if (indices) stores.push_back(Store(out[out.size() - 1], place, from));
         return Steps(stores);
       });
-    });
+    };
+    return are_few ? SelectRows(in[0], at, wanted, is_ascend, emit)
+                   : SortRows(in[0], at, is_ascend, nullptr, emit);
   };
   Array<Tensor> result = Extern("topk_cpu", {data}, outputs, body);
   if (result.size() == 1) return result[0];

@@ -62,6 +62,21 @@ def test_topk(k):
     check(lambda x: topi.topk(x, k, 1, "values", True), [A], smallest)
 
 
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_topk_of_few_among_many(ascending, axis):
+    """Ties, NaN and infinities, rows in order and in the opposite one."""
+    rows = [values(400, low=-9, high=9).round(), np.arange(400.0), -np.arange(400.0)]
+    rows += [np.zeros(400), np.resize(SPECIAL, 400)]
+    a = np.stack(rows).astype("float32")
+    order = by(a, -1, not ascending)
+    a, order = (a, order) if axis else (a.T.copy(), order.T)
+    for k in (1, 2, 7, 64, 200, 201):
+        first = order[:, :k] if axis else order[:k]
+        expected = [np.take_along_axis(a, first, axis), first]
+        check(lambda x, k=k: topi.topk(x, k, axis, "both", ascending), [a], expected)
+
+
 def test_median():
     a = np.concatenate([values(4, 6), SPECIAL[:, :6], SPECIAL[:, 2:5].repeat(2, 1)])
     import torch
@@ -73,7 +88,7 @@ def test_median():
     check(lambda x: topi.median(x, 1, True), [a[:4]], [expected[:4, None], index[:4, None]])
 
 
-@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_running(axis, exclusive):
     for op, reference, start in ((topi.cumsum, np.cumsum, 0), (topi.cumprod, np.cumprod, 1)):
