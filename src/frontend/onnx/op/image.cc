@@ -40,7 +40,7 @@ PrimExpr SourcePlace(const ResizeOptions& o, const PrimExpr& i, const PrimExpr& 
     return tir::Select(equal(last, Real(0)), Real(0), div(x * (in - Real(1)), last));
   }
   if (o.coordinates == "half_pixel_symmetric") {
-    PrimExpr adjusted = div(out, exact);
+    PrimExpr adjusted = div(out, scale * in);
     return div(in, Real(2)) * (Real(1) - adjusted) + centred;
   }
   PrimExpr spread =
