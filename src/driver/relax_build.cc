@@ -7,6 +7,8 @@
 #include "ir/target/scope.h"
 #include "relax/transform/fold_constant.h"
 #include "tvm/driver/relax_pipeline.h"
+#include "tvm/frontend/onnx.h"
+#include "tvm/frontend/torch.h"
 #include "tvm/ir/backend.h"
 #include "tvm/ir/language.h"
 #include "tvm/relax/bind.h"
@@ -100,7 +102,28 @@ ffi::Module Build(IRModule mod, Target target, const BuildOptions& options) {
 }
 
 namespace {
+/// [executable, warnings] of a model's file: PyTorch's archives by their name, else ONNX.
+Array<Any> BuildModelFile(const String& path, const Optional<Variant<Target, String>>& target) {
+  frontend::OnnxModule imported;
+  if (View(path).ends_with(".pt2")) {
+    imported.mod = frontend::ImportTorchArchive(std::string(path));
+  } else {
+    imported = frontend::ImportOnnx(std::string(path));
+  }
+  Target chosen;
+  if (target) {
+    auto text = target.value().as<String>();
+    chosen = text ? Target(*text) : target.value().get<Target>();
+  }
+  Array<String> warnings;
+  for (const std::string& text : imported.warnings) warnings.push_back(text);
+  return {Build(imported.mod, chosen, BuildOptions()), warnings};
+}
+
 TVM_REGISTER() {
+  Def("driver.BuildModelFile", &BuildModelFile,
+      "[executable, warnings] of a model's file, with nothing of what it is compiled through.",
+      Arg("path"), Arg("target"));
   RegisterLanguage({"relax", "relax.expr.Function", /*level=*/2, &Compile});
   RegisterLanguage({"extern", "relax.expr.ExternFunc", /*level=*/1, &WithoutExterns});
   Def(

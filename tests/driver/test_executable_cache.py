@@ -312,3 +312,35 @@ def test_digests_see_what_equality_does_not():
 def test_a_limit_that_is_none():
     with pytest.raises(ValueError, match="expected a number of megabytes, got -1"):
         tvm.runtime.set_cache_limit(-1)
+
+
+@pytest.mark.parametrize("target", ["llvm", "", "llvm -num-cores=2"])
+def test_a_file_needs_no_classes_of_programs(tmp_path, target):
+    """Importing them takes longer than a small model takes that is found."""
+    from tests.frontend.onnx.models import linear
+
+    model = tmp_path / "linear.onnx"
+    model.write_bytes(linear().SerializeToString())
+    program = f"""
+import sys, tvm
+made = tvm.compile({str(model)!r}, target={target!r} or None)
+assert not {{"tvm.ir", "tvm.relax", "tvm.target", "tvm.tir"}} & set(sys.modules)
+import numpy as np
+from tvm import relax
+run = relax.VirtualMachine(made, tvm.cpu())["main"]
+assert run(np.ones((2, 4), "float32")).shape == (2, 3)
+assert isinstance(made, relax.VMExecutable) and made.mod.imports
+for wrong in ("lvm", 3):
+    try:
+        tvm.compile({str(model)!r}, target=wrong)
+    except (ValueError, TypeError) as error:
+        assert "arget" in str(error), error
+    else:
+        raise AssertionError(wrong)
+"""
+    env = {**os.environ, "TVM_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]

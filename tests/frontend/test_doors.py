@@ -26,6 +26,53 @@ class Mlp(nn.Module):
         return self.down(F.relu(self.up(x)))
 
 
+class Shifted(nn.Module):
+    """Attention with a bias, of parts of one product, among neighbours of a moved image."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.parts, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.bias = nn.Parameter(torch.randn(2, 16, 16))
+
+    def forward(self, x):
+        y = torch.roll(self.norm(x), (-2, -2), (1, 2))
+        y = y.view(2, 2, 4, 2, 4, 8).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, 8)
+        q, k, v = self.parts(y).view(-1, 16, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = F.softmax(q * 0.5 @ k.transpose(-2, -1) + self.bias, -1)
+        y = self.out((weights @ v).transpose(1, 2).reshape(-1, 16, 8))
+        y = y.view(2, 2, 2, 4, 4, 8).permute(0, 1, 3, 2, 4, 5).reshape(2, 8, 8, 8)
+        return x + torch.roll(y, (2, 2), (1, 2))
+
+
+class ConvNext(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.around, self.norm = nn.Conv2d(8, 8, 7, padding=3, groups=8), nn.LayerNorm(8)
+        self.up, self.down = nn.Linear(8, 32), nn.Linear(32, 8)
+        self.scale = nn.Parameter(torch.rand(8))
+
+    def forward(self, x):
+        y = self.norm(self.around(x).permute(0, 2, 3, 1))
+        y = self.scale * self.down(F.gelu(self.up(y)))
+        return x + y.permute(0, 3, 1, 2)
+
+
+class Denoiser(nn.Module):
+    """A block of a network that takes noise off images."""
+
+    def __init__(self):
+        super().__init__()
+        self.n1, self.n2 = nn.GroupNorm(4, 8), nn.GroupNorm(4, 8)
+        self.c1, self.c2 = (nn.Conv2d(8, 8, 3, padding=1) for _ in range(2))
+        self.time, self.up = nn.Linear(16, 8), nn.ConvTranspose2d(8, 8, 4, 2, 1)
+
+    def forward(self, x):
+        y = self.c1(F.silu(self.n1(x)))
+        y = y + self.time(x.mean((2, 3)).repeat(1, 2))[:, :, None, None]
+        y = self.c2(F.silu(self.n2(y)))
+        return self.up(F.interpolate(y + x, scale_factor=2.0, mode="nearest"))
+
+
 class RmsNorm(nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -133,6 +180,9 @@ NETWORKS = {
     "gpt": (gpt, ids),
     "llama": (llama, ids),
     "vit": (Vit, lambda: torch.randn(2, 3, 32, 32)),
+    "shifted": (Shifted, lambda: torch.randn(2, 8, 8, 8)),
+    "convnext": (ConvNext, lambda: torch.randn(2, 8, 16, 16)),
+    "denoiser": (Denoiser, lambda: torch.randn(2, 8, 16, 16)),
 }
 for _name in ("resnet", "mobilenet", "unet", "encoder"):
     _make, _random, _shape = MODELS[_name][:3]
@@ -153,7 +203,7 @@ def kernels(mod):
 # Attention of few queries is products, with zeros for queries that see nothing: PyTorch looks for
 # them in the scores, a file in the softmax.
 FEWER = {"encoder"}
-# Rotary positions of a file take one more elementwise kernel.
+# Heads of keys that a file repeats by Tile take one more elementwise kernel.
 MORE = {"llama": collections.Counter(elementwise=1)}
 
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tvm
 from tvm.runtime import Executable
+from tvm.runtime.vm import VMExecutable
 
 if TYPE_CHECKING:
     from tvm.ir.transform import Pass
@@ -28,6 +30,18 @@ def _model(path):
     from tvm.relax.frontend.onnx import from_onnx
 
     return from_onnx(path)
+
+
+def _compile_file(path, target):
+    """A model's file to an executable without the classes of programs: importing them takes longer
+    than a small model takes that is found on disk."""
+    build_file = tvm_ffi.get_global_func("driver.BuildModelFile")
+    if target is not None and not isinstance(target, str):
+        target = tvm.target.Target.canon_target(target)
+    executable, complaints = build_file(path, target)
+    for text in complaints:
+        warnings.warn(f"from_onnx: {text}", stacklevel=3)
+    return VMExecutable(executable)
 
 
 def _program(mod, name=None):
@@ -100,6 +114,9 @@ def compile(
         blocking, operators. With the path of a page (report.html), each kernel is also run on this
         machine, and the page shows their speed beside what the machine reaches.
     """
+    is_default = relax_pipeline == tir_pipeline == "default" and not explain
+    if isinstance(mod, (str, os.PathLike)) and is_default:
+        return _compile_file(os.fspath(mod), target)
     from tvm import relax
 
     if not isinstance(explain, (bool, str, os.PathLike)):

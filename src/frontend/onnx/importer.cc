@@ -59,6 +59,11 @@ PrimExpr CheckedDim(PrimExpr dim, Name input) {
                               << "': expected dimensions of at least 0, got " << *size;
   return dim;
 }
+std::vector<Name> NamesOf(const std::vector<ValueInfo>& values) {
+  std::vector<Name> names;
+  for (const ValueInfo& value : values) names.push_back(value.name);
+  return names;
+}
 /// What is wrong with names that a caller gives something for.
 template <class Given>
 void CheckInputNames(const char* parameter, const Map<String, Given>& given,
@@ -397,7 +402,7 @@ void Importer::RunFunction(const FunctionProto& function, Node& call) {
   for (size_t i = 0; i < function.inputs.size(); ++i) {
     scope.values[function.inputs[i]] = i < call.NumInputs() ? call.Input(i) : Value();
   }
-  RunNodes(function.nodes, context, &scope);
+  RunNodes(function.nodes, context, &scope, function.outputs);
   for (size_t i = 0; i < function.outputs.size() && i < call.proto.outputs.size(); ++i) {
     const Value* value = scope.Find(function.outputs[i]);
     if (!value)
@@ -422,6 +427,7 @@ void Importer::RunNode(const NodeProto& proto, const Context& context, Scope* sc
                     : is_text ? ConvertOnStrings(node)
                               : FindConverter(proto.domain, node.op)(node);
   node.CheckAllRead();
+  if (scope->is_done) return;
   for (size_t i = 0; i < proto.outputs.size(); ++i) {
     if (proto.outputs[i].empty()) continue;
     if (i >= outputs.size()) node.Unsupported("its output number " + std::to_string(i));
@@ -447,8 +453,12 @@ std::string Importer::Circumstances(const NodeProto& node, const Context& contex
   }
   return text;
 }
-void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope) {
-  for (const NodeProto& node : nodes) {
+void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope,
+                        std::vector<Name> wanted) {
+  scope->nodes = &nodes;
+  scope->wanted = std::move(wanted);
+  for (scope->at = 0; scope->at < nodes.size() && !scope->is_done; ++scope->at) {
+    const NodeProto& node = nodes[scope->at];
     try {
       RunNode(node, context, scope);
     } catch (const ffi::Error& error) {
@@ -462,15 +472,17 @@ void Importer::RunNodes(const std::vector<NodeProto>& nodes, const Context& cont
   }
 }
 std::vector<Value> Importer::RunGraph(const Graph& graph, const std::vector<Value>& inputs,
-                                      const Context& context, const Scope* outer) {
+                                      const Context& context, const Scope* outer,
+                                      BranchState* branch) {
   Scope scope;
   scope.outer = outer;
+  scope.branch = branch;
   AddInitializers(graph, &scope);
   if (inputs.size() > graph.inputs.size())
     TVM_FFI_THROW(ValueError) << "subgraph: expected " << graph.inputs.size() << " inputs, got "
                               << inputs.size();
   for (size_t i = 0; i < inputs.size(); ++i) scope.values[graph.inputs[i].name] = inputs[i];
-  Recurse([&] { RunNodes(graph.nodes, context, &scope); });
+  Recurse([&] { RunNodes(graph.nodes, context, &scope, NamesOf(graph.outputs)); });
   std::vector<Value> outputs;
   for (const ValueInfo& output : graph.outputs) {
     const Value* value = scope.Find(output.name);
@@ -537,7 +549,7 @@ IRModule Importer::Run() {
     Value& value = scope.values[input->name];
     value = FromObject(value.expr, input->type, false);
   }
-  RunNodes(graph.nodes, {&model_->opsets, {}}, &scope);
+  RunNodes(graph.nodes, {&model_->opsets, {}}, &scope, NamesOf(graph.outputs));
   Array<Expr> results;
   for (const ValueInfo& output : graph.outputs) {
     const Value* value = scope.Find(output.name);

@@ -77,10 +77,26 @@ struct Outputs : std::vector<Value> {
   Outputs(const std::vector<Expr>& exprs) : vector(exprs.begin(), exprs.end()) {}  // NOLINT(*)
 };
 
+class Node;
+/// A branch of an If, or what follows one behind its branch, while that is imported.
+struct BranchState {
+  const Node* of = nullptr;       // the If whose results the nodes lead to, if any
+  bool is_main = false;           // they are those of the program
+  PrimExpr holds;                 // undefined where only running tells
+  const Node* reached = nullptr;  // the node to the end of whose graph the branch goes on,
+  std::vector<Value> values;      // and what is wanted there
+};
 /// Names that nodes see: those of their graph and of the graphs around it.
 struct Scope {
   const Scope* outer = nullptr;
   std::unordered_map<Name, Value> values;
+  // The nodes that are being imported, the place of the one whose turn it is, the names that are
+  // wanted of them all, and whether that one gave them: a branch may take in what follows it.
+  const std::vector<NodeProto>* nodes = nullptr;
+  size_t at = 0;
+  std::vector<Name> wanted;
+  bool is_done = false;
+  BranchState* branch = nullptr;  // that the nodes are in
   const Value* Find(Name name) const {
     for (const Scope* s = this; s; s = s->outer) {
       if (auto it = s->values.find(name); it != s->values.end()) return &it->second;
@@ -286,12 +302,18 @@ class Importer {
   /// A variable for a number that is computed when the program runs, and may be negative.
   tir::Var DataVar();
   bool DependsOnData(const PrimExpr& e) const;
-  /// Imports the nodes; their outputs are in the scope afterwards.
-  void RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope);
+  /// Imports the nodes; what is wanted of their outputs is in the scope afterwards.
+  void RunNodes(const std::vector<NodeProto>& nodes, const Context& context, Scope* scope,
+                std::vector<Name> wanted);
+  /// Whether the results of the nodes are those of the program.
+  bool IsMain(const Scope* scope) const {
+    return scope == main_scope_ || (scope->branch && scope->branch->is_main);
+  }
   void AddInitializers(const Graph& graph, Scope* scope);
   /// A graph inside of another: its outputs for the inputs.
   std::vector<Value> RunGraph(const Graph& graph, const std::vector<Value>& inputs,
-                              const Context& context, const Scope* outer);
+                              const Context& context, const Scope* outer,
+                              BranchState* branch = nullptr);
   Value Constant(runtime::Tensor tensor);
   /// The tensor with the values of a sparse one.
   runtime::Tensor DenseOf(const SparseTensorProto& proto);

@@ -37,8 +37,9 @@ class DequantizeFolder : public ExprMutator {
     auto* product = call->attrs.value().as<MatmulAttrsObj>();
     if (!conv && !product) return visited;
     auto data = Behind(call->args[0]), weight = Behind(call->args[1]);
-    if (!data || !weight || !data->IsWhole() || !IsKnown(weight->data) || !weight->IsCentred())
-      return visited;
+    if (!data || !weight || !data->IsWhole()) return visited;
+    if (product && !IsKnown(weight->data)) return Between(call, *data, *weight).value_or(visited);
+    if (!IsKnown(weight->data) || !weight->IsCentred()) return visited;
     if (conv && conv->out_dtype.is_float() && conv->out_dtype.bits() != 32) return visited;
     Optional<Expr> result =
         conv ? Convolution(call, conv, *data, *weight) : Product(call, *data, *weight);
@@ -281,13 +282,41 @@ class DequantizeFolder : public ExprMutator {
     if (t == DataType::Int(64)) return *static_cast<const int64_t*>(bytes);
     return std::nullopt;
   }
+  static bool IsToSingle(const CallObj* matmul) {
+    DataType out = OutTypeOf(matmul);
+    return out.is_void() || out == DataType::Float(32);
+  }
+  /// Of two matrices that are both computed when the program runs:
+  /// sum(a * b) - zb * sum(a) - za * (sum(b) - k * zb)
+  Optional<Expr> Between(const CallObj* call, const Quantised& a, const Quantised& b) {
+    if (!b.IsWhole() || a.info->ndim < 2 || b.info->ndim < 2 || !IsToSingle(call))
+      return std::nullopt;
+    int64_t depth = AsConstInt((*a.info->Dims())[a.info->ndim - 1]).value_or(kMostProducts + 1);
+    if (depth > kMostProducts) return std::nullopt;
+    Expr sums = Make("relax.matmul", {a.data, b.data, DataType::Int(32)});
+    Expr zero = AsInt(Number(b.zero));
+    auto take_off = [&](Expr totals, const Expr& factor) {
+      sums = Make("relax.subtract", {sums, Make("relax.multiply", {totals, factor})});
+    };
+    if (!b.IsCentred()) take_off(Make("relax.sum", {AsInt(a.data), IntsOf({-1}), true}), zero);
+    if (!a.IsCentred()) {
+      Expr totals = Make("relax.sum", {AsInt(b.data), IntsOf({-2}), true});
+      if (!b.IsCentred()) {
+        Expr size = MakeConstant({static_cast<double>(depth)}, {}, DataType::Int(32));
+        totals = Make("relax.subtract", {totals, Make("relax.multiply", {zero, size})});
+      }
+      take_off(totals, AsInt(Number(a.zero)));
+    }
+    Expr scale = Make("relax.multiply", {Number(a.scale), Number(b.scale)});
+    return CallOperator("relax.multiply",
+                        {Make("relax.astype", {sums, DataType::Float(32)}), scale});
+  }
   Optional<Expr> Product(const CallObj* call, const Quantised& data, const Quantised& weight) {
     if (weight.info->ndim != 2 || data.info->ndim < 2 ||
         AsConstInt((*weight.info->Dims())[0]).value_or(kMostProducts + 1) > kMostProducts)
       return std::nullopt;
     if (!Quantised::IsOneNumber(weight.scale) && weight.axis != 1) return std::nullopt;
-    DataType out = call->attrs.value().as<MatmulAttrsObj>()->out_dtype;
-    if (!out.is_void() && out != DataType::Float(32)) return std::nullopt;
+    if (!IsToSingle(call)) return std::nullopt;
     Expr sums = Make("relax.matmul", {data.data, weight.data, DataType::Int(32)});
     return Scaled(sums, data, weight, 1, data.info->ndim - 1, data.info->ndim);
   }
@@ -304,7 +333,7 @@ TVM_RELAX_FUNCTION_PASS(
     FoldDequantize, 0,
     R"(Products and convolutions of bytes that were dequantised are computed on the bytes, where
 weights are constant, without a zero point or with one that can be taken off them, and the data has
-one scale. What follows stays in float32; results differ by rounding alone. Bytes that are reshaped,
+one scale; products of two matrices that are no weights where each has one scale. What follows stays in float32; results differ by rounding alone. Bytes that are reshaped,
 permuted, cut, looked up or joined are so before they are dequantised.
 
 y = R.matmul(R.dequantize(a, sa, za), R.dequantize(b, sb, zero))

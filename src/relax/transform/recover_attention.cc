@@ -195,6 +195,7 @@ class AttentionFinder {
     // (B, n, S, d) -> (B, n, 1, S, d) -> (B, n, r, S, d) -> (B, N, S, d)
     auto joined = s_.CallOf(expr, s_.ops.reshape);
     auto spread = joined ? s_.CallOf((*joined)->args[0], s_.ops.broadcast_to) : std::nullopt;
+    if (joined && !spread) spread = s_.CallOf((*joined)->args[0], s_.ops.tile);
     if (!spread || RankOf((*spread)->args[0]) != 5) return expr;
     auto source = s_.CallOf((*spread)->args[0], s_.ops.expand_dims);
     if (!source) source = s_.CallOf((*spread)->args[0], s_.ops.reshape);

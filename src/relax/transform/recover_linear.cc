@@ -77,6 +77,31 @@ Optional<Expr> WithoutJoinedBatches(const Spelled& s, const Call& call,
   }
   return Product(apart[0], apart[1], OutTypeOf(product->get()));
 }
+/// x @ broadcast_to(y, (b, k, n))  ->  x @ y, where x has those batches itself
+Optional<Expr> WithoutSpreadMatrices(const Spelled& s, const Call& call) {
+  if (!call->Is(s.ops.matmul)) return std::nullopt;
+  auto result = DimsOfTensor(call);
+  DimProver prover(nullptr);
+  for (int side = 1; side >= 0; --side) {
+    auto spread = s.CallOf(call->args[side], s.ops.broadcast_to);
+    auto own = DimsOfTensor(call->args[1 - side]);
+    if (!spread || !own || !result || own.value().size() != result.value().size()) continue;
+    Expr y = (*spread)->args[0];
+    auto narrow = DimsOfTensor(y), wide = DimsOfTensor(*spread);
+    if (!narrow || !wide || narrow.value().size() < 2 || wide.value().size() < 3) continue;
+    auto split = [](const Array<PrimExpr>& dims) {
+      return std::pair(Array<PrimExpr>(dims.begin(), dims.end() - 2),
+                       Array<PrimExpr>(dims.end() - 2, dims.end()));
+    };
+    if (prover.Compare(split(narrow.value()).second, split(wide.value()).second) !=
+            DimsAre::kEqual ||
+        prover.Compare(split(own.value()).first, split(result.value()).first) != DimsAre::kEqual)
+      continue;
+    return side == 1 ? Product(call->args[0], y, OutTypeOf(call.get()))
+                     : Product(y, call->args[1], OutTypeOf(call.get()));
+  }
+  return std::nullopt;
+}
 Function RecoverLinear(Function func, IRModule) {
   std::unordered_map<const Object*, int> uses;
   PostOrderVisit(func, [&](const Expr& e) {
@@ -92,7 +117,8 @@ Function RecoverLinear(Function func, IRModule) {
     if (!call || !call->op.as<OpObj>()) return std::nullopt;
     Spelled spelled(bindings);
     auto found = WithoutReshapes(spelled, ffi::GetRef<Call>(call), is_shared);
-    return found ? found : WithoutJoinedBatches(spelled, ffi::GetRef<Call>(call), is_shared);
+    if (!found) found = WithoutJoinedBatches(spelled, ffi::GetRef<Call>(call), is_shared);
+    return found ? found : WithoutSpreadMatrices(spelled, ffi::GetRef<Call>(call));
   };
   return RewriteValues(func, "RecoverLinear", rule);
 }
@@ -107,7 +133,7 @@ Optional<Expr> RecoverBetweenReshapes(const Spelled& s, const Call& call) {
 TVM_RELAX_FUNCTION_PASS(
     RecoverLinear, 1,
     R"(Products between reshapes become those of more axes, which what follows them can join; so do
-products of batches that were joined.
+products of batches that were joined, and matrices are not repeated for each of them.
 
 lv = R.reshape(x, R.shape([8, 6]))  # x: (2, 4, 6)
 lv1 = R.matmul(lv, w)

@@ -17,7 +17,7 @@ struct SpelledOps {
   ROW(add) ROW(subtract) ROW(multiply) ROW(divide) ROW(negative) ROW(power) ROW(square)    \
   ROW(exp) ROW(log) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean)         \
   ROW(variance) ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims)   \
-  ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(matmul) ROW(ones) ROW(zeros)      \
+  ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(tile) ROW(matmul) ROW(ones) ROW(zeros) \
   ROW(isnan) ROW(equal) ROW(logical_not) ROW(full_like)
 // clang-format on
 #define ROW(name) Op name = Op::Get("relax." #name);

@@ -135,6 +135,80 @@ def test_if():
     check(proto, {"c": np.array(True), "x": f32(2, 6)}, {"c": np.array(False), "x": f32(3, 6)})
 
 
+def branches(cond, yes, no, out):
+    """An If whose branches are one node each."""
+    made = [graph([b], [], [value(b.output[0], None)]) for b in (yes, no)]
+    return node("If", cond, out, then_branch=made[0], else_branch=made[1])
+
+
+def flags(*names):
+    return [value(n, (), BOOL) for n in names]
+
+
+def test_branches_of_different_rank():
+    """What follows is imported once for each of them; a result of the program may have any rank."""
+    chosen = branches("c", node("Transpose", "x", "a"), node("Flatten", "w", "b", axis=0), "r")
+    flat = branches("c", node("ReduceMax", "x", "d"), node("Reshape", "x all", "e"), "f")
+    after = [node("Exp", "r", "y"), node("ReduceSum", "f", "z", keepdims=0), node("Neg", "f", "g")]
+    proto = model(
+        [node("Add", "x x", "w"), chosen, flat, *after],
+        [*flags("c"), value(*X)],
+        [value(o, None) for o in ("y", "z", "g", "w")],
+        {"all": ints(-1)},
+    )
+    check(proto, {"c": np.array(True), "x": f32(2, 6)}, {"c": np.array(False), "x": f32(3, 6)})
+
+
+def test_squeeze_of_what_may_be_one():
+    """As exporters write it: a later branch of the same condition is known in what follows."""
+    nodes, last = (
+        [node("Shape", "x", "s"), node("Gather", "s i", "d"), node("Equal", "d i", "c")],
+        "x",
+    )
+    for k in range(12):
+        narrow, wide = node("Squeeze", f"{last} i", f"a{k}"), node("Identity", last, f"b{k}")
+        back = node("Unsqueeze", f"q{k} i", f"e{k}"), node("Neg", f"q{k}", f"f{k}")
+        nodes += [branches("c", narrow, wide, f"q{k}"), branches("c", *back, f"r{k}")]
+        last = f"r{k}"
+    outputs = [value(last, None), value("q3", None)]
+    proto = model(nodes, [value("x", ("n", "k", 3))], outputs, {"i": ints(1)})
+    check(proto, {"x": f32(2, 1, 3)}, {"x": f32(2, 4, 3)})
+    assert from_onnx(proto).script().count("R.negative") == 12
+
+
+def test_different_rank_inside_of_a_branch():
+    inner = branches("d", node("Transpose", "x", "a"), node("Reshape", "x all", "b"), "q")
+    other = branches("d", node("ReduceMax", "x", "e", keepdims=0), node("Abs", "x", "f"), "p")
+    yes = graph([inner, node("Neg", "q", "r")], [], [value("r", None)])
+    no = graph([other], [], [value("p", None)])
+    made = node("If", "c", "t", then_branch=yes, else_branch=no)
+    proto = model(
+        [made, node("Exp", "t", "y"), node("ReduceSum", "t", "z", keepdims=0)],
+        [*flags("c", "d"), value(*X)],
+        [value("y", None), value("z", None)],
+        {"all": ints(-1)},
+    )
+    sets = [
+        {"c": np.array(c), "d": np.array(d), "x": f32(3, 6)}
+        for c in (False, True)
+        for d in (False, True)
+    ]
+    check(proto, *sets)
+
+
+def test_different_rank_in_a_loop_is_refused():
+    chosen = branches("k", node("Transpose", "s", "a"), node("Reshape", "s all", "b"), "t")
+    body = graph(
+        [chosen, node("Identity", "go", "on")],
+        [value("i", (), INT64), value("go", (), BOOL), value("s", ("n", 6))],
+        [value("on", (), BOOL), value("t", None)],
+    )
+    inputs = [value("m", (), INT64), *flags("c", "k"), value(*X)]
+    proto = loop(body, inputs, "y", "m c x", {"all": ints(-1)})
+    with pytest.raises(tvm.error.OpNotImplemented, match="different rank in the body of a loop"):
+        from_onnx(proto)
+
+
 def loop(body, inputs, outputs, names, weights=None):
     made = node("Loop", names, outputs, body=body)
     return model([made], inputs, [value(o, None) for o in outputs.split()], weights)
@@ -314,6 +388,18 @@ def test_attention_of_any_number_of_heads():
         {"q": f32(2, 4, 5, 8), "k": f32(2, 2, 5, 8), "v": f32(2, 2, 5, 8)},
         {"q": f32(1, 2, 3, 4), "k": f32(1, 2, 3, 4), "v": f32(1, 2, 3, 4)},
     )
+
+
+@pytest.mark.parametrize("mode", ["floor", "ceil", "round_prefer_floor"])
+def test_corners_of_a_size_that_was_asked_for(mode):
+    """The last place is exact, however the quotient of the sizes rounds."""
+    proto = one(
+        "Resize", [("x", ("n",))], weights=None, mode="nearest", nearest_mode=mode,
+        coordinate_transformation_mode="align_corners",
+    )  # fmt: skip
+    proto.graph.node[0].input.extend(["", "", "size"])
+    proto.graph.initializer.append(helper.make_tensor("size", INT64, [1], [7]))
+    check(proto, *[{"x": np.arange(n, dtype="float32")} for n in (4, 13, 19, 25)])
 
 
 def test_reduction_over_nothing():

@@ -93,6 +93,12 @@ def test_linear_classifier(post):
           coefficients=coefficients, intercepts=[0.1, 0.2, 0.3], post_transform=post)  # fmt: skip
 
 
+def test_probit():
+    x = np.array([[0.01], [0.1], [0.35], [0.8], [0.99], [0.0], [1.5]], "float32")
+    check("LinearRegressor", x, [TensorProto.FLOAT], opset=1, coefficients=[1.0], intercepts=[0.0],
+          targets=1, post_transform="PROBIT")  # fmt: skip
+
+
 def test_one_hot():
     check("OneHotEncoder", np.array([2, 5, 7]), [TensorProto.FLOAT], opset=1, dtype=INT64,
           cats_int64s=[5, 2], zeros=1)  # fmt: skip

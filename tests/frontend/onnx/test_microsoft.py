@@ -79,6 +79,9 @@ CASES = [
     ("QuickGelu", [f32(2, 8)], {"alpha": 1.5}),
     ("Gelu", [f32(2, 8)], {}),
     ("FusedMatMul", [f32(2, 5, 3), f32(2, 4, 5)], {"transA": 1, "transB": 1, "alpha": 0.5}),
+    ("FusedMatMul", [f32(5, 2, 3), f32(2, 3, 4)], {"transBatchA": 1}),
+    ("FusedMatMul", [f32(3, 2, 5), f32(4, 2, 3)],
+     {"transBatchA": 1, "transA": 1, "transBatchB": 1, "transB": 1}),
     ("SkipLayerNormalization", [f32(2, 3, 8), f32(2, 3, 8)[::-1].copy(), f32(8), f32(8), f32(8)],
      {"epsilon": 1e-5}),
     ("SkipSimplifiedLayerNormalization", [f32(2, 3, 8), f32(2, 3, 8), f32(8)], {"epsilon": 1e-5}),
@@ -118,6 +121,18 @@ def test_group_query_attention(past):
     arrays += angles(20, 8)
     attributes = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
     check("GroupQueryAttention", arrays, attributes, 3, weights=(7, 8))
+
+
+@pytest.mark.parametrize("sink", [None, f32(4)], ids=["0", "given"])
+def test_a_score_beside_those_of_keys(sink):
+    """Whose weight goes to nothing: smooth_softmax, or one for each head."""
+    cache = f32(2, 2, 0, 8)
+    lengths, total = np.array([3, 2], "int32"), np.array([4], "int32")
+    arrays = [f32(2, 4, 32), f32(2, 4, 16), f32(2, 4, 16), cache, cache, lengths, total]
+    attributes = {"num_heads": 4, "kv_num_heads": 2, "smooth_softmax": int(sink is None)}
+    if sink is not None:
+        arrays += [None, None, None, None, sink]
+    check("GroupQueryAttention", arrays, attributes, outputs=3, atol=1e-4)
 
 
 def packed(rows, blocks, size, seed=0):
@@ -290,3 +305,54 @@ def test_gather_block_quantized(zeros):
         arrays.append(u8(6, 1))
     attributes = {"block_size": 16, "quantize_axis": 1, "bits": 4}
     check("GatherBlockQuantized", arrays, attributes, weights=(0, 2, 3)[: len(arrays) - 1])
+
+
+def flags(*rows):
+    return np.array(rows, "int32")
+
+
+JOINED = [f32(2, 5, 16), f32(16, 48), f32(48)]
+KEYS = [f32(2, 3, 16), f32(2, 5, 16), f32(2, 5, 16), None]
+MASKS = {
+    "lengths": np.array([5, 3], "int32"),
+    "lengths and starts": np.array([5, 3, 1, 2], "int32"),
+    "keys": flags([1, 1, 1, 1, 1], [1, 1, 1, 0, 0]),
+    "padding before": flags([1, 1, 1, 1, 1], [0, 0, 1, 1, 1]),
+    "nothing": flags([0, 0, 0, 0, 0], [1, 1, 1, 0, 0]),
+    "queries": np.random.default_rng(0).integers(0, 2, (2, 5, 5)).astype("int32"),
+}
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_of_attention(mask, unidirectional):
+    """What is hidden is as low as mask_filter_value, so that queries may see nothing else."""
+    attributes = {"num_heads": 4, "unidirectional": unidirectional}
+    check("Attention", [*JOINED, MASKS[mask]], attributes, atol=1e-4)
+
+
+def test_masks_with_a_bias():
+    bias = f32(1, 4, 3, 5)
+    check("MultiHeadAttention", [*KEYS, MASKS["keys"], bias], {"num_heads": 4}, atol=1e-4)
+    check("MultiHeadAttention", [*KEYS, MASKS["lengths"]], {"num_heads": 4}, atol=1e-4)
+    attributes = {"num_heads": 4, "unidirectional": 1, "mask_filter_value": -1e6}
+    arrays = [*JOINED, MASKS["keys"], None, f32(1, 4, 5, 5)]
+    check("Attention", arrays, attributes, atol=1e-4)
+
+
+def test_values_that_are_wider_than_keys():
+    arrays = [f32(2, 5, 16), f32(16, 32), f32(32)]
+    check("Attention", arrays, {"num_heads": 4, "qkv_hidden_sizes": [8, 8, 16]}, atol=1e-4)
+
+
+def test_heads_that_are_side_by_side():
+    """Which ONNX Runtime runs on GPUs alone: as those that are apart."""
+    q, k, v, bias = *(f32(2, 5, 4, 3 + i)[..., :3] for i in range(3)), f32(36)
+    attributes = {"num_heads": 4}
+    apart = [t.reshape(2, 5, 12).copy() for t in (q, k, v)]
+    want = imported("MultiHeadAttention", [*apart, bias], attributes)
+    whole, pair = np.stack([q, k, v], 3), np.stack([k, v], 3)
+    got = imported("MultiHeadAttention", [whole, None, None, bias], attributes)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    got = imported("MultiHeadAttention", [apart[0], pair, None, bias], attributes)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

@@ -206,3 +206,23 @@ def test_a_result_for_all_pixels():
     y = exact(x, 0.02, 3)[:, 0, 0] @ (w.reshape(8, 32) * np.float64(np.float32(0.1)))
     want = np.broadcast_to((1 / (1 + np.exp(-y)))[:, :, None, None], got.shape)
     np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("types", [("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
+@pytest.mark.parametrize("zeros", [(0, 0), (7, 0), (0, 9), (101, 20)])
+def test_products_of_two_that_are_computed(types, zeros):
+    x = some((2, 5, 33), types[0])
+
+    def build(bb, x):
+        y = bb.emit(relax.op.astype(bb.emit(relax.op.permute_dims(x, [0, 2, 1])), types[1]))
+        a = dequantized(bb, x, 0.02, np.array(zeros[0], types[0]))
+        b = dequantized(bb, y, 0.5, np.array(zeros[1], types[1]))
+        return relax.op.matmul(a, b)
+
+    mod = graph(x, build)
+    text = transform.FoldDequantize()(mod).script()
+    assert 'out_dtype="int32"' in text and "R.dequantize" not in text
+    assert text.count("R.sum") == sum(z != 0 for z in zeros)
+    y = x.transpose(0, 2, 1).astype(types[1])
+    want = exact(x, 0.02, zeros[0]) @ exact(y, 0.5, zeros[1])
+    np.testing.assert_allclose(run(mod, x), want, 1e-5, 1e-5 * np.abs(want).max())

@@ -49,6 +49,19 @@ def test_columns_that_move_stay():
     assert transform.RecoverLinear()(mod).same_as(mod)
 
 
+def test_matrices_are_not_repeated():
+    """One for all batches is as it is; of fewer batches than the result has it must be repeated."""
+
+    def spread(x, w):
+        return op.matmul(x, op.broadcast_to(w, (3, 4, 5)))
+
+    mod = build(spread, (3, 2, 4), (4, 5))
+    after = transform.DeadCodeElimination()(transform.RecoverLinear()(mod))
+    tvm.ir.assert_structural_equal(after, build(op.matmul, (3, 2, 4), (4, 5)))
+    mod = build(spread, (1, 2, 4), (4, 5))
+    assert transform.RecoverLinear()(mod).same_as(mod)
+
+
 def joined(x, y, result):
     flat = [op.reshape(t, (6, *t.struct_info.shape.values[2:])) for t in (x, y)]
     return op.reshape(op.matmul(*flat), result)

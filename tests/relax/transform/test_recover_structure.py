@@ -555,14 +555,16 @@ def test_attention_with_a_condition(keeps):
     np.testing.assert_allclose(run(after), run(before), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("by", ["repeat", "broadcast"])
+@pytest.mark.parametrize("by", ["repeat", "broadcast", "tile"])
 def test_grouped_attention(by):
     """Two heads of keys and values for four of queries."""
 
     def spread(x):
         if by == "repeat":
             return op.repeat(x, 2, axis=1)
-        wide = op.broadcast_to(op.expand_dims(x, 2), (B, 2, 2, K, H))
+        wide = op.expand_dims(x, 2)
+        tiled = by == "tile"
+        wide = op.tile(wide, (1, 1, 2, 1, 1)) if tiled else op.broadcast_to(wide, (B, 2, 2, K, H))
         return op.reshape(wide, (B, N, K, H))
 
     def make(q, k, v):

@@ -67,6 +67,27 @@ Expr MaskOf(Node& n, const Expr& scores, const AttentionOptions& o) {
 }
 }  // namespace
 
+Expr KeyMask(Node& n, const Expr& mask, const Expr& q, const PrimExpr& keys) {
+  const int64_t rank = Node::Rank(mask);
+  if (rank < 1 || rank > 3) n.Unsupported("a mask of rank " + std::to_string(rank));
+  Te te(n);
+  te::Tensor t = te(mask), queries = te(q);
+  const PrimExpr batch = queries->shape[0];
+  const bool has_starts =
+      rank == 1 && n.importer.builder()->analyzer()->CanProveEqual(t->shape[0], batch * Num(2));
+  PrimExpr zero = MakeZero(queries->dtype),
+           low = MakeConst(queries->dtype, n.Float("mask_filter_value", -10000.0));
+  Dims shape{batch, Num(1), rank == 3 ? queries->shape[2] : Num(1), te(keys)};
+  return ComputeElements(n, "key_mask", te, shape, [&](const Index& i) -> PrimExpr {
+    if (rank > 1) {
+      Index at = rank == 2 ? Index{i[0], i[3]} : Index{i[0], i[2], i[3]};
+      return tir::Select(topi::At(t, at) > MakeZero(t->dtype), zero, low);
+    }
+    PrimExpr counts = i[3] < tvm::cast(DataType::Int(64), t(i[0]));
+    if (has_starts) counts = counts && i[3] >= tvm::cast(DataType::Int(64), t(batch + i[0]));
+    return tir::Select(counts, zero, low);
+  });
+}
 Expr ByHeads(Node& n, const Expr& x, int64_t heads) {
   if (Node::Rank(x) == 4) return x;
   Dims s = Node::Shape(x);
@@ -102,7 +123,16 @@ AttentionStages Attend(Node& n, const Expr& q, Expr k, Expr v, const AttentionOp
     mask = MaskOf(n, stages.capped, o);
     stages.masked = n("add", stages.capped, *mask);
   }
-  Expr weights = n("nn.softmax", n.Cast(stages.masked, precise), -1);
+  Expr scores = n.Cast(stages.masked, precise);
+  Dims dims = Node::Shape(scores), column{dims[0], dims[1], dims[2], Num(1)};
+  if (o.sink) {
+    Expr sink = n.Reshape(n.Cast(*o.sink, precise), {Num(1), dims[1], Num(1), Num(1)});
+    scores = Concatenated(n, {scores, n("broadcast_to", sink, relax::ShapeExpr(column))}, 3);
+  }
+  Expr weights = n("nn.softmax", scores, -1);
+  if (o.sink)
+    weights =
+        n("strided_slice", weights, List({3}), Dims{Num(0)}, Dims{dims[3]}, Dims{Num(1)}, true);
   if (mask) {
     // A query that sees nothing gives 0, not NaN.
     Expr lowest = n.Scalar(-std::numeric_limits<double>::infinity(), t);

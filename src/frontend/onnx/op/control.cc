@@ -34,13 +34,32 @@ BranchKind KindOf(const Value& value) {
   return value.Otherwise() ? BranchKind::kObject : BranchKind::kNumbers;
 }
 struct Branch {
+  BranchState state;
   std::vector<Value> values;
   Array<relax::BindingBlock> blocks;
 };
-Branch RunBranch(Node& n, const Graph& graph) {
+Branch RunBranch(Node& n, const Graph& graph, const PrimExpr& holds) {
+  Branch branch;
+  branch.state.of = &n;
+  branch.state.holds = holds;
   n.importer.builder()->BeginSequence();
-  std::vector<Value> values = n.importer.RunGraph(graph, {}, n.context, n.scope);
-  return {values, n.importer.builder()->EndSequence()};
+  branch.values = n.importer.RunGraph(graph, {}, n.context, n.scope, &branch.state);
+  if (branch.state.reached) branch.values = branch.state.values;
+  branch.blocks = n.importer.builder()->EndSequence();
+  return branch;
+}
+/// Whether values that take each other's place have the same rank, where they are tensors of
+/// numbers.
+bool HaveOneRank(const Value& a, const Value& b) {
+  if (a.Otherwise() || b.Otherwise()) return true;
+  auto rank = [](const Value& v) {
+    if (!v.expr.defined()) return static_cast<int64_t>(v.known->shape.size());
+    return relax::GetStructInfoAs<relax::TensorStructInfoObj>(v.expr)->ndim;
+  };
+  return rank(a) == rank(b) && rank(a) >= 0;
+}
+bool HaveRanks(const Branch& first, const Branch& second) {
+  return std::equal(first.values.begin(), first.values.end(), second.values.begin(), &HaveOneRank);
 }
 /// The branch with a tuple of its values as result.
 relax::SeqExpr Finished(Node& n, Branch branch, const std::vector<BranchKind>& kinds) {
@@ -61,35 +80,121 @@ relax::SeqExpr Finished(Node& n, Branch branch, const std::vector<BranchKind>& k
   for (const auto& block : builder->EndSequence()) branch.blocks.push_back(block);
   return relax::MakeSeq(relax::SeqExpr({}, body), branch.blocks, body);
 }
+/// The values of the branch that the condition chooses. `type` tells that of an object.
+std::vector<Value> Choose(Node& n, const Expr& condition, const Branch& first, const Branch& second,
+                          const std::function<TypeProto(size_t)>& type) {
+  std::vector<BranchKind> kinds;
+  for (size_t i = 0; i < first.values.size(); ++i) {
+    BranchKind a = KindOf(first.values[i]), b = KindOf(second.values[i]);
+    kinds.push_back(a == b ? a : BranchKind::kObject);
+  }
+  relax::BlockBuilder builder = n.importer.builder();
+  relax::SeqExpr yes = Finished(n, first, kinds), no = Finished(n, second, kinds);
+  Expr result = builder->Emit(relax::If(condition, yes, no), "lv");
+  bool is_alone = kinds.size() == 1 && kinds[0] != BranchKind::kStrings;
+  int64_t field = 0;
+  auto next = [&] {
+    return is_alone ? result : Expr(builder->Emit(relax::TupleGetItem(result, field++), "lv"));
+  };
+  std::vector<Value> values;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    Expr item = next();
+    if (kinds[i] == BranchKind::kStrings) {
+      values.push_back(Value::Strings(next(), item));
+    } else if (kinds[i] == BranchKind::kObject) {
+      values.push_back(n.importer.FromObject(item, type(i), true));
+    } else if (HaveOneRank(first.values[i], second.values[i])) {
+      values.emplace_back(n.Emit(item));
+    } else {
+      values.emplace_back(item);  // of the program: nothing more is computed of it
+    }
+  }
+  return values;
+}
+/// The If in a branch of which the graph of the node is, or nullptr.
+const Node* Around(const Node* node) {
+  return node->scope->branch ? node->scope->branch->of : nullptr;
+}
+/// The branch with what follows the node behind it: what is wanted of the graph around the node.
+void Continue(const Node& n, Branch* branch) {
+  for (const Node* node = &n; node; node = Around(node)) {
+    if (branch->state.reached == node) return;
+  }
+  BranchState state;
+  state.of = Around(&n);
+  state.is_main = n.importer.IsMain(n.scope);
+  state.holds = branch->state.holds;
+  Scope inside;
+  inside.outer = n.scope;
+  inside.branch = &state;
+  for (size_t i = 0; i < n.proto.outputs.size() && i < branch->values.size(); ++i)
+    inside.values[n.proto.outputs[i]] = branch->values[i];
+  n.importer.builder()->BeginSequence();
+  auto next = n.scope->nodes->begin() + static_cast<std::ptrdiff_t>(n.scope->at + 1);
+  std::vector<NodeProto> rest(next, n.scope->nodes->end());
+  n.importer.RunNodes(rest, n.context, &inside, n.scope->wanted);
+  for (const auto& block : n.importer.builder()->EndSequence()) branch->blocks.push_back(block);
+  branch->state.reached = state.reached ? state.reached : &n;
+  branch->values = state.values;
+  for (size_t i = 0; !state.reached && i < n.scope->wanted.size(); ++i) {
+    const Value* value = inside.Find(n.scope->wanted[i]);
+    if (!value) n.Fail("a value '" + std::string(n.scope->wanted[i]) + "'", "none");
+    branch->values.push_back(*value);
+  }
+}
+/// Every value has one rank here, so where that of the branches differs, what follows is imported
+/// once for each of them: to the end of the graph, and where its results still differ of the graph
+/// around it.
+void ChooseRest(Node& n, const Expr& condition, Branch first, Branch second) {
+  const Node* node = &n;
+  for (;; node = Around(node)) {
+    if (!node) n.Unsupported("results of different rank in the body of a loop or a function");
+    Continue(*node, &first);
+    Continue(*node, &second);
+    bool fits = first.state.reached == node && second.state.reached == node;
+    if (fits && (n.importer.IsMain(node->scope) || HaveRanks(first, second))) break;
+  }
+  auto type = [&](size_t i) {
+    const Value &a = first.values[i], &b = second.values[i];
+    return *n.importer.ObjectType(a.defined() ? a : b);
+  };
+  std::vector<Value> values = Choose(n, condition, first, second, type);
+  n.scope->is_done = true;
+  for (size_t i = 0; i < n.scope->wanted.size(); ++i)
+    n.scope->values[n.scope->wanted[i]] = node == &n ? values[i] : Value();
+  if (node == &n) return;
+  n.scope->branch->reached = node;
+  n.scope->branch->values = values;
+}
+/// The condition as an expression, as far as what holds around the node does not decide it;
+/// undefined when only running tells it.
+PrimExpr TruthHere(Node& n) {
+  const Known* known = n.KnownOf(0);
+  if (!known || known->elements.size() != 1) return {};
+  std::vector<std::function<void()>> exits;
+  for (const Scope* s = n.scope; s; s = s->outer) {
+    if (s->branch && s->branch->holds.defined())
+      exits.push_back(n.importer.builder()->analyzer()->EnterConstraint(s->branch->holds));
+  }
+  PrimExpr truth = n.Simplify(known->elements[0]);
+  for (; !exits.empty(); exits.pop_back()) exits.back()();
+  return truth;
+}
 Outputs ConvertIf(Node& n) {
   const Graph &then = SubgraphOf(n, "then_branch"), &otherwise = SubgraphOf(n, "else_branch");
   if (then.outputs.size() != otherwise.outputs.size())
     n.Fail("branches with as many outputs as each other", "different ones");
-  if (auto truth = TruthOf(n.KnownOf(0)))
-    return n.importer.RunGraph(*truth ? then : otherwise, {}, n.context, n.scope);
+  PrimExpr truth = TruthHere(n);
+  if (auto value = truth.defined() ? AsConstInt(truth) : std::nullopt)
+    return n.importer.RunGraph(*value ? then : otherwise, {}, n.context, n.scope);
   Expr condition = n.Reshape(n.In(0), {});
-  Branch first = RunBranch(n, then), second = RunBranch(n, otherwise);
-  std::vector<BranchKind> kinds;
-  for (size_t i = 0; i < then.outputs.size(); ++i) {
-    BranchKind a = KindOf(first.values[i]), b = KindOf(second.values[i]);
-    kinds.push_back(a == b ? a : BranchKind::kObject);
+  Branch first = RunBranch(n, then, truth),
+         second = RunBranch(n, otherwise, truth.defined() ? !truth : truth);
+  if (first.state.reached || second.state.reached || !HaveRanks(first, second)) {
+    ChooseRest(n, condition, first, second);
+    return std::vector<Value>();
   }
-  relax::SeqExpr yes = Finished(n, first, kinds), no = Finished(n, second, kinds);
-  Expr result = n.Emit(relax::If(condition, yes, no));
-  std::vector<Value> values;
-  int64_t field = 0;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    bool is_alone = kinds.size() == 1 && kinds[0] != BranchKind::kStrings;
-    Expr item = is_alone ? result : n.Item(result, field++);
-    if (kinds[i] == BranchKind::kNumbers) {
-      values.emplace_back(item);
-    } else if (kinds[i] == BranchKind::kStrings) {
-      values.push_back(Value::Strings(n.Item(result, field++), item));
-    } else {
-      values.push_back(n.importer.FromObject(item, then.outputs[i].type, true));
-    }
-  }
-  return values;
+  return Choose(n, condition, first, second, [&](size_t i) { return then.outputs[i].type; });
 }
 
 // ---- loops --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ struct ResizedAxis {
   int64_t axis = 0;
   PrimExpr size;                // of the result
   PrimExpr scale;               // float32; undefined when it is an element of a tensor
+  bool is_rounded = true;       // the size is what the scale says, and not what was asked for
   std::optional<double> ratio;  // the scale when it is a constant
   std::pair<Expr, int64_t> element;
 };
@@ -24,19 +25,19 @@ struct ResizeOptions {
   bool antialias = false, exclude_outside = false;
   double cubic = -0.75, outside = 0;
 };
-/// The place in the data that an element of the result comes from.
+/// The place in the data that an element of the result comes from. `exact` is the size of the
+/// result before it was rounded.
 PrimExpr SourcePlace(const ResizeOptions& o, const PrimExpr& i, const PrimExpr& from,
-                     const PrimExpr& to, const PrimExpr& scale, const PrimExpr& start,
-                     const PrimExpr& end) {
+                     const PrimExpr& to, const PrimExpr& exact, const PrimExpr& scale,
+                     const PrimExpr& start, const PrimExpr& end) {
   PrimExpr x = Real(i), in = Real(from), out = Real(to),
            centred = div(x + Real(0.5), scale) - Real(0.5);
   if (o.coordinates == "half_pixel") return centred;
   if (o.coordinates == "asymmetric") return div(x, scale);
   if (o.coordinates == "pytorch_half_pixel") return tir::Select(to > Num(1), centred, Real(0));
   if (o.coordinates == "align_corners") {
-    // The size is what the scale says, before it is rounded.
-    PrimExpr exact = scale * in - Real(1);
-    return tir::Select(equal(exact, Real(0)), Real(0), div(x * (in - Real(1)), exact));
+    PrimExpr last = exact - Real(1);
+    return tir::Select(equal(last, Real(0)), Real(0), div(x * (in - Real(1)), last));
   }
   if (o.coordinates == "half_pixel_symmetric") {
     PrimExpr adjusted = div(out, scale * in);
@@ -67,6 +68,8 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
   PrimExpr from = t->shape[r.axis], to = te(r.size);
   PrimExpr scale =
       r.scale.defined() ? te(r.scale) : Real(te(r.element.first)(Num(r.element.second)));
+  // (float32's product of a quotient is not its dividend)
+  PrimExpr exact = r.is_rounded ? scale * Real(from) : Real(to);
   PrimExpr start = Real(0), end = Real(1);
   if (roi) {
     te::Tensor box = te(roi->first);
@@ -92,7 +95,7 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
         shape,
         [&](const Index& i) {
           te::IterVar k = topi::Along(from * Num(2 * reach) + Num(3), "k");
-          PrimExpr place = SourcePlace(o, i[r.axis], from, to, scale, start, end);
+          PrimExpr place = SourcePlace(o, i[r.axis], from, to, exact, scale, start, end);
           PrimExpr p = Whole(floor(place)) + k->var - from * Num(reach) - Num(1);
           Index index = i;
           index[r.axis] = max(min(p, from - Num(1)), Num(0));
@@ -102,7 +105,7 @@ Expr ResizeAxis(Node& n, const Expr& x, const ResizedAxis& r, const ResizeOption
         "filtered", topi::kCommReduce);
   }
   return ComputeElements(n, "resize", te, shape, [&](const Index& i) -> PrimExpr {
-    PrimExpr place = SourcePlace(o, i[r.axis], from, to, scale, start, end);
+    PrimExpr place = SourcePlace(o, i[r.axis], from, to, exact, scale, start, end);
     auto at = [&](const PrimExpr& p) {
       Index index = i;
       index[r.axis] = max(min(p, from - Num(1)), Num(0));
@@ -207,6 +210,7 @@ Outputs ConvertResize(Node& n) {
       r.scale = scales[i];
     } else if (by_size) {
       r.scale = n.Simplify(div(Real(sizes[i]), Real(dim)));
+      r.is_rounded = false;
     } else {
       r.element = {n.In(2), static_cast<int64_t>(i)};
     }

@@ -3,13 +3,29 @@
 #include "frontend/onnx/op/learning.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace tvm::frontend::onnx {
+namespace {
+/// The place below which a normal number lies with that probability: √2 erf⁻¹(2p - 1), where the
+/// inverse is Winitzki's, of which three digits are right.
+Expr Probit(Node& n, const Expr& scores) {
+  constexpr double kA = 0.147;
+  return MapElements(n, "probit", scores, [](const PrimExpr& p) {
+    auto number = [&](double value) { return Num(p.dtype(), value); };
+    PrimExpr x = p * number(2) - number(1), log = tvm::log((number(1) - x) * (number(1) + x));
+    PrimExpr half = number(2 / (std::numbers::pi * kA)) + log * number(0.5);
+    PrimExpr size = tvm::sqrt(tvm::sqrt(half * half - log * number(1 / kA)) - half);
+    return tir::Select(x < number(0), neg(size), size) * number(std::numbers::sqrt2);
+  });
+}
+}  // namespace
 
 Expr Transformed(Node& n, const Expr& scores, const std::string& how) {
   if (how == "NONE") return scores;
   if (how == "LOGISTIC") return n("sigmoid", scores);
   if (how == "SOFTMAX") return n("nn.softmax", scores, -1);
+  if (how == "PROBIT") return Probit(n, scores);
   if (how != "SOFTMAX_ZERO") n.Unsupported("post_transform " + how);
   // Zeros stay zeros and take no part.
   DataType t = Node::TypeOf(scores);

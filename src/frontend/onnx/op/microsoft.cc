@@ -20,15 +20,16 @@ Outputs ConvertQuickGelu(Node& n) {
 Outputs ConvertFusedMatMul(Node& n) {
   Expr a = n.In(0), b = n.In(1);
   double alpha = n.Float("alpha", 1);
-  if (n.Int("transBatchA", 0) || n.Int("transBatchB", 0)) n.Unsupported("transposed batches");
-  auto turned = [&](const Expr& e) {
+  auto turned = [&](const Expr& e, bool batches, bool matrix) {
     std::vector<int64_t> axes;
     for (int64_t i = 0; i < Node::Rank(e); ++i) axes.push_back(i);
-    if (axes.size() > 1) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-    return Transposed(n, e, axes);
+    // Rows, or with both columns, lie before the batches.
+    if (batches && axes.size() > 2) std::rotate(axes.begin(), axes.begin() + 1, axes.end() - 1);
+    if (matrix && axes.size() > 1) std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    return batches || matrix ? Transposed(n, e, axes) : e;
   };
-  if (n.Int("transA", 0)) a = turned(a);
-  if (n.Int("transB", 0)) b = turned(b);
+  a = turned(a, n.Int("transBatchA", 0), n.Int("transA", 0));
+  b = turned(b, n.Int("transBatchB", 0), n.Int("transB", 0));
   Expr y = n("matmul", a, b);
   return alpha == 1 ? y : n("multiply", y, n.Scalar(alpha, Node::TypeOf(y)));
 }

@@ -7,16 +7,26 @@ namespace {
 /// Heads side by side, a bias for all three, padding as a mask of keys.
 Outputs ConvertMultiHeadAttention(Node& n) {
   int64_t heads = n.Int("num_heads");
-  n.Ignore("mask_filter_value");
-  if (!n.Has(1) || !n.Has(2) || Node::Rank(n.In(0)) != 3) n.Unsupported("packed heads");
-  Expr parts[] = {n.In(0), n.In(1), n.In(2)};
+  std::vector<Expr> parts{n.In(0)};
+  for (size_t i = 1; i < 3 && n.Has(i); ++i) parts.push_back(n.In(i));
+  // Queries, keys and values, or keys and values, side by side in each head: (b, s, h, 2 or 3, d)
+  if (Expr packed = parts.back(); Node::Rank(packed) == 5) {
+    parts.pop_back();
+    for (int64_t i = 0; parts.size() < 3; ++i) {
+      Expr place = n.Scalar(static_cast<double>(i), DataType::Int(64));
+      parts.push_back(Transposed(n, n("take", packed, place, 3), {0, 2, 1, 3}));
+    }
+  }
+  if (parts.size() != 3) n.Fail("queries, keys and values", std::to_string(parts.size()));
   if (n.Has(3)) {
     PrimExpr begin = Num(0);
     for (Expr& part : parts) {
-      if (Node::Rank(part) != 3) n.Unsupported("a bias with heads that are apart");
-      PrimExpr end = n.Simplify(begin + Node::Shape(part)[2]);
-      part = n("add", part,
-               n("strided_slice", n.In(3), List({0}), Dims{begin}, Dims{end}, Dims{Num(1)}, true));
+      Dims s = Node::Shape(part);
+      bool is_apart = s.size() == 4;
+      PrimExpr end = n.Simplify(begin + (is_apart ? s[1] * s[3] : s[2]));
+      Expr own = n("strided_slice", n.In(3), List({0}), Dims{begin}, Dims{end}, Dims{Num(1)}, true);
+      if (is_apart) own = n.Reshape(own, {s[1], Num(1), s[3]});
+      part = n("add", part, own);
       begin = end;
     }
   }
@@ -25,19 +35,15 @@ Outputs ConvertMultiHeadAttention(Node& n) {
   AttentionOptions o;
   o.causal = n.Int("unidirectional", 0) != 0;
   o.scale = n.Float("scale", 0);
-  if (n.Has(4)) {
-    Expr keys = n.In(4);
-    if (Node::Rank(keys) != 2 || n.Has(5)) n.Unsupported("this mask of keys");
-    Dims s = Node::Shape(keys);
-    o.mask = n.Cast(n.Reshape(keys, {s[0], Num(1), Num(1), s[1]}), DataType::Bool());
-  }
-  if (n.Has(5)) o.mask = n.In(5);
   if (n.Has(6) != n.Has(7)) n.Fail("past_key and past_value together", "one of them");
   if (n.Has(6)) {
     o.past = Node::Shape(n.In(6))[2];
     k = Behind(n, n.In(6), k);
     v = Behind(n, n.In(7), v);
   }
+  n.Ignore("mask_filter_value");
+  if (n.Has(4)) o.mask = KeyMask(n, n.In(4), q, Node::Shape(k)[2]);
+  if (n.Has(5)) o.mask = o.mask ? n("add", n.In(5), *o.mask) : n.In(5);
   return std::vector<Expr>{JoinedHeads(n, Attend(n, q, k, v, o).result), k, v};
 }
 /// A cache with new entries written at a place of each batch; it grows to `length` where it is
@@ -70,7 +76,12 @@ Outputs ConvertGroupQueryAttention(Node& n) {
   o.causal = true;
   o.softcap = n.Float("softcap", 0);
   o.scale = n.Float("scale", 0);
-  if (n.Int("smooth_softmax", 0) > 0) n.Unsupported("smooth_softmax");
+  bool is_smooth = n.Int("smooth_softmax", 0) > 0;
+  if (n.Has(11)) {
+    o.sink = n.In(11);
+  } else if (is_smooth) {
+    o.sink = n("zeros", relax::ShapeExpr({Num(heads)}), kSingle);
+  }
   int64_t window = n.Int("local_window_size", -1);
   if (window >= 0) o.left = window - 1;
   Expr parts[] = {n.In(0), {}, {}};

@@ -66,7 +66,6 @@ Outputs ConvertEmbedLayerNormalization(Node& n) {
 /// in one tensor. `mask`, `past` and `bias` (of scores) are inputs.
 Outputs AttendJoined(Node& n, const Expr& all, size_t mask_at, size_t past_at, size_t bias_at) {
   int64_t heads = n.Int("num_heads");
-  n.Ignore("mask_filter_value");
   if (n.Int("do_rotary", 0) || n.Int("past_present_share_buffer", 0))
     n.Unsupported("rotary positions, a shared buffer");
   PrimExpr third = n.Simplify(floordiv(Node::Shape(all)[2], Num(3)));
@@ -94,23 +93,11 @@ Outputs AttendJoined(Node& n, const Expr& all, size_t mask_at, size_t past_at, s
     k = Behind(n, old[0], k);
     v = Behind(n, old[1], v);
   }
-  if (n.Has(mask_at)) {
-    Expr mask = n.In(mask_at);
-    Dims s = Node::Shape(mask);
-    if (s.size() == 1) {
-      o.lengths = n.Cast(n.Fitted(mask, {Node::Shape(q)[0]}), DataType::Int(64));
-    } else if (s.size() == 2 || s.size() == 3) {
-      Dims wide{s[0], Num(1), s.size() == 3 ? s[1] : Num(1), s.back()};
-      o.mask = n.Cast(n.Reshape(mask, wide), DataType::Bool());
-    } else {
-      n.Unsupported("a mask of rank " + std::to_string(s.size()));
-    }
-  }
-  if (n.Has(bias_at)) {
-    if (o.mask) n.Unsupported("a mask beside a bias of scores");
-    o.mask = n.In(bias_at);
-  }
+  n.Ignore("mask_filter_value");
+  if (n.Has(mask_at)) o.mask = KeyMask(n, n.In(mask_at), q, Node::Shape(k)[2]);
+  if (n.Has(bias_at)) o.mask = o.mask ? n("add", n.In(bias_at), *o.mask) : n.In(bias_at);
   Expr y = JoinedHeads(n, Attend(n, q, k, v, o).result);
+  if (!n.Wants(1)) return y;
   return std::vector<Expr>{y, n("stack", relax::Tuple({k, v}), 0)};
 }
 Outputs ConvertMicrosoftAttention(Node& n) {
