@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import tvm_ffi
+
 import tvm
 from tvm.runtime import Executable
 from tvm.runtime.vm import VMExecutable
