@@ -180,6 +180,7 @@ class FunctionGen
   Value* Logic(const BinaryOpFields* op, bool conjunction);
   /// Quotient and remainder, towards zero or down; 0 when the divisor is 0.
   Value* Divide(const BinaryOpFields* op, bool floor, bool remainder);
+  Value* TruncatedRemainder(Value* a, Value* b);
   Value* FloatRemainder(Value* a, Value* b, bool floor);
   Value* Convert(Value* v, DataType from, DataType to);
   Value* FloatToInt(Value* v, DataType from, DataType to);

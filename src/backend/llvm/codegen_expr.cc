@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: constants, arithmetic with a defined result for every input, conversions, vectors.
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <bit>
@@ -97,8 +98,40 @@ bool FunctionGen::NonNegative(const PrimExpr& e) const {
   return false;
 }
 
+/// The remainder with the sign of `a`. A quotient that is far from the precision of its type is
+/// right but for being rounded up to the next number, and one multiply-add has no rounded digits;
+/// what is left for the C library is large quotients, infinities and NaN.
+Value* FunctionGen::TruncatedRemainder(Value* a, Value* b) {
+  llvm::Type *type = a->getType(), *scalar = type->getScalarType();
+  const llvm::Triple& triple = gen_.machine.getTargetTriple();
+  bool has_fma = triple.isAArch64() ||
+                 (triple.isX86() && gen_.machine.getMCSubtargetInfo()->checkFeatures("+fma"));
+  if (!has_fma || !(scalar->isFloatTy() || scalar->isDoubleTy())) return b_.CreateFRem(a, b);
+  auto size = [&](Value* v) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };
+  auto signed_as_a = [&](Value* v) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v, a);
+  };
+  Value* q = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, b_.CreateFDiv(a, b));
+  Value* r = b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {b_.CreateFNeg(q), b, a});
+  Value* is_beyond = b_.CreateFCmpUNE(signed_as_a(r), r);
+  r = signed_as_a(b_.CreateSelect(is_beyond, b_.CreateFAdd(r, signed_as_a(b)), r));
+  double most = scalar->isFloatTy() ? 0x1p22 : 0x1p51;
+  Value* is_easy = b_.CreateAnd(b_.CreateFCmpOLT(size(q), llvm::ConstantFP::get(type, most)),
+                                b_.CreateFCmpOLT(size(b), llvm::ConstantFP::getInfinity(type)));
+  auto *from = b_.GetInsertBlock(), *rare = Block("remainder.rare"), *end = Block("remainder.end");
+  if (type->isVectorTy()) is_easy = b_.CreateAndReduce(is_easy);
+  Branch(is_easy, true, end, rare);
+  b_.SetInsertPoint(rare);
+  Value* exact = b_.CreateFRem(a, b);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  auto* phi = b_.CreatePHI(type, 2);
+  phi->addIncoming(r, from);
+  phi->addIncoming(exact, rare);
+  return phi;
+}
 Value* FunctionGen::FloatRemainder(Value* a, Value* b, bool floor) {
-  Value* r = b_.CreateFRem(a, b);
+  Value* r = TruncatedRemainder(a, b);
   if (!floor) return r;
   // The remainder takes the sign of the divisor; a zero one too.
   Value* zero = llvm::Constant::getNullValue(a->getType());

@@ -250,14 +250,32 @@ def test_floats(dtype, lanes, target):
                 )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_float_remainders(dtype):
+def remainder_pairs(dtype):
+    """Edge values, numbers of all sizes, and those next to multiples of the divisor."""
+    rng = np.random.default_rng(0)
     a, b = pairs(dtype)
+    x, y = rng.standard_normal((2, 4000)) * 2.0 ** rng.integers(-20, 20, (2, 4000))
+    near = np.trunc(rng.standard_normal(4000) * 2.0 ** rng.integers(0, 26, 4000)).astype(dtype)
+    multiples = near * y.astype(dtype)
+    beside = [np.nextafter(multiples, dtype(side)) for side in (-np.inf, np.inf)]
+    a = np.concatenate([a, x, multiples, *beside], dtype=dtype)
+    b = np.concatenate([b, y, y, y, y], dtype=dtype)
+    return a, b
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float_remainders(dtype, lanes):
+    a, b = remainder_pairs(np.dtype(dtype).type)
     ops = {"mod": (dtype, binary(tir.Mod)), "floormod": (dtype, binary(tir.FloorMod))}
-    got = compute(ops, [dtype, dtype], len(a), 1)(a, b)
+    got = compute(ops, [dtype, dtype], len(a), lanes)(a, b)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(got["mod"], np.fmod(a, b))
-        np.testing.assert_array_equal(got["floormod"], np.mod(a, b))
+        for name, expected in (("mod", np.fmod(a, b)), ("floormod", np.mod(a, b))):
+            np.testing.assert_array_equal(got[name], expected)
+            numbers = ~np.isnan(expected)
+            np.testing.assert_array_equal(
+                np.signbit(got[name][numbers]), np.signbit(expected[numbers])
+            )
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])
