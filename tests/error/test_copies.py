@@ -127,6 +127,8 @@ def test_containers_that_contain_themselves():
             lambda v: tvm.runtime.convert(v),
             lambda v: tir.Schedule(programs.doubled).annotate("B", "key", v),
             lambda v: tir.call_extern("int32", "f", v),
+            lambda v: tvm.ir.Range(0, v),
+            lambda v: v < te.var("n"),
         ):
             with pytest.raises(RecursionError, match="contains itself|recursion depth"):
                 call(value)

@@ -3,7 +3,7 @@
 
 import tvm_ffi
 
-from tvm._derive import Node, construct, fill, register_node
+from tvm._derive import Node, construct, fill, function, register_node
 
 _ir, _ = fill("tvm.ir")
 
@@ -15,7 +15,7 @@ class _Functions:
         self._prefix = prefix
 
     def __getattr__(self, name):
-        value = tvm_ffi.get_global_func(self._prefix + name)
+        value = function(self._prefix + name, __name__)
         setattr(self, name, value)
         return value
 
