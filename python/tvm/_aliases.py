@@ -23,6 +23,16 @@ KEYWORDS = {
     "struct_info": "ty",
 }
 
+# Of single functions: theirs -> ours.
+KEYWORDS_OF = {
+    "tir.ceildiv": {"lhs": "a", "rhs": "b"},
+    "tir.fmod": {"x": "x1", "y": "x2"},
+    "topi.logical_not": {"data": "x"},
+    "topi.bitwise_not": {"data": "x"},
+    "topi.left_shift": {"x": "lhs", "n": "rhs"},
+    "topi.right_shift": {"x": "lhs", "n": "rhs"},
+}
+
 _SCHEDULED = (
     "analysis",
     "data_layout",

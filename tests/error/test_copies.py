@@ -89,7 +89,11 @@ REFUSED = {
     "database": (ms.database.MemoryDatabase, copy.deepcopy, "cannot be pickled or copied deeply"),
     "schedule": (schedule, pickle.dumps, "Schedule: cannot be pickled .*keep its module"),
     "state": (lambda: schedule().state, pickle.dumps, "ScheduleState: cannot be pickled"),
-    "library": (lambda: tvm.compile(programs.doubled, "c"), pickle.dumps, "cannot be pickled; export_library"),
+    "library": (
+        lambda: tvm.compile(programs.doubled, "c"),
+        pickle.dumps,
+        "cannot be pickled; export_library",
+    ),
 }
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules under the names of neighbouring versions."""
 
+import importlib
 import pkgutil
 import subprocess
 import sys
 
 import pytest
 import tvm  # noqa: F401  modules whose names are made on first use are below it
+from tvm import te, tir
+from tvm._aliases import KEYWORDS_OF
 
 # In a process of its own: what is imported there stays out of the other tests.
 PROGRAM = """
@@ -69,3 +72,13 @@ def test_a_star_imports_what_is_made_on_first_use(module):
     below = {m.name for m in pkgutil.iter_modules(package.__path__)}
     public = {n for n in dir(package) if n[:1] != "_" and n not in below}
     assert not public - set(names), "every other name, too"
+
+
+@pytest.mark.parametrize("name", KEYWORDS_OF)
+def test_keywords_of_functions_by_either_name(name):
+    function = getattr(importlib.import_module("tvm." + name.split(".")[0]), name.split(".")[1])
+    dtype = {"fmod": "float32", "logical_not": "bool"}.get(function.__name__, "int32")
+    operand = te.placeholder((2,), dtype) if name.startswith("topi") else tir.Var("v", dtype)
+    theirs = dict.fromkeys(KEYWORDS_OF[name], operand)
+    ours = dict.fromkeys(KEYWORDS_OF[name].values(), operand)
+    assert str(function(**theirs)) == str(function(**ours))
