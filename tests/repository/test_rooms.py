@@ -39,6 +39,7 @@ ROOMS = {
         "run_codegen": "tests/relax/transform/test_fuse_ops_by_pattern.py",
         "signature": "tests/relax/transform/test_remove_unused_parameters.py",
         "spelled": "tests/relax/transform/test_recover_structure.py",
+        "sub_pixel": "tests/relax/transform/test_apply_sub_pixel.py",
     },
 }
 

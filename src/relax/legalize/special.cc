@@ -153,12 +153,7 @@ Expr LowerSplit(const BlockBuilder& builder, const Call& call) {
   Lowered lowered(builder, call);
   auto* attrs = lowered.Attrs<SplitAttrsObj>();
   Any where = lowered.Attr("indices_or_sections");
-  Array<Tensor> parts = topi::split(lowered.Tensor(0), where, attrs->axis);
-  Expr result = lowered.Finish("split", parts);
-  // The call of a function with one result is a tensor; the operator's result may be a tuple.
-  if (parts.size() == 1 && GetStructInfo(call).as<TupleStructInfoObj>())
-    return Tuple(Array<Expr>{builder->Emit(result)});
-  return result;
+  return lowered.Finish("split", topi::split(lowered.Tensor(0), where, attrs->axis));
 }
 /// The last axis first.
 Tensor LastAxisFirst(const Tensor& t) {
@@ -196,8 +191,8 @@ Expr LowerDynamicStridedSlice(const BlockBuilder& builder, const Call& call) {
   Lowered lengths(builder, call);
   std::vector<Any> arguments;
   for (size_t i = 0; i < 4; ++i) arguments.push_back(lengths.Tensor(i));
-  Expr found = builder->Emit(lengths.Finish(
-      "shape_func", lengths.Run("topi.shape_func_dynamic_strided_slice", arguments)));
+  Expr found = builder->Emit(lengths.te->CallTIR(
+      builder, "shape_func", lengths.Run("topi.shape_func_dynamic_strided_slice", arguments)));
   Expr shape = builder->Emit(Call(Op::Get("relax.tensor_to_shape"), {found}));
   auto* info = GetStructInfoAs<TensorStructInfoObj>(call->args[0]);
   Array<PrimExpr> dims;

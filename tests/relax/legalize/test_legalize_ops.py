@@ -222,3 +222,15 @@ class Module:
     machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     found = machine["main"](np.zeros(5, "int64"))
     assert [int(each.numpy()) for each in found] == [13, 7]
+
+
+@pytest.mark.parametrize("where", [[], 1, 2])
+def test_parts_of_a_split_are_a_tuple_as_the_graph_says(where):
+    mod = graph(lambda x: relax.op.split(x, where, axis=0), tensor(4, 2))
+    x = np.arange(8, dtype="float32").reshape(4, 2)
+    before = mod["main"].ret_struct_info
+    tvm.ir.assert_structural_equal(legalize(mod)["main"].ret_struct_info, before)
+    found = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"](x)
+    parts = [x] if where in ([], 1) else np.split(x, where)
+    for one, part in zip([found] if where == 1 else found, parts, strict=True):
+        np.testing.assert_array_equal(one.numpy(), part)
