@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import tvm
-from tvm import arith, te, tir
+from tvm import arith, relax, te, tir
 from tvm import meta_schedule as ms
 
 from tests.tune import programs
@@ -133,6 +133,8 @@ def test_containers_that_contain_themselves():
             lambda v: tir.call_extern("int32", "f", v),
             lambda v: tvm.ir.Range(0, v),
             lambda v: v < te.var("n"),
+            lambda v: tvm.IRModule({}, attrs={"key": v}),
+            lambda v: relax.Function.create_empty([], relax.ObjectStructInfo(), True, {"key": v}),
         ):
             with pytest.raises(RecursionError, match="contains itself|recursion depth"):
                 call(value)

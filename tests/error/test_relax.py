@@ -162,3 +162,10 @@ def test_a_long_chain_runs():
         executable = tvm.compile(mod, "llvm")
     machine = relax.VirtualMachine(executable, tvm.cpu())
     np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), data)
+
+
+def test_attributes_of_a_function_are_a_dictionary():
+    endless = relax.Call(relax.ExternFunc("f"), [])  # its items have no end
+    for attrs in (endless, "text", [("key", 1)]):
+        with pytest.raises(TypeError, match="expected a dictionary of attributes, got"):
+            relax.BlockBuilder().function("main", [], attrs)

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import tvm_ffi
 
-from tvm._derive import register_node
+from tvm._derive import convert, register_node
 
 from .attrs import DictAttrs
 from .expr import RelaxExpr
@@ -26,7 +26,7 @@ def own_name(key):
 
 def _attribute(value):
     """Attributes are nodes, strings, numbers and containers of them."""
-    return tvm_ffi.convert(value) if isinstance(value, (list, tuple, dict)) else value
+    return convert(value) if isinstance(value, (list, tuple, dict)) else value
 
 
 @register_node("ir.BaseFunc")

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a module declares once for all its functions; compared by structure."""
 
-import tvm_ffi
-
-from tvm._derive import Node, construct, fill, register_node
+from tvm._derive import Node, construct, convert, fill, register_node
 
 _ir, _ = fill("tvm.ir")
 
@@ -34,5 +32,5 @@ class VDevice(GlobalInfo):
         if target is None:
             target = Target.current(allow_none=False)
         elif not isinstance(target, Target):
-            target = Target(tvm_ffi.convert(target))
+            target = Target(convert(target))
         construct(self, target, vdevice_id, memory_scope)

@@ -42,6 +42,8 @@ class FunctionScope:
     """`with bb.function("main", [x]):`"""
 
     def __init__(self, block_builder, name, params, attrs, is_pure, private=False):
+        if attrs is not None and not hasattr(attrs, "keys"):
+            raise TypeError(f"expected a dictionary of attributes, got {type(attrs).__name__}")
         self._builder, self.name, self.attrs = block_builder, name, dict(attrs or {})
         self.params, self.is_pure, self.private = _params(params), is_pure, private
         self.result = None

@@ -9,7 +9,7 @@ import typing
 
 import tvm_ffi
 
-from tvm import tir
+from tvm import _derive, tir
 from tvm.ir import PointerType, PrimType, Range
 from tvm.ir.expr import _op
 from tvm.ir.function import own_name
@@ -567,7 +567,7 @@ def allocate_const(
 def attr(node, attr_key, value):
     """Says something about `node` for the statements that follow."""
     value = tir.StringImm(value) if isinstance(value, str) else tir.convert(as_expr(value))
-    node = tvm_ffi.convert(node) if isinstance(node, (list, tuple, dict)) else node
+    node = _derive.convert(node) if isinstance(node, (list, tuple, dict)) else node
     return frame.AttrFrame(lambda body: tir.AttrStmt(node, attr_key, value, body))
 
 
