@@ -220,8 +220,8 @@ struct ThreadInjector : Mutator<ThreadInjector, AllocateObj, DeclBufferObj, Buff
   }
   ObjectRef Rewrite(const AttrStmtObj* op) {
     return ForEach(Varies(op->value), [&] {
-      auto* data =
-          op->node.as<VarObj>();  // a remark about memory names it, wherever its pieces are
+      // A remark about memory names it, wherever its pieces are.
+      auto* data = op->node.as<VarObj>();
       if (!data || !Find(data)) return Below<AttrStmt>(op);
       return AttrStmt(op->node, op->attr_key, Mutate(op->value), Mutate(op->body), op->span);
     });
