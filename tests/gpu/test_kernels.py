@@ -131,7 +131,10 @@ def test_sums_of_small_floats_do_not_stand_still(axis, dtype):
     np.testing.assert_array_equal(got.astype("float32"), 1000)
 
 
-@pytest.mark.parametrize("n, k", [(1000, 2048), (999, 2047), (64, 100)])
+LINES = [(64, 512), (4096, 4096), (768, 3072), (14336, 1024), (40, 70000)]
+
+
+@pytest.mark.parametrize("n, k", [(1000, 2048), (999, 2047), (64, 100), *LINES])
 def test_a_vector_times_a_matrix_of_small_floats(n, k):
     a, b, d = (RNG.standard_normal(s).astype("float16") for s in ((1, k), (k, n), (n,)))
     A, B, D = (
@@ -142,6 +145,27 @@ def test_a_vector_times_a_matrix_of_small_floats(n, k):
     got = run(func, a, b, d, poison((1, n), "float16"))
     expected = a.astype("float64") @ b.astype("float64") + d
     assert np.linalg.norm(got - expected) <= 1e-3 * np.linalg.norm(expected)
+
+
+SHAPES = [
+    ((300, 64), 1), ((64, 1024), 1), ((3, 100000), 1), ((40000, 96), 1), ((7, 33), 1),
+    ((4096, 8), 0), ((100000, 3), 0), ((4096, 1024), 0), ((256, 96), 0), ((3, 512, 64), 1),
+    ((2, 33, 65), (1, 2)), ((700, 900), (0, 1)), ((5, 1), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, axis", SHAPES)
+@pytest.mark.parametrize("dtype, rtol", [("float32", 3e-6), ("float16", 1e-3)])
+def test_what_is_made_of_sums(shape, axis, dtype, rtol):
+    A = te.placeholder(shape, dtype, name="A")
+    sums = topi.sum(A, axis)
+    bias = te.placeholder(sums.shape, dtype, name="bias")
+    mean = te.compute(sums.shape, lambda *i: sums(*i) / 64 - bias(*i), name="mean")
+    a = (RNG.random(shape) / 8).astype(dtype)
+    expected = a.sum(axis, dtype="float64") / 64
+    b = (expected / 2).astype(dtype)
+    got = run(te.create_prim_func([A, bias, mean]), a, b, poison(expected.shape, dtype))
+    np.testing.assert_allclose(got.astype("float64"), expected - b, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("shape", [(16, 1000), (100, 4096), (7, 33)])

@@ -25,6 +25,32 @@ int64_t ThreadsFor(std::optional<int64_t> length);
 /// has a thread, and threads next to each other read what lies next to each other.
 bool IsRowReduction(const BlockLook& look);
 
+// ---- reductions ----
+struct SumAxes {
+  Array<LoopRV> spatial, reduced;
+};
+SumAxes AxesOf(const BlockLook& look);
+bool IsReduced(const Axis& axis);
+bool IsKept(const Axis& axis);
+/// The reduction in two kernels: results of at most so many parts, and these together. Undefined
+/// where it has no such parts.
+BlockRV InParts(const Schedule& sch, const BlockLook& look, int64_t most);
+/// Whether a block reads a buffer at the element that its iterators name, in their order.
+bool ReadsInPlace(const BlockLook& look, const Buffer& buffer);
+/// The block that alone uses the results of a reduction, each for an element of its own: a mean, a
+/// cast, a bias.
+std::optional<BlockRV> LastStepOf(const Schedule& sch, const BlockRV& block);
+/// Makes the last step part of the kernel, if there is one, inside of the loop that is one result:
+/// where several threads share that, the first of them does it.
+void JoinLastStep(const Schedule& sch, const BlockRV& block, const LoopRV& result,
+                  const char* thread = nullptr, int64_t threads = 1);
+/// Long sums of columns, in vectors of them; false where it is none.
+bool ScheduleTallColumns(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// Long sums of few columns, in parts; false where it is none.
+bool ScheduleFewColumns(const Schedule& sch, const BlockRV& block, const Machine& machine);
+/// Sums of any columns.
+void ScheduleColumns(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
+                     const Array<LoopRV>& reduced, const Machine& machine);
 /// A reduction by itself.
 void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machine);
 /// Any block by itself.

@@ -13,19 +13,6 @@ void SetScopes(const Schedule& sch, const BlockRV& block, const char* scope) {
   int64_t count = static_cast<int64_t>(sch.Get(block)->writes.size());
   for (int64_t i = 0; i < count; ++i) sch.SetScope(block, i, scope);
 }
-/// Whether a block reads a buffer at the element that its iterators name, in their order.
-bool ReadsInPlace(const BlockLook& look, const Buffer& buffer) {
-  bool found = false, in_place = true;
-  PostOrderVisit(look.block->body, [&](const ObjectRef& node) {
-    auto* load = node.as<BufferLoadObj>();
-    if (!load || !load->buffer.same_as(buffer)) return;
-    found = true;
-    in_place &= load->indices.size() == look.axes.size();
-    for (size_t i = 0; in_place && i < look.axes.size(); ++i)
-      in_place &= load->indices[i].same_as(look.axes[i].iter);
-  });
-  return found && in_place;
-}
 bool Reads(const BlockLook& look, const Buffer& buffer) {
   return std::any_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
     return !access.is_store && access.buffer.same_as(buffer);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions on GPUs: along memory threads share a result, across memory a thread has some.
+// Reductions on GPUs: which rule a block gets, those along memory, in which threads share a result,
+// and what is made of results in the same kernel.
 #include <algorithm>
 #include <bit>
 
@@ -95,12 +96,23 @@ bool IsRowReduction(const BlockLook& look) {
   return most && most->StepsBy(last, 1);
 }
 
-namespace {
-struct Axes {
-  Array<LoopRV> spatial, reduced;
-};
-Axes AxesOf(const BlockLook& look) {
-  Axes axes;
+bool ReadsInPlace(const BlockLook& look, const Buffer& buffer) {
+  bool found = false, in_place = true;
+  PostOrderVisit(look.block->body, [&](const ObjectRef& node) {
+    auto* load = node.as<BufferLoadObj>();
+    if (!load || !load->buffer.same_as(buffer)) return;
+    found = true;
+    in_place &= load->indices.size() == look.axes.size();
+    for (size_t i = 0; in_place && i < look.axes.size(); ++i) {
+      const Axis& axis = look.axes[i];
+      in_place &=
+          load->indices[i].same_as(axis.iter) || (axis.size == 1 && IsZero(load->indices[i]));
+    }
+  });
+  return found && in_place;
+}
+SumAxes AxesOf(const BlockLook& look) {
+  SumAxes axes;
   for (const Axis& axis : look.axes)
     (axis.reduce ? axes.reduced : axes.spatial).push_back(axis.loop);
   return axes;
@@ -108,10 +120,8 @@ Axes AxesOf(const BlockLook& look) {
 bool IsReduced(const Axis& axis) { return axis.reduce; }
 bool IsKept(const Axis& axis) { return !axis.reduce; }
 
-/// The reduction in two kernels: results of parts, and these together. Undefined where it has no
-/// such parts.
 BlockRV InParts(const Schedule& sch, const BlockLook& look, int64_t most) {
-  Axes axes = AxesOf(look);
+  SumAxes axes = AxesOf(look);
   // Of the outermost loop: what is read stays in lines.
   auto length = AsConstInt(sch.Get(axes.reduced[0])->extent);
   int64_t parts = length ? LargestDivisor(*length, most) : 1;
@@ -121,75 +131,37 @@ BlockRV InParts(const Schedule& sch, const BlockLook& look, int64_t most) {
   if (order.size() > 1) sch.Reorder(order);
   return sch.RFactor(sch.Split(axes.reduced[0], {Int(parts), std::nullopt})[0], 0);
 }
-
-// ---- across memory ------------------------------------------------------------------------------
-/// A thread has several results next to each other, which it reads as vectors.
-void ScheduleVectorColumns(const Schedule& sch, const BlockLook& look, size_t column,
-                           int64_t lanes) {
-  constexpr int64_t kOfBlock = 128;
-  Axes axes = AxesOf(look);
-  Array<LoopRV> outer, order;
-  Array<LoopRV> parts = sch.Split(look.axes[column].loop, {std::nullopt, Int(lanes)});
-  for (size_t i = 0; i < look.axes.size(); ++i) {
-    if (!look.axes[i].reduce && i != column) outer.push_back(look.axes[i].loop);
-  }
-  outer.push_back(parts[0]);
-  order = outer;
-  for (const LoopRV& loop : axes.reduced) order.push_back(loop);
-  order.push_back(parts[1]);
-  sch.Reorder(order);
-  // Blocks that divide a line of results, if there are such: indices stay simple.
-  int64_t line = *look.axes[column].size / lanes, threads = LargestDivisor(line, kOfBlock);
-  if (threads < kWarp) threads = LargestDivisor(line, 2 * kOfBlock);
-  LoopRV thread = BindGrid(sch, FuseAll(sch, outer), threads < kWarp ? kOfBlock : threads);
-  BlockRV store = sch.CacheWrite(look.rv, 0, "local");
-  sch.ReverseComputeAt(store, thread, true);
-  sch.Vectorize(sch.GetLoops(store).back());
-  BlockRV init = sch.DecomposeReduction(look.rv, axes.reduced[0]);
-  sch.Vectorize(sch.GetLoops(init).back());
-  sch.Vectorize(parts[1]);
+std::optional<BlockRV> LastStepOf(const Schedule& sch, const BlockRV& block) {
+  Array<BlockRV> users = sch.GetConsumers(block);
+  if (users.size() != 1 || sch.Get(block)->writes.size() != 1) return std::nullopt;
+  BlockLook look = LookAt(sch, users[0]);
+  const BlockRealizeObj* realize = sch.state().realize({sch.IdOf(users[0])});
+  if (look.has_reduction || !IsTrue(realize->predicate) || !RunsThroughItsDomain(look) ||
+      !ReadsInPlace(look, sch.Get(block)->writes[0]->buffer))
+    return std::nullopt;
+  return users[0];
 }
-/// Sums of few columns, which are long, in parts; each thread has a vector of columns.
-bool ScheduleLongColumns(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  constexpr int64_t kThreadsOfCore = 512, kShortest = 16;
-  BlockLook look = LookAt(sch, block);
-  auto column = look.Column();
-  auto results = look.Size(IsKept), length = look.Size(IsReduced);
-  if (!column || !results || !length || *results == 0) return false;
-  int64_t bytes = 1;
-  for (const Access& access : look.accesses) {
-    if (look.IsOperand(access) && access.Moves(*column))
-      bytes = std::max(bytes, BytesOf(access.buffer));
-  }
-  // Of wide elements a warp reads whole lines without vectors.
-  constexpr int64_t kWideBytes = 4;
-  int64_t lanes = kVectorBytes / bytes;
-  if (bytes >= kWideBytes || LanesAlong(look, *column) == 1 ||
-      *look.axes[*column].size % lanes != 0)
-    return false;
-  int64_t wanted = machine->cores * kThreadsOfCore / std::max<int64_t>(1, *results / lanes);
-  if (wanted < 2 || *length < 2 * kShortest) return false;
-  BlockRV parts = InParts(sch, look, std::min(wanted, *length / kShortest));
-  if (!parts.defined()) return false;
-  BlockLook inner = LookAt(sch, parts);
-  column = inner.Column();
-  if (!column || LanesAlong(inner, *column) == 1) return false;
-  ScheduleVectorColumns(sch, inner, *column, lanes);
-  return ScheduleBlock(sch, block, machine);
-}
-/// Threads next to each other have results next to each other; of long sums each has a part.
-void ScheduleColumns(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
-                     const Array<LoopRV>& reduced) {
-  constexpr int64_t kLong = 256, kParts = 16, kMany = 64 * kThreads;
-  auto results = look.Size(IsKept), length = look.Size(IsReduced);
-  bool is_long = results && *results < kMany && length && *length >= kLong;
-  if (is_long) {
-    Array<LoopRV> parts = sch.Split(FuseAll(sch, reduced), {std::nullopt, Int(kParts)});
-    sch.Bind(parts[1], "threadIdx.y");
-  }
-  BindGrid(sch, outer, is_long ? kWarp : kThreads);
+void JoinLastStep(const Schedule& sch, const BlockRV& block, const LoopRV& result,
+                  const char* thread, int64_t threads) {
+  auto user = LastStepOf(sch, block);
+  if (!user) return;
+  Attempt(sch, [&] {
+    sch.ReverseComputeAt(*user, result, true);
+    sch.SetScope(block, 0, "local");
+    if (!thread) return true;
+    Array<LoopRV> own;
+    bool is_inside = false;
+    for (const LoopRV& loop : sch.GetLoops(*user)) {
+      if (is_inside) own.push_back(loop);
+      is_inside |= sch.IdOf(loop) == sch.IdOf(result);
+    }
+    LoopRV one = own.empty() ? sch.AddUnitLoop(*user) : FuseAll(sch, own);
+    sch.Bind(sch.Split(one, {std::nullopt, Int(threads)})[1], thread);
+    return true;
+  });
 }
 
+namespace {
 // ---- along memory -------------------------------------------------------------------------------
 /// Few sums, which are long: parts of them are summed up first.
 bool ScheduleLongRows(const Schedule& sch, const BlockRV& block, const Machine& machine) {
@@ -220,7 +192,7 @@ LoopRV BindRows(const Schedule& sch, const LoopRV& outer, int64_t threads) {
 bool ScheduleVectorRows(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   constexpr int64_t kRowsOfCore = 16;
   BlockLook look = LookAt(sch, block);
-  Axes axes = AxesOf(look);
+  SumAxes axes = AxesOf(look);
   auto results = look.Size(IsKept), length = look.Size(IsReduced);
   if (axes.reduced.size() != 1 || axes.spatial.empty() || !results || !length) return false;
   size_t last = 0;
@@ -261,27 +233,29 @@ bool ScheduleVectorRows(const Schedule& sch, const BlockRV& block, const Machine
   }
   sch.Unroll(inner.axes[n - 1].loop);
   sch.DecomposeReduction(sums, inner.axes[n - 2].loop);
+  JoinLastStep(sch, block, row, "threadIdx.x", threads);
   return true;
 }
 void ScheduleRows(const Schedule& sch, const BlockLook& look, const LoopRV& outer,
                   const Array<LoopRV>& reduced) {
   int64_t threads = ThreadsFor(look.Size(IsReduced));
   Array<LoopRV> parts = sch.Split(FuseAll(sch, reduced), {std::nullopt, Int(threads)});
-  BindRows(sch, outer, threads);
+  LoopRV row = BindRows(sch, outer, threads);
   sch.Bind(parts[1], "threadIdx.x");
+  JoinLastStep(sch, look.rv, row, "threadIdx.x", threads);
 }
 }  // namespace
 
 void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   bool along = IsRowReduction(look);
-  if (Attempt(sch, [&] {
-        return along ? ScheduleLongRows(sch, block, machine)
-                     : ScheduleLongColumns(sch, block, machine);
-      }))
-    return;
-  if (along && Attempt(sch, [&] { return ScheduleVectorRows(sch, block, machine); })) return;
-  Axes axes = AxesOf(look);
+  using Part = bool (*)(const Schedule&, const BlockRV&, const Machine&);
+  static constexpr Part kRows[] = {ScheduleLongRows, ScheduleVectorRows};
+  static constexpr Part kColumns[] = {ScheduleTallColumns, ScheduleFewColumns};
+  for (Part part : along ? kRows : kColumns) {
+    if (Attempt(sch, [&] { return part(sch, block, machine); })) return;
+  }
+  SumAxes axes = AxesOf(look);
   Array<LoopRV> order = axes.spatial;
   for (const LoopRV& loop : axes.reduced) order.push_back(loop);
   if (order.size() > 1) sch.Reorder(order);
@@ -290,7 +264,7 @@ void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machi
   if (along) {
     ScheduleRows(sch, look, outer, axes.reduced);
   } else {
-    ScheduleColumns(sch, look, outer, axes.reduced);
+    ScheduleColumns(sch, look, outer, axes.reduced, machine);
   }
 }
 

@@ -80,3 +80,18 @@ def test_gathered_rows_are_moved_in_vectors(text_only):  # noqa: F811
 def test_a_vector_times_a_matrix_reads_vectors(text_only, n, trans_b):  # noqa: F811
     first = kernels(product(1, n, 4096, "bfloat16", "bfloat16", trans_b=trans_b))[0]
     assert "(const uint4*)&B[" in first and "mma.sync" not in first
+
+
+def test_a_vector_times_a_matrix_is_one_kernel(text_only):  # noqa: F811
+    (kernel,) = kernels(product(1, 14336, 4096, "bfloat16", "bfloat16", last="bias"))
+    assert "__launch_bounds__(512)" in kernel and "__shared__" in kernel
+    # Few columns: parts of them are read in blocks of their own.
+    assert len(kernels(product(1, 4096, 4096, "bfloat16", "bfloat16", last="bias"))) == 2
+
+
+@pytest.mark.parametrize("axis, rows, columns", [(1, 8192, 8192), (1, 512, 4096), (0, 4096, 64)])
+def test_means_are_one_kernel(text_only, axis, rows, columns):  # noqa: F811
+    A = matrix("float32", rows, columns)
+    sums = topi.sum(A, axis=axis)
+    mean = te.compute(sums.shape, lambda i: sums[i] / 7, name="mean")
+    assert len(kernels(te.create_prim_func([A, mean]))) == (2 if axis == 0 else 1)
