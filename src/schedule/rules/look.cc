@@ -3,6 +3,8 @@
 #include "schedule/rules/look.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
@@ -14,6 +16,7 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
                           BlockObj, CastObj> {
   BlockLook* out;
   AccessReader reader;
+  std::map<std::tuple<const Object*, const Object*, bool>, Access> seen;
 
   explicit BodyLook(BlockLook* look) : out(look), reader(look) {}
   void Count(DataType t) {
@@ -78,7 +81,10 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
   }
   void Add(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_store) {
     out->work += 1;
-    out->accesses.push_back(reader.Of(buffer, indices, is_store));
+    // Expressions share what they have in common: a tile of Winograd's has 4 loads in 16 places.
+    auto [it, is_new] = seen.try_emplace({buffer.get(), indices.get(), is_store});
+    if (is_new) it->second = reader.Of(buffer, indices, is_store);
+    out->accesses.push_back(it->second);
   }
 };
 }  // namespace
