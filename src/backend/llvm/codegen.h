@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -180,6 +181,7 @@ class FunctionGen
   Value* Logic(const BinaryOpFields* op, bool conjunction);
   /// Quotient and remainder, towards zero or down; 0 when the divisor is 0.
   Value* Divide(const BinaryOpFields* op, bool floor, bool remainder);
+  Value* Divide(const BinaryOpFields* op, Value* a, Value* b, bool floor, bool remainder);
   Value* TruncatedRemainder(Value* a, Value* b);
   Value* FloatRemainder(Value* a, Value* b, bool floor);
   Value* Convert(Value* v, DataType from, DataType to);
@@ -194,6 +196,10 @@ class FunctionGen
     return v;
   }
   bool NonNegative(const PrimExpr& e) const;
+  /// The value of this instruction that the block has already, or else `make()`. Tiles that were
+  /// unrolled ask for the same indices again and again, and every pass pays for each.
+  template <class F>
+  Value* Once(unsigned opcode, const void* a, const void* b, F&& make);
 
   // ---- calls ----
   Value* IfThenElseValue(const CallObj* op);
@@ -213,6 +219,8 @@ class FunctionGen
 
   // ---- memory ----
   Value* ElementPointer(const Buffer& buffer, Value* index);
+  /// A constant at the end of the index is a step of its own: neighbours share what is before it.
+  Value* ElementPointer(const Buffer& buffer, const PrimExpr& index);
   llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
   Value* LoadVector(const BufferLoadObj* op);
   /// The byte that holds bits of an element, and the shift to them.
@@ -267,6 +275,8 @@ class FunctionGen
   std::unordered_map<const Object*, Value*> vars_;
   std::unordered_map<const Object*, int64_t> pointer_align_;
   std::unordered_set<Value*> index_values_;
+  llvm::BasicBlock* once_block_ = nullptr;  ///< Where the values of `Once` are.
+  std::map<std::tuple<unsigned, const void*, const void*>, Value*> once_;
   std::unordered_set<const Object*> shape_vars_, nonnegative_vars_, noalias_vars_, volatile_vars_;
   std::vector<LoopFrame> loops_;
   const Object* reduction_ = nullptr;  ///< The combination whose order is free.
@@ -276,6 +286,17 @@ class FunctionGen
   bool in_parallel_ = false;
   int streaming_loops_ = 0;  ///< Loops around whose stores bypass the caches.
 };
+
+template <class F>
+llvm::Value* FunctionGen::Once(unsigned opcode, const void* a, const void* b, F&& make) {
+  if (auto* block = b_.GetInsertBlock(); block != once_block_) {
+    once_.clear();
+    once_block_ = block;
+  }
+  auto [it, is_new] = once_.try_emplace({opcode, a, b}, nullptr);
+  if (is_new) it->second = make();
+  return it->second;
+}
 
 /// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.
 [[noreturn]] void Unsupported(const std::string& what, const Optional<Span>& span = {});

@@ -62,12 +62,14 @@ Value* FunctionGen::Arithmetic(Instruction::BinaryOps integer, Instruction::Bina
   }
   if (op->dtype.is_handle()) Unsupported("arithmetic on handles", op->span);
   bool index = op->dtype.is_index() && IsIndex(a) && IsIndex(b);
-  Value* v = b_.CreateBinOp(integer, a, b);
-  if (auto* made = llvm::dyn_cast<llvm::BinaryOperator>(v);
-      made && index && made != a && made != b) {
-    made->setHasNoSignedWrap(true);
-  }
-  return MarkIndex(v, index);
+  if (!index) return b_.CreateBinOp(integer, a, b);
+  bool swap = llvm::Instruction::isCommutative(integer) && b < a;
+  return Once(integer, swap ? b : a, swap ? a : b, [&] {
+    Value* v = b_.CreateBinOp(integer, a, b);
+    if (auto* made = llvm::dyn_cast<llvm::BinaryOperator>(v); made && made != a && made != b)
+      made->setHasNoSignedWrap(true);
+    return MarkIndex(v, true);
+  });
 }
 Value* FunctionGen::Emit(const AddObj* op) {
   return Arithmetic(Instruction::Add, Instruction::FAdd, op);
@@ -144,6 +146,14 @@ Value* FunctionGen::FloatRemainder(Value* a, Value* b, bool floor) {
 
 Value* FunctionGen::Divide(const BinaryOpFields* op, bool floor, bool remainder) {
   Value *a = Gen(op->a), *b = Gen(op->b);
+  DataType t = op->dtype;
+  if (!t.is_index() || !IsIndex(a) || !IsIndex(b)) return Divide(op, a, b, floor, remainder);
+  unsigned kind = remainder ? llvm::Instruction::SRem : llvm::Instruction::SDiv;
+  unsigned how = floor ? llvm::Instruction::OtherOpsEnd : 0;  // no instruction's number
+  return Once(kind + how, a, b, [&] { return Divide(op, a, b, floor, remainder); });
+}
+Value* FunctionGen::Divide(const BinaryOpFields* op, Value* a, Value* b, bool floor,
+                           bool remainder) {
   DataType t = op->dtype;
   if (t.is_float()) {
     if (remainder) return FloatRemainder(a, b, floor);
@@ -222,7 +232,9 @@ Value* FunctionGen::MinMax(const BinaryOpFields* op, bool max) {
     // and max give their second operand when the comparison does not hold.
     Value* wins = max ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
     Value* best = b_.CreateSelect(wins, b, a);
-    return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, best);
+    Value* is_nan = b_.CreateFCmpUNO(b, b);
+    auto* known = llvm::dyn_cast<llvm::Constant>(is_nan);
+    return known && known->isNullValue() ? best : b_.CreateSelect(is_nan, b, best);
   }
   bool index = op->dtype.is_index() && IsIndex(a) && IsIndex(b);
   if (op->dtype.is_bool()) return max ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);

@@ -64,15 +64,30 @@ Value* FunctionGen::ElementPointer(const Buffer& buffer, Value* index) {
   // Offsets count in pointers' size: int32 indices are extended, which nsw lets LLVM move about.
   auto wide = [&](Value* v) {
     llvm::Type* t = v->getType()->getWithNewType(gen_.SizeType());
-    return v->getType()->getScalarSizeInBits() < gen_.SizeType()->getBitWidth()
-               ? b_.CreateSExt(v, t)
-               : v;
+    if (v->getType()->getScalarSizeInBits() >= gen_.SizeType()->getBitWidth()) return v;
+    return Once(llvm::Instruction::SExt, v, nullptr, [&] { return b_.CreateSExt(v, t); });
   };
   auto* offset = buffer->elem_offset.as<IntImmObj>();
   if (!offset || offset->value != 0) {
     base = b_.CreateInBoundsGEP(element, base, wide(Gen(buffer->elem_offset)));
   }
   return b_.CreateInBoundsGEP(element, base, wide(index));
+}
+Value* FunctionGen::ElementPointer(const Buffer& buffer, const PrimExpr& index) {
+  auto pointer = [&](Value* at) {
+    return Once(llvm::Instruction::GetElementPtr, buffer.get(), at,
+                [&] { return ElementPointer(buffer, at); });
+  };
+  auto* sum = index.as<AddObj>();
+  auto* constant = sum ? sum->b.as<IntImmObj>() : nullptr;
+  // What is between an element and one before it is inside of the buffer as they are.
+  bool is_inside = constant && constant->value > 0 && NonNegative(sum->a);
+  Value* before = Gen(is_inside ? sum->a : index);
+  if (!is_inside) return pointer(before);
+  if (!IsIndex(before)) return pointer(Gen(index));
+  int64_t element = gen_.layout.getTypeAllocSize(gen_.MemoryType(buffer->dtype)).getFixedValue();
+  return b_.CreateGEP(gen_.i8, pointer(before), b_.getInt64(constant->value * element), "",
+                      llvm::GEPNoWrapFlags::inBounds() | llvm::GEPNoWrapFlags::noUnsignedWrap());
 }
 llvm::Align FunctionGen::AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const {
   int64_t element =
@@ -93,7 +108,7 @@ Value* FunctionGen::Emit(const BufferLoadObj* op) {
   if (IsPacked(op->buffer->dtype)) return PackedLoad(op);
   if (index.dtype().is_vector()) return LoadVector(op);
   llvm::Type* type = gen_.MemoryType(op->dtype);
-  Value* p = ElementPointer(op->buffer, Gen(index));
+  Value* p = ElementPointer(op->buffer, index);
   llvm::Align align = AlignOf(op->buffer, index, op->dtype.lanes());
   if (op->predicate) {
     Value* mask = Gen(*op->predicate);
@@ -109,14 +124,14 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
   Value* zeros = llvm::Constant::getNullValue(type);
   Value* mask = op->predicate ? Gen(*op->predicate) : nullptr;
   if (auto* ramp = Contiguous(index)) {
-    Value* p = ElementPointer(op->buffer, Gen(ramp->base));
+    Value* p = ElementPointer(op->buffer, ramp->base);
     llvm::Align align = AlignOf(op->buffer, ramp->base, op->dtype.lanes());
     if (mask) return FromMemory(b_.CreateMaskedLoad(type, p, align, mask, zeros), op->dtype);
     return FromMemory(Annotate(b_.CreateAlignedLoad(type, p, align), op->buffer), op->dtype);
   }
   if (op->buffer->dtype.is_vector()) Unsupported("a gather of vectors", op->span);
   if (auto* all = index.as<BroadcastObj>(); all && !mask) {
-    Value* p = ElementPointer(op->buffer, Gen(all->value));
+    Value* p = ElementPointer(op->buffer, all->value);
     DataType one = op->dtype.element();
     auto* load =
         Annotate(b_.CreateAlignedLoad(gen_.MemoryType(one), p, AlignOf(op->buffer, all->value, 1)),
@@ -156,7 +171,7 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       return FromMemory(vector, op->dtype);
     }
   }
-  Value* pointers = ElementPointer(op->buffer, Gen(index));
+  Value* pointers = ElementPointer(op->buffer, index);
   return FromMemory(
       b_.CreateMaskedGather(type, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask, zeros),
       op->dtype);
@@ -189,7 +204,7 @@ void FunctionGen::Emit(const BufferStoreObj* op) {
   }
   Value* value = ToMemory(Gen(op->value), op->value.dtype());
   if (index.dtype().is_vector()) return StoreVector(op, value);
-  Value* p = ElementPointer(op->buffer, Gen(index));
+  Value* p = ElementPointer(op->buffer, index);
   llvm::Align align = AlignOf(op->buffer, index, op->value.dtype().lanes());
   if (op->predicate) {
     Value* mask = Gen(*op->predicate);
@@ -225,7 +240,7 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
   PrimExpr index = op->indices[0];
   Value* mask = op->predicate ? Gen(*op->predicate) : nullptr;
   if (auto* ramp = Contiguous(index)) {
-    Value* p = ElementPointer(op->buffer, Gen(ramp->base));
+    Value* p = ElementPointer(op->buffer, ramp->base);
     llvm::Align align = AlignOf(op->buffer, ramp->base, op->value.dtype().lanes());
     if (mask) {
       b_.CreateMaskedStore(value, p, align, mask);
@@ -235,7 +250,7 @@ void FunctionGen::StoreVector(const BufferStoreObj* op, Value* value) {
     return;
   }
   if (op->buffer->dtype.is_vector()) Unsupported("a scatter of vectors", op->span);
-  Value* pointers = ElementPointer(op->buffer, Gen(index));
+  Value* pointers = ElementPointer(op->buffer, index);
   b_.CreateMaskedScatter(value, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask);
 }
 
@@ -307,7 +322,7 @@ void FunctionGen::PackedStore(const BufferStoreObj* op) {
 Value* FunctionGen::AddressOf(const BufferLoadObj* load) {
   PrimExpr index = OnlyIndex(load->buffer, load->indices, load->span);
   if (auto* ramp = index.as<RampObj>()) index = ramp->base;  // of a vector: its first element
-  return ElementPointer(load->buffer, Gen(index));
+  return ElementPointer(load->buffer, index);
 }
 
 }  // namespace tvm::codegen

@@ -52,7 +52,11 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   {
     auto& b = inner.b_;
     for (int i = 0; i < 4; ++i) inner.MarkIndex(body->getArg(i), true);
-    Value *origin = body->getArg(0), *stride = body->getArg(1);
+    // Constants stay constants: LLVM knows then how often the loop runs and what it counts in.
+    auto known = [](Value* value, Value* other) {
+      return llvm::isa<llvm::ConstantInt>(value) ? value : other;
+    };
+    Value *origin = known(begin, body->getArg(0)), *stride = known(step, body->getArg(1));
     Value* first = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(2), stride));
     Value* last = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(3), stride));
     if (NonNegative(op->min)) inner.nonnegative_vars_.insert(op->loop_var.get());
@@ -79,7 +83,10 @@ void FunctionGen::EmitParallel(const ForObj* op) {
     Value* tasks = b.CreateSExtOrTrunc(
         b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
     Value* id = b.CreateSExtOrTrunc(task->getArg(0), index);
-    Value *origin = member(0), *span = member(1), *stride = member(2);
+    auto known = [&](Value* value, size_t i) {
+      return llvm::isa<llvm::ConstantInt>(value) ? value : member(i);
+    };
+    Value *origin = known(begin, 0), *span = known(extent, 1), *stride = known(step, 2);
     auto constant = [&](int v) { return llvm::ConstantInt::get(index, v); };
     // Iterations, and an even share of them: the first `rest` tasks get one more.
     Value* count = b.CreateSDiv(b.CreateNSWAdd(span, b.CreateNSWSub(stride, constant(1))), stride);

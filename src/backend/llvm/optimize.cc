@@ -18,6 +18,8 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <bit>
 #include <mutex>
@@ -98,7 +100,7 @@ constexpr const char* kPasses =
     "loop-rotate<header-duplication;no-prepare-for-lto>,licm<allowspeculation>,"
     "simple-loop-unswitch<nontrivial;trivial>),"
     "simplifycfg,reassociate,instcombine<no-verify-fixpoint>,"
-    "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),"
+    "loop(loop-idiom,indvars,loop-deletion,keep-outer-loops,loop-unroll-full),"
     // Local arrays that are indexed by constants now become registers.
     "sroa<modify-cfg>,mldst-motion,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,"
     // Paddings ask the same question again and again.
@@ -109,10 +111,39 @@ constexpr const char* kVectorize =
     "loop-vectorize,loop-load-elim,instcombine<no-verify-fixpoint>,simplifycfg,";
 constexpr const char* kPack = "slp-vectorizer,";
 constexpr const char* kFinish =
-    "vector-combine,instcombine<no-verify-fixpoint>,loop-unroll<O3>,sroa<preserve-cfg>,"
+    "vector-combine,instcombine<no-verify-fixpoint>,keep-long-loops,loop-unroll<O3>,sroa<preserve-"
+    "cfg>,"
     "instcombine<no-verify-fixpoint>,loop-mssa(licm<allowspeculation>),div-rem-pairs,"
     "simplifycfg<bonus-inst-threshold=1;forward-switch-cond;switch-range-to-icmp;switch-to-lookup;"
     "no-keep-loops;hoist-common-insts;sink-common-insts>),globaldce";
+
+/// A loop around another one that is not unrolled stays a loop: a copy of the inner loop for each
+/// of three rows of a window makes a convolution three times as large, and no faster. Loops are
+/// visited from the innermost on, each by the passes up to the one that unrolls.
+struct KeepOuterLoops : llvm::PassInfoMixin<KeepOuterLoops> {
+  llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
+                              llvm::LoopStandardAnalysisResults&, llvm::LPMUpdater&) {
+    if (!loop.isInnermost()) Keep(loop);
+    return llvm::PreservedAnalyses::all();
+  }
+  static void Keep(llvm::Loop& loop) {
+    if (llvm::hasUnrollTransformation(&loop) != llvm::TM_ForcedByUser)
+      loop.setLoopAlreadyUnrolled();
+  }
+};
+/// What a loop costs by itself is nothing beside a body as long as this, of which LLVM makes up to
+/// four where its model of the processor has room for them.
+constexpr size_t kLongBody = 64;
+struct KeepLongLoops : llvm::PassInfoMixin<KeepLongLoops> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& manager) {
+    for (llvm::Loop* loop : manager.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+      size_t length = 0;
+      for (llvm::BasicBlock* block : loop->blocks()) length += block->size();
+      if (length > kLongBody) KeepOuterLoops::Keep(*loop);
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
 
 std::string PassesFor(const llvm::Module& module, int level) {
   if (level < 2) return "default<O" + std::to_string(level) + ">";
@@ -271,6 +302,18 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const MachineO
   callbacks.registerShouldRunOptionalPassCallback(
       [](llvm::StringRef, llvm::Any) { return !IsAbandoned(); });
   llvm::PassBuilder builder(&machine, {}, std::nullopt, &callbacks);
+  builder.registerPipelineParsingCallback(
+      [](llvm::StringRef name, llvm::LoopPassManager& passes, auto) {
+        if (name != "keep-outer-loops") return false;
+        passes.addPass(KeepOuterLoops());
+        return true;
+      });
+  builder.registerPipelineParsingCallback(
+      [](llvm::StringRef name, llvm::FunctionPassManager& passes, auto) {
+        if (name != "keep-long-loops") return false;
+        passes.addPass(KeepLongLoops());
+        return true;
+      });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;

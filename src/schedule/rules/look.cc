@@ -3,6 +3,7 @@
 #include "schedule/rules/look.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
@@ -14,6 +15,14 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
                           BlockObj, CastObj> {
   BlockLook* out;
   AccessReader reader;
+  struct Seen {
+    const Object* buffer;
+    bool is_store;
+    Array<PrimExpr> indices;
+    size_t place;  // of its access
+  };
+  std::vector<Seen> seen;
+  static constexpr std::ptrdiff_t kRemembered = 32;  // of what others repeat, the last ones
 
   explicit BodyLook(BlockLook* look) : out(look), reader(look) {}
   void Count(DataType t) {
@@ -78,6 +87,18 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
   }
   void Add(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_store) {
     out->work += 1;
+    // Expressions repeat themselves: a tile of Winograd's has 4 loads in 16 places.
+    auto end = seen.rbegin() + std::min<std::ptrdiff_t>(std::ssize(seen), kRemembered);
+    auto same = std::find_if(seen.rbegin(), end, [&](const Seen& old) {
+      return old.buffer == buffer.get() && old.is_store == is_store &&
+             std::equal(indices.begin(), indices.end(), old.indices.begin(), old.indices.end(),
+                        ExprDeepEqual);
+    });
+    if (same != end) {
+      out->accesses.push_back(out->accesses[same->place]);
+      return;
+    }
+    seen.push_back({buffer.get(), is_store, indices, out->accesses.size()});
     out->accesses.push_back(reader.Of(buffer, indices, is_store));
   }
 };

@@ -21,12 +21,17 @@ PrimExpr OfWeights(const PrimExpr& i, const Line& w) {
       if_then_else(Is(i, 3), w(2),
                    if_then_else(Is(i, 1), (ends + w(1)) * half, (ends - w(1)) * half)));
 }
-PrimExpr OfTile(const PrimExpr& i, const Line& d) {
-  return Select(Is(i, 0), d(0) - d(2),
-                Select(Is(i, 1), d(1) + d(2), Select(Is(i, 2), d(2) - d(1), d(1) - d(3))));
+/// The rows d0 - d2, d1 + d2, d2 - d1, d1 - d3: the places are computed, not chosen from all
+/// differences, as a tile is a line of such lines and every stage looks at every load.
+PrimExpr OfTile(const PrimExpr& i, const std::function<PrimExpr(const PrimExpr&)>& d) {
+  auto number = [&](int64_t value) { return MakeConst(i.dtype(), value); };
+  PrimExpr first = d(min(i, number(4) - i));
+  PrimExpr second = d(max(number(2) - floordiv(i, number(2)), number(2) * i - number(3)));
+  return Select(Is(i, 1), first + second, first - second);
 }
 PrimExpr OfResult(const PrimExpr& i, const Line& m) {
-  return Select(Is(i, 0), m(0) + m(1) + m(2), m(1) - m(2) - m(3));
+  PrimExpr second = m(1), third = m(2);
+  return Select(Is(i, 0), m(0) + second + third, second - third - m(3));
 }
 }  // namespace
 
@@ -80,10 +85,10 @@ Tensor winograd_conv2d(const Tensor& data, const Tensor& weights, const Any& pad
   Tensor padded = is_padded ? pad(data, before, after, MakeZero(data->dtype), "padded") : data;
   PrimExpr four = number(4);
   auto tile_of = [&](const Index& i) {
-    return OfTile(i[0], [&](int64_t y) {
-      return OfTile(i[1], [&](int64_t x) {
-        return At(padded, {i[2], floordiv(i[5], d[4]), i[3] * two + number(y),
-                           i[4] * two + number(x), floormod(i[5], d[4])});
+    return OfTile(i[0], [&](const PrimExpr& y) {
+      return OfTile(i[1], [&](const PrimExpr& x) {
+        return At(padded, {i[2], floordiv(i[5], d[4]), i[3] * two + y, i[4] * two + x,
+                           floormod(i[5], d[4])});
       });
     });
   };
