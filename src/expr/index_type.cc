@@ -4,6 +4,8 @@
 
 #include <unordered_set>
 
+#include "ir/once.h"
+
 namespace tvm::tir {
 namespace {
 
@@ -45,12 +47,12 @@ bool IsRetyped(const PrimExpr& e, DataType t) {
   const auto* c = e.as<CastObj>();
   return c && e.dtype().is_index() && c->value.dtype() == t && c->value.as<VarObj>();
 }
-bool HasRetyped(const PrimExpr& e, DataType t) {
+bool HasRetyped(const PrimExpr& e, DataType t, Once* once) {
   if (IsRetyped(e, t)) return true;
   bool found = false;
-  if (IsArithmetic(e)) {
+  if (IsArithmetic(e) && (*once)(e.get())) {
     VisitChildren(e.get(), [&](const ObjectRef& child) {
-      found = found || HasRetyped(Any(child).cast<PrimExpr>(), t);
+      found = found || HasRetyped(Any(child).cast<PrimExpr>(), t, once);
     });
   }
   return found;
@@ -73,8 +75,9 @@ PrimExpr ToIndexType(const PrimExpr& e, DataType t) {
 PrimExpr CompareInIndexType(const PrimExpr& e, DataType t) {
   if (!IsComparison(e)) return e;
   bool retyped = false;
+  Once once;
   VisitChildren(e.get(), [&](const ObjectRef& child) {
-    retyped = retyped || HasRetyped(Any(child).cast<PrimExpr>(), t);
+    retyped = retyped || HasRetyped(Any(child).cast<PrimExpr>(), t, &once);
   });
   return retyped ? Rebuild(e, t) : e;
 }

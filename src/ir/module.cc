@@ -108,6 +108,7 @@ std::vector<std::pair<GlobalVar, BaseFunc>> IRModuleObj::Sorted() const {
 }
 
 namespace {
+IRModuleObj* Mutable(const IRModule& module) { return const_cast<IRModuleObj*>(module.get()); }
 struct GlobalVarReplacer : Mutator<GlobalVarReplacer, GlobalVarObj> {
   const Map<GlobalVar, GlobalVar>& map;
   explicit GlobalVarReplacer(const Map<GlobalVar, GlobalVar>& map) : map(map) {}
@@ -133,6 +134,13 @@ IRModule ReplaceGlobalVars(const IRModule& mod, const Map<GlobalVar, GlobalVar>&
     }
     return IRModule(functions, mod->attrs, mod->global_infos);
   });
+}
+
+IRModule WithFunctions(const IRModule& mod, const Map<GlobalVar, BaseFunc>& functions) {
+  if (functions.same_as(mod->functions)) return mod;
+  auto result = Any(CopyNode(mod.get())).cast<IRModule>();  // with its table of names
+  Mutable(result)->functions = functions;
+  return result;
 }
 
 namespace {
@@ -174,8 +182,6 @@ GlobalVar Resolve(const IRModule& module, const Variant<String, GlobalVar>& var)
   GlobalVar v = *var.as<GlobalVar>();
   return module->functions.count(v) ? v : module->GetGlobalVar(v->name_hint);
 }
-IRModuleObj* Mutable(const IRModule& module) { return const_cast<IRModuleObj*>(module.get()); }
-
 TVM_REGISTER() {
   RegisterBase<GlobalInfoObj>("Something a module declares once for all its functions.");
   RegisterNode<DummyGlobalInfoObj>("A global info without content.");

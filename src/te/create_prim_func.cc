@@ -64,18 +64,22 @@ ObjectRef Lowering::Rewrite(const VarObj* var) {
   return it->second;
 }
 ObjectRef Lowering::Rewrite(const ProducerLoadObj* load) {
-  Tensor tensor = Any(load->producer).cast<Tensor>();
-  return BufferLoad(BufferOf(tensor), Indices(load->indices));
+  return Once(load, [&] {
+    Tensor tensor = Any(load->producer).cast<Tensor>();
+    return BufferLoad(BufferOf(tensor), Indices(load->indices));
+  });
 }
 ObjectRef Lowering::Rewrite(const LetObj* let) {
-  PrimExpr value = Mutate(let->value);
-  vars_[let->var.get()] = let->var;
-  PrimExpr body = Mutate(let->body);
-  vars_.erase(let->var.get());
-  return Let(let->var, value, body, let->span);
+  return Once(let, [&] {
+    PrimExpr value = Mutate(let->value);
+    vars_[let->var.get()] = let->var;
+    PrimExpr body = Mutate(let->body);
+    vars_.erase(let->var.get());
+    return Let(let->var, value, body, let->span);
+  });
 }
 ObjectRef Lowering::Rewrite(const PrimExprObj* e) {
-  return CompareInIndexType(Below<PrimExpr>(e), index_type_);
+  return Once(e, [&] { return CompareInIndexType(Below<PrimExpr>(e), index_type_); });
 }
 PrimExpr Lowering::Index(const PrimExpr& e) { return ToIndexType(Mutate(e), index_type_); }
 Array<PrimExpr> Lowering::Indices(const Array<PrimExpr>& indices) {

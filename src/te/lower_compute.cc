@@ -87,6 +87,7 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
     iters.push_back(IterVar(range, Var("v_" + std::string(axis->var->name_hint), index_type_),
                             is_time ? IterVarType::kOrdered : axis->iter_type));
   }
+  known_ = {};
   for (size_t i = 0; i < axes.size(); ++i) {
     bind(axes[i], iters[i]->var);
     if (i < op->axis.size()) indices.push_back(iters[i]->var);
@@ -129,6 +130,7 @@ Stmt Lowering::LowerCompute(const ComputeOpObj* op, Optional<Var> time) {
   }
 
   for (const IterVar& axis : axes) vars_.erase(axis->var.get());
+  known_ = {};
 
   Map<String, Any> annotations = op->attrs;
   annotations.erase(kLayoutFree);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/once.h"
 #include "tvm/te/te.h"
 
 namespace tvm::te {
@@ -27,6 +28,17 @@ class Lowering
   ObjectRef Rewrite(const PrimExprObj* e);
 
  private:
+  /// The result of `make()` for an expression, which is made once where the expression is used in
+  /// many places. It holds as long as axes are bound to the same variables.
+  template <class Obj, class F>
+  ObjectRef Once(const Obj* e, F&& make) {
+    if (ObjectRef* known = known_.Find(e)) return *known;
+    ObjectRef result = make();
+    known_.Keep(e, result);
+    return result;
+  }
+  SharedMemo<ObjectRef> known_;
+
   using TensorKey = std::pair<const Object*, int64_t>;
   static TensorKey KeyOf(const Tensor& t) { return {t->op.get(), t->value_index}; }
 

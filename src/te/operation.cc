@@ -2,6 +2,7 @@
 // Tensors and operations: their invariants, their inputs, and how to build them.
 #include <set>
 
+#include "ir/once.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/te/te.h"
 
@@ -22,18 +23,26 @@ void CheckShape(const Array<PrimExpr>& shape, const String& name) {
   }
 }
 
-struct LoadVisitor : Visitor<LoadVisitor, ProducerLoadObj> {
+struct LoadVisitor : Visitor<LoadVisitor, ProducerLoadObj, PrimExprObj> {
   const std::function<void(const Tensor&)>& visit;
+  Once once;
   explicit LoadVisitor(const std::function<void(const Tensor&)>& visit) : visit(visit) {}
   void Visit(const ProducerLoadObj* load) {
     if (auto tensor = load->producer.as<Tensor>()) visit(*tensor);
     VisitChildren(load, *this);
   }
+  void Visit(const PrimExprObj* e) {
+    if (once(e)) VisitChildren(e, *this);
+  }
 };
 
-struct ReductionFinder : Visitor<ReductionFinder, ReduceObj> {
+struct ReductionFinder : Visitor<ReductionFinder, ReduceObj, PrimExprObj> {
   bool found = false;
+  Once once;
   void Visit(const ReduceObj*) { found = true; }
+  void Visit(const PrimExprObj* e) {
+    if (!found && once(e)) VisitChildren(e, *this);
+  }
 };
 
 bool HasReduction(const ObjectRef& node) {
@@ -101,11 +110,12 @@ void CheckState(const String& name, const Tensor& state, const Tensor& t, size_t
 /// Whether the value differs from element to element: it uses an axis or reads a tensor.
 bool IsPerElement(const PrimExpr& e, const Array<IterVar>& axis) {
   bool found = false;
+  Once once;
   PreOrderVisit(e, [&](const ObjectRef& node) {
     found = found || node.as<ProducerLoadObj>() ||
             std::any_of(axis.begin(), axis.end(),
                         [&](const IterVar& iv) { return iv->var.same_as(node); });
-    return !found;
+    return !found && once(node.get());
   });
   return found;
 }
@@ -115,6 +125,7 @@ Array<Var> FreeVars(const Array<PrimExpr>& body, const Array<IterVar>& axis) {
   std::set<const Object*> seen;
   for (const IterVar& iv : axis) seen.insert(iv->var.get());
   Array<Var> free;
+  Once once;
   for (const PrimExpr& e : body) {
     Array<ObjectRef> parts;
     if (const auto* reduce = e.as<ReduceObj>()) {
@@ -132,7 +143,7 @@ Array<Var> FreeVars(const Array<PrimExpr>& body, const Array<IterVar>& axis) {
         if (const auto* var = node.as<VarObj>(); var && seen.insert(var).second) {
           free.push_back(ffi::GetRef<Var>(var));
         }
-        return true;
+        return once(node.get());
       });
     }
   }
@@ -346,24 +357,26 @@ IterVar reduce_axis(Range dom, String name) {
 
 namespace {
 using BinaryFn = PrimExpr (*)(PrimExpr, PrimExpr, Optional<Span>);
-PrimExpr ReduceWith(BinaryFn combine, PrimExpr identity, PrimExpr source, Array<IterVar> axis,
-                    Array<PrimExpr> init) {
+/// Bools have no sum and no order: `of_bools` is what stays a bool.
+PrimExpr ReduceWith(BinaryFn combine, BinaryFn of_bools, PrimExpr identity, PrimExpr source,
+                    Array<IterVar> axis, Array<PrimExpr> init) {
+  if (source.dtype().is_bool()) combine = of_bools;
   Var x("x", source.dtype()), y("y", source.dtype());
   CommReducer combiner({x}, {y}, {combine(x, y, {})}, {std::move(identity)});
   return Reduce(combiner, {source}, std::move(axis), const_true(), 0, std::move(init));
 }
 }  // namespace
 PrimExpr sum(PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {
-  return ReduceWith(&add, MakeZero(source.dtype()), source, axis, init);
+  return ReduceWith(&add, &logical_or, MakeZero(source.dtype()), source, axis, init);
 }
 PrimExpr prod(PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {
-  return ReduceWith(&mul, MakeConst(source.dtype(), 1), source, axis, init);
+  return ReduceWith(&mul, &logical_and, MakeConst(source.dtype(), 1), source, axis, init);
 }
 PrimExpr min(PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {
-  return ReduceWith(&tvm::min, max_value(source.dtype()), source, axis, init);
+  return ReduceWith(&tvm::min, &logical_and, max_value(source.dtype()), source, axis, init);
 }
 PrimExpr max(PrimExpr source, Array<IterVar> axis, Array<PrimExpr> init) {
-  return ReduceWith(&tvm::max, min_value(source.dtype()), source, axis, init);
+  return ReduceWith(&tvm::max, &logical_or, min_value(source.dtype()), source, axis, init);
 }
 
 Array<Tensor> scan(Array<Tensor> init, Array<Tensor> update, Array<Tensor> state_placeholder,

@@ -402,3 +402,38 @@ def test_a_reduction_over_nothing_is_what_it_starts_with(reduction, dtype, expec
         got = tvm.runtime.tensor(np.full(3, 7, dtype))
         compiled(tvm.runtime.tensor(empty), got)
         np.testing.assert_array_equal(got.numpy(), np.full(3, expected, dtype))
+
+
+@pytest.mark.parametrize("use", ["value", "index", "condition"])
+def test_expressions_that_share_parts_take_the_time_of_the_parts(use):
+    """x + x, 200 times, is a tree of 2^200 nodes made of 200."""
+    A, I = te.placeholder((4,), "float64", "A"), te.placeholder((4,), "int32", "I")
+
+    def element(i):
+        x = A[i] if use == "value" else I[i]
+        for _ in range(200):
+            x = x + x
+        return {
+            "value": lambda: x, "index": lambda: A[te.min(te.max(x, 0), 3)],
+            "condition": lambda: te.if_then_else(x > 0, A[i], A[0]),
+        }[use]()  # fmt: skip
+
+    B = te.compute((4,), element, name="B")
+    func = te.create_prim_func([A, I, B])
+    store = func.body.block.body.body.block
+    assert {r.buffer.name for r in store.reads} == ({"A"} if use == "value" else {"A", "I"})
+
+
+def test_values_made_of_shared_parts():
+    A = te.placeholder((3,), "float64", "A")
+
+    def element(i):
+        x = A[i]
+        for _ in range(60):
+            x = x + x
+        return x
+
+    run = tvm.compile(te.create_prim_func([A, te.compute((3,), element, name="B")]))
+    a, b = np.array([1.0, -2.0, 0.5]), np.empty(3)
+    run(a, b)
+    np.testing.assert_array_equal(b, a * 2.0**60)

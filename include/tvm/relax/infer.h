@@ -100,6 +100,7 @@ class Infer {
   Shape Broadcast(const Shape& a, const Shape& b);
   void ExpectRank(const TensorStructInfoObj* info, int64_t ndim, const char* what) const;
   void ExpectFloat(const TensorStructInfoObj* info, const char* what) const;
+  void ExpectNoBool(const TensorStructInfoObj* info, const char* what) const;
   void ExpectInteger(const TensorStructInfoObj* info, const char* what) const;
   /// Raises unless the text is one of the words.
   void ExpectOneOf(const String& text, std::initializer_list<const char*> words,

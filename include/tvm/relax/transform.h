@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over the graph language.
 #pragma once
+#include <functional>
+
 #include "tvm/ir/transform.h"
 #include "tvm/relax/expr.h"
 
@@ -8,18 +10,8 @@ namespace tvm::relax {
 
 /// The module with what `change(variable, function)` makes of each function of the graph language,
 /// in the order of their names; the module itself where nothing changes.
-template <class F>
-IRModule MapFunctions(const IRModule& mod, F&& change) {
-  Map<GlobalVar, BaseFunc> functions = mod->functions;
-  for (const auto& [var, base] : mod->Sorted()) {
-    auto* func = base.template as<FunctionObj>();
-    if (!func) continue;
-    Function changed = change(var, ffi::GetRef<Function>(func));
-    if (!changed.same_as(base)) functions.Set(var, changed);
-  }
-  if (functions.same_as(mod->functions)) return mod;
-  return IRModule(functions, mod->attrs, mod->global_infos);
-}
+IRModule MapFunctions(const IRModule& mod,
+                      const std::function<Function(const GlobalVar&, const Function&)>& change);
 /// A pass over the functions of the graph language that sees the module: `fn` is
 /// `Function (Function, IRModule, options...)`.
 template <auto fn, class... A>

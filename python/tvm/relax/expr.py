@@ -142,6 +142,14 @@ class ExprWithOp(Expr):
             )
         return TupleGetItem(self, index)
 
+    def __iter__(self):
+        """The fields of this tuple."""
+        info = self.struct_info_
+        if not hasattr(info, "fields"):
+            got = "an expression of which nothing is known" if info is None else info
+            raise TypeError(f"expected a tuple to take all items of, got {got}")
+        return map(self.__getitem__, range(len(info.fields)))
+
     @property
     def dtype(self):
         return _DTypeProxy(self)
@@ -243,6 +251,9 @@ class Tuple(ExprWithOp):
                 f"Tuple index out of range: expected an index below {len(self)}, got {index}"
             ) from None
 
+    def __iter__(self):
+        return iter(self.fields)
+
     def __len__(self):
         return len(self.fields)
 
@@ -255,6 +266,10 @@ class TupleGetItem(ExprWithOp):
 @register_node("relax.expr.ShapeExpr")
 class ShapeExpr(ExprWithOp):
     def __init__(self, values, span=None):
+        if not hasattr(values, "__iter__"):
+            raise TypeError(
+                f"ShapeExpr: expected dimensions in a list or tuple, got {type(values).__name__}"
+            )
         construct(self, list(values), span)
 
     def __getitem__(self, index):
@@ -264,6 +279,9 @@ class ShapeExpr(ExprWithOp):
             raise IndexError(
                 f"ShapeExpr index out of range: expected an index below {len(self)}, got {index}"
             ) from None
+
+    def __iter__(self):
+        return iter(self.values)
 
     def __len__(self):
         return len(self.values)
@@ -295,6 +313,8 @@ class Var(ExprWithOp):
                 f"Var: expected struct info for '{name_hint}', got {type(struct_info).__name__}"
             )
         vid = Id(name_hint) if isinstance(name_hint, str) else name_hint
+        if not isinstance(vid, Id):
+            raise TypeError(f"Var: expected a text as name, got {type(name_hint).__name__}")
         construct(self, vid, struct_info, span)
 
     @property

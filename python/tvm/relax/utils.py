@@ -43,7 +43,7 @@ def gen_call_tir_inputs(func, *args, **kwargs):
     args = [_te_argument(inputs, value) for value in args]
     kwargs = {name: _te_argument(inputs, value) for name, value in kwargs.items()}
     result = func(*args, **kwargs)
-    outputs = [result] if isinstance(result, te.Tensor) else list(result)
+    outputs = result if isinstance(result, (list, tuple, tvm_ffi.Array)) else [result]
     for output in outputs:
         if not isinstance(output, te.Tensor):
             raise TypeError(

@@ -169,8 +169,9 @@ class WellFormedChecker : public ExprVisitor {
     auto call = ffi::GetRef<Call>(op);
     if ((in_dataflow_ || is_pure_) && IsImpureCall(op))
       Complain() << "expected no call with side effects in "
-                 << (in_dataflow_ ? "a dataflow block" : "a pure function") << ", got "
-                 << tir::TextOf(call);
+                 << (in_dataflow_ ? "a dataflow block"
+                                  : "a pure function (R.function(pure=False) has them)")
+                 << ", got one of " << tir::TextOf(call->op);
     if (const RewriteCallFn* normalize = FNormalize.Find(op->op);
         check_normal_form_ && normalize && !(*normalize)(builder_, call).same_as(call)) {
       Complain() << "expected calls of " << op->op.as<OpObj>()->name

@@ -104,9 +104,17 @@ Function BindParams(const Function& func, const Map<Variant<String, Var>, Expr>&
       values[param->vid.get()] = value;
     }
     if (found != 1) {
-      TVM_FFI_THROW(ValueError) << "bind_params: expected one parameter of the function, got "
-                                << found << " for '"
-                                << (name ? *name : (*key.as<Var>())->name_hint()) << "'";
+      std::vector<std::string_view> names;
+      std::string list;
+      for (const Var& param : func->params) {
+        names.push_back(View(param->vid->name_hint));
+        list += (list.empty() ? "" : ", ") + std::string(names.back());
+      }
+      String wanted = name ? *name : (*key.as<Var>())->name_hint();
+      TVM_FFI_THROW(ValueError) << "bind_params: expected one parameter of the function ("
+                                << (list.empty() ? "it has none" : list) << "), got '" << wanted
+                                << "', which is " << (found ? "the name of several" : "none")
+                                << (found ? "" : DidYouMean(View(wanted), names));
     }
   }
   Array<Var> params;

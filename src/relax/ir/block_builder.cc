@@ -18,7 +18,11 @@ namespace tvm::relax {
 // ---- names ------------------------------------------------------------------------------------
 namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool StaysInName(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 }  // namespace
+bool IsIdentifier(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), &StaysInName);
+}
 
 void NameTable::Take(std::string_view name) {
   if (last_.find(name) != last_.end()) return;
@@ -38,11 +42,10 @@ bool NameTable::IsTaken(std::string_view name) const {
   return last_.find(name) != last_.end() || IsNumbered(name);
 }
 String NameTable::Unique(std::string_view hint) {
-  auto fits = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   std::string name;
-  if (!std::all_of(hint.begin(), hint.end(), fits)) {
+  if (!IsIdentifier(hint)) {
     name = hint;
-    std::replace_if(name.begin(), name.end(), std::not_fn(fits), '_');
+    std::replace_if(name.begin(), name.end(), std::not_fn(&StaysInName), '_');
     hint = name;
   }
   auto it = last_.find(hint);

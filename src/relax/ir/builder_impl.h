@@ -13,6 +13,9 @@ namespace tvm::relax {
 
 /// Names that are taken. Those made by numbers behind a name are not kept one by one: all up to the
 /// last number are taken.
+/// Whether a name has only characters that stay in normal form.
+bool IsIdentifier(std::string_view name);
+
 class NameTable {
  public:
   String Unique(std::string_view hint);

@@ -209,6 +209,12 @@ void Infer::ExpectFloat(const TensorStructInfoObj* tensor, const char* what) con
                           << tensor->dtype;
   }
 }
+void Infer::ExpectNoBool(const TensorStructInfoObj* tensor, const char* what) const {
+  if (tensor->dtype.is_bool()) {
+    TVM_RAISE_TYPE(*this) << "expected " << what << " of a type of numbers, got bool; write "
+                          << "R.astype(x, \"float32\") for the share of what is true";
+  }
+}
 void Infer::ExpectInteger(const TensorStructInfoObj* tensor, const char* what) const {
   if (!tensor->dtype.is_void() && !tensor->dtype.is_integer()) {
     TVM_RAISE_TYPE(*this) << "expected " << what << " of an integer type, got " << tensor->dtype;

@@ -59,8 +59,14 @@ StructInfo InferPool(Infer& in) {
   return InLayout(in, x, layout, attrs->out_layout, data->dtype);
 }
 template <class A, int64_t d>
+StructInfo InferMeanPool(Infer& in) {
+  in.ExpectNoBool(in.Tensor(0), "data");
+  return InferPool<A, d>(in);
+}
+template <class A, int64_t d>
 StructInfo InferAdaptivePool(Infer& in) {
   const TensorStructInfoObj* data = in.Tensor(0);
+  in.ExpectNoBool(data, "data");
   auto* attrs = in.attrs<A>();
   const std::string layout = CanonicalLayout("NC", d);
   auto x = Canonical(in, data, attrs->layout, layout, "data");
@@ -73,13 +79,14 @@ StructInfo InferAdaptivePool(Infer& in) {
 }
 
 template <class A, int64_t d>
-void DefPool(const char* name, const std::string& size, const char* include_pad, const char* doc) {
+void DefPool(const char* name, const std::string& size, const char* include_pad, const char* doc,
+             StructInfo (*infer)(Infer&) = &InferPool<A, d>) {
   const std::string one = size, zeros = d == 1 ? "(0, 0)" : d == 2 ? "(0, 0)" : "(0, 0, 0)";
   std::string schema = "data: Tensor, pool_size=" + one + ", strides=" + one +
                        ", padding=" + zeros + ", dilation=" + one +
                        ", ceil_mode=False, count_include_pad=" + include_pad + ", layout='" +
                        CanonicalLayout("NC", d) + "', out_layout=None";
-  Operator(name, schema.c_str(), &InferPool<A, d>, doc)
+  Operator(name, schema.c_str(), infer, doc)
       .template Attrs<A>()
       .Pattern(kOutEWiseFusable)
       .Precision(kFollow);
@@ -100,9 +107,12 @@ TVM_REGISTER() {
   DefPool<Pool1DAttrsObj, 1>("relax.nn.max_pool1d", "(1,)", "False", largest);
   DefPool<Pool2DAttrsObj, 2>("relax.nn.max_pool2d", "(1, 1)", "False", largest);
   DefPool<Pool3DAttrsObj, 3>("relax.nn.max_pool3d", "(1, 1, 1)", "False", largest);
-  DefPool<Pool1DAttrsObj, 1>("relax.nn.avg_pool1d", "(1,)", "True", mean);
-  DefPool<Pool2DAttrsObj, 2>("relax.nn.avg_pool2d", "(1, 1)", "False", mean);
-  DefPool<Pool3DAttrsObj, 3>("relax.nn.avg_pool3d", "(1, 1, 1)", "True", mean);
+  DefPool<Pool1DAttrsObj, 1>("relax.nn.avg_pool1d", "(1,)", "True", mean,
+                             &InferMeanPool<Pool1DAttrsObj, 1>);
+  DefPool<Pool2DAttrsObj, 2>("relax.nn.avg_pool2d", "(1, 1)", "False", mean,
+                             &InferMeanPool<Pool2DAttrsObj, 2>);
+  DefPool<Pool3DAttrsObj, 3>("relax.nn.avg_pool3d", "(1, 1, 1)", "True", mean,
+                             &InferMeanPool<Pool3DAttrsObj, 3>);
   DefAdaptive<AdaptivePool1DAttrsObj, 1>("relax.nn.adaptive_avg_pool1d");
   DefAdaptive<AdaptivePool2DAttrsObj, 2>("relax.nn.adaptive_avg_pool2d");
   DefAdaptive<AdaptivePool3DAttrsObj, 3>("relax.nn.adaptive_avg_pool3d");

@@ -40,6 +40,10 @@ StructInfo InferReduce(Infer& in) {
   auto* attrs = in.attrs<StatisticalAttrsObj>();
   return in.Result(Reduced(in, x, attrs->axis, attrs->keepdims), x->dtype);
 }
+StructInfo InferMoment(Infer& in) {
+  in.ExpectNoBool(in.Tensor(0), "x");
+  return InferReduce(in);
+}
 StructInfo InferMedian(Infer& in) {
   const TensorStructInfoObj* x = in.Tensor(0);
   auto* attrs = in.attrs<StatisticalAttrsObj>();
@@ -145,13 +149,16 @@ StructInfo InferMultinomial(Infer& in) {
 TVM_REGISTER() {
   struct Row {
     const char *name, *doc;
+    StructInfo (*infer)(Infer&) = &InferReduce;
   };
-  for (Row row : {Row{"relax.max", "The largest element."}, Row{"relax.mean", "The mean."},
-                  Row{"relax.min", "The smallest element."}, Row{"relax.prod", "The product."},
-                  Row{"relax.std", "The standard deviation, divided by the count."},
-                  Row{"relax.sum", "The sum."},
-                  Row{"relax.variance", "The variance, divided by the count."}}) {
-    Operator(row.name, "x: Tensor, axis=None, keepdims=False", &InferReduce, row.doc)
+  for (Row row : {Row{"relax.max", "The largest element; of bools whether one is true."},
+                  Row{"relax.mean", "The mean.", &InferMoment},
+                  Row{"relax.min", "The smallest element; of bools whether all are true."},
+                  Row{"relax.prod", "The product; of bools whether all are true."},
+                  Row{"relax.std", "The standard deviation, divided by the count.", &InferMoment},
+                  Row{"relax.sum", "The sum; of bools whether one is true."},
+                  Row{"relax.variance", "The variance, divided by the count.", &InferMoment}}) {
+    Operator(row.name, "x: Tensor, axis=None, keepdims=False", row.infer, row.doc)
         .Attrs<StatisticalAttrsObj>()
         .Pattern(kCommReduce)
         .Precision(kNever);

@@ -122,6 +122,7 @@ class MatmulReorder {
   std::unordered_map<const Object*, int> uses_;
 };
 Function AdjustMatmulOrder(Function func, IRModule) {
+  if (!CallsMatmul(func)) return func;
   MatmulReorder reorder(func);
   return RewriteValues(func, "AdjustMatmulOrder", [&](const Expr& e, const Bindings& bindings) {
     return reorder(e, bindings);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/global_vars.h"
 #include "tir/analysis/reduction.h"
 #include "tvm/expr/op.h"
 #include "tvm/expr/substitute.h"
@@ -171,14 +172,14 @@ OpPatternKind PatternOf(const PrimFunc& func) {
 }
 
 IRModule AnnotateTIROpPattern(IRModule mod) {
-  constexpr const char* kKey = "op_pattern";
+  const String key = "op_pattern";
   Map<GlobalVar, BaseFunc> functions = mod->functions;
   for (const auto& [var, base] : mod->functions) {
     auto func = base.as<PrimFunc>();
-    if (func && !(*func)->attrs.Has(kKey))
-      functions.Set(var, WithAttr(*func, kKey, static_cast<int64_t>(PatternOf(*func))));
+    if (func && !(*func)->attrs.Has(key))
+      functions.Set(var, WithAttr(*func, key, static_cast<int64_t>(PatternOf(*func))));
   }
-  return IRModule(functions, mod->attrs, mod->global_infos);
+  return WithFunctions(mod, functions);
 }
 }  // namespace
 TVM_RELAX_PASS(AnnotateTIROpPattern, 0,

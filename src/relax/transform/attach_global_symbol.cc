@@ -10,25 +10,25 @@ IRModule AttachGlobalSymbol(IRModule mod) {
   std::string prefix(View(mod->attrs.Get<String>("system_lib_prefix").value_or("")));
   Map<GlobalVar, BaseFunc> functions = mod->functions;
   Map<GlobalVar, GlobalVar> renamed;
+  const String key = attr::kGlobalSymbol;
   for (const auto& [var, base] : mod->functions) {
-    auto symbol = base->GetAttr<String>(attr::kGlobalSymbol);
+    auto symbol = base->GetAttr<String>(key);
     std::string name(View(var->name_hint));
     if (auto func = base.as<Function>()) {
       if (!symbol || View(symbol.value()) != name)
-        functions.Set(var, WithAttr(*func, attr::kGlobalSymbol, String(name)));
+        functions.Set(var, WithAttr(*func, key, String(name)));
     } else if (auto kernel = base.as<tir::PrimFunc>()) {
       // What has the prefix went through this pass before.
       if (symbol && View(symbol.value()) == name && name.starts_with(prefix)) continue;
       name = prefix + name;
-      functions.Set(var, WithAttr(*kernel, attr::kGlobalSymbol, String(name)));
+      functions.Set(var, WithAttr(*kernel, key, String(name)));
       if (prefix.empty()) continue;
       GlobalVar now{String(name)};
       if (var->struct_info_) UpdateStructInfo(now, var->struct_info_.value());
       renamed.Set(var, now);
     }
   }
-  if (functions.same_as(mod->functions)) return mod;
-  return ReplaceGlobalVars(IRModule(functions, mod->attrs, mod->global_infos), renamed);
+  return ReplaceGlobalVars(WithFunctions(mod, functions), renamed);
 }
 }  // namespace
 TVM_RELAX_PASS(AttachGlobalSymbol, 0,

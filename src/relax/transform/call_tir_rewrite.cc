@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that write into given tensors: the tensors are allocated, the functions called.
 #include "lowering.h"
+#include "relax/transform/calls_op.h"
 #include "tir/text.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
@@ -9,6 +10,11 @@
 
 namespace tvm::relax {
 namespace {
+bool HasDestination(const OpObj* op) {
+  const LoweredOps& ops = LoweredOps::Get();
+  return op == ops.call_tir.get() || op == ops.call_tir_inplace.get() ||
+         op == ops.call_tir_with_grad.get() || op == ops.call_dps_packed.get();
+}
 class DestinationRewriter : public ExprMutator {
  public:
   explicit DestinationRewriter(const IRModule& mod) : ExprMutator(WithoutFunctions(mod)) {
@@ -18,10 +24,8 @@ class DestinationRewriter : public ExprMutator {
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
     auto* call = visited.as<CallObj>();
-    const LoweredOps& ops = LoweredOps::Get();
-    bool is_tir = call->Is(ops.call_tir) || call->Is(ops.call_tir_inplace) ||
-                  call->Is(ops.call_tir_with_grad);
-    return is_tir || call->Is(ops.call_dps_packed) ? Lower(call) : visited;
+    auto* callee = call->op.as<OpObj>();
+    return callee && HasDestination(callee) ? Lower(call) : visited;
   }
 
  private:
@@ -94,6 +98,7 @@ class DestinationRewriter : public ExprMutator {
   Array<GlobalInfo> devices_;
 };
 Function CallTIRRewrite(Function func, IRModule mod) {
+  if (!CallsOp(func, &HasDestination)) return func;
   return As<Function>(DestinationRewriter(mod).VisitExpr(func));
 }
 }  // namespace

@@ -173,6 +173,7 @@ class ParallelMatmuls {
   Map<Var, Expr> values_;
 };
 Function CombineParallelMatmul(Function func, IRModule, Optional<ffi::Function> check) {
+  if (!CallsMatmul(func)) return func;
   return RewriteBlocks(
       func, "CombineParallelMatmul",
       [&](const BindingBlock& block) { return ParallelMatmuls(block, check).Combine(); }, false);

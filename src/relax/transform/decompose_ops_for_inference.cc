@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are simpler ones together.
+#include "relax/transform/calls_op.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/operator.h"
@@ -62,8 +63,12 @@ class InferenceDecomposer : public ExprMutator {
 
 IRModule DecomposeOpsForInference(IRModule mod, Optional<String> func_name, bool keep_training) {
   if (func_name) mod->GetGlobalVar(func_name.value());  // raises where there is none
+  auto wanted = [](const OpObj* op) {
+    return View(op->name) == "relax.nn.batch_norm" || View(op->name) == "relax.tensor_to_shape";
+  };
   return MapFunctions(mod, [&](const GlobalVar& var, const Function& func) {
     if (func_name && func_name.value() != var->name_hint) return func;
+    if (!CallsOp(func, wanted)) return func;
     return OnDeepStack(
         [&] { return As<Function>(InferenceDecomposer(mod, keep_training).VisitExpr(func)); });
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation as arithmetic, by the statistics of what is normalised.
+#include "relax/transform/calls_op.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/operator.h"
@@ -82,8 +83,12 @@ class TrainingDecomposer : public ExprMutator {
 
 IRModule DecomposeOpsForTraining(IRModule mod, Optional<String> func_name) {
   if (func_name) mod->GetGlobalVar(func_name.value());  // raises where there is none
+  auto wanted = [](const OpObj* op) {
+    return View(op->name) == "relax.nn.batch_norm" || View(op->name) == "relax.nn.layer_norm";
+  };
   return MapFunctions(mod, [&](const GlobalVar& var, const Function& func) {
     if (func_name && func_name.value() != var->name_hint) return func;
+    if (!CallsOp(func, wanted)) return func;
     return OnDeepStack([&] { return As<Function>(TrainingDecomposer(mod).VisitExpr(func)); });
   });
 }

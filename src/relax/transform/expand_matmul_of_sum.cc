@@ -8,6 +8,7 @@
 namespace tvm::relax {
 namespace {
 Function ExpandMatmulOfSum(Function func, IRModule) {
+  if (!CallsMatmul(func)) return func;
   DFPattern x = Wildcard(), a = Wildcard(), b = Wildcard();
   DFPattern sum = IsOp("relax.add")(a, b), turned = IsOp("relax.permute_dims")(sum);
   DFPattern product = IsOp("relax.matmul")(x, sum | turned);

@@ -305,7 +305,10 @@ IRModule Gradient(IRModule mod, String func_name, Optional<Variant<Array<Var>, V
   const Array<BindingBlock> blocks = (*func)->body->blocks;
   if (blocks.size() != 1 || !blocks[0].as<DataflowBlockObj>()) {
     TVM_FFI_THROW(ValueError) << "Gradient: expected '" << func_name
-                              << "' to be one dataflow block, got " << blocks.size() << " blocks";
+                              << "' to be one dataflow block (with R.dataflow() or with "
+                              << "bb.dataflow()), got "
+                              << (blocks.size() == 1 ? "a block that is none"
+                                                     : std::to_string(blocks.size()) + " blocks");
   }
   Optional<Array<Var>> wanted;
   if (require_grads) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each tensor that is still allocated by itself gets a storage of its own.
 #include "lowering.h"
+#include "relax/transform/calls_op.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/infer.h"
 #include "tvm/relax/transform.h"
@@ -32,6 +33,8 @@ class AllocLowerer : public ExprMutator {
   }
 };
 Function LowerAllocTensor(Function func, IRModule mod) {
+  if (!CallsOp(func, [](const OpObj* op) { return op == LoweredOps::Get().new_tensor.get(); }))
+    return func;
   return As<Function>(AllocLowerer(WithoutFunctions(mod)).VisitExpr(func));
 }
 }  // namespace

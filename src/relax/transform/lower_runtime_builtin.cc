@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that the virtual machine has a function for become calls of it.
 #include "lowering.h"
+#include "relax/transform/calls_op.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/infer.h"
@@ -127,6 +128,9 @@ class BuiltinLowerer : public ExprMutator {
   }
 };
 Function LowerRuntimeBuiltin(Function func, IRModule mod) {
+  if (!CallsOp(func,
+               [](const OpObj* op) { return FLowerBuiltin.Find(op) || FCallPacked.Find(op); }))
+    return func;
   return As<Function>(BuiltinLowerer(WithoutFunctions(mod)).VisitExpr(func));
 }
 Function VMBuiltinLower(Function func, IRModule mod) { return LowerRuntimeBuiltin(func, mod); }

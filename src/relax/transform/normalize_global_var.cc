@@ -5,7 +5,20 @@
 #include "tvm/relax/transform.h"
 
 namespace tvm::relax {
+namespace {
+/// Whether public functions have their names and those of private ones are identifiers.
+bool IsNormal(const IRModule& mod) {
+  const String key = attr::kGlobalSymbol;
+  for (const auto& [var, func] : mod->functions) {
+    auto symbol = func->GetAttr<String>(key);
+    if (symbol ? symbol.value() != var->name_hint : !IsIdentifier(View(var->name_hint)))
+      return false;
+  }
+  return true;
+}
+}  // namespace
 IRModule NormalizeGlobalVar(IRModule mod) {
+  if (IsNormal(mod)) return mod;
   NameTable names;
   for (const auto& [var, func] : mod->functions) {
     if (auto symbol = func->GetAttr<String>(attr::kGlobalSymbol)) names.Take(View(symbol.value()));

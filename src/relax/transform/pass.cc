@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes that are given by a function of one function, or of one dataflow block, at a time.
+#include <algorithm>
 #include <unordered_set>
 
+#include "ir/global_vars.h"
 #include "tvm/ir/callback.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/transform.h"
 
 namespace tvm::relax {
 using transform::Pass, transform::PassContext, transform::PassInfo, transform::PassObj;
+
+IRModule MapFunctions(const IRModule& mod,
+                      const std::function<Function(const GlobalVar&, const Function&)>& change) {
+  std::vector<std::pair<GlobalVar, Function>> work;  // kernels, which may be many, are not sorted
+  for (const auto& [var, base] : mod->functions) {
+    if (auto func = base.as<Function>()) work.emplace_back(var, *std::move(func));
+  }
+  std::sort(work.begin(), work.end(), [](const auto& a, const auto& b) {
+    return View(a.first->name_hint) < View(b.first->name_hint);
+  });
+  Map<GlobalVar, BaseFunc> functions = mod->functions;
+  for (const auto& [var, func] : work) {
+    Function changed = change(var, func);
+    if (!changed.same_as(func)) functions.Set(var, changed);
+  }
+  return WithFunctions(mod, functions);
+}
 
 /// Each function of the graph language as `pass_func(function, module, context)` gives it.
 struct FunctionPassObj : PassObj {

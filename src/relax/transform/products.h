@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 
+#include "relax/transform/calls_op.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/attrs.h"
 #include "tvm/relax/operator.h"
@@ -47,6 +48,10 @@ inline Expr Transposed(const Expr& expr) {
   axes.push_back(IntImm::Int32(ndim - 1));
   axes.push_back(IntImm::Int32(ndim - 2));
   return CallOperator("relax.permute_dims", {expr, axes});
+}
+/// Whether there is a product at all.
+inline bool CallsMatmul(const Function& func) {
+  return CallsOp(func, [](const OpObj* op) { return View(op->name) == "relax.matmul"; });
 }
 inline DataType OutTypeOf(const CallObj* matmul) {
   return static_cast<const MatmulAttrsObj*>(matmul->attrs.value().get())->out_dtype;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of private functions that nobody uses go.
-#include <algorithm>
-
 #include "relax/analysis/match.h"
 #include "relax/transform/signature.h"
 #include "tvm/relax/analysis.h"
+#include "tvm/relax/expr_functor.h"
 #include "tvm/relax/transform.h"
 
 namespace tvm::relax {
@@ -52,16 +51,23 @@ Needed FindNeeded(const Function& func, const std::unordered_set<const Object*>&
   return result;
 }
 
-bool UsesAllParameters(const Function& func) {
-  std::unordered_set<const Object*> used;
-  for (const Var& var : UsedVars(func->body)) used.insert(var->vid.get());
-  return std::all_of(func->params.begin(), func->params.end(),
-                     [&](const Var& param) { return used.count(param->vid.get()) > 0; });
+/// Whether the expressions of the body use some parameter nowhere; struct info may still.
+bool HasUnusedParameter(const Function& func) {
+  struct Finder : ExprVisitor {
+    std::unordered_set<const Object*> unused;
+    void VisitExpr(const Expr& expr) final {
+      if (!unused.empty()) ExprVisitor::VisitExpr(expr);
+    }
+    void VisitExpr_(const VarObj* op) final { unused.erase(op->vid.get()); }
+    void VisitVarDef(const Var&) final {}
+  } finder;
+  for (const Var& param : func->params) finder.unused.insert(param->vid.get());
+  finder.VisitExpr(func->body);
+  return !finder.unused.empty();
 }
 
 IRModule RemoveUnusedParameters(IRModule mod) {
-  auto callees = PrivateCallees(mod);
-  std::erase_if(callees, [](const auto& callee) { return UsesAllParameters(callee.second); });
+  auto callees = PrivateCallees(mod, &HasUnusedParameter);
   if (callees.empty()) return mod;
   std::unordered_set<const Object*> unknown;
   VisitCallsOfFunctions(mod, [&](const GlobalVar& callee, const Call& call) {

@@ -7,6 +7,7 @@
 namespace tvm::relax {
 namespace {
 Function ReorderPermuteDimsAfterConcat(Function func, IRModule) {
+  if (!CallsOp(func, [](const OpObj* op) { return View(op->name) == "relax.concat"; })) return func;
   DFPattern parts = Wildcard(), concat = IsOp("relax.concat")(parts);
   auto rule = [&](const Expr& value, const Bindings& bindings) -> Optional<Expr> {
     PatternMatch match(bindings);

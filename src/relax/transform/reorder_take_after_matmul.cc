@@ -7,6 +7,7 @@
 namespace tvm::relax {
 namespace {
 Function ReorderTakeAfterMatmul(Function func, IRModule) {
+  if (!CallsMatmul(func)) return func;
   DFPattern x = Wildcard(), weights = Wildcard(), indices = Wildcard();
   DFPattern taken = IsOp("relax.take")(weights, indices);
   DFPattern product = IsOp("relax.matmul")(x, taken);

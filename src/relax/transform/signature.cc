@@ -76,11 +76,14 @@ GlobalVar VarFor(const String& name, const Function& func) {
 }
 }  // namespace
 
-std::unordered_map<std::string, Function> PrivateCallees(const IRModule& mod) {
+std::unordered_map<std::string, Function> PrivateCallees(const IRModule& mod,
+                                                         bool (*wanted)(const Function&)) {
   std::unordered_map<std::string, Function> result;
+  const String key = attr::kGlobalSymbol;
   for (const auto& [var, base] : mod->functions) {
     auto func = base.as<Function>();
-    if (func && !(*func)->GetAttr<String>(attr::kGlobalSymbol)) result[var->name_hint] = *func;
+    if (func && !(*func)->GetAttr<String>(key) && (!wanted || wanted(*func)))
+      result[var->name_hint] = *func;
   }
   if (result.empty()) return result;
   ValueUses uses;

@@ -10,8 +10,10 @@
 namespace tvm::relax {
 
 /// Private functions of the graph language that others only call: who else knows them cannot rely
-/// on their parameters. By name, which outlives a module.
-std::unordered_map<std::string, Function> PrivateCallees(const IRModule& mod);
+/// on their parameters. By name, which outlives a module; all,
+/// or those that `wanted` takes.
+std::unordered_map<std::string, Function> PrivateCallees(const IRModule& mod,
+                                                         bool (*wanted)(const Function&) = nullptr);
 
 /// A function in place of another.
 struct NewSignature {

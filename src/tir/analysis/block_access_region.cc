@@ -2,6 +2,7 @@
 // The regions of buffers that a block reads and writes.
 #include <unordered_set>
 
+#include "ir/once.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/expr/substitute.h"
 #include "tvm/tir/analysis.h"
@@ -32,9 +33,11 @@ struct Accesses {
   static bool Moves(const IntSet& set, const Accesses& written) {
     if (!set.IsSinglePoint() || SideEffect(set.PointValue()) <= CallEffectKind::kPure) return false;
     bool found = false;
-    PostOrderVisit(set.PointValue(), [&](const ObjectRef& node) {
+    Once first;
+    PreOrderVisit(set.PointValue(), [&](const ObjectRef& node) {
       auto* load = node.as<BufferLoadObj>();
       for (const Buffer& b : written.order) found |= load && load->buffer->data.same_as(b->data);
+      return !found && first(node.get());
     });
     return found;
   }
@@ -63,7 +66,7 @@ struct Accesses {
 
 struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockRealizeObj,
                                BufferLoadObj, BufferStoreObj, VarObj, DeclBufferObj, AllocateObj,
-                               AllocateConstObj, BufferRealizeObj, AttrStmtObj> {
+                               AllocateConstObj, BufferRealizeObj, AttrStmtObj, PrimExprObj> {
   const Map<Var, Buffer>& buffer_of_data;
   Accesses reads, writes, opaque;
   arith::DomMap doms;
@@ -71,6 +74,7 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   std::unordered_set<const VarObj*> own_memory;    // allocated below: not seen from outside
   std::unordered_set<const BufferObj*> own_views;  // declared below, of memory from outside
   std::unordered_set<const BufferObj*> of_block;   // allocations and views of the block itself
+  Once once;  // expressions, as long as variables have the same values
 
   explicit AccessVisitor(const Block& block, const Map<Var, Buffer>& buffers)
       : buffer_of_data(buffers) {
@@ -82,11 +86,13 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
   /// exists only below.
   bool IsInner(const ObjectRef& e) const {
     bool found = false;
-    PostOrderVisit(e, [&](const ObjectRef& n) {
+    Once first;
+    PreOrderVisit(e, [&](const ObjectRef& n) {
       auto* load = n.as<BufferLoadObj>();
       found |= n.as<LetObj>() || (load && (own_memory.count(load->buffer->data.get()) ||
                                            own_views.count(load->buffer.get()) ||
                                            of_block.count(load->buffer.get())));
+      return !found && first(n.get());
     });
     return found;
   }
@@ -127,7 +133,9 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     (*this)(op->extent);
     IntSet set = arith::EvalSet(Range::FromMinExtent(op->min, op->extent), doms);
     doms.Set(op->loop_var, set);
+    once = {};
     (*this)(op->body);
+    once = {};
     doms.erase(op->loop_var);
   }
   template <class T>
@@ -138,7 +146,9 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
       lets.Set(op->var, Substitute(op->value, lets));
     else if (op->var.dtype().is_index())
       doms.Set(op->var, IntSet::Everything());  // its value is known only inside
+    once = {};
     (*this)(op->body);
+    once = {};
     lets.erase(op->var);
     doms.erase(op->var);
   }
@@ -163,7 +173,11 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     add(&reads, op->block->reads);
     add(&writes, op->block->writes);
   }
+  void Visit(const PrimExprObj* op) {
+    if (once(op)) VisitChildren(op, *this);
+  }
   void Visit(const BufferLoadObj* op) {
+    if (!once(op)) return;
     Access(&reads, op->buffer, op->indices);
     for (const PrimExpr& i : op->indices) (*this)(i);
     if (op->predicate.has_value()) (*this)(op->predicate.value());
@@ -195,8 +209,10 @@ struct AccessVisitor : Visitor<AccessVisitor, ForObj, LetStmtObj, LetObj, BlockR
     if (is_thread) {
       Range range = Range::FromMinExtent(MakeZero((*iv)->var.dtype()), op->value);
       doms.Set((*iv)->var, arith::EvalSet(range, doms));
+      once = {};
     }
     (*this)(op->body);
+    if (is_thread) once = {};
     if (is_thread) doms.erase((*iv)->var);
   }
   void Visit(const DeclBufferObj* op) {

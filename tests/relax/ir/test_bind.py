@@ -46,7 +46,7 @@ def test_parameters_are_bound():
     for bad in (np.zeros((4, 3), "float16"), np.zeros((4, 2), "float32"), np.zeros(3, "float32")):
         with pytest.raises(ValueError, match="for the parameter 'x', got"):
             f.bind_params({"x": bad})
-    with pytest.raises(ValueError, match="expected one parameter of the function, got 0 for 'z'"):
+    with pytest.raises(ValueError, match=r"function \(x, .*\), got 'z', which is none"):
         f.bind_params({"z": np.zeros(1, "float32")})
 
 

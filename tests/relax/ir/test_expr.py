@@ -300,3 +300,33 @@ def test_arrays_of_numpy_stand_on_either_side():
     for call in (ones + x, x + ones, ones * x, np.float32(2) - x):
         assert call.op.name in ("relax.add", "relax.multiply", "relax.subtract")
     ir.assert_structural_equal((ones + x).args[0], relax.const(ones))
+
+
+@pytest.mark.parametrize("known", ["nothing", "object", "tensor"])
+def test_what_is_not_known_to_be_a_tuple_has_no_items(known):
+    x = relax.Var("x", TensorStructInfo((2,), "float32"))
+    expr = {
+        "nothing": relax.Call(relax.ExternFunc("f"), [x]),
+        "object": relax.Var("o", relax.ObjectStructInfo()),
+        "tensor": x,
+    }[known]
+    with pytest.raises(TypeError, match="expected a tuple to take all items of, got"):
+        list(expr)
+    with pytest.raises(TypeError, match="expected a tuple to take all items of, got"):
+        _first, _second = expr
+
+
+def test_items_of_tuples_and_shapes():
+    x = relax.Var("x", TensorStructInfo((2,), "float32"))
+    pair = relax.Var("p", relax.TupleStructInfo([x.struct_info, x.struct_info]))
+    first, second = pair
+    assert (first.index, second.index) == (0, 1)
+    assert [e.same_as(x) for e in relax.Tuple([x, x])] == [True, True]
+    assert [int(e) for e in relax.ShapeExpr([1, 2, 3])] == [1, 2, 3]
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(TypeError, match="ShapeExpr: expected dimensions in a list or tuple, got"):
+        TensorStructInfo(3, "float32")
+    with pytest.raises(TypeError, match="Var: expected a text as name, got int"):
+        relax.Var(3, TensorStructInfo((3,), "float32"))

@@ -112,6 +112,13 @@ TYPE_ERRORS = {
     "nn.softmax: expected data of a floating-point type, got int32": lambda: op.nn.softmax(ints),
     "take: expected indices of an integer type, got float32": lambda: op.take(x, y, 0),
     "where: expected a condition of type bool, got float32": lambda: op.where(x, x, x),
+    'mean: expected x of a type of numbers, got bool; write R.astype(x, "float32")': lambda: (
+        op.mean(tensor(2, 3, dtype="bool"))
+    ),
+    "std: expected x of a type of numbers, got bool": lambda: op.std(tensor(2, dtype="bool")),
+    "nn.avg_pool2d: expected data of a type of numbers, got bool": lambda: op.nn.avg_pool2d(
+        tensor(1, 2, 8, 8, dtype="bool")
+    ),
     "concat: expected tensors of one type, got float32 and int32": lambda: op.concat([x, ints]),
     "exp: argument 'x': expected a tensor or a scalar, got": lambda: op.exp(
         relax.Var("s", relax.ShapeStructInfo([2]))

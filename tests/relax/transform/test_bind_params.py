@@ -76,7 +76,7 @@ def test_callers_are_inferred_again():
 def test_bind_params_errors():
     bad = {
         "for the parameter 'w', got": {"w": W[0]},
-        "got 0 for 'v'": {"v": W},
+        "got 'v', which is none": {"v": W},
     }
     for message, params in bad.items():
         with pytest.raises(ValueError, match=message):

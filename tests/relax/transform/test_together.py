@@ -87,3 +87,48 @@ def test_copies_inlining_and_empty_rewritings():
     assert not list(relax.analysis.all_global_vars(inlined))
     assert relax.PyExprMutator().visit_expr(main).same_as(main)
     assert relax.testing.transform.ApplyEmptyCppMutator()(Module).same_as(Module)
+
+
+@I.ir_module
+class Others:
+    """Functions without what passes over a few operators look for, but in a local function."""
+
+    @R.function
+    def nothing(x: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            y = R.exp(x)
+            R.output(y)
+        return y
+
+    @R.function
+    def inside(x: R.Tensor((2, 3, 4, 4), "float32"), g: R.Tensor((3,), "float32")):
+        @R.function
+        def local(p: R.Tensor((2, 3, 4, 4), "float32"), q: R.Tensor((3,), "float32")):
+            n = R.nn.batch_norm(p, q, q, q, q, axis=1)
+            return n[0]
+
+        y = local(x, g)
+        return y
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AdjustMatmulOrder", "CallTIRRewrite", "CombineParallelMatmul", "DecomposeOpsForInference",
+        "DecomposeOpsForTraining", "ExpandMatmulOfSum", "LowerAllocTensor", "LowerRuntimeBuiltin",
+        "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
+    ],
+)  # fmt: skip
+def test_passes_over_few_operators_leave_other_functions_and_find_local_ones(name):
+    after = getattr(transform, name)()(Others)
+    assert after["nothing"].same_as(Others["nothing"])
+    changed = "batch_norm" not in after["inside"].script()
+    assert changed == name.startswith("Decompose")
+
+
+def test_functions_of_a_changed_module_are_found_by_name():
+    after = transform.DecomposeOpsForInference()(Others)
+    assert after.get_global_var("inside").same_as(Others.get_global_var("inside"))
+    del after["inside"]
+    assert [v.name_hint for v in after.get_global_vars()] == ["nothing"]
+    assert [v.name_hint for v in Others.get_global_vars()] == ["inside", "nothing"]

@@ -30,14 +30,18 @@ def _reduce(function, wide=False):
 
 
 _NAN = case(T(values=[[1.0, np.nan, 2.0], [-np.inf, -np.inf, -np.inf]]), axis=1)
-entry("max", _reduce(np.max), [*_cases([*FLOATS, *INTS]), _NAN])
-entry("min", _reduce(np.min), [*_cases([*FLOATS, *INTS]), _NAN])
+entry("max", _reduce(np.max), [*_cases([*FLOATS, *INTS, "bool"]), _NAN])
+entry("min", _reduce(np.min), [*_cases([*FLOATS, *INTS, "bool"]), _NAN])
 entry(
     "sum",
     _reduce(np.sum, wide=True),
-    [*_cases(["float32", "float64", "int32", "int64"]), case(T(0, 3), axis=0), _NAN],
+    [*_cases(["float32", "float64", "int32", "int64", "bool"]), case(T(0, 3), axis=0), _NAN],
 )
-entry("prod", _reduce(np.prod), [*_cases(["float32", "float64", "int32"]), case(T(3, 0), axis=1)])
+entry(
+    "prod",
+    _reduce(np.prod),
+    [*_cases(["float32", "float64", "int32", "bool"]), case(T(3, 0), axis=1)],
+)
 entry(
     "mean",
     _reduce(np.mean, wide=True),
