@@ -293,6 +293,41 @@ def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside)
     assert ("out_update" in [sch.get(b).name_hint for b in blocks]) == inside
 
 
+def test_conditions_on_places_leave_vectors_whole():
+    """Places are numbers of 64 bits, what is computed has 32."""
+    data = te.placeholder((6, 56, 56, 16), "float32", "A")
+    weight = te.placeholder((6, 3, 3, 16), "float32", "W")
+    n = [te.reduce_axis((0, 3), name) for name in "yx"]
+
+    def inside(*i):
+        at = [tir.Cast("int64", d) for d in i[1:3]]
+        ok = tir.all(at[0] >= 1, at[0] < 57, at[1] >= 1, at[1] < 57)
+        return tir.if_then_else(ok, data[i[0], i[1] - 1, i[2] - 1, i[3]], tir.const(0, "float32"))
+
+    padded = te.compute((6, 58, 58, 16), inside, "padded")
+    out = te.compute(
+        (6, 56, 56, 16),
+        lambda c, h, w, i: te.sum(
+            padded[c, h + n[0], w + n[1], i] * weight[c, n[0], n[1], i], axis=n
+        ),
+        "out",
+    )
+    _, sch = scheduled([data, weight, out])
+    assert tiles_of(sch)[0][-1] == 16
+
+
+def test_reductions_of_images_are_one_run():
+    """Of an instance norm: three axes, but lines of 12 are no vectors."""
+    a = te.placeholder((8, 12, 12), "float32", "A")
+    k, r = te.reduce_axis((0, 12), "k"), te.reduce_axis((0, 12), "r")
+    total = te.compute((8,), lambda i: te.sum(a[i, k, r], axis=[k, r]), "total")
+    out = te.compute((8, 12, 12), lambda i, j, l: a[i, j, l] - total[i], "out")
+    rule, sch = scheduled([a, out])
+    assert rule == "RowByRow"
+    extents = [[int(sch.get(l).extent) for l in sch.get_loops(b)] for b in ("total", "out")]
+    assert [e[-1] for e in extents] in ([144, 16], [144, 48])
+
+
 def test_copies_with_steps_are_parallel_and_in_vectors():
     """Windows of one element that move by two: what is copied for the product's columns."""
     _, sch = scheduled(strided_conv(64, 112, 64, 1), "llvm -num-cores=16 -mcpu=skylake-avx512")

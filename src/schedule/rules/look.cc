@@ -54,7 +54,17 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     if (call->Is(builtin::if_then_else()) && reader.IsAlways(call->args[0]))
       return (*this)(call->args[1]);
     out->work += cost::kCall;
-    VisitChildren(call, *this);
+    if (!call->Is(builtin::if_then_else())) return VisitChildren(call, *this);
+    // (Numbers that tell places apart are no values: vectors are not shorter for them.)
+    int widest_bits = out->widest_bits;
+    (*this)(call->args[0]);
+    if (!HasLoad(call->args[0])) out->widest_bits = widest_bits;
+    for (size_t i = 1; i < call->args.size(); ++i) (*this)(call->args[i]);
+  }
+  static bool HasLoad(const PrimExpr& e) {
+    bool found = false;
+    PostOrderVisit(e, [&](const ObjectRef& node) { found |= node.as<BufferLoadObj>() != nullptr; });
+    return found;
   }
   void Visit(const BufferLoadObj* load) {
     Add(load->buffer, load->indices, false);

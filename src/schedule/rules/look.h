@@ -59,6 +59,9 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 // ---- steps that rules share ---------------------------------------------------------------------
 /// One loop for all; a loop alone stays.
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
+/// Makes one loop of the innermost ones of a block that are one run of memory for every access, but
+/// for those outside.
+void FuseRun(const Schedule& sch, const BlockRV& block, size_t outside);
 /// The loop that threads share, of some nested ones. Iterations can be told apart in a fused loop
 /// where all but the outermost are counted: so all loops, or the outer ones, if they are counted
 /// and enough for the threads, or the innermost one that is not counted with all inside of it.
