@@ -5,6 +5,7 @@ import math
 import re
 import time
 
+import numpy as np
 import pytest
 import tvm
 import tvm.testing
@@ -326,6 +327,43 @@ def test_reductions_of_images_are_one_run():
     assert rule == "RowByRow"
     extents = [[int(sch.get(l).extent) for l in sch.get_loops(b)] for b in ("total", "out")]
     assert [e[-1] for e in extents] in ([144, 16], [144, 48])
+
+
+def test_what_the_place_chooses_stays_the_same_along_a_vector():
+    """Channels in blocks behind each other: which tensor is read is asked for each block."""
+    a, b = (te.placeholder((8, 27, 27, 16), "float32", name) for name in "AB")
+    out = topi.concatenate((a, b), 0)
+    _, sch = scheduled([a, b, out])
+    extents = [int(sch.get(loop).extent) for loop in sch.get_loops(out.op.name)]
+    assert extents == [16, 729, 16]
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_repeated_elements_are_in_vectors(times):
+    """An image of several times the size: vectors along its lines."""
+    a = te.placeholder((8, 20, 16), "float32", "A")
+    out = te.compute(
+        (8, 20 * times, 16 * times), lambda c, i, j: a[c, i // times, j // times], "out"
+    )
+    _, sch = scheduled([a, out])
+    assert ("VECTORIZED", 16 * times) in loops_of(sch)
+
+
+@pytest.mark.parametrize("rows, columns, margin", [(7, 33, 2), (20, 64, 1), (3, 5, 2)])
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_margins_of_images_are_apart(rows, columns, margin, mode):
+    """What lies between the margins is copied in vectors."""
+    a = te.placeholder((4, rows, columns), "float32", "A")
+    pad = topi.nn.mirror_pad if mode == "reflect" else topi.nn.replicate_pad
+    more = {"mode": "REFLECT"} if mode == "reflect" else {}
+    out = pad(a, [0, margin, margin], [0, margin, margin], **more)
+    _, sch = scheduled([a, out])
+    lengths = {extent for kind, extent in loops_of(sch) if kind == "VECTORIZED"}
+    assert lengths & {columns, columns - 1}  # (the edge itself is read by its margin, too)
+    inputs, result = values_of([a, out])
+    got = run(tvm.build(te.create_prim_func([a, out]), target="llvm"), inputs, result)
+    width = [(0, 0), (margin, margin), (margin, margin)]
+    tvm.testing.assert_allclose(got, np.pad(inputs[0], width, mode))
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():

@@ -127,6 +127,21 @@ bool BlockLook::Collapses(size_t outer) const {
                                                                             axes[outer + 1].extent);
   });
 }
+bool BlockLook::ChoosesAlong(size_t axis) const {
+  bool chooses = false;
+  auto ask = [&](const PrimExpr& condition) {
+    PreOrderVisit(condition, [&](const ObjectRef& node) {
+      chooses |= axes[axis].iter.same_as(node);
+      return !node.as<BufferLoadObj>();
+    });
+  };
+  PostOrderVisit(block->body, [&](const ObjectRef& node) {
+    if (auto* select = node.as<SelectObj>()) ask(select->condition);
+    auto* call = node.as<CallObj>();
+    if (call && call->Is(builtin::if_then_else())) ask(call->args[0]);
+  });
+  return chooses;
+}
 const Access& BlockLook::Store() const {
   for (const Access& access : accesses) {
     if (access.is_store) return access;

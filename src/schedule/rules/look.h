@@ -36,6 +36,8 @@ struct BlockLook : BlockView {
   /// Whether every access moves along an axis and the one inside of it as along one: outer steps
   /// are whole runs of inner ones.
   bool Collapses(size_t outer) const;
+  /// Whether a choice between values depends on the place along an axis, and not on what is there.
+  bool ChoosesAlong(size_t axis) const;
 };
 /// The view with the loops as random variables: rules take them from it.
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
