@@ -110,7 +110,7 @@ void AccessReader::BindLoops() {
   if (is_bound_) return;
   is_bound_ = true;
   for (const Axis& axis : view_->axes)
-    analyzer_.Bind(axis.var, Range::FromMinExtent(MakeZero(axis.var.dtype()), axis.extent));
+    analyzer_.Bind(axis.var, Range::FromMinExtent(axis.node->min, axis.extent));
 }
 PrimExpr AccessReader::InLoops(const PrimExpr& e) const {
   auto var = e.as<Var>();

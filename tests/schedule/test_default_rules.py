@@ -5,6 +5,7 @@ import math
 import re
 import time
 
+import numpy as np
 import pytest
 import tvm
 import tvm.testing
@@ -291,6 +292,78 @@ def test_margins_within_vectors_are_filled_where_they_are_read(channels, inside)
     _, sch = scheduled(padded_depthwise(channels, 56, 3))
     blocks = sch.get_child_blocks(sch.get_loops("padded")[0])
     assert ("out_update" in [sch.get(b).name_hint for b in blocks]) == inside
+
+
+def test_conditions_on_places_leave_vectors_whole():
+    """Places are numbers of 64 bits, what is computed has 32."""
+    data = te.placeholder((6, 56, 56, 16), "float32", "A")
+    weight = te.placeholder((6, 3, 3, 16), "float32", "W")
+    n = [te.reduce_axis((0, 3), name) for name in "yx"]
+
+    def inside(*i):
+        at = [tir.Cast("int64", d) for d in i[1:3]]
+        ok = tir.all(at[0] >= 1, at[0] < 57, at[1] >= 1, at[1] < 57)
+        return tir.if_then_else(ok, data[i[0], i[1] - 1, i[2] - 1, i[3]], tir.const(0, "float32"))
+
+    padded = te.compute((6, 58, 58, 16), inside, "padded")
+    out = te.compute(
+        (6, 56, 56, 16),
+        lambda c, h, w, i: te.sum(
+            padded[c, h + n[0], w + n[1], i] * weight[c, n[0], n[1], i], axis=n
+        ),
+        "out",
+    )
+    _, sch = scheduled([data, weight, out])
+    assert tiles_of(sch)[0][-1] == 16
+
+
+def test_reductions_of_images_are_one_run():
+    """Of an instance norm: three axes, but lines of 12 are no vectors."""
+    a = te.placeholder((8, 12, 12), "float32", "A")
+    k, r = te.reduce_axis((0, 12), "k"), te.reduce_axis((0, 12), "r")
+    total = te.compute((8,), lambda i: te.sum(a[i, k, r], axis=[k, r]), "total")
+    out = te.compute((8, 12, 12), lambda i, j, l: a[i, j, l] - total[i], "out")
+    rule, sch = scheduled([a, out])
+    assert rule == "RowByRow"
+    extents = [[int(sch.get(l).extent) for l in sch.get_loops(b)] for b in ("total", "out")]
+    assert [e[-1] for e in extents] in ([144, 16], [144, 48])
+
+
+def test_what_the_place_chooses_stays_the_same_along_a_vector():
+    """Channels in blocks behind each other: which tensor is read is asked for each block."""
+    a, b = (te.placeholder((8, 27, 27, 16), "float32", name) for name in "AB")
+    out = topi.concatenate((a, b), 0)
+    _, sch = scheduled([a, b, out])
+    extents = [int(sch.get(loop).extent) for loop in sch.get_loops(out.op.name)]
+    assert extents == [16, 729, 16]
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_repeated_elements_are_in_vectors(times):
+    """An image of several times the size: vectors along its lines."""
+    a = te.placeholder((8, 20, 16), "float32", "A")
+    out = te.compute(
+        (8, 20 * times, 16 * times), lambda c, i, j: a[c, i // times, j // times], "out"
+    )
+    _, sch = scheduled([a, out])
+    assert ("VECTORIZED", 16 * times) in loops_of(sch)
+
+
+@pytest.mark.parametrize("rows, columns, margin", [(7, 33, 2), (20, 64, 1), (3, 5, 2)])
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_margins_of_images_are_apart(rows, columns, margin, mode):
+    """What lies between the margins is copied in vectors."""
+    a = te.placeholder((4, rows, columns), "float32", "A")
+    pad = topi.nn.mirror_pad if mode == "reflect" else topi.nn.replicate_pad
+    more = {"mode": "REFLECT"} if mode == "reflect" else {}
+    out = pad(a, [0, margin, margin], [0, margin, margin], **more)
+    _, sch = scheduled([a, out])
+    lengths = {extent for kind, extent in loops_of(sch) if kind == "VECTORIZED"}
+    assert lengths & {columns, columns - 1}  # (the edge itself is read by its margin, too)
+    inputs, result = values_of([a, out])
+    got = run(tvm.build(te.create_prim_func([a, out]), target="llvm"), inputs, result)
+    width = [(0, 0), (margin, margin), (margin, margin)]
+    tvm.testing.assert_allclose(got, np.pad(inputs[0], width, mode))
 
 
 def test_copies_with_steps_are_parallel_and_in_vectors():

@@ -228,6 +228,35 @@ def test_adaptive_pools_of_other_dimensions():
     check(lambda t: topi.nn.adaptive_pool(t, (), "avg"), [z], z)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 5, "stride": 1, "padding": 2},
+        {"kernel_size": (7, 4), "stride": (2, 1), "padding": (3, 2), "ceil_mode": True},
+        {"kernel_size": 5, "stride": 1, "dilation": 2},
+    ],
+)
+def test_large_windows_of_max_pools(options):
+    """Axis by axis: also where there are NaN and infinities."""
+    x = values(2, 3, 17, 14)
+    x[0, 1, 4, 5], x[1, 0, 0, 0], x[1, 2, 16, 13], x[0, 0, 9, 9] = np.nan, -np.inf, np.inf, np.nan
+    pair = lambda value: (value, value) if isinstance(value, int) else value
+    kernel, stride, padding, dilation = (
+        pair(options.get(name, default))
+        for name, default in (
+            ("kernel_size", 1),
+            ("stride", 1),
+            ("padding", 0),
+            ("dilation", 1),
+        )
+    )
+    ceil = options.get("ceil_mode", False)
+    build = lambda t: topi.nn.pool2d(t, kernel, stride, dilation, padding * 2, "max", ceil)
+    expected = of(F.max_pool2d, x, **options)
+    check(build, [x], expected)
+    assert "pool_max_lines" in blocks(compiled(build, [x]).func)
+
+
 @pytest.mark.parametrize("pool_type", ["max", "avg"])
 def test_gradients_of_pools(pool_type):
     x = values(2, 3, 9, 8)

@@ -223,6 +223,9 @@ class FunctionGen
   Value* ElementPointer(const Buffer& buffer, const PrimExpr& index);
   llvm::Align AlignOf(const Buffer& buffer, const PrimExpr& index, int lanes) const;
   Value* LoadVector(const BufferLoadObj* op);
+  /// Elements at known distances from a place, in one load: those between belong to the buffer.
+  /// Null where lanes are at other places.
+  llvm::Value* LoadNear(const BufferLoadObj* op, llvm::Type* type);
   /// The byte that holds bits of an element, and the shift to them.
   PackedBits PackedPlace(const Buffer& buffer, Value* index);
   Value* PackedWord(const PackedBits& place);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores: scalars, contiguous vectors, gathers, masks, and types packed below a byte.
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -171,10 +172,39 @@ Value* FunctionGen::LoadVector(const BufferLoadObj* op) {
       return FromMemory(vector, op->dtype);
     }
   }
+  if (Value* few = mask ? nullptr : LoadNear(op, type)) return FromMemory(few, op->dtype);
   Value* pointers = ElementPointer(op->buffer, index);
   return FromMemory(
       b_.CreateMaskedGather(type, pointers, AlignOf(op->buffer, IntImm::Int32(1), 1), mask, zeros),
       op->dtype);
+}
+
+Value* FunctionGen::LoadNear(const BufferLoadObj* op, llvm::Type* type) {
+  auto* sum = op->indices[0].as<AddObj>();
+  auto* place = sum ? sum->a.as<BroadcastObj>() : nullptr;
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (!vector) return nullptr;
+  auto* distances = llvm::dyn_cast<llvm::Constant>(Gen(place ? sum->b : op->indices[0]));
+  std::vector<int64_t> at;
+  for (unsigned i = 0; distances && i < vector->getNumElements(); ++i) {
+    auto* lane = llvm::dyn_cast_or_null<llvm::ConstantInt>(distances->getAggregateElement(i));
+    if (!lane) return nullptr;
+    at.push_back(lane->getSExtValue());
+  }
+  if (at.empty()) return nullptr;
+  constexpr int64_t kMostSpan = 4;  // vectors
+  auto [low, high] = std::minmax_element(at.begin(), at.end());
+  int64_t first = *low, span = *high - first + 1;
+  if (span > kMostSpan * static_cast<int64_t>(at.size())) return nullptr;
+  Value* base = llvm::ConstantInt::getSigned(distances->getType()->getScalarType(), first);
+  if (place) base = b_.CreateAdd(Gen(place->value), base);
+  auto* wide = llvm::FixedVectorType::get(vector->getElementType(), static_cast<unsigned>(span));
+  auto* load = Annotate(b_.CreateAlignedLoad(wide, ElementPointer(op->buffer, base),
+                                             AlignOf(op->buffer, IntImm::Int32(1), 1)),
+                        op->buffer);
+  std::vector<int> pick;
+  for (int64_t i : at) pick.push_back(static_cast<int>(i - first));
+  return b_.CreateShuffleVector(load, pick);
 }
 
 // ---- reductions ----

@@ -146,7 +146,8 @@ Expr LowerPad(const BlockBuilder& builder, const Call& call) {
     PrimExpr value = MakeConst(data->dtype, attrs->pad_value);
     return lowered.Finish("pad", {topi::nn::pad(data, before, after, value)});
   }
-  std::string name = std::string(attrs->pad_mode) + "_pad";
+  std::string mode = attrs->pad_mode == "edge" ? "replicate" : std::string(attrs->pad_mode);
+  std::string name = mode + "_pad";
   std::string function = "topi.nn." + name;
   std::string block = name;
   block[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(block[0])));

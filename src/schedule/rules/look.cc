@@ -63,7 +63,17 @@ struct BodyLook : Visitor<BodyLook, PrimExprObj, StmtObj, CallObj, BufferLoadObj
     if (call->Is(builtin::if_then_else()) && reader.IsAlways(call->args[0]))
       return (*this)(call->args[1]);
     out->work += cost::kCall;
-    VisitChildren(call, *this);
+    if (!call->Is(builtin::if_then_else())) return VisitChildren(call, *this);
+    // (Numbers that tell places apart are no values: vectors are not shorter for them.)
+    int widest_bits = out->widest_bits;
+    (*this)(call->args[0]);
+    if (!HasLoad(call->args[0])) out->widest_bits = widest_bits;
+    for (size_t i = 1; i < call->args.size(); ++i) (*this)(call->args[i]);
+  }
+  static bool HasLoad(const PrimExpr& e) {
+    bool found = false;
+    PostOrderVisit(e, [&](const ObjectRef& node) { found |= node.as<BufferLoadObj>() != nullptr; });
+    return found;
   }
   void Visit(const BufferLoadObj* load) {
     Add(load->buffer, load->indices, false);
@@ -137,6 +147,21 @@ bool BlockLook::Collapses(size_t outer) const {
     return access.linear && analyzer.CanProveEqual(access.steps[outer], access.steps[outer + 1] *
                                                                             axes[outer + 1].extent);
   });
+}
+bool BlockLook::ChoosesAlong(size_t axis) const {
+  bool chooses = false;
+  auto ask = [&](const PrimExpr& condition) {
+    PreOrderVisit(condition, [&](const ObjectRef& node) {
+      chooses |= axes[axis].iter.same_as(node);
+      return !node.as<BufferLoadObj>();
+    });
+  };
+  PostOrderVisit(block->body, [&](const ObjectRef& node) {
+    if (auto* select = node.as<SelectObj>()) ask(select->condition);
+    auto* call = node.as<CallObj>();
+    if (call && call->Is(builtin::if_then_else())) ask(call->args[0]);
+  });
+  return chooses;
 }
 const Access& BlockLook::Store() const {
   for (const Access& access : accesses) {

@@ -36,6 +36,8 @@ struct BlockLook : BlockView {
   /// Whether every access moves along an axis and the one inside of it as along one: outer steps
   /// are whole runs of inner ones.
   bool Collapses(size_t outer) const;
+  /// Whether a choice between values depends on the place along an axis, and not on what is there.
+  bool ChoosesAlong(size_t axis) const;
 };
 /// The view with the loops as random variables: rules take them from it.
 BlockLook LookAt(const Schedule& sch, const BlockRV& block);
@@ -59,6 +61,9 @@ bool Attempt(const Schedule& sch, const std::function<bool()>& attempt);
 // ---- steps that rules share ---------------------------------------------------------------------
 /// One loop for all; a loop alone stays.
 LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops);
+/// Makes one loop of the innermost ones of a block that are one run of memory for every access, but
+/// for those outside.
+void FuseRun(const Schedule& sch, const BlockRV& block, size_t outside);
 /// The loop that threads share, of some nested ones. Iterations can be told apart in a fused loop
 /// where all but the outermost are counted: so all loops, or the outer ones, if they are counted
 /// and enough for the threads, or the innermost one that is not counted with all inside of it.

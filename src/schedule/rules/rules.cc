@@ -154,6 +154,7 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   for (size_t i = blocks.size() - 1; i-- > 0;) sch.ComputeAt(blocks[i], row);
   for (const BlockRV& block : blocks) {
     StartIfEmpty(sch, block);
+    FuseRun(sch, block, rows);
     VectorizeInner(sch, block, machine);
   }
   Array<LoopRV> outer;

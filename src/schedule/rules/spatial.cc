@@ -68,6 +68,73 @@ bool SplitDivided(const Schedule& sch, const BlockLook& look) {
   sch.TransformBlockLayout(look.rv, IndexMap(from, to, {}));
   return are_linear(LookAt(sch, look.rv));
 }
+/// Whether the two innermost axes, which SplitDivided made of one, are a run of what is written,
+/// and repeat elements of runs that are read: `A[i // 2]`.
+bool RepeatsElements(const BlockLook& look, const Machine& machine) {
+  size_t repeat = look.axes.size() - 1;
+  if (repeat == 0 || !look.axes[repeat].size || !look.axes[repeat - 1].size) return false;
+  int64_t times = *look.axes[repeat].size;
+  if (times < 2 || machine->Lanes(look.widest_bits) % times != 0) return false;
+  return std::all_of(look.accesses.begin(), look.accesses.end(), [&](const Access& access) {
+    if (access.is_store) return access.StepsBy(repeat, 1) && access.StepsBy(repeat - 1, times);
+    bool runs = access.StepsBy(repeat - 1, 1) || access.StepsBy(repeat - 1, 0);
+    return access.StepsBy(repeat, 0) && runs;
+  });
+}
+// ---- axes in parts ------------------------------------------------------------------------------
+/// Where indices of what is read, along an axis, begin to move in another way, smallest first: as
+/// at the margins of an image that is continued by its reflection.
+std::vector<int64_t> TurnsOf(const BlockLook& look, const Axis& axis) {
+  constexpr size_t kMostTurns = 4;
+  if (!axis.iter.defined() || !axis.size || *axis.size < 2) return {};
+  std::set<int64_t> turns;
+  arith::Analyzer analyzer;
+  auto add = [&](const PrimExpr& condition) {
+    auto holds = [&](int64_t i) {
+      PrimExpr at = Substitute(condition, {{axis.iter, MakeConst(axis.iter.dtype(), i)}});
+      return AsConstInt(analyzer.Simplify(at));
+    };
+    auto first = holds(0), last = holds(*axis.size - 1);
+    if (!first || !last || first == last) return;
+    int64_t low = 0, high = *axis.size - 1;  // where it is as at first, and where it is not
+    while (high - low > 1) {
+      int64_t middle = (low + high) / 2;
+      (holds(middle) == first ? low : high) = middle;
+    }
+    turns.insert(high);
+  };
+  for (const BufferRegion& read : look.block->reads) {
+    for (const Range& range : read->region) {
+      PostOrderVisit(range->min, [&](const ObjectRef& node) {
+        if (auto* choice = node.as<SelectObj>()) add(choice->condition);
+        if (auto* least = node.as<MinObj>()) add(least->a < least->b);
+        if (auto* most = node.as<MaxObj>()) add(most->a < most->b);
+      });
+    }
+  }
+  if (turns.size() > kMostTurns) return {};
+  return {turns.begin(), turns.end()};
+}
+/// Cuts a run where indices turn; the parts along which memory is contiguous become vectors.
+void VectorizeParts(const Schedule& sch, const LoopRV& run, const std::vector<int64_t>& turns,
+                    const Machine& machine) {
+  Array<Optional<PrimExpr>> sizes;
+  int64_t begin = 0;
+  for (int64_t turn : turns) {
+    sizes.push_back(MakeConst(sch.Get(run)->extent.dtype(), turn - begin));
+    begin = turn;
+  }
+  sizes.push_back(std::nullopt);
+  for (const LoopRV& part : sch.LoopPartition(run, sizes)) {
+    for (const BlockRV& block : sch.GetChildBlocks(part)) {
+      BlockLook look = LookAt(sch, block);
+      bool is_near = look.simple && !look.axes.empty();
+      for (const Access& access : look.accesses)
+        is_near = is_near && access.IsNear(look.axes.size() - 1);
+      if (is_near) Vectorized(sch, part, machine->Lanes(look.widest_bits), Rest::kOwnLoop);
+    }
+  }
+}
 // ---- transposing --------------------------------------------------------------------------------
 /// What is read contiguously along another axis than what is written: squares go through registers.
 struct Transpose {
@@ -209,14 +276,28 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
   // (In one of unknown length the rows could not be told apart.)
   size_t first = look.axes.size() - 1;
   auto is_known = [&](size_t i) { return look.axes[i].size.has_value(); };
-  while (first > 0 && is_known(first) && is_known(first - 1) && look.Collapses(first - 1)) --first;
+  bool repeats = machine->takes_vectors && RepeatsElements(look, machine);
+  if (repeats) --first;
+  // What is chosen by the place, as in a concatenation, stays the same along a vector.
+  auto chooses = [&](size_t i) {
+    auto run = look.Size([&](const Axis& axis) {
+      return &axis - look.axes.data() > static_cast<std::ptrdiff_t>(i);
+    });
+    return run >= machine->Lanes(look.widest_bits) && look.ChoosesAlong(i);
+  };
+  while (first > 0 && is_known(first) && is_known(first - 1) && look.Collapses(first - 1) &&
+         !chooses(first - 1))
+    --first;
+  std::vector<int64_t> turns;
+  if (first + 1 == look.axes.size()) turns = TurnsOf(look, look.axes[first]);
   Array<LoopRV> outer_loops, inner_loops;
   for (size_t i = 0; i < look.axes.size(); ++i) {
     (i < first ? outer_loops : inner_loops).push_back(look.axes[i].loop);
   }
   LoopRV run = FuseAll(sch, inner_loops);
   bool contiguous = look.simple && machine->takes_vectors;
-  for (const Access& access : look.accesses) contiguous &= access.IsNear(look.axes.size() - 1);
+  for (const Access& access : look.accesses)
+    contiguous &= repeats || access.IsNear(look.axes.size() - 1);
   // Threads share the rows, or, where these are few, the vectors of a row, too. (Many rows first:
   // the parts that vectors may leave of a row would hide what belongs to it.)
   LoopRV rows, around = run;
@@ -227,7 +308,13 @@ void ScheduleSpatial(const Schedule& sch, const BlockRV& block, const Machine& m
     are_few = count && *count < cost::kTasksPerCore * machine->cores;
     if (!are_few) ParallelIfWorth(sch, rows, machine, work);
   }
-  if (contiguous) {
+  if (!contiguous && look.simple && machine->takes_vectors && !turns.empty()) {
+    Attempt(sch, [&] {
+      VectorizeParts(sch, run, turns, machine);
+      around = LoopRV();
+      return true;
+    });
+  } else if (contiguous) {
     Attempt(sch, [&] {
       around = Vectorized(sch, run, machine->Lanes(look.widest_bits), Rest::kOwnLoop);
       return true;

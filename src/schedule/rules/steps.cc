@@ -89,6 +89,25 @@ LoopRV FuseAll(const Schedule& sch, const Array<LoopRV>& loops) {
   return loops.size() == 1 ? loops[0] : sch.Fuse(loops);
 }
 
+void FuseRun(const Schedule& sch, const BlockRV& block, size_t outside) {
+  BlockLook look = LookAt(sch, block);
+  size_t first = look.axes.size();
+  auto is_same = [&](const Axis& a, const Axis& b) {
+    return a.size && b.size && a.spatial == b.spatial && a.reduce == b.reduce;
+  };
+  if (first > 0) --first;
+  while (first > outside && is_same(look.axes[first - 1], look.axes[first]) &&
+         look.Collapses(first - 1))
+    --first;
+  Array<LoopRV> run;
+  for (size_t i = first; i < look.axes.size(); ++i) run.push_back(look.axes[i].loop);
+  if (run.size() < 2) return;
+  Attempt(sch, [&] {
+    sch.Fuse(run);
+    return true;
+  });
+}
+
 LoopRV FuseToShare(const Schedule& sch, const Array<LoopRV>& loops, const Machine& machine) {
   auto extent = [&](size_t i) { return AsConstInt(sch.Get(loops[i])->extent); };
   size_t known = 0, unknown = loops.size() - 1;

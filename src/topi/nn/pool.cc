@@ -52,7 +52,38 @@ struct PoolWindows {
       counts.push_back(Simplified(count));
     }
   }
+  /// Whether far fewer elements are compared if axes are reduced one after the other, which takes
+  /// more passes over them.
+  bool IsBetterApart() const {
+    double together = 1, apart = 0, results = 1;  // of an axis, for each of the last one
+    for (size_t k = kernel.size(); k-- > 0;) {
+      auto taps = AsConstInt(kernel[k]), step = AsConstInt(strides[k]);
+      if (!taps || !step) return false;
+      apart += results * static_cast<double>(*taps);
+      results *= static_cast<double>(*step);
+      together *= static_cast<double>(*taps);
+    }
+    return 2 * apart <= together;
+  }
 };
+/// The largest elements of windows, axis by axis.
+Tensor MaxPoolApart(Tensor source, const SpatialAxes& axes, const PoolWindows& w) {
+  for (size_t k = 0; k < axes.size(); ++k) {
+    size_t axis = axes.axes[k];
+    bool is_last = k + 1 == axes.size();
+    Shape shape = source->shape;
+    shape.Set(axis, w.counts[k]);
+    IterVar tap = Along(w.kernel[k], "rv" + std::to_string(k));
+    auto element = [&](const Index& i) {
+      Index at = i;
+      at[axis] = i[axis] * w.strides[k] + tap->var * w.dilation[k];
+      return te::max(At(source, at), {tap});
+    };
+    source = is_last ? Compute(shape, element, "pool_max", "pool_max", RuleOf("pool_max"))
+                     : Compute(shape, element, "pool_max_lines", kCommReduce);
+  }
+  return source;
+}
 }  // namespace
 
 Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any& dilation,
@@ -66,6 +97,7 @@ Tensor pool(const Tensor& data, const Any& kernel, const Any& stride, const Any&
   PoolWindows w(op.c_str(), data, axes, kernel, stride, dilation, padding, ceil_mode);
   PrimExpr start = is_max ? min_value(data->dtype) : MakeZero(data->dtype);
   Tensor source = w.padding.IsNone() ? data : PadSpatial(data, axes, w.padding, start);
+  if (is_max && w.IsBetterApart()) return MaxPoolApart(source, axes, w);
   Shape shape = data->shape;
   Array<IterVar> iters;
   for (size_t k = 0; k < axes.size(); ++k) {

@@ -45,6 +45,7 @@ NAMES = {
     "searchsorted": (relax.op.bucketize, tensor(3), tensor(2)),
     "nll_loss_without_weight": (relax.op.nn.nll_loss, tensor(2, 3), tensor(2, dtype="int64")),
     "reflect_pad": (lambda x: relax.op.nn.pad(x, [1, 1], "reflect"), tensor(3)),
+    "replicate_pad": (lambda x: relax.op.nn.pad(x, [1, 1], "edge"), tensor(3)),
     "zeros": (relax.op.zeros_like, tensor(3)),
     "conv2d": (relax.op.nn.conv2d, tensor(1, 2, 4, 4), tensor(3, 2, 3, 3)),
 }

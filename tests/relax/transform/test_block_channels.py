@@ -48,6 +48,14 @@ def ops(mod):
     ]
 
 
+def layouts_of(mod):
+    return [
+        b.value.attrs.out_layout
+        for b in mod["main"].body.blocks[0].bindings
+        if getattr(getattr(b.value, "op", None), "name", "") == "relax.nn.conv2d"
+    ]
+
+
 def near(got, want):
     want = want.numpy()
     assert got.shape == want.shape
@@ -144,12 +152,7 @@ def test_block_channels_half_vectors_and_halo_of_other_sizes():
 
     after, got, x = blocked((1, 16, 6, 6), build)
     near(got, F.conv2d(F.conv2d(x, torch.from_numpy(w)), torch.from_numpy(u)))
-    outs = [
-        b.value.attrs.out_layout
-        for b in after["main"].body.blocks[0].bindings
-        if getattr(b.value.op, "name", "") == "relax.nn.conv2d"
-    ]
-    assert outs == ["NCHW4c", "NCHW"]
+    assert layouts_of(after) == ["NCHW4c", "NCHW"]
 
 
 def test_block_channels_stays_out():
@@ -238,3 +241,96 @@ def test_block_channels_joins_nothing_else(other, axis):
 
     _, got, x = blocked((2, 8, 5, 6), build)
     near(got, torch.cat([F.conv2d(x, torch.from_numpy(w)), torch.from_numpy(more)], axis))
+
+
+def test_block_channels_fills_up_vectors():
+    """20 channels are 24, wherever they go; what is read again has 20."""
+    w, d, u = array(20, 8, 3, 3), array(20, 1, 3, 3), array(20, 20, 3, 3)
+    b, s = array(1, 20, 1, 1), array(36, 20, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.add(bb.emit(relax.op.nn.conv2d(x, const(w), padding=1)), const(b)))
+        z = bb.emit(relax.op.nn.conv2d(y, const(d), padding=1, groups=20))
+        z = bb.emit(relax.op.add(bb.emit(relax.op.nn.conv2d(z, const(u), padding=1)), y))
+        z = bb.emit(relax.op.nn.max_pool2d(z, (3, 3), (2, 2), (1, 1)))
+        gate = bb.emit(relax.op.sigmoid(bb.emit(relax.op.mean(z, [2, 3], keepdims=True))))
+        z = bb.emit(relax.op.multiply(z, gate))
+        return bb.emit(relax.op.concat([bb.emit(relax.op.nn.conv2d(z, const(s))), z], 1))
+
+    after, got, x = blocked((2, 8, 9, 9), build)
+    W, D, U, B, S = map(torch.from_numpy, (w, d, u, b, s))
+    y = F.conv2d(x, W, padding=1) + B
+    z = F.conv2d(F.conv2d(y, D, padding=1, groups=20), U, padding=1) + y
+    z = F.max_pool2d(z, 3, 2, 1)
+    z = z * torch.sigmoid(z.mean((2, 3), keepdim=True))
+    near(got, torch.cat([F.conv2d(z, S), z], 1))
+    assert layouts_of(after) == ["NCHW4c", "NCHW4c", "NCHW4c", "NCHW4c"]  # they are joined
+
+    def alone(bb, x):
+        y = bb.emit(relax.op.nn.relu(bb.emit(relax.op.nn.conv2d(x, const(w), padding=1))))
+        z = bb.emit(relax.op.nn.conv2d(y, const(d), padding=1, groups=20))
+        z = bb.emit(relax.op.add(bb.emit(relax.op.nn.conv2d(z, const(u), padding=1)), y))
+        z = bb.emit(relax.op.nn.max_pool2d(z, (3, 3), (2, 2), (1, 1)))
+        means = bb.emit(relax.op.mean(z, [2, 3], keepdims=True))
+        return bb.emit(relax.op.multiply(z, bb.emit(relax.op.sigmoid(means))))
+
+    after, got, x = blocked((2, 8, 9, 9), alone)
+    y = F.relu(F.conv2d(x, W, padding=1))
+    z = F.max_pool2d(F.conv2d(F.conv2d(y, D, padding=1, groups=20), U, padding=1) + y, 3, 2, 1)
+    near(got, z * torch.sigmoid(z.mean((2, 3), keepdim=True)))
+    assert layouts_of(after) == ["NCHW8c"] * 3
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_block_channels_fills_up_with_what_is_no_worse(value):
+    """What fills a vector up has no infinity that the channels have not, whatever follows."""
+    w, u = np.abs(array(20, 8, 1, 1)) + 0.1, np.abs(array(16, 20, 1, 1)) + 0.1
+    x = relax.Var("x", R.Tensor((1, 8, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, const(w)))
+            y = bb.emit(relax.op.divide(const(np.float32(1)), y))  # of 0 it would be infinite
+            y = bb.emit(relax.op.divide(const(np.float32(1)), y))
+            out = bb.emit_output(relax.op.nn.conv2d(y, const(u)))
+        bb.emit_func_output(out)
+    after = transform.BlockChannels(8)(bb.get())
+    assert layouts_of(after)[0] == "NCHW8c"
+    data = np.abs(array(1, 8, 3, 3)) + 1
+    data[0, 3, 1, 1] = value
+    got = evaluate(transform.FoldConstant()(transform.LegalizeOps()(after)), [data])
+    W, U = map(torch.from_numpy, (w, u))
+    want = F.conv2d(1 / (1 / F.conv2d(torch.from_numpy(data), W)), U).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4)
+    assert np.isfinite(want).sum() == want.size - 16
+
+
+def test_block_channels_joins_channels_that_half_vectors_divide():
+    w, u = array(20, 8, 1, 1), array(12, 8, 1, 1)
+
+    def build(bb, x):
+        y = [bb.emit(relax.op.nn.relu(bb.emit(relax.op.nn.conv2d(x, const(a))))) for a in (w, u)]
+        return relax.op.concat(y, 1)
+
+    after, got, x = blocked((1, 8, 5, 5), build)
+    near(got, torch.cat([F.relu(F.conv2d(x, torch.from_numpy(a))) for a in (w, u)], 1))
+    assert layouts_of(after) == ["NCHW4c", "NCHW4c"]
+
+
+@pytest.mark.parametrize("method", ["nearest_neighbor", "linear"])
+def test_block_channels_follows_images_of_other_sizes(method):
+    w = array(16, 8, 1, 1)
+
+    def build(bb, x):
+        y = bb.emit(relax.op.nn.conv2d(x, const(w)))
+        mode = "asymmetric" if method == "nearest_neighbor" else "half_pixel"
+        sizes = {"coordinate_transformation_mode": mode, "rounding_method": "floor"}
+        y = bb.emit(relax.op.image.resize2d(y, (10, 10), method=method, **sizes))
+        return relax.op.nn.relu(y)
+
+    after, got, x = blocked((1, 8, 5, 5), build)
+    mode = "nearest" if method == "nearest_neighbor" else "bilinear"
+    near(got, F.relu(F.interpolate(F.conv2d(x, torch.from_numpy(w)), (10, 10), mode=mode)))
+    kept = [op for op in ops(transform.FoldConstant()(after)) if op.startswith(("image", "nn"))]
+    assert kept == ["nn.conv2d", "image.resize2d", "nn.relu"]
+    assert "NCHW8c" in after.script().split("resize2d")[1]

@@ -166,21 +166,19 @@ Outputs ConvertReciprocal(Node& n) {
   Expr x = n.In(0);
   return n("divide", n.Scalar(1, Node::TypeOf(x)), x);
 }
-Outputs ConvertElu(Node& n) {
-  double alpha = n.Float("alpha", 1.0);
-  return MapElements(n, "elu", n.In(0), [&](PrimExpr x) -> PrimExpr {
-    DataType t = x.dtype();
-    return tir::Select(x < MakeZero(t), Num(t, alpha) * (exp(x) - Num(t, 1)), x);
-  });
+/// max(x, 0) + alpha (exp(min(x, 0) / divisor) - 1)
+Outputs ExponentialBelowZero(Node& n, double divisor) {
+  Expr x = n.In(0);
+  DataType t = Node::TypeOf(x);
+  Expr low = n("minimum", x, n.Scalar(0, t));
+  if (divisor != 1) low = n("divide", low, n.Scalar(divisor, t));
+  low = n("subtract", n("exp", low), n.Scalar(1, t));
+  if (double alpha = n.Float("alpha", 1.0); alpha != 1)
+    low = n("multiply", n.Scalar(alpha, t), low);
+  return n("add", n("maximum", x, n.Scalar(0, t)), low);
 }
-Outputs ConvertCelu(Node& n) {
-  double alpha = n.Float("alpha", 1.0);
-  return MapElements(n, "celu", n.In(0), [&](PrimExpr x) -> PrimExpr {
-    DataType t = x.dtype();
-    return tir::Select(x < MakeZero(t), Num(t, alpha) * (exp(div(x, Num(t, alpha))) - Num(t, 1)),
-                       x);
-  });
-}
+Outputs ConvertElu(Node& n) { return ExponentialBelowZero(n, 1); }
+Outputs ConvertCelu(Node& n) { return ExponentialBelowZero(n, n.Float("alpha", 1.0)); }
 Outputs ConvertSelu(Node& n) {
   constexpr float kAlpha = 1.67326319217681884765625F, kGamma = 1.05070102214813232421875F;
   double alpha = n.Float("alpha", kAlpha), gamma = n.Float("gamma", kGamma);
@@ -207,8 +205,8 @@ Outputs ConvertMish(Node& n) {
   return n("multiply", n.In(0), n("tanh", n("nn.softplus", n.In(0))));
 }
 Outputs ConvertSoftsign(Node& n) {
-  return MapElements(n, "softsign", n.In(0),
-                     [](PrimExpr x) { return div(x, Num(x.dtype(), 1) + tvm::abs(x)); });
+  Expr x = n.In(0);
+  return n("divide", x, n("add", n.Scalar(1, Node::TypeOf(x)), n("abs", x)));
 }
 Outputs ConvertThresholdedRelu(Node& n) {
   double alpha = n.Float("alpha", 1.0);

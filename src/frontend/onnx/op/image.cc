@@ -152,6 +152,33 @@ std::vector<PrimExpr> SizesFromScales(Node& n, const Expr& x, const Expr& scales
   });
   return n.RuntimeIntegers(sizes);
 }
+/// The sizes of images whose pixels are repeated, or left out, whole numbers of times.
+std::optional<Dims> RepeatedSizes(Node& n, const Expr& x, const ResizeOptions& o,
+                                  const std::vector<int64_t>& axes,
+                                  const std::vector<PrimExpr>& scales,
+                                  const std::vector<PrimExpr>& sizes) {
+  int64_t rank = Node::Rank(x);
+  if (rank != 4 || o.mode != "nearest" || o.coordinates != "asymmetric" || o.rounding != "floor")
+    return std::nullopt;
+  Dims dims = Node::Shape(x);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t axis = n.Axis(axes[i], rank, "axes");
+    auto from = AsConstInt(dims[axis]);
+    if (!from || *from == 0) return std::nullopt;
+    int64_t to = 0;
+    if (!scales.empty()) {
+      auto* scale = scales[i].as<FloatImmObj>();
+      if (!scale || scale->value != std::floor(scale->value)) return std::nullopt;
+      to = *from * static_cast<int64_t>(scale->value);
+    } else {
+      to = AsConstInt(sizes[i]).value_or(0);
+    }
+    if (to <= 0 || (to % *from != 0 && *from % to != 0) || (axis < 2 && to != *from))
+      return std::nullopt;
+    dims.Set(axis, Num(to));
+  }
+  return Dims{dims[2], dims[3]};
+}
 Outputs ConvertResize(Node& n) {
   Expr x = n.In(0);
   int64_t rank = Node::Rank(x);
@@ -201,6 +228,10 @@ Outputs ConvertResize(Node& n) {
       PrimExpr dim = Real(Node::Shape(x)[n.Axis(axes[i], rank, "axes")]);
       sizes[i] = n.Simplify(Whole(floor(common * dim + Real(0.5))));
     }
+  }
+  if (auto repeated = RepeatedSizes(n, x, o, axes, scales, sizes)) {
+    return n("image.resize2d", x, relax::ShapeExpr(*repeated), nullptr, "NCHW", "nearest_neighbor",
+             "asymmetric", "floor");
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizedAxis r;

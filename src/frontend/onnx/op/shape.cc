@@ -387,6 +387,14 @@ PrimExpr PaddedPlace(const std::string& mode, const PrimExpr& i, const PrimExpr&
   PrimExpr at = floormod(i, period);
   return min(at, period - at);
 }
+/// Whether padding by what is there, so many elements before and after, reads none twice over: the
+/// edge of an axis that has elements, or a reflection within it.
+bool ReadsWithin(const std::string& mode, const PrimExpr& dim, const PrimExpr& before,
+                 const PrimExpr& after) {
+  auto size = AsConstInt(dim);
+  int64_t most = std::max(*AsConstInt(before), *AsConstInt(after));
+  return most == 0 || (size && (mode == "edge" ? *size > 0 : mode == "reflect" && most < *size));
+}
 /// Padding before and after every axis, from axes of a number that only running tells.
 Expr PadsByAxis(Node& n, int64_t rank) {
   Te te(n);
@@ -432,13 +440,16 @@ Outputs ConvertPad(Node& n) {
   }
   std::optional<PrimExpr> fill = Num(Node::TypeOf(x), 0);
   if (n.Has(2)) fill = n.ScalarOf(2);
+  Array<int64_t> widths;
+  bool within = constant;
+  for (int64_t a = 0; constant && a < rank; ++a) {
+    widths.push_back(*AsConstInt(before[a]));
+    widths.push_back(*AsConstInt(after[a]));
+    within = within && ReadsWithin(mode, Node::Shape(x)[a], before[a], after[a]);
+  }
+  if (mode != "constant" && within) return n("nn.pad", x, widths, mode);
   if (mode == "constant" && constant && fill) {
     auto* number = fill->as<FloatImmObj>();
-    Array<int64_t> widths;
-    for (int64_t a = 0; a < rank; ++a) {
-      widths.push_back(*AsConstInt(before[a]));
-      widths.push_back(*AsConstInt(after[a]));
-    }
     double value = number ? number->value : static_cast<double>(AsConstInt(*fill).value_or(0));
     return n("nn.pad", x, widths, "constant", value);
   }

@@ -471,7 +471,7 @@ entry(
         case(T(0, 5), _classes(0, high=5), reduction="sum"),
     ],
 )
-_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular": "wrap"}
 
 
 def _pad(x, pad_width, pad_mode="constant", pad_value=0.0):
@@ -489,7 +489,7 @@ entry(
     [
         case(T(2, 3), [1, 1, 2, 0]),
         case(T(2, 3), [0, 0, 1, 2], pad_value=7.0),
-        *[case(T(4, 5), [0, 0, 2, 1], m) for m in ("reflect", "replicate", "circular")],
+        *[case(T(4, 5), [0, 0, 2, 1], m) for m in _MODES],
         case(T(0, 3), [1, 0, 0, 0]),
         case(T(), []),
     ],
