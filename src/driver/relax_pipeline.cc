@@ -47,6 +47,7 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.CanonicalizeRelaxBindings")  // no tuples with the moving statistics
+      ("relax.EliminateCommonSubexpr")  // masks that every layer makes anew
       .If(is_host, "relax.SliceSplits")
       .If(is_host, "relax.RecoverLinear")  // their kernels take in what follows
       ("relax.PackWeights")  // before they are transposed: each weight is moved once

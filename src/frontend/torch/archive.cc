@@ -16,17 +16,36 @@ constexpr int64_t kSchemaVersion = 8;
 
 struct Archive {
   Bytes file;
-  std::map<std::string, std::string_view> members;
+  std::map<std::string, ZipMember> members;
   std::string root;  // the folder that all members are in
 
-  std::string_view Member(const std::string& name) const {
+  std::optional<std::string_view> Find(const std::string& name) const {
     auto it = members.find(root + name);
-    if (it == members.end()) {
+    if (it == members.end()) return std::nullopt;
+    return Content(name, it->second);
+  }
+  std::string_view Member(const std::string& name) const {
+    auto found = Find(name);
+    if (!found)
       TVM_FFI_THROW(ValueError) << "archive: expected the member '" << name << "', got none";
-    }
-    return it->second;
+    return *found;
   }
 };
+/// What a file without a program is, and what to do about it.
+std::string OtherFile(const Archive& archive) {
+  auto has = [&](std::string_view part) {
+    return std::any_of(archive.members.begin(), archive.members.end(), [&](const auto& member) {
+      return member.first.find(part) != std::string::npos;
+    });
+  };
+  if (has("/constants.pkl"))
+    return "TorchScript, as torch.jit.save writes it: export the model it was made of "
+           "(torch.export.export, then torch.export.save)";
+  if (has("/data.pkl"))
+    return "pickled objects, as torch.save writes them: load them into their model and export that "
+           "(torch.export.export, then torch.export.save)";
+  return "another ZIP file";
+}
 Archive OpenArchive(const std::string& path) {
   Archive archive{MapFile(path), {}, ""};
   try {
@@ -34,19 +53,16 @@ Archive OpenArchive(const std::string& path) {
   } catch (const ffi::Error& error) {
     throw ffi::Error(error.kind(), error.message() + "\n  in " + path, error.backtrace());
   }
-  for (const auto& [name, bytes] : archive.members) {
+  for (const auto& [name, member] : archive.members) {
     constexpr std::string_view suffix = "/archive_format";
     if (!name.ends_with(suffix)) continue;
     archive.root = name.substr(0, name.size() - suffix.size() + 1);
-    if (bytes != "pt2") Unexpected("archive_format", "pt2");
-    auto order = archive.members.find(archive.root + "byteorder");
-    if (order != archive.members.end() && order->second != "little") {
-      Unexpected("byteorder", "little");
-    }
+    if (Content(name, member) != "pt2") Unexpected("archive_format", "pt2");
+    if (archive.Find("byteorder").value_or("little") != "little") Unexpected("byteorder", "little");
     return archive;
   }
-  TVM_FFI_THROW(ValueError) << "archive: expected a file of torch.export.save, got '" << path
-                            << "'";
+  TVM_FFI_THROW(ValueError) << "archive: expected a file of torch.export.save, got "
+                            << OtherFile(archive) << "\n  in " << path;
   TVM_FFI_UNREACHABLE();
 }
 
@@ -122,9 +138,9 @@ class Tensors {
  public:
   Tensors(const Archive& archive, const char* folder, const char* list)
       : archive_(archive), folder_(folder) {
-    auto it = archive.members.find(archive.root + folder + list);
-    if (it == archive.members.end()) return;
-    json::Object config = ParseObject(it->second, list);
+    auto text = archive.Find(std::string(folder) + list);
+    if (!text) return;
+    json::Object config = ParseObject(*text, list);
     entries_ = AsObject(Get(config, "config"), list);
   }
   bool Has(const String& name) const { return entries_.count(name); }

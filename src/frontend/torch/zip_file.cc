@@ -3,7 +3,7 @@
 // beyond 4 GiB have a second, 64-bit directory end and sizes in the entries' extra fields.
 #include "zip_file.h"
 
-#include <cstdint>
+#include <array>
 #include <cstring>
 
 #include "runtime/utf8.h"
@@ -78,19 +78,62 @@ void ReadLarge(std::string_view extra, uint64_t* size, uint64_t* stored, uint64_
   }
 }
 
+/// For each byte, and how many bytes follow it within eight: its part of the checksum.
+constexpr auto kChecksums = [] {
+  std::array<std::array<uint32_t, 256>, 8> tables{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
+    tables[0][byte] = value;
+  }
+  for (size_t i = 1; i < 8; ++i) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      uint32_t before = tables[i - 1][byte];
+      tables[i][byte] = before >> 8 ^ tables[0][before & 255];
+    }
+  }
+  return tables;
+}();
+/// ZIP's CRC-32, eight bytes at a time.
+uint32_t Checksum(std::string_view bytes) {
+  uint32_t value = 0xffffffff;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    uint64_t eight = Number<uint64_t>(bytes, 0) ^ value;
+    value = 0;
+    for (size_t i = 0; i < 8; ++i) value ^= kChecksums[7 - i][eight >> 8 * i & 255];
+  }
+  for (char c : bytes) value = value >> 8 ^ kChecksums[0][(value ^ c) & 255];
+  return ~value;
+}
+
 }  // namespace
 
-std::map<std::string, std::string_view> ReadZip(std::string_view file) {
+std::string_view Content(const std::string& name, const ZipMember& member) {
+  auto shown = [&] { return runtime::EncodeUtf8(runtime::DecodeUtf8(name)); };
+  if (member.method != 0) {
+    TVM_FFI_THROW(ValueError) << "archive: expected members without compression, as "
+                                 "torch.export.save writes them, got '"
+                              << shown() << "' with method " << member.method;
+  }
+  if (uint32_t found = Checksum(member.bytes); found != member.checksum) {
+    TVM_FFI_THROW(ValueError) << "archive: expected '" << shown() << "' to have the checksum "
+                              << member.checksum << ", got " << found << ": the file is damaged";
+  }
+  return member.bytes;
+}
+
+std::map<std::string, ZipMember> ReadZip(std::string_view file) {
   Directory directory = FindDirectory(file);
   std::string_view entries =
       Part(file, directory.offset, directory.size, "a directory outside of it");
-  std::map<std::string, std::string_view> members;
+  std::map<std::string, ZipMember> members;
   for (uint64_t i = 0; i < directory.count; ++i) {
     if (entries.size() < kEntrySize || Number<uint32_t>(entries, 0) != kEntry) {
       Damaged("a directory that is cut off");
     }
     uint16_t method = Number<uint16_t>(entries, 10), name_size = Number<uint16_t>(entries, 28),
              extra_size = Number<uint16_t>(entries, 30), comment = Number<uint16_t>(entries, 32);
+    uint32_t checksum = Number<uint32_t>(entries, 16);
     uint64_t stored = Number<uint32_t>(entries, 20), size = Number<uint32_t>(entries, 24),
              offset = Number<uint32_t>(entries, 42);
     std::string name(Part(entries, kEntrySize, name_size, "a name that is cut off"));
@@ -99,16 +142,12 @@ std::map<std::string, std::string_view> ReadZip(std::string_view file) {
     ReadLarge(extra, &size, &stored, &offset);
     Part(entries, 0, kEntrySize + name_size + extra_size + comment, "an entry that is cut off");
     entries.remove_prefix(kEntrySize + name_size + extra_size + comment);
-    if (method != 0 || stored != size) {
-      TVM_FFI_THROW(ValueError) << "archive: expected members without compression, as "
-                                   "torch.export.save writes them, got '"
-                                << runtime::EncodeUtf8(runtime::DecodeUtf8(name))
-                                << "' with method " << method;
-    }
+    if (method == 0 && stored != size) Damaged("a member of two sizes");
     std::string_view local = Part(file, offset, kLocalSize, "a member outside of it");
     if (Number<uint32_t>(local, 0) != kLocal) Damaged("a member without a header");
     uint64_t skipped = kLocalSize + Number<uint16_t>(local, 26) + Number<uint16_t>(local, 28);
-    members[name] = Part(file, offset + skipped, size, "a member that is cut off");
+    std::string_view bytes = Part(file, offset + skipped, stored, "a member that is cut off");
+    members[name] = {bytes, checksum, method};
   }
   return members;
 }

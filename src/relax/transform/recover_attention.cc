@@ -66,6 +66,26 @@ DataType ElementTypeOf(const Expr& expr) {
   return GetStructInfoAs<TensorStructInfoObj>(expr)->dtype;
 }
 
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+/// `scores == -inf` of a condition that all scores of a row are, of which a softmax is made:
+/// PyTorch's not any(not (scores == -inf)).
+Optional<Expr> TestedScores(const Spelled& s, const Expr& condition, const Expr& softmax) {
+  auto made = s.CallOf(softmax, s.ops.softmax);
+  auto some = s.OperandOf(condition, s.ops.logical_not);
+  auto seen = some ? s.ReductionOf(WithoutCast(s, *some), s.ops.max) : std::nullopt;
+  if (!made || !seen || seen->axes != 1) return std::nullopt;
+  auto hidden = s.OperandOf(WithoutCast(s, seen->operand), s.ops.logical_not);
+  auto test = hidden ? s.CallOf(*hidden, s.ops.equal) : std::nullopt;
+  bool is_of_all =
+      test && s.Same((*test)->args[0], (*made)->args[0]) && s.Scalar((*test)->args[1]) == kLowest;
+  return is_of_all ? Optional<Expr>(*test) : std::nullopt;
+}
+/// Whether what is chosen in the place of weights is 0.
+bool IsZero(const Spelled& s, const Expr& expr, const Expr& weights) {
+  auto zeros = s.CallOf(expr, s.ops.full_like);
+  return s.Scalar(zeros ? (*zeros)->args[1] : s.WithoutAxes(expr, weights)) == 0;
+}
+
 class AttentionFinder {
  public:
   /// `call` is the last product, whose result is wanted as `type`.
@@ -94,7 +114,6 @@ class AttentionFinder {
   }
 
  private:
-  static constexpr double kLowest = -std::numeric_limits<double>::infinity();
   /// w of where(isnan(w), 0, w), and of where(all scores of the row are -inf, 0, w): exporters
   /// write it for queries that see nothing, of which attention is 0. Where not the scores but their
   /// mask is looked at, max(mask) == -inf, it is returned.
@@ -103,27 +122,14 @@ class AttentionFinder {
     if (!choice) return std::nullopt;
     const Expr &condition = (*choice)->args[0], &zero = (*choice)->args[1],
                &inside = (*choice)->args[2];
-    auto zeros = s_.CallOf(zero, s_.ops.full_like);
-    if (s_.Scalar(zeros ? (*zeros)->args[1] : zero) != 0) return std::nullopt;
+    if (!IsZero(s_, zero, inside)) return std::nullopt;
     auto tested = s_.OperandOf(condition, s_.ops.isnan);
     zero_nan_ = tested && s_.Same(*tested, inside);
     auto test = s_.CallOf(condition, s_.ops.equal);
     auto top = test ? s_.ReductionOf((*test)->args[0], s_.ops.max) : std::nullopt;
     bool is_of_mask = top && top->axes == 1 && s_.Scalar((*test)->args[1]) == kLowest;
-    if (zero_nan_ || is_of_mask || SeesNothing(condition, inside)) *weights = inside;
+    if (zero_nan_ || is_of_mask || TestedScores(s_, condition, inside)) *weights = inside;
     return is_of_mask ? Optional<Expr>(top->operand) : std::nullopt;
-  }
-  /// Whether the condition is that all scores of a row are -inf, of which a softmax is made:
-  /// PyTorch's not any(not (scores == -inf)).
-  bool SeesNothing(const Expr& condition, const Expr& softmax) const {
-    auto made = s_.CallOf(softmax, s_.ops.softmax);
-    auto some = s_.OperandOf(condition, s_.ops.logical_not);
-    auto seen = some ? s_.ReductionOf(WithoutCast(s_, *some), s_.ops.max) : std::nullopt;
-    if (!made || !seen || seen->axes != 1) return false;
-    auto hidden = s_.OperandOf(WithoutCast(s_, seen->operand), s_.ops.logical_not);
-    auto test = hidden ? s_.CallOf(*hidden, s_.ops.equal) : std::nullopt;
-    return test && s_.Same((*test)->args[0], (*made)->args[0]) &&
-           s_.Scalar((*test)->args[1]) == kLowest;
   }
   void TakeMask(Expr* scores) {
     if (auto sum = s_.CallOf(*scores, s_.ops.add)) {
@@ -137,7 +143,7 @@ class AttentionFinder {
     }
     auto choice = s_.CallOf(*scores, s_.ops.where);
     for (int i = 1; choice && i < 3; ++i) {
-      auto low = s_.Scalar((*choice)->args[3 - i]);
+      auto low = s_.Scalar(s_.WithoutAxes((*choice)->args[3 - i], (*choice)->args[i]));
       if (!low || !IsMinusInfinity(*low)) continue;
       bool keeps = i == 1;  // where the condition holds the score counts
       const Expr& condition = (*choice)->args[0];
@@ -284,6 +290,23 @@ class AttentionFinder {
   Optional<Array<PrimExpr>> mask_dims_;
 };
 }  // namespace
+
+// where(not any(not (s == -inf)), 0, p) @ v  ->  where(isnan(p) and s == -inf, 0, p) @ v
+// In rows that are -inf everywhere both are 0. Other rows with NaN among their weights keep one,
+// which makes all of the product NaN.
+Optional<Expr> GuardInPlace(const Spelled& s, const Call& call) {
+  if (!call->Is(s.ops.matmul)) return std::nullopt;
+  auto choice = s.CallOf(call->args[0], s.ops.where);
+  if (!choice || !IsZero(s, (*choice)->args[1], (*choice)->args[2])) return std::nullopt;
+  const Expr& weights = (*choice)->args[2];
+  Optional<Expr> hidden = TestedScores(s, (*choice)->args[0], weights);
+  if (!hidden) return std::nullopt;
+  Expr both =
+      CallOperator("relax.logical_and", {CallOperator("relax.isnan", {weights}), hidden.value()});
+  Expr zero = MakeConstant({0.0}, {}, ElementTypeOf(weights));
+  return Call(call->op, {CallOperator("relax.where", {both, zero, weights}), call->args[1]},
+              call->attrs);
+}
 
 Optional<Expr> RecoverAttention(const Spelled& s, const Call& call) {
   // Of small floats the last product is often a sum in float32 that is rounded at its end.

@@ -160,7 +160,7 @@ Optional<Expr> SkipBroadcast(const Spelled& s, const Call& call) {
   return is_same ? Optional<Expr>(call->args[0]) : std::nullopt;
 }
 /// reshape(permute_dims(reshape(x, (b·h, s, d)), [0, 2, 1]), (b, h, d, s))  ->  the last two axes
-/// of x swapped
+/// of x, as (b, h, s, d), swapped
 Optional<Expr> RecoverTransposition(const Spelled& s, const Call& call) {
   if (!call->Is(s.ops.reshape)) return std::nullopt;
   auto turned = s.CallOf(call->args[0], s.ops.permute_dims);
@@ -168,10 +168,9 @@ Optional<Expr> RecoverTransposition(const Spelled& s, const Call& call) {
   auto joined = s.CallOf((*turned)->args[0], s.ops.reshape);
   if (!joined) return std::nullopt;
   Expr x = (*joined)->args[0];
-  auto before = DimsOfTensor(x), between = DimsOfTensor(*joined), after = DimsOfTensor(call);
-  if (!before || !between || !after || before.value().size() < 3 || between.value().size() < 2)
-    return std::nullopt;
-  Array<PrimExpr> swapped = before.value();
+  auto before = DimsOfTensor(x), between = DimsOfTensor(*turned), after = DimsOfTensor(call);
+  if (!before || !between || !after || after.value().size() < 3) return std::nullopt;
+  Array<PrimExpr> swapped = after.value();
   size_t ndim = swapped.size(), inner = between.value().size();
   DimProver prover(nullptr);
   for (size_t i = 1; i <= 2; ++i) {
@@ -181,9 +180,10 @@ Optional<Expr> RecoverTransposition(const Spelled& s, const Call& call) {
   Ints axes;
   for (size_t i = 0; i < ndim; ++i)
     axes.push_back(IntImm::Int32(i < ndim - 2 ? i : 2 * ndim - 3 - i));
-  swapped.Set(ndim - 1, before.value()[ndim - 2]);
-  swapped.Set(ndim - 2, before.value()[ndim - 1]);
-  if (prover.Compare(swapped, after.value()) != DimsAre::kEqual) return std::nullopt;
+  swapped.Set(ndim - 1, after.value()[ndim - 2]);
+  swapped.Set(ndim - 2, after.value()[ndim - 1]);
+  if (before.value().size() != ndim || prover.Compare(swapped, before.value()) != DimsAre::kEqual)
+    x = CallOperator("relax.reshape", {x, ShapeExpr(swapped)});
   return CallOperator("relax.permute_dims", {x, axes});
 }
 /// Whether attention is one kernel of a target that has one for these types. Processors compute
@@ -203,9 +203,9 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
     if (!node || !node->op.as<OpObj>()) return std::nullopt;
     auto call = ffi::GetRef<Call>(node);
     Spelled spelled(bindings);
-    for (auto recover :
-         {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
-          &RecoverBetweenReshapes, &RecoverTransposition, &MergePermutations, &SkipBroadcast}) {
+    for (auto recover : {&RecoverActivation, &RecoverSoftmax, &RecoverNorm, &RecoverAttention,
+                         &GuardInPlace, &RecoverProduct, &RecoverBetweenReshapes,
+                         &RecoverTransposition, &MergePermutations, &SkipBroadcast}) {
       bool is_attention = recover == &RecoverAttention;
       bool is_kept =
           is_attention ? IsInOneKernel(call, attention) : recover != &RecoverBetweenReshapes;
@@ -220,7 +220,8 @@ Function RecoverStructure(Function func, IRModule, bool products, Array<String> 
 TVM_RELAX_FUNCTION_PASS(
     RecoverStructure, 1,
     R"(Operators in the place of what exporters spell out: gelu, silu, sigmoid, softplus, softmax,
-layer, RMS and group norm, transpositions one behind the other, no broadcasts to the same shape, and unless told otherwise products: attention
+layer, RMS and group norm, products written as einsum, transpositions one behind the other, no
+broadcasts to the same shape, and unless told otherwise products: attention
 (with masks, causal, with shared heads) and those between reshapes. Without products, `attention`
 lists the types of which a target computes it in one kernel.
 

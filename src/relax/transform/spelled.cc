@@ -19,6 +19,14 @@ std::optional<double> Spelled::Scalar(const Expr& expr) const {
   if (auto* number = scalar.as<IntImmObj>()) return static_cast<double>(number->value);
   return std::nullopt;
 }
+Expr Spelled::WithoutAxes(const Expr& expr, const Expr& beside) const {
+  Expr value = Value(expr);
+  auto* constant = value.as<ConstantObj>();
+  bool is_number = constant && constant->data.ndim() > 0 && constant->data.numel() == 1 &&
+                   constant->data.ndim() <= RankOf(beside);
+  return is_number ? Constant(runtime::CreateView(constant->data, {}, constant->data.dtype()))
+                   : expr;
+}
 std::optional<std::pair<Expr, double>> Spelled::PlusNumber(const Expr& expr) const {
   auto sum = CallOf(expr, ops.add);
   for (int i = 0; sum && i < 2; ++i) {
@@ -53,15 +61,8 @@ void Spelled::Multiply(const Expr& expr, const Optional<Expr>& whole, bool inver
     product->scale = inverted ? product->scale / *number : product->scale * *number;
     return;
   }
-  // A vector of one element is a number beside a tensor that has axes.
   auto factor = [&](const Call& call, int i, bool is_below) {
-    Expr value = Value(call->args[i]);
-    auto* constant = value.as<ConstantObj>();
-    if (constant && constant->data.ndim() == 1 && constant->data.size(0) == 1 &&
-        RankOf(call->args[1 - i]) > 0)
-      value = Constant(runtime::CreateView(constant->data, {}, constant->data.dtype()));
-    bool is_number = value.as<ConstantObj>() && Scalar(value);
-    Multiply(is_number ? value : call->args[i], whole, is_below, depth + 1, product);
+    Multiply(WithoutAxes(call->args[i], call->args[1 - i]), whole, is_below, depth + 1, product);
   };
   auto both = [&](const Call& call, bool second_inverted) {
     factor(call, 0, inverted);

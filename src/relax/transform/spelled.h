@@ -18,7 +18,7 @@ struct SpelledOps {
   ROW(exp) ROW(log) ROW(erf) ROW(tanh) ROW(sigmoid) ROW(sqrt) ROW(rsqrt) ROW(mean)         \
   ROW(variance) ROW(max) ROW(sum) ROW(where) ROW(astype) ROW(reshape) ROW(permute_dims)   \
   ROW(expand_dims) ROW(broadcast_to) ROW(repeat) ROW(tile) ROW(matmul) ROW(ones) ROW(zeros) \
-  ROW(isnan) ROW(equal) ROW(logical_not) ROW(full_like)
+  ROW(isnan) ROW(equal) ROW(logical_not) ROW(full_like) ROW(einsum)
 // clang-format on
 #define ROW(name) Op name = Op::Get("relax." #name);
   TVM_SPELLED_OPS(ROW)
@@ -56,6 +56,8 @@ class Spelled {
   }
   /// The number that a constant of one element is.
   std::optional<double> Scalar(const Expr& expr) const;
+  /// A constant of one element as a number, where it adds no axes to what it is beside of.
+  Expr WithoutAxes(const Expr& expr, const Expr& beside) const;
   bool IsNumber(const Expr& expr, double number) const {
     auto value = Scalar(expr);
     return value && IsNear(*value, number);
@@ -96,6 +98,11 @@ class Spelled {
 Optional<Expr> RecoverActivation(const Spelled& s, const Call& call);
 Optional<Expr> RecoverNorm(const Spelled& s, const Call& call);
 Optional<Expr> RecoverAttention(const Spelled& s, const Call& call);
+/// The product behind weights of attention that stays spelled out, with the guard of its softmax in
+/// the kernel of that softmax.
+Optional<Expr> GuardInPlace(const Spelled& s, const Call& call);
+/// Two operands of einsum as a product of matrices.
+Optional<Expr> RecoverProduct(const Spelled& s, const Call& call);
 Optional<Expr> RecoverBetweenReshapes(const Spelled& s, const Call& call);
 
 }  // namespace tvm::relax

@@ -302,9 +302,52 @@ def test_transposition_of_joined_axes():
         return op.reshape(op.permute_dims(op.reshape(x, (6, 4, 5)), [0, 2, 1]), shape)
 
     check(make, ["permute_dims"], (2, 3, 4, 5))
-    check(lambda x: make(x, (3, 2, 5, 4)), ["reshape", "permute_dims", "reshape"], (2, 3, 4, 5))
-    # The last axes are others between the reshapes.
-    check(make, ["reshape", "permute_dims", "reshape"], (2, 3, 5, 4))
+    check(lambda x: make(x, (3, 2, 5, 4)), ["reshape", "permute_dims"], (2, 3, 4, 5))
+    check(make, ["reshape", "permute_dims"], (2, 3, 2, 2, 5))
+    check(make, ["reshape", "permute_dims"], (2, 3, 5, 4))
+    # The last axes are others behind it.
+    stays = ["reshape", "permute_dims", "reshape"]
+    check(lambda x: make(x, (2, 3, 4, 5)), stays, (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "subscripts, shapes, left",
+    [
+        ("bhqd,bhkd->bhqk", ((2, 3, 4, 5), (2, 3, 6, 5)), ["permute_dims", "matmul"]),
+        ("ab,bc->ac", ((2, 3), (3, 4)), ["matmul"]),
+        ("ab, bc -> ca", ((2, 3), (3, 4)), ["matmul", "permute_dims"]),
+        ("abcd,cde->abe", ((2, 3, 4, 5), (4, 5, 6)), ["reshape", "reshape", "matmul"]),
+        ("bd,bhd->hb", ((2, 4), (2, 3, 4)),
+         ["reshape", "permute_dims", "matmul", "reshape", "permute_dims"]),
+        ("ab,bc->a", ((2, 3), (3, 4)), ["einsum"]),  # c is summed in one operand alone
+        ("ab,ab->ab", ((2, 3), (2, 3)), ["einsum"]),
+        ("ab,ab->a", ((2, 3), (2, 3)), ["einsum"]),
+        ("aa,ab->b", ((3, 3), (3, 4)), ["einsum"]),
+        ("ab,bc->ac", ((2, 1), (3, 4)), ["einsum"]),  # spread over b
+        ("...b,bc->...c", ((2, 3), (3, 4)), ["einsum"]),
+    ],
+)  # fmt: skip
+def test_products_written_as_einsum(subscripts, shapes, left):
+    check(lambda x, y: op.einsum((x, y), subscripts), left, *shapes)
+
+
+def test_the_guard_of_few_queries_is_in_the_kernel_of_their_softmax():
+    """Rows that are hidden give 0; NaN and infinities among the scores what they gave."""
+
+    def make(v, s):
+        return op.matmul(nothing_is_all_hidden(s), v)
+
+    mod = build(make, (2, 5, 4), (2, 6, 5))
+    after = transform.RecoverStructure(products=False)(mod)
+    assert "max" not in operators(after) and "isnan" in operators(after)
+    assert transform.RecoverStructure(products=False)(after).same_as(after)
+    hidden = np.random.default_rng(0).standard_normal((2, 6, 5)).astype("float32")
+    hidden[0, 1] = hidden[0, 2, :3] = hidden[1, 1, 1:] = hidden[1, 2, 0] = -np.inf
+    hidden[1, 1, 0] = hidden[1, 3, 2] = np.nan
+    hidden[1, 2, 3] = np.inf
+    got, expected = run(after, last=hidden), run(mod, last=hidden)
+    assert (expected[0, 1] == 0).all() and np.isnan(expected[1, 1:4]).all()
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_transpositions_are_merged():
@@ -368,6 +411,12 @@ def nothing_is_not_a_number(scores):
     return op.where(op.isnan(weights), const(0), weights)
 
 
+def nothing_is_not_a_number_by_a_vector(scores):
+    """As its older exporter does."""
+    weights = op.nn.softmax(scores, axis=-1)
+    return op.where(op.isnan(weights), relax.const(np.zeros(1, "float32")), weights)
+
+
 def nothing_is_all_hidden(scores):
     """As PyTorch's decompositions do."""
     seen = op.astype(op.logical_not(op.equal(scores, const(-np.inf))), "int8")
@@ -376,7 +425,10 @@ def nothing_is_all_hidden(scores):
     return op.where(op.logical_not(some), op.full_like(weights, const(0)), weights)
 
 
-@pytest.mark.parametrize("guarded", [nothing_is_not_a_number, nothing_is_all_hidden])
+@pytest.mark.parametrize(
+    "guarded",
+    [nothing_is_not_a_number, nothing_is_not_a_number_by_a_vector, nothing_is_all_hidden],
+)
 @pytest.mark.parametrize("masked", ["none", "causal", "row", "argument"])
 def test_attention_with_zeros_for_queries_that_see_nothing(guarded, masked):
     mask = np.where(np.arange(K) > np.arange(S)[:, None], -np.inf, 0).astype("float32")

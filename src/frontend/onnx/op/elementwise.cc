@@ -166,27 +166,38 @@ Outputs ConvertReciprocal(Node& n) {
   Expr x = n.In(0);
   return n("divide", n.Scalar(1, Node::TypeOf(x)), x);
 }
-/// max(x, 0) + alpha (exp(min(x, 0) / divisor) - 1)
-Outputs ExponentialBelowZero(Node& n, double divisor) {
+/// `element` of a tensor in operators of the graph, which fuse and keep layouts as a kernel of
+/// their own does not. Floating-point types of 16 bits and less are computed in float32.
+template <class F>
+Outputs InOperators(Node& n, F element) {
   Expr x = n.In(0);
-  DataType t = Node::TypeOf(x);
-  Expr low = n("minimum", x, n.Scalar(0, t));
-  if (divisor != 1) low = n("divide", low, n.Scalar(divisor, t));
-  low = n("subtract", n("exp", low), n.Scalar(1, t));
-  if (double alpha = n.Float("alpha", 1.0); alpha != 1)
-    low = n("multiply", n.Scalar(alpha, t), low);
-  return n("add", n("maximum", x, n.Scalar(0, t)), low);
+  DataType t = Node::TypeOf(x), wide = t.is_float() && t.bits() <= 16 ? DataType::Float(32) : t;
+  auto number = [&n, wide](double value) { return n.Scalar(value, wide); };
+  return n.Cast(element(n.Cast(x, wide), number), t);
 }
-Outputs ConvertElu(Node& n) { return ExponentialBelowZero(n, 1); }
-Outputs ConvertCelu(Node& n) { return ExponentialBelowZero(n, n.Float("alpha", 1.0)); }
+Outputs ConvertElu(Node& n) {
+  double alpha = n.Float("alpha", 1.0);
+  return InOperators(n, [&](const Expr& x, auto number) {
+    Expr below = n("multiply", number(alpha), n("subtract", n("exp", x), number(1)));
+    return n("where", n("less", x, number(0)), below, x);
+  });
+}
+Outputs ConvertCelu(Node& n) {
+  double alpha = n.Float("alpha", 1.0);
+  return InOperators(n, [&](const Expr& x, auto number) {
+    Expr power = n("exp", alpha == 1 ? x : n("divide", x, number(alpha)));
+    Expr below = n("multiply", number(alpha), n("subtract", power, number(1)));
+    return n("where", n("less", x, number(0)), below, x);
+  });
+}
 Outputs ConvertSelu(Node& n) {
   constexpr float kAlpha = 1.67326319217681884765625F, kGamma = 1.05070102214813232421875F;
   double alpha = n.Float("alpha", kAlpha), gamma = n.Float("gamma", kGamma);
   if (alpha == kAlpha && gamma == kGamma) return n("nn.selu", n.In(0));
-  return MapElements(n, "selu", n.In(0), [&](PrimExpr x) -> PrimExpr {
-    DataType t = x.dtype();
-    PrimExpr low = Num(t, alpha) * exp(x) - Num(t, alpha);
-    return Num(t, gamma) * tir::Select(x > MakeZero(t), x, low);
+  return InOperators(n, [&](const Expr& x, auto number) {
+    Expr below = n("subtract", n("multiply", number(alpha), n("exp", x)), number(alpha));
+    Expr above = n("greater", x, number(0));
+    return n("multiply", number(gamma), n("where", above, x, below));
   });
 }
 /// max(0, min(1, x + shift))
@@ -205,13 +216,14 @@ Outputs ConvertMish(Node& n) {
   return n("multiply", n.In(0), n("tanh", n("nn.softplus", n.In(0))));
 }
 Outputs ConvertSoftsign(Node& n) {
-  Expr x = n.In(0);
-  return n("divide", x, n("add", n.Scalar(1, Node::TypeOf(x)), n("abs", x)));
+  return InOperators(n, [&](const Expr& x, auto number) {
+    return n("divide", x, n("add", number(1), n("abs", x)));
+  });
 }
 Outputs ConvertThresholdedRelu(Node& n) {
   double alpha = n.Float("alpha", 1.0);
-  return MapElements(n, "thresholded_relu", n.In(0), [&](PrimExpr x) -> PrimExpr {
-    return tir::Select(x > Num(x.dtype(), alpha), x, MakeZero(x.dtype()));
+  return InOperators(n, [&](const Expr& x, auto number) {
+    return n("where", n("greater", x, number(alpha)), x, number(0));
   });
 }
 Outputs ConvertShrink(Node& n) {

@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that read and write at indices which are data, sort and search.
 #include "frontend/onnx/op/op.h"
+#include "runtime/host_tensor.h"
 
 namespace tvm::frontend::onnx {
 namespace {
+/// The first of constant indices of int64 that count up by one, within `dim`: exporters write them
+/// for slices.
+std::optional<int64_t> FirstOfRange(const Expr& indices, const PrimExpr& dim) {
+  auto* constant = indices.as<relax::ConstantObj>();
+  auto size = AsConstInt(dim);
+  if (!constant || !size || DataType(constant->data.dtype()) != DataType::Int(64)) return {};
+  runtime::Tensor host = runtime::HostTensor(constant->data);
+  auto* data = static_cast<const int64_t*>(host.data_ptr());
+  int64_t count = host.numel();
+  if (count < 2 || data[0] < 0 || data[0] > *size - count) return {};
+  for (int64_t i = 1; i < count; ++i) {
+    if (data[i] != data[0] + i) return {};
+  }
+  return data[0];
+}
 /// Indices that are known not to count from the end are taken as they are.
 Expr PlainIndices(Node& n, size_t i, const PrimExpr& dim) {
   Expr indices = n.In(i);
@@ -17,7 +33,18 @@ Expr PlainIndices(Node& n, size_t i, const PrimExpr& dim) {
 Outputs ConvertGather(Node& n) {
   Expr x = n.In(0);
   int64_t axis = n.Axis(n.Int("axis", 0), Node::Rank(x));
-  return n("take", x, PlainIndices(n, 1, Node::Shape(x)[axis]), axis);
+  Dims shape = Node::Shape(x), places = Node::Shape(n.In(1));
+  if (auto first = FirstOfRange(n.In(1), shape[axis])) {
+    PrimExpr begin = Num(*first), count = n.Simplify(ProductOf(places)),
+             end = n.Simplify(begin + count);
+    if (!n.importer.builder()->analyzer()->CanProveEqual(count, shape[axis]))
+      x = n("strided_slice", x, List({axis}), Dims{begin}, Dims{end}, Dims{Num(1)}, true);
+    if (places.size() == 1) return x;
+    shape.erase(shape.begin() + axis);
+    shape.insert(shape.begin() + axis, places.begin(), places.end());
+    return n.Reshape(x, shape);
+  }
+  return n("take", x, PlainIndices(n, 1, shape[axis]), axis);
 }
 Outputs ConvertGatherElements(Node& n) {
   Expr x = n.In(0);
@@ -62,11 +89,58 @@ Outputs ConvertScatterElements(Node& n) {
   Expr indices = PlainIndices(n, 1, Node::Shape(x)[axis]);
   return n("scatter_elements", x, indices, n.In(2), axis, Reduction(n));
 }
+/// The first of constant indices of int64 which name all places of a box in their order: the slices
+/// that exporters write to.
+std::optional<std::vector<int64_t>> FirstOfBox(const Expr& indices, const Dims& dims) {
+  auto* constant = indices.as<relax::ConstantObj>();
+  if (!constant || DataType(constant->data.dtype()) != DataType::Int(64)) return {};
+  runtime::Tensor host = runtime::HostTensor(constant->data);
+  auto* data = static_cast<const int64_t*>(host.data_ptr());
+  int64_t rank = host.ndim() - 1, numel = host.numel();
+  if (rank < 1 || host.size(rank) != rank || rank > static_cast<int64_t>(dims.size()) || numel == 0)
+    return {};
+  std::vector<int64_t> first(data, data + rank);
+  for (int64_t i = 0; i < rank; ++i) {
+    auto size = AsConstInt(dims[i]);
+    if (!size || first[i] < 0 || first[i] > *size - host.size(i)) return {};
+  }
+  for (int64_t place = 0; place < numel; place += rank) {
+    for (int64_t i = rank - 1, rest = place / rank; i >= 0; rest /= host.size(i--)) {
+      if (data[place + i] != first[i] + rest % host.size(i)) return {};
+    }
+  }
+  return first;
+}
+/// x with the box that begins at `first` replaced by the values.
+Expr WriteBox(Node& n, const Expr& x, const Expr& values, const std::vector<int64_t>& first,
+              size_t axis = 0) {
+  if (axis == first.size()) return values;
+  PrimExpr begin = Num(first[axis]), count = Node::Shape(values)[axis],
+           end = n.Simplify(begin + count);
+  if (AsConstInt(count) == AsConstInt(Node::Shape(x)[axis]))
+    return WriteBox(n, x, values, first, axis + 1);
+  auto along = static_cast<int64_t>(axis);
+  Expr part = values;
+  if (axis + 1 < first.size()) {
+    part = n("strided_slice", x, List({along}), Dims{begin}, Dims{end}, Dims{Num(1)}, true);
+    part = WriteBox(n, part, values, first, axis + 1);
+  }
+  return n("slice_scatter", x, part, relax::PrimValue(begin), relax::PrimValue(end),
+           relax::PrimValue(Num(1)), along);
+}
 Outputs ConvertScatterND(Node& n) {
   Expr x = n.In(0), indices = n.In(1), updates = n.In(2);
   indices =
       WithTupleSize(n, indices, Node::Rank(indices) - 1 + Node::Rank(x) - Node::Rank(updates));
-  return n("scatter_nd", x, PlainTuples(n, indices, Node::Shape(x)), updates, Reduction(n));
+  std::string reduction = Reduction(n);
+  Dims tuples = Node::Shape(indices);
+  auto first = reduction == "update" ? FirstOfBox(indices, Node::Shape(x)) : std::nullopt;
+  if (first) {
+    Dims written = Node::Shape(x);
+    for (size_t i = 0; i < first->size(); ++i) written.Set(i, tuples[i]);
+    return WriteBox(n, x, n.Fitted(updates, written), *first);
+  }
+  return n("scatter_nd", x, PlainTuples(n, indices, Node::Shape(x)), updates, reduction);
 }
 Outputs ConvertOneHot(Node& n) {
   Expr indices = n.Cast(n.In(0), DataType::Int(64)), values = n.In(2);

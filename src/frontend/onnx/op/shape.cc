@@ -368,6 +368,7 @@ Outputs ConvertTile(Node& n) {
   std::vector<PrimExpr> repeats = n.Integers(1, Node::Rank(x));
   if (repeats.size() != Node::Shape(x).size())
     n.Fail(std::to_string(Node::Rank(x)) + " repeats", std::to_string(repeats.size()));
+  if (auto known = n.TryConstInts(1)) return n("tile", x, List(*known));
   Te te(n);
   te::Tensor t = te(x);
   Dims shape;
