@@ -441,6 +441,15 @@ TVM_REGISTER() {
   Def("transform.GetCurrentPassContext", [] { return PassContext::Current(); }, "");
   Def("transform.ListConfigs", &ListConfigs, "All options of PassContext.");
   Def(
+      "transform.ListPasses",
+      [] {
+        Array<String> names;
+        for (const auto& [key, entry] : Passes())
+          names.push_back(entry.traits.name ? entry.traits.name : key);
+        return names;
+      },
+      "The names of all registered passes, as PassContext's lists have them.");
+  Def(
       "transform.OverrideInstruments",
       [](PassContext ctx, Array<PassInstrument> instruments) {
         for (const PassInstrument& i : ctx->instruments) CallIfAny(i->exit_pass_ctx);

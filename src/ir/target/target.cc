@@ -10,6 +10,7 @@
 
 #include "ir/target/scope.h"
 #include "ir/target/target_tables.h"
+#include "ir/warn.h"
 #include "tvm/runtime/type_of.h"
 
 namespace tvm {
@@ -102,6 +103,13 @@ Any CheckValue(const TargetOption& option, const Any& value) {
       return value;
   }
 }
+/// Whether targets of old versions had the option; warns that it has no effect.
+bool IsDead(std::string_view name) {
+  auto it = DeadTargetOptions().find(name);
+  if (it == DeadTargetOptions().end()) return false;
+  Warn("target", "Target: the option '" + it->first + "' has no effect: " + it->second);
+  return true;
+}
 /// "-a=1 -b 2 -c": words, with quotes around what has blanks.
 std::vector<std::string> Words(std::string_view text) {
   std::vector<std::string> words;
@@ -142,7 +150,8 @@ Map<String, Any> ParseString(const String& text) {
     size_t equal = word.find('=');
     std::string name(word.substr(0, equal));
     const TargetOption* option = FindOption(row, name);
-    if (!option) ThrowUnknownOption(row, name);
+    bool is_dead = !option && DeadTargetOptions().count(name) > 0;
+    if (!option && !is_dead) ThrowUnknownOption(row, name);
     if (config.count(name))
       TVM_FFI_THROW(ValueError) << "Target: expected option '" << name << "' once, got it twice";
     std::string value = "true";
@@ -150,10 +159,10 @@ Map<String, Any> ParseString(const String& text) {
       value = word.substr(equal + 1);
     } else if (i + 1 < words.size() && words[i + 1][0] != '-') {
       value = words[++i];
-    } else if (option->type != OptionType::kBool) {
+    } else if (!is_dead && option->type != OptionType::kBool) {
       TVM_FFI_THROW(ValueError) << "Target: expected a value for option '" << name << "'";
     }
-    config.Set(name, ParseValue(*option, value));
+    config.Set(name, is_dead ? Any(String(value)) : ParseValue(*option, value));
   }
   return config;
 }
@@ -241,6 +250,7 @@ Target::Target(const Map<String, Any>& config) {
     const TargetOption* option = FindOption(row, View(key));
     if (!option) {
       if (View(key).substr(0, 8) == "feature.") continue;  // computed; written by other versions
+      if (IsDead(View(key))) continue;
       ThrowUnknownOption(row, View(key));
     }
     if (key == "host") {
