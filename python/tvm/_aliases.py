@@ -262,6 +262,7 @@ NAMES = {
         "slayout": "tvm.tir.layout",
         "sbijective_layout": "tvm.tir.bijective_layout",
     },
+    "tvm.target.intrin": {"register_intrin_lowering": "tvm.ir.register_intrin_lowering"},
     "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
     "tvm.runtime.object_generic": {
         "const": "tvm.tir.const",
@@ -384,6 +385,7 @@ GONE = {
         "proxy server tracker".split()
     },
     "tvm.runtime.disco": "sessions of several processes are not built",
+    "tvm.target.datatype": "types of one's own are not built",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
     "tvm.te.gradient": "relax.transform.Gradient differentiates graphs",
     "tvm.te.hybrid": "write the loops as a T.prim_func",
@@ -420,7 +422,7 @@ def names_in(module):
     """The alias names of one module."""
     prefix = module + "."
     below = [m[len(prefix) :] for m in (*MODULES, *NAMES) if m.startswith(prefix)]
-    return [*NAMES.get(module, ()), *(m for m in below if "." not in m)]
+    return [*NAMES.get(module, ()), *(m for m in below if "." not in m and m[0] != "_")]
 
 
 def resolve(name):
@@ -540,8 +542,9 @@ class _Finder:
     def _names(module):
         def __getattr__(name):
             value = resolve(f"{module}.{name}")
-            if value is None and f"{module}.{name}" in MODULES:
-                value = importlib.import_module(f"{module}.{name}")
+            full_name = f"{module}.{name}"
+            if value is None and (full_name in MODULES or full_name in NAMES):
+                value = importlib.import_module(full_name)
             if value is None:
                 raise no_attribute(module, name, __dir__)
             setattr(sys.modules[module], name, value)  # found there the next time

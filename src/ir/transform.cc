@@ -396,8 +396,10 @@ void EnterContext(PassContext ctx) {
   }
 }
 void ExitContext(PassContext ctx) {
-  TVM_FFI_CHECK(!contexts.empty() && contexts.back().same_as(ctx), RuntimeError)
-      << "PassContext: expected contexts to be left in the reverse order of entering";
+  if (contexts.empty() || !contexts.back().same_as(ctx)) {
+    TVM_FFI_THROW(RuntimeError)
+        << "PassContext: expected contexts to be left in the reverse order of entering";
+  }
   contexts.pop_back();
   for (const PassInstrument& i : ctx->instruments) CallIfAny(i->exit_pass_ctx);
 }

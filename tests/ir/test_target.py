@@ -136,3 +136,15 @@ def test_options_of_old_targets_have_no_effect_and_say_so(text, caplog):
     assert f"the option '{option}' has no effect" in caplog.text
     with pytest.raises(ValueError, match="once, got it twice"):
         Target(f"llvm --{option}=1 --{option}=1")
+
+
+def test_the_triple_as_old_versions_spell_it():
+    target = Target("llvm -target=armv7l-linux-gnueabihf")
+    assert target.attrs["mtriple"] == "armv7l-linux-gnueabihf"
+    with pytest.raises(ValueError, match="got 'target'"):
+        Target("cuda -target=armv7l-linux-gnueabihf")
+
+
+def test_left_in_another_order():
+    with pytest.raises(RuntimeError, match="^Target: expected targets to be left in the reverse"):
+        Target("llvm").__exit__(None, None, None)

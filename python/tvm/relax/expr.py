@@ -142,6 +142,15 @@ class ExprWithOp(Expr):
             )
         return TupleGetItem(self, index)
 
+    def __iter__(self):
+        """The fields of this tuple. Without, Python would ask for items until there is none: for
+        ever where it is not known how many there are."""
+        info = self.struct_info_
+        if not hasattr(info, "fields"):
+            got = "one without struct info; BlockBuilder.emit finds it" if info is None else info
+            raise TypeError(f"expected a tuple to take the items of, got {got}")
+        return (self[i] for i in range(len(info.fields)))
+
     @property
     def dtype(self):
         return _DTypeProxy(self)
@@ -235,6 +244,9 @@ class Tuple(ExprWithOp):
             fields = [convert_to_expr(field) for field in fields]
         construct(self, fields, span)
 
+    def __iter__(self):
+        return iter(self.fields)
+
     def __getitem__(self, index):
         try:
             return self.fields[index]
@@ -256,6 +268,9 @@ class TupleGetItem(ExprWithOp):
 class ShapeExpr(ExprWithOp):
     def __init__(self, values, span=None):
         construct(self, list(values), span)
+
+    def __iter__(self):
+        return iter(self.values)
 
     def __getitem__(self, index):
         try:

@@ -149,6 +149,7 @@ Map<String, Any> ParseString(const String& text) {
     word.remove_prefix(word.substr(0, 2) == "--" ? 2 : 1);
     size_t equal = word.find('=');
     std::string name(word.substr(0, equal));
+    if (name == "target" && FindOption(row, "mtriple")) name = "mtriple";  // until 0.6
     const TargetOption* option = FindOption(row, name);
     bool is_dead = !option && DeadTargetOptions().count(name) > 0;
     if (!option && !is_dead) ThrowUnknownOption(row, name);
@@ -367,8 +368,10 @@ TVM_REGISTER() {
   Def(
       "target.ExitTarget",
       [](Target t) {
-        TVM_FFI_CHECK(!entered.empty() && entered.back().same_as(t), RuntimeError)
-            << "Target: expected targets to be left in the reverse order of entering";
+        if (entered.empty() || !entered.back().same_as(t)) {
+          TVM_FFI_THROW(RuntimeError)
+              << "Target: expected targets to be left in the reverse order of entering";
+        }
         entered.pop_back();
       },
       "", Arg("target"));
