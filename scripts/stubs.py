@@ -97,7 +97,9 @@ def indent(lines):
 
 
 def is_derived(fn):
-    return inspect.isfunction(fn) and fn.__code__.co_filename == "<string>"  # tvm/_derive.py
+    """Whether tvm/_derive.py made it."""
+    made = inspect.isfunction(fn) and inspect.unwrap(fn)
+    return inspect.isfunction(made) and made.__code__.co_filename == "<string>"
 
 
 def function_stub(name, fn, key):

@@ -26,7 +26,7 @@ from . import runtime as runtime  # noqa: E402  gives tensors, devices and modul
 
 def __getattr__(name):
     """Submodules and the names that live in them are loaded on first use."""
-    if name[:1] == "_":
+    if name[:1] == "_" and "tvm." + name not in _aliases.NAMES:
         raise AttributeError(f"module 'tvm' has no attribute '{name}'")
     value = _aliases.resolve("tvm." + name)
     if value is None:

@@ -50,6 +50,7 @@ UNUSED_IMPORTS = ("tvm.tirx.layout.Axis",)
 MODULES = {
     **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _SUPPORT},
     "tvm.contrib.graph_executor": "tvm.relay.graph_executor",
+    "tvm.contrib.tvmjs": "tvm.runtime.tensor_cache",
     "tvm.instrument": "tvm.ir.instrument",
     "tvm.container": "tvm.ir.container",
     "tvm.transform": "tvm.ir.transform",
@@ -177,8 +178,33 @@ _DEVICES = (
     "webgpu",
 )
 
+# The object layer, as packages of versions before 0.20.
+_FFI_NAMES = {
+    "DataType": "tvm_ffi.dtype",
+    "Function": "tvm_ffi.Function",
+    "Object": "tvm_ffi.Object",
+    "TVMError": "tvm.base.TVMError",
+    "convert": "tvm._derive.convert",
+    "get_global_func": "tvm_ffi.get_global_func",
+    "list_global_func_names": "tvm_ffi.registry.list_global_func_names",
+    "register_error": "tvm_ffi.register_error",
+    "register_func": "tvm_ffi.register_global_func",
+    "register_object": "tvm_ffi.register_object",
+    "remove_global_func": "tvm_ffi.remove_global_func",
+}
+
 # module -> {name in it: where it is defined}
 NAMES = {
+    "tvm._ffi": _FFI_NAMES,
+    "tvm._ffi.base": {"TVMError": "tvm.base.TVMError"},
+    "tvm._ffi.registry": {
+        name: target for name, target in _FFI_NAMES.items() if name.endswith(("func", "names"))
+    },
+    "tvm._ffi.runtime_ctypes": {
+        "DataType": "tvm_ffi.dtype",
+        "DataTypeCode": "tvm_ffi._dtype.DataTypeCode",
+        "Device": "tvm.runtime.Device",
+    },
     "tvm": {
         "register_object": "tvm_ffi.register_object",
         "register_global_func": "tvm_ffi.register_global_func",
@@ -236,6 +262,7 @@ NAMES = {
         "slayout": "tvm.tir.layout",
         "sbijective_layout": "tvm.tir.bijective_layout",
     },
+    "tvm.target.intrin": {"register_intrin_lowering": "tvm.ir.register_intrin_lowering"},
     "tvm.runtime.packed_func": {"PackedFunc": "tvm_ffi.Function"},
     "tvm.runtime.object_generic": {
         "const": "tvm.tir.const",
@@ -311,6 +338,9 @@ NAMES = {
 }
 
 _NO_REMOTE = "sessions with other machines are not built; tvm.rpc.LocalSession is this one"
+_NOT_CALLED = "no library is called: te.compute, tvm.topi and tvm.relax.op are compiled for the "
+_NOT_CALLED += "machine"
+_DEBUG = "relax.VirtualMachine has profile, set_instrument and time_evaluator"
 _AS_ONNX = "not built; convert the model to ONNX, tvm.relax.frontend.onnx.from_onnx imports it"
 
 # Names that scripts use and that are not here, and what takes their place.
@@ -319,12 +349,24 @@ GONE = {
     "tvm.autotvm": "tvm.meta_schedule tunes programs",
     "tvm.context": "write tvm.device",
     **{
-        f"tvm.contrib.{name}": "no library is called: te.compute, tvm.topi and tvm.relax.op are "
-        "compiled for the machine"
-        for name in ("cblas", "cublas", "cudnn", "dnnl", "mkl", "mps", "nnpack", "random")
-        + ("rocblas", "sort", "thrust")
+        f"tvm.contrib.{name}": _NOT_CALLED
+        for name in "cblas cublas cublaslt cudnn cutlass dnnl hipblas libtorch miopen mkl mps "
+        "nnpack nvshmem random rocblas sort thrust".split()
     },
+    **{
+        f"tvm.contrib.{name}": "write tvm.compile(model, target); there is one way to run it"
+        for name in "coreml_runtime cuda_graph graph_runtime pipeline_executor "
+        "tflite_runtime".split()
+    },
+    "tvm.contrib.debugger": _DEBUG,
+    "tvm.contrib.dlpack": "compiled functions take tensors of PyTorch as they are",
+    "tvm.contrib.download": "write urllib.request.urlretrieve",
+    "tvm.contrib.hexagon": "there is no code generator for Hexagon",
+    "tvm.contrib.rpc": _NO_REMOTE,
+    "tvm.contrib.tedd": "sch.mod.show() prints the loops",
+    "tvm.contrib.torch": "compiled functions take tensors of PyTorch as they are",
     "tvm.contrib.pickle_memoize": "write functools.cache",
+    "tvm.exec": "servers and trackers of RPC are not built; tvm.rpc.LocalSession is this machine",
     "tvm.driver.tvmc": "the command is tvm, as in tvm compile model.onnx -o model.so",
     "tvm.lower": "tvm.compile lowers and compiles; to see the lowered program, run the passes of "
     "tvm.tir.get_default_tir_pipeline(target)",
@@ -337,10 +379,16 @@ GONE = {
         f"tvm.relay.{name}": "graphs are written with tvm.relax.BlockBuilder or in TVMScript"
         for name in ("Function", "analysis", "const", "expr", "nn", "op", "testing", "var")
     },
-    "tvm.rpc.Server": _NO_REMOTE,
-    "tvm.rpc.connect": _NO_REMOTE,
-    "tvm.rpc.connect_tracker": _NO_REMOTE,
+    **{
+        f"tvm.rpc.{name}": _NO_REMOTE
+        for name in "PopenSession RPCSession Server TrackerSession client connect connect_tracker "
+        "proxy server tracker".split()
+    },
+    "tvm.runtime.disco": "sessions of several processes are not built",
+    "tvm.target.datatype": "types of one's own are not built",
     "tvm.te.create_schedule": "write tvm.tir.Schedule(te.create_prim_func([...]))",
+    "tvm.te.gradient": "relax.transform.Gradient differentiates graphs",
+    "tvm.te.hybrid": "write the loops as a T.prim_func",
 }
 
 
@@ -374,7 +422,7 @@ def names_in(module):
     """The alias names of one module."""
     prefix = module + "."
     below = [m[len(prefix) :] for m in (*MODULES, *NAMES) if m.startswith(prefix)]
-    return [*NAMES.get(module, ()), *(m for m in below if "." not in m)]
+    return [*NAMES.get(module, ()), *(m for m in below if "." not in m and m[0] != "_")]
 
 
 def resolve(name):
@@ -494,8 +542,9 @@ class _Finder:
     def _names(module):
         def __getattr__(name):
             value = resolve(f"{module}.{name}")
-            if value is None and f"{module}.{name}" in MODULES:
-                value = importlib.import_module(f"{module}.{name}")
+            full_name = f"{module}.{name}"
+            if value is None and (full_name in MODULES or full_name in NAMES):
+                value = importlib.import_module(full_name)
             if value is None:
                 raise no_attribute(module, name, __dir__)
             setattr(sys.modules[module], name, value)  # found there the next time

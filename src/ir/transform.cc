@@ -396,8 +396,10 @@ void EnterContext(PassContext ctx) {
   }
 }
 void ExitContext(PassContext ctx) {
-  TVM_FFI_CHECK(!contexts.empty() && contexts.back().same_as(ctx), RuntimeError)
-      << "PassContext: expected contexts to be left in the reverse order of entering";
+  if (contexts.empty() || !contexts.back().same_as(ctx)) {
+    TVM_FFI_THROW(RuntimeError)
+        << "PassContext: expected contexts to be left in the reverse order of entering";
+  }
   contexts.pop_back();
   for (const PassInstrument& i : ctx->instruments) CallIfAny(i->exit_pass_ctx);
 }
@@ -440,6 +442,15 @@ TVM_REGISTER() {
   Def("transform.ExitPassContext", &ExitContext, "", Arg("ctx"));
   Def("transform.GetCurrentPassContext", [] { return PassContext::Current(); }, "");
   Def("transform.ListConfigs", &ListConfigs, "All options of PassContext.");
+  Def(
+      "transform.ListPasses",
+      [] {
+        Array<String> names;
+        for (const auto& [key, entry] : Passes())
+          names.push_back(entry.traits.name ? entry.traits.name : key);
+        return names;
+      },
+      "The names of all registered passes, as PassContext's lists have them.");
   Def(
       "transform.OverrideInstruments",
       [](PassContext ctx, Array<PassInstrument> instruments) {

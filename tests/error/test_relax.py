@@ -169,3 +169,14 @@ def test_attributes_of_a_function_are_a_dictionary():
     for attrs in (endless, "text", [("key", 1)]):
         with pytest.raises(TypeError, match="expected a dictionary of attributes, got"):
             relax.BlockBuilder().function("main", [], attrs)
+
+
+def test_items_of_what_is_no_tuple():
+    unknown = relax.Call(ir.Op.get("relax.nn.relu"), [relax.Var("y", INFO)])
+    with pytest.raises(TypeError, match="to take the items of, got one without struct info"):
+        list(unknown)
+    with pytest.raises(TypeError, match="to take the items of, got R.Tensor"):
+        list(x)
+    assert list(relax.Tuple([unknown, unknown])) == [unknown, unknown]
+    first, second = relax.Var("t", relax.TupleStructInfo([INFO, INFO]))
+    assert (first.index, second.index) == (0, 1)

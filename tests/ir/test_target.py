@@ -118,3 +118,33 @@ def test_virtual_devices():
     assert device == tvm.target.VirtualDevice(tvm.cpu(0), Target("llvm"), "global")
     assert tvm.target.VirtualDevice(target="cuda").dlpack_device_type() == 2
     assert tvm.target.VirtualDevice().dlpack_device_type() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["llvm --system-lib", "llvm -system-lib=1 -mcpu=x86-64-v3", "c --runtime=c --link-params=1",
+     "cuda -system-lib", "llvm -executor aot -interface-api=c -unpacked-api=1"],
+)  # fmt: skip
+def test_options_of_old_targets_have_no_effect_and_say_so(text, caplog):
+    option = text.split()[1].lstrip("-").split("=")[0]
+    target = Target(text)
+    assert f"the option '{option}' has no effect" in caplog.text
+    assert option not in target.attrs and option not in str(target)
+    assert ("-mcpu=x86-64-v3" in str(target)) == ("-mcpu" in text)
+    caplog.clear()
+    assert Target({"kind": text.split()[0], option: True}).kind.name == text.split()[0]
+    assert f"the option '{option}' has no effect" in caplog.text
+    with pytest.raises(ValueError, match="once, got it twice"):
+        Target(f"llvm --{option}=1 --{option}=1")
+
+
+def test_the_triple_as_old_versions_spell_it():
+    target = Target("llvm -target=armv7l-linux-gnueabihf")
+    assert target.attrs["mtriple"] == "armv7l-linux-gnueabihf"
+    with pytest.raises(ValueError, match="got 'target'"):
+        Target("cuda -target=armv7l-linux-gnueabihf")
+
+
+def test_left_in_another_order():
+    with pytest.raises(RuntimeError, match="^Target: expected targets to be left in the reverse"):
+        Target("llvm").__exit__(None, None, None)

@@ -155,3 +155,32 @@ def test_errors_of_python_passes_keep_their_class():
     with pytest.raises(TypeError, match="expected the pass to return an IRModule, got int"):
         wrong(_module())
     assert tvm.transform.PassContext.current().opt_level == 2
+
+
+@pytest.mark.parametrize("option", ["required_pass", "disabled_pass"])
+def test_a_misspelt_pass_is_told_of(option, caplog):
+    _marker("Tic_Tac_Toe")
+    known = ["tir.Simplify", "tirx.UnrollLoop", "FoldConstant", "Tic_Tac_Toe", "my.other"]
+    transform.PassContext(**{option: known})
+    assert not caplog.text
+    transform.PassContext(**{option: ["tir.Simplfy", "FoldConstants"]})
+    assert f"{option}, got 'tir.Simplfy', did you mean 'tir.Simplify'?" in caplog.text
+    assert "'FoldConstants', did you mean 'FoldConstant'?" in caplog.text
+
+
+def _makers():
+    from tvm import relax
+
+    for package in (tir.transform, relax.transform):
+        passes = {name for name in dir(package) if name[0].isupper()}
+        for name in sorted(passes):
+            make = getattr(package, name)
+            if not isinstance(make, type):
+                yield pytest.param(make, id=f"{package.__name__}.{name}")
+
+
+@pytest.mark.parametrize("make", [*_makers()])
+def test_a_program_is_no_option_of_a_pass(make):
+    for program in (_module(), _module()["f"]):
+        with pytest.raises(TypeError, match=rf"write {make.__name__}\(.*\)\(mod\)"):
+            make(program)

@@ -7,9 +7,10 @@ import re
 
 import tvm_ffi
 
+from tvm._aliases import did_you_mean
 from tvm._derive import Node, construct, function, register_node
 
-_run, _enter, _exit, _current, _list_configs, _override = (
+_run, _enter, _exit, _current, _list_configs, _list_passes, _override = (
     function("transform." + name, __name__)
     for name in (
         "RunPass",
@@ -17,6 +18,7 @@ _run, _enter, _exit, _current, _list_configs, _override = (
         "ExitPassContext",
         "GetCurrentPassContext",
         "ListConfigs",
+        "ListPasses",
         "OverrideInstruments",
     )
 )
@@ -24,7 +26,23 @@ _run, _enter, _exit, _current, _list_configs, _override = (
 
 @register_node("transform.PassInfo")
 class PassInfo(Node):
-    pass
+    names: set[str] = set()  # of passes made in Python
+
+    def __init__(self, opt_level, name, required=None, traceable=False):
+        construct(self, opt_level, name, required or [], traceable)
+        self.names.add(name)
+
+
+def _warn_of_misspelt(option, passes):
+    """Of names that are like one of a pass: others may belong to passes made later."""
+    import logging  # slow to import
+
+    known = {*map(str, _list_passes()), *PassInfo.names}
+    for name in passes:
+        if name not in known and (hint := did_you_mean(name, known)):
+            logging.getLogger("tvm.transform").warning(
+                "PassContext: expected names of passes in %s, got '%s'%s", option, name, hint
+            )
 
 
 class _Options(dict):
@@ -55,6 +73,9 @@ class PassContext(Node):
         construct(
             self, opt_level, required_pass or [], disabled_pass or [], instruments or [], config
         )
+        for option in ("required_pass", "disabled_pass"):
+            if names := getattr(self, option):
+                _warn_of_misspelt(option, map(str, names))
 
     def __enter__(self):
         _enter(self)

@@ -143,12 +143,13 @@ class ExprWithOp(Expr):
         return TupleGetItem(self, index)
 
     def __iter__(self):
-        """The fields of this tuple."""
+        """The fields of this tuple. Without, Python would ask for items until there is none: for
+        ever where it is not known how many there are."""
         info = self.struct_info_
         if not hasattr(info, "fields"):
-            got = "an expression of which nothing is known" if info is None else info
-            raise TypeError(f"expected a tuple to take all items of, got {got}")
-        return map(self.__getitem__, range(len(info.fields)))
+            got = "one without struct info; BlockBuilder.emit finds it" if info is None else info
+            raise TypeError(f"expected a tuple to take the items of, got {got}")
+        return (self[i] for i in range(len(info.fields)))
 
     @property
     def dtype(self):
@@ -243,6 +244,9 @@ class Tuple(ExprWithOp):
             fields = [convert_to_expr(field) for field in fields]
         construct(self, fields, span)
 
+    def __iter__(self):
+        return iter(self.fields)
+
     def __getitem__(self, index):
         try:
             return self.fields[index]
@@ -271,6 +275,9 @@ class ShapeExpr(ExprWithOp):
                 f"ShapeExpr: expected dimensions in a list or tuple, got {type(values).__name__}"
             )
         construct(self, list(values), span)
+
+    def __iter__(self):
+        return iter(self.values)
 
     def __getitem__(self, index):
         try:

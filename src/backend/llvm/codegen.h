@@ -156,6 +156,7 @@ class FunctionGen
   Value* Emit(const BroadcastObj*);
   Value* Emit(const ShuffleObj*);
   Value* Emit(const CallObj*);
+  struct CallRows;
   Value* Emit(const LetObj*);
   // ---- statements (codegen_stmt.cc) ----
   void Emit(const StmtObj*);
@@ -246,6 +247,13 @@ class FunctionGen
   void EmitLoop(Value* begin, Value* end, Value* step, const Var& var,
                 const Map<String, Any>& annotations, const Stmt& body, ForKind kind);
   void EmitParallel(const ForObj* op);
+  llvm::Function* ParallelBody(const ForObj* op, const std::vector<Var>& captures,
+                               const std::vector<Value*>& values, const std::string& name);
+  llvm::Function* ParallelTask(const ForObj* op, llvm::Function* body,
+                               const std::vector<Value*>& values, llvm::StructType* closure,
+                               llvm::StructType* environment);
+  void LaunchParallel(llvm::Function* task, llvm::StructType* environment, Value* data,
+                      Value* extent);
   /// A loop that finds the largest or smallest number; false for any other one.
   bool EmitExtremum(const ForObj* op);
   /// Attributes of the function, "name" or "name=value" with spaces between.

@@ -11,16 +11,26 @@
 namespace tvm::codegen {
 using Value = llvm::Value;
 
-Value* FunctionGen::Emit(const CallObj* op) {
-  if (auto* var = op->op.as<GlobalVarObj>()) return CallFunction(op, var);
+namespace bi = tvm::tir::builtin;
+
+/// Calls that are code of their own, one row each.
+struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
   using Gen = FunctionGen*;
   using Op = const CallObj*;
-  namespace bi = tvm::tir::builtin;
-  static const auto* table = [] {
-    auto* rows = new CallTable<FunctionGen, Value*>();
-    rows->AddCommon();
-    rows->AddHost();
-    auto row = [&](const tvm::Op& o, auto h) { rows->Add(o, h); };
+
+  CallRows() {
+    AddCommon();
+    AddHost();
+    AddMath();
+    AddValues();
+    AddPointers();
+    AddControl();
+    AddVectors();
+  }
+
+ private:
+  void row(const tvm::Op& op, auto handler) { Add(op, handler); }
+  void AddMath() {
 #define BINARY(name, Create)                    \
   row(bi::name(), [](Gen g, Op o) -> Value* {   \
     Value* a = g->Gen(o->args[0]);              \
@@ -67,6 +77,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
       return o->args[0].dtype().is_float() ? g->b_.CreateFCmpUNO(v, v)
                                            : llvm::Constant::getNullValue(g->gen_.TypeOf(o->dtype));
     });
+  }
+  void AddValues() {
     row(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
     row(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
       auto value = LargeUint(o);
@@ -80,7 +92,10 @@ Value* FunctionGen::Emit(const CallObj* op) {
       g->b_.CreateAssumption(g->Gen(o->args[0]));
       return g->b_.getTrue();
     });
-    // ---- pointers ----
+    row(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+    row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+  }
+  void AddPointers() {
     row(bi::isnullptr(), [](Gen g, Op o) { return g->b_.CreateIsNull(g->Gen(o->args[0])); });
     row(bi::handle_add_byte_offset(), [](Gen g, Op o) -> Value* {
       Value* p = g->Gen(o->args[0]);
@@ -118,7 +133,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
       std::erase(g->workspaces_, memory);
       return g->b_.getInt32(0);
     });
-    // ---- control ----
+  }
+  void AddControl() {
     row(bi::ret(), [](Gen g, Op o) -> Value* {
       Value* v = o->args.empty() ? nullptr : g->Gen(o->args[0]);
       if (g->in_parallel_) {
@@ -149,10 +165,8 @@ Value* FunctionGen::Emit(const CallObj* op) {
       g->Return(g->b_.getInt32(-1));
       return g->b_.getInt32(0);
     });
-    // ---- calls ----
-    row(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
-    row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
-    // ---- vectors ----
+  }
+  void AddVectors() {
     row(bi::vscale(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::vscale, {g->gen_.TypeOf(o->dtype)}, {});
     });
@@ -176,8 +190,12 @@ Value* FunctionGen::Emit(const CallObj* op) {
       for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
       return g->b_.CreateShuffleVector(a, b, all);
     });
-    return rows;
-  }();
+  }
+};
+
+Value* FunctionGen::Emit(const CallObj* op) {
+  if (auto* var = op->op.as<GlobalVarObj>()) return CallFunction(op, var);
+  static const auto* table = new CallRows();
   if (auto handler = table->Find(op)) return handler(this, op);
   Unsupported(NotLowered(op), op->span);
 }

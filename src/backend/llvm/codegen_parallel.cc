@@ -5,25 +5,21 @@
 
 namespace tvm::codegen {
 using Value = llvm::Value;
+namespace {
+/// Constants stay constants: LLVM knows then how often a loop runs and what it counts in.
+Value* Known(Value* value, Value* passed) {
+  return llvm::isa<llvm::ConstantInt>(value) ? value : passed;
+}
+}  // namespace
 
-void FunctionGen::EmitParallel(const ForObj* op) {
-  Value *begin = Gen(op->min), *extent = Gen(op->extent);
-  Value* step = op->step ? Gen(*op->step) : Lane(op->loop_var.dtype(), 1);
-  std::vector<Var> captures = CapturesOf(op, vars_);
-
-  // The iterations begin + step * [first, last) of one task; buffers stay free of aliases as
-  // parameters, which they would not be as members of a structure.
-  llvm::Type* index = begin->getType();
-  std::vector<llvm::Type*> types = {index, index, index, index};
-  std::vector<llvm::Type*> members = {index, index, index};
-  std::vector<Value*> values = {begin, extent, step};
-  for (const Var& v : captures) {
-    Value* value = vars_.at(v.get());
-    types.push_back(value->getType());
-    members.push_back(value->getType());
-    values.push_back(value);
-  }
-  std::string name = function_->getName().str() + ".for_" + std::string(op->loop_var->name_hint);
+/// int32 body(begin, step, first, last, captures...): the iterations begin + step * [first, last)
+/// of one task; buffers stay free of aliases as parameters, which they would not be as members of a
+/// structure. `values`: begin, extent, step, then those of the captures.
+llvm::Function* FunctionGen::ParallelBody(const ForObj* op, const std::vector<Var>& captures,
+                                          const std::vector<Value*>& values,
+                                          const std::string& name) {
+  std::vector<llvm::Type*> types(4, values[0]->getType());
+  for (size_t i = 0; i < captures.size(); ++i) types.push_back(values[3 + i]->getType());
   auto* body = gen_.NewFunction(llvm::FunctionType::get(gen_.i32, types, false), name, true);
   FunctionGen inner(gen_, body, DataType::Void(), op->span);
   inner.shape_vars_ = shape_vars_;
@@ -49,66 +45,63 @@ void FunctionGen::EmitParallel(const ForObj* op) {
       inner.noalias_vars_.insert(var);
     }
   }
-  {
-    auto& b = inner.b_;
-    for (int i = 0; i < 4; ++i) inner.MarkIndex(body->getArg(i), true);
-    // Constants stay constants: LLVM knows then how often the loop runs and what it counts in.
-    auto known = [](Value* value, Value* other) {
-      return llvm::isa<llvm::ConstantInt>(value) ? value : other;
-    };
-    Value *origin = known(begin, body->getArg(0)), *stride = known(step, body->getArg(1));
-    Value* first = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(2), stride));
-    Value* last = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(3), stride));
-    if (NonNegative(op->min)) inner.nonnegative_vars_.insert(op->loop_var.get());
-    inner.EmitLoop(first, last, stride, op->loop_var, op->annotations, op->body,
-                   ForKind::kParallel);
-    if (!b.GetInsertBlock()->getTerminator()) inner.Return(b.getInt32(0));
-  }
+  auto& b = inner.b_;
+  for (int i = 0; i < 4; ++i) inner.MarkIndex(body->getArg(i), true);
+  Value *origin = Known(values[0], body->getArg(0)), *stride = Known(values[2], body->getArg(1));
+  Value* first = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(2), stride));
+  Value* last = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(3), stride));
+  if (NonNegative(op->min)) inner.nonnegative_vars_.insert(op->loop_var.get());
+  inner.EmitLoop(first, last, stride, op->loop_var, op->annotations, op->body, ForKind::kParallel);
+  if (!b.GetInsertBlock()->getTerminator()) inner.Return(b.getInt32(0));
   // The extents of the loop are computed here: what vscale is depends on the mode of the function.
   AddAttributes(inner.asked_attributes_);
+  return body;
+}
 
-  // int32 task(task_id, environment {handle, num_task}, closure)
-  auto* closure = llvm::StructType::get(gen_.context, members);
-  auto* task_type = llvm::FunctionType::get(gen_.i32, {gen_.i32, gen_.ptr, gen_.ptr}, false);
-  auto* task = gen_.NewFunction(task_type, name + ".task", true);
-  auto* environment = llvm::StructType::get(gen_.ptr, gen_.i32);
-  {
-    llvm::IRBuilder<> b(llvm::BasicBlock::Create(gen_.context, "entry", task));
-    if (auto* scope = gen_.DebugFunction(task, op->span)) {
-      b.SetCurrentDebugLocation(llvm::DILocation::get(gen_.context, 0, 0, scope));
-    }
-    auto member = [&](size_t i) {
-      return b.CreateLoad(members[i], b.CreateStructGEP(closure, task->getArg(2), i));
-    };
-    Value* tasks = b.CreateSExtOrTrunc(
-        b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
-    Value* id = b.CreateSExtOrTrunc(task->getArg(0), index);
-    auto known = [&](Value* value, size_t i) {
-      return llvm::isa<llvm::ConstantInt>(value) ? value : member(i);
-    };
-    Value *origin = known(begin, 0), *span = known(extent, 1), *stride = known(step, 2);
-    auto constant = [&](int v) { return llvm::ConstantInt::get(index, v); };
-    // Iterations, and an even share of them: the first `rest` tasks get one more.
-    Value* count = b.CreateSDiv(b.CreateNSWAdd(span, b.CreateNSWSub(stride, constant(1))), stride);
-    count = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, constant(0));
-    Value *share = b.CreateSDiv(count, tasks), *rest = b.CreateSRem(count, tasks);
-    auto start = [&](Value* i) {
-      return b.CreateNSWAdd(b.CreateNSWMul(i, share),
-                            b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i, rest));
-    };
-    std::vector<Value*> args = {origin, stride, start(id), start(b.CreateNSWAdd(id, constant(1)))};
-    for (size_t i = 3; i < members.size(); ++i) args.push_back(member(i));
-    b.CreateRet(b.CreateCall(body, args));
+/// int32 task(task_id, environment {handle, num_task}, closure {begin, extent, step, captures...})
+llvm::Function* FunctionGen::ParallelTask(const ForObj* op, llvm::Function* body,
+                                          const std::vector<Value*>& values,
+                                          llvm::StructType* closure,
+                                          llvm::StructType* environment) {
+  auto* type = llvm::FunctionType::get(gen_.i32, {gen_.i32, gen_.ptr, gen_.ptr}, false);
+  auto* task = gen_.NewFunction(type, body->getName().str() + ".task", true);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(gen_.context, "entry", task));
+  if (auto* scope = gen_.DebugFunction(task, op->span)) {
+    b.SetCurrentDebugLocation(llvm::DILocation::get(gen_.context, 0, 0, scope));
   }
+  auto member = [&](size_t i) {
+    return b.CreateLoad(closure->getElementType(i), b.CreateStructGEP(closure, task->getArg(2), i));
+  };
+  llvm::Type* index = closure->getElementType(0);
+  Value* tasks = b.CreateSExtOrTrunc(
+      b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
+  Value* id = b.CreateSExtOrTrunc(task->getArg(0), index);
+  auto known = [&](size_t i) { return Known(values[i], member(i)); };
+  Value *origin = known(0), *span = known(1), *stride = known(2);
+  auto constant = [&](int v) { return llvm::ConstantInt::get(index, v); };
+  // Iterations, and an even share of them: the first `rest` tasks get one more.
+  Value* count = b.CreateSDiv(b.CreateNSWAdd(span, b.CreateNSWSub(stride, constant(1))), stride);
+  count = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, constant(0));
+  Value *share = b.CreateSDiv(count, tasks), *rest = b.CreateSRem(count, tasks);
+  auto start = [&](Value* i) {
+    return b.CreateNSWAdd(b.CreateNSWMul(i, share),
+                          b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i, rest));
+  };
+  std::vector<Value*> args = {origin, stride, start(id), start(b.CreateNSWAdd(id, constant(1)))};
+  for (size_t i = 3; i < closure->getNumElements(); ++i) args.push_back(member(i));
+  b.CreateRet(b.CreateCall(body, args));
+  return task;
+}
 
-  Value* data = StackSlot(closure, 1, llvm::Align(16), "closure");
-  for (size_t i = 0; i < values.size(); ++i)
-    b_.CreateStore(values[i], b_.CreateStructGEP(closure, data, i));
+/// Calls the runtime, which chooses into how many tasks the iterations go, or, where there is none,
+/// one task.
+void FunctionGen::LaunchParallel(llvm::Function* task, llvm::StructType* environment, Value* data,
+                                 Value* extent) {
+  llvm::Type* index = extent->getType();
   Value* launch = b_.CreateLoad(gen_.ptr, gen_.ContextPointer("__TVMBackendParallelLaunch"));
   auto *with = Block("launch"), *without = Block("launch.inline"), *end = Block("launch.end");
   Branch(b_.CreateIsNotNull(launch), true, with, without);
   b_.SetInsertPoint(with);
-  // The runtime chooses into how many tasks the iterations go.
   Value* most =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, llvm::ConstantInt::get(index, 1));
   if (index->getIntegerBitWidth() > 32) {
@@ -131,6 +124,25 @@ void FunctionGen::EmitParallel(const ForObj* op) {
   both->addIncoming(status, with);
   both->addIncoming(status_alone, without);
   Propagate(both);
+}
+
+void FunctionGen::EmitParallel(const ForObj* op) {
+  std::vector<Value*> values = {Gen(op->min), Gen(op->extent)};
+  values.push_back(op->step ? Gen(*op->step) : Lane(op->loop_var.dtype(), 1));
+  std::vector<Var> captures = CapturesOf(op, vars_);
+  for (const Var& v : captures) values.push_back(vars_.at(v.get()));
+  std::vector<llvm::Type*> members;
+  for (Value* value : values) members.push_back(value->getType());
+  auto* closure = llvm::StructType::get(gen_.context, members);
+  auto* environment = llvm::StructType::get(gen_.ptr, gen_.i32);
+
+  std::string name = function_->getName().str() + ".for_" + std::string(op->loop_var->name_hint);
+  llvm::Function* body = ParallelBody(op, captures, values, name);
+  llvm::Function* task = ParallelTask(op, body, values, closure, environment);
+  Value* data = StackSlot(closure, 1, llvm::Align(16), "closure");
+  for (size_t i = 0; i < values.size(); ++i)
+    b_.CreateStore(values[i], b_.CreateStructGEP(closure, data, i));
+  LaunchParallel(task, environment, data, values[1]);
 }
 
 }  // namespace tvm::codegen

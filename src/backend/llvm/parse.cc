@@ -10,6 +10,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "backend/llvm/compile.h"
+#include "runtime/utf8.h"
 #include "tvm/runtime/def.h"
 
 namespace tvm::codegen {
@@ -27,7 +28,7 @@ ffi::Bytes ObjectOfIR(const String& path) {
     if (!module) {
       TVM_FFI_THROW(ValueError) << "load_module: expected IR of LLVM " << LLVM_VERSION_STRING
                                 << " in " << path << ", got\n"
-                                << said;
+                                << runtime::EncodeUtf8(runtime::DecodeUtf8(said));
     }
     MachineOptions host = MachineOptions::Host();
     llvm::Triple made_for(module->getTargetTriple());

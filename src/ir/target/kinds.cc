@@ -154,4 +154,15 @@ const std::vector<TargetOption>& CommonTargetOptions() {
       {"libs", kStrings}, {"host", kString}, {"from_device", kInt}, {"target_device_type", kInt}};
   return *options;
 }
+
+const std::map<std::string, const char*, std::less<>>& DeadTargetOptions() {
+  static const auto* options = new std::map<std::string, const char*, std::less<>>{
+      {"executor", "tvm.compile decides by the program"},
+      {"interface-api", "kernels take the arguments of apache-tvm-ffi"},
+      {"link-params", "relax.transform.BindParams makes parameters part of the program"},
+      {"runtime", "there is one"},
+      {"system-lib", "write the attribute system_lib_prefix of the module"},
+      {"unpacked-api", "kernels take the arguments of apache-tvm-ffi"}};
+  return *options;
+}
 }  // namespace tvm

@@ -10,6 +10,7 @@
 
 #include "ir/target/scope.h"
 #include "ir/target/target_tables.h"
+#include "ir/warn.h"
 #include "tvm/runtime/type_of.h"
 
 namespace tvm {
@@ -102,6 +103,13 @@ Any CheckValue(const TargetOption& option, const Any& value) {
       return value;
   }
 }
+/// Whether targets of old versions had the option; warns that it has no effect.
+bool IsDead(std::string_view name) {
+  auto it = DeadTargetOptions().find(name);
+  if (it == DeadTargetOptions().end()) return false;
+  Warn("target", "Target: the option '" + it->first + "' has no effect: " + it->second);
+  return true;
+}
 /// "-a=1 -b 2 -c": words, with quotes around what has blanks.
 std::vector<std::string> Words(std::string_view text) {
   std::vector<std::string> words;
@@ -141,8 +149,10 @@ Map<String, Any> ParseString(const String& text) {
     word.remove_prefix(word.substr(0, 2) == "--" ? 2 : 1);
     size_t equal = word.find('=');
     std::string name(word.substr(0, equal));
+    if (name == "target" && FindOption(row, "mtriple")) name = "mtriple";  // until 0.6
     const TargetOption* option = FindOption(row, name);
-    if (!option) ThrowUnknownOption(row, name);
+    bool is_dead = !option && DeadTargetOptions().count(name) > 0;
+    if (!option && !is_dead) ThrowUnknownOption(row, name);
     if (config.count(name))
       TVM_FFI_THROW(ValueError) << "Target: expected option '" << name << "' once, got it twice";
     std::string value = "true";
@@ -150,10 +160,10 @@ Map<String, Any> ParseString(const String& text) {
       value = word.substr(equal + 1);
     } else if (i + 1 < words.size() && words[i + 1][0] != '-') {
       value = words[++i];
-    } else if (option->type != OptionType::kBool) {
+    } else if (!is_dead && option->type != OptionType::kBool) {
       TVM_FFI_THROW(ValueError) << "Target: expected a value for option '" << name << "'";
     }
-    config.Set(name, ParseValue(*option, value));
+    config.Set(name, is_dead ? Any(String(value)) : ParseValue(*option, value));
   }
   return config;
 }
@@ -241,6 +251,7 @@ Target::Target(const Map<String, Any>& config) {
     const TargetOption* option = FindOption(row, View(key));
     if (!option) {
       if (View(key).substr(0, 8) == "feature.") continue;  // computed; written by other versions
+      if (IsDead(View(key))) continue;
       ThrowUnknownOption(row, View(key));
     }
     if (key == "host") {
@@ -357,8 +368,10 @@ TVM_REGISTER() {
   Def(
       "target.ExitTarget",
       [](Target t) {
-        TVM_FFI_CHECK(!entered.empty() && entered.back().same_as(t), RuntimeError)
-            << "Target: expected targets to be left in the reverse order of entering";
+        if (entered.empty() || !entered.back().same_as(t)) {
+          TVM_FFI_THROW(RuntimeError)
+              << "Target: expected targets to be left in the reverse order of entering";
+        }
         entered.pop_back();
       },
       "", Arg("target"));

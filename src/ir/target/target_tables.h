@@ -28,6 +28,8 @@ struct TargetKindRow {
 const std::vector<TargetKindRow>& TargetKindTable();
 /// Options that every kind takes.
 const std::vector<TargetOption>& CommonTargetOptions();
+/// What targets of old versions said that is said elsewhere now, and where. It has no effect.
+const std::map<std::string, const char*, std::less<>>& DeadTargetOptions();
 const TargetKindRow& RowOf(const TargetKind& kind);
 /// Tag -> target as string or JSON.
 std::map<std::string, std::string, std::less<>> BuiltinTags();

@@ -46,7 +46,7 @@ UseConstraint::UseConstraint(DFPattern producer, DFPattern consumer, int64_t ind
   });
 }
 void PatternSeqObj::Init() {
-  TVM_FFI_CHECK(!patterns.empty(), ValueError) << "PatternSeq: expected patterns, got none";
+  if (patterns.empty()) TVM_FFI_THROW(ValueError) << "PatternSeq: expected patterns, got none";
 }
 PatternContext PatternContext::Create() {
   return New<PatternContext>([](PatternContextObj*) {});
@@ -231,8 +231,10 @@ TVM_REGISTER() {
   Def(
       "relax.dpl.PatternContext._exit",
       [](PatternContext c) {
-        TVM_FFI_CHECK(!open_contexts.empty() && open_contexts.back().same_as(c), RuntimeError)
-            << "PatternContext: expected the innermost context to be left first";
+        if (open_contexts.empty() || !open_contexts.back().same_as(c)) {
+          TVM_FFI_THROW(RuntimeError)
+              << "PatternContext: expected the innermost context to be left first";
+        }
         open_contexts.pop_back();
       },
       "", Arg("self"));

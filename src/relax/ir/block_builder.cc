@@ -224,8 +224,9 @@ void BlockBuilderObj::BeginScopeWith(const Array<tir::Var>& shape_vars) {
   BeginScope(Array<Var>{Var("shape_vars", ShapeStructInfo(dims))});
 }
 void BlockBuilderObj::EndScope() {
-  TVM_FFI_CHECK(!impl_->scopes.empty(), RuntimeError)
-      << "BlockBuilder: expected an open scope to end, got none";
+  if (impl_->scopes.empty()) {
+    TVM_FFI_THROW(RuntimeError) << "BlockBuilder: expected an open scope to end, got none";
+  }
   impl_->scopes.pop_back();
   if (!impl_->scopes.empty()) return;
   // What was known belongs to that function, and questions take longer the more is known.
@@ -237,8 +238,10 @@ void BlockBuilderObj::BeginDataflowBlock() { impl_->frames.emplace_back().is_dat
 void BlockBuilderObj::BeginSequence() { impl_->frames.emplace_back().is_sequence = true; }
 BindingBlock BlockBuilderObj::EndBlock() {
   Impl::Frame& frame = impl_->Top();
-  TVM_FFI_CHECK(!frame.is_sequence, RuntimeError)
-      << "BlockBuilder: expected a block to end, got a sequence of blocks";
+  if (frame.is_sequence) {
+    TVM_FFI_THROW(RuntimeError)
+        << "BlockBuilder: expected a block to end, got a sequence of blocks";
+  }
   Array<Binding> bindings(std::make_move_iterator(frame.bindings.begin()),
                           std::make_move_iterator(frame.bindings.end()));
   BindingBlock block = frame.is_dataflow ? DataflowBlock(bindings) : BindingBlock(bindings);
@@ -249,8 +252,10 @@ void BlockBuilderObj::CloseBlock() {
   BindingBlock block = EndBlock();
   if (block->bindings.empty()) return;
   Impl::Frame& around = impl_->Top();
-  TVM_FFI_CHECK(around.is_sequence, RuntimeError)
-      << "BlockBuilder: expected a function around the dataflow block, got another block";
+  if (!around.is_sequence) {
+    TVM_FFI_THROW(RuntimeError)
+        << "BlockBuilder: expected a function around the dataflow block, got another block";
+  }
   impl_->Flush(&around);
   around.finished.push_back(block);
 }
@@ -264,8 +269,10 @@ void BlockBuilderObj::AppendBlock(const BindingBlock& block) {
 }
 Array<BindingBlock> BlockBuilderObj::EndSequence() {
   Impl::Frame& frame = impl_->Top();
-  TVM_FFI_CHECK(frame.is_sequence, RuntimeError)
-      << "BlockBuilder: expected a sequence of blocks to end, got a block";
+  if (!frame.is_sequence) {
+    TVM_FFI_THROW(RuntimeError)
+        << "BlockBuilder: expected a sequence of blocks to end, got a block";
+  }
   return impl_->CloseSequence();
 }
 bool BlockBuilderObj::CurrentBlockIsDataflow() const {
@@ -308,8 +315,9 @@ Var BlockBuilderObj::Emit(const Expr& expr, const String& name_hint) {
   return var;
 }
 Var BlockBuilderObj::EmitOutput(const Expr& expr, const String& name_hint) {
-  TVM_FFI_CHECK(CurrentBlockIsDataflow(), RuntimeError)
-      << "emit_output: expected to be inside of a dataflow block";
+  if (!CurrentBlockIsDataflow()) {
+    TVM_FFI_THROW(RuntimeError) << "emit_output: expected to be inside of a dataflow block";
+  }
   Expr value = Normalize(expr);
   Var var = impl_->NewVar(false, name_hint, GetStructInfo(value));
   impl_->Push(VarBinding(var, value, expr->span));

@@ -36,7 +36,9 @@ class PatternGroups {
   void Take(const FusionPattern& pattern) {
     for (size_t i = bindings_.size(); i-- > 0;) {
       const VarBindingObj* binding = bindings_[i];
-      if (grouping_.group_of.count(binding->var->vid.get())) continue;
+      // Another name of a result is no operator.
+      if (grouping_.group_of.count(binding->var->vid.get()) || binding->value.as<VarObj>())
+        continue;
       PatternMatch match(
           [this](const Var& var) -> Optional<Expr> {
             auto it = index_.find(var->vid.get());
@@ -55,10 +57,14 @@ class PatternGroups {
       bool is_computation = part.as<CallPatternObj>() || part.as<TupleGetItemPatternObj>() ||
                             part.as<TuplePatternObj>();
       auto* var = is_computation ? match[part].as<VarObj>() : nullptr;
-      auto found = var ? index_.find(var->vid.get()) : index_.end();
-      if (found == index_.end()) continue;
-      if (grouping_.group_of.count(var->vid.get())) return;
-      members.insert(found->second);
+      // Names between an operator and the one that uses it belong to the group, too.
+      while (var) {
+        auto found = index_.find(var->vid.get());
+        if (found == index_.end()) break;
+        if (grouping_.group_of.count(var->vid.get())) return;
+        members.insert(found->second);
+        var = bindings_[found->second]->value.as<VarObj>();
+      }
     }
     if (members.empty()) return;
     Map<String, Expr> annotated;

@@ -69,6 +69,7 @@ BAD_IR = {
     "text": ("ll", b"something else", "error: expected top-level entity"),
     "type": ("ll", b"define i32 @f() { ret i64 0 }", "doesn't match function result type"),
     "machine": ("ll", FOREIGN_IR.encode(), "expected IR for .*, got IR for riscv64"),
+    "no text": ("ll", b"define \xff\xfe\xc3\x28 junk", "expected IR of LLVM"),
     "bits": ("bc", b"BC\xc0\xde" + bytes(range(200)), "expected IR of LLVM"),
 }
 

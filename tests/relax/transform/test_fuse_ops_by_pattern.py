@@ -213,6 +213,31 @@ def test_intermediate_value_that_others_use_is_returned_as_well():
     )
 
 
+def test_other_names_of_results():
+    """Those behind a match stay outside, those within it go along."""
+
+    @I.ir_module
+    class Named:
+        @R.function
+        def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((4, 3), "float32")):
+            with R.dataflow():
+                y = R.matmul(x, w)
+                between = y
+                z = R.nn.relu(between)
+                out = z
+                R.output(out)
+            return out
+
+    after = transform.FuseOpsByPattern([dense(False)])(Named)
+    assert relax.analysis.well_formed(after)
+    bindings = after["main"].body.blocks[0].bindings
+    assert [type(b.value) for b in bindings] == [relax.Call, relax.DataflowVar]
+    x, w = np.random.rand(2, 4).astype("float32"), np.random.rand(4, 3).astype("float32")
+    run = relax.VirtualMachine(tvm.compile(after, "llvm"), tvm.cpu())["main"]
+    got = run(tvm.runtime.tensor(x), tvm.runtime.tensor(w)).numpy()
+    np.testing.assert_allclose(got, x @ w, rtol=1e-5)
+
+
 def test_groups_that_need_each_other_are_refused():
     @I.ir_module
     class Cycle:

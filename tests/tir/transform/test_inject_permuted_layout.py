@@ -89,3 +89,40 @@ def test_rows_that_a_pointer_walks():
         ValueError, match="expected buffer S to be used by its elements and ptx_ldm"
     ):
         tt.InjectPermutedLayout()(tvm.IRModule({"main": func}))
+
+
+def test_a_matrix_behind_the_start_of_a_pointer():
+    """Both the offset of the pointer and that beside it count, once each."""
+
+    @T.prim_func
+    def func(A: T.Buffer((16, 64), "float16"), B: T.Buffer((32, 2), "float16")):
+        for t in T.thread_binding(32, "threadIdx.x"):
+            with T.block("root"):
+                T.reads(A[0:16, 0:64])
+                T.writes(B[0:32, 0:2])
+                S = T.alloc_buffer((16, 64), "float16", scope="shared")
+                part = T.alloc_buffer((2,), "float16", scope="local")
+                with T.block("write"):
+                    T.reads(A[0:16, 0:64])
+                    T.writes(S[0:16, 0:64])
+                    T.block_attr({"permuted_layout": "g2s_A"})
+                    for i in range(32):
+                        S[t // 2, t % 2 * 32 + i] = A[t // 2, t % 2 * 32 + i]
+                T.tvm_storage_sync("shared")
+                with T.block("read"):
+                    T.reads(S[0:16, 0:64])
+                    T.writes(part[0:2])
+                    T.block_attr({"permuted_layout": "s2l_A"})
+                    T.ptx_ldmatrix(
+                        "float16", False, 1, ".b16", part.data, 0,
+                        S.access_ptr("r", offset=8 * 64 + 16), t % 8 * 64 + 8,
+                    )  # fmt: skip
+                for i in range(2):
+                    B[t, i] = part[i]
+
+    mod = tvm.IRModule({"main": func})
+    a = np.arange(16 * 64).reshape(16, 64).astype("float16")
+    for program in (mod, tt.InjectPermutedLayout()(mod)):
+        b = np.zeros((32, 2), "float16")
+        interpret(program)(a, b)
+        np.testing.assert_array_equal(b.reshape(8, 8), a[8:16, 24:32])

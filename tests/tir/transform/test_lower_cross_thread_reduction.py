@@ -88,3 +88,29 @@ def test_cross_thread_reduction_of_another_form():
 
     with pytest.raises(ValueError, match="block B, which reduces over threads"):
         tt.LowerCrossThreadReduction()(tvm.IRModule({"main": before}))
+
+
+def test_a_parameter_that_is_read_through_its_pointer():
+    """The blocks that are made say so: later passes keep its memory where it is."""
+
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32"), B: T.Buffer((1,), "float32")):
+        for k in range(2):
+            for t in T.thread_binding(32, "threadIdx.x"):
+                with T.block("B"):
+                    vk = T.axis.reduce(64, k * 32 + t)
+                    T.reads(A[0:64])
+                    T.writes(B[0])
+                    with T.init():
+                        B[0] = T.float32(0)
+                    B[0] = B[0] + T.call_extern("float32", "first", A.access_ptr("r", offset=vk))
+
+    after = tt.LowerCrossThreadReduction()(tvm.IRModule({"main": func}))
+    read = {}
+
+    def note(node):
+        if isinstance(node, tvm.tir.Block):
+            read[node.name_hint] = {region.buffer.name for region in node.reads}
+
+    tvm.tir.stmt_functor.post_order_visit(after["main"].body, note)
+    assert "A" in read["B_in_thread"] and "A" not in read["B_cross_thread"]

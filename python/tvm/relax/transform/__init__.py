@@ -3,7 +3,7 @@
 
 import tvm_ffi
 
-from tvm._derive import Node, construct, fill, function, register_node
+from tvm._derive import Node, construct, fill, function, pass_maker, register_node
 from tvm.ir.transform import Pass, _pass_decorator, module_pass
 from tvm.relax.expr import values_of_params
 from tvm.tir import IndexMap
@@ -45,6 +45,7 @@ dataflowblock_pass.__doc__ = (
 _bind_params = function("relax.transform.BindParams", __name__)
 
 
+@pass_maker
 def BindParams(func_name, params):
     return _bind_params(func_name, values_of_params(params))
 
@@ -63,6 +64,7 @@ class FusionPattern(Node):
         construct(self, name, pattern, annotation_patterns or {}, check, attrs_getter)
 
 
+@pass_maker
 def FuseOpsByPattern(patterns, bind_constants=True, annotate_codegen=False, entry_functions=None):
     patterns = [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]
     return _fuse_ops_by_pattern(patterns, bind_constants, annotate_codegen, entry_functions)
@@ -72,6 +74,7 @@ FuseOpsByPattern.__doc__ = _fuse_ops_by_pattern.__doc__
 _alter_op_impl = function("relax.transform.AlterOpImpl", __name__)
 
 
+@pass_maker
 def AlterOpImpl(
     op_impl_map,
     op_buffer_transforms,
@@ -93,6 +96,7 @@ def AlterOpImpl(
 AlterOpImpl.__doc__ = _alter_op_impl.__doc__
 
 
+@pass_maker
 @module_pass(opt_level=0, name="AttachExternModules")
 class AttachExternModules:
     """The external modules of a model become modules that its executable imports."""

@@ -4,6 +4,7 @@
 import warnings
 
 from tvm import ir, tir
+from tvm._derive import pass_maker
 from tvm.ir.transform import module_pass
 from tvm.target import Target
 
@@ -29,6 +30,7 @@ def _scheduled(func, schedule):
     return best
 
 
+@pass_maker
 def MetaScheduleApplyDatabase(work_dir=None, enable_warning=False):
     """Schedules kernels by their best records: in a database of `work_dir`, else in the current
     one. Kernels without a record stay as they are."""
@@ -102,6 +104,7 @@ def _drawn(func, target, valid_count, benchmark):
 _MOST_DRAWS = 8  # for one that compiles
 
 
+@pass_maker
 def FewShotTuning(valid_count=1, benchmark=False):
     """Kernels of static shapes that nobody scheduled get schedules drawn from the space that tuning
     searches: the first that compiles, or with `benchmark` the fastest of `valid_count` that do."""
@@ -124,6 +127,7 @@ def FewShotTuning(valid_count=1, benchmark=False):
     return module_pass(run, opt_level=0, name="FewShotTuning")
 
 
+@pass_maker
 def MetaScheduleTuneTIR(work_dir, max_trials_global):
     """Tunes the kernels of a module; the database is in `work_dir`."""
 
@@ -137,6 +141,7 @@ def MetaScheduleTuneTIR(work_dir, max_trials_global):
     return module_pass(run, opt_level=0, name="MetaScheduleTuneTIR")
 
 
+@pass_maker
 def MetaScheduleTuneIRMod(
     params, work_dir, max_trials_global, max_trials_per_task=None, op_names=None
 ):

@@ -16,7 +16,7 @@ from tvm.script import tir as T
 
 from ..expr import convert
 from ..function import TensorIntrin
-from ._tiles import copy_desc, product_desc, tile, zero_desc
+from ._tiles import Tile, as_is, copy_desc, product_desc, transposed, zero_desc
 
 M_DIM = N_DIM = 16
 WARP_SIZE = 32
@@ -89,17 +89,10 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
     is_read = k_dim == 32 and not is_a and not transposed  # bytes are not transposed by ldmatrix
     trans = is_a == transposed
 
-    @T.prim_func
-    def ldmatrix_desc(warp_handle: T.handle, shared_handle: T.handle) -> None:
-        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns)
-        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
-        with T.block("root"):
-            T.reads(shared[0:rows, 0:columns])
-            T.writes(warp[0:WARP_SIZE, 0:local])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("shared_warp"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    warp[layout(v0, v1)] = shared[v0, v1]
+    in_shared = Tile((rows, columns), dtype, shared_scope, columns)
+    in_warp = Tile((WARP_SIZE, local), dtype, "warp", columns, layout)
+    desc = copy_desc((rows, columns), in_shared, in_warp)
+    desc = tir.PrimFunc(reversed(desc.params), desc.body, buffer_map=desc.buffer_map)
 
     # Threads give the lines of four matrices: after the first comes the one below it or beside it.
     def line_of(tx):
@@ -111,8 +104,8 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
     @T.prim_func
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns, [s1, s0])
-        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
+        shared = in_shared.match(shared_handle, [s1, s0])
+        warp = in_warp.match(warp_handle)
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP_SIZE, 0:local])
@@ -127,8 +120,8 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
     @T.prim_func
     def read_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        shared = tile(shared_handle, (rows, columns), dtype, shared_scope, columns, [s1, s0])
-        warp = tile(warp_handle, (WARP_SIZE, local), dtype, "warp", columns)
+        shared = in_shared.match(shared_handle, [s1, s0])
+        warp = in_warp.match(warp_handle)
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP_SIZE, 0:local])
@@ -136,7 +129,7 @@ def get_ldmatrix_intrin(k_dim, dtype, matrix_name, transposed, shared_scope="sha
                 for i in range(local):
                     warp[tx, i] = shared[tx % 4 * 4 + i % 8 // 4 * 16 + i % 4, i // 8 * 8 + tx // 4]
 
-    return ldmatrix_desc, read_impl if is_read else ldmatrix_impl
+    return desc, read_impl if is_read else ldmatrix_impl
 
 
 def get_mma_intrin(
@@ -152,34 +145,19 @@ def get_mma_intrin(
     a_shape = (k_dim, 16) if a_transposed else (16, k_dim)
     b_shape = (16, k_dim) if b_transposed else (k_dim, 16)
     a_layout, b_layout = _layout_of(*a_shape), _layout_of(*b_shape)
-    c_layout = shared_16x16_to_ldmatrix_32x8_layout
     a_at = (lambda i, k: a_layout(k, i)) if a_transposed else a_layout
     b_at = (lambda k, j: b_layout(j, k)) if b_transposed else b_layout
-    cast_a = lambda x: x if a_dtype == out_dtype else T.Cast(out_dtype, x)
-    cast_b = lambda x: x if b_dtype == out_dtype else T.Cast(out_dtype, x)
+    left = Tile((WARP_SIZE, local), a_dtype, "warp", a_shape[1], a_at)
+    right = Tile((WARP_SIZE, local), b_dtype, "warp", b_shape[1], b_at)
+    sums = Tile((WARP_SIZE, size), out_dtype, "warp", 16, shared_16x16_to_ldmatrix_32x8_layout)
     shape = f"m16n8k{k_dim}"
     kinds = [_PTX.get(t, t) for t in (a_dtype, b_dtype, out_dtype)]
 
     @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = tile(a, (WARP_SIZE, local), a_dtype, "warp", a_shape[1])
-        B = tile(b, (WARP_SIZE, local), b_dtype, "warp", b_shape[1])
-        C = tile(c, (WARP_SIZE, size), out_dtype, "warp", 16)
-        with T.block("root"):
-            T.reads(C[0:WARP_SIZE, 0:size], A[0:WARP_SIZE, 0:local], B[0:WARP_SIZE, 0:local])
-            T.writes(C[0:WARP_SIZE, 0:size])
-            for i, j, k in T.grid(16, 16, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[c_layout(vi, vj)] = C[c_layout(vi, vj)] + cast_a(A[a_at(vi, vk)]) * cast_b(
-                        B[b_at(vk, vj)]
-                    )
-
-    @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = tile(a, (WARP_SIZE, local), a_dtype, "warp", a_shape[1])
-        B = tile(b, (WARP_SIZE, local), b_dtype, "warp", b_shape[1])
-        C = tile(c, (WARP_SIZE, size), out_dtype, "warp", 16)
+        A = left.match(a)
+        B = right.match(b)
+        C = sums.match(c)
         with T.block("root"):
             T.reads(C[0:WARP_SIZE, 0:size], A[0:WARP_SIZE, 0:local], B[0:WARP_SIZE, 0:local])
             T.writes(C[0:WARP_SIZE, 0:size])
@@ -194,28 +172,16 @@ def get_mma_intrin(
                         )
                     )  # fmt: skip
 
-    return mma_sync_desc, mma_sync_impl
+    return product_desc((16, 16, k_dim), left, right, sums), mma_sync_impl
 
 
 def get_mma_fill_intrin(dtype, local_size):
     """(description, implementation) of a tile of zeros."""
-    zero = tir.const(0, dtype)
-    layout = shared_16x16_to_ldmatrix_32x8_layout
-
-    @T.prim_func
-    def mma_fill_desc(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, [WARP_SIZE, local_size], dtype, scope="warp")
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:WARP_SIZE, 0:local_size])
-            for i0, i1 in T.grid(M_DIM, N_DIM):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    C_warp[layout(i, j)] = zero
+    in_warp = Tile((WARP_SIZE, local_size), dtype, "warp", 1, shared_16x16_to_ldmatrix_32x8_layout)
 
     @T.prim_func
     def mma_fill_impl(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, [WARP_SIZE, local_size], dtype, scope="warp", offset_factor=1)
+        C_warp = in_warp.match(a)
         with T.block("root"):
             T.reads()
             T.writes(C_warp[0:WARP_SIZE, 0:local_size])
@@ -224,30 +190,20 @@ def get_mma_fill_intrin(dtype, local_size):
                     T.mma_fill(dtype, local_size, C_warp.data, C_warp.elem_offset + tx * local_size)
                 )
 
-    return mma_fill_desc, mma_fill_impl
+    return zero_desc((M_DIM, N_DIM), in_warp), mma_fill_impl
 
 
 def get_mma_store_intrin(dtype, local_size, scope="global", use_mma_store_intrinic=True):
     """(description, implementation) of storing a tile, by one operator or by its elements."""
-    layout, place = shared_16x16_to_ldmatrix_32x8_layout, ldmatrix_32x8_to_shared_16x16_layout
-
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        C_warp = T.match_buffer(a, [WARP_SIZE, local_size], dtype, scope="warp")
-        C = T.match_buffer(c, [M_DIM, N_DIM], dtype, scope=scope)
-        with T.block("root"):
-            T.reads(C_warp[0:WARP_SIZE, 0:local_size])
-            T.writes(C[0:M_DIM, 0:N_DIM])
-            for i0, i1 in T.grid(M_DIM, N_DIM):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    C[v0, v1] = C_warp[layout(v0, v1)]
+    place = ldmatrix_32x8_to_shared_16x16_layout
+    in_warp = Tile((WARP_SIZE, local_size), dtype, "warp", 1, shared_16x16_to_ldmatrix_32x8_layout)
+    result = Tile((M_DIM, N_DIM), dtype, scope, 1)
 
     @T.prim_func
     def mma_store_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        C_warp = T.match_buffer(a, [WARP_SIZE, local_size], dtype, scope="warp", offset_factor=1)
-        C = T.match_buffer(c, [M_DIM, N_DIM], dtype, scope=scope, offset_factor=1, strides=[s1, s0])
+        C_warp = in_warp.match(a)
+        C = result.match(c, [s1, s0])
         with T.block("root"):
             T.reads(C_warp[0:WARP_SIZE, 0:local_size])
             T.writes(C[0:M_DIM, 0:N_DIM])
@@ -262,8 +218,8 @@ def get_mma_store_intrin(dtype, local_size, scope="global", use_mma_store_intrin
     @T.prim_func
     def simple_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
-        C_warp = T.match_buffer(a, [WARP_SIZE, local_size], dtype, scope="warp", offset_factor=1)
-        C = T.match_buffer(c, [M_DIM, N_DIM], dtype, scope=scope, offset_factor=1, strides=[s1, s0])
+        C_warp = in_warp.match(a)
+        C = result.match(c, [s1, s0])
         with T.block("root"):
             T.reads(C_warp[0:WARP_SIZE, 0:local_size])
             T.writes(C[0:M_DIM, 0:N_DIM])
@@ -271,7 +227,8 @@ def get_mma_store_intrin(dtype, local_size, scope="global", use_mma_store_intrin
                 for i in range(local_size):
                     C[place(tx, i)] = C_warp[tx, i]
 
-    return mma_store_desc, mma_store_impl if use_mma_store_intrinic else simple_impl
+    desc = copy_desc((M_DIM, N_DIM), in_warp, result)
+    return desc, mma_store_impl if use_mma_store_intrinic else simple_impl
 
 
 def get_mma_intrin_group(
@@ -346,17 +303,18 @@ def get_index_C(elem_offset, stride):
 def get_mma_init_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of sums of zeros."""
     del k_dim
+    sums = Tile((m_dim, n_dim), dtype, _SUMS, 1)
 
     @T.prim_func
     def mma_init_impl(c: T.handle) -> None:
         d0, d1 = T.int32(), T.int32()
-        dst = tile(c, (m_dim, n_dim), dtype, _SUMS, 1, [d1, d0])
+        dst = sums.match(c, [d1, d0])
         with T.block("root"):
             T.reads()
             T.writes(dst[0:m_dim, 0:n_dim])
             T.evaluate(T.mma_fill(dtype, 4, dst.data, get_index_C(dst.elem_offset, d1)))
 
-    return zero_desc((m_dim, n_dim), dtype, _SUMS, 1), mma_init_impl
+    return zero_desc((m_dim, n_dim), sums), mma_init_impl
 
 
 def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_major):
@@ -372,11 +330,13 @@ def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_m
     def line_of(tx, stride):
         return tx * stride if below else tx % 8 * stride + tx // 8 * 8
 
+    source, result = Tile(shape, dtype, shared_scope, 1), Tile(shape, dtype, scope, 1)
+
     @T.prim_func
     def mma_load_impl(a: T.handle, c: T.handle) -> None:
         s0, s1, d0, d1 = T.int32(), T.int32(), T.int32(), T.int32()
-        src = tile(a, shape, dtype, shared_scope, 1, [s1, s0])
-        dst = tile(c, shape, dtype, scope, 1, [d1, d0])
+        src = source.match(a, [s1, s0])
+        dst = result.match(c, [d1, d0])
         with T.block("root"):
             T.reads(src[0:n_rows, 0:n_columns])
             T.writes(dst[0:n_rows, 0:n_columns])
@@ -388,7 +348,7 @@ def get_mma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_m
                     )
                 )  # fmt: skip
 
-    return copy_desc(shape, dtype, shared_scope, scope, 1), mma_load_impl
+    return copy_desc(shape, source, result), mma_load_impl
 
 
 def get_mma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
@@ -396,14 +356,18 @@ def get_mma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
     b_shape = b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
     shape, of_in, of_out = f"m{m_dim}n{n_dim}k{k_dim}", _PTX[in_dtype], _PTX[out_dtype]
 
+    left = Tile((m_dim, k_dim), in_dtype, _FACTORS[0], 1)
+    right = Tile(b_shape, in_dtype, _FACTORS[1], 1, transposed if b_transposed else as_is)
+    sums = Tile((m_dim, n_dim), out_dtype, _SUMS, 1)
+
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
         a0, a1, b0, b1, c0, c1 = (
             T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
         )  # fmt: skip
-        A = tile(a, (m_dim, k_dim), in_dtype, _FACTORS[0], 1, [a1, a0])
-        B = tile(b, b_shape, in_dtype, _FACTORS[1], 1, [b1, b0])
-        C = tile(c, (m_dim, n_dim), out_dtype, _SUMS, 1, [c1, c0])
+        A = left.match(a, [a1, a0])
+        B = right.match(b, [b1, b0])
+        C = sums.match(c, [c1, c0])
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -416,22 +380,20 @@ def get_mma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
                 )
             )  # fmt: skip
 
-    sizes, scopes = (m_dim, n_dim, k_dim), (*_FACTORS, _SUMS)
-    desc = product_desc(sizes, in_dtype, out_dtype, b_transposed, scopes, 1)
-    return desc, mma_sync_impl
+    return product_desc((m_dim, n_dim, k_dim), left, right, sums), mma_sync_impl
 
 
 def get_mma_store_dummy_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of storing sums: each thread stores those that it has."""
     del k_dim
-
     shape = (m_dim, n_dim)
+    source, result = Tile(shape, dtype, _SUMS, 1), Tile(shape, dtype, "shared.dyn", 1)
 
     @T.prim_func
     def mma_store_impl(a: T.handle, c: T.handle) -> None:
         s0, s1, d0, d1 = T.int32(), T.int32(), T.int32(), T.int32()
-        src = tile(a, shape, dtype, _SUMS, 1, [s1, s0])
-        dst = tile(c, shape, dtype, "shared.dyn", 1, [d1, d0])
+        src = source.match(a, [s1, s0])
+        dst = result.match(c, [d1, d0])
         with T.block("root"):
             T.reads(src[0:m_dim, 0:n_dim])
             T.writes(dst[0:m_dim, 0:n_dim])
@@ -439,7 +401,7 @@ def get_mma_store_dummy_intrin(m_dim, n_dim, k_dim, dtype):
                 for i, j in T.grid(m_dim // 8, 2):
                     dst[i * 8 + tx // 4, tx % 4 * 2 + j] = src[i * 8 + tx // 4, tx % 4 * 2 + j]
 
-    return copy_desc(shape, dtype, _SUMS, "shared.dyn", 1), mma_store_impl
+    return copy_desc(shape, source, result), mma_store_impl
 
 
 # ---- names --------------------------------------------------------------------------------------

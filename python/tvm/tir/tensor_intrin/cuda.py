@@ -13,7 +13,7 @@ from tvm.script import tir as T
 from ..function import TensorIntrin
 from ._mma import *  # noqa: F403
 from ._mma import CONSTANTS
-from ._tiles import copy_desc, product_desc, tile, zero_desc
+from ._tiles import Tile, as_is, copy_desc, product_desc, transposed, zero_desc
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int4": "s4", "int32": "s32"}
 _FACTORS, _SUMS = ("wmma.matrix_a", "wmma.matrix_b"), "wmma.accumulator"
@@ -34,13 +34,14 @@ def get_wmma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_
     shape = (columns, rows) if is_col_major else (rows, columns)
     n_rows, n_columns = shape
     layout = "col_major" if is_col_major else "row_major"
+    source, result = Tile(shape, dtype, shared_scope, 16), Tile(shape, dtype, scope, 16)
 
     @T.prim_func
     def wmma_load_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
         d0, d1 = T.int32(), T.int32()
-        A = tile(a, shape, dtype, shared_scope, 16, [s1, s0])
-        C = tile(c, shape, dtype, scope, 16, [d1, d0])
+        A = source.match(a, [s1, s0])
+        C = result.match(c, [d1, d0])
         with T.block("root"):
             T.reads(A[0:n_rows, 0:n_columns])
             T.writes(C[0:n_rows, 0:n_columns])
@@ -57,19 +58,20 @@ def get_wmma_load_intrin(m_dim, n_dim, k_dim, dtype, shared_scope, is_b, is_col_
                 )
             )
 
-    return copy_desc(shape, dtype, shared_scope, scope, 16), wmma_load_impl
+    return copy_desc(shape, source, result), wmma_load_impl
 
 
 def get_wmma_store_intrin(m_dim, n_dim, k_dim, dtype, scope):
     """(description, implementation) of storing an accumulator."""
     shape = (m_dim, n_dim)
+    source, result = Tile(shape, dtype, _SUMS, 16), Tile(shape, dtype, scope, 16)
 
     @T.prim_func
     def wmma_store_impl(a: T.handle, c: T.handle) -> None:
         s0, s1 = T.int32(), T.int32()
         d0, d1 = T.int32(), T.int32()
-        A = tile(a, shape, dtype, _SUMS, 16, [d1, d0])
-        C = tile(c, shape, dtype, scope, 16, [s1, s0])
+        A = source.match(a, [d1, d0])
+        C = result.match(c, [s1, s0])
         with T.block("root"):
             T.reads(A[0:m_dim, 0:n_dim])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -86,16 +88,18 @@ def get_wmma_store_intrin(m_dim, n_dim, k_dim, dtype, scope):
                 )
             )
 
-    return copy_desc(shape, dtype, _SUMS, scope, 16), wmma_store_impl
+    return copy_desc(shape, source, result), wmma_store_impl
 
 
 def get_wmma_fill_intrin(m_dim, n_dim, k_dim, dtype):
     """(description, implementation) of an accumulator of zeros."""
 
+    sums = Tile((m_dim, n_dim), dtype, _SUMS, 16)
+
     @T.prim_func
     def wmma_fill_impl(c: T.handle) -> None:
         d0, d1 = T.int32(), T.int32()
-        C = tile(c, (m_dim, n_dim), dtype, _SUMS, 16, [d1, d0])
+        C = sums.match(c, [d1, d0])
         with T.block("root"):
             T.reads()
             T.writes(C[0:m_dim, 0:n_dim])
@@ -110,21 +114,25 @@ def get_wmma_fill_intrin(m_dim, n_dim, k_dim, dtype):
                 )
             )
 
-    return zero_desc((m_dim, n_dim), dtype, _SUMS, 16), wmma_fill_impl
+    return zero_desc((m_dim, n_dim), sums), wmma_fill_impl
 
 
 def get_wmma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed):
     """(description, implementation) of C += A B for fragments, or of C += A B^T."""
     b_shape = b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
 
+    left = Tile((m_dim, k_dim), in_dtype, _FACTORS[0], 16)
+    right = Tile(b_shape, in_dtype, _FACTORS[1], 16, transposed if b_transposed else as_is)
+    sums = Tile((m_dim, n_dim), out_dtype, _SUMS, 16)
+
     @T.prim_func
     def wmma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
         a0, a1 = T.int32(), T.int32()
         b0, b1 = T.int32(), T.int32()
         c0, c1 = T.int32(), T.int32()
-        A = tile(a, (m_dim, k_dim), in_dtype, _FACTORS[0], 16, [a1, a0])
-        B = tile(b, b_shape, in_dtype, _FACTORS[1], 16, [b1, b0])
-        C = tile(c, (m_dim, n_dim), out_dtype, _SUMS, 16, [c1, c0])
+        A = left.match(a, [a1, a0])
+        B = right.match(b, [b1, b0])
+        C = sums.match(c, [c1, c0])
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -141,9 +149,7 @@ def get_wmma_sync_intrin(m_dim, n_dim, k_dim, in_dtype, out_dtype, b_transposed)
                 )
             )
 
-    sizes, scopes = (m_dim, n_dim, k_dim), (*_FACTORS, _SUMS)
-    desc = product_desc(sizes, in_dtype, out_dtype, b_transposed, scopes, 16)
-    return desc, wmma_sync_impl
+    return product_desc((m_dim, n_dim, k_dim), left, right, sums), wmma_sync_impl
 
 
 def get_wmma_intrin_group(load_scope, store_scope, in_dtype, out_dtype, trans_b):
