@@ -7,9 +7,7 @@ namespace tvm::codegen {
 using Value = llvm::Value;
 namespace {
 /// Constants stay constants: LLVM knows then how often a loop runs and what it counts in.
-Value* Known(Value* value, Value* passed) {
-  return llvm::isa<llvm::ConstantInt>(value) ? value : passed;
-}
+bool IsKnown(Value* value) { return llvm::isa<llvm::ConstantInt>(value); }
 }  // namespace
 
 /// int32 body(begin, step, first, last, captures...): the iterations begin + step * [first, last)
@@ -47,7 +45,8 @@ llvm::Function* FunctionGen::ParallelBody(const ForObj* op, const std::vector<Va
   }
   auto& b = inner.b_;
   for (int i = 0; i < 4; ++i) inner.MarkIndex(body->getArg(i), true);
-  Value *origin = Known(values[0], body->getArg(0)), *stride = Known(values[2], body->getArg(1));
+  Value* origin = IsKnown(values[0]) ? values[0] : body->getArg(0);
+  Value* stride = IsKnown(values[2]) ? values[2] : body->getArg(1);
   Value* first = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(2), stride));
   Value* last = b.CreateNSWAdd(origin, b.CreateNSWMul(body->getArg(3), stride));
   if (NonNegative(op->min)) inner.nonnegative_vars_.insert(op->loop_var.get());
@@ -76,7 +75,7 @@ llvm::Function* FunctionGen::ParallelTask(const ForObj* op, llvm::Function* body
   Value* tasks = b.CreateSExtOrTrunc(
       b.CreateLoad(gen_.i32, b.CreateStructGEP(environment, task->getArg(1), 1)), index);
   Value* id = b.CreateSExtOrTrunc(task->getArg(0), index);
-  auto known = [&](size_t i) { return Known(values[i], member(i)); };
+  auto known = [&](size_t i) { return IsKnown(values[i]) ? values[i] : member(i); };
   Value *origin = known(0), *span = known(1), *stride = known(2);
   auto constant = [&](int v) { return llvm::ConstantInt::get(index, v); };
   // Iterations, and an even share of them: the first `rest` tasks get one more.
