@@ -3,13 +3,31 @@
 #include <unordered_set>
 
 #include "tvm/relax/analysis.h"
+#include "tvm/relax/expr_functor.h"
 #include "tvm/relax/transform.h"
 
 namespace tvm::relax {
 namespace {
-struct CalleeFinder : Visitor<CalleeFinder, GlobalVarObj> {
-  std::vector<std::string> names;
-  void Visit(const GlobalVarObj* var) { names.push_back(var->name_hint); }
+/// Functions that are named anywhere: by kernels, in attributes, in scalars of graphs. Buffers and
+/// variables name none.
+struct NameFinder : Visitor<NameFinder, GlobalVarObj, tir::BufferObj, tir::VarObj, IntImmObj> {
+  std::vector<GlobalVar> found;
+  void Visit(const GlobalVarObj* var) { found.push_back(ffi::GetRef<GlobalVar>(var)); }
+  void Visit(const Object*) {}
+};
+/// The same in a graph, whose struct info, which is most of it, is not looked at.
+struct CalleeFinder : ExprVisitor {
+  NameFinder names;
+  void VisitVarDef(const Var&) final {}
+  void VisitExpr_(const GlobalVarObj* op) final { names.Visit(op); }
+  void VisitExpr_(const PrimValueObj* op) final { names(op->value); }
+  void VisitExpr_(const ShapeExprObj* op) final {
+    for (const PrimExpr& e : op->values) names(e);
+  }
+  void VisitExpr_(const CallObj* op) final {
+    if (op->attrs && op->attrs.value().defined()) names(op->attrs.value());
+    ExprVisitor::VisitExpr_(op);
+  }
 };
 
 IRModule DeadCodeElimination(IRModule mod, Optional<Array<String>> entry_functions) {
@@ -34,9 +52,14 @@ IRModule DeadCodeElimination(IRModule mod, Optional<Array<String>> entry_functio
     if (auto* graph = func.as<FunctionObj>()) func = RemoveAllUnused(ffi::GetRef<Function>(graph));
     functions.Set(var, func);
     CalleeFinder callees;
-    callees(func);
-    for (const std::string& name : callees.names) {
-      if (GlobalVar callee = mod->FindGlobalVar(name); callee.defined()) open.push_back(callee);
+    if (func.as<FunctionObj>()) {
+      callees.VisitExpr(func);
+    } else {
+      callees.names(func);
+    }
+    for (const GlobalVar& named : callees.names.found) {
+      if (GlobalVar callee = mod->FindGlobalVar(named->name_hint); callee.defined())
+        open.push_back(callee);
     }
   }
   return IRModule(functions, mod->attrs, mod->global_infos);

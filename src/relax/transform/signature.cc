@@ -69,6 +69,22 @@ class CallUpdater : public ExprMutator {
   std::unordered_map<const Object*, const NewSignature*> results_;  // of calls, by variable
 };
 
+/// Whether the function names one of them.
+bool Names(const Expr& func, const std::unordered_map<std::string, Replacement>& functions) {
+  struct Finder : ExprVisitor {
+    const std::unordered_map<std::string, Replacement>& functions;
+    bool found = false;
+    explicit Finder(const std::unordered_map<std::string, Replacement>& functions)
+        : functions(functions) {}
+    void VisitExpr(const Expr& expr) final {
+      if (!found) ExprVisitor::VisitExpr(expr);
+    }
+    void VisitExpr_(const GlobalVarObj* op) final { found |= functions.count(op->name_hint) > 0; }
+    void VisitVarDef(const Var&) final {}
+  } finder(functions);
+  finder.VisitExpr(func);
+  return finder.found;
+}
 GlobalVar VarFor(const String& name, const Function& func) {
   GlobalVar var(name);
   UpdateStructInfo(var, GetStructInfo(func));
@@ -112,8 +128,12 @@ IRModule ChangeSignatures(const IRModule& mod,
       functions.Set(var, func);
       continue;
     }
-    GlobalVar now = VarFor(var->name_hint, it->second.func);
-    functions.Set(now, it->second.func);
+    const NewSignature& change = it->second;
+    bool is_same = !change.args && !change.item &&
+                   StructuralEqual(GetStructInfo(change.func), GetStructInfo(func));
+    GlobalVar now = is_same ? var : VarFor(var->name_hint, change.func);
+    functions.Set(now, change.func);
+    if (is_same) continue;
     replaced[std::string(var->name_hint)] = {now, it->second};
   }
   while (!replaced.empty()) {
@@ -121,7 +141,7 @@ IRModule ChangeSignatures(const IRModule& mod,
     CallUpdater updater(before, replaced);
     std::unordered_map<std::string, Replacement> next;
     for (const auto& [var, base] : before->Sorted()) {
-      if (!base.as<FunctionObj>()) continue;
+      if (!base.as<FunctionObj>() || !Names(base, replaced)) continue;
       auto func = As<Function>(updater.VisitExpr(base));
       if (func.same_as(base)) continue;
       functions.erase(var);

@@ -56,3 +56,27 @@ def test_dead_code_elimination_of_functions():
     assert names(transform.DeadCodeElimination(["unused"])(mod)) == ["unused"]
     with pytest.raises(ValueError, match="got 'nobody'"):
         transform.DeadCodeElimination(["nobody"])(mod)
+
+
+def test_functions_that_only_kernels_and_scalars_name_stay():
+    n = tir.Var("n", "int64")
+    inner, scalar, kernel, gone = (
+        ir.GlobalVar(name) for name in ("inner", "scalar", "kernel", "gone")
+    )
+
+    def prim(*calls):
+        evaluated = [tir.Evaluate(tir.Call("int32", c, [])) for c in calls]
+        return tir.PrimFunc([], tir.SeqStmt(evaluated) if calls else tir.Evaluate(0))
+
+    x = relax.Var("x", relax.ShapeStructInfo([n]))
+    main = relax.Function(
+        [x],
+        relax.SeqExpr([], relax.PrimValue(tir.Call("int64", scalar, [n]))),
+        relax.PrimStructInfo("int64"),
+    ).with_attr("global_symbol", "main")
+    mod = ir.IRModule({
+        ir.GlobalVar("main"): main, scalar: prim(kernel, inner), kernel: prim(), inner: prim(),
+        gone: prim(),
+    })  # fmt: skip
+    after = transform.DeadCodeElimination()(mod)
+    assert [v.name_hint for v in after.get_global_vars()] == ["inner", "kernel", "main", "scalar"]
