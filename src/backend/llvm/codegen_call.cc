@@ -29,10 +29,9 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
   }
 
  private:
-  void row(const tvm::Op& op, auto handler) { Add(op, handler); }
   void AddMath() {
 #define BINARY(name, Create)                    \
-  row(bi::name(), [](Gen g, Op o) -> Value* {   \
+  Add(bi::name(), [](Gen g, Op o) -> Value* {   \
     Value* a = g->Gen(o->args[0]);              \
     return g->b_.Create(a, g->Gen(o->args[1])); \
   })
@@ -41,7 +40,7 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
     BINARY(bitwise_xor, CreateXor);
 #undef BINARY
 #define UNARY(name, id) \
-  row(bi::name(), [](Gen g, Op o) -> Value* { return g->UnaryMath(o, llvm::Intrinsic::id); })
+  Add(bi::name(), [](Gen g, Op o) -> Value* { return g->UnaryMath(o, llvm::Intrinsic::id); })
     UNARY(sqrt, sqrt);
     UNARY(floor, floor);
     UNARY(ceil, ceil);
@@ -50,63 +49,63 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
     UNARY(nearbyint, roundeven);
     UNARY(fabs, fabs);
 #undef UNARY
-    row(bi::bitwise_not(), [](Gen g, Op o) { return g->b_.CreateNot(g->Gen(o->args[0])); });
-    row(bi::popcount(), [](Gen g, Op o) -> Value* {
+    Add(bi::bitwise_not(), [](Gen g, Op o) { return g->b_.CreateNot(g->Gen(o->args[0])); });
+    Add(bi::popcount(), [](Gen g, Op o) -> Value* {
       Value* v = g->b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, g->Gen(o->args[0]));
       return g->b_.CreateZExtOrTrunc(v, g->gen_.TypeOf(o->dtype));
     });
-    row(bi::clz(), [](Gen g, Op o) -> Value* {
+    Add(bi::clz(), [](Gen g, Op o) -> Value* {
       Value* v = g->Gen(o->args[0]);
       v = g->b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, v, g->b_.getFalse());
       return g->b_.CreateZExtOrTrunc(v, g->gen_.TypeOf(o->dtype));
     });
-    row(bi::fma(), [](Gen g, Op o) -> Value* {
+    Add(bi::fma(), [](Gen g, Op o) -> Value* {
       Value *x = g->Gen(o->args[0]), *y = g->Gen(o->args[1]), *z = g->Gen(o->args[2]);
       return g->b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
     });
-    row(bi::copysign(), [](Gen g, Op o) -> Value* {
+    Add(bi::copysign(), [](Gen g, Op o) -> Value* {
       Value* x = g->Gen(o->args[0]);
       return g->b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, g->Gen(o->args[1]));
     });
-    row(bi::fmod(), [](Gen g, Op o) -> Value* {
+    Add(bi::fmod(), [](Gen g, Op o) -> Value* {
       Value* x = g->Gen(o->args[0]);
       return g->FloatRemainder(x, g->Gen(o->args[1]), false);
     });
-    row(bi::isnan(), [](Gen g, Op o) -> Value* {
+    Add(bi::isnan(), [](Gen g, Op o) -> Value* {
       Value* v = g->Gen(o->args[0]);
       return o->args[0].dtype().is_float() ? g->b_.CreateFCmpUNO(v, v)
                                            : llvm::Constant::getNullValue(g->gen_.TypeOf(o->dtype));
     });
   }
   void AddValues() {
-    row(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
-    row(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
+    Add(bi::if_then_else(), [](Gen g, Op o) { return g->IfThenElseValue(o); });
+    Add(bi::large_uint_imm(), [](Gen g, Op o) -> Value* {
       auto value = LargeUint(o);
       if (!value) Unsupported("expected constants in large_uint_imm", o->span);
       return g->Lane(o->dtype, *value);
     });
-    row(bi::undef(), [](Gen g, Op o) -> Value* {
+    Add(bi::undef(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateFreeze(llvm::UndefValue::get(g->gen_.TypeOf(o->dtype)));
     });
-    row(bi::assume(), [](Gen g, Op o) -> Value* {
+    Add(bi::assume(), [](Gen g, Op o) -> Value* {
       g->b_.CreateAssumption(g->Gen(o->args[0]));
       return g->b_.getTrue();
     });
-    row(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
-    row(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+    Add(bi::call_llvm_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
+    Add(bi::call_llvm_pure_intrin(), [](Gen g, Op o) { return g->CallIntrinsic(o); });
   }
   void AddPointers() {
-    row(bi::isnullptr(), [](Gen g, Op o) { return g->b_.CreateIsNull(g->Gen(o->args[0])); });
-    row(bi::handle_add_byte_offset(), [](Gen g, Op o) -> Value* {
+    Add(bi::isnullptr(), [](Gen g, Op o) { return g->b_.CreateIsNull(g->Gen(o->args[0])); });
+    Add(bi::handle_add_byte_offset(), [](Gen g, Op o) -> Value* {
       Value* p = g->Gen(o->args[0]);
       Value* n = g->b_.CreateSExtOrTrunc(g->Gen(o->args[1]), g->gen_.SizeType());
       return g->b_.CreateGEP(g->gen_.i8, p, n);
     });
-    row(bi::address_of(), [](Gen g, Op o) -> Value* {
+    Add(bi::address_of(), [](Gen g, Op o) -> Value* {
       if (auto* load = o->args[0].as<BufferLoadObj>()) return g->AddressOf(load);
       Unsupported("expected an element of a buffer in address_of", o->span);
     });
-    row(bi::prefetch(), [](Gen g, Op o) -> Value* {
+    Add(bi::prefetch(), [](Gen g, Op o) -> Value* {
       Value* p = o->args[0].as<BufferLoadObj>() ? g->AddressOf(o->args[0].as<BufferLoadObj>())
                                                 : g->Gen(o->args[0]);
       auto number = [&](size_t i, int fallback) -> Value* {
@@ -116,18 +115,18 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {p->getType()},
                                    {p, number(1, 0), number(2, 3), number(3, 1)});
     });
-    row(bi::atomic_add(), [](Gen g, Op o) -> Value* {
+    Add(bi::atomic_add(), [](Gen g, Op o) -> Value* {
       Value *p = g->Gen(o->args[0]), *v = g->Gen(o->args[1]);
       auto kind =
           o->args[1].dtype().is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
       return g->b_.CreateAtomicRMW(kind, p, v, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
     });
-    row(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
+    Add(bi::TVMBackendAllocWorkspace(), [](Gen g, Op o) -> Value* {
       Value* bytes = g->b_.CreateZExtOrTrunc(g->Gen(o->args[2]), g->gen_.i64);
       Value *type = g->Gen(o->args[0]), *id = g->Gen(o->args[1]);
       return g->AllocWorkspace(bytes, DataType::UInt(8), type, id);
     });
-    row(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
+    Add(bi::TVMBackendFreeWorkspace(), [](Gen g, Op o) -> Value* {
       Value* memory = g->Gen(o->args[2]);
       g->FreeWorkspace(memory);
       std::erase(g->workspaces_, memory);
@@ -135,7 +134,7 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
     });
   }
   void AddControl() {
-    row(bi::ret(), [](Gen g, Op o) -> Value* {
+    Add(bi::ret(), [](Gen g, Op o) -> Value* {
       Value* v = o->args.empty() ? nullptr : g->Gen(o->args[0]);
       if (g->in_parallel_) {
         auto* status = o->args.empty() ? nullptr : o->args[0].as<IntImmObj>();
@@ -148,7 +147,7 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
       }
       return g->b_.getInt32(0);
     });
-    row(bi::tvm_raise_error(), [](Gen g, Op o) -> Value* {
+    Add(bi::tvm_raise_error(), [](Gen g, Op o) -> Value* {
       auto *cls = o->args[0].as<StringImmObj>(), *format = o->args[1].as<StringImmObj>();
       if (!cls || !format) Unsupported("expected texts as class and format of an error", o->span);
       std::vector<Value*> values;
@@ -161,16 +160,16 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
       g->Raise(View(cls->value), View(format->value), values);
       return g->b_.getInt32(0);
     });
-    row(bi::tvm_throw_last_error(), [](Gen g, Op) -> Value* {
+    Add(bi::tvm_throw_last_error(), [](Gen g, Op) -> Value* {
       g->Return(g->b_.getInt32(-1));
       return g->b_.getInt32(0);
     });
   }
   void AddVectors() {
-    row(bi::vscale(), [](Gen g, Op o) -> Value* {
+    Add(bi::vscale(), [](Gen g, Op o) -> Value* {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::vscale, {g->gen_.TypeOf(o->dtype)}, {});
     });
-    row(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
+    Add(bi::get_active_lane_mask(), [](Gen g, Op o) -> Value* {
       Value *base = g->Gen(o->args[0]), *limit = g->Gen(o->args[1]);
       if (o->args[0].dtype().is_int()) {
         // The intrinsic compares without signs: lanes are counted from base.
@@ -182,9 +181,9 @@ struct FunctionGen::CallRows : CallTable<FunctionGen, Value*> {
       return g->b_.CreateIntrinsic(llvm::Intrinsic::get_active_lane_mask,
                                    {g->gen_.TypeOf(o->dtype), base->getType()}, {base, limit});
     });
-    row(bi::vectorlow(), [](Gen g, Op o) { return g->VectorPart(o, 0); });
-    row(bi::vectorhigh(), [](Gen g, Op o) { return g->VectorPart(o, o->dtype.lanes()); });
-    row(bi::vectorcombine(), [](Gen g, Op o) -> Value* {
+    Add(bi::vectorlow(), [](Gen g, Op o) { return g->VectorPart(o, 0); });
+    Add(bi::vectorhigh(), [](Gen g, Op o) { return g->VectorPart(o, o->dtype.lanes()); });
+    Add(bi::vectorcombine(), [](Gen g, Op o) -> Value* {
       Value *a = g->Gen(o->args[0]), *b = g->Gen(o->args[1]);
       std::vector<int> all(o->dtype.lanes());
       for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
