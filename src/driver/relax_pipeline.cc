@@ -47,12 +47,12 @@ Pass DefaultPipeline(const Target& target) {
       ("relax.FoldBatchnormToConv2D", {true})
       ("relax.DecomposeOpsForInference", {nullptr, true})
       ("relax.CanonicalizeRelaxBindings")  // no tuples with the moving statistics
-      ("relax.EliminateCommonSubexpr")  // masks that every layer makes anew
       .If(is_host, "relax.SliceSplits")
       .If(is_host, "relax.RecoverLinear")  // their kernels take in what follows
       ("relax.PackWeights")  // before they are transposed: each weight is moved once
       .If(packs_bytes, "relax.ConvertLayout", bytes_last)
       ("relax.FoldConstant")  // weights that were scaled, or transposed
+      ("relax.EliminateCommonSubexpr")  // masks that every layer makes anew
       .If(is_host, "relax.FoldQuantize")
       // Products are faster as they are spelled out, but for attention that is one kernel.
       ("relax.RecoverStructure", {false, attention})

@@ -166,7 +166,9 @@ Optional<Array<IntSet>> ExactBox(const Below& b, const BufferRegion& r, Analyzer
 bool IsWithin(const Array<IntSet>& inner, const Array<IntSet>& outer, Analyzer* analyzer) {
   if (inner.size() != outer.size()) return false;
   for (size_t i = 0; i < inner.size(); ++i) {
-    if (!inner[i].HasLowerBound() || !inner[i].HasUpperBound()) return false;
+    for (const IntSet& set : {inner[i], outer[i]}) {
+      if (set.IsNothing() || !set.HasLowerBound() || !set.HasUpperBound()) return false;
+    }
     auto is_at_most = [&](const PrimExpr& a, const PrimExpr& b) {
       return ExprDeepEqual(a, b) || analyzer->CanProve(a <= b);
     };

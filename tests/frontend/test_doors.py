@@ -219,6 +219,7 @@ NETWORKS = {
     "vit": (Vit, lambda: torch.randn(2, 3, 32, 32)),
     "shifted": (Shifted, lambda: torch.randn(2, 8, 8, 8)),
     "convnext": (ConvNext, lambda: torch.randn(2, 8, 16, 16)),
+    "masked": (Masked, ids),
     "summed": (Summed, lambda: torch.randn(2, 4, LENGTH, 48)),
     "written": (Written, lambda: torch.randn(2, 8, 16)),
     "denoiser": (Denoiser, lambda: torch.randn(2, 8, 16, 16)),

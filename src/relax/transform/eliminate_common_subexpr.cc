@@ -71,7 +71,9 @@ class SubexprEliminator : public ExprMutator {
   bool IsCandidate(const Expr& value) const {
     if (auto* call = value.as<CallObj>())
       return !IsImpureCall(call) && !TAllocator.Get(call->op, false);
-    return !call_only_ && (value.as<TupleObj>() || value.as<TupleGetItemObj>());
+    auto* constant = value.as<ConstantObj>();  // larger ones would have to be read
+    bool is_number = constant && constant->data.numel() == 1;
+    return !call_only_ && (is_number || value.as<TupleObj>() || value.as<TupleGetItemObj>());
   }
   void Forget(size_t depth, bool only_dataflow) {
     size_t kept = depth;

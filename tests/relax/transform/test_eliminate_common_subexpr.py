@@ -33,6 +33,21 @@ def test_eliminate_common_subexpr():
     same(transform.EliminateCommonSubexpr()(mod), mod)
 
 
+def test_numbers_are_shared():
+    """A value of a number is that of another binding of the number."""
+
+    def body(bb, x):
+        with bb.dataflow():
+            one, other = (bb.emit(relax.const(1.0, "float32")) for _ in range(2))
+            a, b = bb.emit(f(x, one)), bb.emit(f(x, other))
+            c = bb.emit_output(g(a, b))
+        return c
+
+    bindings = transform.EliminateCommonSubexpr()(build(body))["main"].body.blocks[0].bindings
+    assert len(bindings) == 3
+    assert bindings[-1].value.args[0].same_as(bindings[-1].value.args[1])
+
+
 def test_values_that_are_overwritten_are_not_shared():
     """c is overwritten: were it a, so would be a, which is used afterwards."""
 
