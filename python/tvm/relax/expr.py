@@ -255,9 +255,6 @@ class Tuple(ExprWithOp):
                 f"Tuple index out of range: expected an index below {len(self)}, got {index}"
             ) from None
 
-    def __iter__(self):
-        return iter(self.fields)
-
     def __len__(self):
         return len(self.fields)
 
@@ -286,9 +283,6 @@ class ShapeExpr(ExprWithOp):
             raise IndexError(
                 f"ShapeExpr index out of range: expected an index below {len(self)}, got {index}"
             ) from None
-
-    def __iter__(self):
-        return iter(self.values)
 
     def __len__(self):
         return len(self.values)
