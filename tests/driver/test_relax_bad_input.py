@@ -144,9 +144,7 @@ def test_missing_and_extra_inputs(product):
 def test_misnamed_inputs(product):
     with pytest.raises((TypeError, ValueError), match="weight"):
         product.set_input("main", x=X, weight=X.T.copy())
-    with pytest.raises(
-        ValueError, match="expected one parameter of the function, got 0 for 'weight'"
-    ):
+    with pytest.raises(ValueError, match="expected one parameter .*, got 'weight', which is none"):
         relax.build(module(lambda bb, x: exp(x), var("x", 4)), "llvm", params={"weight": X})
 
 

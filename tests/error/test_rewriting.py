@@ -110,7 +110,7 @@ CASES = {
         layouts(call_back=lambda call: {"relax.nn.conv2d": ["NHWQ", "OHWI"]}),
     ],
     # weights
-    (ValueError, "got 0 for 'v'"): [bound(v=WEIGHT)],
+    (ValueError, "got 'v', which is none"): [bound(v=WEIGHT)],
     (ValueError, "for the parameter 'w', got"): [
         bound(w=WEIGHT[0]),
         bound(w=WEIGHT[:, :2]),

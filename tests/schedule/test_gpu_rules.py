@@ -72,7 +72,7 @@ def test_a_run_of_small_floats_is_added_up_in_float32():
     func = compute((1,), lambda A, i: te.sum(A[i, k], axis=k), a)
     b = np.zeros(1, "float16")
     mod, text = check(func, a, b)
-    assert "B_wide = T.alloc_buffer((1,))" in text and "T.vectorized(8)" in text
+    assert "B_wide_local = T.alloc_buffer((1,), scope=" in text and "T.vectorized(8)" in text
 
 
 def test_a_column_is_added_up_by_one_thread():

@@ -304,9 +304,11 @@ llvm::Value* FunctionGen::Once(unsigned opcode, const void* a, const void* b, F&
     once_.clear();
     once_block_ = block;
   }
-  auto [it, is_new] = once_.try_emplace({opcode, a, b}, nullptr);
-  if (is_new) it->second = make();
-  return it->second;
+  std::tuple key{opcode, a, b};
+  if (auto it = once_.find(key); it != once_.end()) return it->second;
+  Value* value = make();  // which may end the block, and ask for others
+  if (b_.GetInsertBlock() == once_block_) once_[key] = value;
+  return value;
 }
 
 /// Error for a construct that earlier passes should have lowered or that LLVM code cannot express.

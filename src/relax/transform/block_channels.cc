@@ -134,8 +134,12 @@ class KeptChannels {
            is_plain(AttrsOf<Conv3DAttrsObj>(call));
   }
   const Object* Root(const Object* var) {
-    auto it = group_.find(var);
-    return it == group_.end() || it->second == var ? var : it->second = Root(it->second);
+    while (true) {
+      auto it = group_.find(var);
+      if (it == group_.end() || it->second == var) return var;
+      if (auto up = group_.find(it->second); up != group_.end()) it->second = up->second;
+      var = it->second;  // paths are halved on the way
+    }
   }
   std::unordered_map<const Object*, const Object*> group_;
   std::vector<const Object*> kept_;

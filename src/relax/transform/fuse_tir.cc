@@ -297,12 +297,18 @@ class KernelCaller : public ExprMutator {
       if (!func || !(*func)->HasNonzeroAttr("Primitive")) continue;
       KernelFuser fuser(mod_, *func);
       if (!fuser.Fuse()) continue;
-      kernels_.emplace(var->name_hint, fuser.inplace_indices);
-      builder_->UpdateFunction(var, fuser.kernel);
+      // Another variable of that name: the module before goes on with its own.
+      GlobalVar fresh(var->name_hint);
+      kernels_.emplace(var->name_hint, Kernel{fresh, fuser.inplace_indices});
+      builder_->UpdateFunction(fresh, fuser.kernel);
       for (const GlobalVar& callee : fuser.callees) inlined.insert(callee->name_hint);
     }
     if (kernels_.empty()) return mod_;
     return RemoveUncalled(VisitFunctions(), inlined);
+  }
+  Expr VisitExpr_(const GlobalVarObj* op) final {
+    auto it = kernels_.find(op->name_hint);
+    return it == kernels_.end() ? ExprMutator::VisitExpr_(op) : it->second.var;
   }
   Expr VisitExpr_(const CallObj* op) final {
     Expr visited = ExprMutator::VisitExpr_(op);
@@ -323,8 +329,8 @@ class KernelCaller : public ExprMutator {
     static const Op &call_tir = *new Op(Op::Get("relax.call_tir")),
                     &inplace = *new Op(Op::Get("relax.call_tir_inplace"));
     StructInfo out = GetStructInfo(ffi::GetRef<Expr>(op));
-    if (it->second.empty()) return Call(call_tir, args, {}, {out}, op->span);
-    return Call(inplace, args, CallTIRInplaceAttrs(it->second), {out}, op->span);
+    if (it->second.inplace_indices.empty()) return Call(call_tir, args, {}, {out}, op->span);
+    return Call(inplace, args, CallTIRInplaceAttrs(it->second.inplace_indices), {out}, op->span);
   }
 
  private:
@@ -335,8 +341,12 @@ class KernelCaller : public ExprMutator {
     for (size_t i = 0; i < info->fields.size(); ++i)
       Flatten(tuple ? tuple->fields[i] : TupleGetItem(arg, static_cast<int64_t>(i)), flat);
   }
+  struct Kernel {
+    GlobalVar var;
+    Array<IntImm> inplace_indices;
+  };
   IRModule mod_;
-  std::unordered_map<std::string, Array<IntImm>> kernels_;
+  std::unordered_map<std::string, Kernel> kernels_;
 };
 
 IRModule FuseTIR(IRModule mod) {

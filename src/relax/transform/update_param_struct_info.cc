@@ -2,6 +2,7 @@
 // Parameters with another struct info.
 #include "relax/transform/signature.h"
 #include "tvm/ir/callback.h"
+#include "tvm/ir/structural.h"
 #include "tvm/relax/analysis.h"
 #include "tvm/relax/expr_functor.h"
 #include "tvm/relax/transform.h"
@@ -46,10 +47,11 @@ class ParamUpdater : public ExprMutator {
     for (const GlobalVar& callee : AllGlobalVars(base)) Update(callee);
     auto func = As<Function>(VisitExpr(base));
     if (func.same_as(base)) return;
+    changes_[std::string(own->name_hint)].func = func;
+    if (StructuralEqual(GetStructInfo(func), GetStructInfo(base))) return;
     GlobalVar now(own->name_hint);
     UpdateStructInfo(now, GetStructInfo(func));
     vars_.emplace(own->name_hint, now);
-    changes_[std::string(own->name_hint)].func = func;
   }
   IRModule mod_;
   ffi::Function sinfo_func_;

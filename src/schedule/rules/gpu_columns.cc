@@ -173,7 +173,7 @@ bool ScheduleTallColumns(const Schedule& sch, const BlockRV& block, const Machin
   return true;
 }
 bool ScheduleFewColumns(const Schedule& sch, const BlockRV& block, const Machine& machine) {
-  constexpr int64_t kThreadsOfCore = 512, kShortest = 16;
+  constexpr int64_t kThreadsOfCore = 512, kShortest = 16, kLong = 512;
   BlockLook look = LookAt(sch, block);
   auto column = look.Column();
   auto results = look.Size(IsKept), length = look.Size(IsReduced);
@@ -184,7 +184,7 @@ bool ScheduleFewColumns(const Schedule& sch, const BlockRV& block, const Machine
       *look.axes[*column].size % lanes != 0)
     lanes = 1;
   int64_t wanted = machine->cores * kThreadsOfCore / std::max<int64_t>(1, *results / lanes);
-  if (wanted < 2 || *length < 2 * kShortest) return false;
+  if (wanted < 2 || *length < kLong) return false;
   BlockRV parts = InParts(sch, look, std::min(wanted, *length / kShortest));
   if (!parts.defined()) return false;
   BlockLook inner = LookAt(sch, parts);

@@ -310,9 +310,9 @@ def test_what_is_not_known_to_be_a_tuple_has_no_items(known):
         "object": relax.Var("o", relax.ObjectStructInfo()),
         "tensor": x,
     }[known]
-    with pytest.raises(TypeError, match="expected a tuple to take all items of, got"):
+    with pytest.raises(TypeError, match="expected a tuple to take the items of, got"):
         list(expr)
-    with pytest.raises(TypeError, match="expected a tuple to take all items of, got"):
+    with pytest.raises(TypeError, match="expected a tuple to take the items of, got"):
         _first, _second = expr
 
 

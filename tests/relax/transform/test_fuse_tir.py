@@ -305,3 +305,20 @@ def test_fuse_tir_leaves_what_is_no_kernel():
     assert transform.FuseTIR()(packed).same_as(packed)
     through = primitive(lambda bb, x: [x, relax.op.exp(x)], var("x", 4))
     assert transform.FuseTIR()(through).same_as(through)
+
+
+def test_fuse_tir_leaves_the_module_before_as_it_was():
+    x = relax.Var("x", R.Tensor((4, 4), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.exp(bb.emit(relax.op.add(x, x))))
+        bb.emit_func_output(out)
+    before = bb.finalize()
+    for step in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
+        before = getattr(transform, step)()(before)
+    transform.FuseTIR()(before)
+    assert relax.analysis.well_formed(before)
+    (group,) = (v for v in before.get_global_vars() if v.name_hint.startswith("fused"))
+    tvm.ir.assert_structural_equal(group.struct_info, before[group].struct_info)
+    assert transform.FuseTIR()(before)["main"].body is not None
