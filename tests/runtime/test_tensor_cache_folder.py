@@ -105,6 +105,8 @@ def test_errors(tmp_path):
         (tmp_path / "tensor-cache.json").write_text(json.dumps(index))
         with pytest.raises(ValueError, match="expected a file inside the folder"):
             tvmjs.load_tensor_cache(tmp_path, tvm.cpu())
+        with pytest.raises(ValueError, match="expected a file inside the folder"):
+            tvmjs.dump_tensor_cache(PARAMS, tmp_path, update_if_exists=True)
     index = written(tmp_path)
     (tmp_path / index["records"][0]["dataPath"]).write_bytes(b"x")
     with pytest.raises(ValueError, match="expected .* bytes at byte 0 of a file of 1"):

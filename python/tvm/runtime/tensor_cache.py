@@ -39,6 +39,12 @@ def _encode(name, value, encode_format):
     return dict(name=name, shape=shape, dtype=dtype, format=fmt, nbytes=len(content)), content
 
 
+def _shard_path(folder, name):
+    if os.path.isabs(name) or ".." in name.replace(os.sep, "/").split("/"):
+        raise ValueError(f"tensor cache: expected a file inside the folder {folder}, got '{name}'")
+    return os.path.join(folder, name)
+
+
 class _Shards:
     """What the folder holds, and the shard that is not yet full."""
 
@@ -84,8 +90,7 @@ class _Shards:
                 f"dump_tensor_cache: expected {old['nbytes']} bytes for '{old['name']}', which the "
                 f"folder holds already, got {len(content)}"
             )
-        path = os.path.join(self.folder, shard["dataPath"])
-        with open(path, "r+b") as file:
+        with open(_shard_path(self.folder, shard["dataPath"]), "r+b") as file:
             file.seek(old["byteOffset"])
             file.write(content)
             file.seek(0)
@@ -189,10 +194,7 @@ def load_tensor_cache(
     folder, index = _read_index(cachepath)
     tensors = {}
     for shard in index["records"]:
-        name = shard["dataPath"]
-        if os.path.isabs(name) or ".." in name.split("/"):
-            raise ValueError(f"load_tensor_cache: expected a file inside the folder, got '{name}'")
-        with open(os.path.join(folder, name), "rb") as file:
+        with open(_shard_path(folder, shard["dataPath"]), "rb") as file:
             content = file.read()
         for record in shard["records"]:
             tensors[record["name"]] = _tensor.tensor(_decode(record, content), device)
