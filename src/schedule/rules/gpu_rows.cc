@@ -35,24 +35,29 @@ void InlineScalars(const Schedule& sch, const BlockRV& root) {
   }
 }
 /// Threads of a row and elements that each takes at once; no threads where they do not divide it.
-std::pair<int64_t, int64_t> Divided(const BlockLook& last, int64_t length) {
-  constexpr int64_t kVectors = 8, kMostElements = 64, kThreadsOfRow = 512;
+std::pair<int64_t, int64_t> Divided(const BlockLook& last, int64_t length, const Machine& machine) {
+  // Many rows hide what each waits for, and few threads take little time to add up; of few rows
+  // the time of each is what counts.
+  constexpr int64_t kRowsOfCore = 16, kThreadsOfRow = 512;
+  auto rows = last.Size([&](const Axis& axis) { return &axis != &last.axes.back(); });
+  bool has_many = !rows || *rows >= machine->cores * kRowsOfCore;
+  int64_t wanted = has_many ? 32 : 16, most = has_many ? 64 : 16;  // elements of a thread
   int64_t lanes = LanesAlong(last, last.axes.size() - 1);
   // What stages hand on is in registers, whatever its width.
   if (lanes > 1) lanes = kVectorBytes / BytesOf(last.Store().buffer);
   while (length % lanes != 0) lanes /= 2;
-  auto wanted = static_cast<uint64_t>(std::max<int64_t>(length / (lanes * kVectors), 1));
-  int64_t threads = std::min<int64_t>(static_cast<int64_t>(std::bit_floor(wanted)), kThreadsOfRow);
+  auto threads = static_cast<int64_t>(std::bit_ceil(
+      static_cast<uint64_t>(std::clamp<int64_t>(length / wanted, kWarp, kThreadsOfRow))));
   while (threads >= kWarp && length % (threads * lanes) != 0) threads /= 2;
-  bool fits = threads >= kWarp && length / threads <= kMostElements;
+  bool fits = threads >= kWarp && length / threads <= most;
   return {fits ? threads : 0, lanes};
 }
 /// A block of threads has a row: each keeps its part of what several stages read, and of what they
 /// hand on element by element, in registers; results of reductions are in shared memory.
 bool KeepInRegisters(const Schedule& sch, const std::vector<BlockLook>& looks, size_t rows,
-                     int64_t length) {
+                     int64_t length, const Machine& machine) {
   const BlockLook& last = looks.back();
-  auto [threads, lanes] = Divided(last, length);
+  auto [threads, lanes] = Divided(last, length, machine);
   if (last.axes.size() != rows + 1 || threads == 0) return false;
   size_t rank = last.axes.size();
   // Element j of a row is number v of vector o of thread t.
@@ -140,7 +145,7 @@ bool KeepInRegisters(const Schedule& sch, const std::vector<BlockLook>& looks, s
 }
 }  // namespace
 
-bool RowByRow(const Schedule& sch, BlockRV root, const Machine&) {
+bool RowByRow(const Schedule& sch, BlockRV root, const Machine& machine) {
   InlineCheap(sch, root);
   InlineScalars(sch, root);
   Array<BlockRV> blocks = sch.GetChildBlocks(root);
@@ -170,7 +175,8 @@ bool RowByRow(const Schedule& sch, BlockRV root, const Machine&) {
   };
   auto length = last.Size([&](const Axis& a) { return !is_row(a); });
   if (!length) return false;
-  if (Attempt(sch, [&] { return KeepInRegisters(sch, looks, rows, *length); })) return true;
+  if (Attempt(sch, [&] { return KeepInRegisters(sch, looks, rows, *length, machine); }))
+    return true;
   // A block of threads has a row, and keeps what stages hand on in shared memory.
   int64_t bytes = 0;
   for (size_t i = 0; i + 1 < looks.size(); ++i)

@@ -21,9 +21,9 @@ def matrix(dtype="float32", rows=8192, columns=8192):
 def test_a_row_is_read_once(text_only):  # noqa: F811
     A = matrix("bfloat16")
     (kernel,) = kernels(te.create_prim_func([A, topi.nn.softmax(A, axis=1)]))
-    assert "__launch_bounds__(128)" in kernel and "uint16_t A_local[64];" in kernel
+    assert "__launch_bounds__(256)" in kernel and "uint16_t A_local[32];" in kernel
     aligned = re.findall(r"\(const uint4\*\)&A\[", kernel)
-    assert len(aligned) == 8, "all vectors of a thread, and nowhere else"
+    assert len(aligned) == 4, "all vectors of a thread, and nowhere else"
 
 
 def test_long_sums_of_few_results_go_in_parts(text_only):  # noqa: F811
