@@ -147,6 +147,15 @@ def test_a_vector_times_a_matrix_of_small_floats(n, k):
     assert np.linalg.norm(got - expected) <= 1e-3 * np.linalg.norm(expected)
 
 
+@pytest.mark.parametrize("shape, axis", [((8, 4096), 1), ((600, 3), 0), ((300, 7), 1)])
+def test_where_the_largest_of_many_is(shape, axis):
+    a = RNG.standard_normal(shape).astype("float32")
+    A = te.placeholder(shape, name="A")
+    expected = a.argmax(axis).astype("int32")
+    got = run(te.create_prim_func([A, topi.argmax(A, axis)]), a, poison(expected.shape, "int32"))
+    np.testing.assert_array_equal(got, expected)
+
+
 SHAPES = [
     ((300, 64), 1), ((64, 1024), 1), ((3, 100000), 1), ((40000, 96), 1), ((7, 33), 1),
     ((4096, 8), 0), ((100000, 3), 0), ((4096, 1024), 0), ((256, 96), 0), ((3, 512, 64), 1),

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import tvm
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.script import tir as T
 
 from tests.fuzz.steps import check_all_steps
@@ -89,6 +89,20 @@ def test_a_long_column_is_added_up_in_parts():
     func = compute((3,), lambda A, i: te.sum(A[k, i], axis=k), a)
     _, text = check(func, a, np.zeros(3, "float32"))
     assert '"threadIdx.y"' in text
+
+
+@pytest.mark.parametrize("find", ["argmax", "argmin"])
+@pytest.mark.parametrize("shape, axis", [((8, 64), 1), ((600, 3), 0), ((300, 7), 1)])
+def test_where_the_best_of_many_is(find, shape, axis):
+    a = floats(*shape)
+    a[5, 2] = np.nan
+    A = te.placeholder(shape, name="A")
+    func = te.create_prim_func([A, getattr(topi, find)(A, axis)])
+    expected = getattr(np, find)(a, axis).astype("int32")
+    out = np.zeros(expected.shape, "int32")
+    mod, _ = check(func, a, out)
+    tvm.tir.interpret(mod)(a, out)
+    np.testing.assert_array_equal(out, expected)
 
 
 def softmax(n, m):

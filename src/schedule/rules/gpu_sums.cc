@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "schedule/rules/gpu.h"
+#include "tir/analysis/reduction.h"
 #include "tvm/arith/analyzer.h"
 #include "tvm/arith/pattern.h"
 #include "tvm/expr/substitute.h"
@@ -249,11 +250,14 @@ void ScheduleRows(const Schedule& sch, const BlockLook& look, const LoopRV& oute
 void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machine) {
   BlockLook look = LookAt(sch, block);
   bool along = IsRowReduction(look);
+  // Threads share what they know how to put together: argmax that looks at NaN is not among it.
+  Reduction form;
+  bool is_shared = WhyNoReducer(look.block.get(), &form).empty();
   using Part = bool (*)(const Schedule&, const BlockRV&, const Machine&);
   static constexpr Part kRows[] = {ScheduleLongRows, ScheduleVectorRows};
   static constexpr Part kColumns[] = {ScheduleTallColumns, ScheduleFewColumns};
   for (Part part : along ? kRows : kColumns) {
-    if (Attempt(sch, [&] { return part(sch, block, machine); })) return;
+    if (is_shared && Attempt(sch, [&] { return part(sch, block, machine); })) return;
   }
   SumAxes axes = AxesOf(look);
   Array<LoopRV> order = axes.spatial;
@@ -261,7 +265,9 @@ void ScheduleSum(const Schedule& sch, const BlockRV& block, const Machine& machi
   if (order.size() > 1) sch.Reorder(order);
   LoopRV outer =
       axes.spatial.empty() ? sch.AddUnitLoop(axes.reduced[0]) : FuseAll(sch, axes.spatial);
-  if (along) {
+  if (!is_shared) {
+    BindGrid(sch, outer, kThreads);
+  } else if (along) {
     ScheduleRows(sch, look, outer, axes.reduced);
   } else {
     ScheduleColumns(sch, look, outer, axes.reduced, machine);
